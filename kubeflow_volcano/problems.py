@@ -1,0 +1,64 @@
+"""What went wrong, told in three parts, and how severe it is for the exit code. The bottom room: everyone may import it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+
+__all__ = ["Busy", "Exit", "InvalidInput", "Problem", "ProblemsError", "Unreachable"]
+
+
+class Exit(IntEnum):
+    """Exit codes shared by every command (DESIGN, section 8)."""
+
+    OK = 0
+    CHECK_FAILED = 1
+    INVALID_INPUT = 2
+    INCOMPLETE = 3
+    WARNINGS = 4
+    BUSY = 5
+    LEFTOVERS = 6
+    REPORT_NOT_WRITTEN = 7
+    INTERRUPTED = 130
+    TERMINATED = 143
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One trouble in three sentences: what was found (and where), what is needed (and why), what to do about it."""
+
+    found: str
+    needed: str
+    todo: str
+
+    def __str__(self) -> str:
+        return f"Found: {self.found} Needed: {self.needed} Do: {self.todo}"
+
+
+class ProblemsError(Exception):
+    """Work that cannot go on. Carries every problem that was found, not only the first."""
+
+    exit_code = Exit.CHECK_FAILED
+
+    def __init__(self, problems: Problem | Iterable[Problem]) -> None:
+        self.problems = (problems,) if isinstance(problems, Problem) else tuple(problems)
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+class InvalidInput(ProblemsError):  # noqa: N818  the name says whose fault it is
+    """Inventory, option or data file that cannot be used; raised before anything was changed."""
+
+    exit_code = Exit.INVALID_INPUT
+
+
+class Unreachable(ProblemsError):  # noqa: N818  as above
+    """The API server did not answer, or did not accept who is asking."""
+
+    exit_code = Exit.INCOMPLETE
+
+
+class Busy(ProblemsError):  # noqa: N818  as above
+    """Another run holds the lock."""
+
+    exit_code = Exit.BUSY

@@ -1,0 +1,27 @@
+"""How long work tells a person where it stands, without knowing who listens (console, Ansible, a test)."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+
+__all__ = ["Progress", "silent", "to_stderr"]
+
+Progress = Callable[[str], None]
+"""Takes one line of plain text, without a newline. Called from any thread."""
+
+
+def silent(_line: str) -> None:
+    """Tell nobody."""
+
+
+def to_stderr() -> Progress:
+    """Print each line to standard error behind the seconds since this call."""
+    started = time.monotonic()
+
+    def tell(line: str) -> None:
+        sys.stderr.write(f"[{time.monotonic() - started:7.1f} s] {line}\n")
+        sys.stderr.flush()
+
+    return tell
