@@ -1,4 +1,4 @@
-"""What went wrong, told in three parts, and how severe it is for the exit code. The bottom room: everyone may import it."""
+"""What went wrong, told in three parts, and its exit code. The bottom room: everyone may import it."""
 
 from __future__ import annotations
 

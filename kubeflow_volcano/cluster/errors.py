@@ -1,0 +1,76 @@
+"""What an API server answers when it does not do what was asked, and which answers are worth a second try."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+__all__ = ["ApiError", "NotServed", "from_response"]
+
+_TRANSIENT_STATUS = frozenset({429, 502, 503, 504})
+# etcd and webhook trouble comes as 500 with only the text to tell it apart (carvel-dev/kapp#106).
+_TRANSIENT_500 = ("leader changed", "request timed out", "etcdserver:", "connection refused", "connection reset")
+_WEBHOOK = "failed calling webhook"
+
+
+class ApiError(Exception):
+    """An answer other than 2xx. `status` 0 means that no answer came at all."""
+
+    def __init__(
+        self, status: int, reason: str, message: str, *, retry_after: float | None = None, causes: tuple[str, ...] = ()
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.reason = reason
+        self.message = message
+        self.retry_after = retry_after
+        self.causes = causes
+
+    @property
+    def webhook_unanswered(self) -> bool:
+        """Whether an admission webhook's backend could not be asked; heals when its pod comes up."""
+        return self.status == HTTPStatus.INTERNAL_SERVER_ERROR and _WEBHOOK in self.message
+
+    @property
+    def field_conflict(self) -> bool:
+        """Whether server-side apply met fields that another manager owns; never heals by itself."""
+        return self.status == HTTPStatus.CONFLICT and any(
+            "conflict with" in text for text in (self.message, *self.causes)
+        )
+
+    @property
+    def transient(self) -> bool:
+        """Whether the same request may succeed later without anybody changing anything."""
+        if self.status in _TRANSIENT_STATUS or self.status == 0:
+            return True
+        if self.status == HTTPStatus.CONFLICT:
+            return self.reason == "Conflict" and not self.field_conflict
+        return self.status == HTTPStatus.INTERNAL_SERVER_ERROR and any(text in self.message for text in _TRANSIENT_500)
+
+    def __str__(self) -> str:
+        return f"{self.status} {self.reason}: {self.message}" if self.status else self.message
+
+
+class NotServed(ApiError):  # noqa: N818  reads as what it states
+    """No resource of this apiVersion and kind is served: its CRD is missing or not yet established."""
+
+    def __init__(self, api_version: str, kind: str) -> None:
+        super().__init__(404, "NotServed", f"the API server serves no kind {kind} in {api_version}")
+
+
+def from_response(status: int, headers: Mapping[str, str], body: bytes) -> ApiError:
+    """The error that an HTTP answer states; copes with answers that come from a proxy, not from Kubernetes."""
+    try:
+        parsed: Any = json.loads(body)
+    except ValueError:
+        parsed = None
+    if not isinstance(parsed, dict):
+        parsed = {"message": body[:300].decode("utf-8", "replace").strip()}
+    details = parsed.get("details") or {}
+    causes = tuple(str(cause.get("message", "")) for cause in details.get("causes") or ())
+    after = headers.get("Retry-After") or details.get("retryAfterSeconds")
+    retry_after = float(after) if after is not None and str(after).replace(".", "", 1).isdigit() else None
+    message = str(parsed.get("message") or f"HTTP status {status}")
+    return ApiError(status, str(parsed.get("reason") or "Unknown"), message, retry_after=retry_after, causes=causes)

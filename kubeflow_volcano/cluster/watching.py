@@ -1,0 +1,173 @@
+"""Seeing what happens in a cluster without gaps: list, then watch from there; after a break, list again."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import queue
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Literal, Self
+
+import urllib3
+
+from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.deadline import Deadline
+from kubeflow_volcano.cluster.errors import ApiError, NotServed
+from kubeflow_volcano.cluster.objects import Object
+
+__all__ = ["Change", "Observer", "Subject"]
+
+_PAUSE_AFTER_BREAK = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A collection to look at; `fields` may narrow it to one object (`metadata.name=x`)."""
+
+    api_version: str
+    kind: str
+    namespace: str = ""
+    labels: str = ""
+    fields: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """News about one subject.
+
+    RESET carries all objects as they are now (at the start and after every break in the stream);
+    the others carry the one object that they are about. `at` is the monotonic time of arrival, `wall` the same in
+    seconds since the epoch.
+    """
+
+    subject: Subject
+    type: Literal["RESET", "ADDED", "MODIFIED", "DELETED"]
+    objects: tuple[Object, ...]
+    at: float
+    wall: float
+
+
+class Observer:
+    """Watches several subjects at once, each in a thread, until the deadline or the end of the `with` block.
+
+    A subject whose kind is not served (yet) is reported as an empty RESET and tried again.
+    An answer that cannot heal (401, 403) ends the iteration with that ApiError.
+    """
+
+    def __init__(self, cluster: Cluster, subjects: Sequence[Subject], deadline: Deadline) -> None:
+        self._cluster = cluster
+        self._deadline = deadline
+        self._news: queue.Queue[Change | ApiError] = queue.Queue()
+        self._stop = threading.Event()
+        self._open: dict[Subject, urllib3.BaseHTTPResponse] = {}
+        self._threads = [threading.Thread(target=self._follow, args=(item,), daemon=True) for item in subjects]
+
+    def __enter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        for response in list(self._open.values()):
+            with contextlib.suppress(Exception):
+                response.shutdown()
+        for thread in self._threads:
+            thread.join(timeout=5)
+
+    def changes(self, tick: float = 1.0) -> Iterator[Change | None]:
+        """Changes as they come; None after each `tick` seconds without any. Ends at the deadline.
+
+        Raises:
+            ApiError: the subject may not be read.
+        """
+        while not self._deadline.passed:
+            try:
+                news = self._news.get(timeout=min(tick, self._deadline.remaining + 0.001))
+            except queue.Empty:
+                yield None
+                continue
+            if isinstance(news, ApiError):
+                raise news
+            yield news
+
+    def _follow(self, subject: Subject) -> None:
+        while not self._stop.is_set() and not self._deadline.passed:
+            try:
+                version = self._reset(subject)
+                while version and not self._stop.is_set() and not self._deadline.passed:
+                    version = self._watch(subject, version)
+            except ApiError as error:
+                if not error.transient:
+                    self._news.put(error)
+                    return
+            self._stop.wait(_PAUSE_AFTER_BREAK)
+
+    def _reset(self, subject: Subject) -> str:
+        try:
+            listing = self._cluster.list(
+                subject.api_version,
+                subject.kind,
+                namespace=subject.namespace,
+                labels=subject.labels,
+                fields=subject.fields,
+            )
+        except NotServed:
+            self._put(subject, "RESET", ())
+            self._stop.wait(1)
+            with contextlib.suppress(NotServed):
+                self._cluster.resource(subject.api_version, subject.kind, refresh=True)
+            return ""
+        self._put(subject, "RESET", listing.items)
+        return listing.resource_version
+
+    def _watch(self, subject: Subject, version: str) -> str:
+        """Follow the stream from `version`; returns where to go on, or '' when a new list is needed."""
+        query = {
+            "watch": "1",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": version,
+            "timeoutSeconds": str(max(1, int(self._deadline.remaining))),
+        }
+        if subject.labels:
+            query["labelSelector"] = subject.labels
+        if subject.fields:
+            query["fieldSelector"] = subject.fields
+        path = self._cluster.resource(subject.api_version, subject.kind).path(subject.namespace)
+        try:
+            response = self._cluster.stream(path, query, self._deadline)
+        except ApiError as error:
+            if error.status == HTTPStatus.GONE or error.transient:
+                return ""
+            raise
+        self._open[subject] = response
+        try:
+            for line in _lines(response):
+                event = json.loads(line)
+                if event["type"] == "ERROR":
+                    return ""
+                version = event["object"]["metadata"]["resourceVersion"]
+                if event["type"] != "BOOKMARK":
+                    self._put(subject, event["type"], (event["object"],))
+        except (urllib3.exceptions.HTTPError, OSError, ValueError):
+            return ""
+        finally:
+            self._open.pop(subject, None)
+            response.close()
+        return version
+
+    def _put(
+        self, subject: Subject, kind: Literal["RESET", "ADDED", "MODIFIED", "DELETED"], objects: tuple[Object, ...]
+    ) -> None:
+        self._news.put(Change(subject, kind, objects, time.monotonic(), time.time()))
+
+
+def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
+    rest = b""
+    for chunk in response.stream(amt=None, decode_content=True):
+        *whole, rest = (rest + chunk).split(b"\n")
+        yield from whole
