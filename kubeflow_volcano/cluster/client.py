@@ -107,7 +107,7 @@ class Cluster:
                 Problem(
                     f"the API server of {origin} answered: {error}.",
                     "an API server that answers /version.",
-                    "check that it runs, then the server address and the authority in the kubeconfig, and the proxy variables.",
+                    "check that it runs, the address and authority in the kubeconfig, and the proxy variables.",
                 )
             ) from error
         return cluster
