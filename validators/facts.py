@@ -1,0 +1,185 @@
+"""What is known about a cluster when it is judged: one frozen snapshot, the expectations, and probes' evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+from kubeflow_volcano.cluster.objects import Object, Ref
+from validators.expectations import Expectations
+from validators.model import CannotJudgeError, errored
+
+__all__ = ["RESOURCES", "Facts", "ProbeFailure", "Unread", "Window"]
+
+SIMULATED_NODE = "kwok.x-k8s.io/node"
+SIMULATED_POD = "rehearsal.kubeflow-volcano.io/simulated"
+RUN_LABEL = "kfv.io/run"
+"""Label of everything that a probe creates; the value is the run id. Namespaces that carry it are not judged."""
+
+RESOURCES: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "configmaps": ("v1", "ConfigMap"),
+        "customresourcedefinitions.apiextensions.k8s.io": ("apiextensions.k8s.io/v1", "CustomResourceDefinition"),
+        "csidrivers.storage.k8s.io": ("storage.k8s.io/v1", "CSIDriver"),
+        "daemonsets.apps": ("apps/v1", "DaemonSet"),
+        "deployments.apps": ("apps/v1", "Deployment"),
+        "endpointslices.discovery.k8s.io": ("discovery.k8s.io/v1", "EndpointSlice"),
+        "jobs.batch": ("batch/v1", "Job"),
+        "mutatingwebhookconfigurations.admissionregistration.k8s.io": (
+            "admissionregistration.k8s.io/v1",
+            "MutatingWebhookConfiguration",
+        ),
+        "namespaces": ("v1", "Namespace"),
+        "nodes": ("v1", "Node"),
+        "persistentvolumeclaims": ("v1", "PersistentVolumeClaim"),
+        "persistentvolumes": ("v1", "PersistentVolume"),
+        "podgroups.scheduling.volcano.sh": ("scheduling.volcano.sh/v1beta1", "PodGroup"),
+        "pods": ("v1", "Pod"),
+        "queues.scheduling.volcano.sh": ("scheduling.volcano.sh/v1beta1", "Queue"),
+        "replicasets.apps": ("apps/v1", "ReplicaSet"),
+        "services": ("v1", "Service"),
+        "statefulsets.apps": ("apps/v1", "StatefulSet"),
+        "storageclasses.storage.k8s.io": ("storage.k8s.io/v1", "StorageClass"),
+        "validatingwebhookconfigurations.admissionregistration.k8s.io": (
+            "admissionregistration.k8s.io/v1",
+            "ValidatingWebhookConfiguration",
+        ),
+    }
+)
+"""What may be read, as `plural.group`, to its apiVersion and kind. A check names it in `needs` with the verb list."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """Why something could not be read. `reason` is the error reason of the checks that want it."""
+
+    reason: str
+    message: str
+    todo: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeFailure:
+    """Stands in for a probe's evidence when the probe ended without any."""
+
+    reason: str
+    message: str
+    todo: str
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What a watch over the pods saw in `seconds`: turns from Ready to not Ready, and new container restarts."""
+
+    seconds: float
+    flapped: Mapping[Ref, int] = field(default_factory=dict)
+    restarted: Mapping[Ref, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """One snapshot. Judges read it through `all`, `get` and `probe`, which end the judgement when a fact is missing."""
+
+    expectations: Expectations
+    taken: float
+    """Seconds since the epoch; ages are counted from here."""
+    server_version: str = ""
+    """gitVersion of the API server, such as v1.30.2."""
+    cluster_uid: str = ""
+    ready_answers: tuple[str, ...] = ()
+    """Three answers of /readyz, one after the other: 'ok', or what was wrong."""
+    objects: Mapping[str, tuple[Object, ...]] = field(default_factory=dict)
+    """By `plural.group`; a kind that is not served has no objects."""
+    unread: Mapping[str, Unread] = field(default_factory=dict)
+    """By `plural.group`, or 'window', 'certificates', 'operator-access', 'operator-log'."""
+    discovery: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Served plurals by apiVersion, for the versions of the expected CRDs."""
+    window: Window | None = None
+    certificates: Mapping[Ref, bytes] = field(default_factory=dict)
+    """Public serving certificates (PEM) of webhook backends, by the reference of their Service."""
+    operator_access: Mapping[str, bool] = field(default_factory=dict)
+    """What the training operator's service account may do, as 'verb resource.group'."""
+    operator_log: str | None = None
+    probes: Mapping[str, Any] = field(default_factory=dict)
+    """Evidence by probe name; 'cleanup' is the session's account of what it removed."""
+
+    def all(self, resource: str) -> tuple[Object, ...]:
+        """Every object of `plural.group`.
+
+        Raises:
+            CannotJudgeError: it could not be read.
+        """
+        self.demand(resource)
+        return self.objects[resource]
+
+    def get(self, resource: str, namespace: str, name: str) -> Object | None:
+        """One object of the snapshot; `namespace` is empty for cluster-scoped ones.
+
+        Raises:
+            CannotJudgeError: the kind could not be read.
+        """
+        self.demand(resource)
+        return self._index.get((resource, namespace, name))
+
+    def probe(self, name: str) -> Any:
+        """Evidence of the probe.
+
+        Raises:
+            CannotJudgeError: the probe did not come to an end, or was not run.
+        """
+        evidence = self.probes.get(name, _NOT_RUN)
+        if isinstance(evidence, ProbeFailure):
+            raise CannotJudgeError(errored(evidence.reason, evidence.message, todo=evidence.todo))
+        return evidence
+
+    def demand(self, name: str) -> None:
+        """End the judgement when `name` (a key of `unread`) could not be read.
+
+        Raises:
+            CannotJudgeError: it could not.
+        """
+        if missing := self.unread.get(name):
+            raise CannotJudgeError(errored(missing.reason, missing.message, todo=missing.todo))
+
+    @cached_property
+    def _index(self) -> Mapping[tuple[str, str, str], Object]:
+        return {
+            (resource, item["metadata"].get("namespace", ""), item["metadata"]["name"]): item
+            for resource, items in self.objects.items()
+            for item in items
+        }
+
+    @cached_property
+    def ignored_namespaces(self) -> frozenset[str]:
+        """Namespaces that are not judged: those of probes, and those that the caller left out."""
+        probes = {
+            item["metadata"]["name"]
+            for item in self.objects.get("namespaces", ())
+            if RUN_LABEL in (item["metadata"].get("labels") or {})
+        }
+        return frozenset(probes) | self.expectations.ignored_namespaces
+
+    @cached_property
+    def simulated_nodes(self) -> frozenset[str]:
+        """Names of nodes that no machine stands behind (KWOK)."""
+        return frozenset(
+            item["metadata"]["name"]
+            for item in self.objects.get("nodes", ())
+            if SIMULATED_NODE in (item["metadata"].get("annotations") or {})
+        )
+
+    @cached_property
+    def simulated_pods(self) -> tuple[Object, ...]:
+        """Pods whose status is written by a simulator: nothing runs in them."""
+        return tuple(
+            item
+            for item in self.objects.get("pods", ())
+            if SIMULATED_POD in (item["metadata"].get("labels") or {})
+            or item["spec"].get("nodeName") in self.simulated_nodes
+        )
+
+
+_NOT_RUN = ProbeFailure("ProbeNotRun", "the probe was not run.", "run without --read-only.")
