@@ -1,0 +1,35 @@
+# The front door. `make help` lists the verbs.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help rehearse rehearsal-down validate test lint
+
+PLAYBOOK := .venv/bin/ansible-playbook
+INVENTORY ?= inventory/rehearsal
+
+help: ## list the verbs
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+rehearse: ## bring up a real Kubernetes on this machine, install on it, prove it, write reports/
+	@requirements/setup.sh run
+	$(PLAYBOOK) -i inventory/rehearsal playbooks/rehearsal.yml playbooks/site.yml
+
+rehearsal-down: ## remove that Kubernetes, and all that it left on this machine
+	@requirements/setup.sh run
+	$(PLAYBOOK) -i inventory/rehearsal playbooks/rehearsal.yml -e rehearsal_cluster_state=absent
+
+validate: ## judge a cluster that is there already: make validate INVENTORY=inventory/mine
+	@requirements/setup.sh run
+	$(PLAYBOOK) -i $(INVENTORY) playbooks/validate.yml
+
+test: ## run every test, on a rehearsal cluster made for it and removed after
+	@requirements/setup.sh dev
+	tests/run.sh
+
+lint: ## check style, types, playbooks and shell
+	@requirements/setup.sh dev
+	.venv/bin/ruff check
+	.venv/bin/ruff format --check
+	.venv/bin/mypy
+	.venv/bin/yamllint --strict .
+	PATH="$(CURDIR)/.venv/bin:$$PATH" ansible-lint --offline
+	.venv/bin/shellcheck .ci/run $$(git ls-files '*.sh')
