@@ -45,6 +45,15 @@ class ProblemsError(Exception):
         self.problems = (problems,) if isinstance(problems, Problem) else tuple(problems)
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
+    def told(self) -> str:
+        """Every problem for a person: numbered when there are several, one line per part."""
+        lines = []
+        for number, problem in enumerate(self.problems, start=1):
+            mark = f"{number}. " if len(self.problems) > 1 else ""
+            indent = " " * len(mark)
+            lines += [f"{mark}Found: {problem.found}", f"{indent}Needed: {problem.needed}", f"{indent}Do: {problem.todo}"]
+        return "\n".join(lines)
+
 
 class InvalidInput(ProblemsError):  # noqa: N818  the name says whose fault it is
     """Inventory, option or data file that cannot be used; raised before anything was changed."""
