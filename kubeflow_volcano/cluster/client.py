@@ -263,11 +263,11 @@ class Cluster:
                 return Listing(tuple(items), page["metadata"]["resourceVersion"])
             query["continue"] = token
 
-    def create(self, obj: Object, *, dry_run: bool = False) -> Object:
+    def create(self, obj: Object, *, dry_run: bool = False, deadline: Deadline | None = None) -> Object:
         """Create an object. After a retried connection an 'already exists' may be this very call's own doing."""
         ref = Ref.of(obj)
         path = self.resource(ref.api_version, ref.kind).path(ref.namespace)
-        created: Object = self.request("POST", path, query=_dry(dry_run), body=obj)
+        created: Object = self.request("POST", path, query=_dry(dry_run), body=obj, deadline=deadline)
         return created
 
     def apply(
@@ -294,13 +294,22 @@ class Cluster:
         patched: Object = self.request("PATCH", path, body=body, content_type=content_type)
         return patched
 
-    def delete(self, ref: Ref, *, uid: str, grace_seconds: int | None = None, propagation: str = "Background") -> bool:
+    def delete(
+        self,
+        ref: Ref,
+        *,
+        uid: str,
+        grace_seconds: int | None = None,
+        propagation: str = "Background",
+        deadline: Deadline | None = None,
+    ) -> bool:
         """Delete the object that has this very `uid`; False when it is gone or is another one by now."""
         body: dict[str, Any] = {"preconditions": {"uid": uid}, "propagationPolicy": propagation}
         if grace_seconds is not None:
             body["gracePeriodSeconds"] = grace_seconds
         try:
-            self.request("DELETE", self.resource(ref.api_version, ref.kind).path(ref.namespace, ref.name), body=body)
+            path = self.resource(ref.api_version, ref.kind).path(ref.namespace, ref.name)
+            self.request("DELETE", path, body=body, deadline=deadline)
         except ApiError as error:
             if error.status in {HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT}:
                 return False
