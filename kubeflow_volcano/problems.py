@@ -51,7 +51,11 @@ class ProblemsError(Exception):
         for number, problem in enumerate(self.problems, start=1):
             mark = f"{number}. " if len(self.problems) > 1 else ""
             indent = " " * len(mark)
-            lines += [f"{mark}Found: {problem.found}", f"{indent}Needed: {problem.needed}", f"{indent}Do: {problem.todo}"]
+            lines += [
+                f"{mark}Found: {problem.found}",
+                f"{indent}Needed: {problem.needed}",
+                f"{indent}Do: {problem.todo}",
+            ]
         return "\n".join(lines)
 
 
