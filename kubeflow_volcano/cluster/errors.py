@@ -13,6 +13,8 @@ _TRANSIENT_STATUS = frozenset({429, 502, 503, 504})
 # etcd and webhook trouble comes as 500 with only the text to tell it apart (carvel-dev/kapp#106).
 _TRANSIENT_500 = ("leader changed", "request timed out", "etcdserver:", "connection refused", "connection reset")
 _WEBHOOK = "failed calling webhook"
+# Answers to a deletion that stay the same however often it is asked for: another UID, or already going.
+_LASTING_CONFLICTS = ("Precondition failed", "The system is ensuring all content is removed")
 
 
 class ApiError(Exception):
@@ -46,7 +48,8 @@ class ApiError(Exception):
         if self.status in _TRANSIENT_STATUS or self.status == 0:
             return True
         if self.status == HTTPStatus.CONFLICT:
-            return self.reason == "Conflict" and not self.field_conflict
+            lasting = self.field_conflict or any(text in self.message for text in _LASTING_CONFLICTS)
+            return self.reason == "Conflict" and not lasting
         return self.status == HTTPStatus.INTERNAL_SERVER_ERROR and any(text in self.message for text in _TRANSIENT_500)
 
     def __str__(self) -> str:
