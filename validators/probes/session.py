@@ -1,0 +1,279 @@
+"""The life of probe objects: one run id, namespaces of their own, everything recorded by UID, everything removed."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from http import HTTPStatus
+
+from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.deadline import Deadline
+from kubeflow_volcano.cluster.errors import ApiError, NotServed
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.watching import Observer, Subject
+from kubeflow_volcano.progress import Progress, silent
+from validators.facts import RUN_LABEL
+from validators.probes.leftovers import EXPIRES, expired
+from validators.probes.remains import Cleanup, Tracked, delete_all, wait_gone
+
+__all__ = ["Level", "Options", "ProbeRefused", "Session"]
+
+_LIFE = timedelta(minutes=15)
+_QUOTA = {"pods": "12", "requests.cpu": "200m", "requests.memory": "400Mi"}
+_GROUP_QUOTA = "count/podgroups.scheduling.volcano.sh"
+_USABLE_SECONDS = 45.0  # the quota controller looks for new kinds every 30 s
+_CREATE_SECONDS = 30.0
+_DELETE_SECONDS = 10.0
+
+
+class Level(StrEnum):
+    """Pod Security level of a namespace."""
+
+    RESTRICTED = "restricted"
+    BASELINE = "baseline"
+    PRIVILEGED = "privileged"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a person may choose about probes. `namespace` is an existing one to stay in; it is never deleted."""
+
+    namespace: str = ""
+    queue: str = "default"
+    pause_image: str = "registry.k8s.io/pause:3.10"
+    busybox_image: str = "docker.io/library/busybox:1.36"
+
+
+class ProbeRefused(Exception):  # noqa: N818  reads as what it states
+    """The server or the session does not let a probe object be; the text is the server's own."""
+
+
+class Session:
+    """One run's probe objects. Safe to use from several threads; `close` ends it, also after an interruption."""
+
+    def __init__(self, cluster: Cluster, progress: Progress = silent, options: Options | None = None) -> None:
+        self.cluster = cluster
+        self.progress = progress
+        self.options = options or Options()
+        self.run = secrets.token_hex(4)
+        self._expires = (datetime.now(UTC) + _LIFE).strftime("%Y-%m-%dT%H:%M:%SZ")
+        self._namespaces: dict[Level, str] = {}
+        self._opening = threading.Lock()
+        self._state = threading.Condition()
+        self._stopped = False
+        self._sending: set[Ref] = set()
+        self._unsure: set[Ref] = set()
+        self._tracked: dict[str, Tracked] = {}
+        self._gone: set[str] = set()
+        self._swept: list[Tracked] = []
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the session is ending: nothing more is created, and waits should end."""
+        return self._stopped
+
+    def stop(self) -> None:
+        """Refuse whatever is still to be created; ends the waits of probes in other threads."""
+        self._stopped = True
+
+    # namespaces
+
+    def namespace(self, level: Level = Level.RESTRICTED) -> str:
+        """Name of a namespace that admits pods of this Pod Security level and is ready for its first pod.
+
+        Raises:
+            ProbeRefused: it may not be created, or no controller made it usable.
+        """
+        if self.options.namespace:
+            return self.options.namespace
+        with self._opening:
+            if level not in self._namespaces:
+                self._namespaces[level] = self._open(level)
+            return self._namespaces[level]
+
+    def _open(self, level: Level) -> str:
+        suffix = "" if level is Level.RESTRICTED else f"-{level}"
+        name = f"kfv-smoke-{self.run}{suffix}"
+        labels = {"pod-security.kubernetes.io/enforce": str(level), "istio-injection": "disabled"}
+        self.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
+        hard = dict(_QUOTA)
+        with contextlib.suppress(NotServed):
+            self.cluster.resource("scheduling.volcano.sh/v1beta1", "PodGroup")
+            hard[_GROUP_QUOTA] = "4"
+        quota = {"name": "kfv", "namespace": name}
+        self.create({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": quota, "spec": {"hard": hard}})
+        self._wait_usable(name, set(hard))
+        return name
+
+    def _wait_usable(self, name: str, counted: set[str]) -> None:
+        """Pods are refused until the namespace has its ServiceAccount and the quota has been counted once."""
+        missing = {"ServiceAccount", "ResourceQuota"}
+        subjects = [
+            Subject("v1", "ServiceAccount", name, fields="metadata.name=default"),
+            Subject("v1", "ResourceQuota", name, fields="metadata.name=kfv"),
+        ]
+        with Observer(self.cluster, subjects, Deadline(_USABLE_SECONDS)) as observer:
+            for change in observer.changes(tick=0.2):
+                if self._stopped:
+                    break
+                for obj in change.objects if change else ():
+                    used = obj.get("status", {}).get("used", {})
+                    if change and (change.subject.kind == "ServiceAccount" or counted <= set(used)):
+                        missing.discard(change.subject.kind)
+                if not missing:
+                    return
+        raise ProbeRefused(
+            f"namespace {name} is not ready for pods after {_USABLE_SECONDS:.0f} s: no default ServiceAccount or no "
+            f"counted quota ({', '.join(sorted(missing))}); kube-controller-manager makes both."
+        )
+
+    # objects
+
+    def create(self, obj: Object, *, seconds: float = _CREATE_SECONDS) -> Object:
+        """Create a probe object under this run's label and expiry, and record its UID.
+
+        Raises:
+            ProbeRefused: admission (quota, LimitRange, Pod Security, webhook) or authorization says no, in its words.
+            ApiError: the server did not answer within `seconds`.
+        """
+        obj = self._marked(obj)
+        ref = Ref.of(obj)
+        with self._state:
+            if self._stopped:
+                raise ProbeRefused("the run is ending")
+            self._sending.add(ref)
+        unsure = True
+        try:
+            created = self._send(obj, ref, Deadline(seconds))
+            self.adopt(created)
+            unsure = False
+        except ApiError as error:
+            unsure = error.transient
+            if error.transient:
+                raise
+            raise ProbeRefused(f"{ref}: {error.message}") from error
+        finally:  # a signal may have come between the request and its answer
+            with self._state:
+                self._sending.discard(ref)
+                if unsure:
+                    self._unsure.add(ref)
+                self._state.notify_all()
+        return created
+
+    def _send(self, obj: Object, ref: Ref, deadline: Deadline) -> Object:
+        try:
+            return self.cluster.create(obj, deadline=deadline)
+        except ApiError as error:
+            if error.status == HTTPStatus.CONFLICT and error.reason == "AlreadyExists":
+                found = self._own(ref)  # an earlier try whose answer was lost
+                if found:
+                    return found
+            raise
+
+    def _own(self, ref: Ref) -> Object | None:
+        """The live object, when it is this run's."""
+        found = self.cluster.get(ref, deadline=Deadline(5))
+        labels = found["metadata"].get("labels") or {} if found else {}
+        return found if labels.get(RUN_LABEL) == self.run else None
+
+    def _marked(self, obj: Object) -> Object:
+        meta = obj["metadata"]
+        labels = {**(meta.get("labels") or {}), RUN_LABEL: self.run}
+        annotations = {**(meta.get("annotations") or {}), EXPIRES: self._expires}
+        return obj | {"metadata": meta | {"labels": labels, "annotations": annotations}}
+
+    def adopt(self, obj: Object) -> None:
+        """Record an object that a controller made on behalf of a probe, so that its end is waited for as well."""
+        item = Tracked.of(obj)
+        with self._state:
+            self._tracked.setdefault(item.uid, item)
+
+    def delete(self, *objects: Object, seconds: float = _DELETE_SECONDS) -> None:
+        """Ask for the removal of objects that this session made; does not wait.
+
+        Raises:
+            ProbeRefused: the server refuses one of them.
+        """
+        refused = delete_all(self.cluster, [Tracked.of(item) for item in objects], Deadline(seconds))
+        for item, text in refused.items():
+            raise ProbeRefused(f"{item.ref} cannot be deleted: {text}")
+
+    def gone(self, *uids: str) -> None:
+        """Take note that a probe has seen these objects go."""
+        with self._state:
+            self._gone.update(uids)
+
+    # the end
+
+    def sweep(self) -> None:
+        """Ask for the removal of what earlier runs left behind and whose expiry is past; `close` waits for it."""
+        try:
+            found = expired(self.cluster, self.run, self.options.namespace)
+        except ApiError as error:
+            self.progress(f"leftovers of earlier runs cannot be looked for: {error}")
+            return
+        if found:
+            self.progress(f"removing {len(found)} leftovers of earlier runs")
+            delete_all(self.cluster, found, Deadline(_DELETE_SECONDS))
+            self._swept.extend(found)
+
+    def close(self, seconds: float = 60.0) -> Cleanup:
+        """Remove everything by UID and wait until it is gone. May be called again; signals wait until it is done."""
+        with _signals_wait():
+            started = time.monotonic()
+            deadline = Deadline(seconds)
+            self.stop()
+            self._recover()
+            here = [item for uid, item in self._tracked.items() if uid not in self._gone]
+            spaces = [item for item in here if item.ref.kind == "Namespace"]
+            inside = [item for item in here if item.ref.namespace]
+            if here or self._swept:
+                self.progress(f"removing {len(here)} probe objects")
+            delete_all(self.cluster, inside, deadline)
+            delete_all(self.cluster, spaces, deadline)
+            # What lives in a namespace is gone when the namespace is.
+            names = {item.ref.name for item in spaces}
+            outside = [item for item in here if item.ref.namespace not in names]
+            left = list(wait_gone(self.cluster, [*outside, *self._swept], deadline))
+            lasting = {item.ref.name: item.why for item in left if item.ref.kind == "Namespace"}
+            left += [item for item in inside if item.ref.namespace in lasting]
+            stuck = {item.uid for item in left}
+            created = tuple(self._tracked.values())
+            return Cleanup(
+                created=created,
+                removed=tuple(item for item in created if item.uid not in stuck),
+                left=tuple(left),
+                swept=tuple(item for item in self._swept if item.uid not in stuck),
+                seconds=time.monotonic() - started,
+            )
+
+    def _recover(self) -> None:
+        """Find the UIDs of creations whose answer did not arrive, because a signal or an outage came between."""
+        with self._state:
+            self._state.wait_for(lambda: not self._sending, timeout=3)
+            unknown = self._unsure | self._sending
+        for ref in unknown:
+            with contextlib.suppress(ApiError):
+                if found := self._own(ref):
+                    self.adopt(found)
+
+
+@contextlib.contextmanager
+def _signals_wait() -> Iterator[None]:
+    """Keep INT and TERM from interrupting the block; they only reach Python in the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    former = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
