@@ -1,0 +1,82 @@
+"""YAML as Kubernetes reads it, by the C parser: no silent last-key-wins, no dates, troubles with line and column."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import yaml
+
+from kubeflow_volcano.problems import InvalidInput, Problem
+
+__all__ = ["parse"]
+
+# What Go's parsers take for numbers; PyYAML's own rules add base 60 ("12:30") and want a dot in "1e3".
+_INT = re.compile(r"^[-+]?(?:0b[01_]+|0o?[0-7_]+|0x[0-9a-fA-F_]+|0|[1-9][0-9_]*)$")
+_FLOAT = re.compile(
+    r"^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$|^[-+]?\.(?:inf|Inf|INF)$|^\.(?:nan|NaN)$"
+)
+_TAG = "tag:yaml.org,2002:"
+
+
+class _Loader(yaml.CSafeLoader):
+    """Refuses equal keys and keys that are not text."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002  PyYAML's signature
+        merged = {id(key) for key, _ in node.value if key.tag == f"{_TAG}merge"}
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if id(key) in merged:
+                continue
+            if key.tag != f"{_TAG}str":
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the key {key.value!r} is not text; put it in quotes", key.start_mark
+                )
+            if key.value in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the key {key.value!r} stands here twice", key.start_mark
+                )
+            seen.add(key.value)
+        return super().construct_mapping(node, deep=deep)
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, rule) for tag, rule in rules if tag in {f"{_TAG}null", f"{_TAG}bool", f"{_TAG}merge"}]
+    for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Loader.add_implicit_resolver(f"{_TAG}int", _INT, list("-+0123456789"))
+_Loader.add_implicit_resolver(f"{_TAG}float", _FLOAT, list("-+.0123456789"))
+
+
+def _float(loader: yaml.CSafeLoader, node: yaml.ScalarNode) -> float:
+    return float(loader.construct_scalar(node).replace(".inf", "inf").replace(".nan", "nan"))
+
+
+def _int(loader: yaml.CSafeLoader, node: yaml.ScalarNode) -> int:
+    digits = loader.construct_scalar(node).replace("_", "")
+    octal = re.fullmatch(r"([-+]?)0o?([0-7]+)", digits)
+    return int(octal[1] + octal[2], 8) if octal else int(digits, 0)
+
+
+_Loader.add_constructor(f"{_TAG}float", _float)
+_Loader.add_constructor(f"{_TAG}int", _int)
+
+
+def parse(text: str | bytes, origin: str) -> list[Any]:
+    """Every document of `text` that is not empty; `origin` (a file, an address) starts each message.
+
+    Raises:
+        InvalidInput: not YAML, not UTF-8, or one mapping with the same key twice.
+    """
+    try:
+        return [document for document in yaml.load_all(text, Loader=_Loader) if document is not None]
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = f"{origin}:{mark.line + 1}:{mark.column + 1}" if mark else origin
+        raise InvalidInput(_problem(place, error.problem or str(error))) from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise InvalidInput(_problem(origin, str(error))) from error
+
+
+def _problem(place: str, what: str) -> Problem:
+    return Problem(f"{place}: {what}.", "YAML in which every key stands once.", "correct the file at that place.")

@@ -1,0 +1,155 @@
+"""The data files are consistent, and their reader explains what it does not know."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kubeflow_volcano.catalog import operator, read
+from kubeflow_volcano.catalog.identities import identities
+from kubeflow_volcano.catalog.model import MinorRange, version_key
+from kubeflow_volcano.problems import InvalidInput
+
+
+@pytest.mark.parametrize("version", read.releases())
+def test_every_release_loads_and_names_versions_that_exist(version: str) -> None:
+    release = read.load_release(version)
+    assert set(release.volcano_versions) <= set(read.volcano_versions())
+    operator.era_of(release.operator_version)
+    for profile in release.profiles:
+        assert read.components(release, profile, release.volcano_versions[0], read.local_path_versions()[-1])
+
+
+@pytest.mark.parametrize("version", read.volcano_versions())
+def test_every_volcano_loads(version: str) -> None:
+    volcano = read.load_volcano(version)
+    assert volcano.kubernetes is not None
+    assert "podgroups.scheduling.volcano.sh" in volcano.crds
+
+
+@pytest.mark.parametrize("version", read.local_path_versions())
+def test_every_local_path_loads(version: str) -> None:
+    assert read.load_local_path(version).workloads
+
+
+def test_unknown_release_names_the_known_ones_and_the_nearest() -> None:
+    with pytest.raises(InvalidInput, match=r"Did you mean 1\.9\.1\?") as caught:
+        read.load_release("1.9.0")
+    assert "one of: 1.9.1" in caught.value.problems[0].needed
+
+
+def test_a_version_is_no_path() -> None:
+    with pytest.raises(InvalidInput):
+        read.load_release("../volcano/1.10.0")
+
+
+def test_components_come_after_what_they_require() -> None:
+    release = read.load_release("1.9.1")
+    names = [part.name for part in read.components(release, ("training-operator",), "1.10.0", "0.0.30")]
+    assert names == ["volcano", "training-operator"]
+
+
+def test_unknown_components_are_all_named() -> None:
+    release = read.load_release("1.9.1")
+    with pytest.raises(InvalidInput) as caught:
+        read.components(release, ("volcanoo", "katip"), "1.10.0", "0.0.30")
+    assert len(caught.value.problems) == 2
+    assert "Did you mean volcano?" in caught.value.problems[0].found
+
+
+def test_unknown_profile_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="trainning"):
+        read.components(read.load_release("1.9.1"), "trainning", "1.10.0", "0.0.30")
+
+
+@pytest.mark.parametrize(
+    ("version", "era"),
+    [
+        ("1.0.1", "1.0.1"),
+        ("1.2.1", "1.0.1"),
+        ("1.3.0", "1.3.0"),
+        ("1.4.0", "1.4.0"),
+        ("1.5.0", "1.4.0"),
+        ("1.6.0", "1.6.0"),
+        ("1.7.0", "1.6.0"),
+        ("1.8.0", "1.8.0"),
+        ("1.8.1", "1.8.0"),
+        ("1.9.2", "1.8.0"),
+        ("1.9.4", "1.8.0"),
+    ],
+)
+def test_each_operator_version_has_its_era(version: str, era: str) -> None:
+    assert operator.era_of(version).lowest == era
+
+
+def test_the_flag_changes_between_1_5_and_1_6() -> None:
+    old, new = operator.era_of("1.5.0"), operator.era_of("1.6.0")
+    assert old.required_arguments == ("--enable-gang-scheduling=true",)
+    assert new.required_arguments == ("--gang-scheduler-name=volcano",)
+    assert new.forbidden_flags == ("--enable-gang-scheduling",)
+
+
+@pytest.mark.parametrize("version", ["1.0.0", "2.1.0"])
+def test_operators_outside_the_eras_are_refused(version: str) -> None:
+    with pytest.raises(InvalidInput, match=version):
+        operator.era_of(version)
+
+
+def test_eras_do_not_overlap() -> None:
+    for version in ("1.0.1", "1.1.0", "1.2.1", "1.3.0", "1.4.0", "1.5.0", "1.6.0", "1.7.0", "1.8.1", "1.9.4"):
+        assert sum(era.covers(version) for era in operator.eras()) == 1
+
+
+@pytest.mark.parametrize(
+    ("image", "version"),
+    [
+        ("kubeflow/training-operator:v1-04f9f13", "1.8.1"),
+        ("docker.io/kubeflow/training-operator:v1-04f9f13", "1.8.1"),
+        ("mirror.example:5000/docker.io/kubeflow/training-operator:v1-e1434f6@sha256:0a", "1.5.0"),
+        ("ghcr.io/kubeflow/training-v1/training-operator:v1-3f15cb8", "1.9.2"),
+        ("kubeflow/training-operator:v1.8.1", "1.8.1"),
+        ("kubeflow/training-operator:latest", None),
+        ("kubeflow/training-operator", None),
+        ("docker.io/volcanosh/vc-scheduler:v1.10.0", None),
+    ],
+)
+def test_operator_version_of_an_image(image: str, version: str | None) -> None:
+    assert operator.version_of_image(image) == version
+
+
+@pytest.mark.parametrize(
+    ("limits", "version", "inside"),
+    [
+        (("1.29", None), "v1.30.2", True),
+        (("1.29", None), "1.28.9", False),
+        (("1.21", "1.30"), "v1.30.14+k3s1", True),
+        (("1.21", "1.30"), "1.31.0", False),
+        (("1.9", "1.10"), "1.10.3", True),
+    ],
+)
+def test_range_of_kubernetes(limits: tuple[str, str | None], version: str, inside: bool) -> None:  # noqa: FBT001  a parameter of the table
+    assert MinorRange(*limits).covers(version) is inside
+
+
+def test_versions_are_ordered_as_numbers() -> None:
+    assert sorted(["1.10.2", "26.03", "1.9.1"], key=version_key) == ["1.9.1", "1.10.2", "26.03"]
+
+
+def test_identities_of_a_release() -> None:
+    assert {item.workload for item in identities() if item.belongs_to("1.11.0")} == {
+        "mysql",
+        "katib-mysql",
+        "seaweedfs",
+    }
+    assert [item.fs_group for item in identities() if item.workload == "authservice"] == [111]
+
+
+def test_a_data_file_with_wrong_types_tells_every_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    bad: dict[str, Any] = {"eras": [{"lowest": 1.6}], "images": {"v1-x": "latest"}}
+    monkeypatch.setattr("kubeflow_volcano.strict_yaml.parse", lambda *_: [bad])
+    with pytest.raises(InvalidInput) as caught:
+        read.load("operators.yaml", "operators")
+    text = str(caught.value)
+    assert "1.6 is not of type 'string'" in text
+    assert "'latest' does not match" in text
