@@ -1,0 +1,3 @@
+module kubeflow-volcano.invalid/rehearsal/nslookup
+
+go 1.25.0

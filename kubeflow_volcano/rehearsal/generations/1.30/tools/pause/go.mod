@@ -1,0 +1,3 @@
+module kubeflow-volcano.invalid/rehearsal/pause
+
+go 1.25.0

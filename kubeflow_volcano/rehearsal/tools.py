@@ -1,0 +1,180 @@
+"""The programs of a rehearsal cluster: built once per content, kept in the user's cache.
+
+python -m kubeflow_volcano.rehearsal.tools [--generation 1.30] [--cache DIRECTORY]
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as NotYet
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kubeflow_volcano.problems import Exit, ProblemsError
+from kubeflow_volcano.progress import Progress, silent, to_stderr
+from kubeflow_volcano.rehearsal.generation import Generation, Tool, load_generation
+from kubeflow_volcano.rehearsal.gobuild import BEAT_SECONDS, FLAGS, Workshop
+from kubeflow_volcano.rehearsal.lock import held
+from kubeflow_volcano.rehearsal.publish import published, sweep
+from kubeflow_volcano.rehearsal.toolchain import Go, choose_go, go_architecture
+
+__all__ = ["Tools", "ensure_tools", "tools_home"]
+
+_PATIENCE_SECONDS = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """Where every tool of a generation lies: `homes` has, by the tool's name, a directory with bin/ and src/."""
+
+    generation: Generation
+    homes: Mapping[str, Path]
+
+    @property
+    def programs(self) -> dict[str, Path]:
+        """Every program and every further name of one, by file name. All of a tool's lie in one directory."""
+        return {
+            name: self.homes[tool.name] / "bin" / name
+            for tool in self.generation.tools
+            for name in (*tool.programs, *tool.links)
+        }
+
+    def source(self, module: str, path: str = "") -> Path:
+        """A kept file or directory of an upstream module, such as ("volcano.sh/volcano", "installer").
+
+        Raises:
+            KeyError: no tool of this generation keeps anything of the module.
+        """
+        for tool in self.generation.tools:
+            if module in tool.sources:
+                return self.homes[tool.name] / "src" / module / path
+        raise KeyError(module)
+
+
+def tools_home() -> Path:
+    """The cache of built tools: below `$XDG_CACHE_HOME` or `~/.cache`."""
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache).absolute() / "kubeflow-volcano" / "tools"
+
+
+def ensure_tools(generation: Generation, cache: Path | None = None, progress: Progress = silent) -> Tools:
+    """Build what `cache` lacks of the generation's tools. When it lacks nothing, no program is run.
+
+    One build serves two callers: the second waits for the first. An interrupted build leaves nothing half-made, and
+    the tools that it finished.
+
+    Raises:
+        ProblemsError: there is no Go and none can be had, or a tool can't be fetched or built.
+        Busy: another process has been building for an hour.
+    """
+    cache = cache or tools_home()
+    go = choose_go(generation.go, cache)
+    tools = Tools(generation, {tool.name: cache / f"{tool.name}-{_digest(tool, go)}" for tool in generation.tools})
+    if _missing(tools):
+        with held(cache / ".lock", progress, _PATIENCE_SECONDS, doing="is building the tools of a rehearsal cluster"):
+            if missing := _missing(tools):
+                sweep(cache)
+                _build(missing, go, tools, progress)
+    return tools
+
+
+def _missing(tools: Tools) -> list[Tool]:
+    return [
+        tool
+        for tool in tools.generation.tools
+        if not all((tools.homes[tool.name] / "bin" / program).is_file() for program in tool.programs)
+    ]
+
+
+def _digest(tool: Tool, go: Go) -> str:
+    """Twelve digits that change with anything that a program of `tool` is made from."""
+    files = {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(tool.directory.iterdir())
+        if path.name in {"go.mod", "go.sum"} or path.suffix == ".go"
+    }
+    inputs = [tool.recipe(), files, FLAGS, go.version, go_architecture()]
+    return hashlib.sha256(json.dumps(inputs).encode()).hexdigest()[:12]
+
+
+def _build(missing: list[Tool], go: Go, tools: Tools, progress: Progress) -> None:
+    """Build one tool after the other, while the modules of the next ones are being fetched."""
+    started = time.monotonic()
+    logs = next(iter(tools.homes.values())).parent / "logs"
+    logs.mkdir(exist_ok=True)
+    go.install(progress)
+    progress(f"building {len(missing)} tools with Go {go.version}: {', '.join(tool.name for tool in missing)}")
+    workshop = Workshop(go, logs)
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="modules") as pool:
+        fetches = [pool.submit(workshop.fetch, tool) for tool in missing]
+        try:
+            for place, (tool, fetch) in enumerate(zip(missing, fetches, strict=True), start=1):
+                _Job(workshop, tool, f"{tool.name}, {place} of {len(missing)}", progress).run(fetch, tools)
+        finally:
+            workshop.closed.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+    progress(f"built {len(missing)} tools in {time.monotonic() - started:.0f} s")
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """One tool being made, and who is told of it."""
+
+    workshop: Workshop
+    tool: Tool
+    title: str
+    progress: Progress
+    started: float = field(default_factory=time.monotonic)
+
+    def run(self, fetch: Future[int], tools: Tools) -> None:
+        packages = self._fetched(fetch)
+        with published(tools.homes[self.tool.name]) as fresh:
+            self.workshop.build(
+                self.tool,
+                fresh / "bin",
+                lambda lines, last: self._tell(f"{lines} of {packages} packages compiled, at {last}"),
+            )
+            self.workshop.copy_sources(self.tool, fresh / "src")
+        size = sum((tools.homes[self.tool.name] / "bin" / name).stat().st_size for name in self.tool.programs)
+        self._tell(f"built ({size / 1e6:.0f} MB)")
+
+    def _fetched(self, fetch: Future[int]) -> int:
+        log = self.workshop.fetch_log(self.tool)
+        while True:
+            try:
+                return fetch.result(timeout=BEAT_SECONDS)
+            except NotYet:
+                lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+                self._tell(f"fetching modules, at {lines[-1] if lines else 'the start'}")
+
+    def _tell(self, line: str) -> None:
+        self.progress(f"{self.title}, {time.monotonic() - self.started:.0f} s: {line}")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Build the tools of a generation and list where each program lies."""
+    parser = argparse.ArgumentParser(prog="python -m kubeflow_volcano.rehearsal.tools", description=__doc__)
+    parser.add_argument("--generation", default="1.30", help="name of a directory of generations/ (default: 1.30)")
+    parser.add_argument("--cache", type=Path, help=f"where built tools are kept (default: {tools_home()})")
+    options = parser.parse_args(arguments)
+    try:
+        tools = ensure_tools(load_generation(options.generation), options.cache, to_stderr())
+    except ProblemsError as error:
+        sys.stderr.write(f"{error}\n")
+        return error.exit_code
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
+    for name, path in sorted(tools.programs.items()):
+        sys.stdout.write(f"{name} {path}\n")
+    return Exit.OK
+
+
+if __name__ == "__main__":
+    sys.exit(main())
