@@ -58,6 +58,7 @@ class Component:
     version: str
     kubernetes: MinorRange | None
     manifests: str
+    address: str | None
     path: str
     requires: tuple[str, ...]
     namespaces: tuple[str, ...]

@@ -185,6 +185,7 @@ def _component(data: Mapping[str, Any]) -> Component:
         version=data["version"],
         kubernetes=MinorRange(limits["lowest"], limits["highest"]) if limits else None,
         manifests=data["manifests"],
+        address=data["address"],
         path=data["path"],
         requires=tuple(data["requires"]),
         namespaces=tuple(data["namespaces"]),

@@ -1,0 +1,141 @@
+"""Wrong inventories are told whole, before anything is touched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.rollout.matrix import require_kubernetes
+from kubeflow_volcano.rollout.settings import PREFIXES, parse
+
+SUM = "a" * 64
+
+
+def problems(**variables: Any) -> tuple[Problem, ...]:
+    with pytest.raises(InvalidInput) as caught:
+        parse(variables)
+    return caught.value.problems
+
+
+def test_an_empty_inventory_is_the_training_profile() -> None:
+    settings = parse({})
+    assert [part.name for part in settings.components] == ["local-path", "volcano", "training-operator"]
+    assert settings.gang_scheduler == "volcano"
+    assert settings.kubeconfig is None
+    assert settings.context is None
+
+
+def test_names_of_others_are_ignored() -> None:
+    assert parse({"ansible_connection": "local", "inventory_hostname": "x", "kube_version": 1.1}) == parse({})
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
+def test_an_unknown_name_of_ours_is_refused(prefix: str) -> None:
+    (problem,) = problems(**{f"{prefix}nonsense": 1})
+    assert f"{prefix}nonsense" in problem.found
+
+
+def test_a_misspelt_name_is_answered_with_the_right_one() -> None:
+    (problem,) = problems(kubeflow_relase="1.9.1")
+    assert "Did you mean kubeflow_release?" in problem.found
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "todo"),
+    [
+        ("kubeflow_release", 1.10, "put it in quotes"),
+        ("kustomize_version", 5.4, "put it in quotes"),
+        ("rehearsal_cluster_generation", 1.30, "put it in quotes"),
+        ("validation_strict", "yes", "true or false without quotes"),
+        ("validation_strict", 1, "true or false without quotes"),
+        ("rehearsal_cluster_gpu_nodes", "4", "a whole number without quotes"),
+        ("rehearsal_cluster_gpu_nodes", True, "a whole number without quotes"),
+        ("kubeflow_components", "volcano", "write a list: kubeflow_components: [volcano]"),
+        ("gang_scheduling_scheduler", "volcan", "Did you mean volcano?"),
+        ("volcano_source", "https://example.com/v.yaml", "#sha256="),
+        ("volcano_version", None, "remove it"),
+    ],
+)
+def test_type_traps_get_their_own_advice(name: str, value: Any, todo: str) -> None:
+    (problem,) = problems(**{name: value})
+    assert problem.found.startswith(name)
+    assert todo in problem.todo
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("kubeflow_wait_timeout_seconds", 0),
+        ("kubeflow_wait_timeout_seconds", 86401),
+        ("rehearsal_cluster_gpus_per_node", -1),
+        ("local_path_base_directory", "relative"),
+        ("local_path_base_directory", "/"),
+        ("validation_probe_namespace", "Upper"),
+        ("kubeflow_sources", {"training-operator": "https://example.com/x.tar.gz"}),
+        ("validation_waivers", {"D6": ""}),
+        ("local_path_storage_mode", "nfs"),
+        ("volcano_version", "v1.10.0"),
+    ],
+)
+def test_values_out_of_bounds_are_refused(name: str, value: Any) -> None:
+    (problem,) = problems(**{name: value})
+    assert problem.found.startswith(name)
+
+
+def test_every_error_is_told_at_once() -> None:
+    found = problems(kubeflow_relase="x", validation_strict="no", volcano_version="9.9.9", local_path_version=0.30)
+    assert len(found) == 4
+
+
+def test_credentials_in_an_address_are_not_repeated() -> None:
+    (problem,) = problems(volcano_source="https://me:secret@example.com/v.yaml")
+    assert "secret" not in str(problem)
+
+
+def test_sources_are_upstreams_unless_given() -> None:
+    settings = parse({"volcano_source": f"https://example.com/v.yaml#sha256={SUM}"})
+    assert settings.sources["volcano"].startswith("https://example.com")
+    assert "local-path-provisioner" in settings.sources["local-path"]
+    assert "training-operator" not in settings.sources
+
+
+def test_source_of_an_unknown_component_is_refused() -> None:
+    first, second = problems(kubeflow_sources={"trainig-operator": "/x", "volcano": "/y"})
+    assert "Did you mean training-operator?" in first.found
+    assert "volcano_source" in second.todo
+
+
+def test_unknown_component_and_release_pair() -> None:
+    (problem,) = problems(kubeflow_components=["volcanoo"])
+    assert "Did you mean volcano?" in problem.found
+
+
+def test_paths_are_completed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    settings = parse({"kubeflow_kubeconfig": "~/k"})
+    assert settings.kubeconfig == Path("~/k").expanduser()
+    assert settings.kustomize == tmp_path / "kubeflow-volcano/kustomize/5.2.1/kustomize"
+    assert parse({"kustomize_binary": "/bin/kustomize"}).kustomize == Path("/bin/kustomize")
+
+
+def test_without_gang_scheduling_nothing_requires_volcano() -> None:
+    operator = parse({}).component("training-operator")
+    assert [part.name for part in parse({}).requirements(operator)] == ["volcano"]
+    assert parse({"gang_scheduling_scheduler": "none"}).requirements(operator) == ()
+
+
+def test_kubernetes_of_the_rehearsal_cluster_fits() -> None:
+    require_kubernetes(parse({}), "v1.30.2")
+
+
+@pytest.mark.parametrize(("version", "who"), [("v1.33.1", "Volcano 1.10.0"), ("v1.22.17", "Kubeflow 1.9.1")])
+def test_kubernetes_that_does_not_fit_is_refused_with_what_does(version: str, who: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        require_kubernetes(parse({}), version)
+    (problem,) = caught.value.problems
+    assert version in problem.found
+    assert who in problem.found
+    assert "1.29 to 1.30" in problem.needed
