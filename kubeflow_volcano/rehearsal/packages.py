@@ -1,0 +1,73 @@
+"""What the rehearsal cluster takes from the distribution, and which package holds it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from kubeflow_volcano.problems import Problem
+
+__all__ = ["Missing", "missing_packages"]
+
+_SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A program, or a file by name or pattern, that is not on this machine.
+
+    `packages` gives the package by package manager, "apt" (Debian, Ubuntu) or "dnf" (openEuler, Fedora and relatives).
+    """
+
+    what: str
+    what_for: str
+    packages: Mapping[str, str]
+
+    def problem(self) -> Problem:
+        """The same for a person."""
+        names = " or ".join(f"{name} ({manager})" for manager, name in self.packages.items())
+        return Problem(f"{self.what} is missing.", f"{self.what_for}.", f"install the package {names}.")
+
+
+_PROGRAMS = (
+    Missing("busybox", "the shell of the images that are assembled here", {"apt": "busybox", "dnf": "busybox"}),
+    Missing("gcc", "building runc, which calls libseccomp", {"apt": "gcc", "dnf": "gcc"}),
+    Missing("ip", "the network between host and node", {"apt": "iproute2", "dnf": "iproute"}),
+    Missing("iptables", "kube-proxy's routes to Services", {"apt": "iptables", "dnf": "iptables"}),
+    Missing("openssl", "Volcano's admission-init image", {"apt": "openssl", "dnf": "openssl"}),
+    Missing("pkg-config", "finding libseccomp when runc is built", {"apt": "pkg-config", "dnf": "pkgconfig"}),
+    Missing("setpriv", "ending a build together with its caller", {"apt": "util-linux", "dnf": "util-linux"}),
+    Missing("unshare", "the node's own namespaces", {"apt": "util-linux", "dnf": "util-linux"}),
+)
+_FILES = (  # each with the places that distributions give it, any of which will do
+    (
+        Missing("libc.a", "linking runc statically", {"apt": "libc6-dev", "dnf": "glibc-static"}),
+        ("usr/lib/*-linux-gnu/libc.a", "usr/lib64/libc.a", "usr/lib/libc.a"),
+    ),
+    (
+        Missing("libseccomp.a", "seccomp in runc", {"apt": "libseccomp-dev", "dnf": "libseccomp-static"}),
+        ("usr/lib/*-linux-gnu/libseccomp.a", "usr/lib64/libseccomp.a", "usr/lib/libseccomp.a"),
+    ),
+    (
+        Missing("seccomp.h", "seccomp in runc", {"apt": "libseccomp-dev", "dnf": "libseccomp-devel"}),
+        ("usr/include/seccomp.h",),
+    ),
+    (
+        Missing("a bundle of CA certificates", "downloads over TLS", dict.fromkeys(("apt", "dnf"), "ca-certificates")),
+        ("etc/ssl/certs/ca-certificates.crt", "etc/pki/tls/certs/ca-bundle.crt", "etc/ssl/ca-bundle.pem"),
+    ),
+)
+
+
+def missing_packages(root: Path = Path("/")) -> tuple[Missing, ...]:
+    """Everything that this machine lacks, found by looking for the program or file itself, not for the package.
+
+    `root` stands for the file system's root where files are looked for.
+    """
+    path = f"{os.environ.get('PATH', '')}:{_SYSTEM_PATH}"  # a login without sbin on its path can have iptables
+    programs = [wanted for wanted in _PROGRAMS if not shutil.which(wanted.what, path=path)]
+    files = [wanted for wanted, places in _FILES if not any(found for place in places for found in root.glob(place))]
+    return (*programs, *files)
