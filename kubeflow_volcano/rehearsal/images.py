@@ -16,6 +16,7 @@ from kubeflow_volcano.progress import Progress, silent
 from kubeflow_volcano.rehearsal.generation import Generation, Image
 from kubeflow_volcano.rehearsal.layers import Member, layer_members, write_layer
 from kubeflow_volcano.rehearsal.lock import held
+from kubeflow_volcano.rehearsal.registry import read_index
 from kubeflow_volcano.rehearsal.toolchain import go_architecture
 from kubeflow_volcano.rehearsal.tools import Tools, tools_home
 
@@ -36,8 +37,7 @@ class ImageStore:
 
     def digests(self) -> dict[str, str]:
         """Digest of each image's manifest, by full name such as "docker.io/library/busybox:1.36"."""
-        index = json.loads((self.home / "index.json").read_text())
-        return {entry["annotations"][_NAME]: entry["digest"] for entry in index["manifests"]}
+        return read_index(self.home / "index.json")
 
     def references(self) -> frozenset[str]:
         """Full names of all images."""

@@ -23,14 +23,20 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import IO
 
-__all__ = ["Registry", "main"]
+__all__ = ["Registry", "main", "read_index"]
 
 _REQUEST = re.compile(r"/v2/(?P<name>[a-z0-9._/-]+)/(?P<kind>manifests|blobs)/(?P<reference>[A-Za-z0-9._:-]+)")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)")
+_MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 _NAME = "org.opencontainers.image.ref.name"
 _IDLE_SECONDS = 60.0
 _CHUNK = 1 << 20
+
+
+def read_index(index: Path) -> dict[str, str]:
+    """Digest of each image's manifest by full name, such as "docker.io/library/busybox:1.36", from an index.json."""
+    return {entry["annotations"][_NAME]: entry["digest"] for entry in json.loads(index.read_text())["manifests"]}
 
 
 class Registry(ThreadingHTTPServer):
@@ -47,17 +53,15 @@ class Registry(ThreadingHTTPServer):
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = "localhost", self.socket.getsockname()[1]
 
-    def resolve(self, namespace: str, name: str, reference: str) -> tuple[str, str] | None:
-        """Digest and media type of a manifest by tag or digest; None when there is none.
+    def resolve(self, namespace: str, name: str, reference: str) -> str | None:
+        """Digest of a manifest by tag or digest; None when there is none.
 
         The index is read anew each time: images may be added while this runs.
         """
-        index = json.loads((self.store / "index.json").read_text())
-        repository = f"{namespace}/{name}"
-        for entry in index["manifests"]:
-            known, _, tag = entry["annotations"][_NAME].rpartition(":")
-            if known == repository and reference in {tag, entry["digest"]}:
-                return entry["digest"], entry["mediaType"]
+        for image, digest in read_index(self.store / "index.json").items():
+            repository, _, tag = image.rpartition(":")
+            if repository == f"{namespace}/{name}" and reference in {tag, digest}:
+                return digest
         return None
 
     def blob(self, digest: str) -> Path:
@@ -93,7 +97,7 @@ class _Handler(BaseHTTPRequestHandler):
         if found is None:
             self._error(HTTPStatus.NOT_FOUND, "MANIFEST_UNKNOWN", f"no image {namespace}/{name} with {reference}")
         else:
-            self._file(*found)
+            self._file(found, _MANIFEST)
 
     def _blob(self, digest: str) -> None:
         if not _DIGEST.fullmatch(digest):
@@ -167,9 +171,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        json.loads((options.store / "index.json").read_text())
+        read_index(options.store / "index.json")
         registry = Registry(options.store, options.port)
-    except (OSError, OverflowError, ValueError) as error:
+    except (LookupError, OSError, OverflowError, TypeError, ValueError) as error:
         sys.stderr.write(f"can't serve {options.store} on port {options.port}: {error}\n")
         return 2
     with registry, contextlib.suppress(KeyboardInterrupt):
