@@ -146,6 +146,8 @@ class Observer:
             raise
         self._open[subject] = response
         try:
+            if self._stop.is_set():  # the end came while the stream was being opened; nobody else would close it
+                return ""
             for line in _lines(response):
                 event = json.loads(line)
                 if event["type"] == "ERROR":
