@@ -1,0 +1,215 @@
+"""The gang-scheduling experiment with its controls: acts, watches every event, and writes down what was bound when.
+
+Needs no GPU, no second node and no empty cluster: what blocks a gang is a node affinity that nothing satisfies, and
+next to it stands the same set of pods that may run without the gang.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from kubeflow_volcano.cluster.deadline import Deadline
+from kubeflow_volcano.cluster.errors import ApiError
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.watching import Observer, Subject
+from kubeflow_volcano.progress import Progress
+from validators.facts import RUN_LABEL, Facts
+from validators.probes.pods import lowest_priority
+from validators.probes.record import Recorder
+from validators.probes.session import ProbeRefused, Session
+from validators.probes.stage import NOWHERE, PODGROUP, Stage, Step, was_judged
+
+__all__ = ["BIND_SECONDS", "GangEvidence", "run"]
+
+BIND_SECONDS = 30.0
+"""Within this time a scheduler that works has placed three tiny pods."""
+
+_SUITE_SECONDS = 180.0
+_SHORTEST_HOLD = 5.0
+_PERIODS_HELD = 5
+_TICK = 0.1
+_UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+@dataclass
+class GangEvidence:
+    """What the experiment saw. `steps` holds only steps that came to an end, by id.
+
+    `queue_state` is empty when the queue does not exist. `refused` is the server's text when a probe object was not
+    admitted, `trouble` what else ended the experiment early.
+    """
+
+    namespace: str = ""
+    queue: str = ""
+    queue_state: str = ""
+    period_seconds: float = 1.0
+    hold_seconds: float = _SHORTEST_HOLD
+    volcano_version: str = ""
+    priority_class: str = ""
+    simulated_nodes: frozenset[str] = frozenset()
+    steps: dict[str, Step] = field(default_factory=dict)
+    refused: str = ""
+    trouble: str = ""
+    seconds: float = 0.0
+
+
+def run(session: Session, facts: Facts, progress: Progress) -> GangEvidence:
+    """Run H1 to H4; each step starts from nothing. Takes about 15 s, at most 180 s."""
+    started = time.monotonic()
+    arguments, version = _scheduler(facts)
+    period = _duration(arguments.get("--schedule-period", "1s"))
+    evidence = GangEvidence(
+        queue=session.options.queue,
+        period_seconds=period,
+        hold_seconds=max(_SHORTEST_HOLD, _PERIODS_HELD * period),
+        volcano_version=version,
+        simulated_nodes=facts.simulated_nodes,
+    )
+    try:
+        queue = session.cluster.get(Ref("scheduling.volcano.sh/v1beta1", "Queue", "", evidence.queue))
+        evidence.queue_state = queue.get("status", {}).get("state", "") or "Unknown" if queue else ""
+        # Without an open queue nothing is ever evaluated, which looks like a scheduler that is down.
+        if evidence.queue_state == "Open":
+            _experiment(session, evidence, progress)
+    except ProbeRefused as refusal:
+        evidence.refused = str(refusal)
+    except (ApiError, TimeoutError) as error:
+        evidence.trouble = str(error)
+    evidence.seconds = time.monotonic() - started
+    return evidence
+
+
+def _experiment(session: Session, evidence: GangEvidence, progress: Progress) -> None:
+    evidence.namespace = session.namespace()
+    evidence.priority_class = lowest_priority(session.cluster)
+    labels = f"{RUN_LABEL}={session.run}"
+    subjects = [
+        Subject("v1", "Pod", evidence.namespace, labels),
+        Subject(*PODGROUP, evidence.namespace, labels),
+    ]
+    with Observer(session.cluster, subjects, Deadline(_SUITE_SECONDS)) as observer:
+        recorder = Recorder(session.cluster, evidence.namespace, labels, observer.changes(_TICK))
+        stage = Stage(session, recorder, evidence.priority_class)
+        for play in (_fit, _blocked_then_released, _same_pods_without_gang):
+            steps = _undisturbed(play, stage, evidence, progress)
+            evidence.steps.update({step.id: step for step in steps})
+            if play is _fit and not steps[0].bound:
+                return
+
+
+_Play = Callable[[Stage, GangEvidence, Progress, str], tuple[Step, ...]]
+
+
+def _undisturbed(play: _Play, stage: Stage, evidence: GangEvidence, progress: Progress) -> tuple[Step, ...]:
+    """Play once, and once more when a pod was evicted or drained and no violation was seen. A violation is final."""
+    steps = play(stage, evidence, progress, "")
+    lost = [item for step in steps for item in step.disturbed]
+    if not lost or any(step.premature for step in steps):
+        return steps
+    note = "; ".join(f"{item.name} on {item.node or 'no node'}: {item.lost}" for item in lost)
+    progress(f"{steps[0].id} again: {note}")
+    again = play(stage, evidence, progress, "again-")
+    return tuple(replace(step, attempts=2, notes=(*step.notes, f"repeated once: {note}")) for step in again)
+
+
+def _fit(stage: Stage, _evidence: GangEvidence, progress: Progress, prefix: str) -> tuple[Step, ...]:
+    """H1: a gang of three that fits is bound whole."""
+    progress("H1 fit: three pods as one gang")
+    names = tuple(f"{prefix}h1-p{index}" for index in range(3))
+    stage.begin()
+    stage.group(f"{prefix}h1", 3)
+    for name in names:
+        stage.pod(name, f"{prefix}h1")
+    record = stage.recorder
+
+    def running() -> bool:
+        return len(record.bound(*names)) == len(names) and all(
+            item.phase == "Running" for item in record.groups.values()
+        )
+
+    reached = record.until(running, BIND_SECONDS)
+    step = stage.step("H1", names, reached=reached)
+    stage.clear()
+    return (step,)
+
+
+def _blocked_then_released(stage: Stage, evidence: GangEvidence, progress: Progress, prefix: str) -> tuple[Step, ...]:
+    """H2: while one of three fits nowhere, none is bound. H3: with another one in its place, all are."""
+    progress("H2 all-or-nothing: one pod of three fits nowhere")
+    group, names = f"{prefix}h2", tuple(f"{prefix}h2-p{index}" for index in range(4))
+    first, second, stuck, released = names
+    record = stage.recorder
+    stage.begin()
+    stage.group(group, 3)
+    stage.pod(first, group)
+    stage.pod(second, group)
+    stage.pod(stuck, group, required=_nowhere())
+    blocked = (first, second, stuck)
+
+    def judged() -> bool:
+        members = [item for item in record.members.values() if item.name in blocked]
+        return len(members) == len(blocked) and was_judged(members, record.groups.values())
+
+    record.until(lambda: bool(record.bound()) or judged(), BIND_SECONDS)
+    since = time.monotonic()
+    if judged():
+        progress(f"H2 all-or-nothing: judged, nothing may be bound for {evidence.hold_seconds:.0f} s")
+        record.until(lambda: bool(record.bound()), evidence.hold_seconds)
+    held = time.monotonic() - since if judged() else 0.0
+    record.look()
+    bound = tuple(item.name for item in record.members.values() if item.name in blocked and item.node)
+    whole = stage.step("H2", blocked, reached=judged(), premature=bound, held_seconds=round(held, 3))
+
+    progress("H3 unblock: a pod that fits takes the place of the one that does not")
+    start = time.monotonic()
+    stage.remove(stuck)
+    stage.pod(released, group)
+    freed = (first, second, released)
+    reached = record.until(lambda: len(record.bound(*freed)) == len(freed), BIND_SECONDS)
+    after = replace(stage.step("H3", freed, reached=reached), seconds=round(time.monotonic() - start, 3))
+    stage.clear()
+    return whole, after
+
+
+def _same_pods_without_gang(stage: Stage, _evidence: GangEvidence, progress: Progress, prefix: str) -> tuple[Step, ...]:
+    """H4: the pods of H2 with minMember 1. Shows that the gang, not lack of room, held them back."""
+    progress("H4 control: the same three pods, each of which may run alone")
+    names = tuple(f"{prefix}h4-p{index}" for index in range(3))
+    first, second, stuck = names
+    stage.begin()
+    stage.group(f"{prefix}h4", 1)
+    stage.pod(first, f"{prefix}h4")
+    stage.pod(second, f"{prefix}h4")
+    stage.pod(stuck, f"{prefix}h4", required=_nowhere())
+    reached = stage.recorder.until(lambda: len(stage.recorder.bound(first, second)) == 2, BIND_SECONDS)  # noqa: PLR2004  both
+    step = stage.step("H4", names, reached=reached)
+    stage.clear()
+    return (step,)
+
+
+def _nowhere() -> Mapping[str, object]:
+    term = {"matchExpressions": [{"key": NOWHERE, "operator": "Exists"}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
+
+
+def _scheduler(facts: Facts) -> tuple[Mapping[str, str], str]:
+    """Arguments and image tag of Volcano's scheduler, empty where no Deployment of it is known."""
+    for deployment in facts.objects.get("deployments.apps", ()):
+        for container in deployment["spec"]["template"]["spec"]["containers"]:
+            if "vc-scheduler" in container["image"]:
+                return _arguments(container), container["image"].partition("@")[0].rpartition(":")[2]
+    return {}, ""
+
+
+def _arguments(container: Object) -> dict[str, str]:
+    words = [word for item in (*container.get("command", ()), *container.get("args", ())) for word in item.split()]
+    return {key: value for key, mark, value in (word.partition("=") for word in words) if mark}
+
+
+def _duration(text: str) -> float:
+    """Seconds of a Go duration such as 1s, 500ms or 1m30s; 1 s, the scheduler's default, for what is none."""
+    parts = re.findall(r"([0-9.]+)(ms|s|m|h)", text)
+    return sum(float(number) * _UNIT_SECONDS[unit] for number, unit in parts) or 1.0

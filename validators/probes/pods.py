@@ -1,0 +1,75 @@
+"""Pods for probes: small, restricted, without a token, never in anybody's way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.errors import ApiError
+from kubeflow_volcano.cluster.objects import Object
+
+__all__ = ["RESOURCES", "RESTRICTED", "lowest_priority", "probe_pod"]
+
+RESOURCES: Mapping[str, str] = {"cpu": "10m", "memory": "16Mi"}
+"""Requests and limits of a probe container. Without requests a pod is best-effort and escapes the gang
+(volcano-sh/volcano#646)."""
+
+RESTRICTED: Mapping[str, Any] = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+"""Container security context that the restricted Pod Security level asks for."""
+
+_NOBODY = 65532
+_NO_SIDECAR = {"sidecar.istio.io/inject": "false"}
+
+
+def probe_pod(
+    name: str,
+    namespace: str,
+    container: Mapping[str, Any],
+    *,
+    spec: Mapping[str, Any] | None = None,
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    security: Mapping[str, Any] | None = None,
+) -> Object:
+    """A pod of one container that the restricted level admits, unless `security` (of the pod) or `spec` widen it."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "labels": {**(labels or {}), **_NO_SIDECAR},
+            "annotations": {**(annotations or {}), **_NO_SIDECAR},
+        },
+        "spec": {
+            "automountServiceAccountToken": False,
+            "enableServiceLinks": False,
+            "restartPolicy": "Never",
+            "terminationGracePeriodSeconds": 0,
+            "activeDeadlineSeconds": 300,
+            "securityContext": dict(
+                security or {"runAsNonRoot": True, "runAsUser": _NOBODY, "seccompProfile": {"type": "RuntimeDefault"}}
+            ),
+            "containers": [
+                {
+                    "name": "probe",
+                    "imagePullPolicy": "IfNotPresent",
+                    "resources": {"requests": dict(RESOURCES), "limits": dict(RESOURCES)},
+                    "securityContext": dict(RESTRICTED),
+                    **container,
+                }
+            ],
+            **(spec or {}),
+        },
+    }
+
+
+def lowest_priority(cluster: Cluster) -> str:
+    """Name of the lowest existing PriorityClass below 0; empty when there is none, or they may not be read."""
+    try:
+        classes = cluster.list("scheduling.k8s.io/v1", "PriorityClass").items
+    except ApiError:
+        return ""
+    below = sorted((item["value"], item["metadata"]["name"]) for item in classes if item["value"] < 0)
+    return below[0][1] if below else ""
