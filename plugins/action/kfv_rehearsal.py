@@ -1,0 +1,94 @@
+"""kfv_rehearsal: the rehearsal cluster is brought up, or removed. Documented in plugins/modules."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from typing import Any
+
+from ansible.errors import AnsibleError
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+
+try:
+    from kubeflow_volcano.cluster.client import Cluster
+    from kubeflow_volcano.problems import ProblemsError, Unreachable
+    from kubeflow_volcano.rehearsal.lifecycle import down, up
+    from kubeflow_volcano.rehearsal.packages import missing_packages
+    from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
+except ImportError as error:
+    message = (
+        f"Found: {sys.executable}, which runs Ansible, lacks kubeflow_volcano. Do: install the project there with pip"
+    )
+    raise AnsibleError(message) from error
+
+ARGUMENTS: dict[str, Any] = {
+    "name": {"type": "str", "default": "default"},
+    "state": {"type": "str", "default": "present", "choices": ["present", "absent", "inspected"]},
+    "generation": {"type": "str", "default": "1.30"},
+    "gpu_nodes": {"type": "int", "default": 4},
+    "gpus_per_node": {"type": "int", "default": 1},
+}
+
+
+class ActionModule(ActionBase):
+    """Converge the rehearsal cluster of this machine."""
+
+    TRANSFERS_FILES = False
+    _requires_connection = False
+
+    def run(self, tmp: None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Report what was done to reach the wanted state."""
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        _, arguments = self.validate_argument_spec(argument_spec=ARGUMENTS)
+        spec = RehearsalSpec(
+            name=arguments["name"],
+            generation=arguments["generation"],
+            gpu_nodes=arguments["gpu_nodes"],
+            gpus_per_node=arguments["gpus_per_node"],
+        )
+        try:
+            if arguments["state"] == "inspected":
+                missing = [asdict(item) for item in missing_packages()]
+                return result | {"changed": False, "missing": missing}
+            if self._task.check_mode:
+                return result | _foreseen(spec, arguments["state"])
+            return result | (_present(spec) if arguments["state"] == "present" else _absent(spec))
+        except ProblemsError as error:
+            return result | {"failed": True, "msg": error.told()}
+
+
+def _tell(line: str) -> None:
+    Display().display(f"  {line}")
+
+
+def _present(spec: RehearsalSpec) -> dict[str, Any]:
+    running = up(spec, _tell)
+    return {
+        "changed": running.changed,
+        "changes": list(running.changes),
+        "kubeconfig": str(running.kubeconfig),
+        "api_server": running.api_server,
+        "seconds": running.seconds,
+    }
+
+
+def _absent(spec: RehearsalSpec) -> dict[str, Any]:
+    removed = down(spec.name, _tell)
+    if not removed.left:
+        return {"changed": removed.changed}
+    text = f"Found: left after the removal: {', '.join(removed.left)}. Needed: nothing. Do: run the same again."
+    return {"changed": removed.changed, "failed": True, "msg": text}
+
+
+def _foreseen(spec: RehearsalSpec, state: str) -> dict[str, Any]:
+    """What a run would do, judged by whether the cluster answers."""
+    spec.check()
+    paths = ClusterPaths.of(spec.name)
+    if state == "absent":
+        return {"changed": paths.home.exists()}
+    try:
+        Cluster.connect(paths.kubeconfig)
+    except Unreachable:
+        return {"changed": True, "changes": [f"the rehearsal cluster {spec.name} would be started"]}
+    return {"changed": False, "kubeconfig": str(paths.kubeconfig)}

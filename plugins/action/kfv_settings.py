@@ -1,0 +1,74 @@
+"""kfv_settings: the inventory is checked whole before anything is changed. Documented in plugins/modules."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from ansible.errors import AnsibleError
+from ansible.plugins.action import ActionBase
+
+try:
+    from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
+    from kubeflow_volcano.rollout.settings import PREFIXES, parse
+except ImportError as error:
+    message = (
+        f"Found: {sys.executable}, which runs Ansible, lacks kubeflow_volcano. Do: install the project there with pip"
+    )
+    raise AnsibleError(message) from error
+
+ARGUMENTS: dict[str, Any] = {"variables": {"type": "dict"}}
+
+
+class ActionModule(ActionBase):
+    """Collect, template and check the public variables of the host."""
+
+    TRANSFERS_FILES = False
+    _requires_connection = False
+
+    def run(self, tmp: None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Return the settings as plain values, or every problem with them."""
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        _, arguments = self.validate_argument_spec(argument_spec=ARGUMENTS)
+        try:
+            given = arguments["variables"]
+            variables = self._of_host(task_vars or {}) if given is None else plain(given)
+            settings = parse(variables)
+        except ProblemsError as error:
+            return result | {"failed": True, "msg": error.told()}
+        return result | {
+            "changed": False,
+            "settings": {name: value for name, value in variables.items() if name.startswith(PREFIXES)},
+            "components": [component.name for component in settings.components],
+            "kustomize": str(settings.kustomize),
+            "kustomize_version": variables.get("kustomize_version") or settings.release.kustomize_version,
+        }
+
+    def _of_host(self, task_vars: Mapping[str, Any]) -> dict[str, Any]:
+        found, problems = {}, []
+        for name in sorted(task_vars):
+            if not name.startswith(PREFIXES):
+                continue
+            try:
+                found[name] = plain(self._templar.template(task_vars[name]))
+            except AnsibleError as error:
+                problems.append(
+                    Problem(
+                        f"the variable {name} cannot be worked out: {error}.",
+                        "a value, or a template whose parts all exist.",
+                        f"correct {name} in the inventory.",
+                    )
+                )
+        if problems:
+            raise InvalidInput(problems)
+        return found
+
+
+def plain(value: Any) -> Any:
+    """The value without Ansible's own string and container types, which template lazily and remember origins."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return str(value) if isinstance(value, str) else value

@@ -1,0 +1,159 @@
+"""What every role promises, read from its files: each variable described once, tasks that a person can follow."""
+
+from __future__ import annotations
+
+import json
+import re
+from importlib.resources import files
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[3]
+ROLES = sorted(path for path in (ROOT / "roles").iterdir() if path.is_dir())
+TASK_FILES = sorted((ROOT / "roles").glob("*/tasks/*.yml"))
+LONGEST_TASK_FILE = 60
+OWN_PLUGINS = {path.stem for path in (ROOT / "plugins" / "action").glob("kfv_*.py")}
+FORBIDDEN_MODULES = {
+    "ansible.builtin.shell",
+    "ansible.builtin.raw",
+    "ansible.builtin.pause",
+    "ansible.builtin.wait_for",
+}
+TASK_KEYWORDS = {
+    "become",
+    "block",
+    "changed_when",
+    "check_mode",
+    "loop",
+    "loop_control",
+    "name",
+    "notify",
+    "register",
+    "tags",
+    "until",
+    "vars",
+    "when",
+}  # fmt: skip  one list of words
+
+roles = pytest.mark.parametrize("role", ROLES, ids=lambda path: path.name)
+task_files = pytest.mark.parametrize("path", TASK_FILES, ids=lambda path: f"{path.parts[-3]}/{path.name}")
+
+
+def read(path: Path) -> Any:
+    return yaml.safe_load(path.read_text("utf-8"))
+
+
+def specification(role: Path) -> dict[str, Any]:
+    loaded: dict[str, Any] = read(role / "meta" / "argument_specs.yml")["argument_specs"]["main"]
+    return loaded
+
+
+def schema_properties() -> dict[str, Any]:
+    text = files("kubeflow_volcano.rollout").joinpath("settings.schema.json").read_text("utf-8")
+    loaded: dict[str, Any] = json.loads(text)["properties"]
+    return loaded
+
+
+def table(options: dict[str, Any]) -> str:
+    rows = ["| variable | type | default | meaning |", "|---|---|---|---|"]
+    for name, option in options.items():
+        choices = ", ".join(f"`{choice}`" for choice in option.get("choices", []))
+        meaning = option["description"] + (f" One of {choices}." if choices else "")
+        rows.append(f"| `{name}` | {option['type']} | `{json.dumps(option['default'])}` | {meaning} |")
+    return "\n".join(rows)
+
+
+def tasks_of(path: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    waiting = list(read(path) or [])
+    while waiting:
+        task = waiting.pop(0)
+        found.append(task)
+        waiting += task.get("block", [])
+    return found
+
+
+def module_of(task: dict[str, Any]) -> str:
+    (module,) = set(task) - TASK_KEYWORDS or {"block"}
+    return str(module)
+
+
+def test_there_are_roles_and_tasks_to_judge() -> None:
+    assert len(ROLES) == 7
+    assert len(TASK_FILES) >= len(ROLES)
+
+
+@roles
+def test_a_role_has_every_file_that_all_roles_have(role: Path) -> None:
+    wanted = ["README.md", "defaults/main.yml", "meta/argument_specs.yml", "meta/main.yml", "tasks/main.yml"]
+    assert [name for name in wanted if not (role / name).is_file()] == []
+
+
+@roles
+def test_defaults_and_argument_specs_say_the_same(role: Path) -> None:
+    options = specification(role)["options"]
+    assert read(role / "defaults" / "main.yml") == {name: option["default"] for name, option in options.items()}
+
+
+@roles
+def test_the_readme_holds_the_table_of_the_argument_specs(role: Path) -> None:
+    assert table(specification(role)["options"]) in (role / "README.md").read_text("utf-8")
+
+
+@roles
+def test_public_variables_carry_the_name_of_their_role(role: Path) -> None:
+    assert [name for name in specification(role)["options"] if not name.startswith(f"{role.name}_")] == []
+
+
+@roles
+def test_each_default_has_its_reason_above_it(role: Path) -> None:
+    lines = (role / "defaults" / "main.yml").read_text("utf-8").splitlines()
+    bare = [line for above, line in pairwise(lines) if re.match(r"\w+:", line) and above[:1] != "#"]
+    assert bare == []
+
+
+def test_roles_and_settings_schema_know_the_same_variables_and_defaults() -> None:
+    of_roles = {name: option["default"] for role in ROLES for name, option in specification(role)["options"].items()}
+    assert of_roles == {name: entry["default"] for name, entry in schema_properties().items()}
+
+
+@task_files
+def test_every_task_has_a_name_that_is_an_order(path: Path) -> None:
+    names = [task.get("name", "") for task in tasks_of(path)]
+    assert names
+    assert [name for name in names if not re.match(r"[A-Z][a-z]+ ", name)] == []
+
+
+@task_files
+def test_modules_are_named_in_full_and_none_is_a_shell_or_a_sleep(path: Path) -> None:
+    modules = {module_of(task) for task in tasks_of(path)} - {"block"}
+    assert modules & FORBIDDEN_MODULES == set()
+    assert [name for name in modules if not name.startswith("ansible.builtin.") and name not in OWN_PLUGINS] == []
+
+
+@task_files
+def test_no_error_is_ignored_and_no_version_stands_in_a_task(path: Path) -> None:
+    text = path.read_text("utf-8")
+    assert re.findall(r"ignore_errors|failed_when: false|ignore_unreachable", text) == []
+    assert re.findall(r"\d+\.\d+", text) == []
+
+
+@task_files
+def test_a_task_file_fits_on_one_screen(path: Path) -> None:
+    assert len(path.read_text("utf-8").splitlines()) <= LONGEST_TASK_FILE
+
+
+@task_files
+def test_no_role_variable_has_a_second_default_in_a_task(path: Path) -> None:
+    assert re.findall(r"\| *default\(", path.read_text("utf-8")) == []
+
+
+@task_files
+def test_registered_names_are_internal(path: Path) -> None:
+    role = path.parts[-3]
+    names = [task["register"] for task in tasks_of(path) if "register" in task]
+    assert [name for name in names if not name.startswith(f"__{role}_")] == []
