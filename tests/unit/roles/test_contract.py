@@ -23,21 +23,23 @@ FORBIDDEN_MODULES = {
     "ansible.builtin.pause",
     "ansible.builtin.wait_for",
 }
-TASK_KEYWORDS = {
-    "become",
-    "block",
-    "changed_when",
-    "check_mode",
-    "loop",
-    "loop_control",
-    "name",
-    "notify",
-    "register",
-    "tags",
-    "until",
-    "vars",
-    "when",
-}  # fmt: skip  one list of words
+TASK_KEYWORDS = set(
+    [
+        "become",
+        "block",
+        "changed_when",
+        "check_mode",
+        "loop",
+        "loop_control",
+        "name",
+        "register",
+        "rescue",
+        "tags",
+        "until",
+        "vars",
+        "when",
+    ]
+)
 
 roles = pytest.mark.parametrize("role", ROLES, ids=lambda path: path.name)
 task_files = pytest.mark.parametrize("path", TASK_FILES, ids=lambda path: f"{path.parts[-3]}/{path.name}")
@@ -73,7 +75,7 @@ def tasks_of(path: Path) -> list[dict[str, Any]]:
     while waiting:
         task = waiting.pop(0)
         found.append(task)
-        waiting += task.get("block", [])
+        waiting += [*task.get("block", []), *task.get("rescue", [])]
     return found
 
 
