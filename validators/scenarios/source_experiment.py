@@ -95,16 +95,6 @@ class Observation:
     problem: str
     history: dict[str, Any]
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return {
-            "case": self.case,
-            "title": self.title,
-            "seconds": round(self.seconds, 1),
-            "problem": self.problem,
-            **self.history,
-        }
-
 
 def tfjob(namespace: str) -> Object:
     """The job: two parameter servers on CPU, four workers that ask for one GPU each."""
@@ -194,7 +184,7 @@ def _watch(cluster: Cluster, session: Session, case: Case, namespace: str, progr
     problem = case.wrong(history)
     if not problem and since is None:
         problem = f"not settled after {_LIMIT_SECONDS:.0f} s: {_picture(history)}"
-    return Observation(case.name, case.title, deadline.elapsed, problem, history.as_dict())
+    return Observation(case.name, case.title, round(deadline.elapsed, 1), problem, history.as_dict())
 
 
 def _picture(history: History) -> str:
