@@ -1,0 +1,1 @@
+"""The embedded rehearsal cluster: a real Kubernetes node in private namespaces, beside simulated GPU nodes."""

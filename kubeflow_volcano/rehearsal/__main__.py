@@ -1,0 +1,117 @@
+"""python -m kubeflow_volcano.rehearsal up|down|status|exec|logs: the rehearsal cluster from the command line."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from types import FrameType
+
+from kubeflow_volcano.problems import Exit, ProblemsError
+from kubeflow_volcano.progress import to_stderr
+from kubeflow_volcano.rehearsal.cgroups import NodeCgroup, read_layout
+from kubeflow_volcano.rehearsal.lifecycle import down, up
+from kubeflow_volcano.rehearsal.node import first_process
+from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
+from kubeflow_volcano.rehearsal.status import render, status
+
+_PROGRAM = "python -m kubeflow_volcano.rehearsal"
+
+
+class _Terminated(BaseException):
+    """SIGTERM arrived."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; the exit code is one of `kubeflow_volcano.problems.Exit`, or that of the program of `exec`."""
+    options = _parser().parse_args(arguments)
+    former = signal.signal(signal.SIGTERM, _terminate)
+    try:
+        return _COMMANDS[options.command](options)
+    except ProblemsError as error:
+        sys.stderr.write(f"{error}\n")
+        return error.exit_code
+    except (KeyboardInterrupt, _Terminated) as error:
+        sys.stderr.write(
+            f"Interrupted. What was made so far stays; `{_PROGRAM} up --name {options.name}` goes on from there, "
+            f"`{_PROGRAM} down --name {options.name}` removes it.\n"
+        )
+        return Exit.TERMINATED if isinstance(error, _Terminated) else Exit.INTERRUPTED
+    finally:
+        signal.signal(signal.SIGTERM, former)
+
+
+def _terminate(_number: int, _frame: FrameType | None) -> None:
+    raise _Terminated
+
+
+def _parser() -> argparse.ArgumentParser:
+    default = RehearsalSpec()
+    parser = argparse.ArgumentParser(prog=_PROGRAM, description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, summary in (
+        ("up", "bring the cluster up, or to what is asked for"),
+        ("down", "remove the cluster and everything that belongs to it"),
+        ("status", "show what runs, and which pods are real"),
+        ("exec", "run a program inside the node"),
+        ("logs", "print the log of a daemon of the node"),
+    ):
+        command = commands.add_parser(name, help=summary, description=summary)
+        command.add_argument("--name", default=default.name, help="the cluster's name (default: %(default)s)")
+        if name == "up":
+            command.add_argument("--gpu-nodes", type=int, default=default.gpu_nodes, help="simulated nodes")
+            command.add_argument("--gpus-per-node", type=int, default=default.gpus_per_node, help="GPUs of each")
+            command.add_argument("--generation", default=default.generation, help="set of versions")
+        elif name == "exec":
+            command.add_argument("program", nargs=argparse.REMAINDER, help="the program and its arguments")
+        elif name == "logs":
+            command.add_argument("daemon", help="for example kubelet; `node` is the node's own start")
+            command.add_argument("--lines", type=int, default=200, help="how many of the last (default: %(default)s)")
+    return parser
+
+
+def _up(options: argparse.Namespace) -> int:
+    spec = RehearsalSpec(options.name, options.gpu_nodes, options.gpus_per_node, options.generation)
+    result = up(spec, to_stderr())
+    sys.stdout.write(f"{'changed' if result.changed else 'unchanged'}: {result.api_server}\n")
+    sys.stdout.write(f"export KUBECONFIG={result.kubeconfig}\n")
+    return Exit.OK
+
+
+def _down(options: argparse.Namespace) -> int:
+    return Exit.LEFTOVERS if down(options.name, to_stderr()).left else Exit.OK
+
+
+def _status(options: argparse.Namespace) -> int:
+    found = status(options.name)
+    sys.stdout.write(render(found))
+    return Exit.OK if found.ready else Exit.INCOMPLETE
+
+
+def _exec(options: argparse.Namespace) -> int:
+    pid = first_process(NodeCgroup(read_layout(), ClusterPaths.of(options.name).cgroup))
+    if not pid:
+        sys.stderr.write(f"The cluster {options.name} does not run.\n")
+        return Exit.INCOMPLETE
+    program = [word for word in options.program if word != "--"] or ["sh"]
+    enter = ["nsenter", f"--target={pid}", "--mount", "--net", "--pid", "--uts", "--ipc", "--root", "--wd", *program]
+    return subprocess.run(enter, check=False).returncode
+
+
+def _logs(options: argparse.Namespace) -> int:
+    log = ClusterPaths.of(options.name).logs / f"{options.daemon}.log"
+    if not log.is_file():
+        known = ", ".join(sorted(path.stem for path in log.parent.glob("*.log"))) or "none"
+        sys.stderr.write(f"There is no log {log}; known: {known}.\n")
+        return Exit.INVALID_INPUT
+    lines = log.read_text(errors="replace").splitlines()[-options.lines :]
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    return Exit.OK
+
+
+_COMMANDS = {"up": _up, "down": _down, "status": _status, "exec": _exec, "logs": _logs}
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,297 @@
+"""The node as the host sees it: its files, its first process, its cable, its control groups.
+
+Whether a node runs is read from the kernel (who is process 1 in the cluster's control group), never from a file: a
+crash can't leave a wrong answer behind.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.resources
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from kubeflow_volcano.problems import Problem, ProblemsError
+from kubeflow_volcano.rehearsal import network, pki
+from kubeflow_volcano.rehearsal.boot import Bind, Plan
+from kubeflow_volcano.rehearsal.cgroups import NodeCgroup
+from kubeflow_volcano.rehearsal.daemons import IMAGES, LIBRARY, PROGRAMS, interpreter, node_duty
+from kubeflow_volcano.rehearsal.files import write_file
+from kubeflow_volcano.rehearsal.network import SERVICE_RANGE
+from kubeflow_volcano.rehearsal.nodefiles import (
+    CONFIGURATION,
+    KUBECONFIGS,
+    PKI,
+    SERVICE_ADDRESS,
+    NodeFacts,
+    node_files,
+)
+from kubeflow_volcano.rehearsal.spec import ClusterPaths
+
+__all__ = ["Node", "Parts"]
+
+_MODULES = ("boot", "placement", "placement_server", "registry", "supervisor")
+"""Modules that run inside the node; they import nothing but the standard library and each other."""
+_START_SECONDS = 10.0
+_END_SECONDS = 20.0
+_LOOK_SECONDS = 0.02
+
+# The kubelet and kube-proxy insist on these (pkg/kubelet/cm/container_manager_linux.go).
+_KERNEL_WIDE = {
+    "vm/overcommit_memory": "1",
+    "vm/panic_on_oom": "0",
+    "kernel/panic": "10",
+    "kernel/panic_on_oops": "1",
+    "kernel/keys/root_maxkeys": "1000000",
+    "kernel/keys/root_maxbytes": "25000000",
+}
+_OF_THE_NODE = {
+    "net/ipv4/ip_forward": "1",
+    "net/ipv4/conf/all/rp_filter": "0",
+    "net/bridge/bridge-nf-call-iptables": "1",
+}
+
+
+NODE_PROGRAMS = (
+    "bridge",
+    "containerd",
+    "containerd-shim-runc-v2",
+    "ctr",
+    "etcd",
+    "host-local",
+    "kube",
+    "kubectl",
+    "kwok",
+    "loopback",
+    "portmap",
+    "runc",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a node is made of: files of the programs by name (those of `NODE_PROGRAMS` count), and the image store."""
+
+    programs: Mapping[str, Path]
+    images: Path
+
+    def binds(self) -> list[Bind]:
+        """The directories that hold the programs, and where the node sees each."""
+        directories = sorted({self.programs[name].parent for name in NODE_PROGRAMS})
+        return [Bind(str(directory), self._inside(directory)) for directory in directories]
+
+    def links(self) -> dict[str, str]:
+        """Where each program lies in the node, by name."""
+        return {name: f"{self._inside(self.programs[name].parent)}/{name}" for name in NODE_PROGRAMS}
+
+    @staticmethod
+    def _inside(directory: Path) -> str:
+        return f"/host/tools/{directory.parent.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One node, running or not. `simulated_images`: repositories whose pods are placed on simulated nodes."""
+
+    paths: ClusterPaths
+    facts: NodeFacts
+    cgroup: NodeCgroup
+    parts: Parts
+    simulated_images: tuple[str, ...]
+
+    def first_process(self) -> int:
+        """The id of the node's process 1, as the host counts; 0 while there is none."""
+        return first_process(self.cgroup)
+
+    def fingerprint(self) -> str:
+        """Differs when a running node is not what a start would now make."""
+        return hashlib.sha256(json.dumps([self._files(), asdict(self._plan())], sort_keys=True).encode()).hexdigest()
+
+    def start(self) -> None:
+        """Write the node's files and start it; an earlier one, whatever is left of it, is ended first.
+
+        Raises:
+            ProblemsError: an earlier one could not be ended, or the node died while it was being built.
+        """
+        self.stop()
+        self._write()
+        self.cgroup.create()
+        network.keep_in(self.facts.cable)
+        self.paths.logs.mkdir(parents=True, exist_ok=True)
+        with (self.paths.logs / "node.log").open("a") as log:
+            boot = subprocess.Popen(
+                [
+                    interpreter(),
+                    "-S",
+                    "-P",
+                    "-B",
+                    "-m",
+                    "kubeflow_volcano.rehearsal.boot",
+                    "enter",
+                    str(self._plan_file),
+                ],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                env={"PATH": os.defpath + ":/usr/sbin:/sbin", "PYTHONPATH": str(self.paths.library)},
+            )
+        with boot:  # the pipe's end ends a node that was never connected
+            pid = self._await(self.first_process, _START_SECONDS)
+            if not pid:
+                raise self.died("its first process did not appear")
+            network.connect(self.facts.cable, pid)
+            assert boot.stdin is not None  # noqa: S101  asked for above
+            boot.stdin.write(b"go\n")
+
+    def stop(self) -> None:
+        """End all of the node's processes and unplug it. Files stay.
+
+        Raises:
+            ProblemsError: processes do not end, even when killed.
+        """
+        end_processes(self.cgroup)
+        network.disconnect(self.facts.cable.interface)
+
+    def log_tail(self, daemon: str, lines: int = 10) -> str:
+        """The last lines of a daemon's log, or of the node's own (`node`)."""
+        try:
+            text = (self.paths.logs / f"{daemon}.log").read_bytes()[-16384:]
+        except FileNotFoundError:
+            return ""
+        return "\n".join(text.decode("utf-8", "replace").splitlines()[-lines:])
+
+    @property
+    def _plan_file(self) -> Path:
+        return self.paths.home / "plan.json"
+
+    def _plan(self) -> Plan:
+        prefix = Path(sys.base_prefix).resolve()
+        binds = [
+            *self.parts.binds(),
+            Bind(str(self.parts.images), IMAGES),
+            Bind(str(self.paths.library), LIBRARY),
+            Bind(str(self.paths.pki), PKI),
+        ]
+        if Path("/etc/alternatives").is_dir():  # /usr/sbin/iptables may be a link into it
+            binds.append(Bind("/etc/alternatives", "/etc/alternatives"))
+        if not prefix.is_relative_to("/usr"):
+            binds.append(Bind(str(prefix), str(prefix)))
+        duty = node_duty(self.facts)
+        return Plan(
+            root=str(self.paths.root),
+            joins=[str(path) for path in self.cgroup.joins],
+            binds=binds,
+            hostname=self.facts.name,
+            address=f"{self.facts.address}/30",
+            service_range=str(SERVICE_RANGE),
+            sysctls=_KERNEL_WIDE,
+            own_sysctls=_OF_THE_NODE,
+            command=[
+                interpreter(),
+                *("-S", "-P", "-B", "-m", "kubeflow_volcano.rehearsal.supervisor"),
+                f"{CONFIGURATION}/daemons.json",
+            ],
+            environment=duty.environment,
+        )
+
+    def _files(self) -> dict[str, str]:
+        """Text of every file without a secret, by its path below the cluster's directory."""
+        resources = importlib.resources.files("kubeflow_volcano.rehearsal")
+        configuration = f"root{CONFIGURATION}"
+        placement = {"index": f"{IMAGES}/index.json", "simulated_images": self.simulated_images}
+        files = {f"root/{path}": text for path, text in node_files(self.facts).items()}
+        files[f"{configuration}/daemons.json"] = json.dumps(asdict(node_duty(self.facts)), indent=2)
+        files[f"{configuration}/placement.json"] = json.dumps(placement, indent=2)
+        files[f"{configuration}/kwok-stages.yaml"] = (resources / "addons/kwok-stages.yaml").read_text()
+        for package in ("kubeflow_volcano", "kubeflow_volcano/rehearsal"):
+            files[f"lib/{package}/__init__.py"] = ""
+        for module in _MODULES:
+            files[f"lib/kubeflow_volcano/rehearsal/{module}.py"] = (resources / f"{module}.py").read_text()
+        return files
+
+    def _write(self) -> None:
+        programs = self.paths.root / PROGRAMS[1:]
+        for stale in (self.paths.root / "etc", self.paths.library, programs):
+            shutil.rmtree(stale, ignore_errors=True)
+        programs.mkdir(parents=True)
+        for name, target in self.parts.links().items():
+            (programs / name).symlink_to(target)
+        for path, text in self._files().items():
+            write_file(self.paths.home / path, text)
+        write_file(self._plan_file, json.dumps(asdict(self._plan()), indent=2))
+        pki.issue_all(
+            self.paths.pki,
+            node_name=self.facts.name,
+            node_address=self.facts.address,
+            service_address=str(SERVICE_ADDRESS),
+        )
+        for user in (*pki.USERS, "kubelet"):
+            inside = self.paths.root / KUBECONFIGS[1:] / f"{user}.kubeconfig"
+            write_file(self.paths.kubeconfig if user == "admin" else inside, self.kubeconfig(user), 0o600)
+
+    def kubeconfig(self, user: str) -> str:
+        """Text of a kubeconfig for one of the cluster's users."""
+        name = f"rehearsal-{self.paths.home.name}"
+        return pki.kubeconfig(self.paths.pki, user, server=self.facts.api_server, cluster=name)
+
+    def died(self, what: str) -> ProblemsError:
+        """The error that says what the node's own log says."""
+        return ProblemsError(
+            Problem(
+                f"the node did not start: {what}. End of {self.paths.logs / 'node.log'}:\n{self.log_tail('node')}\n",
+                "a first process that builds the node's namespaces and its root.",
+                "see what the log names; the next `up` starts again.",
+            )
+        )
+
+    @staticmethod
+    def _await(look: Callable[[], int], seconds: float) -> int:
+        deadline = time.monotonic() + seconds
+        while not (found := look()) and time.monotonic() < deadline:
+            time.sleep(_LOOK_SECONDS)
+        return found
+
+
+def first_process(cgroup: NodeCgroup) -> int:
+    """The id of the process that is number 1 of the node's own process namespace, or 0."""
+    for pid in cgroup.processes():
+        with contextlib.suppress(OSError):
+            for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+                # Containers in the node are one namespace deeper: they have three numbers.
+                if line.startswith("NSpid:") and line.split()[2:] == ["1"]:
+                    return pid
+    return 0
+
+
+def end_processes(cgroup: NodeCgroup) -> None:
+    """Kill process 1, with which the kernel kills its namespace, then what else is in the control groups.
+
+    Raises:
+        ProblemsError: some did not end; names them.
+    """
+    deadline = time.monotonic() + _END_SECONDS
+    first = first_process(cgroup)
+    targets = frozenset({first}) if first else cgroup.processes()
+    while targets:
+        for pid in targets:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(_LOOK_SECONDS)
+        targets = cgroup.processes()
+        if targets and time.monotonic() > deadline:
+            raise ProblemsError(
+                Problem(
+                    f"processes {', '.join(map(str, sorted(targets)))} of control group {cgroup.name} do not end.",
+                    "a node whose processes are gone.",
+                    "see what they wait for (`cat /proc/PID/stack`); a hanging disk or network file system does this.",
+                )
+            )

@@ -1,0 +1,37 @@
+"""What the last `up` decided, for the next one: the specification, the address, the configuration's fingerprint."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from ipaddress import IPv4Network
+from pathlib import Path
+
+from kubeflow_volcano.rehearsal.files import write_file
+from kubeflow_volcano.rehearsal.spec import RehearsalSpec
+
+__all__ = ["State"]
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """`fingerprint` is empty until the node was started for the first time."""
+
+    spec: RehearsalSpec
+    subnet: IPv4Network
+    fingerprint: str = ""
+
+    @classmethod
+    def load(cls, path: Path) -> State | None:
+        """What `save` wrote; None when there is nothing, or nothing that this version can read."""
+        try:
+            raw = json.loads(path.read_text())
+            spec = raw["spec"] | {"simulated_images": tuple(raw["spec"]["simulated_images"])}
+            return cls(RehearsalSpec(**spec), IPv4Network(raw["subnet"]), raw["fingerprint"])
+        except (OSError, ValueError, TypeError, KeyError):
+            return None
+
+    def save(self, path: Path) -> None:
+        """Write this state in one step."""
+        content = {"spec": asdict(self.spec), "subnet": str(self.subnet), "fingerprint": self.fingerprint}
+        write_file(path, json.dumps(content, indent=2) + "\n")
