@@ -10,7 +10,7 @@ from ansible.errors import AnsibleError
 from ansible.plugins.action import ActionBase
 
 try:
-    from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
+    from kubeflow_volcano.problems import Problem, ProblemsError
     from kubeflow_volcano.rollout.settings import PREFIXES, parse
 except ImportError as error:
     message = (
@@ -31,12 +31,14 @@ class ActionModule(ActionBase):
         """Return the settings as plain values, or every problem with them."""
         result: dict[str, Any] = super().run(tmp, task_vars)
         _, arguments = self.validate_argument_spec(argument_spec=ARGUMENTS)
+        given = arguments["variables"]
+        variables, problems = self._of_host(task_vars or {}) if given is None else (plain(given), [])
         try:
-            given = arguments["variables"]
-            variables = self._of_host(task_vars or {}) if given is None else plain(given)
             settings = parse(variables)
         except ProblemsError as error:
-            return result | {"failed": True, "msg": error.told()}
+            problems += error.problems
+        if problems:
+            return result | {"failed": True, "msg": ProblemsError(problems).told()}
         return result | {
             "changed": False,
             "settings": {name: value for name, value in variables.items() if name.startswith(PREFIXES)},
@@ -45,8 +47,9 @@ class ActionModule(ActionBase):
             "kustomize_version": variables.get("kustomize_version") or settings.release.kustomize_version,
         }
 
-    def _of_host(self, task_vars: Mapping[str, Any]) -> dict[str, Any]:
-        found, problems = {}, []
+    def _of_host(self, task_vars: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
+        found: dict[str, Any] = {}
+        problems: list[Problem] = []
         for name in sorted(task_vars):
             if not name.startswith(PREFIXES):
                 continue
@@ -60,15 +63,14 @@ class ActionModule(ActionBase):
                         f"correct {name} in the inventory.",
                     )
                 )
-        if problems:
-            raise InvalidInput(problems)
-        return found
+        return found, problems
 
 
 def plain(value: Any) -> Any:
-    """The value without Ansible's own string and container types, which template lazily and remember origins."""
+    """The value without Ansible's own types, which remember where a value came from and template lazily."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
-    return str(value) if isinstance(value, str) else value
+    kind = next((kind for kind in (bool, int, float, str) if isinstance(value, kind)), None)
+    return kind(value) if kind else value

@@ -23,23 +23,18 @@ FORBIDDEN_MODULES = {
     "ansible.builtin.pause",
     "ansible.builtin.wait_for",
 }
-TASK_KEYWORDS = set(
-    [
-        "become",
-        "block",
-        "changed_when",
-        "check_mode",
-        "loop",
-        "loop_control",
-        "name",
-        "register",
-        "rescue",
-        "tags",
-        "until",
-        "vars",
-        "when",
-    ]
-)
+TASK_KEYWORDS = {
+    "block",
+    "changed_when",
+    "check_mode",
+    "loop",
+    "loop_control",
+    "name",
+    "register",
+    "rescue",
+    "vars",
+    "when",
+}
 
 roles = pytest.mark.parametrize("role", ROLES, ids=lambda path: path.name)
 task_files = pytest.mark.parametrize("path", TASK_FILES, ids=lambda path: f"{path.parts[-3]}/{path.name}")

@@ -1,0 +1,124 @@
+"""Playbooks as a person meets them: they parse with every inventory, and wrong settings stop them whole and at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[3]
+PLAYBOOKS = sorted((ROOT / "playbooks").glob("*.yml"))
+INVENTORIES = sorted(path for path in (ROOT / "inventory").iterdir() if path.is_dir())
+WRONG = {
+    "volcano_verison": "1.10.0",
+    "volcano_version": 1.1,
+    "kubeflow_release": "9.9.9",
+    "kubeflow_wait_timeout_seconds": -5,
+    "local_path_storage_mode": "existng",
+    "gang_scheduling_scheduler": "{{ nobody_defined_this }}",
+}
+
+
+def ansible(program: str, *arguments: str | Path, cache: Path) -> subprocess.CompletedProcess[str]:
+    environment = {
+        **os.environ,
+        "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+        "NO_COLOR": "1",
+        "XDG_CACHE_HOME": str(cache),
+    }
+    return subprocess.run(
+        [Path(sys.executable).with_name(program), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        env=environment,
+    )
+
+
+def test_there_are_playbooks_and_inventories() -> None:
+    assert {path.stem for path in PLAYBOOKS} >= {"site", "install", "validate", "rehearsal"}
+    assert {path.name for path in INVENTORIES} >= {"rehearsal", "sample"}
+
+
+@pytest.mark.parametrize("inventory", INVENTORIES, ids=lambda path: path.name)
+def test_every_playbook_parses_with_every_inventory(inventory: Path, tmp_path: Path) -> None:
+    done = ansible("ansible-playbook", "--syntax-check", "-i", inventory, *PLAYBOOKS, cache=tmp_path)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+
+
+@pytest.mark.parametrize("playbook", ["site.yml", "install.yml", "validate.yml", "rehearsal.yml"])
+def test_wrong_settings_are_all_told_at_once_and_nothing_is_touched(playbook: str, tmp_path: Path) -> None:
+    done = ansible(
+        "ansible-playbook",
+        "-i",
+        ROOT / "inventory/rehearsal",
+        f"playbooks/{playbook}",
+        "-e",
+        json.dumps(WRONG),
+        cache=tmp_path,
+    )  # fmt: skip  one command line
+
+    told = done.stdout + done.stderr
+    assert done.returncode == 2
+    for name in WRONG:
+        assert name in told, name
+    assert "Did you mean volcano_version?" in told
+    assert "Traceback" not in told
+    assert len(re.findall(r"^TASK", done.stdout, re.MULTILINE)) == 1
+    assert "changed=0" in done.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_message_about_settings_has_its_three_parts(tmp_path: Path) -> None:
+    done = ansible(
+        "ansible-playbook",
+        "-i",
+        ROOT / "inventory/sample",
+        "playbooks/install.yml",
+        "-e",
+        json.dumps(WRONG),
+        cache=tmp_path,
+    )  # fmt: skip  one command line
+
+    message = done.stdout.partition("fatal:")[2]
+    counts = {part: len(re.findall(rf"\b{part}:", message)) for part in ("Found", "Needed", "Do")}
+    assert set(counts.values()) == {len(WRONG)}, message
+
+
+def test_the_rehearsal_inventory_follows_the_cache_and_the_name_of_the_cluster(tmp_path: Path) -> None:
+    done = ansible(
+        "ansible",
+        "localhost",
+        "-i",
+        ROOT / "inventory/rehearsal",
+        "-e",
+        "rehearsal_cluster_name=other",
+        "-m",
+        "ansible.builtin.debug",
+        "-a",
+        "var=kubeflow_kubeconfig",
+        cache=tmp_path,
+    )  # fmt: skip  one command line
+
+    assert f"{tmp_path}/kubeflow-volcano/rehearsal/other/admin.kubeconfig" in done.stdout
+
+
+def test_the_sample_inventory_shows_every_variable_with_its_default() -> None:
+    options = {
+        name: option["default"]
+        for path in (ROOT / "roles").glob("*/meta/argument_specs.yml")
+        for name, option in yaml.safe_load(path.read_text("utf-8"))["argument_specs"]["main"]["options"].items()
+    }
+    text = (ROOT / "inventory/sample/group_vars/all.yml").read_text("utf-8")
+
+    shown = re.findall(r"^# ([a-z_]+): (.*)$", text, re.MULTILINE)
+
+    assert {name: yaml.safe_load(value) for name, value in shown} == options
+    assert yaml.safe_load(text) is None
