@@ -25,7 +25,7 @@ from kubeflow_volcano.rehearsal.lock import held
 from kubeflow_volcano.rehearsal.publish import published, sweep
 from kubeflow_volcano.rehearsal.toolchain import Go, choose_go, go_architecture
 
-__all__ = ["Tools", "ensure_tools", "tools_home"]
+__all__ = ["Tools", "ensure_tools", "tool_digest", "tools_home"]
 
 _PATIENCE_SECONDS = 3600.0
 
@@ -76,7 +76,7 @@ def ensure_tools(generation: Generation, cache: Path | None = None, progress: Pr
     """
     cache = cache or tools_home()
     go = choose_go(generation.go, cache)
-    tools = Tools(generation, {tool.name: cache / f"{tool.name}-{_digest(tool, go)}" for tool in generation.tools})
+    tools = Tools(generation, {tool.name: cache / f"{tool.name}-{tool_digest(tool, go)}" for tool in generation.tools})
     if _missing(tools):
         with held(cache / ".lock", progress, _PATIENCE_SECONDS, doing="is building the tools of a rehearsal cluster"):
             if missing := _missing(tools):
@@ -93,7 +93,7 @@ def _missing(tools: Tools) -> list[Tool]:
     ]
 
 
-def _digest(tool: Tool, go: Go) -> str:
+def tool_digest(tool: Tool, go: Go) -> str:
     """Twelve digits that change with anything that a program of `tool` is made from."""
     files = {
         path.name: hashlib.sha256(path.read_bytes()).hexdigest()
