@@ -12,7 +12,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.expectations import Expectations
 from validators.model import CannotJudgeError, errored
 
-__all__ = ["RESOURCES", "Facts", "ProbeFailure", "Unread", "Window"]
+__all__ = ["RESOURCES", "Facts", "PodNotes", "ProbeFailure", "Unread", "Window"]
 
 SIMULATED_NODE = "kwok.x-k8s.io/node"
 SIMULATED_POD = "rehearsal.kubeflow-volcano.io/simulated"
@@ -39,7 +39,6 @@ RESOURCES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "podgroups.scheduling.volcano.sh": ("scheduling.volcano.sh/v1beta1", "PodGroup"),
         "pods": ("v1", "Pod"),
         "queues.scheduling.volcano.sh": ("scheduling.volcano.sh/v1beta1", "Queue"),
-        "replicasets.apps": ("apps/v1", "ReplicaSet"),
         "services": ("v1", "Service"),
         "statefulsets.apps": ("apps/v1", "StatefulSet"),
         "storageclasses.storage.k8s.io": ("storage.k8s.io/v1", "StorageClass"),
@@ -79,7 +78,15 @@ class Window:
     restarted: Mapping[Ref, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
+class PodNotes:
+    """What else is known of a pod that is not well: its Warning events, newest last, and the end of its log."""
+
+    events: tuple[str, ...] = ()
+    log: str = ""
+
+
+@dataclass(frozen=True, eq=False)
 class Facts:
     """One snapshot. Judges read it through `all`, `get` and `probe`, which end the judgement when a fact is missing."""
 
@@ -94,7 +101,8 @@ class Facts:
     objects: Mapping[str, tuple[Object, ...]] = field(default_factory=dict)
     """By `plural.group`; a kind that is not served has no objects."""
     unread: Mapping[str, Unread] = field(default_factory=dict)
-    """By `plural.group`, or 'window', 'certificates', 'operator-access', 'operator-log'."""
+    """By `plural.group`, or by what else is fetched: readyz, discovery, window, certificates, operator-access,
+    operator-log, operator-admission."""
     discovery: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Served plurals by apiVersion, for the versions of the expected CRDs."""
     window: Window | None = None
@@ -102,7 +110,12 @@ class Facts:
     """Public serving certificates (PEM) of webhook backends, by the reference of their Service."""
     operator_access: Mapping[str, bool] = field(default_factory=dict)
     """What the training operator's service account may do, as 'verb resource.group'."""
-    operator_log: str | None = None
+    operator_log: str = ""
+    """Kept where the operator started before the PodGroup CRD was established."""
+    operator_admission: Mapping[str, str] = field(default_factory=dict)
+    """Answers to a dry-run create by job kind: '' for accepted, else the refusal."""
+    pod_notes: Mapping[str, PodNotes] = field(default_factory=dict)
+    """By pod uid, for pods that are not ready."""
     probes: Mapping[str, Any] = field(default_factory=dict)
     """Evidence by probe name; 'cleanup' is the session's account of what it removed."""
 

@@ -1,0 +1,61 @@
+"""Family B: does the API server serve what is installed, and can it reach and trust the admission webhooks."""
+
+from __future__ import annotations
+
+from kubeflow_volcano.cluster.objects import Ref
+from validators import crds, webhooks
+from validators.facts import Facts
+from validators.model import Outcome, Severity, check, failed
+from validators.troubles import verdict
+
+__all__ = ["CHECKS"]
+
+
+@check("B1", "crds-served", severity=Severity.BLOCKER, needs=crds.READS)
+def crds_served(facts: Facts) -> Outcome:
+    """Every expected CRD is established and served.
+
+    Established and NamesAccepted must be True, and discovery must list the resource; otherwise objects of that kind
+    are refused with "no matches for kind". Install the component that brings the CRD; a conflict of names is named
+    in the CRD's conditions.
+    """
+    names = sorted(facts.expectations.crds)
+    if not names:
+        todo = "choose a profile that has components (--profile)."
+        return failed("NothingExpected", "the expectations name no CRD.", todo=todo)
+    return verdict(
+        crds.troubled(facts, names),
+        [Ref("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", name) for name in names],
+        claim=f"{len(names)} CRDs are established and served.",
+        expected="Established=True, NamesAccepted=True, listed in discovery",
+    )
+
+
+@check("B3", "webhooks-sound", severity=Severity.BLOCKER, needs=webhooks.READS)
+def webhooks_sound(facts: Facts) -> Outcome:
+    """Every admission webhook can be reached and trusted by the API server.
+
+    The caBundle must hold a valid authority, the Service must exist with that port and a ready endpoint, and the
+    serving certificate must be signed by that authority for the Service's name. A webhook that fails stops every
+    request that it intercepts. Restart the backend, which writes the caBundle, or apply the component again.
+    """
+    looked_at = [Ref.of(item) for item in webhooks.configurations(facts)]
+    if not looked_at and not facts.expectations.webhooks:
+        todo = "choose a profile that has components (--profile)."
+        return failed("NothingExpected", "the expectations name no webhook.", todo=todo)
+    found = webhooks.troubled(facts)
+    if not found:
+        facts.demand("certificates")
+    entries = [entry for item in webhooks.configurations(facts) for entry in item.get("webhooks") or ()]
+    services = {ref for entry in entries if (ref := webhooks.service_of(entry))}
+    unchecked = sorted(str(ref) for ref in services if ref not in facts.certificates)
+    told = f" The certificate of {', '.join(unchecked)} is in no Secret and was not looked at." if unchecked else ""
+    return verdict(
+        found,
+        looked_at,
+        claim=f"{len(entries)} webhooks in {len(looked_at)} configurations are sound.{told}",
+        expected="a valid caBundle, a Service with a ready endpoint, a certificate that chains to the caBundle",
+    )
+
+
+CHECKS = (crds_served, webhooks_sound)

@@ -1,0 +1,285 @@
+"""Family F: is Volcano up, configured to gang, open for work and alive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+from typing import Any
+
+import yaml
+from kubernetes.utils.quantity import parse_quantity
+
+from kubeflow_volcano.cluster.objects import Object, Ref
+from validators import crds, workloads
+from validators.checks.gang import gang_verdict
+from validators.facts import Facts
+from validators.model import (
+    CannotJudgeError,
+    Outcome,
+    Rule,
+    Severity,
+    check,
+    failed,
+    passed,
+    skipped,
+    warned,
+)
+from validators.troubles import verdict
+from validators.versions import tag_of
+
+__all__ = ["CHECKS"]
+
+SCHEDULER = Ref("apps/v1", "Deployment", "volcano-system", "volcano-scheduler")
+_CRDS = ("jobs.batch.volcano.sh", "podgroups.scheduling.volcano.sh", "queues.scheduling.volcano.sh")
+_QUEUES = "queues.scheduling.volcano.sh"
+_QUEUE_READS = (Rule("list", "scheduling.volcano.sh", "queues"),)
+_CONFIGURATION_READS = (Rule("list", "apps", "deployments"), Rule("list", "", "configmaps"))
+
+# pkg/scheduler/plugins/factory.go of v1.10.0, with those that came until 1.14 and the one that left.
+_PLUGINS = {
+    *("binpack", "capacity", "cdp", "conformance", "deviceshare", "drf", "extender", "gang", "network-topology-aware"),
+    *("nodegroup", "nodeorder", "numaaware", "overcommit", "pdb", "predicates", "priority", "proportion"),
+    *("rescheduling", "reservation", "resource-strategy-fit", "resourcequota", "sla", "task-topology", "tdm", "usage"),
+}
+# A gang that may start before it is whole, or that is never found short, is none (checks.md, F4).
+_GANG_SWITCHES = ("enableJobReady", "enableJobPipelined", "enableJobStarving")
+
+
+@check("F1", "volcano-components", severity=Severity.BLOCKER, needs=workloads.READS)
+def components(facts: Facts) -> Outcome:
+    """Volcano's scheduler, controllers and admission are up, and its admission was set up.
+
+    Each Deployment must have its replicas available (scaled to zero is not up), and the Job volcano-admission-init
+    must be complete. Scale up what was scaled down; for the rest the pods' own checks name the cause.
+    """
+    expected = [ref for ref, component in facts.expectations.workloads.items() if component == "volcano"]
+    if not expected:
+        return skipped("NotExpected", "the chosen components have no Volcano.")
+    found = [
+        replace(item, check="F1", because=() if item.because == ("F1",) else item.because or (item.check,))
+        for item in workloads.troubled(facts)
+        if item.ref in expected
+    ]
+    claim = f"{len(expected)} workloads of Volcano are up."
+    return verdict(found, expected, claim=claim, expected="every Deployment available, volcano-admission-init complete")
+
+
+@check("F2", "volcano-crds", severity=Severity.BLOCKER, needs=crds.READS)
+def volcano_crds(facts: Facts) -> Outcome:
+    """Volcano's Job, PodGroup and Queue are served.
+
+    Without them nothing can be queued or ganged. Install Volcano.
+    """
+    if "volcano" not in facts.expectations.crds.values():
+        return skipped("NotExpected", "the chosen components have no Volcano.")
+    found = [replace(item, check="F2", because=("B1",)) for item in crds.troubled(facts, _CRDS)]
+    looked_at = [Ref("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", name) for name in _CRDS]
+    return verdict(found, looked_at, claim=f"{', '.join(_CRDS)} are served.", expected="as B1")
+
+
+@check("F3", "queue-open", severity=Severity.BLOCKER, requires=("F2",), needs=_QUEUE_READS)
+def queue_open(facts: Facts) -> Outcome:
+    """The queue default exists, is open and has room.
+
+    A queue that is closed takes no new work, and one that is missing looks exactly like a dead scheduler: pods wait
+    without any condition. The scheduler makes the queue at its start; open a closed one with the command below.
+    """
+    ref = Ref("scheduling.volcano.sh/v1beta1", "Queue", "", "default")
+    found = {name: facts.get(_QUEUES, "", name) for name in ("default", "root")}
+    if found["default"] is None:
+        return failed(
+            "Missing",
+            "there is no queue default.",
+            expected="a queue default in state Open",
+            objects=(ref,),
+            todo="restart the scheduler, which makes it at its start.",
+            commands=("kubectl -n volcano-system rollout restart deployment/volcano-scheduler",),
+            because=("F1",) if _scheduler_off(facts) else (),
+        )
+    present = {name: queue for name, queue in found.items() if queue}
+    states = {name: queue.get("status", {}).get("state") or "Unknown" for name, queue in present.items()}
+    refs = tuple(replace(ref, name=name) for name in present)
+    shut = [name for name, state in states.items() if state != "Open"]
+    if shut:
+        return failed(
+            states[shut[0]],
+            " ".join(f"Queue {name} is {states[name]}." for name in shut),
+            expected="state Open",
+            observed=states,
+            objects=tuple(item for item in refs if item.name in shut),
+            todo="open it: it takes no new work as it is.",
+            commands=tuple(_open_command(name) for name in shut),
+        )
+    empty = [f"{key} of queue {name}" for name, queue in present.items() for key in _nothing_allowed(queue)]
+    if empty:
+        return failed(
+            "NoCapability",
+            f"the capability is 0: {', '.join(empty)}.",
+            expected="capability absent or above 0",
+            objects=refs,
+            todo="raise or remove spec.capability of the queue.",
+            commands=tuple(f"kubectl edit queues.scheduling.volcano.sh {name}" for name in present),
+        )
+    return passed(f"{' and '.join(present)} are open.", objects=refs, observed=states)
+
+
+def _scheduler_off(facts: Facts) -> bool:
+    found = facts.objects.get("deployments.apps", ())
+    return any(Ref.of(item) == SCHEDULER and item["spec"].get("replicas") == 0 for item in found)
+
+
+def _open_command(name: str) -> str:
+    patch = """'{"status":{"state":"Open"}}'"""
+    return f"kubectl patch queues.scheduling.volcano.sh {name} --subresource=status --type=merge -p {patch}"
+
+
+def _nothing_allowed(queue: Object) -> Iterator[str]:
+    for key, amount in (queue.get("spec", {}).get("capability") or {}).items():
+        try:
+            if parse_quantity(amount) <= 0:
+                yield key
+        except ValueError:
+            yield f"{key}, which is no quantity,"
+
+
+@dataclass(frozen=True, slots=True)
+class _Configuration:
+    ref: Ref
+    actions: tuple[str, ...]
+    plugins: Mapping[str, Mapping[str, Any]]
+
+
+@check("F4", "gang-plugin", severity=Severity.BLOCKER, needs=_CONFIGURATION_READS)
+def gang_plugin(facts: Facts) -> Outcome:
+    """The scheduler's configuration turns gang scheduling on.
+
+    Actions enqueue and allocate, plugins gang, predicates and one of proportion and capacity; gang's enableJobReady,
+    enableJobPipelined and enableJobStarving not false. Without the plugin members are placed one by one, which is
+    what gang scheduling is there to prevent. Put the missing part into the ConfigMap; the scheduler reads it again.
+    """
+    configuration = _configuration(facts)
+    wrong = tuple(_faults(configuration))
+    command = f"kubectl -n {configuration.ref.namespace} edit configmap {configuration.ref.name}"
+    observed = {"actions": list(configuration.actions), "plugins": list(configuration.plugins)}
+    if wrong:
+        return failed(
+            wrong[0][0],
+            f"{configuration.ref}: {'; '.join(text for _, text in wrong)}.",
+            expected="actions enqueue and allocate; plugins gang, predicates, and proportion or capacity",
+            observed=observed,
+            objects=(configuration.ref,),
+            todo="correct the scheduler's configuration; it is read again within a minute.",
+            commands=(command,),
+        )
+    unknown = sorted(set(configuration.plugins) - _PLUGINS)
+    if unknown:
+        return warned(
+            "UnknownPlugin",
+            f"{configuration.ref} names plugins that Volcano does not bring: {', '.join(unknown)}.",
+            expected="plugins of Volcano",
+            observed=observed,
+            objects=(configuration.ref,),
+            todo="see that each is a custom plugin on purpose, and not misspelt.",
+            commands=(command,),
+        )
+    return passed(f"{configuration.ref} has gang on.", objects=(configuration.ref,), observed=observed)
+
+
+def _configuration(facts: Facts) -> _Configuration:
+    scheduler = facts.get("deployments.apps", SCHEDULER.namespace, SCHEDULER.name)
+    if scheduler is None:
+        todo = "install Volcano."
+        raise CannotJudgeError(
+            failed("NoScheduler", f"{SCHEDULER} does not exist.", objects=(SCHEDULER,), todo=todo, because=("F1",))
+        )
+    pod = scheduler["spec"]["template"]["spec"]
+    arguments = [*(pod["containers"][0].get("command") or ()), *(pod["containers"][0].get("args") or ())]
+    file = next((text.partition("=")[2] for text in arguments if text.startswith("--scheduler-conf=")), "")
+    names = [item["configMap"]["name"] for item in pod.get("volumes") or () if "configMap" in item]
+    ref = Ref("v1", "ConfigMap", SCHEDULER.namespace, names[0] if names else "volcano-scheduler-configmap")
+    found = facts.get("configmaps", ref.namespace, ref.name)
+    text = (found or {}).get("data", {}).get(PurePosixPath(file).name)
+    if not text:
+        where = f"{ref} {'has no key ' + PurePosixPath(file).name if found else 'does not exist'}"
+        raise CannotJudgeError(
+            failed("NoConfiguration", f"{where}.", objects=(ref,), todo="apply Volcano's manifest again.")
+        )
+    try:
+        parsed = yaml.safe_load(text)
+        plugins = {item["name"]: item for tier in parsed["tiers"] or () for item in tier["plugins"] or ()}
+        actions = tuple(item.strip() for item in parsed["actions"].split(","))
+    except (yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
+        raise CannotJudgeError(
+            failed(
+                "Unreadable",
+                f"{ref} cannot be read as a scheduler configuration: {error!r}.",
+                objects=(ref,),
+                todo="correct it; the scheduler goes on with what it read last, or with its built-in configuration.",
+            )
+        ) from error
+    return _Configuration(ref, actions, plugins)
+
+
+def _faults(configuration: _Configuration) -> Iterator[tuple[str, str]]:
+    plugins = configuration.plugins
+    if "gang" not in plugins:
+        yield "GangMissing", "plugin gang is missing, so that members of a group are placed one by one"
+    for switch in _GANG_SWITCHES:
+        if plugins.get("gang", {}).get(switch) is False:
+            yield "GangDisabled", f"plugin gang has {switch}: false"
+    for action in ("enqueue", "allocate"):
+        if action not in configuration.actions:
+            yield "ActionMissing", f"action {action} is missing"
+    if "predicates" not in plugins:
+        yield "PluginMissing", "plugin predicates is missing, so that pods go to nodes that cannot run them"
+    if not {"proportion", "capacity"} & set(plugins):
+        yield "PluginMissing", "neither plugin proportion nor capacity is there, so that queues have no share"
+
+
+@check("F5", "volcano-version-pair", severity=Severity.MINOR, needs=(Rule("list", "apps", "deployments"),))
+def version_pair(facts: Facts) -> Outcome:
+    """Volcano's version was tested with this Kubernetes version.
+
+    The compatibility table in Volcano's README names the pairs. Another pair may work; choose a Volcano version that
+    names the server's version when something does not.
+    """
+    scheduler = facts.get("deployments.apps", SCHEDULER.namespace, SCHEDULER.name)
+    if scheduler is None:
+        return failed("NoScheduler", f"{SCHEDULER} does not exist.", todo="install Volcano.", because=("F1",))
+    image: str = scheduler["spec"]["template"]["spec"]["containers"][0]["image"]
+    version = tag_of(image).removeprefix("v")
+    bounds = facts.expectations.volcano_kubernetes.get(version)
+    server = facts.server_version
+    if bounds is None:
+        known = ", ".join(sorted(facts.expectations.volcano_kubernetes))
+        return warned(
+            "UnknownVersion",
+            f"nothing is known of the pair Volcano {version or image} and Kubernetes {server}.",
+            expected=f"one of Volcano {known}",
+            objects=(SCHEDULER,),
+            todo="look it up in Volcano's README, or take a version that is known.",
+        )
+    text = f"Kubernetes {bounds}"
+    if not bounds.covers(server):
+        return warned(
+            "PairNotTested",
+            f"Volcano {version} names {text}, the server is {server}.",
+            expected=text,
+            observed={"image": image, "server_version": server},
+            objects=(SCHEDULER,),
+            todo="take a Volcano version whose range holds the server's.",
+        )
+    return passed(f"Volcano {version} names {text}; the server is {server}.", objects=(SCHEDULER,))
+
+
+@check("F6", "scheduler-alive", severity=Severity.BLOCKER, requires=("F1", "F3"), probe="gang")
+def scheduler_alive(facts: Facts) -> Outcome:
+    """Volcano's scheduler places a gang that fits, within 30 s.
+
+    A ready pod is not enough: a scheduler with a stale cache looks healthy and places nothing. Restart it.
+    """
+    return gang_verdict(facts.probe("gang"))
+
+
+CHECKS = (components, volcano_crds, queue_open, gang_plugin, version_pair, scheduler_alive)

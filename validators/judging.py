@@ -1,0 +1,120 @@
+"""The state of one run's checks: who was judged, who follows from whom, who could not be judged."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from kubeflow_volcano.progress import Progress
+from validators.consequences import REASON, blocked, blocked_by, follow
+from validators.facts import Facts, Unread
+from validators.model import CannotJudgeError, Check, Outcome, Status, errored, natural, skipped
+from validators.selection import in_order
+from validators.verdict import Result
+
+__all__ = ["Judging"]
+
+
+class Judging:
+    """Outcomes of the planned checks as they come. Static checks first, then those of probes."""
+
+    def __init__(self, planned: Sequence[Check], waived: Mapping[str, str], progress: Progress) -> None:
+        self._planned = in_order(planned)
+        self._waived = waived
+        self._progress = progress
+        self._outcomes: dict[str, Outcome] = {}
+        self._times: dict[str, tuple[float, float]] = {}
+        self._told: set[str] = set()
+
+    def open_checks(self) -> tuple[Check, ...]:
+        """Those without an outcome, in order."""
+        return tuple(item for item in self._planned if item.id not in self._outcomes)
+
+    def probes(self) -> tuple[str, ...]:
+        """Names of the probes whose evidence somebody still waits for."""
+        return tuple(dict.fromkeys(item.probe for item in self.open_checks() if item.probe))
+
+    def forbid(self, missing: Mapping[str, Unread]) -> None:
+        """Checks that the caller may not have judged."""
+        for id_, why in missing.items():
+            self._settle(id_, errored(why.reason, why.message, todo=why.todo))
+        self._tell()
+
+    def judge(self, facts: Facts) -> None:
+        """Judge all open checks that wait for no probe, and see what of it follows from what."""
+        self._judge([item for item in self.open_checks() if not item.probe], facts)
+        for item in self.open_checks():
+            self._block(item)
+        self._tell()
+
+    def judge_probes(self, facts: Facts) -> None:
+        """Judge the rest."""
+        self._judge(self.open_checks(), facts)
+        self._tell()
+
+    def leave_out_probes(self) -> None:
+        """Skip what would need a probe."""
+        for item in self.open_checks():
+            self._settle(item.id, skipped("ReadOnly", "needs a probe, and this run is read-only."))
+        self._tell()
+
+    def give_up(self, reason: str, message: str, todo: str) -> None:
+        """Whatever has no outcome by now could not be judged."""
+        for item in self.open_checks():
+            self._settle(item.id, errored(reason, message, todo=todo))
+        self._tell()
+
+    def results(self) -> tuple[Result, ...]:
+        """Everything, by id; a waived finding is a skip that says what it was."""
+        final = follow(self._outcomes)
+        ordered = sorted(self._planned, key=lambda item: natural(item.id))
+        return tuple(self._result(item, final[item.id]) for item in ordered)
+
+    def _result(self, check: Check, outcome: Outcome) -> Result:
+        started, seconds = self._times[check.id]
+        reason = self._waived.get(check.id)
+        if reason is None or outcome.status in {Status.PASS, Status.SKIP}:
+            return Result(check, outcome, started, seconds)
+        waived = replace(outcome, status=Status.SKIP, reason="Waived", message=f"waived: {reason}")
+        return Result(check, waived, started, seconds, outcome)
+
+    def _judge(self, checks: Iterable[Check], facts: Facts) -> None:
+        for item in checks:
+            if self._block(item):
+                continue
+            started, clock = time.time(), time.monotonic()
+            self._outcomes[item.id] = _outcome(item, facts)
+            self._times[item.id] = (started, time.monotonic() - clock)
+
+    def _block(self, check: Check) -> bool:
+        by = blocked_by(check, self._outcomes, self._waived)
+        if by:
+            self._settle(check.id, blocked(by, self._outcomes))
+        return bool(by)
+
+    def _settle(self, id_: str, outcome: Outcome) -> None:
+        self._outcomes[id_] = outcome
+        self._times[id_] = (time.time(), 0.0)
+
+    def _tell(self) -> None:
+        """One line for each check that has its verdict by now."""
+        final = follow(self._outcomes)
+        for item in self._planned:
+            if item.id in final and item.id not in self._told:
+                self._told.add(item.id)
+                outcome = final[item.id]
+                why = "" if outcome.status is Status.PASS else f": {outcome.reason}"
+                if outcome.reason == REASON:
+                    why += f" {', '.join(outcome.because)}"
+                self._progress(f"{item.id:<3} {outcome.status:<5} {item.slug}{why}")
+
+
+def _outcome(check: Check, facts: Facts) -> Outcome:
+    try:
+        return check(facts)
+    except CannotJudgeError as stop:
+        return stop.outcome
+    except Exception as error:  # noqa: BLE001  a check that breaks may not end the run, and is no verdict
+        message = f"the check itself broke: {type(error).__name__}: {error}"
+        return errored("CheckBroke", message, todo="report this together with the report file; it is a defect.")

@@ -1,0 +1,55 @@
+"""The training operator's arguments as Go's flag package reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from kubeflow_volcano.catalog.operator import GANG_FLAGS, GangEra
+from kubeflow_volcano.cluster.objects import Object
+
+__all__ = ["container_of", "faults", "read_flags"]
+
+
+def container_of(deployment: Object) -> Object:
+    """The operator's own container: the one that is named like the Deployment, else the first."""
+    containers: list[Object] = deployment["spec"]["template"]["spec"]["containers"]
+    named = [item for item in containers if item["name"] == deployment["metadata"]["name"]]
+    return (named or containers)[0]
+
+
+def read_flags(words: Sequence[str]) -> Mapping[str, str]:
+    """Values by flag, in the spelling with two dashes. One dash means the same as two, the last one wins.
+
+    A flag without `=` takes the next word unless that is a flag; a boolean one then reads as true.
+    """
+    found: dict[str, str] = {}
+    for index, word in enumerate(words):
+        if not word.startswith("-"):
+            continue
+        name, mark, value = word.lstrip("-").partition("=")
+        following = words[index + 1] if index + 1 < len(words) else "-"
+        found[f"--{name}"] = value if mark else "true" if following.startswith("-") else following
+    return found
+
+
+def faults(flags: Mapping[str, str], era: GangEra) -> tuple[tuple[str, str], ...]:
+    """Reason and text of everything about the flags that this era does not want; what ends the process comes first."""
+    gone = [
+        ("UnknownFlag", f"{name} is given, which this version does not know: it ends at its start")
+        for name in era.forbidden_flags
+        if name in flags
+    ]
+    missing = []
+    for argument in era.required_arguments:
+        name, _, wanted = argument.partition("=")
+        given = flags.get(name)
+        if given is None:
+            missing.append(("GangOff", f"{argument} is not given, so that no job is ganged"))
+        elif given.lower() != wanted:
+            missing.append(("GangOther", f"{name} is {given!r} and not {wanted!r}"))
+    return (*gone, *missing)
+
+
+def gang_flags(flags: Mapping[str, str]) -> Mapping[str, str]:
+    """Those of the flags that are about gangs."""
+    return {name: value for name, value in flags.items() if name in GANG_FLAGS}

@@ -1,0 +1,161 @@
+"""Which pods are not well, and why: image (C6), readiness (C6), restarts (C7), not placed (C8)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from functools import lru_cache
+
+from kubeflow_volcano.cluster.objects import Object, Ref, conditions
+from kubeflow_volcano.cluster.readiness import BAD_IMAGE_REASONS, State, assess_pod
+from validators.facts import Facts, PodNotes
+from validators.model import Status
+from validators.troubles import GRACE_SECONDS, OPERATOR, Trouble, age, judged
+
+__all__ = ["troubled", "waits_for_gang", "workload_of"]
+
+_OLD_RESTARTS = 5  # more than this are worth a warning, however long ago (checks.md, C7)
+_GROUP = "scheduling.k8s.io/group-name"
+
+_IMAGE_CLASSES = (
+    (r"x509|certificate", "RegistryCertificate", "give the nodes' container runtime the registry's authority."),
+    (r"toomanyrequests|\b429\b", "RegistryRateLimit", "pull through a mirror, or log in to the registry."),
+    (r"not found|manifest unknown|\b404\b", "ImageMissing", "correct the image's name or tag, or put it there."),
+    (r"\b401\b|\b403\b|unauthorized|denied|forbidden", "ImageDenied", "give the service account a pull secret."),
+    (
+        r"no such host|dial tcp|time(d )?out|connection refused|unreachable",
+        "RegistryUnreachable",
+        "let the nodes reach the registry: a mirror or a proxy.",
+    ),
+)
+_PLACEMENT_CLASSES = (
+    (r"unbound|persistentvolumeclaim", "UnboundClaim", "look at the claim first."),
+    (r"taint", "Taints", "tolerate the taint or untaint a node."),
+    (r"affinity|selector", "Affinity", "label a node as the pod asks, or change what it asks for."),
+    (r"Insufficient|NotEnoughResources", "Insufficient", "free or add what is named."),
+    (r"gated", "Gated", "see who removes the pod's scheduling gates."),
+)
+
+
+@lru_cache(maxsize=4)
+def troubled(facts: Facts) -> tuple[Trouble, ...]:
+    """Every judged pod that is not well, in order of its name."""
+    found = (_trouble(pod, facts) for pod in judged(facts, "pods"))
+    return tuple(sorted((item for item in found if item), key=lambda item: item.ref))
+
+
+def waits_for_gang(pod: Object) -> bool:
+    """Whether the pod is a gang's member that is not placed; waiting is what a gang is for."""
+    annotations = pod["metadata"].get("annotations") or {}
+    return _GROUP in annotations and not pod["spec"].get("nodeName")
+
+
+def workload_of(pod: Object) -> Ref | None:
+    """The workload that made the pod; a ReplicaSet is named after its Deployment and the hash of its template."""
+    owner = next((item for item in pod["metadata"].get("ownerReferences") or () if item.get("controller")), None)
+    if owner is None:
+        return None
+    namespace: str = pod["metadata"]["namespace"]
+    if owner["kind"] == "ReplicaSet":
+        suffix = "-" + (pod["metadata"].get("labels") or {}).get("pod-template-hash", "")
+        return Ref(owner["apiVersion"], "Deployment", namespace, owner["name"].removesuffix(suffix))
+    return Ref(owner["apiVersion"], owner["kind"], namespace, owner["name"])
+
+
+def _trouble(pod: Object, facts: Facts) -> Trouble | None:
+    if waits_for_gang(pod):
+        return None
+    state = assess_pod(pod)
+    ref = Ref.of(pod)
+    notes = facts.pod_notes.get(pod["metadata"]["uid"], PodNotes())
+    if state.state is State.FAILED:
+        found = _failed(pod, Trouble("C6", Status.FAIL, ref, state.reason, state.message, ""), notes, facts)
+    elif state.state is State.WAIT:
+        found = _waiting(pod, Trouble("C6", Status.FAIL, ref, state.reason, state.message, ""), notes, facts)
+    elif state.state is State.READY:
+        found = _ready(pod, ref, facts)
+    else:
+        found = None
+    if found and found.check == "C7" and workload_of(pod) == OPERATOR:
+        found = replace(found, because=("G1",))  # an argument of another era ends the operator at its start
+    return replace(found, evidence=notes.log) if found else None
+
+
+def _failed(pod: Object, found: Trouble, notes: PodNotes, facts: Facts) -> Trouble | None:
+    if pod["status"].get("phase") == "Failed":
+        return _ended(pod, found, facts)
+    if found.reason in BAD_IMAGE_REASONS:
+        text = f"{found.message} {' '.join(notes.events)}"
+        reason, todo = _class_of(text, _IMAGE_CLASSES, (found.reason, "correct the image or the container's settings."))
+        told = next((item for item in reversed(notes.events) if "Failed to pull" in item), "")
+        return replace(found, reason=reason, todo=todo, message=f"{found.message} {told}".strip())
+    if found.reason == "OOMKilled":
+        return replace(found, check="C7", todo="raise the container's memory limit, or find what it keeps.")
+    last = notes.log.strip().rpartition("\n")[2]
+    told = f" Its last words: {last}" if last else ""
+    return replace(found, check="C7", message=found.message + told, todo="read the log of the previous container.")
+
+
+def _ended(pod: Object, found: Trouble, facts: Facts) -> Trouble | None:
+    """A pod in phase Failed: its Job answers for it (C5), a newer ready pod makes up for it, else it counts."""
+    workload = workload_of(pod)
+    if workload and workload.kind == "Job":
+        return None
+    replaced = workload and any(
+        workload_of(other) == workload and assess_pod(other).state is State.READY for other in facts.all("pods")
+    )
+    ours = found.ref.namespace in facts.expectations.namespaces
+    status = Status.FAIL if ours and not replaced else Status.WARN
+    todo = f"delete the pod{'; its replacement is ready' if replaced else ' when it has been looked at'}."
+    return replace(found, status=status, todo=todo)
+
+
+def _waiting(pod: Object, found: Trouble, notes: PodNotes, facts: Facts) -> Trouble:
+    young = age(pod, facts) < GRACE_SECONDS
+    status = Status.WARN if young else Status.FAIL
+    seconds = f" Created {age(pod, facts):.0f} s ago."
+    if conditions(pod).get("PodScheduled", {}).get("status") == "False":
+        reason, todo = _class_of(found.message, _PLACEMENT_CLASSES, ("Unschedulable", "read the scheduler's message."))
+        because = ("D3",) if reason == "UnboundClaim" else ()
+        return replace(
+            found,
+            check="C8",
+            status=status,
+            reason=reason,
+            todo=todo,
+            because=because,
+            message=found.message + seconds,
+        )
+    if not pod["spec"].get("nodeName"):
+        scheduler = pod["spec"].get("schedulerName", "default-scheduler")
+        message = f"{found.ref} was not looked at by its scheduler, {scheduler}.{seconds}"
+        todo = f"see that {scheduler} runs."
+        because = ("F1",) if scheduler == "volcano" else ()
+        return replace(
+            found, check="C8", status=status, reason="NotJudged", message=message, todo=todo, because=because
+        )
+    told = f" {notes.events[-1]}" if notes.events else ""
+    todo = "see which container is not ready and why."
+    return replace(found, status=status, message=found.message + seconds + told, todo=todo)
+
+
+def _ready(pod: Object, ref: Ref, facts: Facts) -> Trouble | None:
+    window = facts.window
+    if window and (rise := window.restarted.get(ref)):
+        message = f"{ref} restarted {rise} containers within {window.seconds:.0f} s."
+        return Trouble("C7", Status.FAIL, ref, "Restarting", message, "read the log of the previous container.")
+    if window and (turns := window.flapped.get(ref)):
+        message = f"{ref} turned from Ready to not Ready {turns} times within {window.seconds:.0f} s."
+        return Trouble("C6", Status.FAIL, ref, "Flapping", message, "read its log and its readiness probe.")
+    old = sum(item.get("restartCount", 0) for item in pod["status"].get("containerStatuses") or ())
+    if old > _OLD_RESTARTS:
+        message = f"{ref} is ready, but its containers were restarted {old} times before."
+        return Trouble("C7", Status.WARN, ref, "OldRestarts", message, "read the log of the previous container.")
+    return None
+
+
+def _class_of(text: str, classes: tuple[tuple[str, str, str], ...], other: tuple[str, str]) -> tuple[str, str]:
+    for pattern, reason, todo in classes:
+        if re.search(pattern, text, re.IGNORECASE):
+            return reason, todo
+    return other

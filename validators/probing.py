@@ -1,0 +1,56 @@
+"""Running the probes that somebody waits for, within one session that removes what they made."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.errors import ApiError
+from kubeflow_volcano.problems import ProblemsError
+from kubeflow_volcano.progress import Progress
+from validators.collect import unread
+from validators.facts import Facts, ProbeFailure
+from validators.judging import Judging
+from validators.probes import PROBES
+from validators.probes.remains import Cleanup
+from validators.probes.session import Options, Session
+from validators.report.document import Report
+
+__all__ = ["probe"]
+
+
+def probe(cluster: Cluster, judging: Judging, report: Report, namespace: str, progress: Progress) -> None:
+    """Act, remove, judge. Whatever happens, the session is closed and its account stands in the report."""
+    facts = report.facts
+    if facts is None:
+        return
+    names = [name for name in judging.probes() if name in PROBES]
+    evidence: dict[str, Any] = {"cleanup": Cleanup((), (), (), (), 0.0)}
+    if names:
+        session = Session(cluster, progress, Options(namespace=namespace))
+        report.run = session.run
+        try:
+            session.sweep()
+            for name in names:
+                progress(f"probe {name}")
+                evidence[name] = _evidence(name, session, facts, progress)
+        finally:
+            report.cleanup = session.close()
+        evidence["cleanup"] = report.cleanup
+    report.facts = replace(facts, probes=evidence)
+    judging.judge_probes(report.facts)
+
+
+def _evidence(name: str, session: Session, facts: Facts, progress: Progress) -> Any:
+    try:
+        return PROBES[name](session, facts, progress)
+    except ApiError as error:
+        why = unread(f"what probe {name} asked for", error)
+        return ProbeFailure(why.reason, why.message, why.todo)
+    except ProblemsError as error:
+        problem = error.problems[0]
+        return ProbeFailure("ProbeRefused", problem.found, problem.todo)
+    except Exception as error:  # noqa: BLE001  a probe that breaks may not end the run, and proves nothing
+        message = f"probe {name} broke: {type(error).__name__}: {error}"
+        return ProbeFailure("ProbeBroke", message, "report this together with the report file; it is a defect.")

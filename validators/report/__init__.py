@@ -1,0 +1,1 @@
+"""The report of a run: one document, and what people read of it."""

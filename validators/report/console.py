@@ -1,0 +1,105 @@
+"""What a person sees at the end of a run: everything that needs attention, within one screen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["render"]
+
+_MARKS = {"fail": "✗", "error": "?", "warn": "!", "skip": "-", "pass": "✓"}
+_COLOURS = {"fail": "31", "error": "35", "warn": "33", "skip": "2", "pass": "32", "incomplete": "35"}
+_ATTENTION = ("fail", "error", "warn")
+_LONGEST_LINE = 600
+
+
+def render(document: Mapping[str, Any], files: Mapping[str, str], *, colour: bool = False) -> str:
+    """The summary of a report document. `files` are the written reports by format."""
+    summary = document["summary"]
+    verdict: str = summary["verdict"]
+    lines = [_head(document), _paint(f"{verdict.upper()}  {_counts(summary)}", verdict, colour=colour)]
+    for status in _ATTENTION:
+        for item in document["checks"]:
+            if item["status"] == status:
+                lines.extend(_finding(item, colour=colour))
+    lines.extend(_skips(document))
+    lines.append(_paint(f" {_MARKS['pass']} {summary['pass']} passed", "pass", colour=colour) + _cleaned(document))
+    lines.extend(f" ! left behind: {_name(item)} ({item['why']})" for item in document["cleanup"]["left"])
+    if note := simulated(document):
+        lines.append(note)
+    lines.extend(f"report  {path}" for path in files.values())
+    return "\n".join(lines) + "\n"
+
+
+def simulated(document: Mapping[str, Any]) -> str:
+    """A sentence about what of the cluster is simulated; empty when nothing is."""
+    cluster = document["cluster"]
+    nodes, pods = cluster["simulated_nodes"], cluster["simulated_pods"]
+    if not (nodes or pods):
+        return ""
+    return (
+        f"simulated: {nodes} of {cluster['nodes']} nodes and {pods} pods; nothing runs on those nodes, so that a pod "
+        "there proves placement, not that its containers work."
+    )
+
+
+def _head(document: Mapping[str, Any]) -> str:
+    run, cluster = document["run"], document["cluster"]
+    systems = ", ".join(cluster["os"])
+    where = f"{cluster['server_version'] or 'not reached'}, {cluster['nodes']} nodes{', ' if systems else ''}{systems}"
+    checks = document["summary"]["planned"]
+    return (
+        f"kubeflow-volcano {run['tool']}  cluster {cluster['origin']} ({where})  Kubeflow {run['release']}"
+        f"  {checks} checks  {run['duration_s']:.0f} s"
+    )
+
+
+def _counts(summary: Mapping[str, Any]) -> str:
+    parts = (
+        (summary["fail"], "failed"),
+        (summary["warn"], "warnings"),
+        (summary["error"], "not evaluated"),
+        (summary["skip"], "skipped"),
+        (summary["pass"], "passed"),
+    )
+    told = ", ".join(f"{number} {word}" for number, word in parts if number or word == "passed")
+    return f"{told} (coverage {summary['coverage']:.0%})"
+
+
+def _finding(item: Mapping[str, Any], *, colour: bool) -> list[str]:
+    status = item["status"]
+    lines = [_paint(f" {_MARKS[status]} {item['id']:<3} {item['slug']}  {item['title']}", status, colour=colour)]
+    lines.append(f"       found     {_line(item['message'])}")
+    if item["expected"]:
+        lines.append(f"       needed    {_line(item['expected'])}")
+    if item["remediation"]["text"]:
+        lines.append(f"       do        {_line(item['remediation']['text'])}")
+    lines.extend(f"                 $ {_line(command)}" for command in item["remediation"]["commands"][:3])
+    return lines
+
+
+def _skips(document: Mapping[str, Any]) -> list[str]:
+    return [
+        f" {_MARKS['skip']} {item['id']:<3} {item['slug']}  {_line(item['message'], 160)}"
+        for item in document["checks"]
+        if item["status"] == "skip"
+    ]
+
+
+def _cleaned(document: Mapping[str, Any]) -> str:
+    cleanup = document["cleanup"]
+    swept = f", {cleanup['swept']} leftovers of earlier runs removed" if cleanup["swept"] else ""
+    return f"  cleanup: {cleanup['removed']} of {cleanup['created']} probe objects removed{swept}"
+
+
+def _name(item: Mapping[str, str]) -> str:
+    return f"{item['kind']} {item['namespace']}{'/' if item['namespace'] else ''}{item['name']}"
+
+
+def _line(text: str, longest: int = _LONGEST_LINE) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= longest else flat[: longest - 1] + "…"
+
+
+def _paint(text: str, status: str, *, colour: bool) -> str:
+    return f"\x1b[{_COLOURS[status]}m{text}\x1b[0m" if colour else text

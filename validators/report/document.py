@@ -1,0 +1,192 @@
+"""The document of a run, kfv.report/v1: plain data, sorted, safe to show. The other formats are made of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from kubeflow_volcano import __version__
+from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.problems import Exit, Problem
+from validators.facts import Facts
+from validators.model import natural
+from validators.probes.remains import Cleanup
+from validators.report.safe import safe, text
+from validators.verdict import Result, Summary, summarise, worst
+
+__all__ = ["SCHEMA", "Report"]
+
+SCHEMA = "kfv.report/v1"
+_MOST_OBJECTS = 200
+
+
+@dataclass
+class Report:
+    """All that a run found. `started` and `ended` are seconds since the epoch; `seconds` is monotonic."""
+
+    run: str
+    arguments: Mapping[str, Any]
+    origin: str
+    release: str
+    release_from: str
+    started: float
+    ended: float
+    seconds: float
+    results: Sequence[Result]
+    facts: Facts | None = None
+    cleanup: Cleanup | None = None
+    retries: int = 0
+    strict: bool = False
+    interrupted: Exit | None = None
+    unwritten: Problem | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def stem(self) -> str:
+        """What the names of this run's files begin with."""
+        return f"{datetime.fromtimestamp(self.started, UTC):%Y%m%dT%H%M%SZ}-{self.run}"
+
+    @property
+    def evidence(self) -> dict[str, str]:
+        """Texts that are kept beside the report, by their path relative to it."""
+        return {
+            path: str(content)
+            for item in self.results
+            for path, content in zip(_evidence(item, self.stem), item.outcome.evidence.values(), strict=True)
+        }
+
+    @property
+    def summary(self) -> Summary:
+        """Counts and verdict."""
+        return summarise(self.results)
+
+    @property
+    def exit_code(self) -> Exit:
+        """The worst of all that ends a run badly."""
+        codes = [self.summary.exit_code(strict=self.strict)]
+        if self.interrupted:
+            codes.append(self.interrupted)
+        if self.unwritten:
+            codes.append(Exit.REPORT_NOT_WRITTEN)
+        if self.cleanup and self.cleanup.left:
+            codes.append(Exit.LEFTOVERS)
+        return worst(codes)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The document."""
+        return {
+            "schema": SCHEMA,
+            "run": self._run(),
+            "cluster": self._cluster(),
+            "summary": _summary(self.summary),
+            "checks": [
+                _check(item, self.stem) for item in sorted(self.results, key=lambda item: natural(item.check.id))
+            ],
+            "cleanup": _cleanup(self.cleanup),
+        }
+
+    def _run(self) -> dict[str, Any]:
+        arguments = json.dumps(safe(self.arguments), sort_keys=True)
+        return {
+            "id": self.run,
+            "started": _time(self.started),
+            "ended": _time(self.ended),
+            "duration_s": round(self.seconds, 1),
+            "tool": __version__,
+            "args": safe(self.arguments),
+            "args_digest": f"sha256:{hashlib.sha256(arguments.encode()).hexdigest()}",
+            "release": self.release,
+            "release_from": self.release_from,
+            "retries": self.retries,
+            "interrupted": self.interrupted is not None,
+        }
+
+    def _cluster(self) -> dict[str, Any]:
+        facts = self.facts
+        nodes = facts.objects.get("nodes", ()) if facts else ()
+        systems = {item.get("status", {}).get("nodeInfo", {}).get("osImage", "") for item in nodes}
+        return {
+            "origin": text(self.origin),
+            "server_version": facts.server_version if facts else "",
+            "uid": facts.cluster_uid if facts else "",
+            "nodes": len(nodes),
+            "os": sorted(text(item) for item in systems if item),
+            "simulated_nodes": len(facts.simulated_nodes) if facts else 0,
+            "simulated_pods": len(facts.simulated_pods) if facts else 0,
+        }
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _summary(summary: Summary) -> dict[str, Any]:
+    counts = {str(status): number for status, number in summary.counts.items()}
+    return {
+        "verdict": str(summary.verdict),
+        "planned": summary.planned,
+        "evaluated": summary.evaluated,
+        **counts,
+        "coverage": round(summary.coverage, 4),
+    }
+
+
+def _check(result: Result, stem: str) -> dict[str, Any]:
+    check, outcome, waived = result.check, result.outcome, result.waived
+    return {
+        "id": check.id,
+        "slug": check.slug,
+        "title": check.title,
+        "category": check.family,
+        "severity": str(check.severity),
+        "status": str(outcome.status),
+        "reason": outcome.reason,
+        "message": text(outcome.message),
+        "expected": text(outcome.expected),
+        "observed": safe(outcome.observed),
+        "objects": [_object(ref) for ref in sorted(outcome.objects)[:_MOST_OBJECTS]],
+        "objects_total": len(outcome.objects),
+        "because": list(outcome.because),
+        "waived": {"status": str(waived.status), "reason": waived.reason, "message": text(waived.message)}
+        if waived
+        else None,
+        "remediation": {
+            "text": text(outcome.todo),
+            "commands": [text(item) for item in outcome.commands[:_MOST_OBJECTS]],
+            "about": check.remedy,
+        },
+        "evidence": sorted(_evidence(result, stem)),
+        "duration_s": round(result.seconds, 3),
+        "started": _time(result.started),
+    }
+
+
+def _evidence(result: Result, stem: str) -> list[str]:
+    """Where the texts of one check are kept; names that come from a cluster cannot leave the directory."""
+    names = (re.sub(r"[^\w.-]", "_", name)[:120] for name in result.outcome.evidence)
+    return [f"{stem}.evidence/{result.check.id}-{name}" for name in names]
+
+
+def _object(ref: Ref) -> dict[str, str]:
+    return {
+        "api_version": text(ref.api_version),
+        "kind": text(ref.kind),
+        "namespace": text(ref.namespace),
+        "name": text(ref.name),
+    }
+
+
+def _cleanup(cleanup: Cleanup | None) -> dict[str, Any]:
+    if cleanup is None:
+        return {"created": 0, "removed": 0, "swept": 0, "left": []}
+    return {
+        "created": len(cleanup.created),
+        "removed": len(cleanup.removed),
+        "swept": len(cleanup.swept),
+        "left": [{**_object(item.ref), "uid": item.uid, "why": text(item.why)} for item in cleanup.left],
+    }

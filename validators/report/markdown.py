@@ -1,0 +1,89 @@
+"""The report for a pull request or a chat: ten lines first, then what failed, then everything."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from validators.report.console import simulated
+
+__all__ = ["render"]
+
+_LONGEST_CELL = 400
+
+
+def render(document: Mapping[str, Any]) -> str:
+    """Markdown of a report document. Text that came from a cluster is escaped."""
+    parts = [_summary(document), _table("Needs attention", _attention(document)), _table("All checks", _all(document))]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _summary(document: Mapping[str, Any]) -> str:
+    run, cluster, summary, cleanup = (document[key] for key in ("run", "cluster", "summary", "cleanup"))
+    lines = [
+        f"# Validation: {summary['verdict']}",
+        (
+            f"- {summary['fail']} failed, {summary['warn']} warnings, {summary['error']} not evaluated, "
+            f"{summary['skip']} skipped, {summary['pass']} passed of {summary['planned']} checks; "
+            f"coverage {summary['coverage']:.0%}"
+        ),
+        (
+            f"- cluster {_cell(cluster['server_version'] or 'not reached')}, {cluster['nodes']} nodes, "
+            f"uid {_cell(cluster['uid']) or 'unknown'}, {_cell(cluster['origin'])}"
+        ),
+        (
+            f"- Kubeflow {_cell(run['release'])} ({_cell(run['release_from'])}); "
+            f"run {run['id']} from {run['started']}, {run['duration_s']:.0f} s"
+            + (", interrupted" if run["interrupted"] else "")
+        ),
+        f"- probes: {cleanup['removed']} of {cleanup['created']} objects removed"
+        + (f", **{len(cleanup['left'])} left behind**" if cleanup["left"] else ""),
+    ]
+    if note := simulated(document):
+        lines.append(f"- {note}")
+    return "\n".join(lines)
+
+
+def _attention(document: Mapping[str, Any]) -> list[list[str]]:
+    rows = [
+        [
+            f"{item['id']} {item['slug']}",
+            item["status"],
+            _cell(item["message"]),
+            _cell(item["expected"]),
+            _cell(item["remediation"]["text"])
+            + "".join(f"<br>`{_code(text)}`" for text in item["remediation"]["commands"][:3]),
+        ]
+        for status in ("fail", "error", "warn")
+        for item in document["checks"]
+        if item["status"] == status
+    ]
+    return [["check", "status", "found", "needed", "do"], *rows] if rows else []
+
+
+def _all(document: Mapping[str, Any]) -> list[list[str]]:
+    rows = [
+        [item["id"], item["title"], item["status"], item["severity"], _cell(item["message"])]
+        for item in document["checks"]
+    ]
+    return [["id", "claim", "status", "severity", "found"], *rows]
+
+
+def _table(title: str, rows: Iterable[list[str]]) -> str:
+    rows = list(rows)
+    if not rows:
+        return ""
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    lines.insert(1, f"|{' --- |' * len(rows[0])}")
+    return f"## {title}\n\n" + "\n".join(lines)
+
+
+def _cell(text: str) -> str:
+    flat = " ".join(text.split())
+    flat = flat if len(flat) <= _LONGEST_CELL else flat[: _LONGEST_CELL - 1] + "…"
+    return re.sub(r"([\\`*_{}\[\]|#!~])", r"\\\1", flat.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))
+
+
+def _code(text: str) -> str:
+    return " ".join(text.split()).replace("`", "'").replace("|", "\\|")

@@ -1,0 +1,57 @@
+"""Text that may stand in a report: no secrets, no terminal sequences, no end without limit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["safe", "text"]
+
+LONGEST_TEXT = 4_000
+LONGEST_EVIDENCE = 64_000
+_MOST_ITEMS = 200
+_HIDDEN = "[redacted]"
+
+_KEY = r"(?:[\w-]*(?:password|passwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credential)s?)"
+_SECRETS = (
+    (re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL), _HIDDEN),
+    (re.compile(r"\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?"), _HIDDEN),  # JSON web tokens
+    (re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"), _HIDDEN),
+    (re.compile(r"\b(Bearer|Basic)\s+[\w.~+/=-]{8,}", re.IGNORECASE), rf"\1 {_HIDDEN}"),
+    (re.compile(r"(\w+://[^\s:/@]+):[^\s@/]+@"), rf"\1:{_HIDDEN}@"),
+    (re.compile(rf"(?i)(\b{_KEY}[\"']?\s*[:=]\s*)(\"[^\"]*\"|'[^']*'|[^\s,;&\"'}}]+)"), rf"\1{_HIDDEN}"),
+)
+_SECRET_KEY = re.compile(rf"(?i){_KEY}")
+_ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
+
+
+def text(value: str, longest: int = LONGEST_TEXT) -> str:
+    """`value` without secrets, control characters and lone surrogates, cut to `longest` characters."""
+    # Cut first, so that a text of a megabyte does not keep the patterns busy; then leave no half of a secret.
+    cut = value[: longest * 2]
+    cut = _CONTROLS.sub("", _ESCAPES.sub("", cut)).encode("utf-8", "replace").decode()
+    for pattern, instead in _SECRETS:
+        cut = pattern.sub(instead, cut)
+    return cut if len(cut) <= longest else cut[: longest - 1] + "…"
+
+
+def safe(value: Any) -> Any:
+    """The same for everything inside of `value`; the value under a key that says secret is hidden whole."""
+    if isinstance(value, str):
+        return text(str(value))
+    if isinstance(value, bool | int | float) or value is None:
+        return value
+    if isinstance(value, Mapping):
+        items = list(value.items())[:_MOST_ITEMS]
+        return {text(str(key), 200): _HIDDEN if _hides(str(key), item) else safe(item) for key, item in items}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [safe(item) for item in (sorted(value, key=str) if isinstance(value, set | frozenset) else value)][
+            :_MOST_ITEMS
+        ]
+    return text(str(value))
+
+
+def _hides(key: str, item: Any) -> bool:
+    return isinstance(item, str) and bool(_SECRET_KEY.fullmatch(key))

@@ -1,0 +1,193 @@
+"""One validation from options to report: plan, facts, judges, probes, and a report whatever happens in between."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from kubeflow_volcano.catalog.read import releases
+from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.errors import ApiError
+from kubeflow_volcano.problems import InvalidInput, Problem, Unreachable
+from kubeflow_volcano.progress import Progress
+from validators.checks import CHECKS
+from validators.collect import collect, resource_of, unread
+from validators.expectations import Expectations, expect, release_of
+from validators.facts import RESOURCES, Unread
+from validators.interruption import Interrupted, interruptible
+from validators.judging import Judging
+from validators.model import Check, Rule
+from validators.permissions import allowed, as_yaml
+from validators.probing import probe
+from validators.report import files
+from validators.report.document import Report
+from validators.selection import select, waivers
+from validators.troubles import OPERATOR
+
+__all__ = ["LONGEST_WINDOW", "Options", "validate"]
+
+LONGEST_WINDOW = 300.0
+AUTO = "auto"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a person may choose. `profile` is a profile's name or a tuple of components; times are in seconds.
+
+    `release` may be 'auto': that of the running training operator, else the newest that the catalog knows.
+    """
+
+    kubeconfig: Path | None = None
+    context: str | None = None
+    release: str = AUTO
+    profile: str | tuple[str, ...] = "training"
+    volcano_version: str = ""
+    local_path_version: str = ""
+    operator_version: str = ""
+    gang_scheduler: str = "volcano"
+    select: tuple[str, ...] = ()
+    waive: Mapping[str, str] = field(default_factory=dict)
+    ignore_namespaces: tuple[str, ...] = ()
+    probe_namespace: str = ""
+    read_only: bool = False
+    strict: bool = False
+    stability_seconds: float = 10.0
+    report_dir: Path | None = Path("reports")
+
+
+def validate(options: Options, progress: Progress, checks: Sequence[Check] = CHECKS) -> Report:
+    """Judge the cluster and write the report. Changes nothing but for probes, which are removed again.
+
+    A server that does not answer, a signal and a report that cannot be written do not raise: they are in the report.
+
+    Raises:
+        InvalidInput: the options make no sense; nothing was touched.
+    """
+    planned = select(checks, options.select)
+    waived = waivers(checks, options.waive)
+    _see_that_they_make_sense(options)
+    started, clock = time.time(), time.monotonic()
+    judging = Judging(planned, waived, progress)
+    report = Report(
+        run=secrets.token_hex(4),
+        arguments={key: str(value) if isinstance(value, Path) else value for key, value in asdict(options).items()},
+        origin=f"kubeconfig {options.kubeconfig or 'from the environment'}, context {options.context or 'current'}",
+        release=options.release,
+        release_from="given",
+        started=started,
+        ended=started,
+        seconds=0.0,
+        results=(),
+        strict=options.strict,
+    )
+    with interruptible():
+        try:
+            _run(options, judging, report, progress)
+        except Interrupted as interruption:
+            report.interrupted = interruption.exit_code
+            judging.give_up("Interrupted", f"the run was ended by {interruption}.", "run it again.")
+        except (Unreachable, ApiError) as error:
+            judging.give_up(*_cause(error))
+    report.results = judging.results()
+    report.ended, report.seconds = time.time(), time.monotonic() - clock
+    if options.report_dir:
+        files.write(report, options.report_dir)
+    return report
+
+
+def _run(options: Options, judging: Judging, report: Report, progress: Progress) -> None:
+    cluster = Cluster.connect(options.kubeconfig, options.context, user_agent="kubeflow-volcano-validators")
+    report.origin = cluster.origin
+    progress(f"connected to {cluster.version.get('gitVersion', 'a server without a version')}, {cluster.origin}")
+    try:
+        expectations = _expectations(options, cluster, report)
+        judging.forbid(_missing_rules(judging.open_checks(), cluster, options))
+        report.facts = collect(
+            cluster,
+            judging.open_checks(),
+            expectations,
+            read_only=options.read_only,
+            seconds=options.stability_seconds,
+            progress=progress,
+        )
+        judging.judge(report.facts)
+        if options.read_only:
+            judging.leave_out_probes()
+        probe(cluster, judging, report, options.probe_namespace, progress)
+    finally:
+        report.retries = cluster.retries
+
+
+def _see_that_they_make_sense(options: Options) -> None:
+    if not 1 <= options.stability_seconds <= LONGEST_WINDOW:
+        raise InvalidInput(
+            Problem(
+                f"a stability window of {options.stability_seconds} s.",
+                f"1 to {LONGEST_WINDOW:.0f} s; shorter proves nothing.",
+                "correct --stability-seconds.",
+            )
+        )
+    if options.release != AUTO:
+        _expected(options, options.release)
+
+
+def _expected(options: Options, release: str) -> Expectations:
+    return expect(
+        release,
+        options.profile,
+        volcano_version=options.volcano_version,
+        local_path_version=options.local_path_version,
+        operator_version=options.operator_version,
+        gang_scheduler=options.gang_scheduler,
+        ignored_namespaces=options.ignore_namespaces,
+    )
+
+
+def _expectations(options: Options, cluster: Cluster, report: Report) -> Expectations:
+    if options.release == AUTO:
+        operator = cluster.get(OPERATOR)
+        image = operator["spec"]["template"]["spec"]["containers"][0]["image"] if operator else ""
+        detected = release_of(image)
+        report.release = detected or releases()[-1]
+        report.release_from = "of the running operator" if detected else "newest known; the operator does not tell"
+    return _expected(options, report.release)
+
+
+def _missing_rules(checks: Sequence[Check], cluster: Cluster, options: Options) -> Mapping[str, Unread]:
+    """Why a check may not be judged, by its id: what it needs and the server does not allow.
+
+    What is read for the snapshot is not asked for: there the refusal itself is the answer.
+    """
+    rules = {
+        rule
+        for item in checks
+        if not (item.probe and options.read_only)
+        for rule in item.needs
+        if not _shows_when_read(rule) and not (options.probe_namespace and rule.resource == "namespaces")
+    }
+    answers = allowed(cluster, tuple(sorted(rules, key=str)), namespace=options.probe_namespace)
+    denied = {rule for rule, answer in answers.items() if not answer}
+    found: dict[str, Unread] = {}
+    for item in checks:
+        if missing := [rule for rule in item.needs if rule in denied]:
+            found[item.id] = _forbidden(missing)
+    return found
+
+
+def _shows_when_read(rule: Rule) -> bool:
+    return rule.verb in {"list", "watch"} and resource_of(rule) in RESOURCES
+
+
+def _forbidden(missing: Sequence[Rule]) -> Unread:
+    names = ", ".join(str(rule) for rule in missing)
+    return Unread("Forbidden", f"you may not: {names}.", f"grant these rules:\n{as_yaml(missing)}")
+
+
+def _cause(error: Unreachable | ApiError) -> tuple[str, str, str]:
+    if isinstance(error, Unreachable):
+        return "Unreachable", error.problems[0].found, error.problems[0].todo
+    found = unread("the API server", error)
+    return found.reason, found.message, found.todo

@@ -1,0 +1,89 @@
+"""Objects that are not well, each with the one check that owns the cause.
+
+A Deployment whose image does not exist shows as a bad pod, a Deployment that is not available and a component that is
+down. Exactly one check says so: the pod's (C6, C7 or C8). The others name it in `because`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from kubeflow_volcano.cluster.objects import Object, Ref
+from validators.facts import RUN_LABEL, Facts
+from validators.model import Outcome, Status, failed, passed, skipped, warned
+
+__all__ = ["GRACE_SECONDS", "OPERATOR", "Trouble", "age", "created", "judged", "verdict"]
+
+GRACE_SECONDS = 60.0
+"""How long an object may take to become ready before that counts (checks.md, C8)."""
+
+OPERATOR = Ref("apps/v1", "Deployment", "kubeflow", "training-operator")
+"""Where every release from 1.4 on keeps the v1 training operator."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """One object that is not well. `check` owns it; `because` names other checks that own what caused it."""
+
+    check: str
+    status: Status
+    ref: Ref
+    reason: str
+    message: str
+    todo: str
+    because: tuple[str, ...] = ()
+    evidence: str = ""
+
+
+def judged(facts: Facts, resource: str) -> Iterable[Object]:
+    """The objects of a kind, without those of probes and those in namespaces that are not judged."""
+    return (
+        item
+        for item in facts.all(resource)
+        if item["metadata"].get("namespace") not in facts.ignored_namespaces
+        and RUN_LABEL not in (item["metadata"].get("labels") or {})
+    )
+
+
+def age(obj: Object, facts: Facts) -> float:
+    """Seconds since the object was created."""
+    return facts.taken - created(obj)
+
+
+def created(obj: Object) -> float:
+    """When the object was created, in seconds since the epoch."""
+    text: str = obj["metadata"]["creationTimestamp"]
+    return datetime.fromisoformat(text).timestamp()
+
+
+def verdict(found: Iterable[Trouble], looked_at: Sequence[Ref], *, claim: str, expected: str) -> Outcome:
+    """One outcome of all troubles: the worst decides; every failure is named.
+
+    `claim` is the sentence of a pass; `expected` what a failure is held against. Nothing looked at is a skip: the
+    objects that must exist are troubles when they are absent.
+    """
+    found = tuple(found)
+    worst = [item for item in found if item.status is Status.FAIL] or list(found)
+    if not worst:
+        return passed(claim, objects=looked_at) if looked_at else skipped("NoObjects", "there are none to look at.")
+    make = failed if worst[0].status is Status.FAIL else warned
+    todos = tuple(dict.fromkeys(item.todo for item in worst))
+    caused = all(item.because for item in worst)
+    return make(
+        worst[0].reason,
+        " ".join(item.message for item in worst),
+        expected=expected,
+        observed={str(item.ref): item.reason for item in worst},
+        objects=tuple(item.ref for item in worst),
+        todo=" ".join(todos),
+        commands=tuple(dict.fromkeys(_look(item.ref) for item in worst)),
+        evidence={f"{item.ref.namespace}_{item.ref.name}.log": item.evidence for item in worst if item.evidence},
+        because=tuple(dict.fromkeys(id_ for item in worst for id_ in item.because)) if caused else (),
+    )
+
+
+def _look(ref: Ref) -> str:
+    where = f" -n {ref.namespace}" if ref.namespace else ""
+    return f"kubectl{where} describe {ref.kind.lower()} {ref.name}"
