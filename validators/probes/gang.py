@@ -94,28 +94,29 @@ def _experiment(session: Session, evidence: GangEvidence, progress: Progress) ->
         recorder = Recorder(session.cluster, evidence.namespace, labels, observer.changes(_TICK))
         stage = Stage(session, recorder, evidence.priority_class)
         for play in (_fit, _blocked_then_released, _same_pods_without_gang):
-            steps = _undisturbed(play, stage, evidence, progress)
-            evidence.steps.update({step.id: step for step in steps})
-            if play is _fit and not steps[0].bound:
+            _undisturbed(play, stage, evidence, progress)
+            if not evidence.steps["H1"].bound:
                 return
 
 
-_Play = Callable[[Stage, GangEvidence, Progress, str], tuple[Step, ...]]
+_Play = Callable[[Stage, GangEvidence, Progress, str], tuple[str, ...]]
+"""Writes its steps into the evidence as soon as they are known, and returns their ids. The text is a name prefix."""
 
 
-def _undisturbed(play: _Play, stage: Stage, evidence: GangEvidence, progress: Progress) -> tuple[Step, ...]:
+def _undisturbed(play: _Play, stage: Stage, evidence: GangEvidence, progress: Progress) -> None:
     """Play once, and once more when a pod was evicted or drained and no violation was seen. A violation is final."""
-    steps = play(stage, evidence, progress, "")
-    lost = [item for step in steps for item in step.disturbed]
-    if not lost or any(step.premature for step in steps):
-        return steps
+    ids = play(stage, evidence, progress, "")
+    lost = [item for id_ in ids for item in evidence.steps[id_].disturbed]
+    if not lost or any(evidence.steps[id_].premature for id_ in ids):
+        return
     note = "; ".join(f"{item.name} on {item.node or 'no node'}: {item.lost}" for item in lost)
-    progress(f"{steps[0].id} again: {note}")
-    again = play(stage, evidence, progress, "again-")
-    return tuple(replace(step, attempts=2, notes=(*step.notes, f"repeated once: {note}")) for step in again)
+    progress(f"{ids[0]} again: {note}")
+    for id_ in play(stage, evidence, progress, "again-"):
+        step = evidence.steps[id_]
+        evidence.steps[id_] = replace(step, attempts=2, notes=(*step.notes, f"Repeated once: {note}."))
 
 
-def _fit(stage: Stage, _evidence: GangEvidence, progress: Progress, prefix: str) -> tuple[Step, ...]:
+def _fit(stage: Stage, evidence: GangEvidence, progress: Progress, prefix: str) -> tuple[str, ...]:
     """H1: a gang of three that fits is bound whole."""
     progress("H1 fit: three pods as one gang")
     names = tuple(f"{prefix}h1-p{index}" for index in range(3))
@@ -126,17 +127,16 @@ def _fit(stage: Stage, _evidence: GangEvidence, progress: Progress, prefix: str)
     record = stage.recorder
 
     def running() -> bool:
-        return len(record.bound(*names)) == len(names) and all(
-            item.phase == "Running" for item in record.groups.values()
-        )
+        whole = len(record.bound(*names)) == len(names)
+        return whole and all(item.phase == "Running" for item in record.groups.values())
 
     reached = record.until(running, BIND_SECONDS)
-    step = stage.step("H1", names, reached=reached)
+    evidence.steps["H1"] = stage.step("H1", names, reached=reached)
     stage.clear()
-    return (step,)
+    return ("H1",)
 
 
-def _blocked_then_released(stage: Stage, evidence: GangEvidence, progress: Progress, prefix: str) -> tuple[Step, ...]:
+def _blocked_then_released(stage: Stage, evidence: GangEvidence, progress: Progress, prefix: str) -> tuple[str, ...]:
     """H2: while one of three fits nowhere, none is bound. H3: with another one in its place, all are."""
     progress("H2 all-or-nothing: one pod of three fits nowhere")
     group, names = f"{prefix}h2", tuple(f"{prefix}h2-p{index}" for index in range(4))
@@ -147,21 +147,7 @@ def _blocked_then_released(stage: Stage, evidence: GangEvidence, progress: Progr
     stage.pod(first, group)
     stage.pod(second, group)
     stage.pod(stuck, group, required=_nowhere())
-    blocked = (first, second, stuck)
-
-    def judged() -> bool:
-        members = [item for item in record.members.values() if item.name in blocked]
-        return len(members) == len(blocked) and was_judged(members, record.groups.values())
-
-    record.until(lambda: bool(record.bound()) or judged(), BIND_SECONDS)
-    since = time.monotonic()
-    if judged():
-        progress(f"H2 all-or-nothing: judged, nothing may be bound for {evidence.hold_seconds:.0f} s")
-        record.until(lambda: bool(record.bound()), evidence.hold_seconds)
-    held = time.monotonic() - since if judged() else 0.0
-    record.look()
-    bound = tuple(item.name for item in record.members.values() if item.name in blocked and item.node)
-    whole = stage.step("H2", blocked, reached=judged(), premature=bound, held_seconds=round(held, 3))
+    _hold(stage, evidence, progress, (first, second, stuck))
 
     progress("H3 unblock: a pod that fits takes the place of the one that does not")
     start = time.monotonic()
@@ -169,25 +155,49 @@ def _blocked_then_released(stage: Stage, evidence: GangEvidence, progress: Progr
     stage.pod(released, group)
     freed = (first, second, released)
     reached = record.until(lambda: len(record.bound(*freed)) == len(freed), BIND_SECONDS)
-    after = replace(stage.step("H3", freed, reached=reached), seconds=round(time.monotonic() - start, 3))
+    step = stage.step("H3", freed, reached=reached)
+    evidence.steps["H3"] = replace(step, seconds=round(time.monotonic() - start, 3))
     stage.clear()
-    return whole, after
+    return "H2", "H3"
 
 
-def _same_pods_without_gang(stage: Stage, _evidence: GangEvidence, progress: Progress, prefix: str) -> tuple[Step, ...]:
+def _hold(stage: Stage, evidence: GangEvidence, progress: Progress, blocked: tuple[str, ...]) -> None:
+    """Wait until the gang was judged, then see for the hold time that nobody is bound."""
+    record = stage.recorder
+
+    def judged() -> bool:
+        members = [item for item in record.members.values() if item.name in blocked]
+        return len(members) == len(blocked) and was_judged(members, record.groups.values())
+
+    def note(held: float) -> None:
+        bound = tuple(item.name for item in record.members.values() if item.name in blocked and item.node)
+        seen = stage.step("H2", blocked, reached=judged(), premature=bound, held_seconds=round(held, 3))
+        evidence.steps["H2"] = seen
+
+    record.until(lambda: bool(record.bound()) or judged(), BIND_SECONDS)
+    since = time.monotonic()
+    if judged():
+        progress(f"H2 all-or-nothing: judged, nothing may be bound for {evidence.hold_seconds:.0f} s")
+        record.until(lambda: bool(record.bound()), evidence.hold_seconds)
+    held = time.monotonic() - since if judged() else 0.0
+    note(held)  # kept even if the server does not answer the last look
+    record.look()
+    note(held)
+
+
+def _same_pods_without_gang(stage: Stage, evidence: GangEvidence, progress: Progress, prefix: str) -> tuple[str, ...]:
     """H4: the pods of H2 with minMember 1. Shows that the gang, not lack of room, held them back."""
     progress("H4 control: the same three pods, each of which may run alone")
     names = tuple(f"{prefix}h4-p{index}" for index in range(3))
-    first, second, stuck = names
     stage.begin()
     stage.group(f"{prefix}h4", 1)
-    stage.pod(first, f"{prefix}h4")
-    stage.pod(second, f"{prefix}h4")
-    stage.pod(stuck, f"{prefix}h4", required=_nowhere())
-    reached = stage.recorder.until(lambda: len(stage.recorder.bound(first, second)) == 2, BIND_SECONDS)  # noqa: PLR2004  both
-    step = stage.step("H4", names, reached=reached)
+    for name in names[:2]:
+        stage.pod(name, f"{prefix}h4")
+    stage.pod(names[2], f"{prefix}h4", required=_nowhere())
+    reached = stage.recorder.until(lambda: set(stage.recorder.bound()) >= set(names[:2]), BIND_SECONDS)
+    evidence.steps["H4"] = stage.step("H4", names, reached=reached)
     stage.clear()
-    return (step,)
+    return ("H4",)
 
 
 def _nowhere() -> Mapping[str, object]:

@@ -85,6 +85,12 @@ class Session:
         """Refuse whatever is still to be created; ends the waits of probes in other threads."""
         self._stopped = True
 
+    @property
+    def tracked(self) -> tuple[Tracked, ...]:
+        """Everything that exists, or existed, because of this session."""
+        with self._state:
+            return tuple(self._tracked.values())
+
     # namespaces
 
     def namespace(self, level: Level = Level.RESTRICTED) -> str:
