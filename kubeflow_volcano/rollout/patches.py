@@ -1,0 +1,129 @@
+"""What is changed in upstream's text before it is applied: a small table, all of it a function of the settings."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Iterable, Sequence
+
+from kubeflow_volcano.catalog.operator import GANG_FLAGS, era_of, version_of_image
+from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.rollout.settings import Settings
+
+__all__ = ["DEFAULT_CLASS", "OPERATOR", "gang_arguments", "patched"]
+
+DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
+OPERATOR = "training-operator"
+"""Name of the operator's component, Deployment and container, in every release."""
+
+_LOCAL_PATH_PROVISIONER = "rancher.io/local-path"
+_LOCAL_PATH_CONFIG = "local-path-config"
+_OTHER_NODES = "DEFAULT_PATH_FOR_NON_LISTED_NODES"
+
+
+def patched(objects: Iterable[Object], component: str, settings: Settings) -> tuple[Object, ...]:
+    """Copies of `objects` with the patches of their component; equal settings give equal text.
+
+    Raises:
+        InvalidInput: the objects lack what a patch is about.
+    """
+    found = tuple(copy.deepcopy(obj) for obj in objects)
+    for patch in _PATCHES.get(component, ()):
+        patch(found, settings)
+    return found
+
+
+def gang_arguments(arguments: Sequence[str], required: Sequence[str]) -> list[str]:
+    """`arguments` without any flag about gangs, in whatever spelling, and with `required` at the end."""
+    kept: list[str] = []
+    rest = iter(arguments)
+    for argument in rest:
+        flag, equals, _ = argument.partition("=")
+        name = "--" + flag.lstrip("-") if flag.startswith("-") else ""
+        if name not in GANG_FLAGS:
+            kept.append(argument)
+        elif not equals and name == "--gang-scheduler-name":
+            next(rest, None)  # its value stands apart; the truth value of the other flag never does
+    return [*kept, *required]
+
+
+def _gang(objects: Sequence[Object], settings: Settings) -> None:
+    container = _operator_container(objects)
+    version = version_of_image(container["image"]) or settings.release.operator_version
+    wanted = era_of(version).required_arguments if settings.gang_scheduler == "volcano" else ()
+    if "command" in container:
+        container["command"] = gang_arguments(container["command"], ())
+    arguments = gang_arguments(container.get("args") or (), wanted)
+    if arguments:
+        container["args"] = arguments
+    else:
+        container.pop("args", None)
+
+
+def _operator_container(objects: Sequence[Object]) -> Object:
+    for obj in objects:
+        if obj["kind"] == "Deployment" and obj["metadata"]["name"] == OPERATOR:
+            for container in obj["spec"]["template"]["spec"]["containers"]:
+                if container["name"] == OPERATOR:
+                    found: Object = container
+                    return found
+    raise InvalidInput(
+        Problem(
+            "manifests of the training operator without its Deployment.",
+            f"a Deployment {OPERATOR} with a container {OPERATOR}, which takes the gang scheduling argument.",
+            f"correct kubeflow_sources.{OPERATOR}.",
+        )
+    )
+
+
+def _default_class(objects: Sequence[Object], _settings: Settings) -> None:
+    classes = [
+        obj for obj in objects if obj["kind"] == "StorageClass" and obj.get("provisioner") == _LOCAL_PATH_PROVISIONER
+    ]
+    if len(classes) != 1:
+        raise InvalidInput(
+            Problem(
+                f"{len(classes)} StorageClasses of {_LOCAL_PATH_PROVISIONER} in the manifests.",
+                "one, which becomes the default class.",
+                "correct local_path_source.",
+            )
+        )
+    classes[0]["metadata"].setdefault("annotations", {})[DEFAULT_CLASS] = "true"
+
+
+def _base_directory(objects: Sequence[Object], settings: Settings) -> None:
+    for obj in objects:
+        if obj["kind"] == "ConfigMap" and obj["metadata"]["name"] == _LOCAL_PATH_CONFIG:
+            data = obj["data"]
+            break
+    else:
+        raise InvalidInput(
+            Problem(
+                "manifests of the local path provisioner without its configuration.",
+                f"a ConfigMap {_LOCAL_PATH_CONFIG}, which names the base directory.",
+                "correct local_path_source.",
+            )
+        )
+    try:
+        config = json.loads(data["config.json"])
+        paths = {entry["node"]: entry for entry in config["nodePathMap"]}
+    except (KeyError, TypeError, ValueError) as error:
+        raise InvalidInput(
+            Problem(
+                f"config.json of the ConfigMap {_LOCAL_PATH_CONFIG} cannot be read: {error}.",
+                "JSON with a nodePathMap.",
+                "correct local_path_source.",
+            )
+        ) from error
+    wanted = [settings.local_path_base_directory]
+    if paths.get(_OTHER_NODES, {}).get("paths") == wanted:
+        return
+    paths[_OTHER_NODES] = {"node": _OTHER_NODES, "paths": wanted}
+    data["config.json"] = json.dumps({**config, "nodePathMap": list(paths.values())}, indent=2)
+
+
+_PATCHES: dict[str, tuple[Callable[[Sequence[Object], Settings], None], ...]] = {
+    OPERATOR: (_gang,),
+    "local-path": (_default_class, _base_directory),
+}

@@ -1,0 +1,112 @@
+"""What a roll-out did, object by object, and how that is shown."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from enum import StrEnum
+
+import yaml
+
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.problems import Problem
+
+__all__ = ["Action", "ObjectOutcome", "RolloutResult", "same", "shown"]
+
+_NOISE = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid")
+_NOISY_ANNOTATIONS = ("deployment.kubernetes.io/revision", "kubectl.kubernetes.io/last-applied-configuration")
+
+
+class Action(StrEnum):
+    """How an object came out."""
+
+    CREATED = "created"
+    CHANGED = "changed"
+    UNCHANGED = "unchanged"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectOutcome:
+    """One object: what was done, or in check mode would be, and its text before and after; `reason` when it failed."""
+
+    ref: Ref
+    action: Action
+    before: Object | None
+    after: Object | None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutResult:
+    """All outcomes, and the problems that stand in the way of what was asked for; `seconds` is the time it took."""
+
+    outcomes: tuple[ObjectOutcome, ...]
+    problems: tuple[Problem, ...]
+    seconds: float
+
+    @property
+    def changed(self) -> bool:
+        """Whether any object was created or changed."""
+        return any(item.action in {Action.CREATED, Action.CHANGED} for item in self.outcomes)
+
+    @property
+    def failed(self) -> tuple[ObjectOutcome, ...]:
+        """The objects that the server refused."""
+        return tuple(item for item in self.outcomes if item.action is Action.FAILED)
+
+    def count(self, action: Action) -> int:
+        """How many objects came out so."""
+        return sum(item.action is action for item in self.outcomes)
+
+    def summary(self) -> str:
+        """One line for a person."""
+        numbers = ", ".join(f"{self.count(action)} {action}" for action in Action)
+        return f"{len(self.outcomes)} objects: {numbers}, {self.seconds:.1f} s"
+
+    def diff(self) -> list[dict[str, str]]:
+        """What Ansible shows with --diff; without the server's own fields, and with no secret in it."""
+        return [
+            {
+                "before_header": str(item.ref),
+                "after_header": str(item.ref),
+                "before": _text(item.before, None),
+                "after": _text(item.after, item.before),
+            }
+            for item in self.outcomes
+            if item.action in {Action.CREATED, Action.CHANGED}
+        ]
+
+
+def shown(obj: Object) -> Object:
+    """`obj` without status and the fields that only the server writes."""
+    text = copy.deepcopy({key: value for key, value in obj.items() if key != "status"})
+    meta = text["metadata"]
+    for key in _NOISE:
+        meta.pop(key, None)
+    annotations = meta.get("annotations") or {}
+    for key in _NOISY_ANNOTATIONS:
+        annotations.pop(key, None)
+    if not annotations:
+        meta.pop("annotations", None)
+    return text
+
+
+def same(before: Object, after: Object) -> bool:
+    """Whether both say the same, apart from what the server writes by itself."""
+    if before["metadata"].get("resourceVersion") == after["metadata"].get("resourceVersion") and before == after:
+        return True
+    return before["metadata"].get("uid") == after["metadata"].get("uid") and shown(before) == shown(after)
+
+
+def _text(obj: Object | None, before: Object | None) -> str:
+    if obj is None:
+        return ""
+    text = shown(obj)
+    if obj["kind"] == "Secret":
+        for field in ("data", "stringData"):
+            old = (before or {}).get(field) or {}
+            values = text.get(field) or {}
+            for key, value in values.items():
+                values[key] = "(hidden, changed)" if key in old and old[key] != value else "(hidden)"
+    return yaml.dump(text, Dumper=yaml.CSafeDumper, sort_keys=True, default_flow_style=False, allow_unicode=True)
