@@ -1,0 +1,69 @@
+"""kfv_rollout: one component is rendered, applied and waited for. Documented in plugins/modules."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from ansible.errors import AnsibleError
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+
+try:
+    from kubeflow_volcano.cluster.client import Cluster
+    from kubeflow_volcano.problems import ProblemsError
+    from kubeflow_volcano.rollout.result import Action, RolloutResult
+    from kubeflow_volcano.rollout.run import roll_out
+    from kubeflow_volcano.rollout.settings import parse
+except ImportError as error:
+    message = (
+        f"Found: {sys.executable}, which runs Ansible, lacks kubeflow_volcano. Do: install the project there with pip"
+    )
+    raise AnsibleError(message) from error
+
+ARGUMENTS: dict[str, Any] = {
+    "component": {"type": "str", "required": True},
+    "settings": {"type": "dict", "required": True},
+}
+
+
+class ActionModule(ActionBase):
+    """Roll one component out, from the Python that runs Ansible."""
+
+    TRANSFERS_FILES = False
+    _requires_connection = False
+
+    def run(self, tmp: None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Report what became of each object; failed when one was refused or did not come up."""
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        _, arguments = self.validate_argument_spec(argument_spec=ARGUMENTS)
+        try:
+            settings = parse(arguments["settings"])
+            done = roll_out(
+                Cluster.connect(settings.kubeconfig, settings.context),
+                settings,
+                arguments["component"],
+                check=self._task.check_mode,
+                progress=lambda line: Display().display(f"  {line}"),
+            )
+        except ProblemsError as error:
+            return result | {"failed": True, "msg": error.told()}
+        result |= _told(done)
+        if self._task.diff:
+            result["diff"] = done.diff()
+        return result
+
+
+def _told(done: RolloutResult) -> dict[str, Any]:
+    problems = ProblemsError(done.problems).told()
+    return {
+        "changed": done.changed,
+        "failed": bool(done.problems),
+        "msg": f"{done.summary()}\n{problems}" if problems else done.summary(),
+        "objects": [
+            {"object": str(outcome.ref), "action": str(outcome.action)}
+            for outcome in done.outcomes
+            if outcome.action is not Action.UNCHANGED
+        ],
+        "seconds": round(done.seconds, 1),
+    }

@@ -1,0 +1,89 @@
+"""kfv_validate: the cluster is judged, by reading and by experiment. Documented in plugins/modules."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from ansible.errors import AnsibleError
+from ansible.plugins.action import ActionBase
+from ansible.utils.color import ANSIBLE_COLOR
+from ansible.utils.display import Display
+
+try:
+    from kubeflow_volcano.problems import ProblemsError
+    from kubeflow_volcano.rollout.settings import Settings, parse
+    from validators.report.console import render
+    from validators.report.document import Report
+    from validators.runner import Options, validate
+except ImportError as error:
+    message = (
+        f"Found: {sys.executable}, which runs Ansible, lacks kubeflow_volcano. Do: install the project there with pip"
+    )
+    raise AnsibleError(message) from error
+
+ARGUMENTS: dict[str, Any] = {
+    "settings": {"type": "dict", "required": True},
+    "select": {"type": "list", "elements": "str", "default": []},
+    "waivers": {"type": "dict", "default": {}},
+    "report_directory": {"type": "path", "default": "reports"},
+    "strict": {"type": "bool", "default": False},
+    "read_only": {"type": "bool", "default": False},
+    "probe_namespace": {"type": "str", "default": ""},
+}
+
+
+class ActionModule(ActionBase):
+    """Judge a cluster from the Python that runs Ansible."""
+
+    TRANSFERS_FILES = False
+    _requires_connection = False
+
+    def run(self, tmp: None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Report every finding. A check that fails does not fail the task: `exit_code` says what the gate is told."""
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        _, arguments = self.validate_argument_spec(argument_spec=ARGUMENTS)
+        try:
+            options = _options(parse(arguments["settings"]), arguments, check=self._task.check_mode)
+            report = validate(options, lambda line: Display().display(f"  {line}"))
+        except ProblemsError as error:
+            return result | {"failed": True, "msg": error.told(), "exit_code": int(error.exit_code)}
+        document = report.as_dict()
+        Display().display(f"\n{render(document, report.files, colour=ANSIBLE_COLOR)}")
+        return result | {
+            "changed": False,
+            "exit_code": int(report.exit_code),
+            "msg": _told(report),
+            "report": document,
+            "files": dict(report.files),
+        }
+
+
+def _options(settings: Settings, arguments: dict[str, Any], *, check: bool) -> Options:
+    """In check mode nothing is created, neither probes nor report files."""
+    existing = settings.storage_mode == "existing"
+    return Options(
+        kubeconfig=settings.kubeconfig,
+        context=settings.context,
+        release=settings.release.version,
+        profile=tuple(item.name for item in settings.components if not (existing and item.name == "local-path")),
+        volcano_version=settings.volcano.version,
+        local_path_version=settings.local_path.version,
+        gang_scheduler=settings.gang_scheduler,
+        select=tuple(arguments["select"]),
+        waive=arguments["waivers"],
+        probe_namespace=arguments["probe_namespace"],
+        read_only=arguments["read_only"] or check,
+        strict=arguments["strict"],
+        report_dir=None if check else Path(arguments["report_directory"]),
+    )
+
+
+def _told(report: Report) -> str:
+    """The verdict, and the checks that stand in its way, in one line."""
+    bad = [item for item in report.results if item.outcome.status in {"fail", "error", "warn"}]
+    names = ", ".join(f"{item.check.id} {item.check.slug} ({item.outcome.status})" for item in bad)
+    where = f"; see {report.files['md']}" if report.files else ""
+    trouble = f" {report.unwritten}" if report.unwritten else ""
+    return f"verdict {report.summary.verdict}{': ' if names else ''}{names}{where}.{trouble}"

@@ -1,0 +1,81 @@
+"""Documentation of the action plugin of the same name, which does the work."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kfv_validate
+short_description: Judge a cluster, by reading it and by experiment
+description:
+  - Runs the validators, prints their summary, and writes a report as JSON and Markdown.
+  - What a check creates for a moment is removed again, also after an interruption.
+  - A check that fails does not fail the task, so that a playbook can go on with the findings; a following task
+    compares C(exit_code) with 0.
+version_added: "0.1.0"
+options:
+  settings:
+    description: What kfv_settings returned under this name.
+    type: dict
+    required: true
+  select:
+    description: Checks to run, by id, slug or family; empty runs all.
+    type: list
+    elements: str
+    default: []
+  waivers:
+    description: Checks whose failure is accepted, with the reason.
+    type: dict
+    default: {}
+  report_directory:
+    description: Where the reports are written.
+    type: path
+    default: reports
+  strict:
+    description: Whether warnings end in an exit code other than 0.
+    type: bool
+    default: false
+  read_only:
+    description: Whether to leave out everything that creates something for a moment.
+    type: bool
+    default: false
+  probe_namespace:
+    description: An existing namespace for probes; empty makes one for the run.
+    type: str
+    default: ""
+attributes:
+  check_mode:
+    support: partial
+    description: Judges by reading only, and writes no report.
+  diff_mode:
+    support: none
+    description: There is nothing to show.
+author:
+  - The kubeflow-volcano authors
+"""
+
+EXAMPLES = r"""
+- name: Refuse settings that cannot work
+  kfv_settings:
+  register: __validation_inventory
+
+- name: Judge storage and gang scheduling
+  kfv_validate:
+    settings: "{{ __validation_inventory.settings }}"
+    select: [storage, gang]
+  register: __validation_run
+"""
+
+RETURN = r"""
+exit_code:
+  description: 0 when the gate is met, else why it is not; the same codes as of C(python -m validators).
+  returned: always
+  type: int
+report:
+  description: The report, as in the JSON file.
+  returned: success
+  type: dict
+files:
+  description: Paths of the written reports by format.
+  returned: success
+  type: dict
+  sample: {"json": "reports/latest.json", "md": "reports/latest.md"}
+"""
