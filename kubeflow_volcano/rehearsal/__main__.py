@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from types import FrameType
 from kubeflow_volcano.problems import Exit, ProblemsError
 from kubeflow_volcano.progress import to_stderr
 from kubeflow_volcano.rehearsal.cgroups import NodeCgroup, read_layout
+from kubeflow_volcano.rehearsal.daemons import NODE_PATH
 from kubeflow_volcano.rehearsal.lifecycle import down, up
 from kubeflow_volcano.rehearsal.node import first_process
 from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
@@ -97,7 +99,7 @@ def _exec(options: argparse.Namespace) -> int:
         return Exit.INCOMPLETE
     program = [word for word in options.program if word != "--"] or ["sh"]
     enter = ["nsenter", f"--target={pid}", "--mount", "--net", "--pid", "--uts", "--ipc", "--root", "--wd", *program]
-    return subprocess.run(enter, check=False).returncode
+    return subprocess.run(enter, check=False, env=os.environ | {"PATH": NODE_PATH}).returncode
 
 
 def _logs(options: argparse.Namespace) -> int:

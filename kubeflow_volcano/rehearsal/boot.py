@@ -1,4 +1,4 @@
-"""How the node's first process comes to be. Runs as a program of its own, with nothing but the standard library.
+"""How the node's first process comes to be. Runs as a program of its own and needs no installed package.
 
 `enter PLAN` joins the cluster's control groups and becomes `unshare`, which starts `build PLAN` as process 1 of new
 namespaces. That waits for `go` on its standard input (the host's end of the cable is then in place; end of file means
@@ -16,6 +16,8 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+
+from kubeflow_volcano.rehearsal.mounts import mounts_below
 
 __all__ = ["Bind", "Plan"]
 
@@ -141,8 +143,7 @@ def _read_only(source: str, target: Path) -> None:
     """Bind a directory with all that is mounted below it, and write-protect each of these mounts."""
     target.mkdir(parents=True, exist_ok=True)
     _mount("--rbind", source, str(target))
-    points = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
-    for point in sorted({point for point in points if Path(point).is_relative_to(target)}):
+    for point in mounts_below(target):
         _mount("-o", "remount,bind,ro", point)
 
 

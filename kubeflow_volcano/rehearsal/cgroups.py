@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from kubeflow_volcano.rehearsal.mounts import mounts
+
 __all__ = ["NEEDED_CONTROLLERS", "Hierarchy", "Layout", "NodeCgroup", "parse_layout", "read_layout"]
 
 NEEDED_CONTROLLERS = frozenset({"cpu", "cpuset", "memory", "pids"})
@@ -22,22 +24,10 @@ NEEDED_CONTROLLERS = frozenset({"cpu", "cpuset", "memory", "pids"})
 
 _DAEMONS = "daemons"
 _V1_CONTROLLERS = frozenset(
-    [
-        "blkio",
-        "cpu",
-        "cpuacct",
-        "cpuset",
-        "devices",
-        "freezer",
-        "hugetlb",
-        "memory",
-        "net_cls",
-        "net_prio",
-        "perf_event",
-        "pids",
-        "rdma",
-        "misc",
-    ]
+    (
+        *("blkio", "cpu", "cpuacct", "cpuset", "devices", "freezer", "hugetlb", "memory"),
+        *("misc", "net_cls", "net_prio", "perf_event", "pids", "rdma"),
+    )
 )
 _RETRY_SECONDS = 0.05
 
@@ -82,14 +72,11 @@ def parse_layout(mountinfo: str) -> Layout:
     """Read the text of `/proc/self/mountinfo`; the controllers of a version 2 hierarchy are not in it."""
     version1: dict[Path, frozenset[str]] = {}
     version2: list[Path] = []
-    for line in mountinfo.splitlines():
-        left, _, right = line.partition(" - ")
-        mountpoint = Path(left.split()[4])
-        kind, _, options = right.split()[:3]
-        if kind == "cgroup":
-            version1.setdefault(mountpoint, frozenset(options.split(",")) & _V1_CONTROLLERS)
-        elif kind == "cgroup2":
-            version2.append(mountpoint)
+    for mount in mounts(mountinfo):
+        if mount.kind == "cgroup":
+            version1.setdefault(mount.point, frozenset(mount.options) & _V1_CONTROLLERS)
+        elif mount.kind == "cgroup2":
+            version2.append(mount.point)
     if version1:
         hierarchies = tuple(Hierarchy(path, controllers) for path, controllers in version1.items())
         return Layout("hybrid" if version2 else "v1", hierarchies, version2[0] if version2 else None)

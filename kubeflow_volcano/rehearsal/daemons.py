@@ -17,11 +17,12 @@ from kubeflow_volcano.rehearsal.nodefiles import (
 )
 from kubeflow_volcano.rehearsal.supervisor import Daemon, Duty
 
-__all__ = ["IMAGES", "LIBRARY", "LOGS", "PROGRAMS", "interpreter", "node_duty", "python_module"]
+__all__ = ["IMAGES", "LIBRARY", "LOGS", "NODE_PATH", "PROGRAMS", "interpreter", "node_duty", "python_module"]
 
 PROGRAMS, IMAGES, LIBRARY = "/host/bin", "/host/images", "/host/lib"
 """Where the node sees the tools, the image store and the modules of this package."""
 LOGS = "/var/log/rehearsal"
+NODE_PATH = f"{PROGRAMS}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _ETCD = "http://127.0.0.1:2379"
 _ISSUER = "https://kubernetes.default.svc.cluster.local"
 
@@ -51,7 +52,7 @@ def node_duty(facts: NodeFacts) -> Duty:
             _tool("kwok", "kwok", _kwok(facts), needs_api=True),
         ],
         environment={
-            "PATH": f"{PROGRAMS}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+            "PATH": NODE_PATH,
             "HOME": "/root",
             "LANG": "C.UTF-8",
             "PYTHONPATH": LIBRARY,

@@ -13,12 +13,13 @@ from pathlib import Path
 
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rehearsal.cgroups import Layout, read_layout
+from kubeflow_volcano.rehearsal.mounts import mounts_below
 from kubeflow_volcano.rehearsal.network import busy_networks
 from kubeflow_volcano.rehearsal.packages import missing_packages
 from kubeflow_volcano.rehearsal.spec import ClusterPaths
 from kubeflow_volcano.rehearsal.tools import tools_home
 
-__all__ = ["CAPABILITIES", "Host", "look_at_host", "look_closely", "mounts_below"]
+__all__ = ["CAPABILITIES", "Host", "look_at_host", "look_closely"]
 
 CAPABILITIES = {
     "CAP_CHOWN": 0,
@@ -105,12 +106,6 @@ def look_closely(paths: ClusterPaths) -> Host:
     )
 
 
-def mounts_below(directory: Path) -> tuple[str, ...]:
-    """Mount points of this process's namespace in or below `directory`."""
-    points = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
-    return tuple(point for point in points if Path(point).is_relative_to(directory))
-
-
 def nearest_directory(path: Path) -> Path:
     """`path`, or the first directory above it that exists."""
     return next(place for place in (path, *path.parents) if place.is_dir())
@@ -160,18 +155,26 @@ def _overlay_trouble(disk: Path) -> str:
     with tempfile.TemporaryDirectory(prefix=".overlay-trial-", dir=disk) as home:
         for name in ("lower", "upper", "work", "merged"):
             Path(home, name).mkdir()
-        options = f"lowerdir={home}/lower,upperdir={home}/upper,workdir={home}/work"
-        trouble = _trial(["unshare", "--mount", "mount", "-t", "overlay", "-o", options, "trial", f"{home}/merged"], "")
+        options = "lowerdir=lower,upperdir=upper,workdir=work"
+        mount = ["mount", "-t", "overlay", "-o", options, "trial", "merged"]
+        trouble = _trial(["unshare", "--mount", *mount], "", home)
         if (work := Path(home, "work/work")).exists():
             work.chmod(0o700)  # overlay leaves it without any permission
     return trouble
 
 
-def _trial(command: list[str], text: str) -> str:
-    """Run a command; what it complains of, or nothing."""
+def _trial(command: list[str], text: str, directory: str = "/") -> str:
+    """Run a command in a directory; what it complains of, or nothing."""
     try:
         done = subprocess.run(
-            command, input=text, capture_output=True, text=True, check=False, timeout=_PROBE_SECONDS, env=_SYSTEM
+            command,
+            cwd=directory,
+            input=text,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_PROBE_SECONDS,
+            env=_SYSTEM,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error)

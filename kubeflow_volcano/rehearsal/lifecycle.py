@@ -16,9 +16,10 @@ from kubeflow_volcano.rehearsal import bootstrap, network
 from kubeflow_volcano.rehearsal.cgroups import NodeCgroup, read_layout
 from kubeflow_volcano.rehearsal.files import write_file
 from kubeflow_volcano.rehearsal.generation import load_generation
-from kubeflow_volcano.rehearsal.host import look_at_host, look_closely, mounts_below
+from kubeflow_volcano.rehearsal.host import look_at_host, look_closely
 from kubeflow_volcano.rehearsal.images import ensure_images
 from kubeflow_volcano.rehearsal.lock import held
+from kubeflow_volcano.rehearsal.mounts import mounts_below
 from kubeflow_volcano.rehearsal.node import Node, Parts, end_processes, first_process
 from kubeflow_volcano.rehearsal.nodefiles import NODE_NAME, NodeFacts
 from kubeflow_volcano.rehearsal.preflight import check_basics, check_earlier, check_host
@@ -112,11 +113,10 @@ def up(spec: RehearsalSpec, progress: Progress = silent) -> UpResult:
 def _converge(spec: RehearsalSpec, paths: ClusterPaths, tools: Tools, parts: Parts, log: _Log) -> UpResult:
     state = _decide(spec, paths, State.load(paths.state))
     node = _node(paths, state, parts)
-    since = 0.0
     cluster = _adopt(node, state, log)
     if cluster is None:
-        since = time.time()
-        state = replace(state, fingerprint=node.fingerprint())
+        shutil.rmtree(paths.removed, ignore_errors=True)
+        state = replace(state, fingerprint=node.fingerprint(), started=time.time())
         state.save(paths.state)
         node.start()
         log.did("the node was started")
@@ -125,7 +125,7 @@ def _converge(spec: RehearsalSpec, paths: ClusterPaths, tools: Tools, parts: Par
     for path, target in _links(tools).items():
         _link(paths.home / path, target)
     log.reached("API ready")
-    _complete(cluster, node, spec, since, log)
+    _complete(cluster, node, state, log)
     return UpResult(paths.kubeconfig, node.facts.api_server, tuple(log.changes), log.seconds)
 
 
@@ -184,24 +184,25 @@ def _connect(node: Node, seconds: float, log: _Log) -> Cluster:
         Problem(
             f"the API server at {node.facts.api_server} is not ready after {seconds:.0f} s.",
             "an API server that answers /readyz.",
-            "read `python -m kubeflow_volcano.rehearsal logs kube-apiserver` and `logs etcd`; `up` again starts anew.",
+            "read `python -m kubeflow_volcano.rehearsal logs kube-apiserver` and `logs etcd`; "
+            "`up` starts the node anew, `down` and `up` begin with an empty cluster.",
         )
     )
 
 
-def _complete(cluster: Cluster, node: Node, spec: RehearsalSpec, since: float, log: _Log) -> None:
-    """Everything that follows a ready API server. `since`: when the node was started, 0 when it already ran."""
+def _complete(cluster: Cluster, node: Node, state: State, log: _Log) -> None:
+    """Everything that follows a ready API server. What etcd remembers from before the node's start does not count."""
     log.did(*bootstrap.apply_addons(cluster, node.paths.pki / "ca.crt"))
     real = Subject("v1", "Node", fields=f"metadata.name={node.facts.name}")
     dns = Subject("v1", "Pod", namespace="kube-system", labels="k8s-app=kube-dns")
     bootstrap.wait_for(cluster, {real: bootstrap.exists("the real node")}, _READY_SECONDS, log.progress)
-    log.did(*bootstrap.assign_pod_range(cluster, node.facts.name), *bootstrap.sync_gpu_nodes(cluster, spec))
+    log.did(*bootstrap.assign_pod_range(cluster, node.facts.name), *bootstrap.sync_gpu_nodes(cluster, state.spec))
     simulated = Subject("v1", "Node", labels=bootstrap.SELECTOR)
-    names = [f"gpu-{number}" for number in range(1, spec.gpu_nodes + 1)]
+    names = [f"gpu-{number}" for number in range(1, state.spec.gpu_nodes + 1)]
     wanted = {
         _ACCOUNT: bootstrap.exists("the service account default"),  # without it pods are forbidden
-        real: bootstrap.nodes_ready([node.facts.name], since),
-        dns: bootstrap.pods_ready("the cluster DNS", since),
+        real: bootstrap.nodes_ready([node.facts.name], state.started),
+        dns: bootstrap.pods_ready("the cluster DNS", state.started),
         simulated: bootstrap.nodes_ready(names, 0),
     }
     began = time.monotonic() - log.started
@@ -253,10 +254,18 @@ def down(name: str, progress: Progress = silent) -> DownResult:
         network.remove(paths.interface, paths.identity)
         cgroup.remove(_CGROUP_SECONDS)
         if not mounts_below(paths.home):  # a directory with mounts in it is not ours alone to delete
-            shutil.rmtree(paths.home, ignore_errors=True)
+            remove_directory(paths)
         left = leftovers(paths, cgroup)
     progress("nothing is left" if not left else f"left: {', '.join(left)}")
     return DownResult(changed=True, left=left)
+
+
+def remove_directory(paths: ClusterPaths) -> None:
+    """Remove the cluster's directory; when this is interrupted, no later `up` finds half of it."""
+    shutil.rmtree(paths.removed, ignore_errors=True)
+    with suppress(FileNotFoundError):
+        paths.home.rename(paths.removed)
+    shutil.rmtree(paths.removed, ignore_errors=True)
 
 
 def leftovers(paths: ClusterPaths, cgroup: NodeCgroup) -> tuple[str, ...]:
@@ -266,5 +275,5 @@ def leftovers(paths: ClusterPaths, cgroup: NodeCgroup) -> tuple[str, ...]:
         *(f"control group {directory}" for directory in cgroup.removable if directory.exists()),
         *network.traces(paths.interface, paths.identity),
         *(f"mount {point}" for point in mounts_below(paths.home)),
-        *((f"directory {paths.home}",) if paths.home.exists() else ()),
+        *(f"directory {directory}" for directory in (paths.home, paths.removed) if directory.exists()),
     )

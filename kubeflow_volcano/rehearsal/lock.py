@@ -40,7 +40,7 @@ def held(
 
 def _acquire(path: Path, progress: Progress, wait_seconds: float, doing: str) -> int:
     started = time.monotonic()
-    told = -_TELL_SECONDS
+    told = 1.0 - _TELL_SECONDS  # the holder has written its pid by then
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:

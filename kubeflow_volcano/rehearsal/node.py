@@ -39,7 +39,7 @@ from kubeflow_volcano.rehearsal.spec import ClusterPaths
 
 __all__ = ["Node", "Parts"]
 
-_MODULES = ("boot", "placement", "placement_server", "registry", "supervisor")
+_MODULES = ("boot", "mounts", "placement", "placement_server", "registry", "supervisor")
 """Modules that run inside the node; they import nothing but the standard library and each other."""
 _START_SECONDS = 10.0
 _END_SECONDS = 20.0
@@ -113,8 +113,11 @@ class Node:
         return first_process(self.cgroup)
 
     def fingerprint(self) -> str:
-        """Differs when a running node is not what a start would now make."""
-        return hashlib.sha256(json.dumps([self._files(), asdict(self._plan())], sort_keys=True).encode()).hexdigest()
+        """Differs when a running node is not what a start would now make. Which Python asks makes no difference."""
+        text = json.dumps([self._files(), asdict(self._plan())], sort_keys=True)
+        for own in (interpreter(), str(Path(sys.base_prefix).resolve())):
+            text = text.replace(json.dumps(own)[1:-1], "python")
+        return hashlib.sha256(text.encode()).hexdigest()
 
     def start(self) -> None:
         """Write the node's files and start it; an earlier one, whatever is left of it, is ended first.
@@ -153,12 +156,14 @@ class Node:
             boot.stdin.write(b"go\n")
 
     def stop(self) -> None:
-        """End all of the node's processes and unplug it. Files stay.
+        """End all of the node's processes, remove their control groups, unplug the node. Files stay.
 
         Raises:
             ProblemsError: processes do not end, even when killed.
         """
         end_processes(self.cgroup)
+        # The next kubelet would wait 3 s for each container whose group is still there (cAdvisor, manager.go).
+        self.cgroup.remove(_END_SECONDS)
         network.disconnect(self.facts.cable.interface)
 
     def log_tail(self, daemon: str, lines: int = 10) -> str:

@@ -149,6 +149,11 @@ class ClusterPaths:
         return self.home.with_name(f".{self.home.name}.lock")
 
     @property
+    def removed(self) -> Path:
+        """What `home` is called from the moment at which `down` begins to remove it."""
+        return self.home.with_name(f".{self.home.name}.removed")
+
+    @property
     def root(self) -> Path:
         """The node's root directory."""
         return self.home / "root"

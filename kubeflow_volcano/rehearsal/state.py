@@ -15,11 +15,15 @@ __all__ = ["State"]
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """`fingerprint` is empty until the node was started for the first time."""
+    """`fingerprint` is empty until the node was started for the first time; `started`: when it was for the last time.
+
+    Seconds since the epoch, by the clock of that moment.
+    """
 
     spec: RehearsalSpec
     subnet: IPv4Network
     fingerprint: str = ""
+    started: float = 0.0
 
     @classmethod
     def load(cls, path: Path) -> State | None:
@@ -27,11 +31,11 @@ class State:
         try:
             raw = json.loads(path.read_text())
             spec = raw["spec"] | {"simulated_images": tuple(raw["spec"]["simulated_images"])}
-            return cls(RehearsalSpec(**spec), IPv4Network(raw["subnet"]), raw["fingerprint"])
+            return cls(RehearsalSpec(**spec), IPv4Network(raw["subnet"]), raw["fingerprint"], raw["started"])
         except (OSError, ValueError, TypeError, KeyError):
             return None
 
     def save(self, path: Path) -> None:
         """Write this state in one step."""
-        content = {"spec": asdict(self.spec), "subnet": str(self.subnet), "fingerprint": self.fingerprint}
+        content = asdict(self) | {"subnet": str(self.subnet)}
         write_file(path, json.dumps(content, indent=2) + "\n")
