@@ -5,11 +5,12 @@ from __future__ import annotations
 import copy
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 import yaml
 
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.problems import Problem
+from kubeflow_volcano.problems import Problem, ProblemsError
 
 __all__ = ["Action", "ObjectOutcome", "RolloutResult", "same", "shown"]
 
@@ -63,6 +64,21 @@ class RolloutResult:
         """One line for a person."""
         numbers = ", ".join(f"{self.count(action)} {action}" for action in Action)
         return f"{len(self.outcomes)} objects: {numbers}, {self.seconds:.1f} s"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The whole as plain data: every object but the unchanged ones, and all problems in the message."""
+        told = [self.summary(), *([ProblemsError(self.problems).told()] if self.problems else [])]
+        return {
+            "changed": self.changed,
+            "failed": bool(self.problems),
+            "msg": "\n".join(told),
+            "objects": [
+                {"object": str(item.ref), "action": str(item.action)}
+                for item in self.outcomes
+                if item.action is not Action.UNCHANGED
+            ],
+            "seconds": round(self.seconds, 1),
+        }
 
     def diff(self) -> list[dict[str, str]]:
         """What Ansible shows with --diff; without the server's own fields, and with no secret in it."""

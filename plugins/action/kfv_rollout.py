@@ -12,7 +12,6 @@ from ansible.utils.display import Display
 try:
     from kubeflow_volcano.cluster.client import Cluster
     from kubeflow_volcano.problems import ProblemsError
-    from kubeflow_volcano.rollout.result import Action, RolloutResult
     from kubeflow_volcano.rollout.run import roll_out
     from kubeflow_volcano.rollout.settings import parse
 except ImportError as error:
@@ -48,22 +47,7 @@ class ActionModule(ActionBase):
             )
         except ProblemsError as error:
             return result | {"failed": True, "msg": error.told()}
-        result |= _told(done)
+        result |= done.as_dict()
         if self._task.diff:
             result["diff"] = done.diff()
         return result
-
-
-def _told(done: RolloutResult) -> dict[str, Any]:
-    problems = ProblemsError(done.problems).told()
-    return {
-        "changed": done.changed,
-        "failed": bool(done.problems),
-        "msg": f"{done.summary()}\n{problems}" if problems else done.summary(),
-        "objects": [
-            {"object": str(outcome.ref), "action": str(outcome.action)}
-            for outcome in done.outcomes
-            if outcome.action is not Action.UNCHANGED
-        ],
-        "seconds": round(done.seconds, 1),
-    }
