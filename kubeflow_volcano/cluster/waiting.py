@@ -18,7 +18,7 @@ _GRACE_SECONDS = 20.0
 """How long a state may last that rarely heals by itself, but does (crash loop, image, name conflict)."""
 _SETTLE_SECONDS = 3.0
 """How long others may still fail after the first, so that one message names them all."""
-_SILENCE_SECONDS = 10.0
+_PACE_SECONDS, _SILENCE_SECONDS = 2.0, 10.0
 _TICK_SECONDS = 0.5
 _OWNERS_OF_PODS = frozenset({"DaemonSet", "Deployment", "Job", "StatefulSet"})
 _REVISION = "deployment.kubernetes.io/revision"
@@ -168,19 +168,19 @@ class _View:
 
 
 class _Teller:
-    """Says what is being waited for, when that changes and at least every 10 seconds."""
+    """Says what is being waited for: when that changes, but no oftener than every 2 seconds; at least every 10."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
         self._last = ""
-        self._at = time.monotonic()
+        self._at = time.monotonic() - _PACE_SECONDS / 2
 
     def tell(self, answers: dict[Ref, Readiness], deadline: Deadline) -> None:
         """Tell of the first object that is not ready, and how many there are."""
         waiting = [answer for answer in answers.values() if not answer.ready]
         line = f"waiting for {len(waiting)} of {len(answers)}: {waiting[0].message}"
         silent = time.monotonic() - self._at
-        if line == self._last and silent < _SILENCE_SECONDS:
+        if silent < (_SILENCE_SECONDS if line == self._last else _PACE_SECONDS):
             return
         self._last, self._at = line, time.monotonic()
         self._progress(f"{line} ({deadline.remaining:.0f} s left)")

@@ -20,7 +20,7 @@ from kubeflow_volcano.rollout.intercepts import Webhook, webhooks
 __all__ = ["minimal", "wait_answering"]
 
 _PAUSE_SECONDS = 1.0
-_ONE_TRY_SECONDS = 15.0  # above the 10 s that the API server gives a webhook
+_ONE_TRY_SECONDS = 2.0  # then it is told who is silent
 _CRD = ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "")
 _NAME = "kubeflow-volcano-webhook-probe"
 _DRY_RUN_SAFE = frozenset({"None", "NoneOnDryRun"})
