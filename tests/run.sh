@@ -1,5 +1,33 @@
 #!/usr/bin/env bash
-# Every test: the fast ones, then those that need a cluster, on a rehearsal cluster of their own.
+# Every test: the fast ones, and those that need a cluster on a rehearsal cluster of their own, which is removed after.
+# Arguments go to pytest.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-.venv/bin/pytest
+
+# One run per checkout at a time, and a cluster that no other checkout uses.
+exec 9>.venv/.test.lock
+flock 9
+name=test-$(pwd | cksum | cut -d ' ' -f 1)
+log=$(mktemp)
+
+play() {
+  .venv/bin/ansible-playbook -i inventory/rehearsal -e "rehearsal_cluster_name=$name" "$@"
+}
+
+# Removing is no news unless it fails; what pytest says stays the end of the output.
+remove() {
+  play playbooks/rehearsal.yml -e rehearsal_cluster_state=absent >"$log" 2>&1 || { cat "$log" && return 1; }
+}
+
+finish() {
+  local status=$?
+  remove || status=1
+  rm -f "$log"
+  exit "$status"
+}
+
+remove # what a run that was killed may have left would not be the same for every run
+trap finish EXIT
+play playbooks/rehearsal.yml playbooks/install.yml
+cache=${XDG_CACHE_HOME:-$HOME/.cache}
+KFV_TEST_KUBECONFIG=$cache/kubeflow-volcano/rehearsal/$name/admin.kubeconfig .venv/bin/pytest "$@"

@@ -1,0 +1,144 @@
+"""The playbooks on a rehearsal cluster of their own, from empty to proved, as the first command runs them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubeflow_volcano.cluster.client import Cluster
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200)]
+
+ROOT = Path(__file__).parents[2]
+NAME = f"site-{os.getpid()}"
+NAMESPACES = {"kubeflow", "local-path-storage", "volcano-system"}
+
+
+@dataclass(frozen=True)
+class Played:
+    """One run of playbooks: its exit code, everything it printed, and the numbers of its recap."""
+
+    code: int
+    output: str
+
+    @property
+    def recap(self) -> dict[str, int]:
+        (line,) = re.findall(r"^localhost +: (.*)$", self.output, re.MULTILINE)
+        return {key: int(value) for key, value in (item.split("=") for item in line.split())}
+
+
+def play(*arguments: str, reports: Path | None = None, **variables: Any) -> Played:
+    """Run playbooks with the inventory of the rehearsal, against the cluster of these tests."""
+    given = {"rehearsal_cluster_name": NAME, "rehearsal_cluster_gpu_nodes": 4, **variables}
+    if reports:
+        given["validation_report_directory"] = str(reports)
+    done = subprocess.run(
+        [
+            *(Path(sys.executable).with_name("ansible-playbook"), "-i", "inventory/rehearsal"),
+            *("-e", json.dumps(given), *arguments),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "NO_COLOR": "1"},
+    )
+    return Played(done.returncode, done.stdout)
+
+
+@pytest.fixture(scope="module")
+def empty() -> Iterator[Cluster]:
+    """A rehearsal cluster on which nothing is installed when the first test of this file starts."""
+    if os.geteuid() != 0:
+        pytest.skip("a rehearsal cluster needs root")
+    up = play("playbooks/rehearsal.yml")
+    assert up.code == 0, up.output
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    yield Cluster.connect(cache / "kubeflow-volcano" / "rehearsal" / NAME / "admin.kubeconfig")
+    down = play("playbooks/rehearsal.yml", rehearsal_cluster_state="absent")
+    assert down.code == 0, down.output
+
+
+def everything(cluster: Cluster) -> set[tuple[str, str, str]]:
+    """Kind, namespace and name of what a roll-out would create; what changes by itself is left out."""
+    kinds = (
+        ("v1", "Namespace"),
+        ("v1", "ServiceAccount"),
+        ("v1", "ConfigMap"),
+        ("v1", "Secret"),
+        ("apps/v1", "Deployment"),
+        ("storage.k8s.io/v1", "StorageClass"),
+        ("rbac.authorization.k8s.io/v1", "ClusterRole"),
+        ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding"),
+        ("apiextensions.k8s.io/v1", "CustomResourceDefinition"),
+        ("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration"),
+    )
+    return {
+        (kind, obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
+        for version, kind in kinds
+        for obj in cluster.list(version, kind).items
+    }
+
+
+def test_check_mode_lists_what_would_be_created_and_creates_nothing(empty: Cluster, tmp_path: Path) -> None:
+    before = everything(empty)
+
+    done = play("playbooks/site.yml", "--check", "--diff", reports=tmp_path / "reports")
+
+    assert done.code == 0, done.output
+    assert everything(empty) == before
+    for header in ("Deployment volcano-system/volcano-scheduler", "Deployment kubeflow/training-operator"):
+        assert f"+++ after: {header}" in done.output
+    assert "CustomResourceDefinition podgroups.scheduling.volcano.sh" in done.output
+    assert done.recap["changed"] >= 3
+    assert not (tmp_path / "reports").exists()
+
+
+def test_a_tag_installs_that_role_alone(empty: Cluster, tmp_path: Path) -> None:
+    done = play("playbooks/site.yml", "--tags", "volcano", reports=tmp_path)
+
+    assert done.code == 0, done.output
+    present = {obj["metadata"]["name"] for obj in empty.list("v1", "Namespace").items}
+    assert present & NAMESPACES == {"volcano-system"}
+
+
+def test_the_site_is_installed_and_proved_and_a_second_run_changes_nothing(empty: Cluster, tmp_path: Path) -> None:
+    first = play("playbooks/site.yml", reports=tmp_path)
+    second = play("playbooks/site.yml", reports=tmp_path)
+
+    assert first.code == 0, first.output
+    assert first.recap["changed"] >= 1
+    assert second.code == 0, second.output
+    assert (second.recap["changed"], second.recap["failed"]) == (0, 0), second.output
+    report = json.loads((tmp_path / "latest.json").read_text("utf-8"))
+    assert report["summary"]["verdict"] in {"pass", "warn"}
+    assert report["cleanup"]["left"] == []
+    assert (tmp_path / "latest.md").is_file()
+    present = {obj["metadata"]["name"] for obj in empty.list("v1", "Namespace").items}
+    assert present >= NAMESPACES
+
+
+def test_a_finding_fails_the_run_and_names_the_check(empty: Cluster, tmp_path: Path) -> None:
+    """The default mark of the StorageClass is taken away and given back, around one validation each."""
+    path = "/apis/storage.k8s.io/v1/storageclasses/local-path"
+    mark = "storageclass.kubernetes.io/is-default-class"
+    merge = "application/merge-patch+json"
+
+    empty.request("PATCH", path, body={"metadata": {"annotations": {mark: None}}}, content_type=merge)
+    broken = play("playbooks/validate.yml", reports=tmp_path, validation_select=["D1"])
+    healed = play("playbooks/site.yml", reports=tmp_path, validation_select=["D1"])
+
+    assert broken.code == 2
+    assert re.search(r"msg: .*verdict fail.*D1 ", broken.output), broken.output
+    assert healed.code == 0, healed.output
+    assert healed.recap["changed"] == 1
