@@ -85,10 +85,11 @@ def _failed(pod: Object, found: Trouble, notes: PodNotes, facts: Facts) -> Troub
     if pod["status"].get("phase") == "Failed":
         return _ended(pod, found, facts)
     if found.reason in BAD_IMAGE_REASONS:
-        text = f"{found.message} {' '.join(notes.events)}"
+        # While it backs off, only the events still say why.
+        pulls = [item for item in notes.events if "Failed to pull" in item] if "Back-off" in found.message else []
+        text = " ".join([found.message, *pulls[-1:]])
         reason, todo = _class_of(text, _IMAGE_CLASSES, (found.reason, "correct the image or the container's settings."))
-        told = next((item for item in reversed(notes.events) if "Failed to pull" in item), "")
-        return replace(found, reason=reason, todo=todo, message=f"{found.message} {told}".strip())
+        return replace(found, reason=reason, todo=todo, message=text)
     if found.reason == "OOMKilled":
         return replace(found, check="C7", todo="raise the container's memory limit, or find what it keeps.")
     last = notes.log.strip().rpartition("\n")[2]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from graphlib import TopologicalSorter
 
 from kubeflow_volcano.problems import InvalidInput, Problem
 from validators.model import FAMILIES, Check, natural
@@ -42,8 +41,17 @@ def waivers(checks: Sequence[Check], reasons: Mapping[str, str]) -> Mapping[str,
 def in_order(checks: Iterable[Check]) -> tuple[Check, ...]:
     """The checks, each behind those that it requires, otherwise by id."""
     by_id = {item.id: item for item in sorted(checks, key=lambda item: natural(item.id))}
-    graph = {id_: [need for need in item.requires if need in by_id] for id_, item in by_id.items()}
-    return tuple(by_id[id_] for id_ in TopologicalSorter(graph).static_order())
+    ordered: dict[str, Check] = {}
+
+    def add(item: Check) -> None:
+        for need in item.requires:
+            if need in by_id and need not in ordered:
+                add(by_id[need])
+        ordered.setdefault(item.id, item)
+
+    for item in by_id.values():
+        add(item)
+    return tuple(ordered.values())
 
 
 def _resolve(checks: Sequence[Check], words: Iterable[str]) -> Mapping[str, tuple[Check, ...]]:

@@ -19,6 +19,8 @@ __all__ = ["GRACE_SECONDS", "OPERATOR", "Trouble", "age", "created", "judged", "
 GRACE_SECONDS = 60.0
 """How long an object may take to become ready before that counts (checks.md, C8)."""
 
+_TOLD = 3  # troubles that are told in full; the others by name
+
 OPERATOR = Ref("apps/v1", "Deployment", "kubeflow", "training-operator")
 """Where every release from 1.4 on keeps the v1 training operator."""
 
@@ -73,15 +75,21 @@ def verdict(found: Iterable[Trouble], looked_at: Sequence[Ref], *, claim: str, e
     caused = all(item.because for item in worst)
     return make(
         worst[0].reason,
-        " ".join(item.message for item in worst),
+        _told(worst),
         expected=expected,
         observed={str(item.ref): item.reason for item in worst},
         objects=tuple(item.ref for item in worst),
         todo=" ".join(todos),
-        commands=tuple(dict.fromkeys(_look(item.ref) for item in worst)),
+        commands=tuple(dict.fromkeys(_look(item.ref) for item in worst if item.reason != "Missing")),
         evidence={f"{item.ref.namespace}_{item.ref.name}.log": item.evidence for item in worst if item.evidence},
         because=tuple(dict.fromkeys(id_ for item in worst for id_ in item.because)) if caused else (),
     )
+
+
+def _told(found: Sequence[Trouble]) -> str:
+    more = len(found) - _TOLD
+    rest = f" And {more} more: {', '.join(str(item.ref) for item in found[_TOLD:])}." if more > 0 else ""
+    return " ".join(item.message for item in found[:_TOLD]) + rest
 
 
 def _look(ref: Ref) -> str:

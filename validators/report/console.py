@@ -18,10 +18,8 @@ def render(document: Mapping[str, Any], files: Mapping[str, str], *, colour: boo
     summary = document["summary"]
     verdict: str = summary["verdict"]
     lines = [_head(document), _paint(f"{verdict.upper()}  {_counts(summary)}", verdict, colour=colour)]
-    for status in _ATTENTION:
-        for item in document["checks"]:
-            if item["status"] == status:
-                lines.extend(_finding(item, colour=colour))
+    for items in attention(document):
+        lines.extend(_finding(items, colour=colour))
     lines.extend(_skips(document))
     lines.append(_paint(f" {_MARKS['pass']} {summary['pass']} passed", "pass", colour=colour) + _cleaned(document))
     lines.extend(f" ! left behind: {_name(item)} ({item['why']})" for item in document["cleanup"]["left"])
@@ -29,6 +27,16 @@ def render(document: Mapping[str, Any], files: Mapping[str, str], *, colour: boo
         lines.append(note)
     lines.extend(f"report  {path}" for path in files.values())
     return "\n".join(lines) + "\n"
+
+
+def attention(document: Mapping[str, Any]) -> list[list[Mapping[str, Any]]]:
+    """Failures, then what was not judged, then warnings; checks with one and the same message stand together."""
+    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for status in _ATTENTION:
+        for item in document["checks"]:
+            if item["status"] == status:
+                groups.setdefault((status, item["message"]), []).append(item)
+    return list(groups.values())
 
 
 def simulated(document: Mapping[str, Any]) -> str:
@@ -66,11 +74,14 @@ def _counts(summary: Mapping[str, Any]) -> str:
     return f"{told} (coverage {summary['coverage']:.0%})"
 
 
-def _finding(item: Mapping[str, Any], *, colour: bool) -> list[str]:
-    status = item["status"]
-    lines = [_paint(f" {_MARKS[status]} {item['id']:<3} {item['slug']}  {item['title']}", status, colour=colour)]
+def _finding(items: list[Mapping[str, Any]], *, colour: bool) -> list[str]:
+    item, status = items[0], items[0]["status"]
+    names = f"{item['id']:<3} {item['slug']}  {item['title']}"
+    if len(items) > 1:
+        names = f"{len(items)} checks: {' '.join(each['id'] for each in items)}"
+    lines = [_paint(f" {_MARKS[status]} {names}", status, colour=colour)]
     lines.append(f"       found     {_line(item['message'])}")
-    if item["expected"]:
+    if item["expected"] and len(items) == 1:
         lines.append(f"       needed    {_line(item['expected'])}")
     if item["remediation"]["text"]:
         lines.append(f"       do        {_line(item['remediation']['text'])}")

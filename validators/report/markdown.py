@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from validators.report.console import simulated
+from validators.report.console import attention, simulated
 
 __all__ = ["render"]
 
@@ -48,16 +48,14 @@ def _summary(document: Mapping[str, Any]) -> str:
 def _attention(document: Mapping[str, Any]) -> list[list[str]]:
     rows = [
         [
-            f"{item['id']} {item['slug']}",
-            item["status"],
-            _cell(item["message"]),
-            _cell(item["expected"]),
-            _cell(item["remediation"]["text"])
-            + "".join(f"<br>`{_code(text)}`" for text in item["remediation"]["commands"][:3]),
+            "<br>".join(f"{item['id']} {item['slug']}" for item in items),
+            items[0]["status"],
+            _cell(items[0]["message"]),
+            "<br>".join(dict.fromkeys(_cell(item["expected"]) for item in items)),
+            _cell(items[0]["remediation"]["text"])
+            + "".join(f"<br>`{_code(text)}`" for text in items[0]["remediation"]["commands"][:3]),
         ]
-        for status in ("fail", "error", "warn")
-        for item in document["checks"]
-        if item["status"] == status
+        for items in attention(document)
     ]
     return [["check", "status", "found", "needed", "do"], *rows] if rows else []
 
