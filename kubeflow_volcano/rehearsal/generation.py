@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 
 from kubeflow_volcano.problems import InvalidInput, Problem
 
-__all__ = ["Generation", "GoPin", "Image", "LayerEntry", "Tool", "load_generation"]
+__all__ = ["Download", "Generation", "GoPin", "Image", "LayerEntry", "Tool", "load_generation"]
 
 HOME = Path(__file__).parent / "generations"
 
@@ -31,6 +31,19 @@ class GoPin:
 
 
 @dataclass(frozen=True, slots=True)
+class Download:
+    """An official release file that may be used instead of building, and where its programs lie in it.
+
+    `url` and the paths in `members` (program: path in the archive, "" when the file is the program) may hold {arch},
+    an architecture as Go names it; `sha256` is by the same name.
+    """
+
+    url: str
+    sha256: Mapping[str, str]
+    members: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class Tool:
     """Programs that one Go module (`directory` with go.mod and go.sum) gives, and what is kept of its sources."""
 
@@ -43,10 +56,13 @@ class Tool:
     ldflags: tuple[str, ...] = ()
     stamps: Mapping[str, str] = field(default_factory=dict)
     sources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    download: Download | None = None
 
     def recipe(self) -> dict[str, object]:
         """All that this data says about how the tool is built, as plain values in a fixed order."""
+        download = {"download": asdict(self.download)} if self.download else {}
         return {
+            **download,
             "cgo": self.cgo,
             "ldflags": list(self.ldflags),
             "links": dict(sorted(self.links.items())),
@@ -140,6 +156,8 @@ def _tool_faults(generation: Generation) -> Iterable[str]:
             if program in owners:
                 yield f"tools.{tool.name}: {program} is also a program of {owners[program]}"
             owners[program] = tool.name
+        if tool.download and tool.download.members.keys() != tool.programs.keys():
+            yield f"tools.{tool.name}.download.members: not the tool's programs, {', '.join(tool.programs)}"
         for link, program in tool.links.items():
             if program not in tool.programs:
                 yield f"tools.{tool.name}.links.{link}: this tool has no program {program}"
@@ -186,6 +204,7 @@ def _generation(name: str, directory: Path, data: Mapping[str, Any]) -> Generati
                 ldflags=tuple(given.get("ldflags", ())),
                 stamps=given.get("stamps", {}),
                 sources={module: tuple(paths) for module, paths in given.get("sources", {}).items()},
+                download=Download(**given["download"]) if "download" in given else None,
             )
             for tool, given in data["tools"].items()
         ),

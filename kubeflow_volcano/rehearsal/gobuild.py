@@ -68,13 +68,12 @@ class Workshop:
         self._run(tool, arguments, self.logs / f"{tool.name}.log", beat)
         for program, package in tool.programs.items():
             (target / _name_by_go(tool, package)).rename(target / program)
-        for link, program in tool.links.items():
-            (target / link).symlink_to(program)
 
     def copy_sources(self, tool: Tool, target: Path) -> None:
         """Copy what `tool` keeps of its modules to `target`/<module>/<path>, writable, as modules are not."""
+        log = self.logs / f"{tool.name}.sources.log"
         for module, paths in tool.sources.items():
-            log = self.logs / f"{tool.name}.sources.log"
+            self._run(tool, ["mod", "download", module], log, _nobody)
             self._run(tool, ["list", "-m", "-f", "{{.Dir}}", module], log, _nobody)
             home = Path(log.read_text().splitlines()[-1])
             for file in (file for path in paths for file in _files(home / path)):

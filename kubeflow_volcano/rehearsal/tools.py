@@ -1,4 +1,4 @@
-"""The programs of a rehearsal cluster: built once per content, kept in the user's cache.
+"""The programs of a rehearsal cluster: built, or fetched, once per content and kept in the user's cache.
 
 python -m kubeflow_volcano.rehearsal.tools [--generation 1.30] [--cache DIRECTORY]
 """
@@ -12,13 +12,14 @@ import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from concurrent.futures import TimeoutError as NotYet
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from kubeflow_volcano.problems import Exit, ProblemsError
 from kubeflow_volcano.progress import Progress, silent, to_stderr
+from kubeflow_volcano.rehearsal.downloads import RefusedError, download_programs, origin, reachable_origins
 from kubeflow_volcano.rehearsal.generation import Generation, Tool, load_generation
 from kubeflow_volcano.rehearsal.gobuild import BEAT_SECONDS, FLAGS, Workshop
 from kubeflow_volcano.rehearsal.lock import held
@@ -28,6 +29,7 @@ from kubeflow_volcano.rehearsal.toolchain import Go, choose_go, go_architecture
 __all__ = ["Tools", "ensure_tools", "tool_digest", "tools_home"]
 
 _PATIENCE_SECONDS = 3600.0
+_AT_A_TIME = 2  # a second build fills the gaps that the links and the largest packages of the first leave
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,22 +107,44 @@ def tool_digest(tool: Tool, go: Go) -> str:
 
 
 def _build(missing: list[Tool], go: Go, tools: Tools, progress: Progress) -> None:
-    """Build one tool after the other, while the modules of the next ones are being fetched."""
+    """Make two tools at a time, in order, while the modules of the next ones are being fetched."""
     started = time.monotonic()
     logs = next(iter(tools.homes.values())).parent / "logs"
     logs.mkdir(exist_ok=True)
     go.install(progress)
-    progress(f"building {len(missing)} tools with Go {go.version}: {', '.join(tool.name for tool in missing)}")
+    progress(f"making {len(missing)} tools with Go {go.version}: {', '.join(tool.name for tool in missing)}")
+    released = _released(missing, progress)
     workshop = Workshop(go, logs)
-    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="modules") as pool:
-        fetches = [pool.submit(workshop.fetch, tool) for tool in missing]
+    with ThreadPoolExecutor(1, "modules") as fetchers, ThreadPoolExecutor(_AT_A_TIME, "tools") as makers:
+        fetches = {tool.name: fetchers.submit(workshop.fetch, tool) for tool in missing if tool.name not in released}
+        jobs = [
+            _Job(workshop, tool, f"{tool.name}, {place} of {len(missing)}", progress)
+            for place, tool in enumerate(missing, start=1)
+        ]
+        made = [makers.submit(job.run, tools.homes[job.tool.name], fetches.get(job.tool.name)) for job in jobs]
         try:
-            for place, (tool, fetch) in enumerate(zip(missing, fetches, strict=True), start=1):
-                _Job(workshop, tool, f"{tool.name}, {place} of {len(missing)}", progress).run(fetch, tools)
+            for done in as_completed(made):
+                done.result()
         finally:
             workshop.closed.set()
-            pool.shutdown(wait=False, cancel_futures=True)
-    progress(f"built {len(missing)} tools in {time.monotonic() - started:.0f} s")
+            fetchers.shutdown(wait=False, cancel_futures=True)
+            makers.shutdown(wait=False, cancel_futures=True)
+    progress(f"made {len(missing)} tools in {time.monotonic() - started:.0f} s")
+
+
+def _released(missing: list[Tool], progress: Progress) -> set[str]:
+    """Names of the tools whose official release can be asked for."""
+    offers = {
+        tool.name: tool.download.url for tool in missing if tool.download and go_architecture() in tool.download.sha256
+    }
+    reachable = reachable_origins(offers.values())
+    released = {name for name, url in offers.items() if origin(url) in reachable}
+    if built := offers.keys() - released:
+        hosts = sorted({origin(offers[name]) for name in built})
+        progress(
+            f"{', '.join(hosts)} can't be reached, so official releases are not used for {', '.join(sorted(built))}"
+        )
+    return released
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,31 +155,55 @@ class _Job:
     tool: Tool
     title: str
     progress: Progress
-    started: float = field(default_factory=time.monotonic)
 
-    def run(self, fetch: Future[int], tools: Tools) -> None:
-        packages = self._fetched(fetch)
-        with published(tools.homes[self.tool.name]) as fresh:
+    def run(self, home: Path, fetch: Future[int] | None) -> None:
+        """Make the tool: from its official release when nothing is being fetched for building it."""
+        started = time.monotonic()
+
+        def tell(line: str) -> None:
+            self.progress(f"{self.title}, {time.monotonic() - started:.0f} s: {line}")
+
+        if fetch is None:
+            try:
+                self._download(home, tell)
+            except RefusedError as error:
+                tell(f"the official release is refused, building instead ({error})")
+            else:
+                return
+        packages = self._fetched(fetch, tell) if fetch else self.workshop.fetch(self.tool)
+        with published(home) as fresh:
             self.workshop.build(
                 self.tool,
                 fresh / "bin",
-                lambda lines, last: self._tell(f"{lines} of {packages} packages compiled, at {last}"),
+                lambda lines, last: tell(f"{lines} of {packages} packages compiled, at {last}"),
             )
-            self.workshop.copy_sources(self.tool, fresh / "src")
-        size = sum((tools.homes[self.tool.name] / "bin" / name).stat().st_size for name in self.tool.programs)
-        self._tell(f"built ({size / 1e6:.0f} MB)")
+            self._finish(fresh)
+        tell(f"built ({self._megabytes(home):.0f} MB)")
 
-    def _fetched(self, fetch: Future[int]) -> int:
+    def _download(self, home: Path, tell: Progress) -> None:
+        if self.tool.download is None:
+            raise ValueError(f"{self.tool.name} has no official release")
+        with published(home) as fresh:
+            download_programs(self.tool.download, go_architecture(), fresh / "bin", tell)
+            self._finish(fresh)
+        tell(f"downloaded ({self._megabytes(home):.0f} MB)")
+
+    def _finish(self, fresh: Path) -> None:
+        for link, program in self.tool.links.items():
+            (fresh / "bin" / link).symlink_to(program)
+        self.workshop.copy_sources(self.tool, fresh / "src")
+
+    def _megabytes(self, home: Path) -> float:
+        return sum((home / "bin" / name).stat().st_size for name in self.tool.programs) / 1e6
+
+    def _fetched(self, fetch: Future[int], tell: Progress) -> int:
         log = self.workshop.fetch_log(self.tool)
         while True:
             try:
                 return fetch.result(timeout=BEAT_SECONDS)
             except NotYet:
                 lines = log.read_text(errors="replace").splitlines() if log.exists() else []
-                self._tell(f"fetching modules, at {lines[-1] if lines else 'the start'}")
-
-    def _tell(self, line: str) -> None:
-        self.progress(f"{self.title}, {time.monotonic() - self.started:.0f} s: {line}")
+                tell(f"fetching modules, at {lines[-1] if lines else 'the start'}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -130,9 +130,9 @@ def test_two_callers_share_one_build_after_a_killed_one(make_generation: Make, t
     waiter = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
     told = [caller.communicate(timeout=120)[1] for caller in (builder, waiter)]
     assert [builder.returncode, waiter.returncode] == [0, 0], told
-    assert "building 1 tools" in told[0]
+    assert "making 1 tools" in told[0]
     assert f"waiting for process {builder.pid}, which is building the tools" in told[1]
-    assert "building 1 tools" not in told[1]
+    assert "making 1 tools" not in told[1]
     assert not list(cache.glob(".*"))
     assert len(list(cache.glob("one-*/bin/one"))) == 1
 
