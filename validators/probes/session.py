@@ -22,6 +22,7 @@ from kubeflow_volcano.progress import Progress, silent
 from validators.facts import RUN_LABEL
 from validators.probes.leftovers import EXPIRES, expired
 from validators.probes.remains import Cleanup, Tracked, delete_all, wait_gone
+from validators.probes.volumes import let_go, volume_of
 
 __all__ = ["Level", "Options", "ProbeRefused", "Session"]
 
@@ -244,6 +245,7 @@ class Session:
             deadline = Deadline(seconds)
             self.stop()
             self._recover()
+            self._adopt_volumes()
             here = [item for uid, item in self._tracked.items() if uid not in self._gone]
             spaces = [item for item in here if item.ref.kind == "Namespace"]
             inside = [item for item in here if item.ref.namespace]
@@ -276,6 +278,15 @@ class Session:
             with contextlib.suppress(ApiError):
                 if found := self._own(ref):
                     self.adopt(found)
+
+    def _adopt_volumes(self) -> None:
+        """Volumes of claims that are still there were made for this session as well, and end with them."""
+        for item in [item for uid, item in self._tracked.items() if uid not in self._gone]:
+            if item.ref.kind == "PersistentVolumeClaim":
+                with contextlib.suppress(ApiError):
+                    if volume := volume_of(self.cluster, item):
+                        self.adopt(volume)
+                        let_go(self.cluster, volume)
 
 
 @contextlib.contextmanager

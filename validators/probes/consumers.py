@@ -1,0 +1,154 @@
+"""Who writes to volumes in this cluster: the targets of the permission probe, and what is left out and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+from typing import Any
+
+from kubeflow_volcano.catalog.identities import identities
+from kubeflow_volcano.cluster.objects import Object, Ref
+from validators.facts import Facts
+from validators.pods import workload_of
+from validators.probes import claims
+from validators.probes.identities import Identity, of_container, of_reference
+from validators.probes.writing import Target
+from validators.storage_classes import default_classes
+from validators.troubles import judged
+
+__all__ = ["MOST_DIRECTORIES", "Skipped", "targets"]
+
+MOST_DIRECTORIES = 40
+"""More directories in use than these are not probed in one run; the others are named."""
+
+_HOSTNAME = "kubernetes.io/hostname"
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """Something that mounts a claim and was not probed, and why; `beyond` when it was only too much for one run."""
+
+    consumer: Ref
+    reason: str
+    beyond: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Mount:
+    consumer: Ref
+    pod: Object
+    container: dict[str, Any]
+    mount: dict[str, Any]
+    claim: Object
+
+
+def targets(facts: Facts) -> tuple[tuple[Target, ...], tuple[Skipped, ...]]:
+    """Every distinct way in which live pods write to claims; the catalog's identities where there is none.
+
+    Raises:
+        CannotJudgeError: pods, claims, volumes or classes could not be read.
+    """
+    found: dict[Target, set[Ref]] = {}
+    skipped: dict[Skipped, None] = {}
+    for item in _mounts(facts):
+        for entry in (_fresh(item, facts), _existing(item, facts)):
+            if isinstance(entry, Skipped):
+                skipped[entry] = None
+            elif entry:
+                found.setdefault(entry, set()).add(item.consumer)
+    chosen = [replace(target, consumers=tuple(sorted(refs))) for target, refs in found.items()]
+    directories = [target for target in chosen if target.existing]
+    for beyond in directories[MOST_DIRECTORIES:]:
+        reason = f"{beyond.path} is beyond the {MOST_DIRECTORIES} directories of one run"
+        skipped[Skipped(beyond.consumers[0], reason, beyond=True)] = None
+    chosen = [target for target in chosen if not target.existing] + directories[:MOST_DIRECTORIES]
+    return tuple(chosen or _references(facts)), tuple(skipped)
+
+
+def _mounts(facts: Facts) -> Iterator[_Mount]:
+    for pod in judged(facts, "pods"):
+        if "deletionTimestamp" in pod["metadata"] or pod.get("status", {}).get("phase") in {"Succeeded", "Failed"}:
+            continue
+        volumes = {item["name"]: item["persistentVolumeClaim"] for item in _claimed(pod)}
+        for container in pod["spec"]["containers"]:
+            for mount in container.get("volumeMounts") or ():
+                source = volumes.get(mount["name"])
+                # A reader needs no right to write.
+                if source is None or mount.get("readOnly") or source.get("readOnly"):
+                    continue
+                namespace = pod["metadata"]["namespace"]
+                claim = facts.get("persistentvolumeclaims", namespace, source["claimName"])
+                if claim:
+                    yield _Mount(_consumer(pod), pod, container, mount, claim)
+
+
+def _claimed(pod: Object) -> Iterator[dict[str, Any]]:
+    return (item for item in pod["spec"].get("volumes") or () if "persistentVolumeClaim" in item)
+
+
+def _consumer(pod: Object) -> Ref:
+    return workload_of(pod) or Ref("v1", "Pod", pod["metadata"]["namespace"], pod["metadata"]["name"])
+
+
+def _identity(item: _Mount, facts: Facts) -> Identity | None:
+    """Of the container; where its user is left to the image, the catalog may know it."""
+    found = of_container(item.pod, item.container)
+    if found and found.user is not None:
+        return found
+    name = (item.claim["metadata"]["namespace"], item.claim["metadata"]["name"])
+    known = next((claim for claim in facts.expectations.claims if (claim.namespace, claim.name) == name), None)
+    if known and known.run_as_user is not None:
+        return replace(found or Identity(), user=known.run_as_user, group=known.run_as_group, fs_group=known.fs_group)
+    return found
+
+
+def _fresh(item: _Mount, facts: Facts) -> Target | Skipped | None:
+    spec = item.claim["spec"]
+    identity = _identity(item, facts)
+    if identity is None:
+        return Skipped(item.consumer, "must not run as root, and only its image says as whom it runs")
+    storage_class = spec.get("storageClassName") or ""
+    if reason := claims.unsafe(storage_class, facts):
+        return Skipped(item.consumer, f"no new volume was tried: {reason}")
+    if spec.get("volumeMode") == "Block":
+        return Skipped(item.consumer, "uses its volume as a block device")
+    return Target(identity, (), storage_class=storage_class, access_mode=spec["accessModes"][0])
+
+
+def _existing(item: _Mount, facts: Facts) -> Target | Skipped | None:
+    """The directory behind a bound volume of kind hostPath; other kinds cannot be looked at from outside."""
+    name = item.claim["spec"].get("volumeName", "")
+    volume = facts.get("persistentvolumes", "", name) if name else None
+    identity = _identity(item, facts)
+    if volume is None or identity is None or "hostPath" not in volume["spec"]:
+        return None
+    node = item.pod["spec"].get("nodeName") or _node_of(volume)
+    path = PurePosixPath(volume["spec"]["hostPath"]["path"]) / item.mount.get("subPath", "")
+    if not node:
+        return Skipped(item.consumer, f"is on no node yet, and volume {name} does not say on which one {path} is")
+    if node in facts.simulated_nodes:
+        return Skipped(item.consumer, f"is on the simulated node {node}: there is no directory behind volume {name}")
+    if item.mount.get("subPathExpr"):
+        return Skipped(item.consumer, f"mounts a part of volume {name} that only the kubelet knows")
+    return Target(identity, (), volume=name, path=str(path), node=node)
+
+
+def _node_of(volume: Object) -> str:
+    """The one node that the volume's affinity names, empty when it names several or none."""
+    terms = ((volume["spec"].get("nodeAffinity") or {}).get("required") or {}).get("nodeSelectorTerms") or ()
+    names = {
+        value
+        for term in terms
+        for rule in (*(term.get("matchExpressions") or ()), *(term.get("matchFields") or ()))
+        if rule["key"] in {_HOSTNAME, "metadata.name"} and rule["operator"] == "In"
+        for value in rule["values"]
+    }
+    return names.pop() if len(names) == 1 else ""
+
+
+def _references(facts: Facts) -> Iterator[Target]:
+    defaults = default_classes(facts)
+    if defaults and not claims.unsafe(defaults[0], facts):
+        for identity in dict.fromkeys(of_reference(item) for item in identities()):
+            yield Target(identity, (), storage_class=defaults[0])
