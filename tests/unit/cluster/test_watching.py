@@ -1,0 +1,138 @@
+"""A watch has no gaps: whatever ends the stream, the next thing told is the whole state."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kubeflow_volcano.cluster.deadline import Deadline
+from kubeflow_volcano.cluster.errors import ApiError
+from kubeflow_volcano.cluster.watching import Observer, Subject
+
+MAPS = "/api/v1/namespaces/ns/configmaps"
+SUBJECT = Subject("v1", "ConfigMap", "ns")
+
+
+def item(name: str, version: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "resourceVersion": version}}
+
+
+def listing(version: str, *names: str) -> dict[str, Any]:
+    return {"metadata": {"resourceVersion": version}, "items": [item(name, version) for name in names]}
+
+
+def event(kind: str, name: str, version: str) -> dict[str, Any]:
+    return {"type": kind, "object": item(name, version)}
+
+
+def script(api: Any, *steps: Any) -> None:
+    """Answer the list and watch requests of MAPS in turn: a dict is a list, a list of events is a stream that ends."""
+    answers: Iterator[Any] = iter(steps)
+
+    def serve(request: Any) -> Any:
+        step = next(answers, None)
+        if step is None:
+            return api.reply(lines=[], hold=30.0) if "watch" in request.query else api.reply(body=listing("99"))
+        if isinstance(step, list):
+            assert "watch" in request.query
+            return api.reply(lines=step)
+        return step if not isinstance(step, dict) else api.reply(body=step)
+
+    api.on("GET", MAPS, serve)
+
+
+def told(api: Any, count: int, seconds: float = 8.0) -> list[tuple[str, list[str]]]:
+    found: list[tuple[str, list[str]]] = []
+    with Observer(api.connect(), [SUBJECT], Deadline(seconds)) as observer:
+        for change in observer.changes(tick=0.2):
+            if change:
+                found.append((change.type, [obj["metadata"]["name"] for obj in change.objects]))
+            if len(found) == count:
+                break
+    return found
+
+
+def test_changes_follow_the_list(api: Any) -> None:
+    script(api, listing("5", "a"), [event("ADDED", "b", "6"), event("MODIFIED", "a", "7"), event("DELETED", "b", "8")])
+    assert told(api, 4) == [("RESET", ["a"]), ("ADDED", ["b"]), ("MODIFIED", ["a"]), ("DELETED", ["b"])]
+
+
+def test_a_stream_that_ends_goes_on_from_where_it_was(api: Any) -> None:
+    script(api, listing("5", "a"), [event("ADDED", "b", "6")], [event("ADDED", "c", "7")])
+    assert told(api, 3) == [("RESET", ["a"]), ("ADDED", ["b"]), ("ADDED", ["c"])]
+    versions = [request.query["resourceVersion"] for request in api.seen("GET", MAPS) if "watch" in request.query]
+    assert versions[:2] == ["5", "6"]
+
+
+def test_bookmarks_move_on_without_being_told(api: Any) -> None:
+    script(api, listing("5", "a"), [event("BOOKMARK", "", "9")], [event("ADDED", "c", "10")])
+    assert told(api, 2) == [("RESET", ["a"]), ("ADDED", ["c"])]
+    versions = [request.query["resourceVersion"] for request in api.seen("GET", MAPS) if "watch" in request.query]
+    assert versions[:2] == ["5", "9"]
+
+
+def test_history_that_is_gone_brings_a_new_list(api: Any) -> None:
+    gone = {"type": "ERROR", "object": {"kind": "Status", "code": 410, "reason": "Expired"}}
+    script(api, listing("5", "a"), [gone], listing("50", "b"))
+    assert told(api, 2) == [("RESET", ["a"]), ("RESET", ["b"])]
+
+
+def test_refused_watch_with_410_brings_a_new_list(api: Any) -> None:
+    script(api, listing("5", "a"), api.status(410, "Expired", "too old"), listing("50", "b"))
+    assert told(api, 2) == [("RESET", ["a"]), ("RESET", ["b"])]
+
+
+def test_a_stream_that_is_cut_in_the_middle_brings_a_new_list(api: Any) -> None:
+    cut = api.reply(lines=[event("ADDED", "b", "6")], cut=True)
+    script(api, listing("5", "a"), cut, listing("50", "b"))
+    assert told(api, 3) == [("RESET", ["a"]), ("ADDED", ["b"]), ("RESET", ["b"])]
+
+
+def test_connection_that_is_cut_brings_a_new_list(api: Any) -> None:
+    script(api, listing("5", "a"), api.reply(reset=True), listing("50", "b"))
+    assert told(api, 2) == [("RESET", ["a"]), ("RESET", ["b"])]
+
+
+def test_a_server_that_is_away_for_a_moment_is_asked_again(api: Any) -> None:
+    script(api, api.status(503, "ServiceUnavailable", "starting"), listing("5", "a"))
+    assert told(api, 1) == [("RESET", ["a"])]
+
+
+def test_what_may_not_be_read_ends_the_iteration(api: Any) -> None:
+    script(api, api.status(403, "Forbidden", "may not list"))
+    with pytest.raises(ApiError, match="may not list"):
+        told(api, 1)
+
+
+def test_a_kind_that_is_not_served_is_empty_until_it_is(api: Any) -> None:
+    subject = Subject("kubeflow.org/v1", "TFJob", "ns")
+    found: list[int] = []
+    with Observer(api.connect(), [subject], Deadline(8)) as observer:
+        for change in observer.changes(tick=0.2):
+            if change:
+                found.append(len(change.objects))
+                resources = [{"kind": "TFJob", "name": "tfjobs", "namespaced": True}]
+                api.on("GET", "/apis/kubeflow.org/v1", api.reply(body={"resources": resources}))
+                api.on("GET", "/apis/kubeflow.org/v1/namespaces/ns/tfjobs", api.reply(body=listing("5", "job")))
+            if found and found[-1]:
+                break
+    assert found == [0, 1]
+
+
+def test_the_end_does_not_wait_for_open_streams(api: Any) -> None:
+    script(api, listing("5", "a"))
+    with Observer(api.connect(), [SUBJECT], Deadline(60)) as observer:
+        assert next(observer.changes()) is not None
+        started = time.monotonic()
+    assert time.monotonic() - started < 2.0
+    api.stop.set()
+
+
+def test_changes_end_at_the_deadline(api: Any) -> None:
+    script(api, listing("5", "a"))
+    started = time.monotonic()
+    assert told(api, 99, seconds=1.0) == [("RESET", ["a"])]
+    assert time.monotonic() - started < 4.0

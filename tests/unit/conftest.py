@@ -1,0 +1,188 @@
+"""A local HTTP server that answers as an API server does, faults included; a real one cannot be made to fail on cue."""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+
+from kubeflow_volcano.cluster.client import Cluster
+
+DISCOVERY: dict[str, list[tuple[str, str, bool]]] = {
+    "/api/v1": [("ConfigMap", "configmaps", True), ("Namespace", "namespaces", False), ("Pod", "pods", True)],
+    "/apis/apps/v1": [("Deployment", "deployments", True), ("ReplicaSet", "replicasets", True)],
+    "/apis/apiextensions.k8s.io/v1": [("CustomResourceDefinition", "customresourcedefinitions", False)],
+}
+
+
+@dataclass
+class Request:
+    """What a client sent."""
+
+    method: str
+    path: str
+    query: dict[str, str]
+    headers: dict[str, str]
+    body: Any
+
+
+@dataclass
+class Answer:
+    """What it gets: a status and a body, an abrupt end of the connection, or lines of a stream that then ends."""
+
+    status: int = 200
+    body: Any = None
+    headers: dict[str, str] = field(default_factory=dict)
+    reset: bool = False
+    lines: list[Any] | None = None
+    hold: float = 0.0
+    cut: bool = False
+
+
+def status(code: int, reason: str, message: str, **headers: str) -> Answer:
+    """A refusal as the API server words it."""
+    body = {"kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": message}
+    return Answer(code, body, {name.replace("_", "-"): value for name, value in headers.items()})
+
+
+@dataclass
+class FakeApi:
+    """Queued answers by method and path; the last one stays. A path without any is 404."""
+
+    url: str = ""
+    requests: list[Request] = field(default_factory=list)
+    kubeconfig: Path = Path()
+    stop: threading.Event = field(default_factory=threading.Event)
+    _answers: dict[tuple[str, str], list[Answer | Callable[[Request], Answer]]] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    reply = staticmethod(Answer)
+    status = staticmethod(status)
+
+    def on(self, method: str, path: str, *answers: Answer | Callable[[Request], Answer]) -> None:
+        """Answer requests to `path` with these, one after the other."""
+        self._answers[method, path] = list(answers)
+
+    def seen(self, method: str, path: str) -> list[Request]:
+        """The requests of that method to that path."""
+        return [item for item in self.requests if (item.method, item.path) == (method, path)]
+
+    def answer(self, request: Request) -> Answer:
+        """The next answer to this request."""
+        with self._lock:
+            self.requests.append(request)
+            queue = self._answers.get((request.method, request.path))
+            if not queue:
+                return status(404, "NotFound", "the server could not find the requested resource")
+            answer = queue.pop(0) if len(queue) > 1 else queue[0]
+        return answer(request) if callable(answer) else answer
+
+    def connect(self) -> Cluster:
+        """A client of this server."""
+        return Cluster.connect(self.kubeconfig)
+
+    def write_kubeconfig(self, token: str) -> None:
+        """Credentials with that bearer token."""
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "c", "cluster": {"server": self.url}}],
+            "users": [{"name": "u", "user": {"token": token}}],
+            "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+            "current-context": "x",
+        }
+        self.kubeconfig.write_text(json.dumps(config))
+
+
+def _handler(api: FakeApi) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+        def _serve(self) -> None:
+            parts = urlsplit(self.path)
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            answer = api.answer(
+                Request(
+                    self.command,
+                    parts.path,
+                    dict(parse_qsl(parts.query)),
+                    {name.lower(): value for name, value in self.headers.items()},
+                    json.loads(body) if body else None,
+                )
+            )
+            if answer.reset:
+                # Linger 0 makes close() send RST.
+                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                self.close_connection = True
+                self.connection.close()
+                return
+            if answer.lines is not None:
+                self._stream(answer)
+                return
+            text = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
+            self.send_response(answer.status)
+            for name, value in answer.headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text)
+
+        def _stream(self, answer: Answer) -> None:
+            self.send_response(200)
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            for line in answer.lines or ():
+                text = json.dumps(line).encode() + b"\n"
+                self.wfile.write(f"{len(text):x}\r\n".encode() + text + b"\r\n")
+                self.wfile.flush()
+            api.stop.wait(answer.hold)
+            if not answer.cut:
+                self.wfile.write(b"0\r\n\r\n")
+            self.close_connection = True
+
+        do_GET = do_POST = do_PATCH = do_DELETE = _serve  # noqa: N815  the base class looks for these names
+
+    return Handler
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Clients of these tests hang up on purpose."""
+
+    def shutdown_request(self, request: Any) -> None:
+        if request.fileno() != -1:
+            super().shutdown_request(request)
+
+
+@pytest.fixture
+def api(tmp_path: Path) -> Iterator[FakeApi]:
+    """A server that answers /version and discovery; everything else is the test's."""
+    fake = FakeApi(kubeconfig=tmp_path / "kubeconfig")
+    server = _Server(("127.0.0.1", 0), _handler(fake))
+    fake.url = f"http://127.0.0.1:{server.server_address[1]}"
+    fake.write_kubeconfig("first")
+    fake.on("GET", "/version", Answer(body={"gitVersion": "v1.30.2"}))
+    for path, kinds in DISCOVERY.items():
+        resources = [{"kind": kind, "name": plural, "namespaced": inside} for kind, plural, inside in kinds]
+        fake.on("GET", path, Answer(body={"resources": resources}))
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
+    yield fake
+    fake.stop.set()
+    server.shutdown()
+    server.server_close()
+    thread.join()
