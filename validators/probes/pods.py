@@ -9,11 +9,14 @@ from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object
 
-__all__ = ["RESOURCES", "RESTRICTED", "lowest_priority", "probe_pod"]
+__all__ = ["RESOURCES", "RESTRICTED", "SCRIPT_RESOURCES", "lowest_priority", "probe_pod"]
 
 RESOURCES: Mapping[str, str] = {"cpu": "10m", "memory": "16Mi"}
 """Requests and limits of a probe container. Without requests a pod is best-effort and escapes the gang
 (volcano-sh/volcano#646)."""
+
+SCRIPT_RESOURCES: Mapping[str, Any] = {"requests": dict(RESOURCES), "limits": {"cpu": "500m", "memory": "32Mi"}}
+"""For a container that has work to do: 10m CPU as a limit would stretch 0.1 s of work to 10 s."""
 
 RESTRICTED: Mapping[str, Any] = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 """Container security context that the restricted Pod Security level asks for."""

@@ -11,7 +11,7 @@ from kubeflow_volcano.cluster.objects import Object
 from validators.facts import Facts
 from validators.probes import claims
 from validators.probes.ended import End, warnings_about, watch_to_end
-from validators.probes.pods import probe_pod
+from validators.probes.pods import SCRIPT_RESOURCES, probe_pod
 from validators.probes.remains import Tracked, wait_gone
 from validators.probes.session import Session
 
@@ -90,6 +90,7 @@ def _pod(session: Session, namespace: str, name: str, claim: str, script: str) -
     text = _text(session)
     container = {
         "image": session.options.busybox_image,
+        "resources": SCRIPT_RESOURCES,
         "command": ["sh", "-c", script],
         "env": [{"name": "KFV_TEXT", "value": text}],
         "volumeMounts": [{"name": "data", "mountPath": "/kfv"}],

@@ -12,7 +12,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.probes import claims
 from validators.probes.ended import End, watch_to_end
 from validators.probes.identities import Identity
-from validators.probes.pods import probe_pod
+from validators.probes.pods import SCRIPT_RESOURCES, probe_pod
 from validators.probes.session import Level, Session
 
 __all__ = ["OPERATIONS", "Target", "Written", "write"]
@@ -139,6 +139,7 @@ def _pod(session: Session, namespace: str, name: str, target: Target) -> Object:
         spec["nodeName"] = target.node  # no other node has this directory, whatever a scheduler thinks
     container = {
         "image": session.options.busybox_image,
+        "resources": SCRIPT_RESOURCES,
         "command": ["sh", "-c", _SCRIPT],
         "env": [{"name": "KFV_RUN", "value": session.run}],
         "securityContext": target.identity.container_security,
