@@ -8,6 +8,7 @@ from kubeflow_volcano.cluster.objects import Ref
 from validators.model import Outcome, errored, failed, passed, warned
 from validators.probes.gang import BIND_SECONDS, GangEvidence
 from validators.probes.stage import PODGROUP, Step
+from validators.refusals import refusal
 
 __all__ = ["ENDED_EARLY", "blocked", "control", "fit", "observed", "released", "step_refs", "violation"]
 
@@ -29,6 +30,7 @@ def _queue_shut(evidence: GangEvidence) -> Outcome | None:
             observed={"queue": evidence.queue, "state": state},
             objects=(Ref("scheduling.volcano.sh/v1beta1", "Queue", "", evidence.queue),),
             todo="open the queue: see F3.",
+            because=("F3",),
         )
     return None
 
@@ -36,12 +38,7 @@ def _queue_shut(evidence: GangEvidence) -> Outcome | None:
 def _ended_early(evidence: GangEvidence) -> Outcome:
     """The outcome of a step that did not come to its end."""
     if evidence.refused:
-        return errored(
-            "ProbeRefused",
-            f"the cluster does not admit a probe object: {evidence.refused}",
-            expected="pods of 10m CPU and 16Mi memory at the restricted Pod Security level are admitted",
-            todo="exempt the probe from the policy that is named, or name a namespace that admits it.",
-        )
+        return refusal(evidence.refused)
     if evidence.trouble:
         return errored("ProbeInterrupted", f"the experiment ended early: {evidence.trouble}.", todo="run again.")
     return errored("NotReached", "an earlier step of the experiment did not come out.", todo="see that step.")

@@ -10,6 +10,7 @@ from validators.probes.ended import BAD_STARTS
 from validators.probes.session import Level
 from validators.probes.storage import StorageEvidence
 from validators.probes.writing import OPERATIONS, Written
+from validators.refusals import refusal
 
 __all__ = ["writing_verdict"]
 
@@ -131,6 +132,8 @@ def _commands(item: Written) -> Iterator[str]:
 
 def _unmade(unmade: Sequence[Written]) -> Outcome:
     reason, text = unmade[0].trouble or ("", "")
+    if reason == "ProbeRefused":
+        return refusal(text)
     image = reason in BAD_STARTS
     timed_out = reason == "TimedOut" and not unmade[0].target.existing
     return errored(

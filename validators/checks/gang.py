@@ -6,7 +6,7 @@ schedulers are shown and never matched, because they differ between versions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from kubeflow_volcano.cluster.objects import Ref
@@ -17,18 +17,32 @@ from validators.probes.gang import GangEvidence
 from validators.probes.operator import MADE_SECONDS, OperatorEvidence
 from validators.probes.remains import Cleanup
 from validators.probes.stage import PODGROUP
+from validators.refusals import refusal
 
-__all__ = ["CHECKS", "gang_verdict", "operator_verdict"]
+__all__ = ["CHECKS", "NEEDS_GANG", "NEEDS_OPERATOR", "NEEDS_PROBE", "gang_verdict", "operator_verdict"]
 
-_NEEDS = (
+NEEDS_PROBE = (
     *(Rule(verb, "", "namespaces") for verb in ("create", "delete", "list", "watch")),
     *(Rule(verb, "", "resourcequotas") for verb in ("create", "patch", "list", "watch")),
     *(Rule(verb, "", "serviceaccounts") for verb in ("list", "watch")),
     *(Rule(verb, "", "pods") for verb in ("create", "delete", "list")),
+)
+"""What every probe must be allowed to do; pods are watched as well, with the right that reading them takes."""
+
+NEEDS_GANG = (
+    *NEEDS_PROBE,
     *(Rule(verb, "scheduling.volcano.sh", "podgroups") for verb in ("create", "delete", "list", "watch")),
     Rule("get", "scheduling.volcano.sh", "queues"),
     Rule("list", "apps", "deployments"),
 )
+"""What the gang experiment must be allowed to do."""
+
+NEEDS_OPERATOR = (
+    *NEEDS_PROBE,
+    *(Rule(verb, "kubeflow.org", "tfjobs") for verb in ("create", "delete", "list", "watch")),
+    *(Rule(verb, "scheduling.volcano.sh", "podgroups") for verb in ("delete", "list", "watch")),
+)
+"""What the operator's probe job must be allowed to do."""
 
 _Judge = Callable[[GangEvidence], Outcome | None]
 
@@ -40,17 +54,17 @@ _ORDER: tuple[tuple[str, _Judge], ...] = (
     ("H3", gang_steps.released),
     ("H2", gang_steps.blocked),
 )
-# Whether a scheduler looks at pods at all is the claim of F6; the step is only where it shows.
-_OWNED_ELSEWHERE: Mapping[str, str] = {"SchedulerNotEvaluating": "F6", "QueueNotOpen": "F3"}
 
 
 def gang_verdict(evidence: GangEvidence) -> Outcome:
-    """One verdict for the whole experiment: a member bound where none may be comes before everything else."""
+    """One verdict for the whole experiment: a member bound where none may be comes before everything else.
+
+    It is F6's, and names the step that owns a failure.
+    """
     for id_, judge in _ORDER:
         outcome = judge(evidence)
         if outcome and outcome.status in {Status.FAIL, Status.ERROR}:
-            owner = _OWNED_ELSEWHERE.get(outcome.reason, id_)
-            return replace(outcome, because=() if owner == "F6" else (owner,))
+            return replace(outcome, because=(id_,))
     fit, blocked = evidence.steps["H1"], evidence.steps["H2"]
     return passed(
         f"3 pods that fit were bound within {fit.seconds:.1f} s of their creation; with one of 3 that fits nowhere, "
@@ -63,8 +77,7 @@ def gang_verdict(evidence: GangEvidence) -> Outcome:
 def operator_verdict(evidence: OperatorEvidence) -> Outcome:
     """Whether the operator made a gang of a job: its PodGroup as the job asks, its pods handed to Volcano."""
     if evidence.refused:
-        text = f"the cluster does not admit the probe job: {evidence.refused}"
-        return errored("ProbeRefused", text, todo="exempt the probe from the policy that is named.")
+        return refusal(evidence.refused)
     if evidence.trouble:
         text = f"the probe job could not be followed: {evidence.trouble}."
         return errored("ProbeInterrupted", text, todo="run again.")
@@ -121,11 +134,12 @@ def _step(facts: Facts, judge: Callable[[GangEvidence], Outcome], *, of: str = "
     """A step's own verdict; `of` is the earlier step that owns what ended the experiment early."""
     evidence: GangEvidence = facts.probe("gang")
     outcome = judge(evidence)
-    owner = _OWNED_ELSEWHERE.get(outcome.reason) or (of if outcome.reason in gang_steps.ENDED_EARLY else "")
-    return replace(outcome, because=(owner,)) if owner else outcome
+    if outcome.because or outcome.reason not in gang_steps.ENDED_EARLY:
+        return outcome
+    return replace(outcome, because=(of,) if of else ())
 
 
-@check("H1", "gang-fits", severity=Severity.BLOCKER, requires=("F1", "F2", "F3"), needs=_NEEDS, probe="gang")
+@check("H1", "gang-fits", severity=Severity.BLOCKER, requires=("F1", "F3"), needs=NEEDS_GANG, probe="gang")
 def gang_fits(facts: Facts) -> Outcome:
     """A gang of three pods that fits is bound whole.
 
@@ -164,7 +178,7 @@ def gang_control(facts: Facts) -> Outcome:
     return _step(facts, gang_steps.control, of="H1")
 
 
-@check("H8", "nothing-left-behind", severity=Severity.MAJOR, probe="gang")
+@check("H8", "nothing-left-behind", severity=Severity.MAJOR, probe="cleanup")
 def nothing_left_behind(facts: Facts) -> Outcome:
     """Everything that the probes created is gone within 60 s, by UID.
 

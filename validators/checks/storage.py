@@ -8,11 +8,13 @@ from dataclasses import replace
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 from validators import pods, workloads
+from validators.checks.gang import NEEDS_PROBE
 from validators.facts import Facts
 from validators.model import Outcome, Rule, Severity, Status, check, errored, failed, passed, skipped, warned
 from validators.probes.ended import BAD_STARTS
 from validators.probes.roundtrip import RoundTrip, Stage
 from validators.probes.storage import StorageEvidence
+from validators.refusals import refusal
 from validators.storage_classes import default_classes
 from validators.troubles import GRACE_SECONDS, Trouble, age, judged, verdict
 from validators.writing_verdict import writing_verdict
@@ -28,12 +30,9 @@ _CLAIM_READS = (
     Rule("list", "", "pods"),
 )
 _PROBES = (
-    *(Rule(verb, "", "namespaces") for verb in ("create", "delete", "list", "watch")),
-    *(Rule(verb, "", "resourcequotas") for verb in ("create", "patch", "list", "watch")),
-    *(Rule(verb, "", "serviceaccounts") for verb in ("list", "watch")),
-    *(Rule(verb, "", "pods") for verb in ("create", "delete", "list")),
-    *(Rule(verb, "", "persistentvolumeclaims") for verb in ("create", "delete", "get", "list", "watch")),
-    *(Rule(verb, "", "persistentvolumes") for verb in ("get", "list", "patch", "watch")),
+    *NEEDS_PROBE,
+    *(Rule(verb, "", "persistentvolumeclaims") for verb in ("create", "delete", "get")),
+    *(Rule(verb, "", "persistentvolumes") for verb in ("get", "patch")),
     *(Rule(verb, "", "events") for verb in ("list", "watch")),
 )
 _SELECTED_NODE = "volume.kubernetes.io/selected-node"
@@ -203,6 +202,8 @@ def round_trip(facts: Facts) -> Outcome:
     evidence: StorageEvidence = facts.probe("storage")
     if evidence.trouble or evidence.turn_trouble:
         reason, text = evidence.turn_trouble or ("ProbeInterrupted", evidence.trouble)
+        if reason == "ProbeRefused":
+            return refusal(text)
         return errored(reason, f"the probe was not made: {text}", todo="remove what is named, and run again.")
     turn = evidence.turn
     if turn is None:

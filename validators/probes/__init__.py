@@ -1,1 +1,19 @@
 """Experiments: each acts on the cluster for a moment, records what happened, and removes what it made. Never judges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from kubeflow_volcano.progress import Progress
+from validators.facts import Facts
+from validators.probes import gang, operator, storage
+from validators.probes.session import Session
+
+__all__ = ["PROBES"]
+
+PROBES: Mapping[str, Callable[[Session, Facts, Progress], Any]] = MappingProxyType(
+    {"storage": storage.run, "gang": gang.run, "operator": operator.run}
+)
+"""Every probe by the name under which checks ask for its evidence."""

@@ -1,0 +1,20 @@
+"""What it means when a probe object is not admitted: the question stays open, in the server's own words."""
+
+from __future__ import annotations
+
+from validators.model import Outcome, errored
+
+__all__ = ["refusal"]
+
+_WEBHOOK = "failed calling webhook"
+
+
+def refusal(text: str) -> Outcome:
+    """Quota, LimitRange, Pod Security, authorization or a webhook said no; one that did not answer is B3's finding."""
+    return errored(
+        "ProbeRefused",
+        f"the cluster does not admit a probe object: {text}",
+        expected="small pods at the Pod Security level that their identity needs are admitted",
+        todo="exempt the probe from the policy that is named, or name a namespace that admits it.",
+        because=("B3",) if _WEBHOOK in text else (),
+    )
