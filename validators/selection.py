@@ -59,7 +59,8 @@ def _resolve(checks: Sequence[Check], words: Iterable[str]) -> Mapping[str, tupl
         word: tuple(
             item
             for item in checks
-            if word.lower() in {item.id.lower(), item.slug, item.id[0].lower(), item.family, f"{item.id} {item.slug}"}
+            if word.lower()
+            in {item.id.lower(), item.slug, item.id[0].lower(), item.family, f"{item.id.lower()} {item.slug}"}
         )
         for word in words
     }

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import binascii
+import warnings
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
+from cryptography.utils import CryptographyDeprecationWarning
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 from validators import workloads
@@ -100,7 +102,7 @@ def _findings(entry: Object, facts: Facts) -> Iterator[_Found]:
         yield "EmptyCaBundle", "has an empty caBundle, so that the API server trusts no backend of it", todo, ()
     if bundle:
         try:
-            authorities = x509.load_pem_x509_certificates(decoded(bundle))
+            authorities = _parsed(decoded(bundle))
         except ValueError:
             yield "BadCaBundle", "has a caBundle that is not PEM", "apply the component again.", ()
     now = datetime.fromtimestamp(facts.taken, UTC)
@@ -153,7 +155,7 @@ def _certificate(ref: Ref, authorities: Iterable[x509.Certificate], now: datetim
     if not pem:
         return
     try:
-        certificate = x509.load_pem_x509_certificate(pem)
+        certificate = _parsed(pem)[0]
     except ValueError:
         yield "BadCertificate", f"is served by {ref} with a certificate that is not PEM", "renew the Secret.", ()
         return
@@ -166,6 +168,17 @@ def _certificate(ref: Ref, authorities: Iterable[x509.Certificate], now: datetim
     host = f"{ref.name}.{ref.namespace}.svc"
     if host not in _names(certificate):
         yield "WrongName", f"is served by {ref} with a certificate that is not for {host}", renew, ()
+
+
+def _parsed(pem: bytes) -> list[x509.Certificate]:
+    """Certificates of a PEM text; a serial number of 0, which some operators' own authorities have, is nobody's harm.
+
+    Raises:
+        ValueError: there is none, or one cannot be read.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CryptographyDeprecationWarning)
+        return x509.load_pem_x509_certificates(pem)
 
 
 def _issued(certificate: x509.Certificate, authority: x509.Certificate) -> bool:

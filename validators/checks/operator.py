@@ -9,7 +9,7 @@ from kubeflow_volcano.catalog.operator import GangEra, era_of, version_of_image
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.problems import InvalidInput
 from validators import crds, webhooks
-from validators.checks.gang import operator_verdict
+from validators.checks.gang import NEEDS_OPERATOR, operator_verdict
 from validators.facts import Facts
 from validators.model import CannotJudgeError, Outcome, Rule, Severity, check, errored, failed, passed, skipped
 from validators.operator_flags import container_of, faults, gang_flags, read_flags
@@ -216,7 +216,14 @@ def operator_kinds(facts: Facts) -> Outcome:
     )
 
 
-@check("G5", "podgroup-made", severity=Severity.BLOCKER, requires=("F1", "F3", "G1", "G4"), probe="operator")
+@check(
+    "G5",
+    "podgroup-made",
+    severity=Severity.BLOCKER,
+    requires=("F1", "F3", "G1", "G4"),
+    needs=(*_READ_DEPLOYMENTS, *NEEDS_OPERATOR),
+    probe="operator",
+)
 def podgroup_made(facts: Facts) -> Outcome:
     """A job makes a PodGroup, and its pods are handed to Volcano.
 

@@ -12,7 +12,7 @@ from kubernetes.utils.quantity import parse_quantity
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 from validators import crds, workloads
-from validators.checks.gang import gang_verdict
+from validators.checks.gang import NEEDS_GANG, gang_verdict
 from validators.facts import Facts
 from validators.model import (
     CannotJudgeError,
@@ -273,7 +273,7 @@ def version_pair(facts: Facts) -> Outcome:
     return passed(f"Volcano {version} names {text}; the server is {server}.", objects=(SCHEDULER,))
 
 
-@check("F6", "scheduler-alive", severity=Severity.BLOCKER, requires=("F1", "F3"), probe="gang")
+@check("F6", "scheduler-alive", severity=Severity.BLOCKER, requires=("F1", "F3"), needs=NEEDS_GANG, probe="gang")
 def scheduler_alive(facts: Facts) -> Outcome:
     """Volcano's scheduler places a gang that fits, within 30 s.
 

@@ -84,4 +84,6 @@ def _cell(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    return " ".join(text.split()).replace("`", "'").replace("|", "\\|")
+    """Within a code span nothing but its end and the end of the cell means anything."""
+    flat = " ".join(text.split()).replace("`", "'").replace("|", "\\|")
+    return flat if len(flat) <= _LONGEST_CELL else flat[: _LONGEST_CELL - 1] + "…"

@@ -1,0 +1,283 @@
+"""Each fault, done to a real cluster, fails exactly the check that owns its cause; healed, it passes again."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+
+from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.deadline import Deadline
+from kubeflow_volcano.cluster.errors import ApiError
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.waiting import wait_ready
+from kubeflow_volcano.progress import silent
+from validators.facts import RUN_LABEL
+from validators.runner import Options, validate
+from validators.verdict import Verdict
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+
+SCHEDULER = Ref("apps/v1", "Deployment", "volcano-system", "volcano-scheduler")
+OPERATOR = Ref("apps/v1", "Deployment", "kubeflow", "training-operator")
+CONFIGURATION = Ref("v1", "ConfigMap", "volcano-system", "volcano-scheduler-configmap")
+QUEUE = Ref("scheduling.volcano.sh/v1beta1", "Queue", "", "default")
+WEBHOOK = Ref(
+    "admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "", "volcano-admission-service-pods-mutate"
+)
+STATIC = ("reach", "machinery", "workloads", "F1", "F2", "F3", "F4", "F5", "operator")
+Findings = Mapping[str, tuple[str, str]]
+
+
+def judge(kubeconfig: Path, *select: str, read_only: bool = True) -> Findings:
+    """Status and reason by check id, without a report on disk."""
+    options = Options(kubeconfig, select=select or STATIC, read_only=read_only, stability_seconds=3, report_dir=None)
+    report = validate(options, silent)
+    return {item.check.id: (str(item.outcome.status), item.outcome.reason) for item in report.results}
+
+
+def bad(found: Findings) -> dict[str, str]:
+    """Reason by id of every check that failed, warned or could not be judged."""
+    return {id_: reason for id_, (status, reason) in found.items() if status in {"fail", "warn", "error"}}
+
+
+@contextlib.contextmanager
+def patched(
+    cluster: Cluster, ref: Ref, *, subresource: str = "", json_patch: bool = False
+) -> Iterator[Callable[[Any], None]]:
+    """Patch one object inside the block; what the patches replaced is put back behind it."""
+    before = cluster.get(ref)
+    assert before is not None
+    path = cluster.resource(ref.api_version, ref.kind).path(ref.namespace, ref.name) + subresource
+    content = "application/json-patch+json" if json_patch else "application/merge-patch+json"
+
+    def patch(body: Any) -> None:
+        cluster.request("PATCH", path, body=body, content_type=content)
+
+    try:
+        yield patch
+    finally:
+        for _ in range(20):
+            live = cluster.get(ref)
+            assert live is not None
+            kept = {key: before[key] for key in ("spec", "data", "webhooks", "status") if key in before}
+            whole = live | (kept if subresource else {key: kept[key] for key in kept if key != "status"})
+            try:
+                cluster.request("PUT", path, body=whole, deadline=Deadline(1))
+                break
+            except ApiError as error:
+                if error.status != 409:
+                    raise
+        if ref.kind == "Deployment":
+            settle(cluster, ref)
+
+
+def settle(cluster: Cluster, ref: Ref) -> None:
+    """Wait until a Deployment is ready again and the pods of its other revisions are gone."""
+    assert wait_ready(cluster, [ref], Deadline(120), silent)[ref].ready
+    deadline = Deadline(60)
+    while len(pods_of(cluster, ref)) != 1:
+        assert not deadline.passed
+        time.sleep(0.5)
+
+
+def pods_of(cluster: Cluster, ref: Ref) -> list[Object]:
+    pods = cluster.list("v1", "Pod", namespace=ref.namespace).items
+    return [
+        pod
+        for pod in pods
+        if pod["metadata"]["name"].startswith(f"{ref.name}-") and "-init-" not in pod["metadata"]["name"]
+    ]
+
+
+def leftovers(cluster: Cluster) -> list[str]:
+    kinds = (
+        ("v1", "Namespace"),
+        ("v1", "Pod"),
+        ("v1", "PersistentVolumeClaim"),
+        ("scheduling.volcano.sh/v1beta1", "PodGroup"),
+    )
+    return [str(Ref.of(item)) for kind in kinds for item in cluster.list(*kind, labels=RUN_LABEL).items]
+
+
+@pytest.fixture(autouse=True)
+def healthy_before_and_after(kubeconfig: Path, cluster: Cluster) -> Iterator[None]:
+    """Every fault starts from a good cluster and heals back to one; no probe object remains."""
+    assert bad(judge(kubeconfig)) == {}
+    yield
+    assert bad(judge(kubeconfig)) == {}
+    assert leftovers(cluster) == []
+
+
+def test_everything_passes_on_a_healthy_cluster_and_the_report_is_valid(
+    kubeconfig: Path, cluster: Cluster, tmp_path: Path
+) -> None:
+    report = validate(Options(kubeconfig, stability_seconds=3, report_dir=tmp_path), silent)
+    assert bad({item.check.id: (str(item.outcome.status), item.outcome.reason) for item in report.results}) == {}
+    assert (report.summary.verdict, int(report.exit_code), report.summary.coverage) == (Verdict.PASS, 0, 1.0)
+    document = json.loads((tmp_path / "latest.json").read_text())
+    schema = json.loads(files("validators").joinpath("schemas/report.v1.json").read_text())
+    assert [error.message for error in Draft202012Validator(schema).iter_errors(document)] == []
+    assert document["cleanup"]["created"] == document["cleanup"]["removed"] > 0
+    system = cluster.get(Ref("v1", "Namespace", "", "kube-system"))
+    assert system is not None
+    assert document["cluster"]["uid"] == system["metadata"]["uid"]
+    assert document["cluster"]["simulated_nodes"] > 0
+
+
+def test_a_scheduler_that_is_scaled_to_zero_fails_f1_alone(kubeconfig: Path, cluster: Cluster) -> None:
+    with patched(cluster, SCHEDULER) as patch:
+        patch({"spec": {"replicas": 0}})
+        found = judge(kubeconfig, *STATIC, "F6", "gang", read_only=False)
+        assert bad(found) == {"F1": "ScaledToZero"}
+        assert {found[id_] for id_ in ("F6", "G5", "H1", "H2", "H3", "H4")} == {("skip", "ConsequenceOf")}
+
+
+def test_a_configuration_without_the_gang_plugin_fails_f4(kubeconfig: Path, cluster: Cluster) -> None:
+    with patched(cluster, CONFIGURATION) as patch:
+        live = cluster.get(CONFIGURATION)
+        assert live is not None
+        parsed = yaml.safe_load(live["data"]["volcano-scheduler.conf"])
+        for tier in parsed["tiers"]:
+            tier["plugins"] = [item for item in tier["plugins"] if item["name"] != "gang"]
+        patch({"data": {"volcano-scheduler.conf": yaml.safe_dump(parsed)}})
+        assert bad(judge(kubeconfig)) == {"F4": "GangMissing"}
+
+
+def test_a_closed_queue_fails_f3_and_its_own_command_opens_it(kubeconfig: Path, cluster: Cluster) -> None:
+    with patched(cluster, QUEUE, subresource="/status") as patch:
+        patch({"status": {"state": "Closed"}})
+        assert bad(judge(kubeconfig)) == {"F3": "Closed"}
+        patch({"status": {"state": "Open"}})
+        assert bad(judge(kubeconfig)) == {}
+
+
+ARGUMENTS = "/spec/template/spec/containers/0/args"
+
+
+def test_an_operator_without_the_gang_flag_fails_g1(kubeconfig: Path, cluster: Cluster) -> None:
+    with patched(cluster, OPERATOR, json_patch=True) as patch:
+        patch([{"op": "replace", "path": ARGUMENTS, "value": []}])
+        settle(cluster, OPERATOR)
+        assert bad(judge(kubeconfig)) == {"G1": "GangOff"}
+
+
+def test_an_operator_with_another_eras_flag_fails_g1_and_its_crash_follows(kubeconfig: Path, cluster: Cluster) -> None:
+    with patched(cluster, OPERATOR, json_patch=True) as patch:
+        patch([{"op": "replace", "path": ARGUMENTS, "value": ["--enable-gang-scheduling=true"]}])
+        assert bad(judge(kubeconfig)) == {"G1": "UnknownFlag"}
+        deadline = Deadline(60)
+        while not crashes(cluster):
+            assert not deadline.passed
+            time.sleep(1)
+        found = judge(kubeconfig)
+        assert bad(found) == {"G1": "UnknownFlag"}
+        assert (found["C7"], found["C2"]) == (("skip", "ConsequenceOf"), ("skip", "ConsequenceOf"))
+
+
+def crashes(cluster: Cluster) -> bool:
+    return any(
+        status.get("state", {}).get("waiting", {}).get("reason") == "CrashLoopBackOff"
+        for pod in pods_of(cluster, OPERATOR)
+        for status in pod["status"].get("containerStatuses", ())
+    )
+
+
+def test_an_emptied_ca_bundle_fails_b3(kubeconfig: Path, cluster: Cluster) -> None:
+    with patched(cluster, WEBHOOK, json_patch=True) as patch:
+        patch([{"op": "replace", "path": "/webhooks/0/clientConfig/caBundle", "value": ""}])
+        assert bad(judge(kubeconfig)) == {"B3": "EmptyCaBundle"}
+
+
+def test_a_deployment_whose_image_does_not_exist_fails_c6(kubeconfig: Path, cluster: Cluster) -> None:
+    name = "no-such-image"
+    labels = {"app": name}
+    template = {
+        "metadata": {"labels": labels},
+        "spec": {"containers": [{"name": "a", "image": "example.invalid/no/such:1"}]},
+    }
+    body = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"selector": {"matchLabels": labels}, "template": template},
+    }
+    made = cluster.create(body)
+    try:
+        found = judge(kubeconfig)
+        assert list(bad(found)) == ["C6"]
+        assert found["C6"][1] in {"ImageMissing", "RegistryUnreachable"}
+        assert found["C2"] == ("skip", "ConsequenceOf")
+    finally:
+        cluster.delete(Ref.of(made), uid=made["metadata"]["uid"], propagation="Foreground")
+        deadline = Deadline(60)
+        while cluster.get(Ref.of(made)):
+            assert not deadline.passed
+            time.sleep(0.5)
+
+
+def test_a_caller_who_may_read_nothing_gets_errors_and_no_pass(
+    kubeconfig: Path, cluster: Cluster, tmp_path: Path
+) -> None:
+    space = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "nobody", "namespace": "default"}}
+    made = cluster.create(space)
+    try:
+        path = "/api/v1/namespaces/default/serviceaccounts/nobody/token"
+        token = cluster.request(
+            "POST", path, body={"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+        )
+        config = yaml.safe_load(kubeconfig.read_text())
+        for user in config["users"]:
+            user["user"] = {"token": token["status"]["token"]}
+        (tmp_path / "nobody").write_text(yaml.safe_dump(config))
+        report = validate(Options(tmp_path / "nobody", release="1.9.1", report_dir=tmp_path / "reports"), silent)
+    finally:
+        cluster.delete(Ref.of(made), uid=made["metadata"]["uid"])
+    statuses = {item.check.id: str(item.outcome.status) for item in report.results}
+    assert {id_ for id_, status in statuses.items() if status not in {"error", "skip"}} == {"A1"}  # /readyz is public
+    assert int(report.exit_code) == 3
+    reasons = {item.outcome.reason for item in report.results if item.outcome.status == "error"}
+    assert reasons == {"Forbidden"}
+    assert token["status"]["token"] not in "".join(
+        path.read_text() for path in (tmp_path / "reports").rglob("*") if path.is_file()
+    )
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_in_the_middle_of_a_probe_leaves_nothing_and_a_partial_report(
+    kubeconfig: Path, cluster: Cluster, tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    command = [sys.executable, "-m", "validators", "--kubeconfig", str(kubeconfig), "--report-dir", str(tmp_path)]
+    with subprocess.Popen(
+        [*command, "--select", "gang,F6", "--stability-seconds", "1"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+    ) as process:
+        deadline = Deadline(60)
+        while not leftovers(cluster):
+            assert not deadline.passed
+            time.sleep(0.2)
+        started = time.monotonic()
+        process.send_signal(number)
+        output, errors = process.communicate(timeout=90)
+        seconds = time.monotonic() - started
+    assert process.returncode == code, errors.decode()
+    assert b"Traceback" not in output + errors
+    document = json.loads((tmp_path / "latest.json").read_text())
+    assert document["run"]["interrupted"] is True
+    assert document["cleanup"]["left"] == []
+    assert leftovers(cluster) == []
+    assert seconds < 30

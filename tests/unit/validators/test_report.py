@@ -1,0 +1,218 @@
+"""The report document and what is made of it: valid, safe to show, whole on disk."""
+
+from __future__ import annotations
+
+import json
+import re
+from importlib.resources import files as resources
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.problems import Exit
+from validators.checks import CHECKS
+from validators.facts import Window
+from validators.model import Outcome, Status, failed, passed, skipped
+from validators.probes.remains import Cleanup, Tracked
+from validators.report import console, files, markdown
+from validators.report.document import Report
+from validators.report.safe import safe, text
+from validators.testing import facts, node, pod, ref
+from validators.verdict import Result
+
+SCHEMA = json.loads(resources("validators").joinpath("schemas/report.v1.json").read_text())
+HOSTILE = "<script>alert(1)</script>\x1b[31m red\x1b[0m ]]> | `rm` \u202e \x00" + "x" * 1_000_000
+
+
+def outcome(status: str) -> Outcome:
+    if status == "pass":
+        return passed("all is well", objects=(ref("Node", "n1"),))
+    if status == "skip":
+        return skipped("NotExpected", "nobody asks for it")
+    return Outcome(
+        Status(status), "Bad", "it is bad", "good", {"a": 1}, (ref("Pod", "default/p"),), "mend it", ("kubectl x",)
+    )
+
+
+def report(*outcomes: Outcome, **fields: Any) -> Report:
+    results = [Result(item, found, 1.0, 0.01) for item, found in zip(CHECKS, outcomes, strict=False)]
+    known = facts(node(metadata={"annotations": {"kwok.x-k8s.io/node": "fake"}}), pod("default/p"), window=Window(10))
+    return Report(
+        "0123abcd", {"read_only": False}, "kubeconfig a", "1.9.1", "given", 1.0, 43.0, 42.0, results, known, **fields
+    )
+
+
+def all_kinds() -> Report:
+    return report(*(outcome(status) for status in ("pass", "warn", "fail", "skip", "error")))
+
+
+def problems(document: dict[str, Any]) -> list[str]:
+    return [error.message for error in Draft202012Validator(SCHEMA).iter_errors(document)]
+
+
+def test_the_schema_is_one_and_closed() -> None:
+    Draft202012Validator.check_schema(SCHEMA)
+    document = all_kinds().as_dict()
+    assert problems(document) == []
+    document["checks"][0]["surprise"] = 1
+    assert problems(document) != []
+
+
+def test_a_failure_without_a_remedy_is_refused_by_the_schema() -> None:
+    document = all_kinds().as_dict()
+    document["checks"][2]["remediation"]["text"] = ""
+    assert len(problems(document)) == 1
+
+
+def test_checks_are_in_natural_order_and_counts_add_up() -> None:
+    found = all_kinds()
+    found.results = tuple(reversed(found.results))
+    document = found.as_dict()
+    assert [item["id"] for item in document["checks"]] == [item.id for item in CHECKS[:5]]
+    summary = document["summary"]
+    assert (summary["planned"], summary["evaluated"], summary["coverage"]) == (5, 3, 0.75)
+
+
+def test_two_reports_of_the_same_findings_are_equal() -> None:
+    assert all_kinds().as_dict() == all_kinds().as_dict()
+
+
+def test_what_is_simulated_is_told_everywhere() -> None:
+    document = all_kinds().as_dict()
+    assert (document["cluster"]["simulated_nodes"], document["cluster"]["simulated_pods"]) == (1, 1)
+    assert "simulated: 1 of 1 nodes and 1 pods" in console.render(document, {})
+    assert "simulated: 1 of 1 nodes and 1 pods" in markdown.render(document)
+
+
+def test_the_console_says_found_needed_and_do_failures_first() -> None:
+    lines = console.render(all_kinds().as_dict(), {"json": "out/latest.json"}).splitlines()
+    order = [line.split()[1] for line in lines if line.startswith((" ✗", " ?", " !"))]
+    assert order == [CHECKS[2].id, CHECKS[4].id, CHECKS[1].id]
+    assert any(line.strip() == "found     it is bad" for line in lines)
+    assert any(line.strip() == "do        mend it" for line in lines)
+    assert lines[-1] == "report  out/latest.json"
+
+
+def test_colour_is_only_where_it_is_asked_for() -> None:
+    document = all_kinds().as_dict()
+    assert "\x1b" not in console.render(document, {})
+    assert "\x1b[31m" in console.render(document, {}, colour=True)
+
+
+def test_one_cause_for_many_checks_is_told_once() -> None:
+    same = Outcome(Status.ERROR, "Unreachable", "no answer", todo="start it")
+    document = report(same, same, same).as_dict()
+    assert console.render(document, {}).count("no answer") == 1
+    assert markdown.render(document).split("## All checks")[0].count("no answer") == 1
+
+
+def test_the_markdown_begins_with_ten_lines_at_most() -> None:
+    head = markdown.render(all_kinds().as_dict()).split("\n\n")[0].splitlines()
+    assert head[0] == "# Validation: fail"
+    assert len(head) <= 10
+
+
+def test_hostile_text_is_escaped_and_cut() -> None:
+    found = failed(
+        "Bad", HOSTILE, todo=HOSTILE, observed={HOSTILE: HOSTILE}, commands=[HOSTILE], evidence={"../a": HOSTILE}
+    )
+    document = report(found).as_dict()
+    assert problems(document) == []
+    everything = json.dumps(document, ensure_ascii=False)
+    assert len(everything) < 60_000
+    for character in ("\x1b", "\x00", "\u202e"):
+        assert character not in everything
+    rendered = markdown.render(document)
+    assert "<script>" not in re.sub(r"`[^`\n]*`", "", rendered)
+    assert all(row.replace("\\|", "").count("|") == 6 for row in rendered.splitlines() if row.startswith("| "))
+    assert "\x1b" not in console.render(document, {})
+
+
+SECRETS = (
+    "password: hunter2hunter2",
+    'DB_PASSWORD="hunter2 hunter2"',
+    "token=hunter2hunter2",
+    "Authorization: Bearer hunter2hunter2",
+    "https://user:hunter2hunter2@registry.example/",
+    "-----BEGIN RSA PRIVATE KEY-----\nhunter2hunter2\n-----END RSA PRIVATE KEY-----",
+    "eyJhbGciOiJSUzI1NiJ9.eyJodW50ZXIyIjoxfQ.hunter2hunter2",
+    "aws_secret_access_key = hunter2hunter2",
+)
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+def test_planted_secrets_reach_no_report(secret: str, tmp_path: Path) -> None:
+    found = failed(
+        "Bad", secret, expected=secret, todo=secret, observed={"env": [secret], "nested": {"a": secret}},
+        commands=[secret], evidence={"log": f"line\n{secret}\nline"},
+    )  # fmt: skip
+    bad = report(found, cleanup=Cleanup((), (), (Tracked(ref("Pod", "default/p"), "u", secret),), (), 0.0))
+    bad.arguments = {"waive": {"A1": secret}}
+    bad.origin = secret
+    files.write(bad, tmp_path)
+    written = "".join(path.read_text() for path in tmp_path.rglob("*") if path.is_file())
+    shown = console.render(bad.as_dict(), {})
+    assert "hunter2" not in written + shown
+    assert "[redacted]" in written
+    assert "eyJodW50ZXIyIjoxfQ" not in written
+
+
+def test_a_value_under_a_secret_key_is_hidden_and_plain_words_stay() -> None:
+    assert safe({"password": "abc", "count": 3, "name": "secret-agent"}) == {
+        "password": "[redacted]",
+        "count": 3,
+        "name": "secret-agent",
+    }
+    assert text("the Secret kubeflow/mysql-secret exists") == "the Secret kubeflow/mysql-secret exists"
+
+
+def test_reports_are_written_whole_under_their_own_name_and_as_latest(tmp_path: Path) -> None:
+    found = all_kinds()
+    files.write(found, tmp_path / "a" / "b")
+    names = sorted(path.name for path in (tmp_path / "a" / "b").iterdir())
+    assert names == ["19700101T000001Z-0123abcd.json", "19700101T000001Z-0123abcd.md", "latest.json", "latest.md"]
+    assert json.loads((tmp_path / "a" / "b" / "latest.json").read_text()) == found.as_dict()
+    assert not (tmp_path / "a" / "b" / "latest.json").is_symlink()
+
+
+def test_evidence_is_kept_beside_the_report_and_cannot_leave_it(tmp_path: Path) -> None:
+    found = report(failed("Bad", "m", todo="t", evidence={"../../x/log": "the end"}))
+    files.write(found, tmp_path)
+    (path,) = found.as_dict()["checks"][0]["evidence"]
+    assert (tmp_path / path).read_text() == "the end"
+    assert tmp_path in (tmp_path / path).resolve().parents
+
+
+def test_a_report_that_cannot_be_written_shows_in_the_exit_code_and_leaves_the_old_one(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    found = report(outcome("pass"))
+    files.write(found, tmp_path / "file" / "reports")
+    assert found.exit_code == Exit.REPORT_NOT_WRITTEN
+    assert "--report-dir" in str(found.unwritten)
+    assert console.render(found.as_dict(), found.files).startswith("kubeflow-volcano")
+
+
+def test_a_full_disk_leaves_the_old_report_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The full disk is feigned at fsync: a real one takes a mount of its own."""
+    files.write(report(outcome("pass")), tmp_path)
+    before = (tmp_path / "latest.json").read_bytes()
+
+    def full(_handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    second = report(outcome("fail"))
+    files.write(second, tmp_path)
+    assert (tmp_path / "latest.json").read_bytes() == before
+    assert second.exit_code == Exit.REPORT_NOT_WRITTEN
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_leftovers_are_named() -> None:
+    left = Tracked(Ref("v1", "Namespace", "", "kfv-smoke-1"), "uid-1", "finalizer x")
+    document = report(outcome("pass"), cleanup=Cleanup((left,), (), (left,), (), 0.0)).as_dict()
+    assert problems(document) == []
+    assert "left behind: Namespace kfv-smoke-1 (finalizer x)" in console.render(document, {})
