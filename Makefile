@@ -1,7 +1,7 @@
 # The front door. `make help` lists the verbs.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help rehearse rehearsal-down validate test lint
+.PHONY: help rehearse rehearsal-down validate gang-demo test lint
 
 PLAYBOOK := .venv/bin/ansible-playbook
 INVENTORY ?= inventory/rehearsal
@@ -20,6 +20,10 @@ rehearsal-down: ## remove that Kubernetes, and all that it left on this machine
 validate: ## judge a cluster that is there already: make validate INVENTORY=inventory/mine
 	@requirements/setup.sh run
 	$(PLAYBOOK) -i $(INVENTORY) playbooks/validate.yml
+
+gang-demo: ## show what gang scheduling changes: one job on the rehearsal cluster, three times, side by side
+	@requirements/setup.sh run
+	$(PLAYBOOK) -i inventory/rehearsal playbooks/rehearsal.yml playbooks/install.yml playbooks/gang_demo.yml
 
 test: ## run every test, on a rehearsal cluster made for it and removed after
 	@requirements/setup.sh dev

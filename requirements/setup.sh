@@ -40,7 +40,7 @@ find_python() {
       'both, to make .venv.' \
       "install the package that holds them (Debian: apt-get install $newest_without_pip-venv; openEuler: dnf install python3-pip) and run make again."
   fi
-  fail "no Python 3.11 or newer on PATH (python3 is: $(python3 --version 2>&1 || true))." \
+  fail "no Python 3.11 or newer on PATH (python3 is: $(python3 --version 2>/dev/null || echo absent))." \
     'Python 3.11, 3.12 or 3.13.' \
     'install one (Debian: apt-get install python3 python3-venv; openEuler: dnf install python3.11) and run make again.'
 }

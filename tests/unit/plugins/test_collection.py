@@ -1,0 +1,68 @@
+"""The checkout as a collection: built, installed elsewhere, and used there by its names."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+TOP_LEVEL = {"CHANGELOG.md", "FILES.json", "LICENSE", "MANIFEST.json", "README.md", "docs", "galaxy.yml", "inventory"}
+TOP_LEVEL |= {"meta", "playbooks", "plugins", "roles"}
+
+
+def run(program: str, *arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("ANSIBLE_")}
+    return subprocess.run(
+        [Path(sys.executable).with_name(program), *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        cwd=cwd,
+        env=environment | {"ANSIBLE_COLLECTIONS_PATH": str(cwd / "collections"), "NO_COLOR": "1"},
+    )
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with nothing in it but the built collection and its installed copy."""
+    place = tmp_path_factory.mktemp("collection")
+    built = run("ansible-galaxy", "collection", "build", "--output-path", place, ROOT, cwd=place)
+    assert built.returncode == 0, built.stdout
+    (archive,) = place.glob("*.tar.gz")
+    done = run("ansible-galaxy", "collection", "install", "-p", place / "collections", archive, cwd=place)
+    assert done.returncode == 0, done.stdout
+    return place
+
+
+def test_the_archive_holds_what_ansible_uses_and_nothing_else(installed: Path) -> None:
+    (archive,) = installed.glob("*.tar.gz")
+    with tarfile.open(archive) as content:
+        top = {Path(name).parts[0] for name in content.getnames()}
+    assert top <= TOP_LEVEL
+    assert top >= {"README.md", "LICENSE", "meta", "playbooks", "plugins", "roles"}
+
+
+def test_short_plugin_names_in_its_roles_and_playbooks_mean_its_own_plugins(installed: Path) -> None:
+    (installed / "play.yml").write_text(
+        "- hosts: localhost\n  gather_facts: false\n  roles: [kubeflow_volcano.platform.volcano]\n", "utf-8"
+    )
+    wrong = ("-i", "localhost,", "-c", "local", "-e", '{"volcano_version": "0.0.1"}')
+
+    as_role = run("ansible-playbook", *wrong, "play.yml", cwd=installed)
+    as_playbook = run("ansible-playbook", *wrong, "kubeflow_volcano.platform.site", cwd=installed)
+
+    for done in (as_role, as_playbook):
+        assert done.returncode == 2, done.stdout
+        assert "'0.0.1', which the catalog does not know" in done.stdout
+
+
+def test_ansible_doc_finds_the_plugins_by_their_full_names(installed: Path) -> None:
+    done = run("ansible-doc", "-t", "module", "--list", "kubeflow_volcano.platform", cwd=installed)
+    listed = {line.split()[0].rpartition(".")[2] for line in done.stdout.splitlines() if "platform.kfv_" in line}
+    assert listed == {path.stem for path in (ROOT / "plugins" / "modules").glob("*.py")}
