@@ -107,7 +107,7 @@ def fit(evidence: GangEvidence) -> Outcome:
 
 
 def _unplaced(evidence: GangEvidence, step: Step) -> Outcome:
-    if step.judged:
+    if any(item.judged for item in step.members):  # so somebody looked, and found no place
         return errored(
             "NoRoom",
             f"the cluster has no room for 3 pods of 10m CPU: {_why(step)}",
