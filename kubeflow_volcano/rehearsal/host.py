@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import platform
 import shutil
@@ -38,6 +39,7 @@ CAPABILITIES = {
 """What building a node, and running containers in it, takes; numbers of linux/capability.h."""
 _CAP_SYS_RESOURCE = 24
 _PROBE_SECONDS = 30
+_ENOUGH_INSTANCES = 64
 _SYSTEM = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}
 _IPTABLES_TRIAL = """\
 *nat
@@ -99,8 +101,8 @@ def look_closely(paths: ClusterPaths) -> Host:
         overlay_trouble=_overlay_trouble(disk) if capable else "",
         free_bytes=shutil.disk_usage(disk).free,
         tools_present=any(tools_home().glob("kube-*/bin/kube")),
-        inotify_instances=_inotify("max_user_instances"),
-        inotify_watches=_inotify("max_user_watches"),
+        inotify_instances=_free_inotify_instances(_ENOUGH_INSTANCES),
+        inotify_watches=int(Path("/proc/sys/fs/inotify/max_user_watches").read_text()),
         missing_packages=tuple(missing.problem() for missing in missing_packages()),
         mounts=mounts_below(paths.home),
     )
@@ -119,8 +121,17 @@ def _effective_capabilities() -> int:
     return next((int(line.split()[1], 16) for line in status.splitlines() if line.startswith("CapEff:")), 0)
 
 
-def _inotify(setting: str) -> int:
-    return int(Path("/proc/sys/fs/inotify", setting).read_text())
+def _free_inotify_instances(most: int) -> int:
+    """How many instances this user can still open, up to `most`; the limit is shared by all of the user's programs."""
+    libc = ctypes.CDLL(None)
+    opened: list[int] = []
+    try:
+        while len(opened) < most and (descriptor := libc.inotify_init1(os.O_CLOEXEC)) >= 0:
+            opened.append(descriptor)
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
+    return len(opened)
 
 
 def _cgroup_trouble(layout: Layout) -> str:

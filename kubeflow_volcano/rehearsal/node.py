@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from kubeflow_volcano.problems import Problem, ProblemsError
@@ -114,10 +114,10 @@ class Node:
 
     def fingerprint(self) -> str:
         """Differs when a running node is not what a start would now make. Which Python asks makes no difference."""
-        text = json.dumps([self._files(), asdict(self._plan())], sort_keys=True)
-        for own in (interpreter(), str(Path(sys.base_prefix).resolve())):
-            text = text.replace(json.dumps(own)[1:-1], "python")
-        return hashlib.sha256(text.encode()).hexdigest()
+        plan = self._plan()
+        shared = replace(plan, binds=[bind for bind in plan.binds if bind not in _python_bind()])
+        text = json.dumps([self._files(), asdict(shared)], sort_keys=True)
+        return hashlib.sha256(text.replace(interpreter(), "python").encode()).hexdigest()
 
     def start(self) -> None:
         """Write the node's files and start it; an earlier one, whatever is left of it, is ended first.
@@ -179,17 +179,15 @@ class Node:
         return self.paths.home / "plan.json"
 
     def _plan(self) -> Plan:
-        prefix = Path(sys.base_prefix).resolve()
         binds = [
             *self.parts.binds(),
             Bind(str(self.parts.images), IMAGES),
             Bind(str(self.paths.library), LIBRARY),
             Bind(str(self.paths.pki), PKI),
+            *_python_bind(),
         ]
         if Path("/etc/alternatives").is_dir():  # /usr/sbin/iptables may be a link into it
             binds.append(Bind("/etc/alternatives", "/etc/alternatives"))
-        if not prefix.is_relative_to("/usr"):
-            binds.append(Bind(str(prefix), str(prefix)))
         duty = node_duty(self.facts)
         return Plan(
             root=str(self.paths.root),
@@ -264,6 +262,12 @@ class Node:
         while not (found := look()) and time.monotonic() < deadline:
             time.sleep(_LOOK_SECONDS)
         return found
+
+
+def _python_bind() -> list[Bind]:
+    """This Python's own directory, at its own place, unless it is the system's."""
+    prefix = str(Path(sys.base_prefix).resolve())
+    return [] if Path(prefix).is_relative_to("/usr") else [Bind(prefix, prefix)]
 
 
 def first_process(cgroup: NodeCgroup) -> int:

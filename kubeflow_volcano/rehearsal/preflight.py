@@ -19,7 +19,8 @@ __all__ = ["check_basics", "check_earlier", "check_host"]
 _MACHINES = ("x86_64", "aarch64")
 _GIB = 1 << 30
 _CLUSTER_BYTES, _BUILD_BYTES = 4 * _GIB, 9 * _GIB
-_INSTANCES, _WATCHES = 64, 8192
+_INSTANCES, _WATCHES = 32, 8192
+"""A cluster with Volcano and a training operator was seen to use 22 inotify instances and 917 watches."""
 
 
 def check_basics(host: Host) -> None:
@@ -138,16 +139,18 @@ def _disk(host: Host) -> Iterator[Problem]:
 
 
 def _inotify(host: Host) -> Iterator[Problem]:
-    for name, found, needed in (
-        ("max_user_instances", host.inotify_instances, _INSTANCES),
-        ("max_user_watches", host.inotify_watches, _WATCHES),
-    ):
-        if found < needed:
-            yield Problem(
-                f"fs.inotify.{name} is {found}.",
-                f"at least {needed}: kubelet, containerd and the controllers watch files.",
-                f"`sysctl -w fs.inotify.{name}={needed * 4}`.",
-            )
+    if host.inotify_instances < _INSTANCES:
+        yield Problem(
+            f"{host.inotify_instances} inotify instances are left to this user.",
+            f"{_INSTANCES}: kubelet, containerd and the controllers watch files.",
+            "`sysctl -w fs.inotify.max_user_instances=1024`, or end other rehearsal clusters.",
+        )
+    if host.inotify_watches < _WATCHES:
+        yield Problem(
+            f"fs.inotify.max_user_watches is {host.inotify_watches}.",
+            f"at least {_WATCHES}, for the same programs.",
+            f"`sysctl -w fs.inotify.max_user_watches={8 * _WATCHES}`.",
+        )
 
 
 def _earlier(host: Host, spec: RehearsalSpec, state: State | None) -> Iterator[Problem]:

@@ -114,9 +114,10 @@ def test_a_fingerprint_changes_with_the_programs_and_not_with_who_asks(
 
     assert node(tmp_path, kwok=tmp_path / "tools/kwok-2/bin/kwok").fingerprint() != former
 
-    monkeypatch.setattr("sys.executable", "/opt/other/bin/python3.13")
-    monkeypatch.setattr("sys.base_prefix", "/opt/other")
-    assert node(tmp_path).fingerprint() == former
+    for prefix in ("/opt/other", "/usr"):
+        monkeypatch.setattr("sys.executable", f"{prefix}/bin/python3.13")
+        monkeypatch.setattr("sys.base_prefix", prefix)
+        assert node(tmp_path).fingerprint() == former
 
 
 def test_programs_are_linked_into_one_directory_from_where_they_are_bound(tmp_path: Path) -> None:

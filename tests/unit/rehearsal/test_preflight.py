@@ -154,6 +154,7 @@ def test_a_real_host_is_looked_at_without_changing_it(tmp_path: Path, monkeypatc
     host = look_closely(ClusterPaths.of("t-look"))
 
     assert host.free_bytes > 0
+    assert host.inotify_instances > 0
     assert host.network_trouble == ""
     assert host.overlay_trouble == ""
     assert not host.tools_present
