@@ -93,7 +93,9 @@ def _deployment(obj: Object) -> _Answer:
         if old > 0:
             return State.WAIT, "OldReplicas", f"still has {old} replicas of an older revision"
         return State.READY, "Available", f"has {available} of {wanted} replicas available"
-    return _not_available(spec, found, f"{available} of {wanted} replicas available, {updated} updated")
+    unavailable = status.get("unavailableReplicas", 0)
+    numbers = f"{available} of {wanted} replicas available, {updated} updated, {unavailable} unavailable"
+    return _not_available(spec, found, numbers)
 
 
 def _not_available(spec: Object, found: dict[str, Object], numbers: str) -> _Answer:

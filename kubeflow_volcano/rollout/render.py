@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -26,9 +27,21 @@ def render(place: Path, kustomize: Path, cache: Path, progress: Progress) -> tup
     Raises:
         InvalidInput: the text is no YAML, no Kubernetes object, names one object twice, or kustomize fails.
     """
-    if place.is_dir():
-        return _objects(_build(place, kustomize, cache, progress), f"kustomize build {place}")
-    return _objects(place.read_bytes(), str(place))
+    if not place.is_dir():
+        return _objects(place.read_bytes(), str(place))
+    _see_that_it_is_there(kustomize, place)
+    key = _key(place, kustomize)
+    kept = cache / "renders" / f"{key}.json"
+    if key and kept.is_file():
+        return tuple(json.loads(kept.read_bytes()))
+    progress(f"building {place} with kustomize")
+    objects = _objects(_run(place, kustomize), f"kustomize build {place}")
+    if key:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=kept.parent, delete=False) as partial:
+            json.dump(objects, partial)
+        Path(partial.name).replace(kept)
+    return objects
 
 
 def _objects(text: bytes, origin: str) -> tuple[Object, ...]:
@@ -79,27 +92,15 @@ def _trouble(item: Any) -> str:
     return f"has no {', '.join(missing)}" if missing else ""
 
 
-def _build(folder: Path, kustomize: Path, cache: Path, progress: Progress) -> bytes:
+def _see_that_it_is_there(kustomize: Path, place: Path) -> None:
     if not kustomize.is_file():
         raise InvalidInput(
             Problem(
                 f"no kustomize at {kustomize}.",
-                f"kustomize, which builds {folder}.",
+                f"kustomize, which builds {place}.",
                 "run the role kustomize first, or set kustomize_binary.",
             )
         )
-    key = _key(folder, kustomize)
-    kept = cache / "renders" / f"{key}.yaml"
-    if key and kept.is_file():
-        return kept.read_bytes()
-    progress(f"building {folder} with kustomize")
-    text = _run(folder, kustomize)
-    if key:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=kept.parent, delete=False) as partial:
-            partial.write(text)
-        Path(partial.name).replace(kept)
-    return text
 
 
 def _run(folder: Path, kustomize: Path) -> bytes:
