@@ -15,7 +15,7 @@ from validators.probes.identities import Identity
 from validators.probes.pods import SCRIPT_RESOURCES, probe_pod
 from validators.probes.session import Level, Session
 
-__all__ = ["OPERATIONS", "Target", "Written", "write"]
+__all__ = ["OPERATIONS", "SCRIPT", "Target", "Written", "account", "write"]
 
 OPERATIONS = (
     *("create", "chmod", "rename", "fsync", "delete"),
@@ -26,7 +26,7 @@ OPERATIONS = (
 FRESH_SECONDS, EXISTING_SECONDS = 60.0, 45.0
 """Limits for a volume that is still to be provisioned, and for a directory that is there."""
 
-_SCRIPT = """
+SCRIPT = """
 set -u
 d=/kfv f=/kfv/.kfv-probe-$KFV_RUN
 say() { printf '%s\\n' "$*" >> /dev/termination-log; }
@@ -48,6 +48,8 @@ try chmod-directory chmod 0700 "$f.d"
 try rename-directory mv "$f.d" "$f.d.new"
 try rmdir rmdir "$f.d.new"
 """
+"""For busybox sh and any other; reports to the termination log, for which nobody needs the right to read logs."""
+
 _CAUSES = (
     ("ReadOnly", r"read-only file system"),
     ("Full", r"no space left|quota exceeded"),
@@ -125,7 +127,7 @@ def write(session: Session, target: Target, number: int) -> Written:
     session.delete(pod)
     if made:
         claims.release(session, made)
-    return _account(target, end)
+    return account(target, end)
 
 
 def _pod(session: Session, namespace: str, name: str, target: Target) -> Object:
@@ -140,7 +142,7 @@ def _pod(session: Session, namespace: str, name: str, target: Target) -> Object:
     container = {
         "image": session.options.busybox_image,
         "resources": SCRIPT_RESOURCES,
-        "command": ["sh", "-c", _SCRIPT],
+        "command": ["sh", "-c", SCRIPT],
         "env": [{"name": "KFV_RUN", "value": session.run}],
         "securityContext": target.identity.container_security,
         "volumeMounts": [{"name": "data", "mountPath": "/kfv"}],
@@ -148,7 +150,8 @@ def _pod(session: Session, namespace: str, name: str, target: Target) -> Object:
     return probe_pod(name, namespace, container, spec=spec, security=target.identity.pod_security)
 
 
-def _account(target: Target, end: End) -> Written:
+def account(target: Target, end: End) -> Written:
+    """What the script's report and the end of its pod say about the target."""
     facts: dict[str, str] = {}
     done: list[str] = []
     failed_at, text = "", ""
@@ -184,11 +187,16 @@ def _account(target: Target, end: End) -> Written:
         uid,
         gid,
         facts.get("ls", ""),
-        facts.get("label", "").partition("/kfv")[0],
+        _label(facts.get("label", "")),
         facts.get("id", ""),
         end.node,
         end.seconds,
     )
+
+
+def _label(line: str) -> str:
+    """SELinux label in a line of `ls -ldZ`; empty where there is none."""
+    return next((word for word in line.split() if word.count(":") >= 3), "")  # noqa: PLR2004  user:role:type:level
 
 
 def _cause(text: str) -> str:
