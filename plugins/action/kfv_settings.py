@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from ansible.errors import AnsibleError
@@ -12,6 +13,8 @@ from ansible.plugins.action import ActionBase
 try:
     from kubeflow_volcano.problems import Problem, ProblemsError
     from kubeflow_volcano.rollout.settings import PREFIXES, parse
+    from validators.checks import CHECKS
+    from validators.selection import select, waivers
 except ImportError as error:
     message = (
         f"Found: {sys.executable}, which runs Ansible, lacks kubeflow_volcano. Do: install the project there with pip"
@@ -33,6 +36,7 @@ class ActionModule(ActionBase):
         _, arguments = self.validate_argument_spec(argument_spec=ARGUMENTS)
         given = arguments["variables"]
         variables, problems = self._of_host(task_vars or {}) if given is None else (plain(given), [])
+        problems += _about_checks(variables)
         try:
             settings = parse(variables)
         except ProblemsError as error:
@@ -64,6 +68,25 @@ class ActionModule(ActionBase):
                     )
                 )
         return found, problems
+
+
+def _about_checks(variables: Mapping[str, Any]) -> list[Problem]:
+    """What is wrong with the names of checks; values of a wrong type are left to the settings' schema."""
+    selected, waived = (variables.get(f"validation_{name}") for name in ("select", "waivers"))
+    problems: list[Problem] = []
+    if isinstance(selected, list):
+        problems += _problems_of(partial(select, CHECKS, [str(word) for word in selected]))
+    if isinstance(waived, dict):
+        problems += _problems_of(partial(waivers, CHECKS, {str(word): str(waived[word]) for word in waived}))
+    return problems
+
+
+def _problems_of(look: Callable[[], object]) -> tuple[Problem, ...]:
+    try:
+        look()
+    except ProblemsError as error:
+        return error.problems
+    return ()
 
 
 def plain(value: Any) -> Any:
