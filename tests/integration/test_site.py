@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,24 +38,39 @@ class Played:
         return {key: int(value) for key, value in (item.split("=") for item in line.split())}
 
 
-def play(*arguments: str, reports: Path | None = None, **variables: Any) -> Played:
-    """Run playbooks with the inventory of the rehearsal, against the cluster of these tests."""
-    given = {"rehearsal_cluster_name": NAME, "rehearsal_cluster_gpu_nodes": 4, **variables}
+def command_line(*arguments: str, reports: Path | None = None, **variables: Any) -> list[str | Path]:
+    """Playbooks with the inventory of the rehearsal, against the cluster of these tests."""
+    given = {"rehearsal_cluster_name": NAME, **variables}
     if reports:
         given["validation_report_directory"] = str(reports)
+    program = Path(sys.executable).with_name("ansible-playbook")
+    return [program, "-i", "inventory/rehearsal", "-e", json.dumps(given), *arguments]
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "NO_COLOR": "1"}
+
+
+def play(*arguments: str, reports: Path | None = None, **variables: Any) -> Played:
+    """Run a command line to its end."""
     done = subprocess.run(
-        [
-            *(Path(sys.executable).with_name("ansible-playbook"), "-i", "inventory/rehearsal"),
-            *("-e", json.dumps(given), *arguments),
-        ],
+        command_line(*arguments, reports=reports, **variables),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         check=False,
         cwd=ROOT,
-        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "NO_COLOR": "1"},
+        env=environment(),
     )
     return Played(done.returncode, done.stdout)
+
+
+def until(holds: Callable[[], bool], seconds: float) -> None:
+    """Wait for something outside of this process; fails when it does not come."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, f"not within {seconds} s"
+        time.sleep(0.1)
 
 
 @pytest.fixture(scope="module")
@@ -142,3 +159,26 @@ def test_a_finding_fails_the_run_and_names_the_check(empty: Cluster, tmp_path: P
     assert re.search(r"msg: .*verdict fail.*D1 ", broken.output), broken.output
     assert healed.code == 0, healed.output
     assert healed.recap["changed"] == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["INT", "TERM"])
+def test_an_interrupted_validation_removes_its_probes_and_writes_a_partial_report(
+    empty: Cluster, tmp_path: Path, number: signal.Signals
+) -> None:
+    """Ansible ends its own process at once; the worker that runs the validators cleans up behind it."""
+    log = tmp_path / "log"
+    command = command_line("playbooks/validate.yml", reports=tmp_path, validation_select=["gang"])
+    with log.open("w") as output:
+        running = subprocess.Popen(command, stdout=output, stderr=output, cwd=ROOT, env=environment())
+        until(lambda: "H2 all-or-nothing" in log.read_text("utf-8") or running.poll() is not None, seconds=120)
+        running.send_signal(number)
+        code = running.wait(60)
+
+    assert code != 0
+    until((tmp_path / "latest.json").exists, seconds=60)
+    report = json.loads((tmp_path / "latest.json").read_text("utf-8"))
+    assert report["run"]["interrupted"]
+    assert report["cleanup"]["created"] > 0
+    assert report["cleanup"]["left"] == []
+    names = [obj["metadata"]["name"] for obj in empty.list("v1", "Namespace").items]
+    assert [name for name in names if name.startswith("kfv-")] == []
