@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import os
 import shutil
@@ -11,6 +12,7 @@ import urllib.error
 import urllib.request
 from http.client import HTTPException
 from pathlib import Path
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.cluster.deadline import Deadline
@@ -87,6 +89,7 @@ def _download(address: str, target: Path, deadline: Deadline) -> None:
         try:
             _read(address, target, deadline)
         except urllib.error.HTTPError as error:
+            error.close()
             last = error
             if error.code < 500:  # noqa: PLR2004  a refusal, which a second try does not change
                 break
@@ -106,7 +109,10 @@ def _download(address: str, target: Path, deadline: Deadline) -> None:
 
 
 def _read(address: str, target: Path, deadline: Deadline) -> None:
-    request = urllib.request.Request(address, headers={"User-Agent": "kubeflow-volcano"})  # noqa: S310  http(s) by schema
+    headers = {"User-Agent": "kubeflow-volcano"}
+    if userinfo := urlsplit(address).netloc.rpartition("@")[0]:
+        headers["Authorization"] = "Basic " + base64.b64encode(unquote(userinfo).encode()).decode()
+    request = urllib.request.Request(_shown(address), headers=headers)  # noqa: S310  http(s) by schema
     with urllib.request.urlopen(request, timeout=_READ_SECONDS) as answer, target.open("wb") as file:  # noqa: S310  as above
         length = answer.headers.get("Content-Length")
         while chunk := answer.read(_CHUNK):
@@ -198,5 +204,6 @@ def _no_source(component: Component) -> Problem:
 
 
 def _shown(address: str) -> str:
-    scheme, _, rest = address.partition("://")
-    return f"{scheme}://{rest.rpartition('@')[2]}"
+    """The address without credentials."""
+    parts = urlsplit(address)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))

@@ -1,0 +1,152 @@
+"""What is changed in upstream's text, and that doing it twice changes nothing more."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from kubeflow_volcano.problems import InvalidInput
+from kubeflow_volcano.rollout.patches import DEFAULT_CLASS, gang_arguments, patched
+from kubeflow_volcano.rollout.settings import parse
+
+NEW = "--gang-scheduler-name=volcano"
+OLD = "--enable-gang-scheduling=true"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "required", "wanted"),
+    [
+        ([], [NEW], [NEW]),
+        ([NEW], [NEW], [NEW]),
+        ([NEW, NEW], [NEW], [NEW]),
+        ([OLD, "--x"], [NEW], ["--x", NEW]),
+        (["-enable-gang-scheduling", "--x"], [NEW], ["--x", NEW]),
+        (["--gang-scheduler-name", "volcano", "--x"], [], ["--x"]),
+        (["-gang-scheduler-name=none"], [OLD], [OLD]),
+        (["--gang-scheduler-name"], [], []),
+        (["--enable-gang-scheduling", "--y"], [], ["--y"]),
+        (
+            ["--gang-scheduler-name-x=1", "gang-scheduler-name=2"],
+            [],
+            ["--gang-scheduler-name-x=1", "gang-scheduler-name=2"],
+        ),
+    ],
+)
+def test_gang_arguments(arguments: list[str], required: list[str], wanted: list[str]) -> None:
+    assert gang_arguments(arguments, required) == wanted
+    assert gang_arguments(wanted, required) == wanted
+
+
+def operator(image: str, **container: Any) -> dict[str, Any]:
+    main = {"name": "training-operator", "image": image, "command": ["/manager"], **container}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "training-operator", "namespace": "kubeflow"},
+        "spec": {"template": {"spec": {"containers": [{"name": "sidecar"}, main]}}},
+    }
+
+
+def main_container(obj: dict[str, Any], **variables: Any) -> dict[str, Any]:
+    (result,) = patched([obj], "training-operator", parse(variables))
+    assert result["spec"]["template"]["spec"]["containers"][0] == {"name": "sidecar"}
+    found: dict[str, Any] = result["spec"]["template"]["spec"]["containers"][1]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("image", "argument"),
+    [
+        ("kubeflow/training-operator:v1-04f9f13", NEW),
+        ("kubeflow/training-operator:v1-e1434f6", OLD),
+        ("kubeflow/training-operator:v1-5a5f92d", NEW),
+        ("kubeflow/training-operator:own-build", NEW),
+    ],
+)
+def test_the_operator_gets_the_argument_of_its_era(image: str, argument: str) -> None:
+    assert main_container(operator(image))["args"] == [argument]
+
+
+def test_the_wrong_eras_argument_goes_wherever_it_stands() -> None:
+    container = main_container(operator("training-operator:v1-04f9f13", command=["/manager", OLD], args=["--a", OLD]))
+    assert container["command"] == ["/manager"]
+    assert container["args"] == ["--a", NEW]
+
+
+def test_none_removes_the_arguments() -> None:
+    obj = operator("training-operator:v1-04f9f13", args=[NEW])
+    assert "args" not in main_container(obj, gang_scheduling_scheduler="none")
+
+
+def test_the_given_objects_stay_as_they_are() -> None:
+    obj = operator("training-operator:v1-04f9f13")
+    main_container(obj)
+    assert "args" not in obj["spec"]["template"]["spec"]["containers"][1]
+
+
+def test_manifests_without_the_operator_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="without its Deployment"):
+        patched([], "training-operator", parse({}))
+
+
+CLASS = {
+    "apiVersion": "storage.k8s.io/v1",
+    "kind": "StorageClass",
+    "metadata": {"name": "local-path"},
+    "provisioner": "rancher.io/local-path",
+}
+
+
+def config(text: str) -> dict[str, Any]:
+    meta = {"name": "local-path-config", "namespace": "local-path-storage"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"config.json": text, "setup": "x"}}
+
+
+NODES = json.dumps(
+    {
+        "nodePathMap": [
+            {"node": "DEFAULT_PATH_FOR_NON_LISTED_NODES", "paths": ["/opt/local-path-provisioner"]},
+            {"node": "special", "paths": ["/fast"]},
+        ],
+        "other": 1,
+    }
+)
+
+
+def test_local_path_becomes_the_default_class() -> None:
+    storage_class, _ = patched([CLASS, config(NODES)], "local-path", parse({}))
+    assert storage_class["metadata"]["annotations"] == {DEFAULT_CLASS: "true"}
+
+
+def test_the_base_directory_is_for_nodes_that_are_not_listed() -> None:
+    _, result = patched([CLASS, config(NODES)], "local-path", parse({"local_path_base_directory": "/data/k8s"}))
+    assert json.loads(result["data"]["config.json"]) == {
+        "nodePathMap": [
+            {"node": "DEFAULT_PATH_FOR_NON_LISTED_NODES", "paths": ["/data/k8s"]},
+            {"node": "special", "paths": ["/fast"]},
+        ],
+        "other": 1,
+    }
+    assert result["data"]["setup"] == "x"
+
+
+def test_a_base_directory_that_is_right_leaves_the_text_alone() -> None:
+    _, result = patched([CLASS, config(NODES)], "local-path", parse({}))
+    assert result["data"]["config.json"] == NODES
+
+
+@pytest.mark.parametrize("text", ["{", "{}", "[]", '{"nodePathMap": [1]}'])
+def test_a_configuration_that_cannot_be_read_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInput, match=r"config\.json"):
+        patched([CLASS, config(text)], "local-path", parse({}))
+
+
+def test_two_classes_of_the_provisioner_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="2 StorageClasses"):
+        patched([CLASS, CLASS, config(NODES)], "local-path", parse({}))
+
+
+def test_components_without_patches_pass_unchanged() -> None:
+    assert patched([CLASS], "volcano", parse({})) == (CLASS,)

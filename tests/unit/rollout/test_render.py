@@ -1,0 +1,115 @@
+"""Manifests become objects, or a message with the place of the trouble."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kubeflow_volcano.problems import InvalidInput
+from kubeflow_volcano.progress import silent
+from kubeflow_volcano.rollout.render import render
+
+NONE = Path("/no/kustomize")
+MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: n}\n"
+
+
+def file(folder: Path, text: str) -> Path:
+    path = folder / "m.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_a_file_is_read_in_its_order(tmp_path: Path) -> None:
+    text = "---\n# nothing\n---\n" + MAP + "---\n" + MAP.replace("name: a", "name: b")
+    objects = render(file(tmp_path, text), NONE, tmp_path, silent)
+    assert [obj["metadata"]["name"] for obj in objects] == ["a", "b"]
+
+
+def test_a_list_is_its_items(tmp_path: Path) -> None:
+    text = "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Namespace, metadata: {name: x}}\n"
+    assert [obj["kind"] for obj in render(file(tmp_path, text), NONE, tmp_path, silent)] == ["Namespace"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a: 1\na: 2\n", r"m\.yaml:2:1: the key 'a' stands here twice"),
+        ("- 1\n", "document 1: is list"),
+        ("kind: ConfigMap\nmetadata: {}\n", "has no apiVersion, metadata.name"),
+        (MAP + "---\n" + MAP, "ConfigMap n/a stands there twice"),
+        ("# only a comment\n", "holds no object"),
+        ("apiVersion: v1\nkind: Namespace\nmetadata: {name: 7}\n", "has no metadata.name"),
+    ],
+)
+def test_what_is_no_object_is_refused(tmp_path: Path, text: str, words: str) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        render(file(tmp_path, text), NONE, tmp_path, silent)
+
+
+def test_every_trouble_is_told_at_once(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        render(file(tmp_path, "- 1\n---\nkind: X\n---\n" + MAP + "---\n" + MAP), NONE, tmp_path, silent)
+    assert len(caught.value.problems) == 3
+
+
+def test_without_kustomize_a_directory_says_how_to_get_it(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="kustomize_binary"):
+        render(tmp_path, NONE, tmp_path, silent)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """An overlay over a base that lies outside it."""
+    base, overlay = tmp_path / "base", tmp_path / "overlays" / "one"
+    base.mkdir()
+    overlay.mkdir(parents=True)
+    (base / "kustomization.yaml").write_text(
+        "resources: [map.yaml]\nconfigMapGenerator:\n- {name: g, files: [k=data.txt]}\n"
+    )
+    (base / "map.yaml").write_text(MAP)
+    (base / "data.txt").write_text("one")
+    (overlay / "kustomization.yaml").write_text("resources: [../../base]\nnamespace: other\n")
+    return overlay
+
+
+def test_a_kustomization_is_built_and_kept_by_content(folder: Path, kustomize: Path, tmp_path: Path) -> None:
+    lines: list[str] = []
+    cache = tmp_path / "cache"
+    objects = render(folder, kustomize, cache, lines.append)
+    assert {obj["metadata"]["namespace"] for obj in objects} == {"other"}
+    assert render(folder, kustomize, cache, lines.append) == objects
+    assert len(lines) == 1
+
+    (folder.parents[1] / "base" / "data.txt").write_text("two")
+    changed = render(folder, kustomize, cache, lines.append)
+    assert len(lines) == 2
+    assert [obj["data"]["k"] for obj in changed if "data" in obj] == ["two"]
+
+
+def test_a_read_only_kustomization_is_built_in_place(folder: Path, kustomize: Path, tmp_path: Path) -> None:
+    for path in (folder, folder.parents[1] / "base"):
+        path.chmod(0o555)
+    try:
+        assert render(folder, kustomize, tmp_path / "cache", silent)
+        assert [path.name for path in folder.iterdir()] == ["kustomization.yaml"]
+    finally:
+        for path in (folder, folder.parents[1] / "base"):
+            path.chmod(0o755)
+
+
+def test_a_build_that_fails_repeats_what_kustomize_says(folder: Path, kustomize: Path, tmp_path: Path) -> None:
+    (folder / "kustomization.yaml").write_text("resources: [absent.yaml]\n")
+    with pytest.raises(InvalidInput, match=r"absent\.yaml"):
+        render(folder, kustomize, tmp_path / "cache", silent)
+    assert not (tmp_path / "cache").exists()
+
+
+def test_a_remote_base_is_not_kept(folder: Path, kustomize: Path, tmp_path: Path) -> None:
+    """A remote base cannot be had here; that the build was tried, and nothing kept, is what counts."""
+    (folder / "kustomization.yaml").write_text("resources: ['https://127.0.0.1:1/base?timeout=1s']\n")
+    lines: list[str] = []
+    with pytest.raises(InvalidInput, match=r"127\.0\.0\.1"):
+        render(folder, kustomize, tmp_path / "cache", lines.append)
+    assert len(lines) == 1
+    assert not (tmp_path / "cache").exists()
