@@ -16,6 +16,7 @@ from typing import Any, Self
 from urllib.parse import urlencode
 
 import urllib3
+import yaml
 from kubernetes import client as kubernetes_client
 from kubernetes import config as kubernetes_config
 
@@ -98,10 +99,8 @@ class Cluster:
         try:
             cluster = cls(load, origin, user_agent)
             cluster.version  # noqa: B018  asking is the test
-        except kubernetes_config.ConfigException as error:
-            raise Unreachable(_no_credentials(origin, str(error))) from error
-        except OSError as error:
-            raise Unreachable(_no_credentials(origin, str(error))) from error
+        except (kubernetes_config.ConfigException, yaml.YAMLError, ValueError, OSError) as error:
+            raise Unreachable(_no_credentials(origin, " ".join(str(error).split()))) from error
         except ApiError as error:
             raise Unreachable(
                 Problem(
@@ -336,7 +335,7 @@ def _dry(dry_run: bool) -> dict[str, str]:  # noqa: FBT001  private, one caller'
 
 def _no_credentials(origin: str, cause: str) -> Problem:
     return Problem(
-        f"no usable credentials ({origin}): {cause}.",
+        f"no usable credentials ({origin}): {cause.rstrip('.')}.",
         "a kubeconfig that can be read and whose context exists.",
         "name the file with --kubeconfig (or the variable `kubeconfig`) and the context with --context.",
     )
