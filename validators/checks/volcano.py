@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from pathlib import PurePosixPath
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import replace
 
-import yaml
 from kubernetes.utils.quantity import parse_quantity
 
 from kubeflow_volcano.cluster.objects import Object, Ref
-from validators import crds, workloads
+from validators import crds, scheduler_configuration, workloads
 from validators.checks.gang import NEEDS_GANG, gang_verdict
 from validators.facts import Facts
 from validators.model import (
-    CannotJudgeError,
     Outcome,
     Rule,
     Severity,
@@ -25,6 +21,7 @@ from validators.model import (
     skipped,
     warned,
 )
+from validators.scheduler_configuration import KNOWN_PLUGINS, Unusable
 from validators.troubles import verdict
 from validators.versions import tag_of
 
@@ -35,15 +32,6 @@ _CRDS = ("jobs.batch.volcano.sh", "podgroups.scheduling.volcano.sh", "queues.sch
 _QUEUES = "queues.scheduling.volcano.sh"
 _QUEUE_READS = (Rule("list", "scheduling.volcano.sh", "queues"),)
 _CONFIGURATION_READS = (Rule("list", "apps", "deployments"), Rule("list", "", "configmaps"))
-
-# pkg/scheduler/plugins/factory.go of v1.10.0, with those that came until 1.14 and the one that left.
-_PLUGINS = {
-    *("binpack", "capacity", "cdp", "conformance", "deviceshare", "drf", "extender", "gang", "network-topology-aware"),
-    *("nodegroup", "nodeorder", "numaaware", "overcommit", "pdb", "predicates", "priority", "proportion"),
-    *("rescheduling", "reservation", "resource-strategy-fit", "resourcequota", "sla", "task-topology", "tdm", "usage"),
-}
-# A gang that may start before it is whole, or that is never found short, is none (checks.md, F4).
-_GANG_SWITCHES = ("enableJobReady", "enableJobPipelined", "enableJobStarving")
 
 
 @check("F1", "volcano-components", severity=Severity.BLOCKER, needs=workloads.READS)
@@ -143,13 +131,6 @@ def _nothing_allowed(queue: Object) -> Iterator[str]:
             yield f"{key}, which is no quantity,"
 
 
-@dataclass(frozen=True, slots=True)
-class _Configuration:
-    ref: Ref
-    actions: tuple[str, ...]
-    plugins: Mapping[str, Mapping[str, Any]]
-
-
 @check("F4", "gang-plugin", severity=Severity.BLOCKER, needs=_CONFIGURATION_READS)
 def gang_plugin(facts: Facts) -> Outcome:
     """The scheduler's configuration turns gang scheduling on.
@@ -158,8 +139,14 @@ def gang_plugin(facts: Facts) -> Outcome:
     enableJobPipelined and enableJobStarving not false. Without the plugin members are placed one by one, which is
     what gang scheduling is there to prevent. Put the missing part into the ConfigMap; the scheduler reads it again.
     """
-    configuration = _configuration(facts)
-    wrong = tuple(_faults(configuration))
+    scheduler = facts.get("deployments.apps", SCHEDULER.namespace, SCHEDULER.name)
+    if scheduler is None:
+        return _no_scheduler()
+    configuration = scheduler_configuration.read(scheduler, facts)
+    if isinstance(configuration, Unusable):
+        found = configuration
+        return failed(found.reason, found.message, objects=(found.ref,), todo=found.todo)
+    wrong = tuple(scheduler_configuration.faults(configuration))
     command = f"kubectl -n {configuration.ref.namespace} edit configmap {configuration.ref.name}"
     observed = {"actions": list(configuration.actions), "plugins": list(configuration.plugins)}
     if wrong:
@@ -172,7 +159,7 @@ def gang_plugin(facts: Facts) -> Outcome:
             todo="correct the scheduler's configuration; it is read again within a minute.",
             commands=(command,),
         )
-    unknown = sorted(set(configuration.plugins) - _PLUGINS)
+    unknown = sorted(set(configuration.plugins) - KNOWN_PLUGINS)
     if unknown:
         return warned(
             "UnknownPlugin",
@@ -186,55 +173,9 @@ def gang_plugin(facts: Facts) -> Outcome:
     return passed(f"{configuration.ref} has gang on.", objects=(configuration.ref,), observed=observed)
 
 
-def _configuration(facts: Facts) -> _Configuration:
-    scheduler = facts.get("deployments.apps", SCHEDULER.namespace, SCHEDULER.name)
-    if scheduler is None:
-        todo = "install Volcano."
-        raise CannotJudgeError(
-            failed("NoScheduler", f"{SCHEDULER} does not exist.", objects=(SCHEDULER,), todo=todo, because=("F1",))
-        )
-    pod = scheduler["spec"]["template"]["spec"]
-    arguments = [*(pod["containers"][0].get("command") or ()), *(pod["containers"][0].get("args") or ())]
-    file = next((text.partition("=")[2] for text in arguments if text.startswith("--scheduler-conf=")), "")
-    names = [item["configMap"]["name"] for item in pod.get("volumes") or () if "configMap" in item]
-    ref = Ref("v1", "ConfigMap", SCHEDULER.namespace, names[0] if names else "volcano-scheduler-configmap")
-    found = facts.get("configmaps", ref.namespace, ref.name)
-    text = (found or {}).get("data", {}).get(PurePosixPath(file).name)
-    if not text:
-        where = f"{ref} {'has no key ' + PurePosixPath(file).name if found else 'does not exist'}"
-        raise CannotJudgeError(
-            failed("NoConfiguration", f"{where}.", objects=(ref,), todo="apply Volcano's manifest again.")
-        )
-    try:
-        parsed = yaml.safe_load(text)
-        plugins = {item["name"]: item for tier in parsed["tiers"] or () for item in tier["plugins"] or ()}
-        actions = tuple(item.strip() for item in parsed["actions"].split(","))
-    except (yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
-        raise CannotJudgeError(
-            failed(
-                "Unreadable",
-                f"{ref} cannot be read as a scheduler configuration: {error!r}.",
-                objects=(ref,),
-                todo="correct it; the scheduler goes on with what it read last, or with its built-in configuration.",
-            )
-        ) from error
-    return _Configuration(ref, actions, plugins)
-
-
-def _faults(configuration: _Configuration) -> Iterator[tuple[str, str]]:
-    plugins = configuration.plugins
-    if "gang" not in plugins:
-        yield "GangMissing", "plugin gang is missing, so that members of a group are placed one by one"
-    for switch in _GANG_SWITCHES:
-        if plugins.get("gang", {}).get(switch) is False:
-            yield "GangDisabled", f"plugin gang has {switch}: false"
-    for action in ("enqueue", "allocate"):
-        if action not in configuration.actions:
-            yield "ActionMissing", f"action {action} is missing"
-    if "predicates" not in plugins:
-        yield "PluginMissing", "plugin predicates is missing, so that pods go to nodes that cannot run them"
-    if not {"proportion", "capacity"} & set(plugins):
-        yield "PluginMissing", "neither plugin proportion nor capacity is there, so that queues have no share"
+def _no_scheduler() -> Outcome:
+    message = f"{SCHEDULER} does not exist."
+    return failed("NoScheduler", message, objects=(SCHEDULER,), todo="install Volcano.", because=("F1",))
 
 
 @check("F5", "volcano-version-pair", severity=Severity.MINOR, needs=(Rule("list", "apps", "deployments"),))
@@ -246,7 +187,7 @@ def version_pair(facts: Facts) -> Outcome:
     """
     scheduler = facts.get("deployments.apps", SCHEDULER.namespace, SCHEDULER.name)
     if scheduler is None:
-        return failed("NoScheduler", f"{SCHEDULER} does not exist.", todo="install Volcano.", because=("F1",))
+        return _no_scheduler()
     image: str = scheduler["spec"]["template"]["spec"]["containers"][0]["image"]
     version = tag_of(image).removeprefix("v")
     bounds = facts.expectations.volcano_kubernetes.get(version)

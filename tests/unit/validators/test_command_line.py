@@ -1,0 +1,119 @@
+"""python -m validators as people type it, without a cluster."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from validators.__main__ import main
+
+ROOT = Path(__file__).parents[3]
+
+
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "validators", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        timeout=60,
+    )
+
+
+@pytest.fixture
+def nobody(tmp_path: Path) -> Path:
+    """A kubeconfig whose server does not exist: a loopback port that was free a moment ago."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    cluster = {"name": "c", "cluster": {"server": f"https://127.0.0.1:{port}"}}
+    context = {"name": "x", "context": {"cluster": "c", "user": "u"}}
+    config = {
+        "clusters": [cluster],
+        "contexts": [context],
+        "users": [{"name": "u", "user": {}}],
+        "current-context": "x",
+    }
+    path = tmp_path / "kubeconfig"
+    path.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Config"} | config))
+    return path
+
+
+def test_the_list_names_every_check_and_family(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list"]) == 0
+    listed = capsys.readouterr().out
+    assert "B machinery\n  B1  crds-served" in listed
+    assert "H8  nothing-left-behind" in listed
+
+
+def test_a_check_is_explained_with_its_remedy_and_what_it_needs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "G2"]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("G2 operator-may-group: The training operator's service account")
+    assert "create subjectaccessreviews.authorization.k8s.io" in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "found"),
+    [
+        (["--select", "D66"], "'D66' is no check"),
+        (["--waive", "D6"], "--waive D6"),
+        (["--waive", "D6= "], "--waive D6="),
+        (["--release", "9.9.9"], "9.9.9"),
+        (["--release", "1.9.1", "--profile", "everything"], "everything"),
+        (["--stability-seconds", "0"], "0.0 s"),
+        (["--stability-seconds", "nan"], "nan"),
+        (["explain", "nonsense"], "'nonsense'"),
+    ],
+)
+def test_bad_options_end_with_2_and_three_parts_before_anything_is_touched(
+    arguments: list[str], found: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("Found: ")
+    assert found in told
+    assert "Needed: " in told
+    assert "Do: " in told
+
+
+def test_an_unknown_option_ends_with_2() -> None:
+    done = run("--nonsense")
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False)
+
+
+def test_a_server_that_does_not_answer_ends_with_3_and_a_report(nobody: Path, tmp_path: Path) -> None:
+    done = run("--kubeconfig", str(nobody), "--report-dir", str(tmp_path / "reports"))
+    assert done.returncode == 3, done.stderr
+    assert "Traceback" not in done.stderr
+    assert str(nobody) in done.stdout
+    assert "\x1b" not in done.stdout
+    document = json.loads((tmp_path / "reports" / "latest.json").read_text())
+    assert {item["reason"] for item in document["checks"]} == {"Unreachable"}
+    assert document["summary"]["verdict"] == "incomplete"
+
+
+def test_a_kubeconfig_that_is_none_ends_with_3(tmp_path: Path) -> None:
+    (tmp_path / "broken").write_text("}{")
+    for name in ("broken", "missing"):
+        done = run("--kubeconfig", str(tmp_path / name), "--report-dir", str(tmp_path / "reports"), "--quiet")
+        assert done.returncode == 3, done.stderr
+        assert done.stderr == ""
+        assert name in done.stdout
+
+
+def test_a_report_that_cannot_be_written_ends_with_7_and_the_summary_is_there(nobody: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = run("--kubeconfig", str(nobody), "--report-dir", str(tmp_path / "file" / "reports"))
+    assert done.returncode == 7
+    assert "INCOMPLETE" in done.stdout
+    assert "--report-dir" in done.stderr

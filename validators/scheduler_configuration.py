@@ -1,0 +1,89 @@
+"""The configuration of Volcano's scheduler: where it stands, what it says, what of it keeps gangs from being gangs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+import yaml
+
+from kubeflow_volcano.cluster.objects import Object, Ref
+from validators.facts import Facts
+
+__all__ = ["KNOWN_PLUGINS", "Configuration", "Unusable", "faults", "read"]
+
+# pkg/scheduler/plugins/factory.go of v1.10.0, with those that came until 1.14 and the one that left.
+KNOWN_PLUGINS = frozenset(
+    {
+        *("binpack", "capacity", "cdp", "conformance", "deviceshare", "drf", "extender", "gang"),
+        *("network-topology-aware", "nodegroup", "nodeorder", "numaaware", "overcommit", "pdb", "predicates"),
+        *("priority", "proportion", "rescheduling", "reservation", "resource-strategy-fit", "resourcequota", "sla"),
+        *("task-topology", "tdm", "usage"),
+    }
+)
+
+# A gang that may start before it is whole, or that is never found short, is none (checks.md, F4).
+_GANG_SWITCHES = ("enableJobReady", "enableJobPipelined", "enableJobStarving")
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What the ConfigMap `ref` says; plugins in the order of their tiers, each with its own options."""
+
+    ref: Ref
+    actions: tuple[str, ...]
+    plugins: Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Unusable:
+    """Why there is no configuration to read."""
+
+    ref: Ref
+    reason: str
+    message: str
+    todo: str
+
+
+def read(scheduler: Object, facts: Facts) -> Configuration | Unusable:
+    """The configuration that the scheduler's Deployment names in its arguments and mounts as a volume."""
+    pod = scheduler["spec"]["template"]["spec"]
+    container = pod["containers"][0]
+    arguments = [*(container.get("command") or ()), *(container.get("args") or ())]
+    path = next((word.partition("=")[2] for word in arguments if word.startswith("--scheduler-conf=")), "")
+    key = PurePosixPath(path).name
+    names = [item["configMap"]["name"] for item in pod.get("volumes") or () if "configMap" in item]
+    ref = Ref("v1", "ConfigMap", scheduler["metadata"]["namespace"], (names or ["volcano-scheduler-configmap"])[0])
+    found = facts.get("configmaps", ref.namespace, ref.name)
+    text = ((found or {}).get("data") or {}).get(key)
+    if not text:
+        message = f"{ref} has no key {key}." if found else f"{ref} does not exist."
+        return Unusable(ref, "NoConfiguration", message, "apply Volcano's manifest again.")
+    try:
+        parsed = yaml.safe_load(text)
+        plugins = {item["name"]: item for tier in parsed["tiers"] or () for item in tier["plugins"] or ()}
+        actions = tuple(item.strip() for item in parsed["actions"].split(","))
+    except (yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
+        message = f"{ref} cannot be read as a scheduler configuration: {type(error).__name__}: {error}."
+        todo = "correct it; the scheduler goes on with what it read last, or with its built-in configuration."
+        return Unusable(ref, "Unreadable", message, todo)
+    return Configuration(ref, actions, plugins)
+
+
+def faults(configuration: Configuration) -> Iterator[tuple[str, str]]:
+    """Reason and text of everything that is missing or turned off, gang first."""
+    plugins = configuration.plugins
+    if "gang" not in plugins:
+        yield "GangMissing", "plugin gang is missing, so that members of a group are placed one by one"
+    for switch in _GANG_SWITCHES:
+        if plugins.get("gang", {}).get(switch) is False:
+            yield "GangDisabled", f"plugin gang has {switch}: false"
+    for action in ("enqueue", "allocate"):
+        if action not in configuration.actions:
+            yield "ActionMissing", f"action {action} is missing"
+    if "predicates" not in plugins:
+        yield "PluginMissing", "plugin predicates is missing, so that pods go to nodes that cannot run them"
+    if not {"proportion", "capacity"} & set(plugins):
+        yield "PluginMissing", "neither plugin proportion nor capacity is there, so that queues have no share"
