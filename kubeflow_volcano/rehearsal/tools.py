@@ -12,7 +12,7 @@ import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +29,6 @@ from kubeflow_volcano.rehearsal.toolchain import Go, choose_go, go_architecture
 __all__ = ["Tools", "ensure_tools", "tool_digest", "tools_home"]
 
 _PATIENCE_SECONDS = 3600.0
-_AT_A_TIME = 2  # a second build fills the gaps that the links and the largest packages of the first leave
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +106,10 @@ def tool_digest(tool: Tool, go: Go) -> str:
 
 
 def _build(missing: list[Tool], go: Go, tools: Tools, progress: Progress) -> None:
-    """Make two tools at a time, in order, while the modules of the next ones are being fetched."""
+    """Make one tool after the other, while the modules of the next ones are being fetched.
+
+    Two at a time would compile what they share twice: Go's cache knows of a package only when it is compiled.
+    """
     started = time.monotonic()
     logs = next(iter(tools.homes.values())).parent / "logs"
     logs.mkdir(exist_ok=True)
@@ -115,20 +117,15 @@ def _build(missing: list[Tool], go: Go, tools: Tools, progress: Progress) -> Non
     progress(f"making {len(missing)} tools with Go {go.version}: {', '.join(tool.name for tool in missing)}")
     released = _released(missing, progress)
     workshop = Workshop(go, logs)
-    with ThreadPoolExecutor(1, "modules") as fetchers, ThreadPoolExecutor(_AT_A_TIME, "tools") as makers:
-        fetches = {tool.name: fetchers.submit(workshop.fetch, tool) for tool in missing if tool.name not in released}
-        jobs = [
-            _Job(workshop, tool, f"{tool.name}, {place} of {len(missing)}", progress)
-            for place, tool in enumerate(missing, start=1)
-        ]
-        made = [makers.submit(job.run, tools.homes[job.tool.name], fetches.get(job.tool.name)) for job in jobs]
+    with ThreadPoolExecutor(1, "modules") as pool:
+        fetches = {tool.name: pool.submit(workshop.fetch, tool) for tool in missing if tool.name not in released}
         try:
-            for done in as_completed(made):
-                done.result()
+            for place, tool in enumerate(missing, start=1):
+                job = _Job(workshop, tool, f"{tool.name}, {place} of {len(missing)}", progress)
+                job.run(tools.homes[tool.name], fetches.get(tool.name))
         finally:
             workshop.closed.set()
-            fetchers.shutdown(wait=False, cancel_futures=True)
-            makers.shutdown(wait=False, cancel_futures=True)
+            pool.shutdown(wait=False, cancel_futures=True)
     progress(f"made {len(missing)} tools in {time.monotonic() - started:.0f} s")
 
 

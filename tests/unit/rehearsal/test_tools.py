@@ -137,6 +137,19 @@ def test_two_callers_share_one_build_after_a_killed_one(make_generation: Make, t
     assert len(list(cache.glob("one-*/bin/one"))) == 1
 
 
+def test_an_interrupt_ends_go_and_leaves_nothing_unfinished(make_generation: Make, tmp_path: Path) -> None:
+    make_generation(one=HELLO)
+    cache = tmp_path / "cache"
+    environment = {**os.environ, "GOCACHE": str(tmp_path / "empty"), "PYTHONPATH": str(Path.cwd())}
+    command = [sys.executable, "-c", ENSURE, str(tmp_path / "generations"), str(cache)]
+    caller = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
+    _wait_for(lambda: any(cache.glob(".unfinished-*/bin")), "the build begins")
+    caller.send_signal(signal.SIGINT)
+    assert caller.wait(10) != 0
+    assert _working_in(tmp_path / "generations") == []
+    assert [path.name for path in cache.iterdir()] == ["logs"]
+
+
 def test_the_command_says_what_an_unknown_generation_needs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--generation", "9.99", "--cache", str(tmp_path)]) == 2
     assert "Needed: one of: 1.30" in capsys.readouterr().err
