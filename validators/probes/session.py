@@ -261,6 +261,7 @@ class Session:
             left += [item for item in inside if item.ref.namespace in lasting]
             stuck = {item.uid for item in left}
             created = tuple(self._tracked.values())
+            self._gone.update(item.uid for item in created if item.uid not in stuck)
             return Cleanup(
                 created=created,
                 removed=tuple(item for item in created if item.uid not in stuck),

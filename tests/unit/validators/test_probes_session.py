@@ -1,0 +1,242 @@
+"""A session's bookkeeping against a server that loses answers and refuses; a real one does neither on cue."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from kubeflow_volcano.cluster.errors import ApiError
+from kubeflow_volcano.cluster.objects import Object
+from validators.facts import RUN_LABEL
+from validators.probes.leftovers import EXPIRES
+from validators.probes.remains import Tracked
+from validators.probes.session import Level, Options, ProbeRefused, Session
+
+PODS = "/api/v1/namespaces/mine/pods"
+NAMESPACES = "/api/v1/namespaces"
+
+
+def pod(name: str = "p") -> Object:
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "mine"}, "spec": {}}
+
+
+def live(body: Object, uid: str = "u1") -> Object:
+    return body | {"metadata": body["metadata"] | {"uid": uid, "resourceVersion": "1"}}
+
+
+def listing(*items: Object) -> Object:
+    return {"items": list(items), "metadata": {"resourceVersion": "5"}}
+
+
+@pytest.fixture
+def session(api: Any) -> Session:
+    """A session that stays in the namespace `mine`."""
+    return Session(api.connect(), options=Options(namespace="mine"))
+
+
+def served(api: Any, uid: str = "u1") -> None:
+    """Let pods be created, found once, deleted, and be gone from then on."""
+    api.on("POST", PODS, lambda request: api.reply(201, live(request.body, uid)))
+    api.on("DELETE", f"{PODS}/p", api.reply(200, {}))
+    api.on("GET", PODS, api.reply(200, listing()))
+
+
+def test_everything_bears_the_run_and_an_expiry_in_a_quarter_of_an_hour(api: Any, session: Session) -> None:
+    served(api)
+    meta = session.create(pod())["metadata"]
+    assert re.fullmatch("[0-9a-f]{8}", session.run)
+    assert meta["labels"][RUN_LABEL] == session.run
+    left = datetime.fromisoformat(meta["annotations"][EXPIRES]) - datetime.now(UTC)
+    assert 14 * 60 < left.total_seconds() <= 15 * 60
+
+
+def test_a_lost_answer_is_made_up_for_by_what_exists(api: Any, session: Session) -> None:
+    exists = api.status(409, "AlreadyExists", 'pods "p" already exists')
+    api.on("POST", PODS, api.reply(reset=True), exists)
+    labels = {RUN_LABEL: session.run}
+    api.on("GET", f"{PODS}/p", api.reply(200, live(pod() | {"metadata": pod()["metadata"] | {"labels": labels}}, "u7")))
+    assert session.create(pod())["metadata"]["uid"] == "u7"
+    assert [item.uid for item in session.tracked] == ["u7"]
+
+
+def test_somebody_elses_object_of_the_same_name_is_a_refusal(api: Any, session: Session) -> None:
+    api.on("POST", PODS, api.status(409, "AlreadyExists", 'pods "p" already exists'))
+    api.on("GET", f"{PODS}/p", api.reply(200, live(pod())))
+    with pytest.raises(ProbeRefused, match="already exists"):
+        session.create(pod())
+    assert session.tracked == ()
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "text"),
+    [
+        (403, "Forbidden", 'pods "p" is forbidden: exceeded quota: team'),
+        (403, "Forbidden", 'pods "p" is forbidden: violates PodSecurity "restricted:latest"'),
+        (403, "Forbidden", "pods is forbidden: maximum cpu usage per Container is 5m"),
+        (400, "BadRequest", 'admission webhook "validatepod.volcano.sh" denied the request'),
+        (500, "InternalError", 'failed calling webhook "mutatepod.volcano.sh": no endpoints available for service'),
+    ],
+)
+def test_a_refusal_is_told_in_the_servers_words(api: Any, session: Session, code: int, reason: str, text: str) -> None:
+    api.on("POST", PODS, api.status(code, reason, text))
+    with pytest.raises(ProbeRefused, match=re.escape(text)):
+        session.create(pod())
+
+
+def test_a_server_that_does_not_answer_in_time_is_no_refusal(api: Any, session: Session) -> None:
+    api.on("POST", PODS, api.status(503, "ServiceUnavailable", "try later"))
+    with pytest.raises(ApiError, match="try later"):
+        session.create(pod(), seconds=0.3)
+
+
+def test_removal_names_the_uid_and_asks_for_no_grace(api: Any, session: Session) -> None:
+    served(api)
+    session.create(pod())
+    account = session.close(5)
+    (sent,) = api.seen("DELETE", f"{PODS}/p")
+    assert sent.body["preconditions"] == {"uid": "u1"}
+    assert sent.body["gracePeriodSeconds"] == 0
+    assert ([item.uid for item in account.removed], account.left) == (["u1"], ())
+
+
+def test_the_namespace_that_a_person_named_is_never_deleted(api: Any, session: Session) -> None:
+    served(api)
+    assert session.namespace(Level.PRIVILEGED) == "mine"
+    session.create(pod())
+    session.close(5)
+    assert not [item for item in api.requests if item.method == "DELETE" and not item.path.startswith(PODS)]
+
+
+def test_what_will_not_go_is_left_with_its_holder(api: Any, session: Session) -> None:
+    served(api)
+    session.create(pod())
+    stuck = live(pod())
+    stuck["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["example.com/hold"]}
+    api.on("GET", PODS, api.reply(200, listing(stuck)))
+    account = session.close(0.6)
+    assert [item.uid for item in account.left] == ["u1"]
+    assert "example.com/hold" in account.left[0].why
+    assert account.removed == ()
+
+
+def test_another_object_of_the_same_name_does_not_count_as_left(api: Any, session: Session) -> None:
+    served(api)
+    session.create(pod())
+    api.on("GET", PODS, api.reply(200, listing(live(pod(), "another"))))
+    assert session.close(5).left == ()
+
+
+def test_a_server_that_is_away_proves_nothing(api: Any, session: Session) -> None:
+    served(api)
+    session.create(pod())
+    for method, path in (("DELETE", f"{PODS}/p"), ("GET", PODS)):
+        api.on(method, path, api.status(503, "ServiceUnavailable", "away"))
+    assert [item.uid for item in session.close(0.6).left] == ["u1"]
+
+
+def test_closing_twice_tells_the_same(api: Any, session: Session) -> None:
+    served(api)
+    session.create(pod())
+    first, second = session.close(5), session.close(5)
+    assert (first.created, first.removed) == (second.created, second.removed)
+
+
+def test_nothing_is_created_once_the_session_ends(api: Any, session: Session) -> None:
+    served(api)
+    session.stop()
+    with pytest.raises(ProbeRefused, match="ending"):
+        session.create(pod())
+    assert api.seen("POST", PODS) == []
+
+
+class Signal(BaseException):
+    """What a signal handler raises in the middle of a request."""
+
+
+def test_an_object_whose_answer_a_signal_cut_off_is_found_and_removed(
+    api: Any, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served(api)
+    create: Callable[..., Object] = session.cluster.create
+    made: list[Object] = []
+
+    def interrupted(*args: Any, **options: Any) -> Object:
+        made.append(create(*args, **options))
+        raise Signal
+
+    monkeypatch.setattr(session.cluster, "create", interrupted)
+    with pytest.raises(Signal):
+        session.create(pod())
+    api.on("GET", f"{PODS}/p", lambda _: api.reply(200, made[0]))
+    started = time.monotonic()
+    account = session.close(5)
+    assert time.monotonic() - started < 2
+    assert [item.uid for item in account.removed] == ["u1"]
+    assert len(api.seen("DELETE", f"{PODS}/p")) == 1
+
+
+def test_a_creation_in_another_thread_is_waited_for(api: Any, session: Session) -> None:
+    arrived = threading.Event()
+
+    def slowly(request: Any) -> Any:
+        arrived.set()
+        time.sleep(0.5)
+        return api.reply(201, live(request.body, "late"))
+
+    served(api)
+    api.on("POST", PODS, slowly)
+    thread = threading.Thread(target=session.create, args=(pod(),))
+    thread.start()
+    assert arrived.wait(5)
+    account = session.close(5)
+    thread.join()
+    assert [item.uid for item in account.removed] == ["late"]
+
+
+def leftover(
+    name: str, *, run: str = "ffffffff", expires: str = "2020-01-01T00:00:00Z", labelled: bool = True
+) -> Object:
+    meta: Object = {"name": name, "uid": f"uid-{name}", "annotations": {EXPIRES: expires} if expires else {}}
+    meta["labels"] = {RUN_LABEL: run} if labelled else {}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": meta}
+
+
+def test_only_expired_namespaces_of_other_runs_with_our_name_are_swept(api: Any) -> None:
+    session = Session(api.connect())
+    found = [
+        leftover("kfv-smoke-00000001"),
+        leftover("kfv-smoke-00000002-privileged"),
+        leftover("kfv-smoke-00000003", expires="2999-01-01T00:00:00Z"),
+        leftover("kfv-smoke-00000004", expires=""),
+        leftover("kfv-smoke-00000005", expires="soon"),
+        leftover("kfv-smoke-00000006", run=session.run),
+        leftover("production"),
+        leftover("kfv-smoke-production"),
+    ]
+    api.on("GET", NAMESPACES, api.reply(200, listing(*found)), api.reply(200, listing()))
+    for item in found:
+        api.on("DELETE", f"{NAMESPACES}/{item['metadata']['name']}", api.reply(200, {}))
+    session.sweep()
+    swept = ["uid-kfv-smoke-00000001", "uid-kfv-smoke-00000002-privileged"]
+    assert sorted(item.body["preconditions"]["uid"] for item in api.requests if item.method == "DELETE") == swept
+    account = session.close(5)
+    assert sorted(item.uid for item in account.swept) == swept
+    assert account.created == ()
+
+
+def test_leftovers_that_may_not_be_listed_do_not_end_the_run(api: Any) -> None:
+    told: list[str] = []
+    api.on("GET", NAMESPACES, api.status(403, "Forbidden", "namespaces is forbidden"))
+    Session(api.connect(), told.append).sweep()
+    assert "forbidden" in told[0]
+
+
+def test_an_identity_is_address_and_uid() -> None:
+    assert Tracked.of(live(pod())) == Tracked.of(live(pod()) | {"status": {"phase": "Running"}})
+    assert Tracked.of(live(pod())) != Tracked.of(live(pod(), "u2"))
