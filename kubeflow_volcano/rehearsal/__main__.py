@@ -15,7 +15,7 @@ from kubeflow_volcano.progress import to_stderr
 from kubeflow_volcano.rehearsal.cgroups import NodeCgroup, read_layout
 from kubeflow_volcano.rehearsal.daemons import NODE_PATH
 from kubeflow_volcano.rehearsal.lifecycle import down, up
-from kubeflow_volcano.rehearsal.node import first_process
+from kubeflow_volcano.rehearsal.processes import first_process
 from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
 from kubeflow_volcano.rehearsal.status import render, status
 

@@ -6,17 +6,15 @@ crash can't leave a wrong answer behind.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import importlib.resources
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -35,14 +33,16 @@ from kubeflow_volcano.rehearsal.nodefiles import (
     NodeFacts,
     node_files,
 )
+from kubeflow_volcano.rehearsal.parts import Parts
+from kubeflow_volcano.rehearsal.processes import end_processes, first_process
 from kubeflow_volcano.rehearsal.spec import ClusterPaths
 
-__all__ = ["Node", "Parts"]
+__all__ = ["Node"]
 
 _MODULES = ("boot", "mounts", "placement", "placement_server", "registry", "supervisor")
 """Modules that run inside the node; they import nothing but the standard library and each other."""
 _START_SECONDS = 10.0
-_END_SECONDS = 20.0
+_CGROUP_SECONDS = 20.0
 _LOOK_SECONDS = 0.02
 
 # The kubelet and kube-proxy insist on these (pkg/kubelet/cm/container_manager_linux.go).
@@ -59,43 +59,6 @@ _OF_THE_NODE = {
     "net/ipv4/conf/all/rp_filter": "0",
     "net/bridge/bridge-nf-call-iptables": "1",
 }
-
-
-NODE_PROGRAMS = (
-    "bridge",
-    "containerd",
-    "containerd-shim-runc-v2",
-    "ctr",
-    "etcd",
-    "host-local",
-    "kube",
-    "kubectl",
-    "kwok",
-    "loopback",
-    "portmap",
-    "runc",
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """What a node is made of: files of the programs by name (those of `NODE_PROGRAMS` count), and the image store."""
-
-    programs: Mapping[str, Path]
-    images: Path
-
-    def binds(self) -> list[Bind]:
-        """The directories that hold the programs, and where the node sees each."""
-        directories = sorted({self.programs[name].parent for name in NODE_PROGRAMS})
-        return [Bind(str(directory), self._inside(directory)) for directory in directories]
-
-    def links(self) -> dict[str, str]:
-        """Where each program lies in the node, by name."""
-        return {name: f"{self._inside(self.programs[name].parent)}/{name}" for name in NODE_PROGRAMS}
-
-    @staticmethod
-    def _inside(directory: Path) -> str:
-        return f"/host/tools/{directory.parent.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +126,7 @@ class Node:
         """
         end_processes(self.cgroup)
         # The next kubelet would wait 3 s for each container whose group is still there (cAdvisor, manager.go).
-        self.cgroup.remove(_END_SECONDS)
+        self.cgroup.remove(_CGROUP_SECONDS)
         network.disconnect(self.facts.cable.interface)
 
     def log_tail(self, daemon: str, lines: int = 10) -> str:
@@ -268,39 +231,3 @@ def _python_bind() -> list[Bind]:
     """This Python's own directory, at its own place, unless it is the system's."""
     prefix = str(Path(sys.base_prefix).resolve())
     return [] if Path(prefix).is_relative_to("/usr") else [Bind(prefix, prefix)]
-
-
-def first_process(cgroup: NodeCgroup) -> int:
-    """The id of the process that is number 1 of the node's own process namespace, or 0."""
-    for pid in cgroup.processes():
-        with contextlib.suppress(OSError):
-            for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-                # Containers in the node are one namespace deeper: they have three numbers.
-                if line.startswith("NSpid:") and line.split()[2:] == ["1"]:
-                    return pid
-    return 0
-
-
-def end_processes(cgroup: NodeCgroup) -> None:
-    """Kill process 1, with which the kernel kills its namespace, then what else is in the control groups.
-
-    Raises:
-        ProblemsError: some did not end; names them.
-    """
-    deadline = time.monotonic() + _END_SECONDS
-    first = first_process(cgroup)
-    targets = frozenset({first}) if first else cgroup.processes()
-    while targets:
-        for pid in targets:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        time.sleep(_LOOK_SECONDS)
-        targets = cgroup.processes()
-        if targets and time.monotonic() > deadline:
-            raise ProblemsError(
-                Problem(
-                    f"processes {', '.join(map(str, sorted(targets)))} of control group {cgroup.name} do not end.",
-                    "a node whose processes are gone.",
-                    "see what they wait for (`cat /proc/PID/stack`); a hanging disk or network file system does this.",
-                )
-            )

@@ -12,8 +12,8 @@ from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, conditions
 from kubeflow_volcano.problems import Unreachable
 from kubeflow_volcano.rehearsal.cgroups import NodeCgroup, read_layout
-from kubeflow_volcano.rehearsal.node import first_process
 from kubeflow_volcano.rehearsal.placement import GPU, REASON_ANNOTATION, SIMULATED_LABEL
+from kubeflow_volcano.rehearsal.processes import first_process
 from kubeflow_volcano.rehearsal.spec import ClusterPaths
 
 __all__ = ["ClusterStatus", "DaemonStatus", "NodeStatus", "PodStatus", "render", "status"]

@@ -12,12 +12,12 @@ import pytest
 import yaml
 
 from kubeflow_volcano.rehearsal import placement
-from kubeflow_volcano.rehearsal.bootstrap import gpu_node
 from kubeflow_volcano.rehearsal.cgroups import Layout, NodeCgroup
 from kubeflow_volcano.rehearsal.daemons import node_duty
 from kubeflow_volcano.rehearsal.generation import load_generation
+from kubeflow_volcano.rehearsal.gpu_nodes import gpu_node
 from kubeflow_volcano.rehearsal.network import SERVICE_RANGE, Cable
-from kubeflow_volcano.rehearsal.node import NODE_PROGRAMS, Node, Parts
+from kubeflow_volcano.rehearsal.node import Node
 from kubeflow_volcano.rehearsal.nodefiles import (
     DNS_ADDRESS,
     PAUSE_IMAGE,
@@ -26,6 +26,7 @@ from kubeflow_volcano.rehearsal.nodefiles import (
     NodeFacts,
     node_files,
 )
+from kubeflow_volcano.rehearsal.parts import NODE_PROGRAMS, Parts
 from kubeflow_volcano.rehearsal.spec import ClusterPaths
 
 ADDONS = Path(__file__).parents[3] / "kubeflow_volcano/rehearsal/addons"

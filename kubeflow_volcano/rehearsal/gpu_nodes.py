@@ -1,0 +1,85 @@
+"""The simulated nodes: what they look like, and that there are as many as wanted."""
+
+from __future__ import annotations
+
+from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.rehearsal.placement import GPU, NODE_LABEL, SIMULATED_LABEL, TOLERATION
+from kubeflow_volcano.rehearsal.spec import RehearsalSpec
+
+__all__ = ["SELECTOR", "gpu_node", "node_name", "sync"]
+
+SELECTOR = f"type=kwok,{SIMULATED_LABEL}=true"
+"""Selects the nodes that this module made."""
+_ANNOTATION = {"kwok.x-k8s.io/node": "fake"}
+_CAPACITY = {"cpu": "32", "memory": "128Gi", "ephemeral-storage": "500Gi", "pods": "110"}
+
+
+def node_name(number: int) -> str:
+    """Name of the simulated node with this number, counted from 1."""
+    return f"gpu-{number}"
+
+
+def gpu_node(number: int, gpus: int, version: str) -> Object:
+    """The simulated node `gpu-<number>` with `gpus` of nvidia.com/gpu, as of a kubelet of `version` ("v1.30.2")."""
+    resources = _CAPACITY | {GPU: str(gpus)}
+    labels = {
+        "kubernetes.io/hostname": node_name(number),
+        "kubernetes.io/os": "linux",
+        "kubernetes.io/arch": "amd64",
+        SIMULATED_LABEL: "true",
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": node_name(number), "labels": labels | NODE_LABEL, "annotations": _ANNOTATION},
+        "spec": {"taints": [{key: TOLERATION[key] for key in ("key", "value", "effect")}]},
+        "status": {"capacity": resources, "allocatable": resources, "nodeInfo": _node_info(f"{version}-simulated")},
+    }
+
+
+def _node_info(version: str) -> dict[str, str]:
+    """All fields are required; simulated nodes have no machine to tell of."""
+    return {
+        "architecture": "amd64",
+        "bootID": "",
+        "containerRuntimeVersion": "simulated://0",
+        "kernelVersion": "simulated",
+        "kubeProxyVersion": version,
+        "kubeletVersion": version,
+        "machineID": "",
+        "operatingSystem": "linux",
+        "osImage": "simulated",
+        "systemUUID": "",
+    }
+
+
+def sync(cluster: Cluster, spec: RehearsalSpec) -> tuple[str, ...]:
+    """Create, resize and delete simulated nodes until there are those that `spec` asks for; returns what was done.
+
+    Nodes that carry the simulated label are this cluster's own; no other node is touched.
+    """
+    version = cluster.version["gitVersion"]
+    live = {node["metadata"]["name"]: node for node in cluster.list("v1", "Node", labels=SELECTOR).items}
+    wanted = {
+        node["metadata"]["name"]: node
+        for node in (gpu_node(number, spec.gpus_per_node, version) for number in range(1, spec.gpu_nodes + 1))
+    }
+    done = []
+    for name, node in wanted.items():
+        if name not in live:
+            cluster.create(node)
+            done.append(f"node {name} created with {spec.gpus_per_node} GPU")
+        elif live[name]["status"].get("capacity", {}).get(GPU) != str(spec.gpus_per_node):
+            _resize(cluster, node)
+            done.append(f"node {name} resized to {spec.gpus_per_node} GPU")
+    for name, node in live.items():
+        if name not in wanted and cluster.delete(Ref.of(node), uid=node["metadata"]["uid"]):
+            done.append(f"node {name} deleted")
+    return tuple(done)
+
+
+def _resize(cluster: Cluster, node: Object) -> None:
+    path = f"/api/v1/nodes/{node['metadata']['name']}/status"
+    resources = {key: node["status"][key] for key in ("capacity", "allocatable")}
+    cluster.request("PATCH", path, body={"status": resources}, content_type="application/merge-patch+json")
