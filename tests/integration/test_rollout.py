@@ -1,0 +1,325 @@
+"""The roll-out on a real cluster of its own: from empty, again, changed, disturbed and killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.deadline import Deadline
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.readiness import State
+from kubeflow_volcano.cluster.waiting import wait_ready
+from kubeflow_volcano.problems import InvalidInput
+from kubeflow_volcano.progress import silent
+from kubeflow_volcano.rehearsal.lifecycle import down, up
+from kubeflow_volcano.rehearsal.spec import RehearsalSpec
+from kubeflow_volcano.rollout.answering import wait_answering
+from kubeflow_volcano.rollout.gang import POD_GROUPS, RESTARTED_FOR, wire_gang
+from kubeflow_volcano.rollout.patches import DEFAULT_CLASS
+from kubeflow_volcano.rollout.result import Action, shown
+from kubeflow_volcano.rollout.run import roll_out
+from kubeflow_volcano.rollout.settings import Settings, parse
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+
+PARTS = ("local-path", "volcano", "training-operator")
+NAME = f"rollout-{os.getpid()}"
+OPERATOR = Ref("apps/v1", "Deployment", "kubeflow", "training-operator")
+ADMISSION = Ref("apps/v1", "Deployment", "volcano-system", "volcano-admission")
+
+# A run in a process of its own, which can be killed.
+RUNNER = """
+import json, sys
+from pathlib import Path
+from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.progress import to_stderr
+from kubeflow_volcano.rollout.run import roll_out
+from kubeflow_volcano.rollout.settings import parse
+cluster, settings = Cluster.connect(Path(sys.argv[1])), parse(json.loads(sys.argv[2]))
+for part in sys.argv[3:]:
+    result = roll_out(cluster, settings, part, check=False, progress=to_stderr())
+    assert not result.problems, result.problems
+"""
+
+
+@pytest.fixture(scope="module")
+def kubeconfig() -> Iterator[Path]:
+    """Credentials of a cluster on which nothing is installed when the first test starts."""
+    if os.geteuid() != 0:
+        pytest.skip("a rehearsal cluster needs root")
+    try:
+        yield up(RehearsalSpec(NAME), silent).kubeconfig
+    finally:
+        left = down(NAME, silent).left
+    assert not left
+
+
+@pytest.fixture(scope="module")
+def cluster(kubeconfig: Path) -> Cluster:
+    return Cluster.connect(kubeconfig)
+
+
+@pytest.fixture(scope="module")
+def variables(kubeconfig: Path) -> dict[str, Any]:
+    """The manifests and the kustomize that come with the cluster."""
+    upstream = kubeconfig.parent / "upstream"
+    return {
+        "kubeflow_sources": {"training-operator": str(upstream / "training-operator/manifests/overlays/standalone")},
+        "volcano_source": str(upstream / "volcano/installer/volcano-development.yaml"),
+        "local_path_source": str(upstream / "local-path-provisioner/deploy"),
+        "kustomize_binary": str(kubeconfig.parent / "bin/kustomize"),
+        "kubeflow_wait_timeout_seconds": 240,
+    }
+
+
+@pytest.fixture(scope="module")
+def settings(variables: dict[str, Any]) -> Settings:
+    return parse(variables)
+
+
+def everything(cluster: Cluster) -> dict[tuple[str, str, str], tuple[str, Object]]:
+    """Address, UID and text of what nobody writes by itself."""
+    kinds = (
+        ("v1", "Namespace"),
+        ("v1", "ServiceAccount"),
+        ("v1", "ConfigMap"),
+        ("v1", "Secret"),
+        ("v1", "Service"),
+        ("apps/v1", "Deployment"),
+        ("batch/v1", "Job"),
+        ("storage.k8s.io/v1", "StorageClass"),
+        ("rbac.authorization.k8s.io/v1", "ClusterRole"),
+        ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding"),
+        ("rbac.authorization.k8s.io/v1", "Role"),
+        ("apiextensions.k8s.io/v1", "CustomResourceDefinition"),
+        ("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration"),
+        ("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration"),
+    )
+    return {
+        (kind, obj["metadata"].get("namespace", ""), obj["metadata"]["name"]): (obj["metadata"]["uid"], shown(obj))
+        for version, kind in kinds
+        for obj in cluster.list(version, kind).items
+    }
+
+
+def arguments(cluster: Cluster) -> list[str]:
+    live = cluster.get(OPERATOR)
+    assert live is not None
+    found: list[str] = live["spec"]["template"]["spec"]["containers"][0].get("args", [])
+    return found
+
+
+def scale(cluster: Cluster, ref: Ref, replicas: int) -> None:
+    cluster.patch(ref, {"spec": {"replicas": replicas}})
+    assert wait_ready(cluster, [ref], Deadline(120), silent)[ref].ready
+
+
+def test_check_mode_on_an_empty_cluster_lists_everything_and_creates_nothing(
+    cluster: Cluster, settings: Settings
+) -> None:
+    before = everything(cluster)
+    results = {part: roll_out(cluster, settings, part, check=True, progress=silent) for part in PARTS}
+    wired = wire_gang(cluster, settings, check=True, progress=silent)
+    assert {part: len(result.outcomes) for part, result in results.items()} == {
+        "local-path": 9,
+        "volcano": 36,
+        "training-operator": 14,
+    }
+    for result in (*results.values(), wired):
+        assert {outcome.action for outcome in result.outcomes} == {Action.CREATED}
+        assert not result.problems
+        assert all(entry["after"] and not entry["before"] for entry in result.diff())
+    assert everything(cluster) == before
+
+
+def test_a_run_that_is_killed_at_any_moment_converges(
+    cluster: Cluster, settings: Settings, kubeconfig: Path, variables: dict[str, Any]
+) -> None:
+    """SIGKILL ever later in the run, then a run to the end, then one that has nothing left to do."""
+    command = [sys.executable, "-c", RUNNER, str(kubeconfig), json.dumps(variables), *PARTS]
+    for seconds in (1.0, 1.5, 2.0, 3.0, 5.0):
+        with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
+            time.sleep(seconds)
+            process.send_signal(signal.SIGKILL)
+    for part in PARTS:
+        finished = roll_out(cluster, settings, part, check=False, progress=silent)
+        assert not finished.problems
+    assert not wire_gang(cluster, settings, check=False, progress=silent).problems
+    before = everything(cluster)
+    for part in PARTS:
+        again = roll_out(cluster, settings, part, check=False, progress=silent)
+        assert {outcome.action for outcome in again.outcomes} == {Action.UNCHANGED}, again.diff()
+        assert not again.changed
+    assert not wire_gang(cluster, settings, check=False, progress=silent).changed
+    assert everything(cluster) == before
+
+
+def test_gang_scheduling_goes_off_and_on(cluster: Cluster, settings: Settings, variables: dict[str, Any]) -> None:
+    off = parse({**variables, "gang_scheduling_scheduler": "none"})
+    would = wire_gang(cluster, off, check=True, progress=silent)
+    assert [outcome.action for outcome in would.outcomes] == [Action.CHANGED]
+    assert arguments(cluster) == ["--gang-scheduler-name=volcano"]
+    (entry,) = would.diff()
+    removed = set(entry["before"].splitlines()) - set(entry["after"].splitlines())
+    assert removed == {"      - args:", "        - --gang-scheduler-name=volcano", "        command:"}
+
+    assert wire_gang(cluster, off, check=False, progress=silent).changed
+    assert arguments(cluster) == []
+    assert not roll_out(cluster, off, "training-operator", check=False, progress=silent).changed
+
+    assert wire_gang(cluster, settings, check=False, progress=silent).changed
+    assert arguments(cluster) == ["--gang-scheduler-name=volcano"]
+    assert not roll_out(cluster, settings, "training-operator", check=False, progress=silent).changed
+
+
+def test_a_deleted_object_comes_back(cluster: Cluster, settings: Settings) -> None:
+    ref = Ref("v1", "ConfigMap", "volcano-system", "volcano-admission-configmap")
+    live = cluster.get(ref)
+    assert live is not None
+    assert cluster.delete(ref, uid=live["metadata"]["uid"])
+    result = roll_out(cluster, settings, "volcano", check=False, progress=silent)
+    assert [outcome.ref for outcome in result.outcomes if outcome.action is not Action.UNCHANGED] == [ref]
+    assert result.count(Action.CREATED) == 1
+
+
+def edit(cluster: Cluster, manager: str, replicas: int) -> None:
+    """Change a field that the roll-out declares, as another tool does."""
+    path = cluster.resource(OPERATOR.api_version, OPERATOR.kind).path(OPERATOR.namespace, OPERATOR.name)
+    body = {"spec": {"replicas": replicas}}
+    query = {"fieldManager": manager}
+    cluster.request("PATCH", path, query=query, body=body, content_type="application/merge-patch+json")
+
+
+def replicas(cluster: Cluster) -> int:
+    live = cluster.get(OPERATOR)
+    assert live is not None
+    found: int = live["spec"]["replicas"]
+    return found
+
+
+def test_a_change_that_somebody_made_is_refused_and_named_until_it_is_given_up(
+    cluster: Cluster, settings: Settings
+) -> None:
+    edit(cluster, "kubectl-edit", 2)
+    result = roll_out(cluster, settings, "training-operator", check=False, progress=silent)
+    (problem,) = result.problems
+    assert "kubectl-edit" in problem.found
+    assert ".spec.replicas" in problem.found
+    assert replicas(cluster) == 2
+    assert 'managedFields":[{}]' in problem.todo
+
+    cluster.patch(OPERATOR, {"metadata": {"managedFields": [{}]}})  # what the problem says to do
+    healed = roll_out(cluster, settings, "training-operator", check=False, progress=silent)
+    assert not healed.problems
+    assert replicas(cluster) == 1
+    assert not roll_out(cluster, settings, "training-operator", check=False, progress=silent).changed
+
+
+def test_fields_of_client_side_kubectl_are_taken_over(cluster: Cluster, settings: Settings) -> None:
+    edit(cluster, "kubectl-client-side-apply", 2)
+    result = roll_out(cluster, settings, "training-operator", check=False, progress=silent)
+    assert [outcome.ref for outcome in result.outcomes if outcome.action is Action.CHANGED] == [OPERATOR]
+    assert not result.problems
+    assert replicas(cluster) == 1
+
+
+def test_the_default_class_is_one_and_the_base_directory_as_asked(
+    cluster: Cluster, variables: dict[str, Any], settings: Settings
+) -> None:
+    moved = parse({**variables, "local_path_base_directory": "/srv/volumes"})
+    result = roll_out(cluster, moved, "local-path", check=True, progress=silent)
+    (entry,) = result.diff()
+    assert entry["after_header"] == "ConfigMap local-path-storage/local-path-config"
+    assert "/srv/volumes" in entry["after"]
+
+    other: Object = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": "other", "annotations": {DEFAULT_CLASS: "true"}},
+        "provisioner": "example.com/none",
+    }
+    made = cluster.create(other)
+    try:
+        with pytest.raises(InvalidInput, match="the default StorageClass other"):
+            roll_out(cluster, settings, "local-path", check=False, progress=silent)
+        existing = parse({**variables, "local_path_storage_mode": "existing"})
+        with pytest.raises(InvalidInput, match="2 default StorageClasses: local-path, other"):
+            roll_out(cluster, existing, "local-path", check=False, progress=silent)
+        live = cluster.get(Ref.of(other))
+        assert live is not None
+        assert live["metadata"]["annotations"][DEFAULT_CLASS] == "true"
+    finally:
+        cluster.delete(Ref.of(other), uid=made["metadata"]["uid"])
+    assert not roll_out(cluster, existing, "local-path", check=False, progress=silent).outcomes
+
+
+def test_a_silent_webhook_is_named(cluster: Cluster) -> None:
+    hooks = [
+        Ref(
+            "admissionregistration.k8s.io/v1",
+            "MutatingWebhookConfiguration",
+            "",
+            "volcano-admission-service-pods-mutate",
+        )
+    ]
+    assert wait_answering(cluster, hooks, Deadline(30), silent) == ()
+    scale(cluster, ADMISSION, 0)
+    try:
+        (problem,) = wait_answering(cluster, hooks, Deadline(2), silent)
+        assert "mutatepod.volcano.sh" in problem.found
+        assert "volcano-system/volcano-admission-service" in problem.needed
+    finally:
+        scale(cluster, ADMISSION, 1)
+    assert wait_answering(cluster, hooks, Deadline(60), silent) == ()
+
+
+def test_an_image_that_does_not_exist_ends_a_wait_early_with_its_name(cluster: Cluster) -> None:
+    labels = {"app": "no-image"}
+    pod = {"containers": [{"name": "main", "image": "example.invalid/none:1"}]}
+    text: Object = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "no-image", "namespace": "default"},
+        "spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": pod}},
+    }
+    made = cluster.create(text)
+    try:
+        started = time.monotonic()
+        answer = wait_ready(cluster, [Ref.of(text)], Deadline(200), silent)[Ref.of(text)]
+        assert answer.state is State.FAILED
+        assert answer.reason in {"ErrImagePull", "ImagePullBackOff"}
+        assert "example.invalid/none:1" in answer.message
+        assert time.monotonic() - started < 60
+    finally:
+        cluster.delete(Ref.of(text), uid=made["metadata"]["uid"])
+
+
+def test_an_operator_that_is_older_than_the_crd_is_restarted_once(cluster: Cluster, settings: Settings) -> None:
+    crd = cluster.get(POD_GROUPS)
+    assert crd is not None
+    assert cluster.delete(POD_GROUPS, uid=crd["metadata"]["uid"])
+    with pytest.raises(InvalidInput, match="no CRD podgroups"):
+        wire_gang(cluster, settings, check=False, progress=silent)
+    assert not roll_out(cluster, settings, "volcano", check=False, progress=silent).problems
+
+    would = wire_gang(cluster, settings, check=True, progress=silent)
+    assert would.changed
+    result = wire_gang(cluster, settings, check=False, progress=silent)
+    assert not result.problems
+    assert [outcome.action for outcome in result.outcomes] == [Action.UNCHANGED, Action.CHANGED]
+    live, fresh = cluster.get(OPERATOR), cluster.get(POD_GROUPS)
+    assert live is not None
+    assert fresh is not None
+    assert live["spec"]["template"]["metadata"]["annotations"][RESTARTED_FOR] == fresh["metadata"]["uid"]
+    assert not wire_gang(cluster, settings, check=False, progress=silent).changed
+    assert not roll_out(cluster, settings, "training-operator", check=False, progress=silent).changed

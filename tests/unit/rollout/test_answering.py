@@ -1,0 +1,108 @@
+"""The smallest objects that a schema admits, and which silence of a webhook counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kubeflow_volcano.cluster.deadline import Deadline
+from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.progress import silent
+from kubeflow_volcano.rollout.answering import minimal, wait_answering
+
+HOOK = Ref("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "", "hook")
+PATH = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/hook"
+PODS = "/api/v1/namespaces/default/pods"
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({}, {}),
+        ({"type": "object", "required": ["a"], "properties": {"a": {"type": "string"}, "b": {}}}, {"a": "x"}),
+        ({"type": "string", "minLength": 3}, "xxx"),
+        ({"type": "string", "enum": ["one", "two"]}, "one"),
+        ({"type": "integer", "default": 7}, 7),
+        ({"type": "integer", "minimum": 5}, 5),
+        ({"type": "number"}, 1),
+        ({"type": "boolean"}, False),
+        ({"type": "array", "items": {"type": "string"}}, []),
+        ({"type": "array", "minItems": 2, "items": {"type": "boolean"}}, [False, False]),
+        ({"x-kubernetes-int-or-string": True}, 1),
+        ({"required": ["a"], "properties": {"a": {"required": ["b"], "properties": {"b": {}}}}}, {"a": {"b": {}}}),
+    ],
+)
+def test_minimal(schema: dict[str, Any], value: Any) -> None:
+    assert minimal(schema) == value
+
+
+def serve(api: Any, **entry: Any) -> None:
+    kinds = [{"kind": HOOK.kind, "name": "mutatingwebhookconfigurations", "namespaced": False}]
+    api.on("GET", "/apis/admissionregistration.k8s.io/v1", api.reply(body={"resources": kinds}))
+    names = [{"metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}}} for name in ("a", "default")]
+    api.on("GET", "/api/v1/namespaces", api.reply(body={"metadata": {"resourceVersion": "1"}, "items": names}))
+    rule = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
+    text = {
+        "name": "w.example.com",
+        "sideEffects": "None",
+        "clientConfig": {"service": {"namespace": "sys", "name": "svc"}},
+        "rules": [rule],
+        **entry,
+    }
+    body = {"apiVersion": HOOK.api_version, "kind": HOOK.kind, "metadata": {"name": "hook"}, "webhooks": [text]}
+    api.on("GET", PATH, api.reply(body=body))
+
+
+def ask(api: Any, seconds: float = 3) -> tuple[Any, ...]:
+    return wait_answering(api.connect(), [HOOK], Deadline(seconds), silent)
+
+
+DOWN = (500, "InternalError", 'failed calling webhook "w.example.com": connection refused')
+
+
+def test_an_answer_is_an_answer_even_when_it_refuses(api: Any) -> None:
+    serve(api)
+    denied = api.status(403, "Forbidden", 'admission webhook "w.example.com" denied the request')
+    for answer in (api.reply(201, {}), denied):
+        api.on("POST", PODS, answer)
+        assert ask(api) == ()
+    assert {request.query["dryRun"] for request in api.seen("POST", PODS)} == {"All"}
+
+
+def test_silence_is_waited_for(api: Any) -> None:
+    serve(api)
+    api.on("POST", PODS, api.status(*DOWN), api.status(*DOWN), api.reply(201, {}))
+    assert ask(api, 20) == ()
+
+
+def test_lasting_silence_is_a_problem_with_its_service(api: Any) -> None:
+    serve(api)
+    api.on("POST", PODS, api.status(*DOWN))
+    (problem,) = ask(api, 1)
+    assert "w.example.com" in problem.found
+    assert "sys/svc" in problem.needed
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"failurePolicy": "Ignore"},
+        {"sideEffects": "Unknown"},
+        {"objectSelector": {"matchLabels": {"a": "b"}}},
+        {"namespaceSelector": {"matchLabels": {"nobody": "has this"}}},
+        {"rules": [{"operations": ["DELETE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}]},
+    ],
+)
+def test_what_cannot_be_asked_is_not_asked(api: Any, entry: dict[str, Any]) -> None:
+    serve(api, **entry)
+    assert ask(api) == ()
+    assert not [request for request in api.requests if request.method == "POST"]
+
+
+def test_a_namespace_that_the_webhook_watches_is_used(api: Any) -> None:
+    rule = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["default"]}
+    serve(api, namespaceSelector={"matchExpressions": [rule]})
+    api.on("POST", "/api/v1/namespaces/a/pods", api.reply(201, {}))
+    assert ask(api) == ()
+    assert len(api.seen("POST", "/api/v1/namespaces/a/pods")) == 1
