@@ -65,7 +65,10 @@ class Workshop:
         ldflags = " ".join(["-s", "-w", *tool.ldflags, *stamps])
         packages = sorted(tool.programs.values())
         arguments = ["build", "-v", *FLAGS, *_tags(tool), f"-ldflags={ldflags}", "-o", f"{target}/", *packages]
-        self._run(tool, arguments, self.logs / f"{tool.name}.log", beat)
+        work = target.with_name("work")  # not /tmp: that may be small, and what a killed build leaves there stays
+        work.mkdir()
+        self._run(tool, arguments, self.logs / f"{tool.name}.log", beat, GOTMPDIR=str(work))
+        shutil.rmtree(work)
         for program, package in tool.programs.items():
             (target / _name_by_go(tool, package)).rename(target / program)
 
@@ -81,7 +84,7 @@ class Workshop:
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(file, copy)
 
-    def _run(self, tool: Tool, arguments: list[str], log: Path, beat: Beat) -> None:
+    def _run(self, tool: Tool, arguments: list[str], log: Path, beat: Beat, **variables: str) -> None:
         """Run `go` in the module of `tool`, with all that it prints in `log`.
 
         Raises:
@@ -91,7 +94,7 @@ class Workshop:
             process = subprocess.Popen(
                 ["setpriv", "--pdeathsig", "KILL", self.go.program, *arguments],
                 cwd=tool.directory,
-                env=self.go.environment(cgo=tool.cgo),
+                env=self.go.environment(cgo=tool.cgo) | variables,
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
                 stderr=subprocess.STDOUT,

@@ -113,7 +113,13 @@ def test_a_failed_build_gives_the_reason_and_the_log_and_keeps_what_was_built(
 def test_two_callers_share_one_build_after_a_killed_one(make_generation: Make, tmp_path: Path) -> None:
     make_generation(one=HELLO)
     cache = tmp_path / "cache"
-    environment = {**os.environ, "GOCACHE": str(tmp_path / "empty"), "PYTHONPATH": str(Path.cwd())}
+    (tmp_path / "tmp").mkdir()
+    environment = {
+        **os.environ,
+        "GOCACHE": str(tmp_path / "empty"),
+        "PYTHONPATH": str(Path.cwd()),
+        "TMPDIR": str(tmp_path / "tmp"),
+    }
     command = [sys.executable, "-c", ENSURE, str(tmp_path / "generations"), str(cache)]
 
     killed = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
@@ -134,6 +140,7 @@ def test_two_callers_share_one_build_after_a_killed_one(make_generation: Make, t
     assert f"waiting for process {builder.pid}, which is building the tools" in told[1]
     assert "making 1 tools" not in told[1]
     assert not list(cache.glob(".*"))
+    assert not list((tmp_path / "tmp").iterdir())
     assert len(list(cache.glob("one-*/bin/one"))) == 1
 
 
