@@ -165,12 +165,12 @@ def _kubelet(facts: NodeFacts) -> dict[str, Any]:
         "tlsPrivateKeyFile": f"{PKI}/kubelet-serving.key",
         "failSwapOn": False,
         "makeIPTablesUtilChains": False,
-        # The disk is the host's: a tenth free, the default, says nothing about this node.
+        # The disk is the host's: a share of it, the default, says nothing about this node.
         "evictionHard": {
             "memory.available": "200Mi",
-            "nodefs.available": "1%",
+            "nodefs.available": "500Mi",
             "nodefs.inodesFree": "1%",
-            "imagefs.available": "1%",
+            "imagefs.available": "500Mi",
         },
         "imageGCHighThresholdPercent": 100,
         "imageGCLowThresholdPercent": 99,

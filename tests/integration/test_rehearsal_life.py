@@ -245,6 +245,22 @@ def test_an_interrupted_up_says_how_to_go_on(number: signal.Signals, code: Exit)
     assert status(SPEC.name).ready
 
 
+def test_a_host_without_the_unified_hierarchy_will_do() -> None:
+    """Version 1 alone, as this machine shows it to a mount namespace in which `unified` is unmounted."""
+    unified = read_layout().unified
+    if unified is None:
+        pytest.skip("this machine has no hybrid layout to take anything from")
+    down(SPEC.name)
+    inside = ["unshare", "--mount", "sh", "-ec", 'umount "$0"; exec "$@"', str(unified)]
+
+    subprocess.run([*inside, *UP], check=True, capture_output=True)
+    assert not (unified / PATHS.cgroup).exists()
+    assert status(SPEC.name).ready
+    subprocess.run([*inside, *COMMAND, "down", "--name", SPEC.name], check=True, capture_output=True)
+
+    assert leftovers(PATHS, CGROUP) == ()
+
+
 def test_two_callers_at_once_make_one_cluster() -> None:
     down(SPEC.name)
 
