@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _validate(parsed: argparse.Namespace) -> int:
     report = validate(_options(parsed), silent if parsed.quiet else to_stderr())
     colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
-    sys.stdout.write(console.render(report.as_dict(), report.files, colour=colour))
+    _print(console.render(report.as_dict(), report.files, colour=colour))
     if report.unwritten:
         sys.stderr.write(f"{report.unwritten}\n")
     return report.exit_code
@@ -83,27 +83,35 @@ def _waivers(texts: Sequence[str]) -> dict[str, str]:
 
 
 def _list() -> int:
+    lines = []
     for letter, family in FAMILIES.items():
         members = [item for item in CHECKS if item.id[0] == letter]
-        if members:
-            sys.stdout.write(f"{letter} {family}\n")
-        for item in members:
-            sys.stdout.write(f"  {item.id:<3} {item.slug:<24} {item.severity:<8} {item.title}\n")
+        lines += [f"{letter} {family}"] if members else []
+        lines += [f"  {item.id:<3} {item.slug:<24} {item.severity:<8} {item.title}" for item in members]
+    _print("\n".join(lines) + "\n")
     return Exit.OK
 
 
 def _explain(words: Sequence[str]) -> int:
+    lines = []
     for item in select(CHECKS, words):
         facts = [f"severity {item.severity}", f"family {item.family}"]
         facts += [f"says nothing when these fail: {', '.join(item.requires)}"] if item.requires else []
         facts += [f"judges what probe {item.probe} found out"] if item.probe else []
         facts += [f"needs the right to {', '.join(str(rule) for rule in item.needs)}"] if item.needs else []
-        sys.stdout.write(f"{item.id} {item.slug}: {item.title}\n")
-        sys.stdout.write(textwrap.indent(item.remedy, "  ") + "\n")
-        sys.stdout.writelines(
-            textwrap.fill(text, 110, initial_indent="  - ", subsequent_indent="    ") + "\n" for text in facts
-        )
+        lines += [f"{item.id} {item.slug}: {item.title}", textwrap.indent(item.remedy, "  ")]
+        lines += [textwrap.fill(text, 110, initial_indent="  - ", subsequent_indent="    ") for text in facts]
+    _print("\n".join(lines) + "\n")
     return Exit.OK
+
+
+def _print(text: str) -> None:
+    """Write to standard output; a reader who has seen enough and left (`| head`) is no trouble."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from validators.model import Check, Outcome, Status, skipped
 
-__all__ = ["REASON", "blocked", "blocked_by", "follow"]
+__all__ = ["REASON", "blocked", "blocked_by", "follow", "not_applicable"]
 
 REASON = "ConsequenceOf"
 
@@ -29,6 +29,15 @@ def blocked(by: tuple[str, ...], outcomes: Mapping[str, Outcome]) -> Outcome:
     roots = tuple(dict.fromkeys(root for id_ in by for root in _roots(id_, outcomes)))
     told = " ".join(f"{id_}: {outcomes[id_].message}" for id_ in roots)
     return replace(skipped(REASON, f"not judged, because of {told}"), because=roots)
+
+
+def not_applicable(check: Check, outcomes: Mapping[str, Outcome], waived: Mapping[str, str]) -> Outcome | None:
+    """A skip where a required check was skipped because nobody asks for what it judges; None where none was."""
+    for id_ in check.requires:
+        found = outcomes.get(id_)
+        if id_ not in waived and found and found.status is Status.SKIP and found.reason != REASON:
+            return skipped(found.reason, found.message)
+    return None
 
 
 def follow(outcomes: Mapping[str, Outcome]) -> dict[str, Outcome]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from kubeflow_volcano.progress import Progress
-from validators.consequences import REASON, blocked, blocked_by, follow
+from validators.consequences import REASON, blocked, blocked_by, follow, not_applicable
 from validators.facts import Facts, Unread
 from validators.model import CannotJudgeError, Check, Outcome, Status, errored, natural, skipped
 from validators.selection import in_order
@@ -89,9 +89,10 @@ class Judging:
 
     def _block(self, check: Check) -> bool:
         by = blocked_by(check, self._outcomes, self._waived)
-        if by:
-            self._settle(check.id, blocked(by, self._outcomes))
-        return bool(by)
+        outcome = blocked(by, self._outcomes) if by else not_applicable(check, self._outcomes, self._waived)
+        if outcome:
+            self._settle(check.id, outcome)
+        return outcome is not None
 
     def _settle(self, id_: str, outcome: Outcome) -> None:
         self._outcomes[id_] = outcome

@@ -44,6 +44,13 @@ def troubled(facts: Facts) -> tuple[Trouble, ...]:
     return tuple(sorted((item for item in found if item), key=lambda item: item.ref))
 
 
+@lru_cache(maxsize=4)
+def _served(facts: Facts) -> frozenset[Ref | None]:
+    """Workloads that have a ready pod."""
+    ready = (workload_of(pod) for pod in facts.all("pods") if assess_pod(pod).state is State.READY)
+    return frozenset(workload for workload in ready if workload)
+
+
 def waits_for_gang(pod: Object) -> bool:
     """Whether the pod is a gang's member that is not placed; waiting is what a gang is for."""
     annotations = pod["metadata"].get("annotations") or {}
@@ -102,9 +109,7 @@ def _ended(pod: Object, found: Trouble, facts: Facts) -> Trouble | None:
     workload = workload_of(pod)
     if workload and workload.kind == "Job":
         return None
-    replaced = workload and any(
-        workload_of(other) == workload and assess_pod(other).state is State.READY for other in facts.all("pods")
-    )
+    replaced = workload in _served(facts)
     ours = found.ref.namespace in facts.expectations.namespaces
     status = Status.FAIL if ours and not replaced else Status.WARN
     todo = f"delete the pod{'; its replacement is ready' if replaced else ' when it has been looked at'}."

@@ -12,6 +12,7 @@ from validators import crds, scheduler_configuration, workloads
 from validators.checks.gang import NEEDS_GANG, gang_verdict
 from validators.facts import Facts
 from validators.model import (
+    CannotJudgeError,
     Outcome,
     Rule,
     Severity,
@@ -139,9 +140,7 @@ def gang_plugin(facts: Facts) -> Outcome:
     enableJobPipelined and enableJobStarving not false. Without the plugin members are placed one by one, which is
     what gang scheduling is there to prevent. Put the missing part into the ConfigMap; the scheduler reads it again.
     """
-    scheduler = facts.get("deployments.apps", SCHEDULER.namespace, SCHEDULER.name)
-    if scheduler is None:
-        return _no_scheduler()
+    scheduler = _scheduler(facts)
     configuration = scheduler_configuration.read(scheduler, facts)
     if isinstance(configuration, Unusable):
         found = configuration
@@ -173,9 +172,17 @@ def gang_plugin(facts: Facts) -> Outcome:
     return passed(f"{configuration.ref} has gang on.", objects=(configuration.ref,), observed=observed)
 
 
-def _no_scheduler() -> Outcome:
+def _scheduler(facts: Facts) -> Object:
+    """The scheduler's Deployment; ends the judgement where it is missing, or nobody expects it."""
+    found = facts.get("deployments.apps", SCHEDULER.namespace, SCHEDULER.name)
+    if found:
+        return found
+    if SCHEDULER not in facts.expectations.workloads:
+        raise CannotJudgeError(skipped("NotExpected", "the chosen components have no Volcano."))
     message = f"{SCHEDULER} does not exist."
-    return failed("NoScheduler", message, objects=(SCHEDULER,), todo="install Volcano.", because=("F1",))
+    raise CannotJudgeError(
+        failed("NoScheduler", message, objects=(SCHEDULER,), todo="install Volcano.", because=("F1",))
+    )
 
 
 @check("F5", "volcano-version-pair", severity=Severity.MINOR, needs=(Rule("list", "apps", "deployments"),))
@@ -185,9 +192,7 @@ def version_pair(facts: Facts) -> Outcome:
     The compatibility table in Volcano's README names the pairs. Another pair may work; choose a Volcano version that
     names the server's version when something does not.
     """
-    scheduler = facts.get("deployments.apps", SCHEDULER.namespace, SCHEDULER.name)
-    if scheduler is None:
-        return _no_scheduler()
+    scheduler = _scheduler(facts)
     image: str = scheduler["spec"]["template"]["spec"]["containers"][0]["image"]
     version = tag_of(image).removeprefix("v")
     bounds = facts.expectations.volcano_kubernetes.get(version)

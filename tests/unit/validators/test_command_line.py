@@ -117,3 +117,15 @@ def test_a_report_that_cannot_be_written_ends_with_7_and_the_summary_is_there(no
     assert done.returncode == 7
     assert "INCOMPLETE" in done.stdout
     assert "--report-dir" in done.stderr
+
+
+def test_a_reader_who_leaves_early_changes_nothing() -> None:
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {sys.executable} -m validators list | true"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (0, "")

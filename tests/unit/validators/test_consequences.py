@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from validators.consequences import REASON, blocked, blocked_by, follow
+from validators.consequences import REASON, blocked, blocked_by, follow, not_applicable
 from validators.facts import Facts
-from validators.model import Check, Outcome, Severity, Status, check, errored, failed, passed, warned
+from validators.model import Check, Outcome, Severity, Status, check, errored, failed, passed, skipped, warned
 from validators.testing import ref
 
 
@@ -81,3 +81,12 @@ def test_what_is_blocked_names_the_root() -> None:
     second = blocked(("H1",), first)
     assert (second.status, second.because) == (Status.SKIP, ("F1",))
     assert "it is bad" in second.message
+
+
+def test_what_nobody_asks_for_is_skipped_with_all_that_requires_it() -> None:
+    outcomes = {"F1": skipped("NotExpected", "no Volcano"), "F3": GOOD}
+    found = not_applicable(needing("F1", "F3"), outcomes, {})
+    assert found is not None
+    assert (found.reason, found.message) == ("NotExpected", "no Volcano")
+    assert not_applicable(needing("F3"), outcomes, {}) is None
+    assert not_applicable(needing("F1"), outcomes, {"F1": "known"}) is None

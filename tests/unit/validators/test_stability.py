@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
-from kubeflow_volcano.cluster.objects import Object, Ref
-from validators.stability import _kept
-from validators.testing import instant, pod
+from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.watching import Change, Subject
+from validators.stability import Turns
+from validators.testing import NOW, instant, pod
 
+PODS = Subject("v1", "Pod")
 NOT_READY = {"phase": "Running", "conditions": [{"type": "Ready", "status": "False"}]}
 
 
-def turns(before: Object, after: Object) -> tuple[int, int]:
-    flapped: Counter[Ref] = Counter()
-    restarted: Counter[Ref] = Counter()
-    _kept({before["metadata"]["uid"]: before}, (after,), flapped, restarted)
-    return flapped.total(), restarted.total()
+def turns(before: Object, after: Object, kind: Literal["RESET", "MODIFIED"] = "MODIFIED") -> tuple[int, int]:
+    found = Turns()
+    found.take(Change(PODS, "RESET", (before,), 0.0, 0.0))
+    found.take(Change(PODS, kind, (after,), 1.0, 1.0))
+    return found.flapped.total(), found.restarted.total()
 
 
 def restarted(times: int) -> Object:
@@ -31,6 +32,10 @@ def test_ready_to_not_ready_is_a_turn_and_the_way_back_is_none() -> None:
     assert turns(pod("default/a"), pod("default/a", status=NOT_READY)) == (1, 0)
     assert turns(pod("default/a", status=NOT_READY), pod("default/a")) == (0, 0)
     assert turns(pod("default/a"), pod("default/a")) == (0, 0)
+
+
+def test_a_turn_during_a_break_of_the_watch_is_seen_behind_it() -> None:
+    assert turns(pod("default/a"), pod("default/a", status=NOT_READY), "RESET") == (1, 0)
 
 
 def test_restarts_are_counted() -> None:
@@ -49,3 +54,13 @@ def test_restarts_are_counted() -> None:
 )
 def test_an_end_on_purpose_and_pods_of_probes_do_not_count(after: dict[str, Any]) -> None:
     assert turns(pod("default/a"), pod("default/a", **after)) == (0, 0)
+
+
+@pytest.mark.parametrize(("seconds", "late"), [(59, 1), (61, 0)])
+def test_a_young_pod_that_is_not_ready_is_waited_for(seconds: float, late: int) -> None:
+    found = Turns()
+    young = pod("default/a", status=NOT_READY, metadata={"creationTimestamp": instant(seconds)})
+    found.take(Change(PODS, "RESET", (young, pod("default/b")), 0.0, 0.0))
+    assert len(found.late(NOW)) == late
+    found.take(Change(PODS, "DELETED", (young,), 1.0, 1.0))
+    assert found.late(NOW) == []

@@ -161,7 +161,8 @@ def test_an_unknown_plugin_warns() -> None:
 
 
 def test_without_a_scheduler_there_is_no_configuration_and_f1_says_why() -> None:
-    assert judged(facts()).because == ("F1",)
+    assert judged(facts(workloads=WORKLOADS)).because == ("F1",)
+    assert judged(facts()).reason == "NotExpected"
 
 
 @pytest.mark.parametrize(
