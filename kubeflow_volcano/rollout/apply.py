@@ -18,6 +18,7 @@ from kubeflow_volcano.cluster.errors import ApiError, NotServed
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.rollout.owned import settled
 from kubeflow_volcano.rollout.result import Action, ObjectOutcome, same
 
 __all__ = ["MANAGER", "Applier", "problem_of"]
@@ -69,6 +70,8 @@ class Applier:
             before = self.cluster.get(ref, deadline=self.deadline)
             if before is None and self.check and self._only_planned(ref):
                 return ObjectOutcome(ref, Action.CREATED, None, obj)
+            if before is not None and settled(obj, before, MANAGER):
+                return ObjectOutcome(ref, Action.UNCHANGED, before, before)
             after = self._send(obj, ref)
         except ApiError as error:
             return ObjectOutcome(ref, Action.FAILED, before, None, str(error))

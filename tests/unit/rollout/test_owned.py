@@ -1,0 +1,132 @@
+"""When nothing has to be sent: never, if anything declared is missing or anything owned is declared no more."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.rollout.owned import settled
+
+DECLARED: Object = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "d", "namespace": "n", "labels": {"a": "b"}},
+    "spec": {
+        "replicas": 1,
+        "paused": False,
+        "template": {
+            "spec": {"containers": [{"name": "main", "args": ["--x"], "ports": [{"containerPort": 80}]}]},
+        },
+    },
+}
+# As the API server stores it: defaults filled in, status, others' fields and managers beside ours.
+FIELDS = {
+    "f:metadata": {"f:labels": {"f:a": {}}},
+    "f:spec": {
+        "f:replicas": {},
+        "f:paused": {},
+        "f:template": {
+            "f:spec": {
+                "f:containers": {
+                    'k:{"name":"main"}': {
+                        ".": {},
+                        "f:name": {},
+                        "f:args": {},
+                        "f:ports": {'k:{"containerPort":80,"protocol":"TCP"}': {".": {}, "f:containerPort": {}}},
+                    }
+                }
+            }
+        },
+    },
+}
+
+
+def live(**entry: Any) -> Object:
+    obj = copy.deepcopy(DECLARED)
+    obj["metadata"] |= {"uid": "u", "resourceVersion": "9", "annotations": {"theirs": "1"}}
+    obj["spec"]["strategy"] = {"type": "RollingUpdate"}
+    obj["spec"]["template"]["spec"]["containers"][0]["ports"][0]["protocol"] = "TCP"
+    obj["status"] = {"replicas": 1}
+    ours = {"manager": "me", "operation": "Apply", "apiVersion": "apps/v1", "fieldsV1": copy.deepcopy(FIELDS), **entry}
+    theirs = {"manager": "kube-controller-manager", "operation": "Update", "apiVersion": "apps/v1", "fieldsV1": {}}
+    obj["metadata"]["managedFields"] = [theirs, ours]
+    return obj
+
+
+def test_a_live_object_that_says_all_of_it_is_settled() -> None:
+    assert settled(DECLARED, live(), "me")
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("metadata", "labels", "a"), "c"),
+        (("metadata", "labels", "new"), "1"),
+        (("spec", "replicas"), 2),
+        (("spec", "paused"), 0),
+        (("spec", "template", "spec", "containers", 0, "args"), ["--x", "--y"]),
+        (("spec", "template", "spec", "containers", 0, "args"), []),
+        (("spec", "template", "spec", "containers", 0, "image"), "i"),
+        (("spec", "new"), {}),
+    ],
+)
+def test_a_declared_value_that_differs_or_is_missing_is_sent(path: tuple[str | int, ...], value: Any) -> None:
+    declared: Any = copy.deepcopy(DECLARED)
+    part = declared
+    for key in path[:-1]:
+        part = part[key]
+    part[path[-1]] = value
+    assert not settled(declared, live(), "me")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ("metadata", "labels"),
+        ("spec", "replicas"),
+        ("spec", "template", "spec", "containers", 0, "args"),
+        ("spec", "template", "spec", "containers", 0, "ports"),
+    ],
+)
+def test_a_field_that_is_owned_and_declared_no_more_is_sent(path: tuple[str | int, ...]) -> None:
+    declared: Any = copy.deepcopy(DECLARED)
+    part = declared
+    for key in path[:-1]:
+        part = part[key]
+    del part[path[-1]]
+    assert not settled(declared, live(), "me")
+
+
+def test_an_owned_list_item_that_is_declared_no_more_is_sent() -> None:
+    obj = live()
+    ports = obj["metadata"]["managedFields"][1]["fieldsV1"]["f:spec"]["f:template"]["f:spec"]["f:containers"]
+    ports['k:{"name":"gone"}'] = {".": {}}
+    assert not settled(DECLARED, obj, "me")
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [{"manager": "other"}, {"operation": "Update"}, {"subresource": "status"}, {"apiVersion": "apps/v1beta1"}],
+)
+def test_an_object_that_is_not_ours_yet_is_sent(entry: dict[str, Any]) -> None:
+    assert not settled(DECLARED, live(**entry), "me")
+
+
+def test_set_values_count() -> None:
+    declared = {"apiVersion": "v1", "kind": "X", "metadata": {"name": "x", "finalizers": ["a", "b"]}}
+    obj = copy.deepcopy(declared)
+    fields: dict[str, Any] = {"f:metadata": {"f:finalizers": {'v:"a"': {}, 'v:"b"': {}}}}
+    entry = {"manager": "me", "operation": "Apply", "apiVersion": "v1", "fieldsV1": fields}
+    obj["metadata"]["managedFields"] = [entry]  # type: ignore[index]
+    assert settled(declared, obj, "me")
+    fields["f:metadata"]["f:finalizers"]['v:"c"'] = {}
+    assert not settled(declared, obj, "me")
+
+
+def test_a_bare_namespace_is_settled_by_its_existence() -> None:
+    namespace: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}}
+    found = {**namespace, "metadata": {"name": "n", "labels": {"kubernetes.io/metadata.name": "n"}}}
+    assert settled(namespace, found, "me")
