@@ -37,6 +37,8 @@ class Member:
     name: str
     uid: str
     scheduler: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    phase: str = "Pending"
     node: str = ""
     bound_at: str = ""
     bound_monotonic: float = 0.0
@@ -146,9 +148,10 @@ class Recorder:
         meta, spec, status = pod["metadata"], pod["spec"], pod.get("status", {})
         member = self.members.get(meta["uid"])
         if member is None:
-            member = Member(meta["name"], meta["uid"], spec.get("schedulerName", ""))
+            member = Member(meta["name"], meta["uid"], spec.get("schedulerName", ""), meta.get("labels") or {})
             self.members[member.uid] = member
             self._tell(member.name, "created")
+        member.phase = status.get("phase") or member.phase
         scheduled = conditions(pod).get("PodScheduled", {})
         since = scheduled.get("lastTransitionTime") or ""
         # A gate is written at creation by the server; only a scheduler writes the other reasons.

@@ -5,7 +5,6 @@ Without gang scheduling one worker starts and holds its GPU while three wait; wi
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,15 +16,17 @@ from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.cluster.watching import Observer, Subject
 from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
+from validators.facts import SIMULATED_POD
+from validators.probes.record import Group, Recorder
 from validators.probes.session import Level, Session
-from validators.scenarios.history import History
+from validators.probes.stage import PODGROUP
 
 __all__ = ["CASES", "Case", "Observation", "observe", "side_by_side", "tfjob"]
 
 NAME = "dist-mnist"
 IMAGE = "ghcr.io/kubeflow/training-v1/tf-dist-mnist-test:latest"
 PS, WORKERS = 2, 4
-_GROUP_API = "scheduling.volcano.sh/v1beta1"
+_ROLE, _INDEX = "training.kubeflow.org/replica-type", "training.kubeflow.org/replica-index"
 _LIMIT_SECONDS = 90.0
 _TELL_EVERY_SECONDS = 5.0
 
@@ -39,39 +40,58 @@ class Case:
     gpus: int
     hold_seconds: float
     """The picture counts when it has stood unchanged for this long."""
-    settled: Callable[[History], bool]
-    wrong: Callable[[History], str]
+    settled: Callable[[Recorder], bool]
+    wrong: Callable[[Recorder], str]
     """What contradicts the claim at any moment, as a sentence; empty when nothing does."""
 
 
-def _partial(history: History) -> bool:
-    workers = history.counted("worker")
-    return workers == {"Running": 1, "Unschedulable": WORKERS - 1} and history.counted("ps") == {"Running": PS}
+def _counted(record: Recorder, role: str) -> dict[str, int]:
+    """Members of a role ('ps', 'worker') by phase; unbound ones that a scheduler has judged are 'Unschedulable'."""
+    counts: dict[str, int] = {}
+    for member in record.members.values():
+        if not member.gone and member.labels.get(_ROLE) == role:
+            word = "Unschedulable" if member.judged and not member.node else member.phase
+            counts[word] = counts.get(word, 0) + 1
+    return counts
 
 
-def _withheld(history: History) -> bool:
-    group = history.group
-    return group is not None and group.phase == "Pending" and group.judged and not history.bound
+def _group(record: Recorder) -> Group | None:
+    return next((group for group in record.groups.values() if not group.gone), None)
 
 
-def _whole(history: History) -> bool:
-    return history.counted("worker") == {"Running": WORKERS} and history.counted("ps") == {"Running": PS}
+def _most_bound(record: Recorder) -> int:
+    return max((len(names) for names in record.states), default=0)
 
 
-def _not_withheld(history: History) -> str:
-    if history.most_bound:
-        return f"{history.most_bound} of {PS + WORKERS} pods got a node although the gang does not fit"
-    if history.group is not None and history.group.min_member != PS + WORKERS:
-        return f"the PodGroup asks for {history.group.min_member} members instead of {PS + WORKERS}"
+def _partial(record: Recorder) -> bool:
+    workers = {"Running": 1, "Unschedulable": WORKERS - 1}
+    return _counted(record, "worker") == workers and _counted(record, "ps") == {"Running": PS}
+
+
+def _withheld(record: Recorder) -> bool:
+    group = _group(record)
+    return group is not None and group.phase == "Pending" and bool(group.judged) and not record.bound()
+
+
+def _whole(record: Recorder) -> bool:
+    return _counted(record, "worker") == {"Running": WORKERS} and _counted(record, "ps") == {"Running": PS}
+
+
+def _not_withheld(record: Recorder) -> str:
+    if most := _most_bound(record):
+        return f"{most} of {PS + WORKERS} pods got a node although the gang does not fit"
+    group = _group(record)
+    if group is not None and group.minimum != PS + WORKERS:
+        return f"the PodGroup asks for {group.minimum} members instead of {PS + WORKERS}"
     return ""
 
 
-def _not_partial(history: History) -> str:
-    return "" if history.group is None else "a PodGroup exists although gang scheduling is off"
+def _not_partial(record: Recorder) -> str:
+    return "a PodGroup exists although gang scheduling is off" if _group(record) else ""
 
 
-def _not_whole(history: History) -> str:
-    schedulers = {member.scheduler for member in history.members.values()}
+def _not_whole(record: Recorder) -> str:
+    schedulers = {member.scheduler for member in record.members.values()}
     return "" if schedulers <= {"volcano"} else f"pods were given to {', '.join(sorted(schedulers))}"
 
 
@@ -93,7 +113,7 @@ class Observation:
     title: str
     seconds: float
     problem: str
-    history: dict[str, Any]
+    seen: dict[str, Any]
 
 
 def tfjob(namespace: str) -> Object:
@@ -164,33 +184,54 @@ def observe(cluster: Cluster, case: Case, progress: Progress) -> Observation:
 
 
 def _watch(cluster: Cluster, session: Session, case: Case, namespace: str, progress: Progress) -> Observation:
-    subjects = [Subject("v1", "Pod", namespace), Subject(_GROUP_API, "PodGroup", namespace)]
+    subjects = [Subject("v1", "Pod", namespace), Subject(*PODGROUP, namespace)]
     deadline = Deadline(_LIMIT_SECONDS)
-    history = History(time.monotonic())
-    since: float | None = None
-    told = 0.0
+    settled = False
     with Observer(cluster, subjects, deadline) as observer:
+        record = Recorder(cluster, namespace, "", observer.changes(tick=0.25))
         session.create(tfjob(namespace))
-        for change in observer.changes(tick=0.25):
-            if change is not None:
-                history.see(change)
-            now = deadline.elapsed
-            since = (now if since is None else since) if case.settled(history) else None
-            if case.wrong(history) or (since is not None and now - since >= case.hold_seconds):
+        while not (case.wrong(record) or deadline.passed):
+            progress(f"{case.title}: {_picture(record)}")
+            if not record.until(lambda: bool(case.wrong(record)) or case.settled(record), _TELL_EVERY_SECONDS):
+                continue
+            # Only what lasts is a picture: a moment may be on the way to something else.
+            settled = not record.until(lambda: bool(case.wrong(record)) or not case.settled(record), case.hold_seconds)
+            if settled:
                 break
-            if now - told >= _TELL_EVERY_SECONDS:
-                told = now
-                progress(f"{case.title}: {_picture(history)}")
-    problem = case.wrong(history)
-    if not problem and since is None:
-        problem = f"not settled after {_LIMIT_SECONDS:.0f} s: {_picture(history)}"
-    return Observation(case.name, case.title, round(deadline.elapsed, 1), problem, history.as_dict())
+    problem = case.wrong(record)
+    if not (problem or settled):
+        problem = f"not settled after {_LIMIT_SECONDS:.0f} s: {_picture(record)}"
+    return Observation(case.name, case.title, round(deadline.elapsed, 1), problem, _seen(record))
 
 
-def _picture(history: History) -> str:
-    group = history.group
-    text = f"PodGroup {group.phase or 'without phase'}, minMember {group.min_member}" if group else "no PodGroup"
-    return f"{len(history.members)} pods, {len(history.bound)} with a node; {text}"
+def _picture(record: Recorder) -> str:
+    group = _group(record)
+    text = f"PodGroup {group.phase or 'without phase'}, minMember {group.minimum}" if group else "no PodGroup"
+    return (
+        f"{sum(not member.gone for member in record.members.values())} pods, {len(record.bound())} with a node; {text}"
+    )
+
+
+def _seen(record: Recorder) -> dict[str, Any]:
+    """The record as plain data."""
+    group = _group(record)
+    members = [
+        {
+            "role": f"{member.labels.get(_ROLE)}-{member.labels.get(_INDEX)}",
+            "phase": member.phase,
+            "node": member.node,
+            "simulated": SIMULATED_POD in member.labels,
+            "bound_at": member.bound_at,
+        }
+        for member in record.members.values()
+        if not member.gone
+    ]
+    reasons = [item["reason"] for item in group.conditions if item.get("reason")] if group else []
+    return {
+        "members": sorted(members, key=lambda item: str(item["role"])),
+        "group": {"phase": group.phase, "minMember": group.minimum, "reasons": reasons} if group else None,
+        "most_bound": _most_bound(record),
+    }
 
 
 def side_by_side(observations: Sequence[Observation]) -> str:
@@ -209,7 +250,7 @@ def side_by_side(observations: Sequence[Observation]) -> str:
 
 
 def _table(observation: Observation) -> list[str]:
-    group, members = observation.history["group"], observation.history["members"]
+    group, members = observation.seen["group"], observation.seen["members"]
     lines = [observation.title, "-" * max(34, len(observation.title)), f"{'POD':<10}{'STATUS':<12}NODE"]
     for member in members:
         node = (member["node"] + ("*" if member["simulated"] and member["node"] else "")) or "-"
@@ -224,6 +265,6 @@ def _table(observation: Observation) -> list[str]:
         ]
     else:
         lines.append("no PodGroup")
-    lines.append(f"most pods bound at once: {observation.history['most_bound']}")
+    lines.append(f"most pods bound at once: {observation.seen['most_bound']}")
     lines.append("as claimed" if not observation.problem else f"NOT as claimed: {observation.problem}")
     return lines

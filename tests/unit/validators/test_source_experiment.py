@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
+from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.watching import Change, Subject
-from validators.scenarios.history import History
+from validators.probes.record import Recorder
 from validators.scenarios.source_experiment import CASES, Observation, gpus_free, side_by_side, tfjob
 
 PODS = Subject("v1", "Pod", "n")
@@ -15,29 +16,38 @@ GROUPS = Subject("scheduling.volcano.sh/v1beta1", "PodGroup", "n")
 def pod(role: str, *, node: str = "", phase: str = "Pending", judged: bool = False, scheduler: str = "volcano") -> Any:
     kind, index = role.split("-")
     labels = {"training.kubeflow.org/replica-type": kind, "training.kubeflow.org/replica-index": index}
-    found = [{"type": "PodScheduled", "status": "False"}] if judged else []
+    when = "2026-01-01T00:00:00Z"
+    found = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "lastTransitionTime": when}]
     return {
-        "metadata": {"name": f"dist-mnist-{role}", "labels": labels},
+        "metadata": {"name": f"dist-mnist-{role}", "uid": role, "labels": labels, "creationTimestamp": when},
         "spec": {"nodeName": node, "schedulerName": scheduler},
-        "status": {"phase": phase, "conditions": found},
+        "status": {"phase": phase, "conditions": found if judged else []},
     }
 
 
 def group(phase: str, minimum: int = 6, *, judged: bool = True) -> Any:
     found = [{"type": "Unschedulable", "reason": "NotEnoughResources", "transitionID": "7"}] if judged else []
-    return {"metadata": {"name": "g"}, "spec": {"minMember": minimum}, "status": {"phase": phase, "conditions": found}}
+    return {
+        "metadata": {"name": "g", "uid": "g"},
+        "spec": {"minMember": minimum},
+        "status": {"phase": phase, "conditions": found},
+    }
+
+
+class Nobody:
+    """Stands for the cluster of a recorder that is never asked to look."""
 
 
 def history(
     *objects: Any,
     subject: Subject = PODS,
     kind: Literal["RESET", "ADDED", "MODIFIED", "DELETED"] = "ADDED",
-    onto: History | None = None,
-) -> History:
-    seen = onto or History(began=0.0)
-    for at, item in enumerate(objects, start=1):
-        seen.see(Change(subject, kind, (item,), float(at), 0.0))
-    return seen
+    onto: Recorder | None = None,
+) -> Recorder:
+    record = onto or Recorder(cast("Cluster", Nobody()), "n", "", iter(()))
+    for item in objects:
+        record.take(Change(subject, kind, (item,), 0.0, 0.0))
+    return record
 
 
 PS = [pod(f"ps-{i}", node="gpu-1", phase="Running") for i in range(2)]
@@ -81,7 +91,7 @@ class TestGangThatDoesNotFit:
         seen = history(bound, onto=history(group("Pending"), subject=GROUPS))
         history(bound, kind="DELETED", onto=seen)
 
-        assert seen.bound == ()
+        assert seen.bound() == ()
         assert "1 of 6 pods got a node" in CASES["gang-short"].wrong(seen)
 
     def test_a_group_of_the_wrong_size_contradicts_it(self) -> None:
@@ -99,14 +109,6 @@ class TestGangThatFits:
 
     def test_pods_of_another_scheduler_contradict_it(self) -> None:
         assert "default-scheduler" in CASES["gang-fits"].wrong(history(pod("ps-0", scheduler="default-scheduler")))
-
-
-def test_a_reset_forgets_pods_that_are_gone_and_keeps_the_moment_of_binding() -> None:
-    seen = history(pod("ps-0", node="gpu-1"), pod("ps-1", node="gpu-1"))
-    seen.see(Change(PODS, "RESET", (pod("ps-0", node="gpu-1"),), 9.0, 0.0))
-
-    assert [(name, member.bound) for name, member in seen.members.items()] == [("dist-mnist-ps-0", 1.0)]
-    assert seen.most_bound == 2
 
 
 def test_gpus_that_a_running_pod_holds_are_not_free() -> None:
@@ -134,7 +136,8 @@ def test_the_job_asks_for_one_gpu_per_worker_and_none_per_parameter_server() -> 
 
 
 def test_tables_stand_side_by_side_and_name_what_is_not_as_claimed() -> None:
-    seen = history(pod("ps-0", node="gpu-1", phase="Running")).as_dict()
+    member = {"role": "ps-0", "phase": "Running", "node": "gpu-1", "simulated": True, "bound_at": ""}
+    seen = {"members": [member], "group": None, "most_bound": 1}
     text = side_by_side([Observation("a", "first", 1.0, "", seen), Observation("b", "second", 1.0, "too many", seen)])
 
     assert text.splitlines()[0].split() == ["first", "second"]
