@@ -29,11 +29,14 @@ test: ## run every test, on a rehearsal cluster made for it and removed after
 	@requirements/setup.sh dev
 	tests/run.sh
 
-lint: ## check style, types, playbooks and shell
+lint: ## check style, types, playbooks and shell; every tool runs, whatever the others find
 	@requirements/setup.sh dev
-	.venv/bin/ruff check
-	.venv/bin/ruff format --check
-	.venv/bin/mypy
-	.venv/bin/yamllint --strict .
-	PATH="$(CURDIR)/.venv/bin:$$PATH" ansible-lint --offline
-	.venv/bin/shellcheck .ci/run $$(git ls-files '*.sh')
+	@PATH="$(CURDIR)/.venv/bin:$$PATH"; status=0; \
+	run() { echo "$$*"; "$$@" || status=1; }; \
+	run ruff check; \
+	run ruff format --check; \
+	run mypy; \
+	run yamllint --strict .; \
+	run ansible-lint --offline; \
+	run shellcheck .ci/run requirements/setup.sh tests/run.sh; \
+	exit $$status
