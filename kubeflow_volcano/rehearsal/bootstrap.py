@@ -12,15 +12,23 @@ import yaml
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.deadline import Deadline
 from kubeflow_volcano.cluster.errors import ApiError
-from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import Problem, ProblemsError
+from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rehearsal.network import POD_RANGE
 from kubeflow_volcano.rehearsal.placement import GPU, SIMULATED_LABEL
 
 __all__ = ["apply_addons", "assign_pod_range", "wait_for_placement"]
 
 _MANAGER = "kubeflow-volcano-rehearsal"
+_ANSWER_SECONDS = 60.0
 _RETRY_SECONDS = 0.1
+_TRIAL_POD: Object = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "rehearsal-placement-trial", "namespace": "default"},
+    "spec": {"containers": [{"name": "any", "image": "any", "resources": {"limits": {GPU: "1"}}}]},
+}
 
 
 def apply_addons(cluster: Cluster, authority: Path) -> tuple[str, ...]:
@@ -54,32 +62,30 @@ def assign_pod_range(cluster: Cluster, node_name: str) -> tuple[str, ...]:
     return (f"node {node_name} got the pod range {first}",)
 
 
-def wait_for_placement(cluster: Cluster, seconds: float) -> None:
+def wait_for_placement(cluster: Cluster, *, patience: float, progress: Progress) -> None:
     """See by a dry run that the placement webhook answers the API server.
 
+    Something else in the cluster may refuse the pod, such as another webhook whose backend is away. That is told after
+    `patience` seconds, and is not this cluster's failure.
+
     Raises:
-        ProblemsError: it does not.
+        ProblemsError: pods come back unchanged.
     """
-    pod = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "rehearsal-placement-dry-run", "namespace": "default"},
-        "spec": {
-            "containers": [{"name": "any", "image": "any", "resources": {"limits": {GPU: "1"}}}],
-        },
-    }
-    deadline = Deadline(seconds)
-    trouble = "pods come back unchanged"
+    deadline = Deadline(_ANSWER_SECONDS)
+    refusals = Deadline(patience)
     while not deadline.passed:
         try:
-            if SIMULATED_LABEL in cluster.create(pod, dry_run=True)["metadata"].get("labels", {}):
+            pod = cluster.create(_TRIAL_POD, dry_run=True, deadline=Deadline(1))
+            if SIMULATED_LABEL in pod["metadata"].get("labels", {}):
                 return
         except ApiError as error:
-            trouble = str(error)
+            if refusals.passed:
+                progress(f"pods are refused for now: {error}")
+                return
         time.sleep(_RETRY_SECONDS)
     raise ProblemsError(
         Problem(
-            f"the placement webhook does not answer the API server ({trouble}).",
+            "the placement webhook does not answer the API server: pods come back unchanged.",
             "pods that ask for a GPU are sent to simulated nodes.",
             "read `python -m kubeflow_volcano.rehearsal logs placement`.",
         )

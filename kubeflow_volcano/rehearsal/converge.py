@@ -28,6 +28,7 @@ __all__ = ["Journal", "converge"]
 _API_SECONDS = 60.0
 _ADOPT_SECONDS = 15.0
 _READY_SECONDS = 180.0
+_ADMISSION_SECONDS = 30.0
 _RETRY_SECONDS = 0.1
 _TELL_SECONDS = 2.0
 _ACCOUNT = Subject("v1", "ServiceAccount", namespace="default", fields="metadata.name=default")
@@ -72,7 +73,9 @@ def converge(spec: RehearsalSpec, paths: ClusterPaths, tools: Tools, images: Pat
     state = _decide(spec, paths, State.load(paths.state))
     node = _node(paths, state, Parts(tools.programs, images))
     cluster = _adopt(node, state, journal)
+    patience = 0.0
     if cluster is None:
+        patience = _ADMISSION_SECONDS
         shutil.rmtree(paths.removed, ignore_errors=True)
         state = replace(state, fingerprint=node.fingerprint(), started=time.time())
         state.save(paths.state)
@@ -83,7 +86,7 @@ def converge(spec: RehearsalSpec, paths: ClusterPaths, tools: Tools, images: Pat
     for path, target in _links(tools).items():
         _link(paths.home / path, target)
     journal.reached("API ready")
-    _complete(cluster, node, state, journal)
+    _complete(cluster, node, state, patience, journal)
     return node
 
 
@@ -148,8 +151,8 @@ def _connect(node: Node, seconds: float, journal: Journal) -> Cluster:
     )
 
 
-def _complete(cluster: Cluster, node: Node, state: State, journal: Journal) -> None:
-    """Everything that follows a ready API server."""
+def _complete(cluster: Cluster, node: Node, state: State, patience: float, journal: Journal) -> None:
+    """Everything that follows a ready API server. `patience`: for pods that are admitted again, in seconds."""
     journal.did(*bootstrap.apply_addons(cluster, node.paths.pki / "ca.crt"))
     waits.wait_for(cluster, {_REAL: waits.exists("the real node")}, _READY_SECONDS, journal.progress)
     journal.did(*bootstrap.assign_pod_range(cluster, NODE_NAME), *gpu_nodes.sync(cluster, state.spec))
@@ -169,7 +172,7 @@ def _complete(cluster: Cluster, node: Node, state: State, journal: Journal) -> N
     began = time.monotonic() - journal.started
     for subject, seconds in waits.wait_for(cluster, wanted, _READY_SECONDS, journal.progress).items():
         journal.seconds[titles[subject]] = round(began + seconds, 1)
-    bootstrap.wait_for_placement(cluster, _READY_SECONDS)
+    bootstrap.wait_for_placement(cluster, patience=patience, progress=journal.progress)
     journal.reached("everything ready")
     journal.progress(", ".join(f"{title} {seconds} s" for title, seconds in journal.seconds.items()))
 

@@ -295,3 +295,32 @@ def test_the_host_s_kernel_settings_are_its_own() -> None:
 
     assert seen == list(settings.values())
     assert here != seen
+
+
+def test_a_webhook_of_somebody_else_that_is_away_is_told_and_does_not_stop_up(running: Running) -> None:
+    name = "away.example.invalid"
+    hook = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": name},
+        "webhooks": [
+            {
+                "name": name,
+                "admissionReviewVersions": ["v1"],
+                "clientConfig": {"url": "https://127.0.0.1:1/"},
+                "sideEffects": "None",
+                "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["CREATE"]}],
+            }
+        ],
+    }
+    made = running.api.create(hook)
+    lines: list[str] = []
+    try:
+        for _ in range(20):  # a new webhook takes a moment until the API server asks it
+            assert up(SPEC, lines.append).changes == ()
+            if any("pods are refused" in line for line in lines):
+                break
+    finally:
+        running.api.delete(Ref.of(made), uid=made["metadata"]["uid"])
+
+    assert any("pods are refused" in line and name in line for line in lines)
