@@ -32,18 +32,20 @@ _PAUSE_SECONDS = 0.5
 _ONE_TRY_SECONDS = 10.0  # then it is told what does not heal
 _NOT_SERVED_SECONDS = 30.0
 _CONFLICT_WITH = re.compile(r'conflicts? with "([^"]+)"')
-# client-side kubectl apply, and what the API server calls fields from a time before it tracked managers
-_SAFE_TO_TAKE_OVER = frozenset({"kubectl-client-side-apply", "before-first-apply"})
+# kubectl's names are "kubectl" and "kubectl-<verb>"; the other is what the API server calls fields from a time before
+# it tracked managers.
+_MAY_BE_TAKEN_BACK = re.compile(rf"kubectl(-[a-z-]+)?|before-first-apply|{MANAGER}.*")
 
 
 @dataclass
 class Applier:
     """Applies objects to one cluster.
 
-    Policy for fields that another manager owns: they are taken over by force when every such manager is an earlier
-    version of this project (its name begins with `kubeflow-volcano`), client-side kubectl apply, or unknown because
-    the object is older than the tracking of managers; force concerns only fields that the object's text declares.
-    Every other conflict is refused and names the manager, for somebody meant that change.
+    Policy for fields that another manager owns: they are set back by force, and it is told, when every such manager is
+    a person at kubectl (the inventory is the truth, and a change by hand is drift from it), an earlier version of this
+    project (its name begins with `kubeflow-volcano`), or unknown because the object is older than the tracking of
+    managers; force concerns only fields that the object's text declares. Every other conflict (an autoscaler, Helm,
+    another operator) is refused and names the manager, for it would be fought over for ever.
 
     In check mode everything is a server-side dry run, and objects whose namespace or API group is still to be created
     (`planned_namespaces`, `planned_groups`) are taken from their text without asking the server.
@@ -105,8 +107,10 @@ class Applier:
                 with contextlib.suppress(NotServed):
                     self.cluster.resource(ref.api_version, ref.kind, refresh=True)
             except ApiError as error:
-                if error.field_conflict and not force and _may_take_over(error):
+                if error.field_conflict and not force and _may_take_back(error):
                     force = True
+                    others = ", ".join(sorted(_managers(error)))
+                    self.progress(f"{ref}: what {others} had changed is set to what the inventory says")
                     continue
                 heals = error.transient or error.webhook_unanswered
                 if not heals or self.check or self.deadline.passed:
@@ -131,9 +135,9 @@ def _managers(error: ApiError) -> frozenset[str]:
     return frozenset(name for text in (error.message, *error.causes) for name in _CONFLICT_WITH.findall(text))
 
 
-def _may_take_over(error: ApiError) -> bool:
+def _may_take_back(error: ApiError) -> bool:
     managers = _managers(error)
-    return bool(managers) and all(name in _SAFE_TO_TAKE_OVER or name.startswith(MANAGER) for name in managers)
+    return bool(managers) and all(_MAY_BE_TAKEN_BACK.fullmatch(name) for name in managers)
 
 
 def problem_of(outcome: ObjectOutcome) -> Problem:

@@ -26,6 +26,7 @@ from kubeflow_volcano.rehearsal.spec import RehearsalSpec
 from kubeflow_volcano.rollout.answering import wait_answering
 from kubeflow_volcano.rollout.gang import POD_GROUPS, RESTARTED_FOR, wire_gang
 from kubeflow_volcano.rollout.patches import DEFAULT_CLASS
+from kubeflow_volcano.rollout.preflight import preflight
 from kubeflow_volcano.rollout.result import Action, shown
 from kubeflow_volcano.rollout.run import roll_out
 from kubeflow_volcano.rollout.settings import Settings, parse
@@ -210,10 +211,10 @@ def replicas(cluster: Cluster) -> int:
 def test_a_change_that_somebody_made_is_refused_and_named_until_it_is_given_up(
     cluster: Cluster, settings: Settings
 ) -> None:
-    edit(cluster, "kubectl-edit", 2)
+    edit(cluster, "some-autoscaler", 2)
     result = roll_out(cluster, settings, "training-operator", check=False, progress=silent)
     (problem,) = result.problems
-    assert "kubectl-edit" in problem.found
+    assert "some-autoscaler" in problem.found
     assert ".spec.replicas" in problem.found
     assert replicas(cluster) == 2
     assert 'managedFields":[{}]' in problem.todo
@@ -225,8 +226,9 @@ def test_a_change_that_somebody_made_is_refused_and_named_until_it_is_given_up(
     assert not roll_out(cluster, settings, "training-operator", check=False, progress=silent).changed
 
 
-def test_fields_of_client_side_kubectl_are_taken_over(cluster: Cluster, settings: Settings) -> None:
-    edit(cluster, "kubectl-client-side-apply", 2)
+@pytest.mark.parametrize("manager", ["kubectl-edit", "kubectl-client-side-apply"])
+def test_a_change_by_hand_is_set_back(cluster: Cluster, settings: Settings, manager: str) -> None:
+    edit(cluster, manager, 2)
     result = roll_out(cluster, settings, "training-operator", check=False, progress=silent)
     assert [outcome.ref for outcome in result.outcomes if outcome.action is Action.CHANGED] == [OPERATOR]
     assert not result.problems
@@ -261,6 +263,24 @@ def test_the_default_class_is_one_and_the_base_directory_as_asked(
     finally:
         cluster.delete(Ref.of(other), uid=made["metadata"]["uid"])
     assert not roll_out(cluster, existing, "local-path", check=False, progress=silent).outcomes
+
+
+def test_everything_that_stands_in_the_way_is_known_before_the_first_change(
+    cluster: Cluster, variables: dict[str, Any], settings: Settings
+) -> None:
+    assert preflight(cluster, settings, silent) == 59
+    wrong = {
+        **variables,
+        "kubeflow_sources": {},
+        "volcano_source": variables["local_path_source"],
+        "local_path_source": "/no/such/file.yaml",
+    }
+    with pytest.raises(InvalidInput) as caught:
+        preflight(cluster, parse(wrong), silent)
+    found = "\n".join(problem.found for problem in caught.value.problems)
+    assert len(caught.value.problems) == 3
+    for words in ("no source for the manifests of Training operator", "lacks", "no /no/such/file.yaml"):
+        assert words in found
 
 
 def test_a_silent_webhook_is_named(cluster: Cluster) -> None:

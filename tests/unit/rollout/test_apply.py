@@ -62,14 +62,19 @@ def test_a_refusal_does_not_keep_others_from_being_sent(api: Any) -> None:
     assert time.monotonic() - started < 2
 
 
-@pytest.mark.parametrize("manager", ["kubectl-client-side-apply", "before-first-apply", "kubeflow-volcano-0.0.9"])
-def test_fields_that_are_safe_to_take_over_are_forced(api: Any, manager: str) -> None:
+@pytest.mark.parametrize(
+    "manager",
+    ["kubectl", "kubectl-edit", "kubectl-client-side-apply", "before-first-apply", "kubeflow-volcano-0.0.9"],
+)
+def test_changes_by_hand_and_by_earlier_versions_are_set_back_and_told(api: Any, manager: str) -> None:
     api.on("PATCH", ONE, conflict(api, manager), live(api))
-    assert applied(api)[0].action is Action.CREATED
+    lines: list[str] = []
+    assert applied(api, progress=lines.append)[0].action is Action.CREATED
+    assert lines == [f"ConfigMap ns/one: what {manager} had changed is set to what the inventory says"]
     assert [request.query["force"] for request in api.seen("PATCH", ONE)] == ["false", "true"]
 
 
-@pytest.mark.parametrize("manager", ["kubectl-edit", "helm", "my-kubeflow-volcano"])
+@pytest.mark.parametrize("manager", ["kube-controller-manager", "helm", "my-kubectl", "my-kubeflow-volcano"])
 def test_fields_that_somebody_else_meant_are_refused(api: Any, manager: str) -> None:
     api.on("PATCH", ONE, conflict(api, manager))
     (outcome,) = applied(api)
