@@ -30,6 +30,7 @@ BIND_SECONDS = 30.0
 _SUITE_SECONDS = 180.0
 _SHORTEST_HOLD = 5.0
 _PERIODS_HELD = 5
+_AFTERMATH = 1.0  # a violation is followed for this long, to tell how far it goes
 _TICK = 0.1
 _UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -130,8 +131,8 @@ def _fit(stage: Stage, evidence: GangEvidence, progress: Progress, prefix: str) 
         whole = len(record.bound(*names)) == len(names)
         return whole and all(item.phase == "Running" for item in record.groups.values())
 
-    reached = record.until(running, BIND_SECONDS)
-    evidence.steps["H1"] = stage.step("H1", names, reached=reached)
+    record.until(lambda: running() or record.disturbed(), BIND_SECONDS)
+    evidence.steps["H1"] = stage.step("H1", names, reached=running())
     stage.clear()
     return ("H1",)
 
@@ -148,14 +149,21 @@ def _blocked_then_released(stage: Stage, evidence: GangEvidence, progress: Progr
     stage.pod(second, group)
     stage.pod(stuck, group, required=_nowhere())
     _hold(stage, evidence, progress, (first, second, stuck))
+    if record.disturbed():
+        stage.clear()
+        return ("H2",)
 
     progress("H3 unblock: a pod that fits takes the place of the one that does not")
     start = time.monotonic()
     stage.remove(stuck)
     stage.pod(released, group)
     freed = (first, second, released)
-    reached = record.until(lambda: len(record.bound(*freed)) == len(freed), BIND_SECONDS)
-    step = stage.step("H3", freed, reached=reached)
+
+    def whole() -> bool:
+        return len(record.bound(*freed)) == len(freed)
+
+    record.until(lambda: whole() or record.disturbed(), BIND_SECONDS)
+    step = stage.step("H3", freed, reached=whole())
     evidence.steps["H3"] = replace(step, seconds=round(time.monotonic() - start, 3))
     stage.clear()
     return "H2", "H3"
@@ -174,11 +182,16 @@ def _hold(stage: Stage, evidence: GangEvidence, progress: Progress, blocked: tup
         seen = stage.step("H2", blocked, reached=judged(), premature=bound, held_seconds=round(held, 3))
         evidence.steps["H2"] = seen
 
-    record.until(lambda: bool(record.bound()) or judged(), BIND_SECONDS)
+    def decided() -> bool:
+        return bool(record.bound()) or record.disturbed()
+
+    record.until(lambda: judged() or decided(), BIND_SECONDS)
     since = time.monotonic()
     if judged():
         progress(f"H2 all-or-nothing: judged, nothing may be bound for {evidence.hold_seconds:.0f} s")
-        record.until(lambda: bool(record.bound()), evidence.hold_seconds)
+        record.until(decided, evidence.hold_seconds)
+    if record.bound():
+        record.until(lambda: False, _AFTERMATH)
     held = time.monotonic() - since if judged() else 0.0
     note(held)  # kept even if the server does not answer the last look
     record.look()
@@ -194,8 +207,13 @@ def _same_pods_without_gang(stage: Stage, evidence: GangEvidence, progress: Prog
     for name in names[:2]:
         stage.pod(name, f"{prefix}h4")
     stage.pod(names[2], f"{prefix}h4", required=_nowhere())
-    reached = stage.recorder.until(lambda: set(stage.recorder.bound()) >= set(names[:2]), BIND_SECONDS)
-    evidence.steps["H4"] = stage.step("H4", names, reached=reached)
+    record = stage.recorder
+
+    def both() -> bool:
+        return set(record.bound()) >= set(names[:2])
+
+    record.until(lambda: both() or record.disturbed(), BIND_SECONDS)
+    evidence.steps["H4"] = stage.step("H4", names, reached=both())
     stage.clear()
     return ("H4",)
 

@@ -137,6 +137,10 @@ class Recorder:
             if item.node and not item.gone and (not names or item.name in names)
         )
 
+    def disturbed(self) -> bool:
+        """Whether a member went without the probe's doing, so that there is nothing left to wait for."""
+        return any(item.lost for item in self.members.values())
+
     def begin(self) -> None:
         """Start a new step: forget what is gone, and the former step's timeline."""
         self.members = {uid: item for uid, item in self.members.items() if not item.gone}

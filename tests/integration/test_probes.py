@@ -1,0 +1,483 @@
+"""Probes on a real cluster: what they see when something is broken on purpose, and that nothing of them remains."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.deadline import Deadline
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.waiting import wait_ready
+from kubeflow_volcano.progress import silent
+from validators.checks import gang as gang_checks
+from validators.checks import storage as storage_checks
+from validators.collect import collect
+from validators.expectations import expect
+from validators.facts import RUN_LABEL, Facts
+from validators.model import Outcome, Status
+from validators.probes import PROBES
+from validators.probes.consumers import targets
+from validators.probes.leftovers import EXPIRES
+from validators.probes.remains import Cleanup
+from validators.probes.session import Options, Session
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
+
+SCHEDULER = Ref("apps/v1", "Deployment", "volcano-system", "volcano-scheduler")
+CONFIGURATION = Ref("v1", "ConfigMap", "volcano-system", "volcano-scheduler-configmap")
+QUEUE = Ref("scheduling.volcano.sh/v1beta1", "Queue", "", "default")
+BUSYBOX = Options().busybox_image
+CONSUMER = 999
+
+
+def facts_of(cluster: Cluster) -> Facts:
+    checks = (*gang_checks.CHECKS, *storage_checks.CHECKS)
+    return collect(cluster, checks, expect("1.9.1"), read_only=False, seconds=1, progress=silent)
+
+
+def probe(cluster: Cluster, name: str, options: Options | None = None) -> tuple[Any, Cleanup]:
+    """Evidence of one probe, and the account of its removal."""
+    session = Session(cluster, silent, options)
+    try:
+        evidence = PROBES[name](session, facts_of(cluster), silent)
+    finally:
+        account = session.close()
+    return evidence, account
+
+
+def verdict(cluster: Cluster) -> Outcome:
+    evidence, account = probe(cluster, "gang")
+    assert account.left == ()
+    return gang_checks.gang_verdict(evidence)
+
+
+def writing(cluster: Cluster) -> Outcome:
+    evidence, account = probe(cluster, "storage")
+    assert account.left == ()
+    (check,) = (item for item in storage_checks.CHECKS if item.id == "D6")
+    return check(Facts(expect("1.9.1"), 0.0, probes={"storage": evidence}))
+
+
+def remains(cluster: Cluster) -> list[str]:
+    """Everything of probes that can be found by their label, and volumes of their claims."""
+    kinds = (("v1", "Namespace"), ("v1", "Pod"), ("v1", "PersistentVolumeClaim"), ("kubeflow.org/v1", "TFJob"))
+    found = [item for kind in kinds for item in cluster.list(*kind, labels=RUN_LABEL).items]
+    groups = cluster.list("scheduling.volcano.sh/v1beta1", "PodGroup").items
+    volumes = cluster.list("v1", "PersistentVolume").items
+    found += [item for item in groups if item["metadata"]["namespace"].startswith("kfv-smoke-")]
+    found += [item for item in volumes if item["spec"].get("claimRef", {}).get("name", "").startswith("kfv-")]
+    return [str(Ref.of(item)) for item in found]
+
+
+@pytest.fixture(autouse=True)
+def nothing_remains(cluster: Cluster) -> Iterator[None]:
+    """Neither before nor after a test is there anything of a probe."""
+    assert remains(cluster) == []
+    yield
+    assert remains(cluster) == []
+
+
+@contextlib.contextmanager
+def changed(cluster: Cluster, ref: Ref, patch: Object, back: Object, *, status: bool = False) -> Iterator[None]:
+    """Merge `patch` into an object, and `back` behind the block."""
+    path = cluster.resource(ref.api_version, ref.kind).path(ref.namespace, ref.name) + "/status" * status
+
+    def send(body: Object) -> None:
+        cluster.request("PATCH", path, body=body, content_type="application/merge-patch+json")
+
+    send(patch)
+    try:
+        yield
+    finally:
+        send(back)
+
+
+def restart(cluster: Cluster) -> None:
+    """Give the scheduler a new pod, so that it reads its configuration now, and wait for it alone."""
+    stamp = {"spec": {"template": {"metadata": {"annotations": {"test/restarted": secrets.token_hex(4)}}}}}
+    cluster.patch(SCHEDULER, stamp)
+    assert wait_ready(cluster, [SCHEDULER], Deadline(90), silent)[SCHEDULER].ready
+
+
+def test_gang_scheduling_is_proved_in_twenty_seconds(cluster: Cluster) -> None:
+    evidence, account = probe(cluster, "gang")
+    outcome = gang_checks.gang_verdict(evidence)
+    assert outcome.status is Status.PASS, outcome.message
+    blocked = evidence.steps["H2"]
+    assert blocked.judged
+    assert blocked.premature == ()
+    assert set(blocked.states) == {()}
+    assert blocked.held_seconds >= 5
+    assert len(evidence.steps["H3"].bound) == 3
+    assert {item.name: bool(item.node) for item in evidence.steps["H4"].members} == {
+        "h4-p0": True,
+        "h4-p1": True,
+        "h4-p2": False,
+    }
+    nodes = {item.node for step in evidence.steps.values() for item in step.bound}
+    assert nodes
+    assert not nodes & evidence.simulated_nodes
+    assert evidence.seconds < 20
+    assert len(account.created) == len(account.removed)
+    assert len(account.created) > 12
+
+
+def test_without_the_gang_plugin_the_violation_is_seen(cluster: Cluster) -> None:
+    live = cluster.get(CONFIGURATION)
+    assert live
+    key = "volcano-scheduler.conf"
+    configuration = yaml.safe_load(live["data"][key])
+    for tier in configuration["tiers"]:
+        tier["plugins"] = [item for item in tier["plugins"] if item["name"] != "gang"]
+    broken = {"data": {key: yaml.safe_dump(configuration)}}
+    try:
+        with changed(cluster, CONFIGURATION, broken, {"data": live["data"]}):
+            restart(cluster)
+            outcome = verdict(cluster)
+    finally:
+        restart(cluster)
+    assert (outcome.status, outcome.reason, outcome.because) == (Status.FAIL, "PartialPlacement", ("H2",))
+    assert "h2-p0 on" in outcome.message
+    assert verdict(cluster).status is Status.PASS
+
+
+def test_a_scheduler_that_is_down_is_told_from_a_full_cluster(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("validators.probes.gang.BIND_SECONDS", 8.0)
+    back = {"spec": {"replicas": 1}}
+    with changed(cluster, SCHEDULER, {"spec": {"replicas": 0}}, back):
+        outcome = verdict(cluster)
+    assert wait_ready(cluster, [SCHEDULER], Deadline(90), silent)[SCHEDULER].ready
+    assert (outcome.status, outcome.reason) == (Status.FAIL, "SchedulerNotEvaluating")
+    assert outcome.observed["judged"] == {}
+
+
+def test_nodes_without_room_are_told_from_a_scheduler_that_is_down(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("validators.probes.gang.BIND_SECONDS", 8.0)
+    nodes = [item["metadata"]["name"] for item in cluster.list("v1", "Node").items]
+    with contextlib.ExitStack() as stack:
+        for name in nodes:
+            node = Ref("v1", "Node", "", name)
+            cordon, uncordon = {"spec": {"unschedulable": True}}, {"spec": {"unschedulable": None}}
+            stack.enter_context(changed(cluster, node, cordon, uncordon))
+        outcome = verdict(cluster)
+    assert (outcome.status, outcome.reason) == (Status.ERROR, "NoRoom")
+
+
+def test_a_closed_queue_is_told_as_such_at_once(cluster: Cluster) -> None:
+    shut, opened = {"status": {"state": "Closed"}}, {"status": {"state": "Open"}}
+    started = time.monotonic()
+    with changed(cluster, QUEUE, shut, opened, status=True):
+        outcome = verdict(cluster)
+    assert (outcome.status, outcome.reason) == (Status.FAIL, "QueueNotOpen")
+    assert time.monotonic() - started < 20
+
+
+def test_an_evicted_member_is_no_violation_and_the_step_is_repeated(cluster: Cluster) -> None:
+    session = Session(cluster)
+    done = threading.Event()
+
+    def evict() -> None:
+        while not done.wait(0.1):
+            for pod in cluster.list("v1", "Pod", labels=f"{RUN_LABEL}={session.run}").items:
+                if pod["metadata"]["name"] == "h2-p0":
+                    cluster.delete(Ref.of(pod), uid=pod["metadata"]["uid"])
+                    return
+
+    thread = threading.Thread(target=evict)
+    thread.start()
+    try:
+        evidence = PROBES["gang"](session, facts_of(cluster), silent)
+    finally:
+        done.set()
+        thread.join()
+        session.close()
+    blocked = evidence.steps["H2"]
+    assert (blocked.attempts, blocked.premature) == (2, ())
+    assert "h2-p0" in blocked.notes[0]
+    assert gang_checks.gang_verdict(evidence).status is Status.PASS
+
+
+def test_the_operator_makes_a_gang_of_a_job(cluster: Cluster) -> None:
+    evidence, account = probe(cluster, "operator")
+    outcome = gang_checks.operator_verdict(evidence)
+    assert outcome.status is Status.PASS, outcome.message
+    assert {item.ref.kind for item in account.removed} >= {"TFJob", "PodGroup", "Pod"}
+
+
+def test_the_default_class_makes_a_whole_turn(cluster: Cluster) -> None:
+    evidence, account = probe(cluster, "storage")
+    assert evidence.turn
+    assert [(item.name, item.done) for item in evidence.turn.stages] == [
+        ("write", True),
+        ("read", True),
+        ("remove", True),
+    ]
+    assert evidence.turn.volume in {item.ref.name for item in account.removed}
+
+
+# volumes of others
+
+
+@contextlib.contextmanager
+def namespace(cluster: Cluster, **labels: str) -> Iterator[str]:
+    """A namespace of this test's own."""
+    name = f"test-{secrets.token_hex(4)}"
+    made = cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
+    deadline = Deadline(20)
+    while not cluster.get(Ref("v1", "ServiceAccount", name, "default")):
+        assert not deadline.passed
+        time.sleep(0.2)
+    try:
+        yield name
+    finally:
+        cluster.delete(Ref.of(made), uid=made["metadata"]["uid"])
+        deadline = Deadline(60)
+        while cluster.get(Ref.of(made)):
+            assert not deadline.passed
+            time.sleep(0.3)
+
+
+def container(script: str, **rest: Any) -> Object:
+    return {"name": "main", "image": BUSYBOX, "command": ["sh", "-c", script], **rest}
+
+
+def pod(cluster: Cluster, where: str, name: str, spec: Object, *, until: str) -> Object:
+    """Create a pod and wait until it is in that phase."""
+    spec = {"terminationGracePeriodSeconds": 0, "restartPolicy": "Never", **spec}
+    made = cluster.create(
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": where}, "spec": spec}
+    )
+    deadline = Deadline(60)
+    while True:
+        live = cluster.get(Ref.of(made))
+        assert live
+        if live["status"].get("phase") == until:
+            return live
+        assert not deadline.passed, live["status"]
+        time.sleep(0.3)
+
+
+def on_node(cluster: Cluster, where: str, node: str, path: str, script: str) -> None:
+    """Run a script as root on a node, with the parent of `path` at /parent."""
+    parent = {"name": "parent", "hostPath": {"path": str(Path(path).parent)}}
+    main = container(script.format(name=Path(path).name), volumeMounts=[{"name": "parent", "mountPath": "/parent"}])
+    spec = {"nodeName": node, "containers": [main], "volumes": [parent]}
+    pod(cluster, where, f"root-{secrets.token_hex(3)}", spec, until="Succeeded")
+
+
+@pytest.fixture
+def consumer(cluster: Cluster) -> Iterator[tuple[str, str, str]]:
+    """A pod of uid 999 that uses a volume of the default class: its namespace, its node and its directory."""
+    with namespace(cluster) as where:
+        claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "16Mi"}}}
+        meta = {"name": "data", "namespace": where}
+        cluster.create({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": claim})
+        spec = {
+            "securityContext": {"runAsUser": CONSUMER, "runAsGroup": CONSUMER, "fsGroup": CONSUMER},
+            "containers": [container("sleep 3600", volumeMounts=[{"name": "data", "mountPath": "/data"}])],
+            "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}],
+        }
+        running = pod(cluster, where, "db", spec, until="Running")
+        bound = cluster.get(Ref("v1", "PersistentVolumeClaim", where, "data"))
+        assert bound
+        volume = cluster.get(Ref("v1", "PersistentVolume", "", bound["spec"]["volumeName"]))
+        assert volume
+        yield where, running["spec"]["nodeName"], volume["spec"]["hostPath"]["path"]
+
+
+def test_a_directory_of_root_fails_for_its_consumer_and_passes_when_healed(
+    cluster: Cluster, consumer: tuple[str, str, str]
+) -> None:
+    where, node, path = consumer
+    on_node(cluster, where, node, path, "cd /parent/{name} && echo kept > precious && chown 0:0 . && chmod 0755 .")
+    outcome = writing(cluster)
+    assert (outcome.status, outcome.reason) == (Status.FAIL, "PermissionDenied")
+    assert (outcome.observed["uid"], outcome.observed["gid"], outcome.observed["mode"]) == (0, 0, "0755")
+    assert outcome.commands == (f"chown {CONSUMER}:{CONSUMER} {path}",)
+    assert f"owner {CONSUMER}:{CONSUMER}" in outcome.todo
+    assert f"Pod {where}/db" in outcome.message
+
+    on_node(cluster, where, node, path, f"chown {CONSUMER}:{CONSUMER} /parent/{{name}}")
+    outcome = writing(cluster)
+    assert outcome.status is Status.PASS, outcome.message
+    # Only what was there before is there now.
+    on_node(cluster, where, node, path, 'cd /parent/{name} && test "$(ls -A)" = precious && grep -q kept precious')
+
+
+def test_a_directory_that_is_gone_has_its_own_word(cluster: Cluster, consumer: tuple[str, str, str]) -> None:
+    where, node, path = consumer
+    on_node(cluster, where, node, path, "mv /parent/{name} /parent/{name}.away")
+    try:
+        outcome = writing(cluster)
+    finally:
+        on_node(cluster, where, node, path, "mv /parent/{name}.away /parent/{name}")
+    assert (outcome.status, outcome.reason) == (Status.FAIL, "DirectoryMissing")
+    assert path in outcome.todo
+
+
+def test_a_consumer_on_a_simulated_node_is_left_out_with_that_reason(cluster: Cluster) -> None:
+    simulated = sorted(facts_of(cluster).simulated_nodes)
+    if not simulated:
+        pytest.skip("the cluster has no simulated node")
+    with namespace(cluster) as where:
+        name = f"static-{where}"
+        size = {"storage": "16Mi"}
+        static = {"accessModes": ["ReadWriteOnce"], "storageClassName": "", "hostPath": {"path": "/nowhere"}}
+        claim_ref = {"claimRef": {"namespace": where, "name": "data"}, "capacity": size}
+        volume = cluster.create(
+            {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": static | claim_ref}
+        )
+        try:
+            claim = {"accessModes": ["ReadWriteOnce"], "storageClassName": "", "volumeName": name}
+            meta = {"name": "data", "namespace": where}
+            body = claim | {"resources": {"requests": size}}
+            cluster.create({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": body})
+            spec = {
+                "nodeName": simulated[0],
+                "securityContext": {"runAsUser": CONSUMER},
+                "containers": [container("sleep 3600", volumeMounts=[{"name": "data", "mountPath": "/data"}])],
+                "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}],
+            }
+            made = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "db", "namespace": where}, "spec": spec}
+            cluster.create(made)
+            chosen, skipped = targets(facts_of(cluster))
+        finally:
+            cluster.delete(Ref.of(volume), uid=volume["metadata"]["uid"])
+    reasons = [item.reason for item in skipped if item.consumer.namespace == where]
+    assert any(f"simulated node {simulated[0]}" in text for text in reasons)
+    assert not any(item.existing for item in chosen)
+
+
+# refusals and interruptions
+
+
+def refusing(cluster: Cluster, where: str, kind: str, spec: Object) -> None:
+    meta = {"name": "strict", "namespace": where}
+    cluster.create({"apiVersion": "v1", "kind": kind, "metadata": meta, "spec": spec})
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "text"),
+    [
+        ("LimitRange", {"limits": [{"type": "Container", "max": {"memory": "8Mi"}}]}, "maximum memory usage"),
+        ("ResourceQuota", {"hard": {"pods": "0"}}, "exceeded quota"),
+    ],
+)
+def test_a_namespace_that_refuses_the_probe_leaves_the_question_open(
+    cluster: Cluster, kind: str, spec: Object, text: str
+) -> None:
+    with namespace(cluster) as where:
+        refusing(cluster, where, kind, spec)
+        time.sleep(1)  # the quota controller counts before it refuses by number
+        evidence, account = probe(cluster, "gang", Options(namespace=where))
+        outcome = gang_checks.gang_verdict(evidence)
+        assert (outcome.status, outcome.reason) == (Status.ERROR, "ProbeRefused")
+        assert text in outcome.message
+        assert account.left == ()
+        assert cluster.get(Ref("v1", "Namespace", "", where))
+
+
+def test_pod_security_refuses_in_its_own_words(cluster: Cluster, consumer: tuple[str, str, str]) -> None:
+    assert consumer
+    with namespace(cluster, **{"pod-security.kubernetes.io/enforce": "restricted"}) as where:
+        evidence, account = probe(cluster, "storage", Options(namespace=where))
+    (existing,) = (item for item in evidence.written if item.target.existing)
+    assert existing.trouble
+    assert "violates PodSecurity" in existing.trouble[1]
+    assert account.left == ()
+
+
+def start(kubeconfig: Path, reports: Path, *select: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "validators", "--kubeconfig", str(kubeconfig), "--report-dir", str(reports)]
+    command += [word for item in select for word in ("--select", item)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def await_line(process: subprocess.Popen[str], text: str) -> None:
+    assert process.stdout
+    for line in process.stdout:
+        if text in line:
+            return
+    raise AssertionError(f"the run ended without saying {text!r}")
+
+
+@pytest.mark.parametrize(
+    ("select", "moment", "number"),
+    [
+        (("gang",), "H1 fit", signal.SIGTERM),
+        (("gang",), "nothing may be bound", signal.SIGTERM),
+        (("gang",), "H4 control", signal.SIGINT),
+        (("D5", "D6"), "D5 round trip", signal.SIGTERM),
+        (("D5", "D6"), "D6 writing 2", signal.SIGINT),
+        (("G5",), "G5 PodGroup", signal.SIGTERM),
+    ],
+)
+def test_an_interrupted_run_removes_everything_within_ten_seconds(
+    cluster: Cluster, kubeconfig: Path, tmp_path: Path, *, select: Sequence[str], moment: str, number: signal.Signals
+) -> None:
+    process = start(kubeconfig, tmp_path, *select)
+    try:
+        await_line(process, moment)
+        process.send_signal(number)
+        started = time.monotonic()
+        output, _ = process.communicate(timeout=60)
+        seconds = time.monotonic() - started
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 128 + number, output
+    assert remains(cluster) == []
+    assert seconds <= 10, output
+
+
+def test_what_a_killed_run_leaves_is_swept_once_it_has_expired(
+    cluster: Cluster, kubeconfig: Path, tmp_path: Path
+) -> None:
+    process = start(kubeconfig, tmp_path, "gang")
+    try:
+        await_line(process, "nothing may be bound")
+    finally:
+        process.kill()
+        process.wait()
+    (left,) = cluster.list("v1", "Namespace", labels=RUN_LABEL).items
+    try:
+        young = Session(cluster)
+        young.sweep()
+        assert young.close().swept == ()
+        past = {"metadata": {"annotations": {EXPIRES: "2020-01-01T00:00:00Z"}}}
+        cluster.patch(Ref.of(left), past)
+    finally:
+        sweeper = Session(cluster)
+        sweeper.sweep()
+        account = sweeper.close()
+    assert [item.uid for item in account.swept] == [left["metadata"]["uid"]]
+
+
+def test_in_a_namespace_of_somebody_else_only_what_was_made_is_removed(cluster: Cluster) -> None:
+    with namespace(cluster) as where:
+        meta = {"name": "precious", "namespace": where, "labels": {RUN_LABEL: "not-ours"}}
+        kept = cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {}})
+        evidence, account = probe(cluster, "gang", Options(namespace=where))
+        assert gang_checks.gang_verdict(evidence).status is Status.PASS
+        assert account.left == ()
+        assert not any(item.ref.kind == "Namespace" for item in account.created)
+        live = cluster.get(Ref.of(kept))
+        assert live
+        assert live["metadata"]["uid"] == kept["metadata"]["uid"]
+        assert cluster.list("v1", "Pod", namespace=where).items == ()
