@@ -31,6 +31,7 @@ from validators.verdict import Verdict
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 SCHEDULER = Ref("apps/v1", "Deployment", "volcano-system", "volcano-scheduler")
+BUSYBOX = "docker.io/library/busybox:1.36"
 OPERATOR = Ref("apps/v1", "Deployment", "kubeflow", "training-operator")
 CONFIGURATION = Ref("v1", "ConfigMap", "volcano-system", "volcano-scheduler-configmap")
 QUEUE = Ref("scheduling.volcano.sh/v1beta1", "Queue", "", "default")
@@ -226,6 +227,52 @@ def test_a_deployment_whose_image_does_not_exist_fails_c6(kubeconfig: Path, clus
         while cluster.get(Ref.of(made)):
             assert not deadline.passed
             time.sleep(0.5)
+
+
+FLAPS = "while :; do touch /tmp/ready; sleep 3; rm /tmp/ready; sleep 3; done"
+
+
+@contextlib.contextmanager
+def running(cluster: Cluster, name: str, script: str, **container: Any) -> Iterator[None]:
+    """A pod on the real node that runs a shell script, until the block ends."""
+    spec = {
+        "containers": [{"name": "sh", "image": BUSYBOX, "command": ["sh", "-c", script], **container}],
+        "terminationGracePeriodSeconds": 0,
+    }
+    made = cluster.create(
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"}, "spec": spec}
+    )
+    try:
+        yield
+    finally:
+        cluster.delete(Ref.of(made), uid=made["metadata"]["uid"], grace_seconds=0)
+        deadline = Deadline(60)
+        while cluster.get(Ref.of(made)):
+            assert not deadline.passed
+            time.sleep(0.5)
+
+
+def test_a_pod_that_is_ready_now_and_then_is_flapping(kubeconfig: Path, cluster: Cluster) -> None:
+    probe = {"exec": {"command": ["test", "-f", "/tmp/ready"]}, "periodSeconds": 1, "failureThreshold": 1}  # noqa: S108  inside the container
+    with running(cluster, "flaps", FLAPS, readinessProbe=probe):
+        wait_ready(cluster, [Ref("v1", "Pod", "default", "flaps")], Deadline(60), silent)
+        options = Options(kubeconfig, select=STATIC, read_only=True, stability_seconds=10, report_dir=None)
+        report = validate(options, silent)
+    found = {item.check.id: (str(item.outcome.status), item.outcome.reason) for item in report.results}
+    assert bad(found) == {"C6": "Flapping"}
+
+
+def test_a_pod_that_crashes_is_c7s_within_half_a_minute_with_its_last_words(kubeconfig: Path, cluster: Cluster) -> None:
+    with running(cluster, "crashes", "echo no configuration; exit 3"):
+        started = time.monotonic()
+        while True:
+            options = Options(kubeconfig, select=("C7",), read_only=True, stability_seconds=1, report_dir=None)
+            (result,) = validate(options, silent).results
+            if result.outcome.reason == "CrashLoopBackOff":
+                break
+            assert time.monotonic() - started < 30
+    assert "exit code 3" in result.outcome.message
+    assert "no configuration" in result.outcome.message
 
 
 def test_a_caller_who_may_read_nothing_gets_errors_and_no_pass(

@@ -231,7 +231,10 @@ def podgroup_made(facts: Facts) -> Outcome:
     group. Where they do not, the operator does not gang whatever its arguments say: read its log.
     """
     _operator(facts)
-    return operator_verdict(facts.probe("operator"))
+    found = operator_verdict(facts.probe("operator"))
+    if found.reason == "PodsMissing" and not found.because:
+        return replace(found, because=("B3",))  # a pod that a webhook keeps out comes when that answers
+    return found
 
 
 CHECKS = (gang_flag, operator_may_group, operator_after_volcano, operator_kinds, podgroup_made)

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.catalog.model import MinorRange
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.checks import operator as checks
 from validators.expectations import Expectations
 from validators.facts import Facts, Unread
 from validators.model import CannotJudgeError, Check, Outcome, Status
 from validators.operator_flags import read_flags
+from validators.probes.operator import JobPod, OperatorEvidence
 from validators.testing import crd, deployment, facts, instant, pod, ref
 
 NAME = "kubeflow/training-operator"
@@ -101,8 +102,10 @@ def test_a_service_account_with_all_rules_passes_and_one_without_is_told_how_to_
     outcome = checks.operator_may_group(known(operator(), operator_access=access))
     assert (outcome.status, outcome.reason) == (Status.FAIL, "Denied")
     assert outcome.commands == (
-        ("kubectl auth can-i create podgroups.scheduling.volcano.sh "
-        "--as system:serviceaccount:kubeflow:training-operator -A"),
+        (
+            "kubectl auth can-i create podgroups.scheduling.volcano.sh "
+            "--as system:serviceaccount:kubeflow:training-operator -A"
+        ),
     )
 
 
@@ -168,3 +171,26 @@ def test_kinds_that_are_not_served_follow_b1() -> None:
 def test_a_dry_run_that_may_not_be_made_is_an_error() -> None:
     unread = {"operator-admission": Unread("Forbidden", "no", "ask")}
     assert judged(checks.operator_kinds, kinds(unread=unread)).status is Status.ERROR
+
+
+def made(*pods: str) -> OperatorEvidence:
+    """Evidence of a probe job of two, with these pods."""
+    job = Ref("kubeflow.org/v1", "TFJob", "kfv-smoke-1", "kfv-1")
+    group = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": "kfv-1", "namespace": "kfv-smoke-1"},
+        "spec": {"minMember": 2, "queue": "default"},
+        "status": {"phase": "Inqueue"},
+    }
+    return OperatorEvidence(job, "default", 2, group, tuple(JobPod(name, "volcano", "kfv-1", "n1") for name in pods))
+
+
+def test_a_job_that_becomes_a_gang_passes() -> None:
+    outcome = judged(checks.podgroup_made, known(operator(), probes={"operator": made("w-0", "w-1")}))
+    assert (outcome.status, bool(outcome.objects)) == (Status.PASS, True)
+
+
+def test_pods_that_do_not_come_may_be_kept_out_by_a_webhook() -> None:
+    outcome = judged(checks.podgroup_made, known(operator(), probes={"operator": made("w-0")}))
+    assert (outcome.status, outcome.reason, outcome.because) == (Status.FAIL, "PodsMissing", ("B3",))
