@@ -20,6 +20,7 @@ from validators.facts import RESOURCES, Unread
 from validators.interruption import Interrupted, interruptible
 from validators.judging import Judging
 from validators.model import Check, Rule
+from validators.operator_flags import container_of
 from validators.permissions import allowed, as_yaml
 from validators.probing import probe
 from validators.report import files
@@ -148,12 +149,18 @@ def _expected(options: Options, release: str) -> Expectations:
 
 def _expectations(options: Options, cluster: Cluster, report: Report) -> Expectations:
     if options.release == AUTO:
-        operator = cluster.get(OPERATOR)
-        image = operator["spec"]["template"]["spec"]["containers"][0]["image"] if operator else ""
-        detected = release_of(image)
+        detected = release_of(_operator_image(cluster))
         report.release = detected or releases()[-1]
         report.release_from = "of the running operator" if detected else "newest known; the operator does not tell"
     return _expected(options, report.release)
+
+
+def _operator_image(cluster: Cluster) -> str:
+    try:
+        operator = cluster.get(OPERATOR)
+    except ApiError:  # the checks that want to read it say why
+        return ""
+    return container_of(operator)["image"] if operator else ""
 
 
 def _missing_rules(checks: Sequence[Check], cluster: Cluster, options: Options) -> Mapping[str, Unread]:

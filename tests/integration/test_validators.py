@@ -275,31 +275,75 @@ def test_a_pod_that_crashes_is_c7s_within_half_a_minute_with_its_last_words(kube
     assert "no configuration" in result.outcome.message
 
 
+@contextlib.contextmanager
+def caller(cluster: Cluster, kubeconfig: Path, directory: Path, *rules: Object) -> Iterator[Path]:
+    """Kubeconfig of a service account with these rules and no others."""
+    name = "kfv-test-caller"
+    meta = {"name": name}
+    subject = {"kind": "ServiceAccount", "name": name, "namespace": "default"}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
+    rbac = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": meta}
+    objects = (
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta | {"namespace": "default"}},
+        rbac | {"kind": "ClusterRole", "rules": list(rules)},
+        rbac | {"kind": "ClusterRoleBinding", "roleRef": role, "subjects": [subject]},
+    )
+    made = [cluster.create(item) for item in objects]
+    try:
+        path = f"/api/v1/namespaces/default/serviceaccounts/{name}/token"
+        request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+        token = cluster.request("POST", path, body=request)["status"]["token"]
+        config = yaml.safe_load(kubeconfig.read_text())
+        for user in config["users"]:
+            user["user"] = {"token": token}
+        (directory / "kubeconfig").write_text(yaml.safe_dump(config))
+        yield directory / "kubeconfig"
+        assert token not in "".join(item.read_text() for item in (directory / "reports").rglob("*") if item.is_file())
+    finally:
+        for item in made:
+            cluster.delete(Ref.of(item), uid=item["metadata"]["uid"])
+
+
 def test_a_caller_who_may_read_nothing_gets_errors_and_no_pass(
     kubeconfig: Path, cluster: Cluster, tmp_path: Path
 ) -> None:
-    space = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "nobody", "namespace": "default"}}
-    made = cluster.create(space)
-    try:
-        path = "/api/v1/namespaces/default/serviceaccounts/nobody/token"
-        token = cluster.request(
-            "POST", path, body={"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
-        )
-        config = yaml.safe_load(kubeconfig.read_text())
-        for user in config["users"]:
-            user["user"] = {"token": token["status"]["token"]}
-        (tmp_path / "nobody").write_text(yaml.safe_dump(config))
-        report = validate(Options(tmp_path / "nobody", release="1.9.1", report_dir=tmp_path / "reports"), silent)
-    finally:
-        cluster.delete(Ref.of(made), uid=made["metadata"]["uid"])
+    with caller(cluster, kubeconfig, tmp_path) as path:
+        report = validate(Options(path, report_dir=tmp_path / "reports"), silent)
     statuses = {item.check.id: str(item.outcome.status) for item in report.results}
     assert {id_ for id_, status in statuses.items() if status not in {"error", "skip"}} == {"A1"}  # /readyz is public
     assert int(report.exit_code) == 3
-    reasons = {item.outcome.reason for item in report.results if item.outcome.status == "error"}
-    assert reasons == {"Forbidden"}
-    assert token["status"]["token"] not in "".join(
-        path.read_text() for path in (tmp_path / "reports").rglob("*") if path.is_file()
-    )
+    assert {item.outcome.reason for item in report.results if item.outcome.status == "error"} == {"Forbidden"}
+
+
+def test_a_caller_who_may_not_read_pods_cannot_judge_what_needs_them_and_only_that(
+    kubeconfig: Path, cluster: Cluster, tmp_path: Path
+) -> None:
+    groups = ["apps", "batch", "admissionregistration.k8s.io", "apiextensions.k8s.io", "discovery.k8s.io"]
+    reader = {"apiGroups": [*groups, "scheduling.volcano.sh"], "resources": ["*"], "verbs": ["get", "list", "watch"]}
+    core = {
+        "apiGroups": [""],
+        "resources": ["nodes", "namespaces", "services", "configmaps", "secrets"],
+        "verbs": ["get", "list", "watch"],
+    }
+    asking = {"apiGroups": ["authorization.k8s.io"], "resources": ["subjectaccessreviews"], "verbs": ["create"]}
+    with caller(cluster, kubeconfig, tmp_path, reader, core, asking) as path:
+        options = Options(path, select=STATIC, read_only=True, stability_seconds=1, report_dir=tmp_path / "reports")
+        report = validate(options, silent)
+    found = {item.check.id: str(item.outcome.status) for item in report.results}
+    assert {id_ for id_, status in found.items() if status == "pass"} == {
+        "A1",
+        "B1",
+        "F2",
+        "F3",
+        "F4",
+        "F5",
+        "G1",
+        "G2",
+    }
+    assert {id_ for id_, status in found.items() if status == "error"} >= {"A4", "C2", "C6", "C7", "C8", "F1", "G3"}
+    assert int(report.exit_code) == 3
+    (pods,) = [item.outcome for item in report.results if item.check.id == "C6"]
+    assert (pods.reason, "pods" in pods.message) == ("Forbidden", True)
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
