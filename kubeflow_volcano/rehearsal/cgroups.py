@@ -125,7 +125,9 @@ class NodeCgroup:
         """Enable the controllers from the top down; the group itself has no processes, as version 2 demands."""
         (directory,) = self.directories
         (directory / _DAEMONS).mkdir(parents=True, exist_ok=True)
-        enable = " ".join(f"+{name}" for name in sorted(self.layout.controllers & (NEEDED_CONTROLLERS | {"io"})))
+        # The kubelet wants hugetlb where the kernel offers it (pkg/kubelet/cm/cgroup_manager_linux.go).
+        wanted = self.layout.controllers & (NEEDED_CONTROLLERS | {"hugetlb", "io"})
+        enable = " ".join(f"+{name}" for name in sorted(wanted))
         for group in (directory.parent, directory):
             (group / "cgroup.subtree_control").write_text(enable)
 

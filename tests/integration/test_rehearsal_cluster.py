@@ -90,10 +90,11 @@ def waits_for(reason: str) -> Callable[[Object], bool]:
 
 def test_it_comes_up_within_its_limits(running: Running) -> None:
     assert running.result.changed
-    if running.load > (os.cpu_count() or 1):
-        pytest.skip(f"the limits are for a machine that is free; its load was {running.load:.1f}")
-    assert running.result.seconds["API ready"] <= 10
-    assert running.result.seconds["everything ready"] <= 60
+    seconds = running.result.seconds
+    within = seconds["API ready"] <= 10 and seconds["everything ready"] <= 60
+    if not within and running.load > (os.cpu_count() or 1):
+        pytest.skip(f"the limits are for a machine that is free; with a load of {running.load:.1f} it took {seconds}")
+    assert within, seconds
 
 
 def test_a_second_up_changes_nothing(running: Running) -> None:

@@ -75,12 +75,14 @@ def test_version_1_groups_inherit_the_cpuset_before_anything_joins(tmp_path: Pat
 
 def test_version_2_hands_controllers_down_to_an_empty_group(tmp_path: Path) -> None:
     """Plain files stand for the kernel's: no host with version 2 was at hand."""
-    layout = Layout("v2", (Hierarchy(tmp_path, frozenset({"cpu", "cpuset", "io", "memory", "pids", "rdma"})),))
+    layout = Layout(
+        "v2", (Hierarchy(tmp_path, frozenset({"cpu", "cpuset", "hugetlb", "io", "memory", "pids", "rdma"})),)
+    )
 
     NodeCgroup(layout, "kfv-x").create()
 
     for directory in (tmp_path, tmp_path / "kfv-x"):
-        assert (directory / "cgroup.subtree_control").read_text() == "+cpu +cpuset +io +memory +pids"
+        assert (directory / "cgroup.subtree_control").read_text() == "+cpu +cpuset +hugetlb +io +memory +pids"
     assert (tmp_path / "kfv-x/daemons").is_dir()
     assert not (tmp_path / "kfv-x/daemons/cgroup.subtree_control").exists()
 
