@@ -22,6 +22,9 @@ __all__ = ["minimal", "wait_answering"]
 _PAUSE_SECONDS = 1.0
 _ONE_TRY_SECONDS = 2.0  # then it is told who is silent
 _CRD = ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "")
+_UNTRUSTED = "x509"
+_PATIENCE_SECONDS = 30.0
+"""How long a certificate may be untrusted: a backend writes its CA at its start or never."""
 _NAME = "kubeflow-volcano-webhook-probe"
 _DRY_RUN_SAFE = frozenset({"None", "NoneOnDryRun"})
 
@@ -50,10 +53,11 @@ def wait_answering(
 
 
 def _wait(cluster: Cluster, hook: Webhook, probe: Object, deadline: Deadline, progress: Progress) -> str:
+    patience = Deadline(_PATIENCE_SECONDS)
     told = False
     while True:
         silence = _silence(cluster, probe)
-        if not silence or deadline.passed:
+        if not silence or deadline.passed or (_UNTRUSTED in silence and patience.passed):
             return silence
         if not told:
             progress(f"waiting for the webhook {hook.name} to answer: {silence}")
@@ -144,8 +148,14 @@ def minimal(schema: Mapping[str, Any]) -> Any:
 def _silent(hook: Webhook, silence: str, deadline: Deadline) -> Problem:
     namespace, service = hook.service or ("", "")
     behind = f"Service {namespace}/{service}" if service else "its URL"
+    todo = f"look at the pods behind {behind} and their logs; then run again."
+    if _UNTRUSTED in silence:
+        todo = (
+            f"its backend writes the caBundle of {hook.owner} at its start: restart it (kubectl rollout restart "
+            f"deployment -n {namespace}, the one behind {service}), and run again."
+        )
     return Problem(
-        f"the webhook {hook.name} of {hook.owner} did not answer within {deadline.seconds:.0f} s: {silence}",
+        f"the webhook {hook.name} of {hook.owner} did not answer in {deadline.elapsed:.0f} s: {silence}",
         f"an answer from {behind}; until then the API server refuses what this webhook guards.",
-        f"look at the pods behind {behind} and their logs, and at the caBundle of {hook.owner}; then run again.",
+        todo,
     )

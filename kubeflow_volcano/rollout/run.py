@@ -43,13 +43,10 @@ def roll_out(cluster: Cluster, settings: Settings, component: str, *, check: boo
     run = Run(cluster, settings, part, check=check, progress=progress)
     try:
         require_kubernetes(settings, cluster.version["gitVersion"])
-        if component == "local-path" and settings.storage_mode == "existing":
-            progress(f"using the StorageClass {storage.require_default_class(cluster)}, which is there already")
-            return run.result()
-        objects = _with_namespaces(cluster, part, objects_of(settings, part, progress))
+        objects = objects_of(settings, part, progress)
         if component == "local-path":
-            own = next(obj["metadata"]["name"] for obj in objects if obj["kind"] == "StorageClass")
-            storage.require_no_other_default(cluster, own)
+            storage.require_one_default(cluster, objects)
+        objects = _with_namespaces(cluster, part, objects)
         run.require(settings.requirements(part))
     except ApiError as error:
         raise ProblemsError(refused(cluster, error)) from error
@@ -58,11 +55,13 @@ def roll_out(cluster: Cluster, settings: Settings, component: str, *, check: boo
 
 
 def objects_of(settings: Settings, part: Component, progress: Progress) -> tuple[Object, ...]:
-    """The objects of a component as they are to be, patches included.
+    """The objects of a component as they are to be, patches included; none where the cluster brings its own storage.
 
     Raises:
         InvalidInput: the source is not what the component is made of.
     """
+    if part.name == "local-path" and settings.storage_mode == "existing":
+        return ()
     place = locate(part, settings.sources.get(part.name), settings.cache_directory, progress)
     objects = render(place, settings.kustomize, settings.cache_directory, progress)
     present = {Ref.of(obj) for obj in objects}
@@ -80,6 +79,8 @@ def objects_of(settings: Settings, part: Component, progress: Progress) -> tuple
 
 def _with_namespaces(cluster: Cluster, part: Component, objects: tuple[Object, ...]) -> tuple[Object, ...]:
     """`objects` and the component's namespaces that neither they nor the cluster have."""
+    if not objects:
+        return ()
     present = {obj["metadata"]["name"] for obj in objects if obj["kind"] == "Namespace"}
     missing = [name for name in part.namespaces if name not in present]
     made: list[Object] = [

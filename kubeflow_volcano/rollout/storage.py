@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.patches import DEFAULT_CLASS
 
-__all__ = ["default_classes", "require_default_class", "require_no_other_default"]
+__all__ = ["default_classes", "require_one_default"]
 
 _BETA = "storageclass.beta.kubernetes.io/is-default-class"
 
@@ -18,32 +20,25 @@ def default_classes(cluster: Cluster) -> tuple[str, ...]:
     return tuple(sorted(item["metadata"]["name"] for item in found if _is_default(item)))
 
 
-def require_no_other_default(cluster: Cluster, own: str) -> None:
-    """See that `own` will be the only default class.
+def require_one_default(cluster: Cluster, objects: Iterable[Object]) -> None:
+    """See that there will be exactly one default class: the one among `objects`, or without one, the cluster's own.
 
     Raises:
-        InvalidInput: another class is a default already.
+        InvalidInput: there would be none, or more than one.
     """
-    others = [name for name in default_classes(cluster) if name != own]
-    if others:
+    found = default_classes(cluster)
+    own = {obj["metadata"]["name"] for obj in objects if obj["kind"] == "StorageClass"}
+    others = [name for name in found if name not in own]
+    if own and others:
         raise InvalidInput(
             Problem(
-                f"the default StorageClass {', '.join(others)} besides {own}, which local_path_storage_mode makes one.",
+                f"the default StorageClass {', '.join(others)} besides {', '.join(own)}, which would become one too.",
                 "exactly one default StorageClass, or claims without a class go to the newest of them.",
                 "set local_path_storage_mode: existing to use the other one, or take its annotation away: "
                 f"kubectl annotate storageclass {' '.join(others)} {DEFAULT_CLASS}-",
             )
         )
-
-
-def require_default_class(cluster: Cluster) -> str:
-    """Name of the one default class that the cluster brings along.
-
-    Raises:
-        InvalidInput: there is none, or more than one.
-    """
-    found = default_classes(cluster)
-    if len(found) != 1:
+    if not own and len(found) != 1:
         raise InvalidInput(
             Problem(
                 f"{len(found)} default StorageClasses{': ' if found else ''}{', '.join(found)}.",
@@ -51,7 +46,6 @@ def require_default_class(cluster: Cluster) -> str:
                 f'annotate the one to use with {DEFAULT_CLASS}: "true", or set local_path_storage_mode: local_path.',
             )
         )
-    return found[0]
 
 
 def _is_default(item: Object) -> bool:
