@@ -6,6 +6,9 @@ SHELL := /bin/bash
 PLAYBOOK := .venv/bin/ansible-playbook
 INVENTORY ?= inventory/rehearsal
 
+# Ansible ignores the ansible.cfg of a directory that everybody may write to, unless it is named.
+export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
+
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 

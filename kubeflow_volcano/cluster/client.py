@@ -337,5 +337,5 @@ def _no_credentials(origin: str, cause: str) -> Problem:
     return Problem(
         f"no usable credentials ({origin}): {cause.rstrip('.')}.",
         "a kubeconfig that can be read and whose context exists.",
-        "name the file with --kubeconfig (or the variable `kubeconfig`) and the context with --context.",
+        "name the file with --kubeconfig (or the variable kubeflow_kubeconfig) and the context with --context.",
     )

@@ -13,8 +13,10 @@ from ansible.utils.display import Display
 try:
     from kubeflow_volcano.cluster.client import Cluster
     from kubeflow_volcano.problems import ProblemsError, Unreachable
+    from kubeflow_volcano.rehearsal.host import look_at_host
     from kubeflow_volcano.rehearsal.lifecycle import down, up
     from kubeflow_volcano.rehearsal.packages import missing_packages
+    from kubeflow_volcano.rehearsal.preflight import check_basics
     from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
 except ImportError as error:
     message = (
@@ -49,6 +51,7 @@ class ActionModule(ActionBase):
         )
         try:
             if arguments["state"] == "inspected":
+                check_basics(look_at_host())
                 missing = [asdict(item) for item in missing_packages()]
                 return result | {"changed": False, "missing": missing}
             if self._task.check_mode:

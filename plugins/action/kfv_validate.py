@@ -33,6 +33,8 @@ ARGUMENTS: dict[str, Any] = {
     "probe_namespace": {"type": "str", "default": ""},
 }
 
+_MOST_NAMES = 8
+
 
 class ActionModule(ActionBase):
     """Judge a cluster from the Python that runs Ansible."""
@@ -81,9 +83,14 @@ def _options(settings: Settings, arguments: dict[str, Any], *, check: bool) -> O
 
 
 def _told(report: Report) -> str:
-    """The verdict, and the checks that stand in its way, in one line."""
-    bad = [item for item in report.results if item.outcome.status in {"fail", "error", "warn"}]
-    names = ", ".join(f"{item.check.id} {item.check.slug} ({item.outcome.status})" for item in bad)
-    where = f"; see {report.files['md']}" if report.files else ""
-    trouble = f" {report.unwritten}" if report.unwritten else ""
-    return f"verdict {report.summary.verdict}{': ' if names else ''}{names}{where}.{trouble}"
+    """The verdict, and what stands in its way, in a few lines; the rest is in the report."""
+    lines = [f"verdict {report.summary.verdict}, exit code {int(report.exit_code)}"]
+    for status in ("fail", "error", "warn"):
+        names = [f"{item.check.id} {item.check.slug}" for item in report.results if item.outcome.status == status]
+        if names:
+            more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+            lines.append(f"{status}: {', '.join(names[:_MOST_NAMES])}{more}")
+    lines += [f"left behind: {item.ref}" for item in (report.cleanup.left if report.cleanup else ())]
+    lines += [str(report.unwritten)] if report.unwritten else []
+    lines += [f"read {report.files['md']}"] if report.files else []
+    return "\n".join(lines)

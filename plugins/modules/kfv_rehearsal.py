@@ -17,7 +17,7 @@ options:
   state:
     description:
       - V(present) brings the cluster up; V(absent) removes all of it but the cached tools.
-      - V(inspected) only reports what the machine lacks.
+      - V(inspected) only reports what the machine lacks; like the others it needs root.
     type: str
     default: present
     choices: [present, absent, inspected]

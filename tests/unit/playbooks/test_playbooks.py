@@ -123,3 +123,40 @@ def test_the_sample_inventory_shows_every_variable_with_its_default() -> None:
 
     assert {name: yaml.safe_load(value) for name, value in shown} == options
     assert yaml.safe_load(text) is None
+
+
+def test_a_kubeconfig_that_is_not_there_is_told_without_a_traceback(tmp_path: Path) -> None:
+    done = ansible(
+        "ansible-playbook",
+        "-i",
+        ROOT / "inventory/sample",
+        "playbooks/install.yml",
+        "--tags",
+        "volcano",
+        "-e",
+        f"kubeflow_kubeconfig={tmp_path}/nowhere",
+        cache=tmp_path,
+    )  # fmt: skip  one command line
+
+    assert done.returncode == 2
+    assert "Found: no usable credentials" in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_a_cluster_that_cannot_be_reached_is_incomplete_and_the_report_says_so(tmp_path: Path) -> None:
+    done = ansible(
+        "ansible-playbook",
+        "-i",
+        ROOT / "inventory/sample",
+        "playbooks/validate.yml",
+        "-e",
+        f"kubeflow_kubeconfig={tmp_path}/nowhere",
+        "-e",
+        f"validation_report_directory={tmp_path}/reports",
+        cache=tmp_path,
+    )  # fmt: skip  one command line
+
+    report = json.loads((tmp_path / "reports/latest.json").read_text("utf-8"))
+    assert done.returncode == 2
+    assert "verdict incomplete, exit code 3" in done.stdout
+    assert report["summary"]["pass"] == 0
