@@ -12,30 +12,29 @@ from kubeflow_volcano.problems import InvalidInput, Problem
 
 __all__ = ["SIMULATED_IMAGES", "ClusterPaths", "RehearsalSpec", "rehearsal_home"]
 
+_TRAINING = ("darts-*", "enas-*", "jaxjob-*", "mxnet-*", "pytorch-*", "simple-pbt", "tf-*", "xgboost-*")
+_HOMES = ("docker.io/kubeflow", "docker.io/kubeflowkatib", "ghcr.io/kubeflow/katib", "ghcr.io/kubeflow/training-v1")
 SIMULATED_IMAGES = (
-    "docker.io/kubeflow/pytorch-dist-mnist",
-    "docker.io/kubeflow/tf-dist-mnist-test",
-    "docker.io/kubeflow/tf-mnist-with-summaries",
-    "docker.io/kubeflow/xgboost-dist-iris",
-    "docker.io/kubeflowkatib/*",
-    "docker.io/mpioperator/*",
-    "docker.io/nvidia/*",
-    "docker.io/paddlepaddle/*",
+    *(f"{home}/{name}" for home in _HOMES for name in _TRAINING),
+    "docker.io/mpioperator/mpi-pi",
+    "docker.io/mpioperator/tensorflow-benchmarks",
+    "docker.io/nvidia/cuda",
+    "docker.io/paddlepaddle/paddle",
     "docker.io/pytorch/*",
     "docker.io/tensorflow/*",
     "docker.io/volcanosh/dist-mnist-tf-example",
     "docker.io/volcanosh/example-*",
     "docker.io/volcanosh/horovod-tf-mnist",
-    "docker.io/volcanosh/pytorch-mnist-v1beta1-*",
+    "docker.io/volcanosh/pytorch-mnist-*",
     "gcr.io/kubeflow-ci/*",
     "gcr.io/kubeflow-examples/*",
-    "ghcr.io/kubeflow/katib/*",
-    "ghcr.io/kubeflow/training-v1/*",
-    "nvcr.io/nvidia/*",
+    "nvcr.io/nvidia/cuda",
+    "nvcr.io/nvidia/pytorch",
+    "nvcr.io/nvidia/tensorflow",
 )
 """Repositories of training workloads and examples; their pods run on simulated nodes. `*` matches as in the shell.
 
-The training operator's own repository is among the matches, but an image that exists locally always runs for real.
+No controller's image may match: it would seem to run. A missing one is to fail.
 """
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,18}[a-z0-9])?")

@@ -79,6 +79,8 @@ def test_no_gpu_at_all_is_no_reason() -> None:
     [
         "kubeflow/tf-dist-mnist-test:latest",
         "kubeflow/tf-mnist-with-summaries",
+        "ghcr.io/kubeflow/katib/darts-cnn-cifar10-cpu:v0.17.0",
+        "volcanosh/example-mpi:0.0.3",
         "ghcr.io/kubeflow/training-v1/pytorch-dist-mnist:latest",
         "docker.io/kubeflowkatib/mxnet-mnist:v1",
         "volcanosh/dist-mnist-tf-example:0.0.1",
@@ -98,7 +100,19 @@ def test_an_image_from_a_simulated_repository_that_exists_locally_runs_for_real(
 
 
 @pytest.mark.parametrize(
-    "image", ["nosuch/thing:1", "docker.io/kubeflow/training-operator:v9", "evil.io/pytorch/pytorch"]
+    "image",
+    [
+        "nosuch/thing:1",
+        "evil.io/pytorch/pytorch",
+        # controllers: a missing one must not seem to run
+        "docker.io/kubeflow/training-operator:v9",
+        "docker.io/kubeflowkatib/katib-controller:v0.14.0",
+        "docker.io/mpioperator/mpi-operator:0.4",
+        "docker.io/volcanosh/vc-scheduler:v9",
+        "ghcr.io/kubeflow/katib/katib-ui:v0.17.0",
+        "ghcr.io/kubeflow/training-v1/training-operator:v9",
+        "nvcr.io/nvidia/k8s-device-plugin:v0.16",
+    ],
 )
 def test_an_unknown_image_is_left_alone_to_fail_honestly(image: str) -> None:
     assert reason(pod(image)) == ""
