@@ -19,9 +19,7 @@ try:
     from kubeflow_volcano.rehearsal.preflight import check_basics
     from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
 except ImportError as error:
-    message = (
-        f"Found: {sys.executable}, which runs Ansible, lacks kubeflow_volcano. Do: install the project there with pip"
-    )
+    message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
     raise AnsibleError(message) from error
 
 ARGUMENTS: dict[str, Any] = {

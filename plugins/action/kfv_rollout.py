@@ -15,9 +15,7 @@ try:
     from kubeflow_volcano.rollout.run import roll_out
     from kubeflow_volcano.rollout.settings import parse
 except ImportError as error:
-    message = (
-        f"Found: {sys.executable}, which runs Ansible, lacks kubeflow_volcano. Do: install the project there with pip"
-    )
+    message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
     raise AnsibleError(message) from error
 
 ARGUMENTS: dict[str, Any] = {

@@ -16,9 +16,7 @@ try:
     from kubeflow_volcano.problems import ProblemsError
     from validators.scenarios.source_experiment import CASES, Observation, observe, side_by_side
 except ImportError as error:
-    message = (
-        f"Found: {sys.executable}, which runs Ansible, lacks kubeflow_volcano. Do: install the project there with pip"
-    )
+    message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
     raise AnsibleError(message) from error
 
 ARGUMENTS: dict[str, Any] = {
