@@ -403,10 +403,16 @@ def test_pod_security_refuses_in_its_own_words(cluster: Cluster, consumer: tuple
     assert account.left == ()
 
 
-def start(kubeconfig: Path, reports: Path, *select: str) -> subprocess.Popen[str]:
+@contextlib.contextmanager
+def started(kubeconfig: Path, reports: Path, *select: str) -> Iterator[subprocess.Popen[str]]:
+    """A validation in a process of its own, killed at the end of the block if it still runs."""
     command = [sys.executable, "-m", "validators", "--kubeconfig", str(kubeconfig), "--report-dir", str(reports)]
     command += [word for item in select for word in ("--select", item)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def await_line(process: subprocess.Popen[str], text: str) -> None:
@@ -431,16 +437,12 @@ def await_line(process: subprocess.Popen[str], text: str) -> None:
 def test_an_interrupted_run_removes_everything_within_ten_seconds(
     cluster: Cluster, kubeconfig: Path, tmp_path: Path, *, select: Sequence[str], moment: str, number: signal.Signals
 ) -> None:
-    process = start(kubeconfig, tmp_path, *select)
-    try:
+    with started(kubeconfig, tmp_path, *select) as process:
         await_line(process, moment)
         process.send_signal(number)
-        started = time.monotonic()
+        since = time.monotonic()
         output, _ = process.communicate(timeout=60)
-        seconds = time.monotonic() - started
-    finally:
-        process.kill()
-        process.wait()
+        seconds = time.monotonic() - since
     assert process.returncode == 128 + number, output
     assert remains(cluster) == []
     assert seconds <= 10, output
@@ -449,12 +451,8 @@ def test_an_interrupted_run_removes_everything_within_ten_seconds(
 def test_what_a_killed_run_leaves_is_swept_once_it_has_expired(
     cluster: Cluster, kubeconfig: Path, tmp_path: Path
 ) -> None:
-    process = start(kubeconfig, tmp_path, "gang")
-    try:
+    with started(kubeconfig, tmp_path, "gang") as process:
         await_line(process, "nothing may be bound")
-    finally:
-        process.kill()
-        process.wait()
     (left,) = cluster.list("v1", "Namespace", labels=RUN_LABEL).items
     try:
         young = Session(cluster)

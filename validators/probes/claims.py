@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.facts import Facts
-from validators.probes.remains import Tracked
 from validators.probes.session import Session
 from validators.probes.volumes import let_go, volume_of
 
@@ -55,7 +54,8 @@ def release(session: Session, made: Object) -> Object | None:
         ProbeRefused: the claim may not be removed.
         ApiError: the volume may not be read or changed.
     """
-    volume = volume_of(session.cluster, Tracked.of(made))
+    live = session.cluster.get(Ref.of(made))
+    volume = volume_of(session.cluster, live) if live else None
     if volume:
         session.adopt(volume)
         let_go(session.cluster, volume)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import contextlib
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -10,11 +11,13 @@ from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.deadline import Deadline
 from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
-from kubeflow_volcano.cluster.watching import Observer, Subject
+from kubeflow_volcano.cluster.watching import Change, Observer, Subject
+from validators.probes.volumes import let_go
 
-__all__ = ["Cleanup", "Tracked", "delete_all", "wait_gone"]
+__all__ = ["Cleanup", "Departure", "Tracked", "delete_all", "wait_gone"]
 
 _TICK = 0.2
+_VOLUMES = Subject("v1", "PersistentVolume")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,37 +70,75 @@ def wait_gone(cluster: Cluster, objects: Sequence[Tracked], deadline: Deadline) 
 
     An API server that no longer answers proves nothing: what was not seen to go counts as left.
     """
-    present = {item.uid: item for item in objects}
-    watched: dict[Subject, set[str]] = {}
-    for item in objects:
-        watched.setdefault(_subject(item), set()).add(item.uid)
-    trouble = ""
-    try:
-        with Observer(cluster, list(watched), deadline) as observer:
-            for change in observer.changes(tick=_TICK):
-                if change is not None:
-                    _account(present, watched[change.subject], change.type, change.objects)
-                if not present:
-                    return ()
-    except ApiError as error:
-        trouble = str(error)
-    return tuple(replace(item, why=item.why or trouble or "still exists") for item in present.values())
+    return Departure(cluster, objects).wait(deadline)
+
+
+class Departure:
+    """Objects that are on their way out, and volumes that may still be made for claims among them.
+
+    A provisioner that is at work when its claim is deleted finishes, and its volume is then removed by the cluster.
+    `claims` are the UIDs of claims whose volumes are waited for as soon as they show up.
+    """
+
+    def __init__(self, cluster: Cluster, objects: Sequence[Tracked], claims: Collection[str] = ()) -> None:
+        self.late: list[Object] = []
+        self._cluster = cluster
+        self._claims = frozenset(claims)
+        self._present = {item.uid: item for item in objects}
+        self._watched: dict[Subject, set[str]] = {}
+        for item in objects:
+            self._watched.setdefault(_subject(item), set()).add(item.uid)
+        if self._claims:
+            self._watched.setdefault(_VOLUMES, set())
+
+    def wait(self, deadline: Deadline, *, at_least: float = 0.0) -> tuple[Tracked, ...]:
+        """Wait until all is gone, and `at_least` so long for volumes to show up; returns what is left at the deadline.
+
+        `late` then holds the volumes that did.
+        """
+        if not self._watched:
+            return ()
+        trouble = ""
+        try:
+            with Observer(self._cluster, list(self._watched), deadline) as observer:
+                for change in observer.changes(tick=_TICK):
+                    if change is not None:
+                        self._account(change)
+                    if not self._present and deadline.elapsed >= at_least:
+                        return ()
+        except ApiError as error:
+            trouble = str(error)
+        return tuple(replace(item, why=item.why or trouble or "still exists") for item in self._present.values())
+
+    def _account(self, change: Change) -> None:
+        seen = {item["metadata"]["uid"]: item for item in change.objects}
+        uids = self._watched[change.subject]
+        if change.subject == _VOLUMES:
+            self._notice(seen)
+        if change.type == "RESET":
+            for uid in uids - set(seen):
+                self._present.pop(uid, None)
+        for uid in uids & set(seen):
+            if change.type == "DELETED":
+                self._present.pop(uid, None)
+            elif uid in self._present:
+                self._present[uid] = replace(self._present[uid], why=_holder(seen[uid]))
+
+    def _notice(self, seen: Mapping[str, Object]) -> None:
+        """Take volumes of the claims among what is waited for, when they are seen for the first time."""
+        for uid, found in seen.items():
+            claim = (found["spec"].get("claimRef") or {}).get("uid")
+            if claim in self._claims and uid not in self._watched[_VOLUMES]:
+                volume = {"apiVersion": "v1", "kind": "PersistentVolume", **found}
+                self._watched[_VOLUMES].add(uid)
+                self._present[uid] = Tracked.of(volume)
+                self.late.append(volume)
+                with contextlib.suppress(ApiError):
+                    let_go(self._cluster, volume)
 
 
 def _subject(item: Tracked) -> Subject:
     return Subject(item.ref.api_version, item.ref.kind, item.ref.namespace, fields=f"metadata.name={item.ref.name}")
-
-
-def _account(present: dict[str, Tracked], uids: set[str], kind: str, objects: Sequence[Object]) -> None:
-    seen = {item["metadata"]["uid"]: item for item in objects}
-    if kind == "RESET":
-        for uid in uids - set(seen):
-            present.pop(uid, None)
-    for uid in uids & set(seen):
-        if kind == "DELETED":
-            present.pop(uid, None)
-        elif uid in present:
-            present[uid] = replace(present[uid], why=_holder(seen[uid]))
 
 
 def _holder(obj: Object) -> str:

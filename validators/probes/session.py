@@ -20,9 +20,9 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.watching import Observer, Subject
 from kubeflow_volcano.progress import Progress, silent
 from validators.facts import RUN_LABEL
+from validators.probes.closing import remove
 from validators.probes.leftovers import EXPIRES, expired
-from validators.probes.remains import Cleanup, Tracked, delete_all, wait_gone
-from validators.probes.volumes import let_go, volume_of
+from validators.probes.remains import Cleanup, Tracked, delete_all
 
 __all__ = ["Level", "Options", "ProbeRefused", "Session"]
 
@@ -245,27 +245,18 @@ class Session:
             deadline = Deadline(seconds)
             self.stop()
             self._recover()
-            self._adopt_volumes()
             here = [item for uid, item in self._tracked.items() if uid not in self._gone]
-            spaces = [item for item in here if item.ref.kind == "Namespace"]
-            inside = [item for item in here if item.ref.namespace]
             if here or self._swept:
                 self.progress(f"removing {len(here)} probe objects")
-            delete_all(self.cluster, inside, deadline)
-            delete_all(self.cluster, spaces, deadline)
-            # What lives in a namespace is gone when the namespace is.
-            names = {item.ref.name for item in spaces}
-            outside = [item for item in here if item.ref.namespace not in names]
-            left = list(wait_gone(self.cluster, [*outside, *self._swept], deadline))
-            lasting = {item.ref.name: item.why for item in left if item.ref.kind == "Namespace"}
-            left += [item for item in inside if item.ref.namespace in lasting]
+            left, volumes = remove(self.cluster, here, self._swept, deadline)
+            self._tracked |= {item.uid: item for item in volumes}
             stuck = {item.uid for item in left}
             created = tuple(self._tracked.values())
             self._gone.update(item.uid for item in created if item.uid not in stuck)
             return Cleanup(
                 created=created,
                 removed=tuple(item for item in created if item.uid not in stuck),
-                left=tuple(left),
+                left=left,
                 swept=tuple(item for item in self._swept if item.uid not in stuck),
                 seconds=time.monotonic() - started,
             )
@@ -279,15 +270,6 @@ class Session:
             with contextlib.suppress(ApiError):
                 if found := self._own(ref):
                     self.adopt(found)
-
-    def _adopt_volumes(self) -> None:
-        """Volumes of claims that are still there were made for this session as well, and end with them."""
-        for item in [item for uid, item in self._tracked.items() if uid not in self._gone]:
-            if item.ref.kind == "PersistentVolumeClaim":
-                with contextlib.suppress(ApiError):
-                    if volume := volume_of(self.cluster, item):
-                        self.adopt(volume)
-                        let_go(self.cluster, volume)
 
 
 @contextlib.contextmanager

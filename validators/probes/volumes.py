@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
-from validators.probes.remains import Tracked
 
 __all__ = ["let_go", "volume_of"]
 
 
-def volume_of(cluster: Cluster, claim: Tracked) -> Object | None:
-    """The volume that is bound to this very claim, or None.
+def volume_of(cluster: Cluster, claim: Object) -> Object | None:
+    """The volume that is bound to this very claim, which is as the server shows it now; None where there is none.
 
     Raises:
-        ApiError: one of them may not be read.
+        ApiError: it may not be read.
     """
-    found = cluster.get(claim.ref)
-    name = found["spec"].get("volumeName") if found else ""
+    name = claim["spec"].get("volumeName")
     volume = cluster.get(Ref("v1", "PersistentVolume", "", name)) if name else None
-    if volume and (volume["spec"].get("claimRef") or {}).get("uid") == claim.uid:
+    if volume and (volume["spec"].get("claimRef") or {}).get("uid") == claim["metadata"]["uid"]:
         return volume
     return None
 
