@@ -5,8 +5,9 @@ An Available Deployment behind them is not enough (GoogleCloudPlatform/kubeflow-
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from kubeflow_volcano.cluster.client import Cluster
@@ -15,7 +16,7 @@ from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.progress import Progress
-from kubeflow_volcano.rollout.intercepts import Webhook, webhooks
+from kubeflow_volcano.rollout.intercepts import Webhook, backends, webhooks
 
 __all__ = ["minimal", "wait_answering"]
 
@@ -41,28 +42,36 @@ def wait_answering(
         ApiError: the configurations may not be read.
     """
     namespaces = cluster.list("v1", "Namespace").items if configurations else ()
-    problems = []
+    silent: dict[str, Problem] = {}
     for ref in configurations:
         live = cluster.get(ref, deadline=deadline)
         for hook in webhooks([live] if live else []):
             probe = _probe(cluster, hook, namespaces)
-            silence = _wait(cluster, hook, probe, deadline, progress) if probe else ""
-            if silence:
-                problems.append(_silent(hook, silence, deadline))
-    return tuple(problems)
+            silence = _wait(cluster, probe, silent, deadline, progress) if probe else ""
+            name = _named(silence) or hook.name
+            if silence and name not in silent:
+                silent[name] = _problem(cluster, hook, silence, deadline)
+    return tuple(silent.values())
 
 
-def _wait(cluster: Cluster, hook: Webhook, probe: Object, deadline: Deadline, progress: Progress) -> str:
+def _wait(cluster: Cluster, probe: Object, known: Collection[str], deadline: Deadline, progress: Progress) -> str:
+    """The silence that is left when waiting ends; one webhook's silence is waited for once, whoever meets it."""
     patience = Deadline(_PATIENCE_SECONDS)
-    told = False
+    told = ""
     while True:
         silence = _silence(cluster, probe)
-        if not silence or deadline.passed or (_UNTRUSTED in silence and patience.passed):
+        if not silence or _named(silence) in known or deadline.passed or (_UNTRUSTED in silence and patience.passed):
             return silence
-        if not told:
-            progress(f"waiting for the webhook {hook.name} to answer: {silence}")
-            told = True
+        if silence != told:
+            progress(f"waiting for a webhook to answer: {silence}")
+            told = silence
         time.sleep(_PAUSE_SECONDS)
+
+
+def _named(silence: str) -> str:
+    """The webhook that the API server says it could not call."""
+    match = re.search(r'failed calling webhook "([^"]+)"', silence)
+    return match[1] if match else ""
 
 
 def _silence(cluster: Cluster, probe: Object) -> str:
@@ -145,17 +154,25 @@ def minimal(schema: Mapping[str, Any]) -> Any:
     return False if kind == "boolean" else max(1, schema.get("minimum", 1))
 
 
-def _silent(hook: Webhook, silence: str, deadline: Deadline) -> Problem:
+def _problem(cluster: Cluster, hook: Webhook, silence: str, deadline: Deadline) -> Problem:
     namespace, service = hook.service or ("", "")
     behind = f"Service {namespace}/{service}" if service else "its URL"
     todo = f"look at the pods behind {behind} and their logs; then run again."
-    if _UNTRUSTED in silence:
+    if _UNTRUSTED in silence and service:
+        names = " ".join(f"deployment/{name}" for name in _behind(cluster, hook))
         todo = (
-            f"its backend writes the caBundle of {hook.owner} at its start: restart it (kubectl rollout restart "
-            f"deployment -n {namespace}, the one behind {service}), and run again."
+            f"its backend writes its CA into {hook.owner} at its start: "
+            f"kubectl rollout restart -n {namespace} {names}; then run again."
         )
     return Problem(
-        f"the webhook {hook.name} of {hook.owner} did not answer in {deadline.elapsed:.0f} s: {silence}",
+        f"the webhook {_named(silence) or hook.name} did not answer in {deadline.elapsed:.0f} s: {silence}",
         f"an answer from {behind}; until then the API server refuses what this webhook guards.",
         todo,
     )
+
+
+def _behind(cluster: Cluster, hook: Webhook) -> list[str]:
+    namespace, name = hook.service or ("", "")
+    service = cluster.get(Ref("v1", "Service", namespace, name))
+    deployments = cluster.list("apps/v1", "Deployment", namespace=namespace).items
+    return [obj["metadata"]["name"] for obj in backends(hook, [service, *deployments] if service else [])]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from kubeflow_volcano.cluster.deadline import Deadline
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.progress import silent
+from kubeflow_volcano.rollout import answering
 from kubeflow_volcano.rollout.answering import minimal, wait_answering
 
 HOOK = Ref("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "", "hook")
@@ -58,6 +60,17 @@ def ask(api: Any, seconds: float = 3) -> tuple[Any, ...]:
     return wait_answering(api.connect(), [HOOK], Deadline(seconds), silent)
 
 
+LIST = {"resourceVersion": "1"}
+SERVICE = {
+    "apiVersion": "v1",
+    "kind": "Service",
+    "metadata": {"name": "svc", "namespace": "sys"},
+    "spec": {"selector": {"app": "back"}},
+}
+BACKEND = {
+    "metadata": {"name": "back", "namespace": "sys"},
+    "spec": {"template": {"metadata": {"labels": {"app": "back", "more": "x"}}}},
+}
 DOWN = (500, "InternalError", 'failed calling webhook "w.example.com": connection refused')
 
 
@@ -82,6 +95,28 @@ def test_lasting_silence_is_a_problem_with_its_service(api: Any) -> None:
     (problem,) = ask(api, 1)
     assert "w.example.com" in problem.found
     assert "sys/svc" in problem.needed
+
+
+def test_an_untrusted_certificate_ends_the_wait_early_with_the_way_out(
+    api: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answering, "_PATIENCE_SECONDS", 0.5)
+    serve(api)
+    api.on("POST", PODS, api.status(500, "InternalError", 'failed calling webhook "w.example.com": x509: unknown'))
+    api.on("GET", "/api/v1/namespaces/sys/services/svc", api.reply(body=SERVICE))
+    api.on("GET", "/apis/apps/v1/namespaces/sys/deployments", api.reply(body={"metadata": LIST, "items": [BACKEND]}))
+    started = time.monotonic()
+    (problem,) = ask(api, 60)
+    assert time.monotonic() - started < 10
+    assert "kubectl rollout restart -n sys deployment/back" in problem.todo
+
+
+def test_one_silence_is_told_once_whoever_meets_it(api: Any) -> None:
+    serve(api)
+    api.on("POST", PODS, api.status(500, "InternalError", 'failed calling webhook "other.example.com": refused'))
+    cluster = api.connect()
+    (problem,) = wait_answering(cluster, [HOOK, HOOK], Deadline(1), silent)
+    assert "other.example.com" in problem.found
 
 
 @pytest.mark.parametrize(
