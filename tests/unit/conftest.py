@@ -18,8 +18,12 @@ import pytest
 from kubeflow_volcano.cluster.client import Cluster
 
 DISCOVERY: dict[str, list[tuple[str, str, bool]]] = {
-    "/api/v1": [("ConfigMap", "configmaps", True), ("Namespace", "namespaces", False), ("Pod", "pods", True)]
-    + [("Service", "services", True)],
+    "/api/v1": [
+        ("ConfigMap", "configmaps", True),
+        ("Namespace", "namespaces", False),
+        ("Pod", "pods", True),
+        ("Service", "services", True),
+    ],
     "/apis/apps/v1": [("Deployment", "deployments", True), ("ReplicaSet", "replicasets", True)],
     "/apis/apiextensions.k8s.io/v1": [("CustomResourceDefinition", "customresourcedefinitions", False)],
 }
