@@ -8,7 +8,7 @@ from kubeflow_volcano.cluster.objects import Ref
 from validators.model import Outcome, errored, failed, passed, warned
 from validators.probes.gang import BIND_SECONDS, GangEvidence
 from validators.probes.stage import PODGROUP, Step
-from validators.refusals import refusal
+from validators.refusals import interruption, refusal
 
 __all__ = ["ENDED_EARLY", "blocked", "control", "fit", "observed", "released", "step_refs", "violation"]
 
@@ -40,7 +40,7 @@ def _ended_early(evidence: GangEvidence) -> Outcome:
     if evidence.refused:
         return refusal(evidence.refused)
     if evidence.trouble:
-        return errored("ProbeInterrupted", f"the experiment ended early: {evidence.trouble}.", todo="run again.")
+        return interruption(evidence.trouble)
     return errored("NotReached", "an earlier step of the experiment did not come out.", todo="see that step.")
 
 
@@ -148,6 +148,8 @@ def blocked(evidence: GangEvidence) -> Outcome:
             objects=step_refs(evidence, step),
             todo="see the scheduler's log for errors in writing status, and run again.",
             evidence=_timeline(step),
+            # While the scheduler takes over a configuration without gang, members may be bound a moment later.
+            because=("F4",),
         )
     return _good(
         evidence,

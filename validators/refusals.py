@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from validators.model import Outcome, errored
 
-__all__ = ["refusal"]
+__all__ = ["interruption", "refusal"]
 
 _WEBHOOK = "failed calling webhook"
 
@@ -16,5 +16,16 @@ def refusal(text: str) -> Outcome:
         f"the cluster does not admit a probe object: {text}",
         expected="small pods at the Pod Security level that their identity needs are admitted",
         todo="exempt the probe from the policy that is named, or name a namespace that admits it.",
+        because=("B3",) if _WEBHOOK in text else (),
+    )
+
+
+def interruption(text: str) -> Outcome:
+    """The server did not answer, or an experiment ran out of its time; a webhook may be why, which B3 finds."""
+    return errored(
+        "ProbeInterrupted",
+        f"the probe did not come to its end: {text}",
+        expected="the API server and its webhooks answer for as long as the probe takes",
+        todo="see the API server's health, then run again.",
         because=("B3",) if _WEBHOOK in text else (),
     )

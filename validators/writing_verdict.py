@@ -10,7 +10,7 @@ from validators.probes.ended import BAD_STARTS
 from validators.probes.session import Level
 from validators.probes.storage import StorageEvidence
 from validators.probes.writing import OPERATIONS, Written
-from validators.refusals import refusal
+from validators.refusals import interruption, refusal
 
 __all__ = ["writing_verdict"]
 
@@ -32,22 +32,32 @@ _TOLD = 3
 def writing_verdict(evidence: StorageEvidence) -> Outcome:
     """A volume that refuses its consumer is worse than a probe that could not be made."""
     if evidence.trouble:
-        return errored("ProbeInterrupted", f"the probe was not made: {evidence.trouble}", todo="run again.")
+        return interruption(evidence.trouble)
     refused = [item for item in evidence.written if item.cause]
     if refused:
         return _refused(refused)
     unmade = [item for item in evidence.written if item.trouble]
     if unmade:
         return _unmade(unmade)
-    left_out = "; ".join(f"{item.consumer}: {item.reason}" for item in evidence.skipped)
+    left_out = _left_out(evidence)
     if not evidence.written:
         return skipped("NothingToProbe", left_out or "no pod mounts a claim, and there is no default class.")
     text = _good(evidence) + (f" Not tried: {left_out}." if left_out else "")
     if any(item.beyond for item in evidence.skipped):
         todo = "validate namespace by namespace to reach the rest."
         return warned("NotAllProbed", text, objects=_objects(evidence.written), todo=todo)
-    observed = {"written": [str(item.target) for item in evidence.written], "pod_security": _levels(evidence.written)}
+    observed = {
+        "written": [str(item.target) for item in evidence.written],
+        "left_out": [f"{item.consumer}: {item.reason}" for item in evidence.skipped],
+        "pod_security": _levels(evidence.written),
+    }
     return passed(text, objects=_objects(evidence.written), observed=observed)
+
+
+def _left_out(evidence: StorageEvidence) -> str:
+    told = "; ".join(f"{item.consumer} {item.reason}" for item in evidence.skipped[:_TOLD])
+    more = len(evidence.skipped) - _TOLD
+    return told + (f"; and {more} more" if more > 0 else "")
 
 
 def _good(evidence: StorageEvidence) -> str:
@@ -132,8 +142,8 @@ def _commands(item: Written) -> Iterator[str]:
 
 def _unmade(unmade: Sequence[Written]) -> Outcome:
     reason, text = unmade[0].trouble or ("", "")
-    if reason == "ProbeRefused":
-        return refusal(text)
+    if reason in {"ProbeRefused", "ProbeInterrupted"}:
+        return refusal(text) if reason == "ProbeRefused" else interruption(text)
     image = reason in BAD_STARTS
     timed_out = reason == "TimedOut" and not unmade[0].target.existing
     return errored(

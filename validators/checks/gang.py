@@ -12,12 +12,12 @@ from dataclasses import replace
 from kubeflow_volcano.cluster.objects import Ref
 from validators import gang_steps
 from validators.facts import Facts
-from validators.model import Outcome, Rule, Severity, Status, check, errored, failed, passed, skipped
+from validators.model import Outcome, Rule, Severity, Status, check, failed, passed, skipped
 from validators.probes.gang import GangEvidence
 from validators.probes.operator import MADE_SECONDS, OperatorEvidence
 from validators.probes.remains import Cleanup
 from validators.probes.stage import PODGROUP
-from validators.refusals import refusal
+from validators.refusals import interruption, refusal
 
 __all__ = ["CHECKS", "NEEDS_GANG", "NEEDS_OPERATOR", "NEEDS_PROBE", "gang_verdict", "operator_verdict"]
 
@@ -79,8 +79,7 @@ def operator_verdict(evidence: OperatorEvidence) -> Outcome:
     if evidence.refused:
         return refusal(evidence.refused)
     if evidence.trouble:
-        text = f"the probe job could not be followed: {evidence.trouble}."
-        return errored("ProbeInterrupted", text, todo="run again.")
+        return interruption(evidence.trouble)
     fault = next(_operator_faults(evidence), None)
     objects = (evidence.job, Ref(*PODGROUP, evidence.job.namespace, evidence.job.name))
     observed = {

@@ -14,7 +14,7 @@ from validators.model import Outcome, Rule, Severity, Status, check, errored, fa
 from validators.probes.ended import BAD_STARTS
 from validators.probes.roundtrip import RoundTrip, Stage
 from validators.probes.storage import StorageEvidence
-from validators.refusals import refusal
+from validators.refusals import interruption, refusal
 from validators.storage_classes import default_classes
 from validators.troubles import GRACE_SECONDS, Trouble, age, judged, verdict
 from validators.writing_verdict import writing_verdict
@@ -202,9 +202,7 @@ def round_trip(facts: Facts) -> Outcome:
     evidence: StorageEvidence = facts.probe("storage")
     if evidence.trouble or evidence.turn_trouble:
         reason, text = evidence.turn_trouble or ("ProbeInterrupted", evidence.trouble)
-        if reason == "ProbeRefused":
-            return refusal(text)
-        return errored(reason, f"the probe was not made: {text}", todo="remove what is named, and run again.")
+        return refusal(text) if reason == "ProbeRefused" else interruption(text)
     turn = evidence.turn
     if turn is None:
         return skipped("NoDefault", "there is no default class.")

@@ -68,7 +68,7 @@ def targets(facts: Facts) -> tuple[tuple[Target, ...], tuple[Skipped, ...]]:
 
 def _mounts(facts: Facts) -> Iterator[_Mount]:
     for pod in judged(facts, "pods"):
-        if "deletionTimestamp" in pod["metadata"] or pod.get("status", {}).get("phase") in {"Succeeded", "Failed"}:
+        if _over(pod):
             continue
         volumes = {item["name"]: item["persistentVolumeClaim"] for item in _claimed(pod)}
         for container in pod["spec"]["containers"]:
@@ -81,6 +81,16 @@ def _mounts(facts: Facts) -> Iterator[_Mount]:
                 claim = facts.get("persistentvolumeclaims", namespace, source["claimName"])
                 if claim:
                     yield _Mount(_consumer(pod), pod, container, mount, claim)
+
+
+def _over(pod: Object) -> bool:
+    """Whether nobody runs as this pod any more.
+
+    One whose container has failed may be a consumer that could not write; one that was evicted has a reason of its own.
+    """
+    status = pod.get("status", {})
+    ended = status.get("phase") == "Succeeded" or (status.get("phase") == "Failed" and status.get("reason"))
+    return bool(ended) or "deletionTimestamp" in pod["metadata"]
 
 
 def _claimed(pod: Object) -> Iterator[dict[str, Any]]:
@@ -117,14 +127,17 @@ def _fresh(item: _Mount, facts: Facts) -> Target | Skipped | None:
 
 
 def _existing(item: _Mount, facts: Facts) -> Target | Skipped | None:
-    """The directory behind a bound volume of kind hostPath; other kinds cannot be looked at from outside."""
+    """The directory behind a bound volume; only those of kind hostPath and local can be looked at from outside."""
     name = item.claim["spec"].get("volumeName", "")
     volume = facts.get("persistentvolumes", "", name) if name else None
     identity = _identity(item, facts)
-    if volume is None or identity is None or "hostPath" not in volume["spec"]:
-        return None
+    if volume is None or identity is None or item.claim["spec"].get("volumeMode") == "Block":
+        return None  # nothing to look at yet, or said already
+    source = volume["spec"].get("hostPath") or volume["spec"].get("local")
+    if source is None:
+        return Skipped(item.consumer, f"volume {name} itself can be mounted by its own claim only")
     node = item.pod["spec"].get("nodeName") or _node_of(volume)
-    path = PurePosixPath(volume["spec"]["hostPath"]["path"]) / item.mount.get("subPath", "")
+    path = PurePosixPath(source["path"]) / item.mount.get("subPath", "")
     if not node:
         return Skipped(item.consumer, f"is on no node yet, and volume {name} does not say on which one {path} is")
     if node in facts.simulated_nodes:

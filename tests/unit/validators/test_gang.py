@@ -171,7 +171,7 @@ def test_a_violation_comes_before_everything_else(worse: dict[str, str]) -> None
 def test_nothing_bound_is_no_proof_as_long_as_nobody_looked() -> None:
     seen = evidence(*without("H2", blocked(judged=False)))
     outcome = judge(seen)["H2"]
-    assert (outcome.status, outcome.reason) == (Status.ERROR, "NeverJudged")
+    assert (outcome.status, outcome.reason, outcome.because) == (Status.ERROR, "NeverJudged", ("F4",))
     assert gang.gang_verdict(seen).status is Status.ERROR
 
 
@@ -232,6 +232,7 @@ def test_a_refusal_is_an_error_in_the_servers_words() -> None:
 def test_a_webhook_that_does_not_answer_is_b3s_finding() -> None:
     text = 'Pod a/b: Internal error occurred: failed calling webhook "mutatepod.volcano.sh": no endpoints'
     assert judge(evidence(refused=text))["H1"].because == ("B3",)
+    assert judge(evidence(trouble=text))["H1"].because == ("B3",)
 
 
 def test_an_experiment_that_ends_early_keeps_what_it_has() -> None:

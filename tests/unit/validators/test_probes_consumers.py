@@ -65,11 +65,27 @@ def test_the_part_that_is_mounted_is_the_directory() -> None:
     assert chosen[1].path == "/opt/pv/minio"
 
 
-def test_a_volume_of_another_kind_is_not_looked_into() -> None:
+def test_a_volume_of_another_kind_is_left_out_with_that_reason() -> None:
     csi = volume(hostPath=None, csi={"driver": "x"})
-    del csi["spec"]["hostPath"]
-    chosen, _ = targets(facts(storage_class(), claim(), csi, consumer(), node()))
+    chosen, skipped = targets(facts(storage_class(), claim(), csi, consumer(), node()))
     assert [item.existing for item in chosen] == [False]
+    assert "by its own claim only" in skipped[0].reason
+
+
+def test_a_local_volume_is_a_directory_too() -> None:
+    chosen, _ = targets(facts(storage_class(), claim(), volume(hostPath=None, local={"path": "/mnt/x"}), consumer()))
+    assert chosen[1].path == "/mnt/x"
+
+
+def test_a_block_device_is_left_out() -> None:
+    chosen, skipped = targets(facts(storage_class(), claim(volumeMode="Block"), volume(), consumer(), node()))
+    assert all(item.consumers == () for item in chosen)
+    assert [item.reason for item in skipped] == ["uses its volume as a block device"]
+
+
+def test_a_pod_that_failed_to_write_is_a_consumer() -> None:
+    chosen, _ = targets(facts(storage_class(), claim(), volume(), consumer(status={"phase": "Failed"}), node()))
+    assert chosen[1].path == "/opt/pv"
 
 
 def test_a_consumer_on_a_simulated_node_is_skipped_with_that_reason() -> None:
@@ -85,9 +101,9 @@ def test_a_consumer_on_a_simulated_node_is_skipped_with_that_reason() -> None:
     [
         consumer(mount={"readOnly": True}),
         consumer(status={"phase": "Succeeded"}),
-        consumer(status={"phase": "Failed"}),
+        consumer(status={"phase": "Failed", "reason": "Evicted"}),
     ],
-    ids=["reads only", "has ended", "has failed"],
+    ids=["reads only", "has ended", "was evicted"],
 )
 def test_who_does_not_write_is_not_tried(idle: Object) -> None:
     chosen, _ = targets(facts(storage_class(), claim(), volume(), idle, node()))

@@ -271,6 +271,7 @@ def test_a_refusing_volume_is_worse_than_a_probe_that_was_not_made() -> None:
         (("ErrImagePull", "image busybox: not found"), "ProbeImage", ()),
         (("ProbeRefused", "violates PodSecurity"), "ProbeRefused", ()),
         (("TimedOut", "still Pending"), "TimedOut", ("D2",)),
+        (("ProbeInterrupted", "failed calling webhook: connection refused"), "ProbeInterrupted", ("B3",)),
     ],
 )
 def test_a_probe_that_was_not_made_is_an_error(trouble: Any, reason: str, because: Any) -> None:
