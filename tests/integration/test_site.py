@@ -121,6 +121,18 @@ def test_check_mode_lists_what_would_be_created_and_creates_nothing(empty: Clust
     assert not (tmp_path / "reports").exists()
 
 
+def test_every_missing_source_is_told_before_the_cluster_is_changed(empty: Cluster, tmp_path: Path) -> None:
+    before = everything(empty)
+    sources = {"volcano_source": f"{tmp_path}/v.yaml", "kubeflow_sources": {"training-operator": f"{tmp_path}/t"}}
+
+    done = play("playbooks/install.yml", **sources)
+
+    assert done.code == 2
+    assert f"no {tmp_path}/v.yaml" in done.output
+    assert f"no {tmp_path}/t," in done.output
+    assert everything(empty) == before
+
+
 def test_a_tag_installs_that_role_alone(empty: Cluster, tmp_path: Path) -> None:
     done = play("playbooks/site.yml", "--tags", "volcano", reports=tmp_path)
 
