@@ -15,12 +15,12 @@ from kubeflow_volcano.cluster.readiness import State, assess
 from kubeflow_volcano.progress import Progress
 from validators import stability, workloads
 from validators.expectations import Expectations
-from validators.extras import EXTRAS
+from validators.extras import EXTRAS, Extra
 from validators.facts import RESOURCES, Facts, Unread, Window
 from validators.model import CannotJudgeError, Check, Rule
 from validators.permissions import as_yaml
 
-__all__ = ["collect", "resource_of", "unread"]
+__all__ = ["collect", "unread"]
 
 _PARALLEL = 6
 # Who the cluster is and what of it is simulated stands in every report.
@@ -42,7 +42,7 @@ def collect(
 ) -> Facts:
     """One snapshot for these checks. Pods are watched for `seconds` before it, where a check asks for that."""
     window, trouble = _window(cluster, checks, seconds, progress)
-    named = {resource_of(rule) for item in checks for rule in item.needs if rule.verb == "list"}
+    named = {rule.plural_group for item in checks for rule in item.needs if rule.verb == "list"}
     wanted = sorted(_ALWAYS | (named & RESOURCES.keys()))
     progress(f"reading {len(wanted)} kinds of objects")
     facts = _settled(cluster, wanted, expectations, window)
@@ -52,17 +52,16 @@ def collect(
         if chosen & extra.checks and (extra.changes_nothing or not read_only):
             try:
                 facts = replace(facts, **{extra.field: extra.fetch(cluster, facts)})
-            except CannotJudgeError:
-                continue  # what it starts from could not be read, which the checks say themselves
+            except CannotJudgeError as stop:  # what it starts from could not be read
+                why = stop.outcome
+                facts = _without(facts, extra, Unread(why.reason, why.message, why.todo))
             except ApiError as error:
-                if extra.key:
-                    facts = replace(facts, unread={**facts.unread, extra.key: unread(extra.key, error)})
+                facts = _without(facts, extra, unread(extra.key, error))
     return facts
 
 
-def resource_of(rule: Rule) -> str:
-    """`plural.group` of a rule."""
-    return f"{rule.resource}.{rule.group}" if rule.group else rule.resource
+def _without(facts: Facts, extra: Extra, why: Unread) -> Facts:
+    return replace(facts, unread={**facts.unread, extra.key: why}) if extra.key else facts
 
 
 def unread(what: str, error: ApiError) -> Unread:
@@ -89,7 +88,8 @@ def _window(
 def _settled(cluster: Cluster, wanted: Sequence[str], expectations: Expectations, window: Window | None) -> Facts:
     """A snapshot in which no workload is a moment behind its pods, if that comes within some seconds."""
     facts = _snapshot(cluster, wanted, expectations)
-    for _ in range(_SETTLE_TRIES if window else 0):
+    looks_at_workloads = {rule.plural_group for rule in workloads.READS} <= set(wanted)
+    for _ in range(_SETTLE_TRIES if window and looks_at_workloads else 0):
         if not _behind(facts):
             break
         time.sleep(_SETTLE_SECONDS)

@@ -113,9 +113,18 @@ class Judging:
 
 def _outcome(check: Check, facts: Facts) -> Outcome:
     try:
-        return check(facts)
+        outcome = check(facts)
+        if outcome.status is Status.PASS and not check.probe:
+            _demand(check, facts)
     except CannotJudgeError as stop:
         return stop.outcome
     except Exception as error:  # noqa: BLE001  a check that breaks may not end the run, and is no verdict
         message = f"the check itself broke: {type(error).__name__}: {error}"
         return errored("CheckBroke", message, todo="report this together with the report file; it is a defect.")
+    return outcome
+
+
+def _demand(check: Check, facts: Facts) -> None:
+    """What could not be read is not good, whether the check came to look at it or not."""
+    for rule in check.needs:
+        facts.demand(rule.plural_group)

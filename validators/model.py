@@ -73,8 +73,13 @@ class Rule:
     group: str
     resource: str
 
+    @property
+    def plural_group(self) -> str:
+        """The resource as one word, such as jobs.batch; the key of what is read."""
+        return f"{self.resource}.{self.group}" if self.group else self.resource
+
     def __str__(self) -> str:
-        return f"{self.verb} {self.resource}" + (f".{self.group}" if self.group else "")
+        return f"{self.verb} {self.plural_group}"
 
 
 @dataclass(frozen=True, slots=True)

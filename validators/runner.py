@@ -14,7 +14,7 @@ from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.problems import InvalidInput, Problem, Unreachable
 from kubeflow_volcano.progress import Progress
 from validators.checks import CHECKS
-from validators.collect import collect, resource_of, unread
+from validators.collect import collect, unread
 from validators.expectations import Expectations, expect, release_of
 from validators.facts import RESOURCES, Unread
 from validators.interruption import Interrupted, interruptible
@@ -90,7 +90,9 @@ def validate(options: Options, progress: Progress, checks: Sequence[Check] = CHE
         except Interrupted as interruption:
             report.interrupted = interruption.exit_code
             judging.give_up("Interrupted", f"the run was ended by {interruption}.", "run it again.")
-        except (Unreachable, ApiError) as error:
+        except InvalidInput:
+            raise
+        except Exception as error:  # noqa: BLE001  whatever ends a run, what it found until then is reported
             judging.give_up(*_cause(error))
     report.results = judging.results()
     report.ended, report.seconds = time.time(), time.monotonic() - clock
@@ -185,7 +187,7 @@ def _missing_rules(checks: Sequence[Check], cluster: Cluster, options: Options) 
 
 
 def _shows_when_read(rule: Rule) -> bool:
-    return rule.verb in {"list", "watch"} and resource_of(rule) in RESOURCES
+    return rule.verb in {"list", "watch"} and rule.plural_group in RESOURCES
 
 
 def _forbidden(missing: Sequence[Rule]) -> Unread:
@@ -193,8 +195,11 @@ def _forbidden(missing: Sequence[Rule]) -> Unread:
     return Unread("Forbidden", f"you may not: {names}.", f"grant these rules:\n{as_yaml(missing)}")
 
 
-def _cause(error: Unreachable | ApiError) -> tuple[str, str, str]:
+def _cause(error: Exception) -> tuple[str, str, str]:
     if isinstance(error, Unreachable):
         return "Unreachable", error.problems[0].found, error.problems[0].todo
-    found = unread("the API server", error)
-    return found.reason, found.message, found.todo
+    if isinstance(error, ApiError):
+        found = unread("the API server", error)
+        return found.reason, found.message, found.todo
+    message = f"the run itself broke: {type(error).__name__}: {error}"
+    return "RunBroke", message, "report this together with the report file; it is a defect."

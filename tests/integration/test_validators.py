@@ -24,11 +24,14 @@ from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.waiting import wait_ready
 from kubeflow_volcano.progress import silent
+from validators.checks import CHECKS
 from validators.facts import RUN_LABEL
+from validators.model import Check, Status
 from validators.runner import Options, validate
 from validators.verdict import Verdict
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+healing = pytest.mark.usefixtures("healthy_before_and_after")
 
 SCHEDULER = Ref("apps/v1", "Deployment", "volcano-system", "volcano-scheduler")
 BUSYBOX = "docker.io/library/busybox:1.36"
@@ -113,7 +116,7 @@ def leftovers(cluster: Cluster) -> list[str]:
     return [str(Ref.of(item)) for kind in kinds for item in cluster.list(*kind, labels=RUN_LABEL).items]
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def healthy_before_and_after(kubeconfig: Path, cluster: Cluster) -> Iterator[None]:
     """Every fault starts from a good cluster and heals back to one; no probe object remains."""
     assert bad(judge(kubeconfig)) == {}
@@ -122,6 +125,7 @@ def healthy_before_and_after(kubeconfig: Path, cluster: Cluster) -> Iterator[Non
     assert leftovers(cluster) == []
 
 
+@healing
 def test_everything_passes_on_a_healthy_cluster_and_the_report_is_valid(
     kubeconfig: Path, cluster: Cluster, tmp_path: Path
 ) -> None:
@@ -138,6 +142,7 @@ def test_everything_passes_on_a_healthy_cluster_and_the_report_is_valid(
     assert document["cluster"]["simulated_nodes"] > 0
 
 
+@healing
 def test_a_scheduler_that_is_scaled_to_zero_fails_f1_alone(kubeconfig: Path, cluster: Cluster) -> None:
     with patched(cluster, SCHEDULER) as patch:
         patch({"spec": {"replicas": 0}})
@@ -146,6 +151,7 @@ def test_a_scheduler_that_is_scaled_to_zero_fails_f1_alone(kubeconfig: Path, clu
         assert {found[id_] for id_ in ("F6", "G5", "H1", "H2", "H3", "H4")} == {("skip", "ConsequenceOf")}
 
 
+@healing
 def test_a_configuration_without_the_gang_plugin_fails_f4(kubeconfig: Path, cluster: Cluster) -> None:
     with patched(cluster, CONFIGURATION) as patch:
         live = cluster.get(CONFIGURATION)
@@ -157,6 +163,7 @@ def test_a_configuration_without_the_gang_plugin_fails_f4(kubeconfig: Path, clus
         assert bad(judge(kubeconfig)) == {"F4": "GangMissing"}
 
 
+@healing
 def test_a_closed_queue_fails_f3_and_its_own_command_opens_it(kubeconfig: Path, cluster: Cluster) -> None:
     with patched(cluster, QUEUE, subresource="/status") as patch:
         patch({"status": {"state": "Closed"}})
@@ -168,6 +175,7 @@ def test_a_closed_queue_fails_f3_and_its_own_command_opens_it(kubeconfig: Path, 
 ARGUMENTS = "/spec/template/spec/containers/0/args"
 
 
+@healing
 def test_an_operator_without_the_gang_flag_fails_g1(kubeconfig: Path, cluster: Cluster) -> None:
     with patched(cluster, OPERATOR, json_patch=True) as patch:
         patch([{"op": "replace", "path": ARGUMENTS, "value": []}])
@@ -175,6 +183,7 @@ def test_an_operator_without_the_gang_flag_fails_g1(kubeconfig: Path, cluster: C
         assert bad(judge(kubeconfig)) == {"G1": "GangOff"}
 
 
+@healing
 def test_an_operator_with_another_eras_flag_fails_g1_and_its_crash_follows(kubeconfig: Path, cluster: Cluster) -> None:
     with patched(cluster, OPERATOR, json_patch=True) as patch:
         patch([{"op": "replace", "path": ARGUMENTS, "value": ["--enable-gang-scheduling=true"]}])
@@ -196,12 +205,14 @@ def crashes(cluster: Cluster) -> bool:
     )
 
 
+@healing
 def test_an_emptied_ca_bundle_fails_b3(kubeconfig: Path, cluster: Cluster) -> None:
     with patched(cluster, WEBHOOK, json_patch=True) as patch:
         patch([{"op": "replace", "path": "/webhooks/0/clientConfig/caBundle", "value": ""}])
         assert bad(judge(kubeconfig)) == {"B3": "EmptyCaBundle"}
 
 
+@healing
 def test_a_deployment_whose_image_does_not_exist_fails_c6(kubeconfig: Path, cluster: Cluster) -> None:
     name = "no-such-image"
     labels = {"app": name}
@@ -229,6 +240,13 @@ def test_a_deployment_whose_image_does_not_exist_fails_c6(kubeconfig: Path, clus
             time.sleep(0.5)
 
 
+@pytest.mark.parametrize("item", [item for item in CHECKS if not item.probe], ids=lambda item: str(item.id))
+def test_each_check_can_be_chosen_alone(kubeconfig: Path, item: Check) -> None:
+    options = Options(kubeconfig, select=(item.id,), read_only=True, stability_seconds=1, report_dir=None)
+    (result,) = validate(options, silent).results
+    assert result.outcome.status in {Status.PASS, Status.SKIP}, result.outcome
+
+
 FLAPS = "while :; do touch /tmp/ready; sleep 3; rm /tmp/ready; sleep 3; done"
 
 
@@ -252,6 +270,7 @@ def running(cluster: Cluster, name: str, script: str, **container: Any) -> Itera
             time.sleep(0.5)
 
 
+@healing
 def test_a_pod_that_is_ready_now_and_then_is_flapping(kubeconfig: Path, cluster: Cluster) -> None:
     probe = {"exec": {"command": ["test", "-f", "/tmp/ready"]}, "periodSeconds": 1, "failureThreshold": 1}  # noqa: S108  inside the container
     with running(cluster, "flaps", FLAPS, readinessProbe=probe):
@@ -262,6 +281,7 @@ def test_a_pod_that_is_ready_now_and_then_is_flapping(kubeconfig: Path, cluster:
     assert bad(found) == {"C6": "Flapping"}
 
 
+@healing
 def test_a_pod_that_crashes_is_c7s_within_half_a_minute_with_its_last_words(kubeconfig: Path, cluster: Cluster) -> None:
     with running(cluster, "crashes", "echo no configuration; exit 3"):
         started = time.monotonic()
@@ -304,6 +324,7 @@ def caller(cluster: Cluster, kubeconfig: Path, directory: Path, *rules: Object) 
             cluster.delete(Ref.of(item), uid=item["metadata"]["uid"])
 
 
+@healing
 def test_a_caller_who_may_read_nothing_gets_errors_and_no_pass(
     kubeconfig: Path, cluster: Cluster, tmp_path: Path
 ) -> None:
@@ -315,6 +336,7 @@ def test_a_caller_who_may_read_nothing_gets_errors_and_no_pass(
     assert {item.outcome.reason for item in report.results if item.outcome.status == "error"} == {"Forbidden"}
 
 
+@healing
 def test_a_caller_who_may_not_read_pods_cannot_judge_what_needs_them_and_only_that(
     kubeconfig: Path, cluster: Cluster, tmp_path: Path
 ) -> None:
@@ -346,6 +368,7 @@ def test_a_caller_who_may_not_read_pods_cannot_judge_what_needs_them_and_only_th
     assert (pods.reason, "pods" in pods.message) == ("Forbidden", True)
 
 
+@healing
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_in_the_middle_of_a_probe_leaves_nothing_and_a_partial_report(
     kubeconfig: Path, cluster: Cluster, tmp_path: Path, number: signal.Signals, code: int

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from validators.facts import Facts, ProbeFailure, Unread
 from validators.judging import Judging
-from validators.model import Check, Outcome, Severity, failed, passed
+from validators.model import Check, Outcome, Rule, Severity, failed, passed
 from validators.testing import facts, node, ref
 
 GOOD = passed("it is good", objects=(ref("Node", "n1"),))
@@ -106,3 +107,10 @@ def test_every_check_is_told_once_with_its_verdict() -> None:
     run.judging.judge(facts())
     run.judging.judge_probes(facts())
     assert run.lines == ["A1  pass  slug-a1", "A4  fail  slug-a4: Bad", "H1  skip  slug-h1: ConsequenceOf A4"]
+
+
+def test_a_pass_with_something_unread_that_the_check_needs_is_none() -> None:
+    needing = replace(a_check("A4", GOOD), needs=(Rule("list", "", "pods"),))
+    run = Run(needing, a_check("A1", GOOD))
+    run.judging.judge(facts(unread={"pods": Unread("Forbidden", "you may not", "ask")}))
+    assert run.statuses == {"A1": "pass", "A4": "error"}

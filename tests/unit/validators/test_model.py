@@ -70,4 +70,4 @@ def test_what_is_listed_for_the_snapshot_is_known() -> None:
             continue
         for rule in item.needs:
             if rule.verb == "list":
-                assert (f"{rule.resource}.{rule.group}" if rule.group else rule.resource) in RESOURCES
+                assert rule.plural_group in RESOURCES
