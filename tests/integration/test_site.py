@@ -123,7 +123,10 @@ def test_check_mode_lists_what_would_be_created_and_creates_nothing(empty: Clust
 
 def test_every_missing_source_is_told_before_the_cluster_is_changed(empty: Cluster, tmp_path: Path) -> None:
     before = everything(empty)
-    sources = {"volcano_source": f"{tmp_path}/v.yaml", "kubeflow_sources": {"training-operator": f"{tmp_path}/t"}}
+    sources: dict[str, Any] = {
+        "volcano_source": f"{tmp_path}/v.yaml",
+        "kubeflow_sources": {"training-operator": f"{tmp_path}/t"},
+    }
 
     done = play("playbooks/install.yml", **sources)
 
