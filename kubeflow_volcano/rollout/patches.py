@@ -23,13 +23,13 @@ _OTHER_NODES = "DEFAULT_PATH_FOR_NON_LISTED_NODES"
 
 
 def patched(objects: Iterable[Object], component: str, settings: Settings) -> tuple[Object, ...]:
-    """Copies of `objects` with the patches of their component; equal settings give equal text.
+    """Copies of `objects` with the patches for all and those of their component; equal settings give equal text.
 
     Raises:
         InvalidInput: the objects lack what a patch is about.
     """
     found = tuple(copy.deepcopy(obj) for obj in objects)
-    for patch in _PATCHES.get(component, ()):
+    for patch in (_aggregated_rules, *_PATCHES.get(component, ())):
         patch(found, settings)
     return found
 
@@ -46,6 +46,13 @@ def gang_arguments(arguments: Sequence[str], required: Sequence[str]) -> list[st
         elif not equals and name == "--gang-scheduler-name":
             next(rest, None)  # its value stands apart; the truth value of the other flag never does
     return [*kept, *required]
+
+
+def _aggregated_rules(objects: Sequence[Object], _settings: Settings) -> None:
+    """The rules of an aggregated ClusterRole are its controller's; declaring them, even empty, is a conflict."""
+    for obj in objects:
+        if obj["kind"] == "ClusterRole" and obj.get("aggregationRule"):
+            obj.pop("rules", None)
 
 
 def _gang(objects: Sequence[Object], settings: Settings) -> None:

@@ -150,3 +150,11 @@ def test_two_classes_of_the_provisioner_are_refused() -> None:
 
 def test_components_without_patches_pass_unchanged() -> None:
     assert patched([CLASS], "volcano", parse({})) == (CLASS,)
+
+
+def test_rules_of_an_aggregated_role_are_left_to_its_controller() -> None:
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "r"}, "rules": []}
+    aggregated = {**role, "aggregationRule": {"clusterRoleSelectors": [{}]}}
+    plain, patched_role = patched([role, aggregated], "volcano", parse({}))
+    assert plain == role
+    assert "rules" not in patched_role
