@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from kubeflow_volcano.cluster.objects import Ref
 from validators.model import Outcome, errored, failed, passed, skipped, warned
 from validators.probes.ended import BAD_STARTS
-from validators.probes.session import Level
+from validators.probes.spaces import Level
 from validators.probes.storage import StorageEvidence
 from validators.probes.writing import OPERATIONS, Written
 from validators.refusals import interruption, refusal

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from kubeflow_volcano.cluster.deadline import Deadline
 from kubeflow_volcano.cluster.errors import ApiError
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.cluster.watching import Observer, Subject
 from kubeflow_volcano.progress import Progress
 from validators.facts import RUN_LABEL, Facts
@@ -48,7 +48,6 @@ class GangEvidence:
     queue_state: str = ""
     period_seconds: float = 1.0
     hold_seconds: float = _SHORTEST_HOLD
-    volcano_version: str = ""
     priority_class: str = ""
     simulated_nodes: frozenset[str] = frozenset()
     steps: dict[str, Step] = field(default_factory=dict)
@@ -60,13 +59,11 @@ class GangEvidence:
 def run(session: Session, facts: Facts, progress: Progress) -> GangEvidence:
     """Run H1 to H4; each step starts from nothing. Takes about 15 s, at most 180 s."""
     started = time.monotonic()
-    arguments, version = _scheduler(facts)
-    period = _duration(arguments.get("--schedule-period", "1s"))
+    period = _duration(_arguments(facts).get("--schedule-period", "1s"))
     evidence = GangEvidence(
         queue=session.options.queue,
         period_seconds=period,
         hold_seconds=max(_SHORTEST_HOLD, _PERIODS_HELD * period),
-        volcano_version=version,
         simulated_nodes=facts.simulated_nodes,
     )
     try:
@@ -223,18 +220,15 @@ def _nowhere() -> Mapping[str, object]:
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
 
 
-def _scheduler(facts: Facts) -> tuple[Mapping[str, str], str]:
-    """Arguments and image tag of Volcano's scheduler, empty where no Deployment of it is known."""
+def _arguments(facts: Facts) -> dict[str, str]:
+    """Arguments of Volcano's scheduler, by flag; empty where no Deployment of it is known."""
     for deployment in facts.objects.get("deployments.apps", ()):
         for container in deployment["spec"]["template"]["spec"]["containers"]:
             if "vc-scheduler" in container["image"]:
-                return _arguments(container), container["image"].partition("@")[0].rpartition(":")[2]
-    return {}, ""
-
-
-def _arguments(container: Object) -> dict[str, str]:
-    words = [word for item in (*container.get("command", ()), *container.get("args", ())) for word in item.split()]
-    return {key: value for key, mark, value in (word.partition("=") for word in words) if mark}
+                given = (*(container.get("command") or ()), *(container.get("args") or ()))
+                flags = (word.partition("=") for item in given for word in item.split())
+                return {key: value for key, mark, value in flags if mark}
+    return {}
 
 
 def _duration(text: str) -> float:

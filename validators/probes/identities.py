@@ -8,7 +8,7 @@ from typing import Any
 
 from kubeflow_volcano.catalog import identities as catalog
 from kubeflow_volcano.cluster.objects import Object
-from validators.probes.session import Level
+from validators.probes.spaces import Level
 
 __all__ = ["Identity", "of_container", "of_reference"]
 

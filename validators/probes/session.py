@@ -10,38 +10,24 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
 from http import HTTPStatus
 
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.deadline import Deadline
-from kubeflow_volcano.cluster.errors import ApiError, NotServed
+from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.cluster.watching import Observer, Subject
 from kubeflow_volcano.progress import Progress, silent
 from validators.facts import RUN_LABEL
 from validators.probes.closing import remove
 from validators.probes.leftovers import EXPIRES, expired
 from validators.probes.remains import Cleanup, Tracked, delete_all
+from validators.probes.spaces import USABLE_SECONDS, Level, space, wait_usable
 
-__all__ = ["Level", "Options", "ProbeRefused", "Session"]
+__all__ = ["Options", "ProbeRefused", "Session"]
 
 _LIFE = timedelta(minutes=15)
-_QUOTA = {"pods": "12", "requests.cpu": "200m", "requests.memory": "400Mi"}
-_GROUP_QUOTA = "count/podgroups.scheduling.volcano.sh"
-_COUNTED_SECONDS = 4.0
-_USABLE_SECONDS = 20.0
-_TICK = 0.2
 _CREATE_SECONDS = 30.0
 _DELETE_SECONDS = 10.0
-
-
-class Level(StrEnum):
-    """Pod Security level of a namespace."""
-
-    RESTRICTED = "restricted"
-    BASELINE = "baseline"
-    PRIVILEGED = "privileged"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,45 +94,16 @@ class Session:
             return self._namespaces[level]
 
     def _open(self, level: Level) -> str:
-        suffix = "" if level is Level.RESTRICTED else f"-{level}"
-        name = f"kfv-smoke-{self.run}{suffix}"
-        labels = {"pod-security.kubernetes.io/enforce": str(level), "istio-injection": "disabled"}
-        self.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
-        hard = dict(_QUOTA)
-        with contextlib.suppress(NotServed):
-            self.cluster.resource("scheduling.volcano.sh/v1beta1", "PodGroup")
-            hard[_GROUP_QUOTA] = "4"
-        quota = {"name": "kfv", "namespace": name}
-        self.create({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": quota, "spec": {"hard": hard}})
-        if not self._usable(name, _COUNTED_SECONDS):
-            # A kind that was installed within the last 30 s is not known to the quota controller yet, and while it
-            # is not counted none may be created. The probes themselves never have more than 4 PodGroups at a time.
-            self.cluster.patch(Ref("v1", "ResourceQuota", name, "kfv"), {"spec": {"hard": {_GROUP_QUOTA: None}}})
-            if not self._usable(name, _USABLE_SECONDS):
-                raise ProbeRefused(
-                    f"namespace {name} has no default ServiceAccount or no counted ResourceQuota after "
-                    f"{_COUNTED_SECONDS + _USABLE_SECONDS:.0f} s; kube-controller-manager makes both."
-                )
+        namespace, quota = space(self.cluster, self.run, level)
+        self.create(namespace)
+        self.create(quota)
+        name: str = namespace["metadata"]["name"]
+        if not wait_usable(self.cluster, name, lambda: self._stopped):
+            raise ProbeRefused(
+                f"namespace {name} has no default ServiceAccount or no counted ResourceQuota after "
+                f"{USABLE_SECONDS:.0f} s; kube-controller-manager makes both."
+            )
         return name
-
-    def _usable(self, name: str, seconds: float) -> bool:
-        """Wait for the ServiceAccount and the first count of the quota, without which pods are refused."""
-        missing = {"ServiceAccount", "ResourceQuota"}
-        subjects = [
-            Subject("v1", "ServiceAccount", name, fields="metadata.name=default"),
-            Subject("v1", "ResourceQuota", name, fields="metadata.name=kfv"),
-        ]
-        with Observer(self.cluster, subjects, Deadline(seconds)) as observer:
-            for change in observer.changes(_TICK):
-                if self._stopped:
-                    return False
-                for obj in change.objects if change else ():
-                    hard, status = obj.get("spec", {}).get("hard", {}), obj.get("status", {})
-                    if hard == status.get("hard", {}) and set(hard) <= set(status.get("used", {})):
-                        missing.discard(obj.get("kind") or "")
-                if not missing:
-                    return True
-        return False
 
     # objects
 

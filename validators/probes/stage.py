@@ -91,41 +91,17 @@ class Stage:
         """Create a PodGroup."""
         api_version, kind = PODGROUP
         spec = {"minMember": minimum, "queue": self._session.options.queue}
-        self._create(
-            {"apiVersion": api_version, "kind": kind, "metadata": self._meta(name), "spec": spec},
-        )
+        meta = {"name": name, "namespace": self.recorder.namespace}
+        self._create({"apiVersion": api_version, "kind": kind, "metadata": meta, "spec": spec})
 
-    def pod(
-        self,
-        name: str,
-        group: str = "",
-        *,
-        scheduler: str = "volcano",
-        required: Mapping[str, Any] | None = None,
-        labels: Mapping[str, str] | None = None,
-        selector: Mapping[str, str] | None = None,
-    ) -> None:
-        """Create a pause pod, a member of `group` when named. `required` is its affinity."""
-        options = self._session.options
-        spec: dict[str, Any] = {"schedulerName": scheduler, **self._priority}
+    def pod(self, name: str, group: str, *, required: Mapping[str, Any] | None = None) -> None:
+        """Create a pause pod, a member of `group`, for Volcano to place. `required` is its affinity."""
+        spec: dict[str, Any] = {"schedulerName": "volcano", **self._priority}
         if required:
             spec["affinity"] = dict(required)
-        if selector:
-            spec["nodeSelector"] = dict(selector)
-        annotations = {"scheduling.k8s.io/group-name": group} if group else {}
-        self._create(
-            probe_pod(
-                name,
-                self.recorder.namespace,
-                {"image": options.pause_image},
-                spec=spec,
-                labels=labels,
-                annotations=annotations,
-            )
-        )
-
-    def _meta(self, name: str) -> dict[str, str]:
-        return {"name": name, "namespace": self.recorder.namespace}
+        container = {"image": self._session.options.pause_image}
+        annotations = {"scheduling.k8s.io/group-name": group}
+        self._create(probe_pod(name, self.recorder.namespace, container, spec=spec, annotations=annotations))
 
     def _create(self, obj: Object) -> None:
         end = time.monotonic() + _EARLY_SECONDS

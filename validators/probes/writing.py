@@ -13,7 +13,8 @@ from validators.probes import claims
 from validators.probes.ended import End, watch_to_end
 from validators.probes.identities import Identity
 from validators.probes.pods import SCRIPT_RESOURCES, probe_pod
-from validators.probes.session import Level, Session
+from validators.probes.session import Session
+from validators.probes.spaces import Level
 
 __all__ = ["OPERATIONS", "SCRIPT", "Target", "Written", "account", "write"]
 

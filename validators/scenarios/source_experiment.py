@@ -18,7 +18,8 @@ from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
 from validators.facts import SIMULATED_POD
 from validators.probes.record import Group, Recorder
-from validators.probes.session import Level, Session
+from validators.probes.session import Session
+from validators.probes.spaces import Level
 from validators.probes.stage import PODGROUP
 
 __all__ = ["CASES", "Case", "Observation", "observe", "side_by_side", "tfjob"]

@@ -8,7 +8,7 @@ import pytest
 
 from kubeflow_volcano.cluster.objects import Object
 from validators.probes.identities import Identity, of_container
-from validators.probes.session import Level
+from validators.probes.spaces import Level
 
 
 def container(**security: Any) -> dict[str, Any]:

@@ -16,7 +16,8 @@ from kubeflow_volcano.cluster.objects import Object
 from validators.facts import RUN_LABEL
 from validators.probes.leftovers import EXPIRES
 from validators.probes.remains import Tracked
-from validators.probes.session import Level, Options, ProbeRefused, Session
+from validators.probes.session import Options, ProbeRefused, Session
+from validators.probes.spaces import Level
 
 PODS = "/api/v1/namespaces/mine/pods"
 NAMESPACES = "/api/v1/namespaces"

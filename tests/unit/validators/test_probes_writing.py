@@ -10,7 +10,7 @@ import pytest
 
 from validators.probes.ended import End
 from validators.probes.identities import Identity
-from validators.probes.session import Level
+from validators.probes.spaces import Level
 from validators.probes.writing import OPERATIONS, SCRIPT, Target, Written, account
 
 CONSUMER = 999
