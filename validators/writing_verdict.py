@@ -41,7 +41,7 @@ def writing_verdict(evidence: StorageEvidence) -> Outcome:
         return _unmade(unmade)
     left_out = _left_out(evidence)
     if not evidence.written:
-        return skipped("NothingToProbe", left_out or "no pod mounts a claim, and there is no default class.")
+        return skipped("NothingToProbe", left_out or "no pod mounts a claim, and there is not one default class.")
     text = _good(evidence) + (f" Not tried: {left_out}." if left_out else "")
     if any(item.beyond for item in evidence.skipped):
         todo = "validate namespace by namespace to reach the rest."

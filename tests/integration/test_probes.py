@@ -32,6 +32,8 @@ from validators.probes.consumers import targets
 from validators.probes.leftovers import EXPIRES
 from validators.probes.remains import Cleanup
 from validators.probes.session import Options, Session
+from validators.runner import Options as RunOptions
+from validators.runner import validate
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
 
@@ -362,6 +364,44 @@ def test_a_consumer_on_a_simulated_node_is_left_out_with_that_reason(cluster: Cl
     reasons = [item.reason for item in skipped if item.consumer.namespace == where]
     assert any(f"simulated node {simulated[0]}" in text for text in reasons)
     assert not any(item.existing for item in chosen)
+
+
+# the default class
+
+
+def judged(kubeconfig: Path) -> dict[str, tuple[str, str]]:
+    """Status and reason of family D, by id."""
+    options = RunOptions(kubeconfig, select=("storage",), stability_seconds=3, report_dir=None)
+    return {
+        item.check.id: (str(item.outcome.status), item.outcome.reason) for item in validate(options, silent).results
+    }
+
+
+def failing(found: dict[str, tuple[str, str]]) -> dict[str, str]:
+    return {id_: reason for id_, (status, reason) in found.items() if status in {"fail", "warn", "error"}}
+
+
+def test_without_a_default_class_d1_alone_fails(cluster: Cluster, kubeconfig: Path) -> None:
+    mark = "storageclass.kubernetes.io/is-default-class"
+    ref = Ref("storage.k8s.io/v1", "StorageClass", "", "local-path")
+    bare, marked = ({"metadata": {"annotations": {mark: value}}} for value in (None, "true"))
+    with changed(cluster, ref, bare, marked):
+        found = judged(kubeconfig)
+    assert failing(found) == {"D1": "NoDefault"}
+    assert found["D5"] == found["D2"] == ("skip", "ConsequenceOf")
+
+
+def test_with_a_second_default_class_d1_alone_fails(cluster: Cluster, kubeconfig: Path) -> None:
+    mark = {"storageclass.kubernetes.io/is-default-class": "true"}
+    meta = {"name": f"second-{secrets.token_hex(3)}", "annotations": mark}
+    body = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": meta, "provisioner": "example.com/x"}
+    second = cluster.create(body)
+    try:
+        found = judged(kubeconfig)
+    finally:
+        cluster.delete(Ref.of(second), uid=second["metadata"]["uid"])
+    assert failing(found) == {"D1": "SeveralDefaults"}
+    assert found["D5"] == ("skip", "ConsequenceOf")
 
 
 # refusals and interruptions

@@ -205,7 +205,7 @@ def round_trip(facts: Facts) -> Outcome:
         return refusal(text) if reason == "ProbeRefused" else interruption(text)
     turn = evidence.turn
     if turn is None:
-        return skipped("NoDefault", "there is no default class.")
+        return skipped("NoDefault", "there is not one default class.")
     if turn.unsafe:
         return skipped("NotSafe", f"not tried: {turn.unsafe}.")
     objects = [_class(turn.storage_class)]

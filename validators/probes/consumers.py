@@ -162,6 +162,6 @@ def _node_of(volume: Object) -> str:
 
 def _references(facts: Facts) -> Iterator[Target]:
     defaults = default_classes(facts)
-    if defaults and not claims.unsafe(defaults[0], facts):
+    if len(defaults) == 1 and not claims.unsafe(defaults[0], facts):
         for identity in dict.fromkeys(of_reference(item) for item in identities()):
             yield Target(identity, (), storage_class=defaults[0])

@@ -103,13 +103,13 @@ _Play = Callable[[Stage, GangEvidence, Progress, str], tuple[str, ...]]
 
 def _undisturbed(play: _Play, stage: Stage, evidence: GangEvidence, progress: Progress) -> None:
     """Play once, and once more when a pod was evicted or drained and no violation was seen. A violation is final."""
-    ids = play(stage, evidence, progress, "")
+    ids = play(stage, evidence, progress, stage.prefix)
     lost = [item for id_ in ids for item in evidence.steps[id_].disturbed]
     if not lost or any(evidence.steps[id_].premature for id_ in ids):
         return
     note = "; ".join(f"{item.name} on {item.node or 'no node'}: {item.lost}" for item in lost)
     progress(f"{ids[0]} again: {note}")
-    for id_ in play(stage, evidence, progress, "again-"):
+    for id_ in play(stage, evidence, progress, f"{stage.prefix}again-"):
         step = evidence.steps[id_]
         evidence.steps[id_] = replace(step, attempts=2, notes=(*step.notes, f"Repeated once: {note}."))
 

@@ -81,6 +81,8 @@ class Stage:
         self._priority = {"priorityClassName": priority_class} if priority_class else {}
         self._objects: dict[str, Object] = {}
         self._started = time.monotonic()
+        self.prefix = f"{session.run}-" if session.options.namespace else ""
+        """For names, where the namespace may hold those of another run."""
 
     def begin(self) -> None:
         """Start the clock and a fresh record."""

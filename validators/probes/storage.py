@@ -26,7 +26,7 @@ _Answer = TypeVar("_Answer")
 
 @dataclass
 class StorageEvidence:
-    """What the experiments saw. `turn` is None when there is no default class, or in case of `turn_trouble`.
+    """What the experiments saw. `turn` is None when there is not one default class, or in case of `turn_trouble`.
 
     `references` says that no live pod mounts a claim, so that the catalog's identities were tried instead.
     """
@@ -46,7 +46,8 @@ def run(session: Session, facts: Facts, progress: Progress) -> StorageEvidence:
     started = time.monotonic()
     evidence = StorageEvidence()
     try:
-        evidence.default_class = next(iter(default_classes(facts)), "")
+        defaults = default_classes(facts)
+        evidence.default_class = defaults[0] if len(defaults) == 1 else ""  # which one people get is D1's matter
         wanted, evidence.skipped = targets(facts)
     except CannotJudgeError as missing:
         evidence.trouble = missing.outcome.message
