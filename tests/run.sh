@@ -30,4 +30,5 @@ remove # what a run that was killed may have left would not be the same for ever
 trap finish EXIT
 play playbooks/rehearsal.yml playbooks/install.yml
 cache=${XDG_CACHE_HOME:-$HOME/.cache}
-KFV_TEST_KUBECONFIG=$cache/kubeflow-volcano/rehearsal/$name/admin.kubeconfig .venv/bin/pytest "$@"
+export KFV_TEST_KUBECONFIG=$cache/kubeflow-volcano/rehearsal/$name/admin.kubeconfig
+.venv/bin/pytest tests/unit tests/integration "$@" # the fast ones first
