@@ -144,7 +144,11 @@ def test_check_mode_on_an_empty_cluster_lists_everything_and_creates_nothing(
 
 
 def test_a_run_that_is_killed_at_any_moment_converges(
-    cluster: Cluster, settings: Settings, kubeconfig: Path, variables: dict[str, Any]
+    cluster: Cluster,
+    settings: Settings,
+    kubeconfig: Path,
+    variables: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """SIGKILL ever later in the run, then a run to the end, then one that has nothing left to do."""
     command = [sys.executable, "-c", RUNNER, str(kubeconfig), json.dumps(variables), *PARTS]
@@ -157,10 +161,16 @@ def test_a_run_that_is_killed_at_any_moment_converges(
         assert not finished.problems
     assert not wire_gang(cluster, settings, check=False, progress=silent).problems
     before = everything(cluster)
+
+    def never(*_: object, **__: object) -> None:
+        pytest.fail("a run without changes sends nothing")
+
+    monkeypatch.setattr(Cluster, "apply", never)
     for part in PARTS:
-        again = roll_out(cluster, settings, part, check=False, progress=silent)
-        assert {outcome.action for outcome in again.outcomes} == {Action.UNCHANGED}, again.diff()
-        assert not again.changed
+        for check in (True, False):
+            again = roll_out(cluster, settings, part, check=check, progress=silent)
+            assert {outcome.action for outcome in again.outcomes} == {Action.UNCHANGED}, again.diff()
+            assert not again.changed
     assert not wire_gang(cluster, settings, check=False, progress=silent).changed
     assert everything(cluster) == before
 
@@ -281,6 +291,19 @@ def test_everything_that_stands_in_the_way_is_known_before_the_first_change(
     assert len(caught.value.problems) == 3
     for words in ("no source for the manifests of Training operator", "lacks", "no /no/such/file.yaml"):
         assert words in found
+
+
+def test_rights_that_the_operator_lacks_are_named(cluster: Cluster, settings: Settings) -> None:
+    role = Ref("rbac.authorization.k8s.io/v1", "ClusterRole", "", "training-operator")
+    live = cluster.get(role)
+    assert live is not None
+    rules = [rule for rule in live["rules"] if rule["apiGroups"] != ["scheduling.volcano.sh"]]
+    assert len(rules) == len(live["rules"]) - 1
+    cluster.patch(role, {"rules": rules})
+    (problem,) = wire_gang(cluster, settings, check=False, progress=silent).problems
+    assert "system:serviceaccount:kubeflow:training-operator may not create, delete, get, list" in problem.found
+    assert roll_out(cluster, settings, "training-operator", check=False, progress=silent).count(Action.CHANGED) == 1
+    assert not wire_gang(cluster, settings, check=False, progress=silent).problems
 
 
 def test_a_silent_webhook_is_named(cluster: Cluster) -> None:

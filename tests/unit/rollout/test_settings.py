@@ -127,6 +127,21 @@ def test_without_gang_scheduling_nothing_requires_volcano() -> None:
     assert parse({"gang_scheduling_scheduler": "none"}).requirements(operator) == ()
 
 
+@pytest.mark.parametrize(
+    ("variables", "names"),
+    [
+        ({"kubeflow_components": ["training-operator"]}, ["volcano", "training-operator"]),
+        (
+            {"kubeflow_components": ["training-operator"], "gang_scheduling_scheduler": "none"},
+            ["training-operator"],
+        ),
+        ({"gang_scheduling_scheduler": "none"}, ["local-path", "volcano", "training-operator"]),
+    ],
+)
+def test_volcano_comes_along_where_it_is_needed_or_named(variables: dict[str, Any], names: list[str]) -> None:
+    assert [part.name for part in parse(variables).components] == names
+
+
 def test_kubernetes_of_the_rehearsal_cluster_fits() -> None:
     require_kubernetes(parse({}), "v1.30.2")
 
