@@ -25,6 +25,8 @@ def render(document: Mapping[str, Any], files: Mapping[str, str], *, colour: boo
     lines.extend(f" ! left behind: {_name(item)} ({item['why']})" for item in document["cleanup"]["left"])
     if note := simulated(document):
         lines.append(note)
+    if retries := document["run"]["retries"]:
+        lines.append(f"retried: {retries} requests were sent again after transient trouble of the API server.")
     lines.extend(f"report  {path}" for path in files.values())
     return "\n".join(lines) + "\n"
 

@@ -96,6 +96,13 @@ def test_the_console_says_found_needed_and_do_failures_first() -> None:
     assert lines[-1] == "report  out/latest.json"
 
 
+def test_requests_that_were_sent_again_are_told() -> None:
+    found = all_kinds()
+    assert "retried" not in console.render(found.as_dict(), {})
+    found.retries = 7
+    assert "retried: 7 requests" in console.render(found.as_dict(), {})
+
+
 def test_colour_is_only_where_it_is_asked_for() -> None:
     document = all_kinds().as_dict()
     assert "\x1b" not in console.render(document, {})
