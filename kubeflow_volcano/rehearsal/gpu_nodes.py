@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from functools import partial
+
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.rehearsal.placement import GPU, NODE_LABEL, SIMULATED_LABEL, TOLERATION
@@ -54,32 +57,37 @@ def _node_info(version: str) -> dict[str, str]:
     }
 
 
-def sync(cluster: Cluster, spec: RehearsalSpec) -> tuple[str, ...]:
+def sync(cluster: Cluster, spec: RehearsalSpec, *, check: bool = False) -> tuple[str, ...]:
     """Create, resize and delete simulated nodes until there are those that `spec` asks for; returns what was done.
 
-    Nodes that carry the simulated label are this cluster's own; no other node is touched.
+    Nodes that carry the simulated label are this cluster's own; no other node is touched. With `check` nothing is
+    done, and what would be is returned.
     """
-    version = cluster.version["gitVersion"]
-    live = {node["metadata"]["name"]: node for node in cluster.list("v1", "Node", labels=SELECTOR).items}
-    wanted = {
-        node["metadata"]["name"]: node
-        for node in (gpu_node(number, spec.gpus_per_node, version) for number in range(1, spec.gpu_nodes + 1))
-    }
     done = []
-    for name, node in wanted.items():
-        if name not in live:
-            cluster.create(node)
-            done.append(f"node {name} created with {spec.gpus_per_node} GPU")
-        elif live[name]["status"].get("capacity", {}).get(GPU) != str(spec.gpus_per_node):
-            _resize(cluster, node)
-            done.append(f"node {name} resized to {spec.gpus_per_node} GPU")
-    for name, node in live.items():
-        if name not in wanted and cluster.delete(Ref.of(node), uid=node["metadata"]["uid"]):
-            done.append(f"node {name} deleted")
+    for text, step in _steps(cluster, spec):
+        if check or step():
+            done.append(text)
     return tuple(done)
 
 
-def _resize(cluster: Cluster, node: Object) -> None:
+def _steps(cluster: Cluster, spec: RehearsalSpec) -> Iterator[tuple[str, Callable[[], object]]]:
+    version = cluster.version["gitVersion"]
+    live = {node["metadata"]["name"]: node for node in cluster.list("v1", "Node", labels=SELECTOR).items}
+    wanted = [gpu_node(number, spec.gpus_per_node, version) for number in range(1, spec.gpu_nodes + 1)]
+    for node in wanted:
+        name = node["metadata"]["name"]
+        found = live.pop(name, None)
+        if found is None:
+            yield f"node {name} created with {spec.gpus_per_node} GPU", partial(cluster.create, node)
+        elif found["status"].get("capacity", {}).get(GPU) != str(spec.gpus_per_node):
+            yield f"node {name} resized to {spec.gpus_per_node} GPU", partial(_resize, cluster, node)
+    for name, node in live.items():
+        yield f"node {name} deleted", partial(cluster.delete, Ref.of(node), uid=node["metadata"]["uid"])
+
+
+def _resize(cluster: Cluster, node: Object) -> Object:
     path = f"/api/v1/nodes/{node['metadata']['name']}/status"
     resources = {key: node["status"][key] for key in ("capacity", "allocatable")}
-    cluster.request("PATCH", path, body={"status": resources}, content_type="application/merge-patch+json")
+    body = {"status": resources}
+    resized: Object = cluster.request("PATCH", path, body=body, content_type="application/merge-patch+json")
+    return resized

@@ -75,12 +75,14 @@ def wait_for(
                 return took
             if deadline.elapsed - told >= _TELL_SECONDS:
                 told = deadline.elapsed
-                progress(f"waiting for {_missing(wanted, state)}")
+                progress(f"waiting for {_missing(wanted, state)}, {told:.0f} s")
     raise ProblemsError(
         Problem(
             f"after {seconds:.0f} s still waiting for {_missing(wanted, state)}.",
             "a node and system pods that become Ready.",
-            "read `python -m kubeflow_volcano.rehearsal logs kubelet` and `logs containerd`; `up` again waits on.",
+            "read the logs of kubelet and containerd "
+            "(python -m kubeflow_volcano.rehearsal logs --name CLUSTER kubelet); "
+            "`up` again waits on.",
         )
     )
 

@@ -13,6 +13,7 @@ from ansible.utils.display import Display
 try:
     from kubeflow_volcano.cluster.client import Cluster
     from kubeflow_volcano.problems import ProblemsError, Unreachable
+    from kubeflow_volcano.rehearsal import gpu_nodes
     from kubeflow_volcano.rehearsal.host import look_at_host
     from kubeflow_volcano.rehearsal.lifecycle import down, up
     from kubeflow_volcano.rehearsal.packages import missing_packages
@@ -89,7 +90,8 @@ def _foreseen(spec: RehearsalSpec, state: str) -> dict[str, Any]:
     if state == "absent":
         return {"changed": paths.home.exists()}
     try:
-        Cluster.connect(paths.kubeconfig)
+        cluster = Cluster.connect(paths.kubeconfig)
     except Unreachable:
         return {"changed": True, "changes": [f"the rehearsal cluster {spec.name} would be started"]}
-    return {"changed": False, "kubeconfig": str(paths.kubeconfig)}
+    changes = gpu_nodes.sync(cluster, spec, check=True)
+    return {"changed": bool(changes), "changes": list(changes), "kubeconfig": str(paths.kubeconfig)}

@@ -36,7 +36,7 @@ options:
 attributes:
   check_mode:
     support: partial
-    description: Foresees a start or a removal; a changed number of nodes is not foreseen.
+    description: Foresees a start, a removal and another number of simulated nodes; not a renewal of the real node.
   diff_mode:
     support: none
     description: There is nothing to show.
