@@ -1,4 +1,4 @@
-"""INT and TERM as an exception in the main thread, once: what follows may clean up undisturbed."""
+"""INT and TERM as an exception in the main thread, once, and not in the middle of what must be finished."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from types import FrameType
 
 from kubeflow_volcano.problems import Exit
 
-__all__ = ["Interrupted", "interruptible"]
+__all__ = ["Interrupted", "interruptible", "postponed"]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -41,3 +41,20 @@ def interruptible() -> Iterator[None]:
     finally:
         for number, handler in former.items():
             signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def postponed() -> Iterator[None]:
+    """Let the first INT or TERM that comes within the block take effect behind it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    former = {number: signal.signal(number, lambda got, _frame: came.append(got)) for number in _SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
+        if came:
+            signal.raise_signal(came[0])

@@ -36,7 +36,10 @@ def probe(cluster: Cluster, judging: Judging, report: Report, namespace: str, pr
                 progress(f"probe {name}")
                 evidence[name] = _evidence(name, session, facts, progress)
         finally:
-            report.cleanup = session.close()
+            try:
+                session.close()
+            finally:  # a signal in the meantime takes effect behind it
+                report.cleanup = session.account
         evidence["cleanup"] = report.cleanup
     report.facts = replace(facts, probes=evidence)
     judging.judge_probes(report.facts)

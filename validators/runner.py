@@ -17,7 +17,7 @@ from validators.checks import CHECKS
 from validators.collect import collect, unread
 from validators.expectations import Expectations, expect, release_of
 from validators.facts import RESOURCES, Unread
-from validators.interruption import Interrupted, interruptible
+from validators.interruption import Interrupted, interruptible, postponed
 from validators.judging import Judging
 from validators.model import Check, Rule
 from validators.operator_flags import container_of
@@ -94,10 +94,11 @@ def validate(options: Options, progress: Progress, checks: Sequence[Check] = CHE
             raise
         except Exception as error:  # noqa: BLE001  whatever ends a run, what it found until then is reported
             judging.give_up(*_cause(error))
-    report.results = judging.results()
-    report.ended, report.seconds = time.time(), time.monotonic() - clock
-    if options.report_dir:
-        files.write(report, options.report_dir)
+    with postponed():
+        report.results = judging.results()
+        report.ended, report.seconds = time.time(), time.monotonic() - clock
+        if options.report_dir:
+            files.write(report, options.report_dir)
     return report
 
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-import signal
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
@@ -18,6 +16,7 @@ from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import Progress, silent
 from validators.facts import RUN_LABEL
+from validators.interruption import postponed
 from validators.probes.closing import remove
 from validators.probes.leftovers import EXPIRES, expired
 from validators.probes.remains import Cleanup, Tracked, delete_all
@@ -62,6 +61,7 @@ class Session:
         self._tracked: dict[str, Tracked] = {}
         self._gone: set[str] = set()
         self._swept: list[Tracked] = []
+        self.account: Cleanup | None = None
 
     @property
     def stopped(self) -> bool:
@@ -196,8 +196,11 @@ class Session:
             self._swept.extend(found)
 
     def close(self, seconds: float = 60.0) -> Cleanup:
-        """Remove everything by UID and wait until it is gone. May be called again; signals wait until it is done."""
-        with _signals_wait():
+        """Remove everything by UID and wait until it is gone. May be called again.
+
+        A signal takes effect when that is done; the result then stands in `account`.
+        """
+        with postponed():
             started = time.monotonic()
             deadline = Deadline(seconds)
             self.stop()
@@ -210,13 +213,14 @@ class Session:
             stuck = {item.uid for item in left}
             created = tuple(self._tracked.values())
             self._gone.update(item.uid for item in created if item.uid not in stuck)
-            return Cleanup(
+            self.account = Cleanup(
                 created=created,
                 removed=tuple(item for item in created if item.uid not in stuck),
                 left=left,
                 swept=tuple(item for item in self._swept if item.uid not in stuck),
                 seconds=time.monotonic() - started,
             )
+        return self.account
 
     def _recover(self) -> None:
         """Find the UIDs of creations whose answer did not arrive, because a signal or an outage came between."""
@@ -227,17 +231,3 @@ class Session:
             with contextlib.suppress(ApiError):
                 if found := self._own(ref):
                     self.adopt(found)
-
-
-@contextlib.contextmanager
-def _signals_wait() -> Iterator[None]:
-    """Keep INT and TERM from interrupting the block; they only reach Python in the main thread."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    former = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in former.items():
-            signal.signal(number, handler)
