@@ -57,7 +57,7 @@ def violation(evidence: GangEvidence) -> Outcome | None:
 
 def _premature(evidence: GangEvidence, step: Step) -> Outcome:
     who = ", ".join(f"{item.name} on {item.node} at {item.bound_at}" for item in step.bound)
-    return _partial(evidence, step, f"{who} bound, although the third member fits nowhere")
+    return _partial(evidence, step, f"{who} bound, although the gang cannot be whole")
 
 
 def _partial(evidence: GangEvidence, step: Step, what: str) -> Outcome:

@@ -152,6 +152,7 @@ def test_without_the_gang_plugin_the_violation_is_seen(cluster: Cluster) -> None
         restart(cluster)
     assert (outcome.status, outcome.reason, outcome.because) == (Status.FAIL, "PartialPlacement", ("H2",))
     assert "h2-p0 on" in outcome.message
+    assert "h2-p1 on" in outcome.message
     assert verdict(cluster).status is Status.PASS
 
 
