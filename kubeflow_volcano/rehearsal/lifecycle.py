@@ -26,7 +26,7 @@ _LOCK_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class UpResult:
-    """A running cluster. `changes` says what was done to make it so; `seconds` when what was ready, from the start."""
+    """A running cluster. `changes` says what was done to make it so; `seconds` when what was ready, from when the tools were there."""
 
     kubeconfig: Path
     api_server: str
@@ -58,13 +58,13 @@ def up(spec: RehearsalSpec, progress: Progress = silent) -> UpResult:
     spec.check()
     check_basics(look_at_host())
     paths = ClusterPaths.of(spec.name)
-    journal = Journal(progress)
     if first_process(NodeCgroup(read_layout(), paths.cgroup)):
         check_earlier(look_at_host(), spec, State.load(paths.state))
     else:
         check_host(look_closely(paths), spec, State.load(paths.state), paths.identity)
     tools = ensure_tools(load_generation(spec.generation), progress=progress)
     store = ensure_images(tools, progress=progress)
+    journal = Journal(progress)  # its clock starts when the tools are there
     with held(paths.lock, progress, _LOCK_SECONDS):
         node = converge(spec, paths, tools, store.home, journal)
     return UpResult(paths.kubeconfig, node.facts.api_server, tuple(journal.changes), journal.seconds)
