@@ -26,7 +26,7 @@ _LOCK_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class UpResult:
-    """A running cluster. `changes` says what was done to make it so; `seconds` when what was ready, from when the tools were there."""
+    """A running cluster. `changes` says what was done; `seconds` when what was ready, counted without the tools."""
 
     kubeconfig: Path
     api_server: str
