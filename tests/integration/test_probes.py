@@ -234,6 +234,44 @@ def test_the_default_class_makes_a_whole_turn(cluster: Cluster) -> None:
     assert evidence.turn.volume in {item.ref.name for item in account.removed}
 
 
+# the default class
+
+
+def judged(kubeconfig: Path) -> dict[str, tuple[str, str]]:
+    """Status and reason of family D, by id."""
+    options = RunOptions(kubeconfig, select=("storage",), stability_seconds=3, report_dir=None)
+    return {
+        item.check.id: (str(item.outcome.status), item.outcome.reason) for item in validate(options, silent).results
+    }
+
+
+def failing(found: dict[str, tuple[str, str]]) -> dict[str, str]:
+    return {id_: reason for id_, (status, reason) in found.items() if status in {"fail", "warn", "error"}}
+
+
+def test_without_a_default_class_d1_alone_fails(cluster: Cluster, kubeconfig: Path) -> None:
+    mark = "storageclass.kubernetes.io/is-default-class"
+    ref = Ref("storage.k8s.io/v1", "StorageClass", "", "local-path")
+    bare, marked = ({"metadata": {"annotations": {mark: value}}} for value in (None, "true"))
+    with changed(cluster, ref, bare, marked):
+        found = judged(kubeconfig)
+    assert failing(found) == {"D1": "NoDefault"}
+    assert found["D5"] == found["D2"] == ("skip", "ConsequenceOf")
+
+
+def test_with_a_second_default_class_d1_alone_fails(cluster: Cluster, kubeconfig: Path) -> None:
+    mark = {"storageclass.kubernetes.io/is-default-class": "true"}
+    meta = {"name": f"second-{secrets.token_hex(3)}", "annotations": mark}
+    body = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": meta, "provisioner": "example.com/x"}
+    second = cluster.create(body)
+    try:
+        found = judged(kubeconfig)
+    finally:
+        cluster.delete(Ref.of(second), uid=second["metadata"]["uid"])
+    assert failing(found) == {"D1": "SeveralDefaults"}
+    assert found["D5"] == ("skip", "ConsequenceOf")
+
+
 # volumes of others
 
 
@@ -284,7 +322,7 @@ def on_node(cluster: Cluster, where: str, node: str, path: str, script: str) -> 
     pod(cluster, where, f"root-{secrets.token_hex(3)}", spec, until="Succeeded")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def consumer(cluster: Cluster) -> Iterator[tuple[str, str, str]]:
     """A pod of uid 999 that uses a volume of the default class: its namespace, its node and its directory."""
     with namespace(cluster) as where:
@@ -364,45 +402,7 @@ def test_a_consumer_on_a_simulated_node_is_left_out_with_that_reason(cluster: Cl
             cluster.delete(Ref.of(volume), uid=volume["metadata"]["uid"])
     reasons = [item.reason for item in skipped if item.consumer.namespace == where]
     assert any(f"simulated node {simulated[0]}" in text for text in reasons)
-    assert not any(item.existing for item in chosen)
-
-
-# the default class
-
-
-def judged(kubeconfig: Path) -> dict[str, tuple[str, str]]:
-    """Status and reason of family D, by id."""
-    options = RunOptions(kubeconfig, select=("storage",), stability_seconds=3, report_dir=None)
-    return {
-        item.check.id: (str(item.outcome.status), item.outcome.reason) for item in validate(options, silent).results
-    }
-
-
-def failing(found: dict[str, tuple[str, str]]) -> dict[str, str]:
-    return {id_: reason for id_, (status, reason) in found.items() if status in {"fail", "warn", "error"}}
-
-
-def test_without_a_default_class_d1_alone_fails(cluster: Cluster, kubeconfig: Path) -> None:
-    mark = "storageclass.kubernetes.io/is-default-class"
-    ref = Ref("storage.k8s.io/v1", "StorageClass", "", "local-path")
-    bare, marked = ({"metadata": {"annotations": {mark: value}}} for value in (None, "true"))
-    with changed(cluster, ref, bare, marked):
-        found = judged(kubeconfig)
-    assert failing(found) == {"D1": "NoDefault"}
-    assert found["D5"] == found["D2"] == ("skip", "ConsequenceOf")
-
-
-def test_with_a_second_default_class_d1_alone_fails(cluster: Cluster, kubeconfig: Path) -> None:
-    mark = {"storageclass.kubernetes.io/is-default-class": "true"}
-    meta = {"name": f"second-{secrets.token_hex(3)}", "annotations": mark}
-    body = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": meta, "provisioner": "example.com/x"}
-    second = cluster.create(body)
-    try:
-        found = judged(kubeconfig)
-    finally:
-        cluster.delete(Ref.of(second), uid=second["metadata"]["uid"])
-    assert failing(found) == {"D1": "SeveralDefaults"}
-    assert found["D5"] == ("skip", "ConsequenceOf")
+    assert not any(item.path == "/nowhere" for item in chosen)
 
 
 # refusals and interruptions
@@ -467,9 +467,7 @@ def await_line(process: subprocess.Popen[str], text: str) -> None:
 @pytest.mark.parametrize(
     ("select", "moment", "number"),
     [
-        (("gang",), "H1 fit", signal.SIGTERM),
         (("gang",), "nothing may be bound", signal.SIGTERM),
-        (("gang",), "H4 control", signal.SIGINT),
         (("D5", "D6"), "D5 round trip", signal.SIGTERM),
         (("D5", "D6"), "D6 writing 2", signal.SIGINT),
         (("G5",), "G5 PodGroup", signal.SIGTERM),
