@@ -18,7 +18,7 @@ from validators.expectations import Expectations
 from validators.extras import EXTRAS, Extra
 from validators.facts import RESOURCES, Facts, Unread, Window
 from validators.model import CannotJudgeError, Check, Rule
-from validators.permissions import as_yaml
+from validators.permissions import as_yaml, missing_for_reading
 
 __all__ = ["collect", "unread"]
 
@@ -37,6 +37,7 @@ def collect(
     expectations: Expectations,
     *,
     read_only: bool,
+    probe_namespace: str,
     seconds: float,
     progress: Progress,
 ) -> Facts:
@@ -46,7 +47,9 @@ def collect(
     wanted = sorted(_ALWAYS | (named & RESOURCES.keys()))
     progress(f"reading {len(wanted)} kinds of objects")
     facts = _settled(cluster, wanted, expectations, window)
-    facts = replace(facts, window=window, unread={**facts.unread, **trouble})
+    missing = missing_for_reading(cluster, checks, probe_namespace, read_only=read_only)
+    unread_by_now = {**missing, **facts.unread, **trouble}
+    facts = replace(facts, window=window, unread=unread_by_now, probe_namespace=probe_namespace)
     chosen = {item.id for item in checks}
     for extra in EXTRAS:
         if chosen & extra.checks and (extra.changes_nothing or not read_only):

@@ -128,9 +128,11 @@ def operator_log(cluster: Cluster, facts: Facts) -> str:
     return "\n".join(cluster.logs(OPERATOR.namespace, name, OPERATOR.name, tail=2000) for name in names)
 
 
-def operator_admission(cluster: Cluster, _facts: Facts) -> Mapping[str, str]:
+def operator_admission(cluster: Cluster, facts: Facts) -> Mapping[str, str]:
     """Answers to dry-run creates of a job: '' where the webhook answered, whatever it said, else the trouble."""
-    return {job["kind"]: _answer(cluster, job) for job in _JOBS}
+    namespace = facts.probe_namespace or "default"
+    meta = {"name": "kfv-dry-run", "namespace": namespace}
+    return {job["kind"]: _answer(cluster, {**job, "metadata": meta}) for job in _JOBS}
 
 
 def _answer(cluster: Cluster, job: Object) -> str:
@@ -182,7 +184,6 @@ def _job(kind: str, replicas: str, role: str, container: str) -> Object:
     return {
         "apiVersion": "kubeflow.org/v1",
         "kind": kind,
-        "metadata": {"name": "kfv-dry-run", "namespace": "default"},
         "spec": {replicas: {role: {"replicas": 1, "template": template}}},
     }
 

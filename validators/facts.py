@@ -114,6 +114,8 @@ class Facts:
     """Kept where the operator started before the PodGroup CRD was established."""
     operator_admission: Mapping[str, str] = field(default_factory=dict)
     """Answers to a dry-run create by job kind: '' for accepted, else the refusal."""
+    probe_namespace: str = ""
+    """An existing namespace for whatever is tried out; empty where the run makes its own."""
     pod_notes: Mapping[str, PodNotes] = field(default_factory=dict)
     """By pod uid, for pods that are not ready."""
     probes: Mapping[str, Any] = field(default_factory=dict)

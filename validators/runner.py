@@ -16,12 +16,11 @@ from kubeflow_volcano.progress import Progress
 from validators.checks import CHECKS
 from validators.collect import collect, unread
 from validators.expectations import Expectations, expect, release_of
-from validators.facts import RESOURCES, Unread
 from validators.interruption import Interrupted, interruptible, postponed
 from validators.judging import Judging
-from validators.model import Check, Rule
+from validators.model import Check
 from validators.operator_flags import container_of
-from validators.permissions import allowed, as_yaml
+from validators.permissions import missing_for_probes
 from validators.probing import probe
 from validators.report import files
 from validators.report.document import Report
@@ -108,12 +107,14 @@ def _run(options: Options, judging: Judging, report: Report, progress: Progress)
     progress(f"connected to {cluster.version.get('gitVersion', 'a server without a version')}, {cluster.origin}")
     try:
         expectations = _expectations(options, cluster, report)
-        judging.forbid(_missing_rules(judging.open_checks(), cluster, options))
+        if not options.read_only:
+            judging.forbid(missing_for_probes(cluster, judging.open_checks(), options.probe_namespace))
         report.facts = collect(
             cluster,
             judging.open_checks(),
             expectations,
             read_only=options.read_only,
+            probe_namespace=options.probe_namespace,
             seconds=options.stability_seconds,
             progress=progress,
         )
@@ -164,36 +165,6 @@ def _operator_image(cluster: Cluster) -> str:
     except ApiError:  # the checks that want to read it say why
         return ""
     return container_of(operator)["image"] if operator else ""
-
-
-def _missing_rules(checks: Sequence[Check], cluster: Cluster, options: Options) -> Mapping[str, Unread]:
-    """Why a check may not be judged, by its id: what it needs and the server does not allow.
-
-    What is read for the snapshot is not asked for: there the refusal itself is the answer.
-    """
-    rules = {
-        rule
-        for item in checks
-        if not (item.probe and options.read_only)
-        for rule in item.needs
-        if not _shows_when_read(rule) and not (options.probe_namespace and rule.resource == "namespaces")
-    }
-    answers = allowed(cluster, tuple(sorted(rules, key=str)), namespace=options.probe_namespace)
-    denied = {rule for rule, answer in answers.items() if not answer}
-    found: dict[str, Unread] = {}
-    for item in checks:
-        if missing := [rule for rule in item.needs if rule in denied]:
-            found[item.id] = _forbidden(missing)
-    return found
-
-
-def _shows_when_read(rule: Rule) -> bool:
-    return rule.verb in {"list", "watch"} and rule.plural_group in RESOURCES
-
-
-def _forbidden(missing: Sequence[Rule]) -> Unread:
-    names = ", ".join(str(rule) for rule in missing)
-    return Unread("Forbidden", f"you may not: {names}.", f"grant these rules:\n{as_yaml(missing)}")
 
 
 def _cause(error: Exception) -> tuple[str, str, str]:

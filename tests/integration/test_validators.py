@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from kubeflow_volcano.cluster.waiting import wait_ready
 from kubeflow_volcano.progress import silent
 from validators.checks import CHECKS
 from validators.facts import RUN_LABEL
-from validators.model import Check, Status
+from validators.model import Check, Rule, Status
 from validators.runner import Options, validate
 from validators.verdict import Verdict
 
@@ -366,6 +366,48 @@ def test_a_caller_who_may_not_read_pods_cannot_judge_what_needs_them_and_only_th
     assert int(report.exit_code) == 3
     (pods,) = [item.outcome for item in report.results if item.check.id == "C6"]
     assert (pods.reason, "pods" in pods.message) == ("Forbidden", True)
+
+
+@healing
+def test_a_role_in_one_namespace_is_enough_for_gang_probes(kubeconfig: Path, cluster: Cluster, tmp_path: Path) -> None:
+    """Reading everywhere, acting in `--probe-namespace` alone; that namespace is there afterwards, and empty."""
+    wanted = [item for item in CHECKS if item.id in {"F6", "G5", "H1"}]
+    rules = {rule for item in wanted for rule in item.needs if rule.resource != "namespaces"}
+    acting = {rule for rule in rules if rule.verb in {"create", "delete", "patch"}}
+    space = cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kfv-test-probes"}})
+    rbac = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "metadata": {"name": "probes", "namespace": "kfv-test-probes"},
+    }
+    subject = {"kind": "ServiceAccount", "name": "kfv-test-caller", "namespace": "default"}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "probes"}
+    try:
+        cluster.create(rbac | {"kind": "Role", "rules": role_rules(acting)})
+        cluster.create(rbac | {"kind": "RoleBinding", "roleRef": role, "subjects": [subject]})
+        with caller(cluster, kubeconfig, tmp_path, *role_rules(rules - acting)) as path:
+            options = Options(path, select=("F6", "G5", "gang"), probe_namespace="kfv-test-probes", report_dir=None)
+            report = validate(options, silent)
+        assert {item.check.id: item.outcome.message for item in report.results if item.outcome.status != "pass"} == {}
+        assert cluster.list("v1", "Pod", namespace="kfv-test-probes").items == ()
+        assert cluster.get(Ref.of(space)) is not None
+    finally:
+        cluster.delete(Ref.of(space), uid=space["metadata"]["uid"])
+
+
+def role_rules(rules: Iterable[Rule]) -> list[Object]:
+    return [{"apiGroups": [rule.group], "resources": [rule.resource], "verbs": [rule.verb]} for rule in rules]
+
+
+@healing
+def test_the_rights_that_the_checks_declare_are_all_that_is_needed(
+    kubeconfig: Path, cluster: Cluster, tmp_path: Path
+) -> None:
+    rules = {rule for item in CHECKS for rule in item.needs}
+    with caller(cluster, kubeconfig, tmp_path, *role_rules(rules)) as path:
+        report = validate(Options(path, stability_seconds=1, report_dir=tmp_path / "reports"), silent)
+    found = {item.check.id: (str(item.outcome.status), item.outcome.message) for item in report.results}
+    assert {id_: message for id_, (status, message) in found.items() if status not in {"pass", "skip"}} == {}
+    assert (int(report.exit_code), report.summary.coverage) == (0, 1.0)
 
 
 @healing

@@ -25,9 +25,9 @@ NEEDS_PROBE = (
     *(Rule(verb, "", "namespaces") for verb in ("create", "delete", "list", "watch")),
     *(Rule(verb, "", "resourcequotas") for verb in ("create", "patch", "list", "watch")),
     *(Rule(verb, "", "serviceaccounts") for verb in ("list", "watch")),
-    *(Rule(verb, "", "pods") for verb in ("create", "delete", "list")),
+    *(Rule(verb, "", "pods") for verb in ("create", "delete", "list", "watch")),
 )
-"""What every probe must be allowed to do; pods are watched as well, with the right that reading them takes."""
+"""What every probe must be allowed to do."""
 
 NEEDS_GANG = (
     *NEEDS_PROBE,

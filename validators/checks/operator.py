@@ -177,7 +177,17 @@ def podgroups_since(facts: Facts) -> float | None:
     return datetime.fromisoformat(established["lastTransitionTime"]).timestamp()
 
 
-@check("G4", "operator-kinds", severity=Severity.BLOCKER, needs=(*_READ_DEPLOYMENTS, *crds.READS, *webhooks.READS))
+@check(
+    "G4",
+    "operator-kinds",
+    severity=Severity.BLOCKER,
+    needs=(
+        *_READ_DEPLOYMENTS,
+        *crds.READS,
+        *webhooks.READS,
+        *(Rule("create", "kubeflow.org", plural) for plural in ("pytorchjobs", "tfjobs")),
+    ),
+)
 def operator_kinds(facts: Facts) -> Outcome:
     """The training operator's job kinds are served, and its admission webhook answers.
 

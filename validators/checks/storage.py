@@ -31,8 +31,8 @@ _CLAIM_READS = (
 )
 _PROBES = (
     *NEEDS_PROBE,
-    *(Rule(verb, "", "persistentvolumeclaims") for verb in ("create", "delete", "get")),
-    *(Rule(verb, "", "persistentvolumes") for verb in ("get", "patch")),
+    *(Rule(verb, "", "persistentvolumeclaims") for verb in ("create", "delete", "get", "watch")),
+    *(Rule(verb, "", "persistentvolumes") for verb in ("get", "watch", "patch")),
     *(Rule(verb, "", "events") for verb in ("list", "watch")),
 )
 _SELECTED_NODE = "volume.kubernetes.io/selected-node"
