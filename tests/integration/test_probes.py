@@ -23,13 +23,12 @@ from kubeflow_volcano.cluster.waiting import wait_ready
 from kubeflow_volcano.progress import silent
 from validators.checks import gang as gang_checks
 from validators.checks import storage as storage_checks
-from validators.collect import collect
 from validators.expectations import expect
-from validators.facts import RUN_LABEL, Facts
+from validators.facts import RESOURCES, RUN_LABEL, Facts
 from validators.model import Outcome, Status
 from validators.probes import PROBES
 from validators.probes.consumers import targets
-from validators.probes.leftovers import EXPIRES
+from validators.probes.leftovers import EXPIRES, OWNER
 from validators.probes.remains import Cleanup
 from validators.probes.session import Options, Session
 from validators.runner import Options as RunOptions
@@ -45,8 +44,9 @@ CONSUMER = 999
 
 
 def facts_of(cluster: Cluster) -> Facts:
-    checks = (*gang_checks.CHECKS, *storage_checks.CHECKS)
-    return collect(cluster, checks, expect("1.9.1"), read_only=False, seconds=1, progress=silent)
+    """A snapshot of all kinds."""
+    objects = {name: cluster.list(*kind).items for name, kind in RESOURCES.items()}
+    return Facts(expect("1.9.1"), time.time(), objects=objects)
 
 
 def probe(cluster: Cluster, name: str, options: Options | None = None) -> tuple[Any, Cleanup]:
@@ -487,18 +487,32 @@ def test_an_interrupted_run_removes_everything_within_ten_seconds(
     assert seconds <= 10, output
 
 
-def test_what_a_killed_run_leaves_is_swept_once_it_has_expired(
+def test_what_a_killed_run_leaves_is_swept_by_the_next_one_here_at_once(
+    cluster: Cluster, kubeconfig: Path, tmp_path: Path
+) -> None:
+    with started(kubeconfig, tmp_path, "gang") as process:
+        await_line(process, "nothing may be bound")
+        (alive,) = cluster.list("v1", "Namespace", labels=RUN_LABEL).items
+        meanwhile = Session(cluster)
+        meanwhile.sweep()
+        assert meanwhile.close().swept == ()  # the other run still goes on
+    sweeper = Session(cluster)
+    sweeper.sweep()
+    assert [item.uid for item in sweeper.close().swept] == [alive["metadata"]["uid"]]
+
+
+def test_what_a_killed_run_of_another_machine_leaves_is_swept_once_it_has_expired(
     cluster: Cluster, kubeconfig: Path, tmp_path: Path
 ) -> None:
     with started(kubeconfig, tmp_path, "gang") as process:
         await_line(process, "nothing may be bound")
     (left,) = cluster.list("v1", "Namespace", labels=RUN_LABEL).items
     try:
+        cluster.patch(Ref.of(left), {"metadata": {"annotations": {OWNER: "another 1 2 3"}}})
         young = Session(cluster)
         young.sweep()
         assert young.close().swept == ()
-        past = {"metadata": {"annotations": {EXPIRES: "2020-01-01T00:00:00Z"}}}
-        cluster.patch(Ref.of(left), past)
+        cluster.patch(Ref.of(left), {"metadata": {"annotations": {EXPIRES: "2020-01-01T00:00:00Z"}}})
     finally:
         sweeper = Session(cluster)
         sweeper.sweep()

@@ -1,22 +1,28 @@
-"""What earlier runs left behind: found by their label, past their own expiry, never by age or name alone."""
+"""What earlier runs left behind: found by their label, and past their expiry or without the process that made them."""
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Iterator
 from datetime import datetime
+from pathlib import Path
 
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.errors import NotServed
 from validators.facts import RUN_LABEL
 from validators.probes.remains import Tracked
 
-__all__ = ["EXPIRES", "expired"]
+__all__ = ["EXPIRES", "OWNER", "expired", "this_process"]
 
 EXPIRES = "kfv.io/expires"
 """Annotation of everything that a probe creates: when (RFC3339) another run may remove it."""
 
+OWNER = "kfv.io/owner"
+"""Annotation of everything that a probe creates: the process that did, as `this_process` tells it."""
+
+_STARTED = 18  # place of a process's start time in /proc/<pid>/stat, counted behind its state
 _NAMESPACE = re.compile(r"kfv-smoke-[0-9a-f]{8}(-baseline|-privileged)?")
 # What probes may leave in a namespace that is not theirs, in the order of removal.
 _KINDS = (
@@ -28,7 +34,9 @@ _KINDS = (
 
 
 def expired(cluster: Cluster, run: str, namespace: str = "") -> tuple[Tracked, ...]:
-    """Expired leftovers of runs other than `run`: whole probe namespaces, or what is inside the one `namespace`.
+    """Leftovers of runs other than `run`: whole probe namespaces, or what is inside the one `namespace`.
+
+    A run that was killed leaves things that have not expired; where it ran on this very machine, they go at once.
 
     Raises:
         ApiError: they cannot be listed.
@@ -45,9 +53,30 @@ def _find(cluster: Cluster, run: str, api_version: str, kind: str, namespace: st
         return
     for item in found:
         meta = item["metadata"]
-        end = _seconds((meta.get("annotations") or {}).get(EXPIRES))
-        if meta["labels"][RUN_LABEL] != run and end < time.time():
+        notes = meta.get("annotations") or {}
+        over = _seconds(notes.get(EXPIRES)) < time.time() or _has_ended(notes.get(OWNER, ""))
+        if meta["labels"][RUN_LABEL] != run and over:
             yield Tracked.of(item)
+
+
+def this_process(pid: int | str = "self") -> str:
+    """Boot, pid namespace, pid and start time, which together no other process has; empty when it has ended."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+        space = os.stat("/proc/self/ns/pid").st_ino  # noqa: PTH116  Path.stat says no more
+        number, _, rest = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").partition(" ")
+        state, *fields = rest.rpartition(")")[2].split()
+        return "" if state == "Z" else f"{boot} {space} {number} {fields[_STARTED]}"
+    except OSError:
+        return ""
+
+
+def _has_ended(owner: str) -> bool:
+    """Whether the process was one of this machine and is no more."""
+    mine = this_process()
+    if not owner or not mine or owner.split()[:2] != mine.split()[:2]:
+        return False
+    return this_process(owner.split()[2]) != owner
 
 
 def _seconds(text: str | None) -> float:

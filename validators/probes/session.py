@@ -18,7 +18,7 @@ from kubeflow_volcano.progress import Progress, silent
 from validators.facts import RUN_LABEL
 from validators.interruption import postponed
 from validators.probes.closing import remove
-from validators.probes.leftovers import EXPIRES, expired
+from validators.probes.leftovers import EXPIRES, OWNER, expired, this_process
 from validators.probes.remains import Cleanup, Tracked, delete_all
 from validators.probes.spaces import USABLE_SECONDS, Level, space, wait_usable
 
@@ -52,6 +52,7 @@ class Session:
         self.options = options or Options()
         self.run = secrets.token_hex(4)
         self._expires = (datetime.now(UTC) + _LIFE).strftime("%Y-%m-%dT%H:%M:%SZ")
+        self._owner = this_process()
         self._namespaces: dict[Level, str] = {}
         self._opening = threading.Lock()
         self._state = threading.Condition()
@@ -157,7 +158,7 @@ class Session:
     def _marked(self, obj: Object) -> Object:
         meta = obj["metadata"]
         labels = {**(meta.get("labels") or {}), RUN_LABEL: self.run}
-        annotations = {**(meta.get("annotations") or {}), EXPIRES: self._expires}
+        annotations = {**(meta.get("annotations") or {}), EXPIRES: self._expires, OWNER: self._owner}
         return obj | {"metadata": meta | {"labels": labels, "annotations": annotations}}
 
     def adopt(self, obj: Object) -> None:
@@ -184,7 +185,7 @@ class Session:
     # the end
 
     def sweep(self) -> None:
-        """Ask for the removal of what earlier runs left behind and whose expiry is past; `close` waits for it."""
+        """Ask for the removal of what earlier runs left behind; `close` waits for it."""
         try:
             found = expired(self.cluster, self.run, self.options.namespace)
         except ApiError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import threading
 import time
 from collections.abc import Callable
@@ -14,7 +15,7 @@ import pytest
 from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object
 from validators.facts import RUN_LABEL
-from validators.probes.leftovers import EXPIRES
+from validators.probes.leftovers import EXPIRES, OWNER, expired, this_process
 from validators.probes.remains import Tracked
 from validators.probes.session import Options, ProbeRefused, Session
 from validators.probes.spaces import Level
@@ -200,11 +201,13 @@ def test_a_creation_in_another_thread_is_waited_for(api: Any, session: Session) 
     assert [item.uid for item in account.removed] == ["late"]
 
 
-def leftover(
-    name: str, *, run: str = "ffffffff", expires: str = "2020-01-01T00:00:00Z", labelled: bool = True
-) -> Object:
-    meta: Object = {"name": name, "uid": f"uid-{name}", "annotations": {EXPIRES: expires} if expires else {}}
-    meta["labels"] = {RUN_LABEL: run} if labelled else {}
+FAR = "2999-01-01T00:00:00Z"
+
+
+def leftover(name: str, *, run: str = "ffffffff", expires: str = "2020-01-01T00:00:00Z", owner: str = "") -> Object:
+    annotations = {EXPIRES: expires} if expires else {}
+    meta: Object = {"name": name, "uid": f"uid-{name}", "annotations": annotations | ({OWNER: owner} if owner else {})}
+    meta["labels"] = {RUN_LABEL: run}
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": meta}
 
 
@@ -213,7 +216,7 @@ def test_only_expired_namespaces_of_other_runs_with_our_name_are_swept(api: Any)
     found = [
         leftover("kfv-smoke-00000001"),
         leftover("kfv-smoke-00000002-privileged"),
-        leftover("kfv-smoke-00000003", expires="2999-01-01T00:00:00Z"),
+        leftover("kfv-smoke-00000003", expires=FAR),
         leftover("kfv-smoke-00000004", expires=""),
         leftover("kfv-smoke-00000005", expires="soon"),
         leftover("kfv-smoke-00000006", run=session.run),
@@ -229,6 +232,23 @@ def test_only_expired_namespaces_of_other_runs_with_our_name_are_swept(api: Any)
     account = session.close(5)
     assert sorted(item.uid for item in account.swept) == swept
     assert account.created == ()
+
+
+def test_what_a_process_of_this_machine_left_goes_when_the_process_has(api: Any) -> None:
+    with subprocess.Popen(["sleep", "20"]) as child:
+        alive = this_process(child.pid)
+        boot, space, pid, since = alive.split()
+        gone = leftover("kfv-smoke-00000001", expires=FAR, owner=f"{boot} {space} {pid} {int(since) - 1}")
+        kept = (
+            leftover("kfv-smoke-00000002", expires=FAR, owner=alive),
+            leftover("kfv-smoke-00000003", expires=FAR, owner=f"another-boot {space} 1 1"),
+            leftover("kfv-smoke-00000004", expires=FAR, owner=f"{boot} 1 1 1"),
+        )
+        api.on("GET", NAMESPACES, api.reply(200, listing(gone, *kept)))
+        assert [item.uid for item in expired(api.connect(), "0a1b2c3d")] == ["uid-kfv-smoke-00000001"]
+        child.kill()
+    names = [item.ref.name for item in expired(api.connect(), "0a1b2c3d")]
+    assert names == ["kfv-smoke-00000001", "kfv-smoke-00000002"]
 
 
 def test_leftovers_that_may_not_be_listed_do_not_end_the_run(api: Any) -> None:
