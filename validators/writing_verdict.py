@@ -61,10 +61,10 @@ def _left_out(evidence: StorageEvidence) -> str:
 
 
 def _good(evidence: StorageEvidence) -> str:
-    whose = "reference identities of the catalog, as no pod mounts a claim" if evidence.references else "consumers"
+    whose = "the catalog's reference identities, because no pod mounts a claim" if evidence.references else "consumers"
     fresh = [item for item in evidence.written if not item.target.existing]
     return (
-        f"{len(evidence.written)} probes as {whose} could do all {len(OPERATIONS)} operations: "
+        f"{len(evidence.written)} probes (as {whose}) could do all {len(OPERATIONS)} operations: "
         f"{len(fresh)} on new volumes, {len(evidence.written) - len(fresh)} in directories in use."
     )
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 
 from kubeflow_volcano.cluster.objects import Object, Ref
@@ -15,7 +14,7 @@ from validators.probes.ended import BAD_STARTS
 from validators.probes.roundtrip import RoundTrip, Stage
 from validators.probes.storage import StorageEvidence
 from validators.refusals import interruption, refusal
-from validators.storage_classes import default_classes
+from validators.storage_classes import default_classes, serving_workloads
 from validators.troubles import GRACE_SECONDS, Trouble, age, judged, verdict
 from validators.writing_verdict import writing_verdict
 
@@ -36,9 +35,6 @@ _PROBES = (
     *(Rule(verb, "", "events") for verb in ("list", "watch")),
 )
 _SELECTED_NODE = "volume.kubernetes.io/selected-node"
-_LOCAL_PATH = "rancher.io/local-path"
-# A template names the provisioner that it serves; local-path's is compiled in, so its image stands for it.
-_IMAGES = {_LOCAL_PATH: "local-path-provisioner"}
 
 
 def _class(name: str) -> Ref:
@@ -92,7 +88,7 @@ def provisioner_alive(facts: Facts) -> Outcome:
         return skipped("NoDefault", "there is no default class.")
     found = facts.get(_CLASSES, "", names[0]) or {}
     provisioner = found["provisioner"]
-    serving = tuple(_serving(facts, provisioner))
+    serving = serving_workloads(facts, provisioner)
     if not serving:
         return warned(
             "UnknownProvisioner",
@@ -109,18 +105,6 @@ def provisioner_alive(facts: Facts) -> Outcome:
     ]
     claim = f"{', '.join(map(str, serving))} serves class {names[0]}."
     return verdict(trouble, serving, claim=claim, expected="every workload of the provisioner available")
-
-
-def _serving(facts: Facts, provisioner: str) -> Iterator[Ref]:
-    """Workloads that the catalog expects for this provisioner, or whose pod template names it."""
-    expected = [ref for ref, name in facts.expectations.workloads.items() if name == "local-path"]
-    if provisioner == _LOCAL_PATH and expected:
-        yield from expected
-        return
-    for resource in ("deployments.apps", "daemonsets.apps", "statefulsets.apps"):
-        for item in judged(facts, resource):
-            if _IMAGES.get(provisioner, provisioner) in json.dumps(item["spec"]["template"]):
-                yield Ref.of(item)
 
 
 @check("D3", "claims-bound", severity=Severity.MAJOR, requires=("D2",), needs=_CLAIM_READS)

@@ -6,6 +6,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.facts import Facts
 from validators.probes.session import Session
 from validators.probes.volumes import let_go, volume_of
+from validators.storage_classes import without_replicas
 
 __all__ = ["claim", "release", "unsafe"]
 
@@ -14,7 +15,7 @@ _STATIC = "kubernetes.io/no-provisioner"
 
 
 def unsafe(storage_class: str, facts: Facts) -> str:
-    """Why a probe may not claim from this class; empty when it may.
+    """Why a probe may not, or need not, claim from this class; empty when it may.
 
     The binder prefers a volume that is there over a new one, and a volume that a probe has used is Released: what is
     free in a class would be lost to the people it was made for.
@@ -26,6 +27,8 @@ def unsafe(storage_class: str, facts: Facts) -> str:
         return f"StorageClass {storage_class} does not exist"
     if found["provisioner"] == _STATIC:
         return f"StorageClass {storage_class} has no provisioner: a probe's claim would take a volume made by hand"
+    if idle := without_replicas(facts, found["provisioner"]):
+        return f"{idle}, which provisions for class {storage_class}, has no pod that is available"
     for volume in facts.objects.get("persistentvolumes", ()):
         free = volume.get("status", {}).get("phase") == "Available" and not volume["spec"].get("claimRef")
         if free and volume["spec"].get("storageClassName") == storage_class:

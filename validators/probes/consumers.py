@@ -63,7 +63,12 @@ def targets(facts: Facts) -> tuple[tuple[Target, ...], tuple[Skipped, ...]]:
         reason = f"{beyond.path} is beyond the {MOST_DIRECTORIES} directories of one run"
         skipped[Skipped(beyond.consumers[0], reason, beyond=True)] = None
     chosen = [target for target in chosen if not target.existing] + directories[:MOST_DIRECTORIES]
-    return tuple(chosen or _references(facts)), tuple(skipped)
+    for entry in _references(facts) if not chosen else ():
+        if isinstance(entry, Skipped):
+            skipped[entry] = None
+        else:
+            chosen.append(entry)
+    return tuple(chosen), tuple(skipped)
 
 
 def _mounts(facts: Facts) -> Iterator[_Mount]:
@@ -160,8 +165,12 @@ def _node_of(volume: Object) -> str:
     return names.pop() if len(names) == 1 else ""
 
 
-def _references(facts: Facts) -> Iterator[Target]:
+def _references(facts: Facts) -> Iterator[Target | Skipped]:
     defaults = default_classes(facts)
-    if len(defaults) == 1 and not claims.unsafe(defaults[0], facts):
-        for identity in dict.fromkeys(of_reference(item) for item in identities()):
-            yield Target(identity, (), storage_class=defaults[0])
+    if len(defaults) != 1:
+        return
+    if reason := claims.unsafe(defaults[0], facts):
+        yield Skipped(Ref("storage.k8s.io/v1", "StorageClass", "", defaults[0]), f"was not tried: {reason}")
+        return
+    for identity in dict.fromkeys(of_reference(item) for item in identities()):
+        yield Target(identity, (), storage_class=defaults[0])

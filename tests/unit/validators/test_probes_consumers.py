@@ -14,7 +14,7 @@ from validators.probes import claims
 from validators.probes.consumers import MOST_DIRECTORIES, targets
 from validators.probes.identities import Identity
 from validators.probes.writing import Target
-from validators.testing import facts, node, obj, pod
+from validators.testing import deployment, facts, node, obj, pod
 
 DEFAULT = {"storageclass.kubernetes.io/is-default-class": "true"}
 DB = Ref("apps/v1", "Deployment", "ns", "db")
@@ -119,6 +119,14 @@ def test_without_consumers_the_catalogs_identities_are_tried_on_the_default_clas
 
 def test_without_consumers_and_without_a_default_class_there_is_nothing_to_try() -> None:
     assert targets(facts(storage_class(annotations={}), node())) == ((), ())
+
+
+def test_without_a_provisioner_that_runs_no_volume_is_waited_for() -> None:
+    idle = deployment("local-path-storage/local-path-provisioner", replicas=0)
+    expected = Expectations(workloads={Ref.of(idle): "local-path"})
+    chosen, skipped = targets(facts(storage_class(), idle, node(), expected=expected))
+    assert chosen == ()
+    assert "has no pod that is available" in skipped[0].reason
 
 
 def test_the_catalog_knows_whom_an_image_runs_as() -> None:
