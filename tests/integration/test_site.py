@@ -146,7 +146,7 @@ def test_a_tag_installs_that_role_alone(empty: Cluster, tmp_path: Path) -> None:
 
 def test_the_site_is_installed_and_proved_and_a_second_run_changes_nothing(empty: Cluster, tmp_path: Path) -> None:
     first = play("playbooks/site.yml", reports=tmp_path)
-    second = play("playbooks/site.yml", reports=tmp_path)
+    second = play("playbooks/site.yml", reports=tmp_path / "second", validation_select=["reach"])
 
     assert first.code == 0, first.output
     assert first.recap["changed"] >= 1
