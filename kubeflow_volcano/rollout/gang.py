@@ -11,23 +11,18 @@ from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
-from kubeflow_volcano.rollout.apply import MANAGER
 from kubeflow_volcano.rollout.matrix import require_kubernetes
 from kubeflow_volcano.rollout.patches import OPERATOR
-from kubeflow_volcano.rollout.result import Action, ObjectOutcome, RolloutResult
+from kubeflow_volcano.rollout.restart import restart
+from kubeflow_volcano.rollout.result import RolloutResult
 from kubeflow_volcano.rollout.run import Run, objects_of, refused
 from kubeflow_volcano.rollout.settings import Settings
 
-__all__ = ["POD_GROUPS", "RESTARTED_FOR", "wire_gang"]
+__all__ = ["POD_GROUPS", "wire_gang"]
 
 POD_GROUPS = Ref("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "podgroups.scheduling.volcano.sh")
 """The CRD that the operator looks for once, at its start."""
 
-RESTARTED_FOR = "kubeflow-volcano/restarted-for"
-"""Annotation of the operator's pod template: UID of the PodGroup CRD that it was restarted for."""
-
-# A manager of its own: what the main one applies without this annotation must not take it away again.
-_RESTART_MANAGER = f"{MANAGER}-restart"
 _VERBS = ("create", "delete", "get", "list", "patch", "update", "watch")
 
 
@@ -82,20 +77,8 @@ def _restart_if_older(run: Run, deployment: Object) -> None:
     if not old:
         return
     run.progress(f"{', '.join(old)} started before the PodGroup CRD was established: restarting the operator")
-    run.note(_restart(run.cluster, deployment, crd["metadata"]["uid"], check=run.check))
+    run.note(restart(run.cluster, deployment, crd["metadata"]["uid"], check=run.check))
     run.wait([Ref.of(deployment)])
-
-
-def _restart(cluster: Cluster, deployment: Object, uid: str, *, check: bool) -> ObjectOutcome:
-    ref = Ref.of(deployment)
-    text: Object = {
-        "apiVersion": ref.api_version,
-        "kind": ref.kind,
-        "metadata": {"name": ref.name, "namespace": ref.namespace},
-        "spec": {"template": {"metadata": {"annotations": {RESTARTED_FOR: uid}}}},
-    }
-    after = cluster.apply(text, manager=_RESTART_MANAGER, force=True, dry_run=check)
-    return ObjectOutcome(ref, Action.CHANGED, deployment, after)
 
 
 def _pods(cluster: Cluster, deployment: Object) -> Sequence[Object]:

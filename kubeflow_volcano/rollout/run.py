@@ -16,9 +16,11 @@ from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout import storage
 from kubeflow_volcano.rollout.answering import wait_answering
 from kubeflow_volcano.rollout.apply import Applier, problem_of
+from kubeflow_volcano.rollout.intercepts import backends, webhooks
 from kubeflow_volcano.rollout.matrix import require_kubernetes
 from kubeflow_volcano.rollout.patches import patched
 from kubeflow_volcano.rollout.render import render
+from kubeflow_volcano.rollout.restart import restart
 from kubeflow_volcano.rollout.result import Action, ObjectOutcome, RolloutResult
 from kubeflow_volcano.rollout.settings import Settings
 from kubeflow_volcano.rollout.sources import locate
@@ -184,8 +186,28 @@ class Run:
             return False
         if not self.check:
             hooks = [ref for ref in refs if ref.kind in WEBHOOK_KINDS]
-            self._problems += wait_answering(self.cluster, hooks, self.deadline, self.progress)
+            silent = wait_answering(self.cluster, hooks, self.deadline, self.progress)
+            if silent and self._renew_trust(hooks, objects):
+                silent = wait_answering(self.cluster, hooks, self.deadline, self.progress)
+            self._problems += silent
         return not self._problems
+
+    def _renew_trust(self, configurations: Sequence[Ref], objects: Sequence[Object]) -> bool:
+        """Start the backends anew that write the caBundle at their start, where it has gone since; whether any was."""
+        causes: dict[Ref, str] = {}
+        for live in filter(None, map(self.cluster.get, configurations)):
+            meta = live["metadata"]
+            for hook in webhooks([live]):
+                if hook.service and not hook.text["clientConfig"].get("caBundle"):
+                    cause = f"{meta['uid']}-{meta['generation']}"
+                    behind = [Ref.of(obj) for obj in backends(hook, objects) if obj["kind"] == "Deployment"]
+                    causes |= dict.fromkeys(behind, cause)
+        for ref, cause in causes.items():
+            deployment = self.cluster.get(ref)
+            if deployment is not None:
+                self.progress(f"{ref} is started anew: it writes the caBundle of its webhooks, which is gone")
+                self.note(restart(self.cluster, deployment, cause, check=self.check))
+        return bool(causes) and self.wait(list(causes))
 
     def _planned_namespaces(self, objects: Iterable[Object]) -> frozenset[str]:
         own = {obj["metadata"]["name"] for obj in objects if obj["kind"] == "Namespace"}

@@ -24,9 +24,10 @@ from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rehearsal.lifecycle import down, up
 from kubeflow_volcano.rehearsal.spec import RehearsalSpec
 from kubeflow_volcano.rollout.answering import wait_answering
-from kubeflow_volcano.rollout.gang import POD_GROUPS, RESTARTED_FOR, wire_gang
+from kubeflow_volcano.rollout.gang import POD_GROUPS, wire_gang
 from kubeflow_volcano.rollout.patches import DEFAULT_CLASS
 from kubeflow_volcano.rollout.preflight import preflight
+from kubeflow_volcano.rollout.restart import RESTARTED_FOR
 from kubeflow_volcano.rollout.result import Action, shown
 from kubeflow_volcano.rollout.run import roll_out
 from kubeflow_volcano.rollout.settings import Settings, parse
@@ -324,6 +325,28 @@ def test_a_silent_webhook_is_named(cluster: Cluster) -> None:
     finally:
         scale(cluster, ADMISSION, 1)
     assert wait_answering(cluster, hooks, Deadline(60), silent) == ()
+
+
+def test_an_emptied_ca_bundle_is_written_again_by_its_backend(cluster: Cluster, settings: Settings) -> None:
+    hook = Ref(
+        "admissionregistration.k8s.io/v1",
+        "ValidatingWebhookConfiguration",
+        "",
+        "volcano-admission-service-jobs-validate",
+    )
+    live = cluster.get(hook)
+    assert live is not None
+    assert live["webhooks"][0]["clientConfig"]["caBundle"]
+    emptied = [{"op": "remove", "path": "/webhooks/0/clientConfig/caBundle"}]
+    cluster.patch(hook, emptied, content_type="application/json-patch+json")
+
+    result = roll_out(cluster, settings, "volcano", check=False, progress=silent)
+    assert not result.problems
+    assert [outcome.ref for outcome in result.outcomes if outcome.action is Action.CHANGED] == [ADMISSION]
+    healed = cluster.get(hook)
+    assert healed is not None
+    assert healed["webhooks"][0]["clientConfig"]["caBundle"] == live["webhooks"][0]["clientConfig"]["caBundle"]
+    assert not roll_out(cluster, settings, "volcano", check=False, progress=silent).changed
 
 
 def test_an_image_that_does_not_exist_ends_a_wait_early_with_its_name(cluster: Cluster) -> None:
