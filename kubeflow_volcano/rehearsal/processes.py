@@ -11,21 +11,28 @@ from pathlib import Path
 from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.rehearsal.cgroups import NodeCgroup
 
-__all__ = ["end_processes", "first_process"]
+__all__ = ["end_processes", "first_process", "host_numbers"]
 
 _END_SECONDS = 20.0
 _LOOK_SECONDS = 0.02
+_NODE_DEPTH = 3  # the word NSpid:, the number here, the number in the node
 
 
 def first_process(cgroup: NodeCgroup) -> int:
     """The id of the process that is number 1 of the node's own process namespace, or 0."""
+    return host_numbers(cgroup).get(1, 0)
+
+
+def host_numbers(cgroup: NodeCgroup) -> dict[int, int]:
+    """The ids that this machine gives to processes of the node, by the ids that the node itself gives them."""
+    found: dict[int, int] = {}
     for pid in cgroup.processes():
         with contextlib.suppress(OSError):
             for line in Path(f"/proc/{pid}/status").read_text().splitlines():
                 # Containers in the node are one namespace deeper: they have three numbers.
-                if line.startswith("NSpid:") and line.split()[2:] == ["1"]:
-                    return pid
-    return 0
+                if line.startswith("NSpid:") and len(line.split()) == _NODE_DEPTH:
+                    found[int(line.split()[2])] = pid
+    return found
 
 
 def end_processes(cgroup: NodeCgroup) -> None:

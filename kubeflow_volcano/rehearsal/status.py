@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from kubeflow_volcano.cluster.objects import Object, conditions
 from kubeflow_volcano.problems import Unreachable
 from kubeflow_volcano.rehearsal.cgroups import NodeCgroup, read_layout
 from kubeflow_volcano.rehearsal.placement import GPU, REASON_ANNOTATION, SIMULATED_LABEL
-from kubeflow_volcano.rehearsal.processes import first_process
+from kubeflow_volcano.rehearsal.processes import host_numbers
 from kubeflow_volcano.rehearsal.spec import ClusterPaths
 
 __all__ = ["ClusterStatus", "DaemonStatus", "NodeStatus", "PodStatus", "render", "status"]
@@ -21,7 +21,7 @@ __all__ = ["ClusterStatus", "DaemonStatus", "NodeStatus", "PodStatus", "render",
 
 @dataclass(frozen=True, slots=True)
 class DaemonStatus:
-    """A daemon of the node; `pid` as the node counts, 0 while it waits for its next start."""
+    """A daemon of the node; `pid` as this machine counts, 0 while it does not run."""
 
     name: str
     pid: int
@@ -72,10 +72,11 @@ class ClusterStatus:
 def status(name: str) -> ClusterStatus:
     """Look at the cluster called `name`; changes nothing, and copes with one that is half there."""
     paths = ClusterPaths.of(name)
-    pid = first_process(NodeCgroup(read_layout(), paths.cgroup))
+    numbers = host_numbers(NodeCgroup(read_layout(), paths.cgroup))
+    pid = numbers.get(1, 0)
     if not pid:
         return ClusterStatus(name, 0, paths.kubeconfig, trouble="the node does not run")
-    daemons = _daemons(paths.logs / "daemons.json")
+    daemons = _daemons(paths.logs / "daemons.json", numbers)
     try:
         cluster = Cluster.connect(paths.kubeconfig)
         nodes = cluster.list("v1", "Node").items
@@ -87,12 +88,14 @@ def status(name: str) -> ClusterStatus:
     return ClusterStatus(name, pid, paths.kubeconfig, daemons, seen, tuple(_pod(pod, simulated) for pod in pods))
 
 
-def _daemons(path: Path) -> tuple[DaemonStatus, ...]:
+def _daemons(path: Path, numbers: Mapping[int, int]) -> tuple[DaemonStatus, ...]:
     try:
         raw = json.loads(path.read_text())
     except (OSError, ValueError):
         return ()
-    return tuple(DaemonStatus(name, run["pid"], run["restarts"], run["lastExit"]) for name, run in raw.items())
+    return tuple(
+        DaemonStatus(name, numbers.get(run["pid"], 0), run["restarts"], run["lastExit"]) for name, run in raw.items()
+    )
 
 
 def _node(node: Object) -> NodeStatus:
