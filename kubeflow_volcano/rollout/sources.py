@@ -150,7 +150,7 @@ def _unpacked(archive: Path, cache: Path) -> Path:
     folder = Path(tempfile.mkdtemp(dir=cache))
     try:
         with tarfile.open(archive) as tar:
-            tar.extractall(folder, filter="data")
+            _extract(tar, folder.resolve())
         folder.chmod(0o755)
         if not target.is_dir():
             folder.rename(target)
@@ -167,6 +167,19 @@ def _unpacked(archive: Path, cache: Path) -> Path:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return target
+
+
+def _extract(tar: tarfile.TarFile, root: Path) -> None:
+    """Unpack what stays below `root`. The filter of tarfile for that is absent before Python 3.11.4 (Debian 12)."""
+    tar.extraction_filter = lambda member, _: member  # checked here, in every Python
+    for member in tar:
+        place = (root / member.name).resolve()
+        target = (place.parent / member.linkname).resolve() if member.issym() else place
+        if not (place.is_relative_to(root) and target.is_relative_to(root)):
+            raise tarfile.ExtractError(f"{member.name} reaches outside")
+        if not (member.isfile() or member.isdir() or member.issym()):
+            raise tarfile.ExtractError(f"{member.name} is neither a file, a directory nor a symbolic link")
+        tar.extract(member, root, set_attrs=False)
 
 
 def _has_kustomization(folder: Path) -> bool:

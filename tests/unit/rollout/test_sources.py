@@ -143,6 +143,38 @@ def test_an_archive_that_reaches_outside_is_refused(tmp_path: Path) -> None:
     assert list((tmp_path / "cache" / "unpacked").iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("kind", "target"),
+    [
+        (tarfile.SYMTYPE, "/etc/passwd"),
+        (tarfile.SYMTYPE, "../../outside"),
+        (tarfile.LNKTYPE, "x"),
+        (tarfile.FIFOTYPE, ""),
+    ],
+    ids=["absolute link", "link upwards", "hard link", "pipe"],
+)
+def test_an_archive_with_links_out_or_with_special_files_is_refused(tmp_path: Path, kind: bytes, target: str) -> None:
+    path = tmp_path / "a.tar.gz"
+    with tarfile.open(path, "w:gz") as tar:
+        member = tarfile.TarInfo("x/odd")
+        member.type, member.linkname = kind, target
+        tar.addfile(member)
+    with pytest.raises(InvalidInput, match="x/odd"):
+        locate(VOLCANO, str(path), tmp_path / "cache", silent)
+    assert list((tmp_path / "cache" / "unpacked").iterdir()) == []
+
+
+def test_a_link_inside_an_archive_is_followed(tmp_path: Path) -> None:
+    path = tmp_path / "a.tar.gz"
+    with tarfile.open(path, "w:gz") as tar:
+        file, link = tarfile.TarInfo("v/real.yaml"), tarfile.TarInfo("v/installer/volcano-development.yaml")
+        file.size = len(TEXT)
+        link.type, link.linkname = tarfile.SYMTYPE, "../real.yaml"
+        tar.addfile(file, io.BytesIO(TEXT))
+        tar.addfile(link)
+    assert locate(VOLCANO, str(path), tmp_path / "cache", silent).read_bytes() == TEXT
+
+
 def test_a_truncated_archive_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
     path = archive(tmp_path / "a.tar.gz", {"x/big": bytes(range(256)) * 4000})
     path.write_bytes(path.read_bytes()[:-200])
