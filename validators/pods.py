@@ -140,6 +140,8 @@ def _waiting(pod: Object, found: Trouble, notes: PodNotes, facts: Facts) -> Trou
         return replace(
             found, check="C8", status=status, reason="NotJudged", message=message, todo=todo, because=because
         )
+    if flapping := _flapping(found.ref, facts):
+        return flapping
     told = f" {notes.events[-1]}" if notes.events else ""
     todo = "see which container is not ready and why."
     return replace(found, status=status, message=found.message + seconds + told, todo=todo)
@@ -150,14 +152,23 @@ def _ready(pod: Object, ref: Ref, facts: Facts) -> Trouble | None:
     if window and (rise := window.restarted.get(ref)):
         message = f"{ref} restarted {rise} containers within {window.seconds:.0f} s."
         return Trouble("C7", Status.FAIL, ref, "Restarting", message, "read the log of the previous container.")
-    if window and (turns := window.flapped.get(ref)):
-        message = f"{ref} turned from Ready to not Ready {turns} times within {window.seconds:.0f} s."
-        return Trouble("C6", Status.FAIL, ref, "Flapping", message, "read its log and its readiness probe.")
+    if flapping := _flapping(ref, facts):
+        return flapping
     old = sum(item.get("restartCount", 0) for item in pod["status"].get("containerStatuses") or ())
     if old > _OLD_RESTARTS:
         message = f"{ref} is ready, but its containers were restarted {old} times before."
         return Trouble("C7", Status.WARN, ref, "OldRestarts", message, "read the log of the previous container.")
     return None
+
+
+def _flapping(ref: Ref, facts: Facts) -> Trouble | None:
+    """A pod that turned within the window, whether the moment of reading found it ready or not."""
+    window = facts.window
+    turns = window.flapped.get(ref) if window else None
+    if not (window and turns):
+        return None
+    message = f"{ref} turned from Ready to not Ready {turns} times within {window.seconds:.0f} s."
+    return Trouble("C6", Status.FAIL, ref, "Flapping", message, "read its log and its readiness probe.")
 
 
 def _class_of(text: str, classes: tuple[tuple[str, str, str], ...], other: tuple[str, str]) -> tuple[str, str]:

@@ -111,8 +111,16 @@ def test_restarts_within_the_window_fail_and_old_ones_warn() -> None:
     assert checks.no_restart_loop(facts(calm)).status is Status.PASS
 
 
-def test_a_pod_that_flaps_fails_though_it_is_ready_now() -> None:
-    outcome = checks.pods_ready(facts(pod("default/a"), window=Window(10, flapped={ref("Pod", "default/a"): 2})))
+@pytest.mark.parametrize("ready", [True, False], ids=["ready now", "not ready now"])
+def test_a_pod_that_flaps_fails_whatever_it_is_now(*, ready: bool) -> None:
+    flapping = pod("default/a")
+    if not ready:
+        flapping["status"]["conditions"] = [
+            {"type": "PodScheduled", "status": "True"},
+            {"type": "Ready", "status": "False"},
+        ]
+        flapping["status"]["containerStatuses"][0]["ready"] = False
+    outcome = checks.pods_ready(facts(flapping, window=Window(10, flapped={ref("Pod", "default/a"): 2})))
     assert (outcome.status, outcome.reason) == (Status.FAIL, "Flapping")
 
 
