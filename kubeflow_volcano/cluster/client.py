@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from http import HTTPStatus
+from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlencode
@@ -19,6 +20,7 @@ import urllib3
 import yaml
 from kubernetes import client as kubernetes_client
 from kubernetes import config as kubernetes_config
+from kubernetes.config import kube_config
 
 from kubeflow_volcano.cluster.deadline import Deadline
 from kubeflow_volcano.cluster.errors import ApiError, NotServed, from_response
@@ -113,6 +115,8 @@ class Cluster:
 
     def _configure(self) -> None:
         self._config = self._load()
+        # The client library writes keys to temporary files and removes them by atexit, which forked workers don't run.
+        Finalize(None, kube_config._cleanup_temp_files, exitpriority=0)  # noqa: SLF001  it has no public name
         self._config.connection_pool_maxsize = 32
         self._pool: urllib3.PoolManager = kubernetes_client.ApiClient(self._config).rest_client.pool_manager
 
