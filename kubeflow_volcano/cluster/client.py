@@ -135,7 +135,6 @@ class Cluster:
         query: Mapping[str, str] | None = None,
         body: Any = None,
         content_type: str = "application/json",
-        accept: str = "application/json",
         deadline: Deadline | None = None,
     ) -> Any:
         """Send one request, again while the trouble is transient, and return the parsed answer.
@@ -149,9 +148,7 @@ class Cluster:
         while True:
             try:
                 return json.loads(
-                    self._send(
-                        method, path, deadline, query=query, body=body, content_type=content_type, accept=accept
-                    ).data
+                    self._send(method, path, deadline, query=query, body=body, content_type=content_type).data
                     or b"null"
                 )
             except ApiError as error:
@@ -180,10 +177,9 @@ class Cluster:
         query: Mapping[str, str] | None,
         body: Any = None,
         content_type: str = "",
-        accept: str = "application/json",
         stream: bool = False,
     ) -> urllib3.BaseHTTPResponse:
-        headers = {"Accept": accept, "User-Agent": self._user_agent}
+        headers = {"Accept": "application/json", "User-Agent": self._user_agent}
         if body is not None:
             headers["Content-Type"] = content_type
         for setting in self._config.auth_settings().values():
