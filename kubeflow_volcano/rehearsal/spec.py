@@ -10,32 +10,7 @@ from pathlib import Path
 
 from kubeflow_volcano.problems import InvalidInput, Problem
 
-__all__ = ["SIMULATED_IMAGES", "ClusterPaths", "RehearsalSpec", "rehearsal_home"]
-
-_TRAINING = ("darts-*", "enas-*", "jaxjob-*", "mxnet-*", "pytorch-*", "simple-pbt", "tf-*", "xgboost-*")
-_HOMES = ("docker.io/kubeflow", "docker.io/kubeflowkatib", "ghcr.io/kubeflow/katib", "ghcr.io/kubeflow/training-v1")
-SIMULATED_IMAGES = (
-    *(f"{home}/{name}" for home in _HOMES for name in _TRAINING),
-    "docker.io/mpioperator/mpi-pi",
-    "docker.io/mpioperator/tensorflow-benchmarks",
-    "docker.io/nvidia/cuda",
-    "docker.io/paddlepaddle/paddle",
-    "docker.io/pytorch/*",
-    "docker.io/tensorflow/*",
-    "docker.io/volcanosh/dist-mnist-tf-example",
-    "docker.io/volcanosh/example-*",
-    "docker.io/volcanosh/horovod-tf-mnist",
-    "docker.io/volcanosh/pytorch-mnist-*",
-    "gcr.io/kubeflow-ci/*",
-    "gcr.io/kubeflow-examples/*",
-    "nvcr.io/nvidia/cuda",
-    "nvcr.io/nvidia/pytorch",
-    "nvcr.io/nvidia/tensorflow",
-)
-"""Repositories of training workloads and examples; their pods run on simulated nodes. `*` matches as in the shell.
-
-No controller's image may match: it would seem to run. A missing one is to fail.
-"""
+__all__ = ["ClusterPaths", "RehearsalSpec", "rehearsal_home"]
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,18}[a-z0-9])?")
 _MOST_NODES, _MOST_GPUS = 1000, 64
@@ -52,7 +27,6 @@ class RehearsalSpec:
     gpu_nodes: int = 4
     gpus_per_node: int = 1
     generation: str = "1.30"
-    simulated_images: tuple[str, ...] = SIMULATED_IMAGES
 
     def check(self) -> None:
         """See that the values can be used.

@@ -30,8 +30,7 @@ class State:
         """What `save` wrote; None when there is nothing, or nothing that this version can read."""
         try:
             raw = json.loads(path.read_text())
-            spec = raw["spec"] | {"simulated_images": tuple(raw["spec"]["simulated_images"])}
-            return cls(RehearsalSpec(**spec), IPv4Network(raw["subnet"]), raw["fingerprint"], raw["started"])
+            return cls(RehearsalSpec(**raw["spec"]), IPv4Network(raw["subnet"]), raw["fingerprint"], raw["started"])
         except (OSError, ValueError, TypeError, KeyError):
             return None
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
-from kubeflow_volcano.rehearsal.generation import GoPin
+from kubeflow_volcano.rehearsal.recipes import GoPin
 from kubeflow_volcano.rehearsal.publish import published
 
 __all__ = ["Go", "choose_go"]

@@ -13,7 +13,7 @@ from ansible.utils.display import Display
 try:
     from kubeflow_volcano.cluster.client import Cluster
     from kubeflow_volcano.problems import ProblemsError, Unreachable
-    from kubeflow_volcano.rehearsal import gpu_nodes
+    from kubeflow_volcano.rehearsal import simulated_nodes
     from kubeflow_volcano.rehearsal.host import look_at_host
     from kubeflow_volcano.rehearsal.lifecycle import down, up
     from kubeflow_volcano.rehearsal.packages import missing_packages
@@ -93,5 +93,5 @@ def _foreseen(spec: RehearsalSpec, state: str) -> dict[str, Any]:
         cluster = Cluster.connect(paths.kubeconfig)
     except Unreachable:
         return {"changed": True, "changes": [f"the rehearsal cluster {spec.name} would be started"]}
-    changes = gpu_nodes.sync(cluster, spec, check=True)
+    changes = simulated_nodes.sync(cluster, spec, check=True)
     return {"changed": bool(changes), "changes": list(changes), "kubeconfig": str(paths.kubeconfig)}

@@ -114,7 +114,14 @@ def test_the_kubeconfig_works_with_any_client(running: Running) -> None:
         check=True,
     )
 
-    assert done.stdout.split() == ["node/gpu-1", "node/gpu-2", "node/gpu-3", "node/gpu-4", "node/rehearsal-1"]
+    assert done.stdout.split() == [
+        "node/cpu-1",
+        "node/gpu-1",
+        "node/gpu-2",
+        "node/gpu-3",
+        "node/gpu-4",
+        "node/rehearsal-1",
+    ]
 
 
 def test_links_lead_to_upstream_s_own_manifests(running: Running) -> None:
@@ -251,6 +258,7 @@ def test_another_number_of_gpus_changes_the_nodes_and_nothing_else() -> None:
         "node gpu-4 deleted",
     ]
     assert [(node.name, node.gpus) for node in status(SPEC.name).nodes if node.simulated] == [
+        ("cpu-1", 0),
         ("gpu-1", 3),
         ("gpu-2", 3),
     ]

@@ -15,7 +15,6 @@ from kubeflow_volcano.rehearsal import placement
 from kubeflow_volcano.rehearsal.cgroups import Layout, NodeCgroup
 from kubeflow_volcano.rehearsal.daemons import node_duty
 from kubeflow_volcano.rehearsal.generation import load_generation
-from kubeflow_volcano.rehearsal.gpu_nodes import gpu_node
 from kubeflow_volcano.rehearsal.network import SERVICE_RANGE, Cable
 from kubeflow_volcano.rehearsal.node import Node
 from kubeflow_volcano.rehearsal.nodefiles import (
@@ -27,6 +26,7 @@ from kubeflow_volcano.rehearsal.nodefiles import (
     node_files,
 )
 from kubeflow_volcano.rehearsal.parts import NODE_PROGRAMS, Parts
+from kubeflow_volcano.rehearsal.simulated_nodes import gpu_node, platform_node
 from kubeflow_volcano.rehearsal.spec import ClusterPaths
 
 ADDONS = Path(__file__).parents[3] / "kubeflow_volcano/rehearsal/addons"
@@ -41,7 +41,7 @@ def documents(name: str) -> list[dict[str, Any]]:
 def node(tmp_path: Path, **parts: Path) -> Node:
     programs = {name: tmp_path / "tools/all-1/bin" / name for name in NODE_PROGRAMS} | parts
     cgroup = NodeCgroup(Layout("none", ()), FACTS.cgroup)
-    return Node(ClusterPaths(tmp_path / "x"), FACTS, cgroup, Parts(programs, tmp_path / "images"), ("docker.io/a/*",))
+    return Node(ClusterPaths(tmp_path / "x"), FACTS, cgroup, Parts(programs, tmp_path / "images"))
 
 
 def test_containerd_s_configuration_is_toml_and_says_what_was_proved() -> None:
@@ -160,12 +160,12 @@ def test_every_program_of_the_node_is_built_by_every_generation() -> None:
 
 def test_the_placement_webhook_lets_pods_pass_when_it_is_away_and_never_touches_the_system() -> None:
     (configuration,) = [item for item in documents("control-plane.yaml") if item["kind"].startswith("Mutating")]
-    (webhook,) = configuration["webhooks"]
+    pods, daemon_sets = configuration["webhooks"]
 
-    assert webhook["failurePolicy"] == "Ignore"
-    assert webhook["timeoutSeconds"] == 2
-    assert webhook["clientConfig"]["url"] == f"https://127.0.0.1:{PLACEMENT_PORT}/"
-    assert webhook["namespaceSelector"]["matchExpressions"][0]["values"] == ["kube-system"]
+    for webhook in (pods, daemon_sets):
+        assert webhook["failurePolicy"] == "Ignore"
+        assert webhook["clientConfig"]["url"] == f"https://127.0.0.1:{PLACEMENT_PORT}/"
+    assert pods["namespaceSelector"]["matchExpressions"][0]["values"] == ["kube-system"]
 
 
 def test_stages_end_a_pod_by_annotation_alone() -> None:
@@ -198,3 +198,12 @@ def test_a_simulated_node_offers_gpus_and_keeps_other_pods_away() -> None:
     assert node["spec"]["taints"] == [{"key": "kwok.x-k8s.io/node", "value": "fake", "effect": "NoSchedule"}]
     assert node["status"]["capacity"][placement.GPU] == node["status"]["allocatable"][placement.GPU] == "2"
     assert node["status"]["nodeInfo"]["kubeletVersion"] == "v1.30.2-simulated"
+
+
+def test_the_node_of_kubeflow_s_parts_offers_no_gpus_and_is_another_pool() -> None:
+    node = platform_node("v1.30.2")
+
+    assert placement.GPU not in node["status"]["allocatable"]
+    assert node["metadata"]["labels"].items() >= placement.PLATFORM_POOL.items()
+    assert node["spec"]["taints"] == gpu_node(1, 1, "v1.30.2")["spec"]["taints"]
+    assert placement.GPU_POOL != placement.PLATFORM_POOL

@@ -17,17 +17,25 @@ import pytest
 
 from kubeflow_volcano.rehearsal.pki import issue_all
 from kubeflow_volcano.rehearsal.placement import (
+    GPU_POOL,
+    PLATFORM_POOL,
     REASON_ANNOTATION,
     SIMULATED_LABEL,
+    SUCCEED_ANNOTATION,
     TOLERATION,
+    Rules,
+    Simulation,
     full_name,
-    placement_patch,
-    simulation_reason,
+    patch,
+    simulation,
 )
-from kubeflow_volcano.rehearsal.placement_server import ImageIndex, PlacementServer, review
-from kubeflow_volcano.rehearsal.spec import SIMULATED_IMAGES
+from kubeflow_volcano.rehearsal.placement_server import ImageIndex, review
+from kubeflow_volcano.rehearsal.review_server import ReviewServer
+from kubeflow_volcano.rehearsal.simulated_images import PLATFORM_IMAGES, TRAINING_IMAGES
 
 LOCAL = frozenset({"docker.io/library/busybox:1.36", "docker.io/kubeflow/training-operator:v1-04f9f13"})
+RULES = Rules(LOCAL, TRAINING_IMAGES, PLATFORM_IMAGES, "rehearsal-1")
+BECAUSE = Simulation("because", GPU_POOL)
 DIGEST = "sha256:" + "a" * 64
 
 
@@ -36,7 +44,14 @@ def pod(*images: str, **spec: Any) -> dict[str, Any]:
 
 
 def reason(subject: dict[str, Any]) -> str:
-    return simulation_reason(subject, LOCAL, SIMULATED_IMAGES)
+    how = simulation(subject, RULES)
+    return how.reason if how else ""
+
+
+def pool(subject: dict[str, Any]) -> dict[str, str]:
+    how = simulation(subject, RULES)
+    assert how
+    return dict(how.pool)
 
 
 @pytest.mark.parametrize(
@@ -65,6 +80,7 @@ def test_a_pod_that_asks_for_a_gpu_is_simulated_even_with_a_local_image() -> Non
     subject["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": 1}}
 
     assert "nvidia.com/gpu" in reason(subject)
+    assert pool(subject) == GPU_POOL
 
 
 def test_no_gpu_at_all_is_no_reason() -> None:
@@ -90,13 +106,65 @@ def test_no_gpu_at_all_is_no_reason() -> None:
     ],
 )
 def test_known_training_images_are_simulated(image: str) -> None:
-    assert "simulated repositories" in reason(pod(image))
+    assert "training workloads" in reason(pod(image))
+    assert pool(pod(image)) == GPU_POOL
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        "docker.io/kubeflowkatib/katib-controller:v0.17.0",
+        "kserve/kserve-controller:v0.13.1",
+        "mysql:8.0.29",
+        f"gcr.io/knative-releases/knative.dev/serving/cmd/activator@{DIGEST}",
+        "gcr.io/kubebuilder/kube-rbac-proxy:v0.8.0",
+        f"quay.io/oauth2-proxy/oauth2-proxy:v7@{DIGEST}",
+        "m.daocloud.io/quay.io/jetstack/cert-manager-webhook:v1.14.5",
+        "registry.lan:5000/mirror/docker.io/library/mysql:8.0.29",
+    ],
+)
+def test_parts_of_kubeflow_are_simulated_on_their_own_node_also_behind_a_mirror(image: str) -> None:
+    assert "parts of Kubeflow" in reason(pod(image))
+    assert pool(pod(image)) == PLATFORM_POOL
+
+
+def test_a_simulated_pod_ends_by_itself_only_when_it_belongs_to_a_job() -> None:
+    for api_version, kind, end in (("batch/v1", "Job", True), ("batch.volcano.sh/v1alpha1", "Job", False)):
+        subject = pod("mysql:8.0.29")
+        subject["metadata"]["ownerReferences"] = [{"apiVersion": api_version, "kind": kind, "name": "a"}]
+
+        how = simulation(subject, RULES)
+
+        assert how
+        assert bool(how.succeed_after) is end
+
+
+def test_a_pod_that_is_bound_to_a_simulated_node_says_so_and_a_volume_s_helper_succeeds() -> None:
+    helper = pod("busybox:1.36", nodeName="cpu-1")
+    assert simulation(helper, RULES) == Simulation("it is bound to cpu-1, which is simulated")
+
+    helper["spec"]["containers"][0]["command"] = ["/bin/sh", "/script/setup"]
+    how = simulation(helper, RULES)
+
+    assert how
+    result = applied(helper, patch(helper, how))
+    assert result["metadata"]["annotations"][SUCCEED_ANNOTATION]
+    assert result["spec"] == helper["spec"]
+
+
+def test_an_end_that_the_pod_asks_for_is_kept() -> None:
+    subject = pod("mysql:8.0.29")
+    subject["metadata"]["annotations"] = {SUCCEED_ANNOTATION: "1h"}
+
+    result = applied(subject, patch(subject, Simulation("because", PLATFORM_POOL, "3s")))
+
+    assert result["metadata"]["annotations"][SUCCEED_ANNOTATION] == "1h"
 
 
 def test_an_image_from_a_simulated_repository_that_exists_locally_runs_for_real() -> None:
     local = frozenset({"docker.io/pytorch/pytorch:2"})
 
-    assert simulation_reason(pod("pytorch/pytorch:2"), local, SIMULATED_IMAGES) == ""
+    assert simulation(pod("pytorch/pytorch:2"), Rules(local, TRAINING_IMAGES, (), "rehearsal-1")) is None
 
 
 @pytest.mark.parametrize(
@@ -104,12 +172,12 @@ def test_an_image_from_a_simulated_repository_that_exists_locally_runs_for_real(
     [
         "nosuch/thing:1",
         "evil.io/pytorch/pytorch",
-        # controllers: a missing one must not seem to run
+        # what this project is about: a missing one must not seem to run
         "docker.io/kubeflow/training-operator:v9",
-        "docker.io/kubeflowkatib/katib-controller:v0.14.0",
         "docker.io/mpioperator/mpi-operator:0.4",
+        "docker.io/rancher/local-path-provisioner:v9",
         "docker.io/volcanosh/vc-scheduler:v9",
-        "ghcr.io/kubeflow/katib/katib-ui:v0.17.0",
+        "ghcr.io/kubeflow/trainer/trainer-controller-manager:v9",
         "ghcr.io/kubeflow/training-v1/training-operator:v9",
         "nvcr.io/nvidia/k8s-device-plugin:v0.16",
     ],
@@ -156,7 +224,7 @@ def test_the_patch_adds_and_keeps_what_the_pod_had() -> None:
     )
     subject["metadata"] = {"labels": {"job": "a"}, "annotations": {"scheduling.k8s.io/group-name": "g"}}
 
-    result = applied(subject, placement_patch(subject, "because"))
+    result = applied(subject, patch(subject, BECAUSE))
 
     assert result["spec"]["schedulerName"] == "volcano"
     assert result["spec"]["nodeSelector"] == {"disk": "fast", "type": "kwok"}
@@ -166,24 +234,37 @@ def test_the_patch_adds_and_keeps_what_the_pod_had() -> None:
 
 
 def test_the_patch_changes_nothing_the_second_time() -> None:
-    once = applied(pod("pytorch/pytorch:2"), placement_patch(pod("pytorch/pytorch:2"), "because"))
+    once = applied(pod("pytorch/pytorch:2"), patch(pod("pytorch/pytorch:2"), BECAUSE))
 
-    assert applied(once, placement_patch(once, "because")) == once
+    assert applied(once, patch(once, BECAUSE)) == once
 
 
 def admission_review(subject: dict[str, Any]) -> dict[str, Any]:
-    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"uid": "u", "object": subject}}
+    request = {"uid": "u", "kind": {"kind": subject.get("kind", "Pod")}, "object": subject}
+    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
 
 
 def test_the_answer_carries_the_patch_only_for_simulated_pods() -> None:
-    answer = review(admission_review(pod("pytorch/pytorch:2")), LOCAL, SIMULATED_IMAGES)["response"]
+    answer = review(admission_review(pod("pytorch/pytorch:2")), RULES)["response"]
     assert (answer["uid"], answer["allowed"], answer["patchType"]) == ("u", True, "JSONPatch")
     assert json.loads(base64.b64decode(answer["patch"]))[0]["path"] == "/metadata/labels"
 
-    assert review(admission_review(pod("nosuch:1")), LOCAL, SIMULATED_IMAGES)["response"] == {
+    assert review(admission_review(pod("nosuch:1")), RULES)["response"] == {
         "uid": "u",
         "allowed": True,
     }
+
+
+def test_a_daemon_set_of_a_part_of_kubeflow_is_sent_to_its_node_and_others_are_not_touched() -> None:
+    daemon_set = {"kind": "DaemonSet", "spec": {"template": pod("gcr.io/istio-release/install-cni:1.26.1")}}
+
+    answer = review(admission_review(daemon_set), RULES)["response"]
+
+    by_path = {item["path"]: item["value"] for item in json.loads(base64.b64decode(answer["patch"]))}
+    assert by_path["/spec/template/spec/nodeSelector"] == PLATFORM_POOL
+    assert by_path["/spec/template/metadata/labels"] == {SIMULATED_LABEL: "true"}
+    other = {"kind": "DaemonSet", "spec": {"template": pod("nvcr.io/nvidia/k8s-device-plugin:v0.16")}}
+    assert "patch" not in review(admission_review(other), RULES)["response"]
 
 
 def write_index(path: Path, *names: str) -> None:
@@ -208,8 +289,7 @@ def serving(directory: Path) -> Iterator[tuple[int, ssl.SSLContext]]:
     issue_all(directory, node_name="n", node_address="10.213.0.2", service_address="10.96.0.1")
     server_side = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server_side.load_cert_chain(directory / "placement.crt", directory / "placement.key")
-    index = ImageIndex(directory / "index.json")
-    with PlacementServer(("127.0.0.1", 0), server_side, index, ("docker.io/pytorch/*",)) as server:
+    with ReviewServer(("127.0.0.1", 0), server_side, lambda request: review(request, RULES)) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:
@@ -243,9 +323,10 @@ def test_a_silent_client_blocks_nobody(tmp_path: Path) -> None:
                 assert connection.getresponse().status == 200
 
 
-def test_an_empty_request_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("body", ["", "no JSON", "[]", '{"request": {}}'])
+def test_what_is_no_review_is_refused(tmp_path: Path, body: str) -> None:
     with serving(tmp_path) as (port, client_side):
         connection = http.client.HTTPSConnection("127.0.0.1", port, context=client_side, timeout=5)
         with closing(connection):
-            connection.request("POST", "/")
+            connection.request("POST", "/", body)
             assert connection.getresponse().status == 400

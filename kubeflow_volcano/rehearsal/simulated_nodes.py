@@ -2,32 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.rehearsal.placement import GPU, NODE_LABEL, SIMULATED_LABEL, TOLERATION
+from kubeflow_volcano.rehearsal.placement import GPU, GPU_POOL, PLATFORM_POOL, SIMULATED_LABEL, TOLERATION
 from kubeflow_volcano.rehearsal.spec import RehearsalSpec
 
-__all__ = ["SELECTOR", "gpu_node", "node_name", "sync"]
+__all__ = ["PLATFORM_NODE", "SELECTOR", "gpu_node", "names", "platform_node", "sync"]
 
-SELECTOR = f"type=kwok,{SIMULATED_LABEL}=true"
+PLATFORM_NODE = "cpu-1"
+"""The node of Kubeflow's parts. It stays whatever number of GPU nodes is asked for: volumes are bound to it."""
+SELECTOR = f"{SIMULATED_LABEL}=true"
 """Selects the nodes that this module made."""
 _ANNOTATION = {"kwok.x-k8s.io/node": "fake"}
 _CAPACITY = {"cpu": "32", "memory": "128Gi", "ephemeral-storage": "500Gi", "pods": "110"}
 
 
-def node_name(number: int) -> str:
-    """Name of the simulated node with this number, counted from 1."""
-    return f"gpu-{number}"
+def names(spec: RehearsalSpec) -> list[str]:
+    """Names of all simulated nodes that `spec` asks for."""
+    return [PLATFORM_NODE, *(_gpu_node_name(number) for number in range(1, spec.gpu_nodes + 1))]
 
 
 def gpu_node(number: int, gpus: int, version: str) -> Object:
     """The simulated node `gpu-<number>` with `gpus` of nvidia.com/gpu, as of a kubelet of `version` ("v1.30.2")."""
-    resources = _CAPACITY | {GPU: str(gpus)}
+    return _node(_gpu_node_name(number), GPU_POOL, _CAPACITY | {GPU: str(gpus)}, version)
+
+
+def platform_node(version: str) -> Object:
+    """The simulated node for the parts of Kubeflow: the same without GPUs."""
+    return _node(PLATFORM_NODE, PLATFORM_POOL, _CAPACITY, version)
+
+
+def _gpu_node_name(number: int) -> str:
+    return f"gpu-{number}"
+
+
+def _node(name: str, pool: Mapping[str, str], resources: Mapping[str, str], version: str) -> Object:
     labels = {
-        "kubernetes.io/hostname": node_name(number),
+        "kubernetes.io/hostname": name,
         "kubernetes.io/os": "linux",
         "kubernetes.io/arch": "amd64",
         SIMULATED_LABEL: "true",
@@ -35,7 +49,7 @@ def gpu_node(number: int, gpus: int, version: str) -> Object:
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": node_name(number), "labels": labels | NODE_LABEL, "annotations": _ANNOTATION},
+        "metadata": {"name": name, "labels": labels | pool, "annotations": _ANNOTATION},
         "spec": {"taints": [{key: TOLERATION[key] for key in ("key", "value", "effect")}]},
         "status": {"capacity": resources, "allocatable": resources, "nodeInfo": _node_info(f"{version}-simulated")},
     }
@@ -73,14 +87,14 @@ def sync(cluster: Cluster, spec: RehearsalSpec, *, check: bool = False) -> tuple
 def _steps(cluster: Cluster, spec: RehearsalSpec) -> Iterator[tuple[str, Callable[[], object]]]:
     version = cluster.version["gitVersion"]
     live = {node["metadata"]["name"]: node for node in cluster.list("v1", "Node", labels=SELECTOR).items}
-    wanted = [gpu_node(number, spec.gpus_per_node, version) for number in range(1, spec.gpu_nodes + 1)]
-    for node in wanted:
-        name = node["metadata"]["name"]
+    gpu_nodes = [gpu_node(number, spec.gpus_per_node, version) for number in range(1, spec.gpu_nodes + 1)]
+    for node in (platform_node(version), *gpu_nodes):
+        name, gpus = node["metadata"]["name"], node["status"]["capacity"].get(GPU, "0")
         found = live.pop(name, None)
         if found is None:
-            yield f"node {name} created with {spec.gpus_per_node} GPU", partial(cluster.create, node)
-        elif found["status"].get("capacity", {}).get(GPU) != str(spec.gpus_per_node):
-            yield f"node {name} resized to {spec.gpus_per_node} GPU", partial(_resize, cluster, node)
+            yield f"node {name} created with {gpus} GPU", partial(cluster.create, node)
+        elif found["status"].get("capacity", {}).get(GPU, "0") != gpus:
+            yield f"node {name} resized to {gpus} GPU", partial(_resize, cluster, node)
     for name, node in live.items():
         yield f"node {name} deleted", partial(cluster.delete, Ref.of(node), uid=node["metadata"]["uid"])
 
