@@ -8,7 +8,18 @@ from typing import NamedTuple
 
 from kubeflow_volcano.ref import Ref
 
-__all__ = ["Claim", "Component", "MinorRange", "Release", "version_key"]
+__all__ = [
+    "Claim",
+    "Component",
+    "Defect",
+    "Marker",
+    "MinorRange",
+    "Operator",
+    "Release",
+    "RemoteBase",
+    "Source",
+    "version_key",
+]
 
 
 def version_key(version: str) -> tuple[int, ...]:
@@ -29,11 +40,16 @@ class MinorRange(NamedTuple):
 
     def covers(self, version: str) -> bool:
         """Whether `version` ("v1.30.2", "1.30") lies inside."""
-        minor = version_key(version)[:2]
-        return version_key(self.low) <= minor and (self.high is None or minor <= version_key(self.high))
+        return version_key(self.low) <= version_key(version)[:2] and not self.exceeded_by(version)
+
+    def exceeded_by(self, version: str) -> bool:
+        """Whether `version` lies above the upper end."""
+        return self.high is not None and version_key(version)[:2] > version_key(self.high)
 
     def __str__(self) -> str:
-        return f"{self.low} to {self.high}" if self.high else f"{self.low} and later"
+        if self.high is None:
+            return f"{self.low} and later"
+        return self.low if self.low == self.high else f"{self.low} to {self.high}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +76,8 @@ class Component:
     manifests: str
     address: str | None
     path: str
+    example: bool
+    objects: int
     requires: tuple[str, ...]
     namespaces: tuple[str, ...]
     workloads: tuple[Ref, ...]
@@ -69,13 +87,81 @@ class Component:
 
 
 @dataclass(frozen=True, slots=True)
+class Marker:
+    """A file of an archive whose sum tells releases apart."""
+
+    path: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """An archive of upstream. `content_sha256` is over its files, as a forge does not promise the bytes around them."""
+
+    name: str
+    title: str
+    address: str
+    content_sha256: str
+    marker: Marker | None
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteBase:
+    """What a `resources:` entry on another machine begins with, and where the same files are: `path` in `source`.
+
+    `images` holds the names of images that differ: as in `source`, to as in the entry; tags are the same.
+    """
+
+    prefix: str
+    source: str
+    path: str
+    images: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Defect:
+    """Something known to be wrong with a release, the components that it touches, and what is done about it here.
+
+    `handled` says that nothing is left for a person to do.
+    """
+
+    id: str
+    title: str
+    applies_to: tuple[str, ...]
+    consequence: str
+    handling: str
+    handled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """Who runs training jobs in a release by default; `kind` is training-operator or trainer."""
+
+    component: str
+    version: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
 class Release:
     """One Kubeflow distribution version. The fields are described in schemas/release.json."""
 
     version: str
+    source: Source
+    remote_sources: tuple[Source, ...]
+    remote_bases: tuple[RemoteBase, ...]
     kubernetes: MinorRange
+    kubernetes_tested: str
     kustomize_version: str
-    operator_version: str
+    operator: Operator
     volcano_versions: tuple[str, ...]
+    local_path_version: str
     profiles: Mapping[str, tuple[str, ...]]
     components: Mapping[str, Component]
+    defects: tuple[Defect, ...]
+    refused: Mapping[str, str]
+
+    @property
+    def operator_version(self) -> str:
+        """Version of the release's own training operator or Trainer."""
+        return self.operator.version

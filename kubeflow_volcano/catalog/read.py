@@ -1,10 +1,10 @@
-"""The one reader of the catalog. Schemas say shape; the functions here say how the files relate."""
+"""The one reader of the catalog: files by version, and the components of a choice."""
 
 from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -13,9 +13,9 @@ from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 
 from kubeflow_volcano import strict_yaml
-from kubeflow_volcano.catalog.model import Claim, Component, MinorRange, Release, version_key
+from kubeflow_volcano.catalog import decode
+from kubeflow_volcano.catalog.model import Component, Release, version_key
 from kubeflow_volcano.problems import InvalidInput, Problem
-from kubeflow_volcano.ref import Ref
 
 __all__ = [
     "components",
@@ -54,39 +54,36 @@ def load_release(version: str) -> Release:
     Raises:
         InvalidInput: unknown version, or a data file that breaks its schema.
     """
-    data = _one("releases", version, "release of Kubeflow", "release")
-    parts = tuple(_component(item) for item in data["components"])
-    _see_that_they_relate(version, parts, data["profiles"])
-    return Release(
-        version=data["version"],
-        kubernetes=MinorRange(data["kubernetes"]["lowest"], data["kubernetes"]["highest"]),
-        kustomize_version=data["kustomize_version"],
-        operator_version=data["operator_version"],
-        volcano_versions=tuple(data["volcano_versions"]),
-        profiles={name: tuple(names) for name, names in data["profiles"].items()},
-        components={part.name: part for part in parts},
-    )
+    return decode.release(_one("releases", version, "release of Kubeflow", "release"))
 
 
 @cache
 def load_volcano(version: str) -> Component:
     """Volcano of that version as a component; raises InvalidInput like `load_release`."""
-    return _component(_one("volcano", version, "version of Volcano", "component"))
+    return decode.component(_one("volcano", version, "version of Volcano", "component"))
 
 
 @cache
 def load_local_path(version: str) -> Component:
     """The local path provisioner of that version as a component; raises InvalidInput like `load_release`."""
-    return _component(_one("local_path", version, "version of the local path provisioner", "component"))
+    return decode.component(_one("local_path", version, "version of the local path provisioner", "component"))
 
 
 def components(
-    release: Release, profile: str | Sequence[str], volcano_version: str, local_path_version: str
+    release: Release,
+    profile: str | Sequence[str],
+    volcano_version: str,
+    local_path_version: str,
+    *,
+    excluded: Collection[str] = (),
+    unneeded: Collection[str] = (),
 ) -> tuple[Component, ...]:
     """The components of a profile, or of a list of names, with all that they require, in dependency order.
 
+    What is `excluded` is left out; what is `unneeded` does not come along for those that require it.
+
     Raises:
-        InvalidInput: an unknown profile or component.
+        InvalidInput: an unknown profile or component, a refused one, or an excluded one that others require.
     """
     known = {
         "local-path": load_local_path(local_path_version),
@@ -97,18 +94,41 @@ def components(
         if profile not in release.profiles:
             raise InvalidInput(_unknown("profile", profile, sorted(release.profiles)))
         profile = release.profiles[profile]
-    if wrong := [name for name in profile if name not in known]:
-        raise InvalidInput(_unknown("component", name, sorted(known)) for name in wrong)
+    if problems := [_no_component(release, name, known) for name in (*profile, *excluded) if name not in known]:
+        raise InvalidInput(problems)
     ordered: dict[str, Component] = {}
 
     def add(name: str) -> None:
         for need in known[name].requires:
-            add(need)
+            if need not in unneeded:
+                add(need)
         ordered.setdefault(name, known[name])
 
     for name in profile:
-        add(name)
+        if name not in excluded:
+            add(name)
+    if needed := [name for name in ordered if name in excluded]:
+        raise InvalidInput(_needed(name, ordered.values()) for name in needed)
     return tuple(ordered.values())
+
+
+def _no_component(release: Release, name: str, known: Iterable[str]) -> Problem:
+    if name in release.refused:
+        return Problem(
+            f"component {name!r}: {release.refused[name]}",
+            f"a component that is installed with release {release.version}.",
+            f"remove {name}.",
+        )
+    return _unknown(f"component of release {release.version}", name, sorted(known))
+
+
+def _needed(name: str, chosen: Iterable[Component]) -> Problem:
+    users = ", ".join(part.name for part in chosen if name in part.requires)
+    return Problem(
+        f"{name} is excluded, and these require it: {users}.",
+        "every component that a chosen one requires.",
+        f"take {name} out of the exclusions, or exclude {users} as well.",
+    )
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
@@ -175,44 +195,3 @@ def _unknown(what: str, word: str, known: Sequence[str]) -> Problem:
         f"one of: {', '.join(known)}.",
         "correct the name, or add its data file to the catalog.",
     )
-
-
-def _component(data: Mapping[str, Any]) -> Component:
-    limits = data.get("kubernetes")
-    return Component(
-        name=data["name"],
-        title=data["title"],
-        version=data["version"],
-        kubernetes=MinorRange(limits["lowest"], limits["highest"]) if limits else None,
-        manifests=data["manifests"],
-        address=data["address"],
-        path=data["path"],
-        requires=tuple(data["requires"]),
-        namespaces=tuple(data["namespaces"]),
-        workloads=tuple(Ref(**item) for item in data["workloads"]),
-        crds=tuple(data["crds"]),
-        webhooks=tuple(Ref(**item) for item in data["webhooks"]),
-        claims=tuple(Claim(**{**item, "consumer": Ref(**item["consumer"])}) for item in data["claims"]),
-    )
-
-
-def _see_that_they_relate(version: str, parts: Sequence[Component], profiles: Mapping[str, Sequence[str]]) -> None:
-    """Names are unique; every name that a profile or `requires` uses exists; nothing requires itself in a circle."""
-    names = [part.name for part in parts]
-    known = {*names, "volcano", "local-path"}
-    wrong = [f"component {name} stands twice" for name in sorted({name for name in names if names.count(name) > 1})]
-    for part in parts:
-        wrong += [f"{part.name} requires unknown {need}" for need in part.requires if need not in known]
-    for profile, used in profiles.items():
-        wrong += [f"profile {profile} names unknown {name}" for name in used if name not in known]
-    left = {part.name: {need for need in part.requires if need in names} for part in parts}
-    while free := [name for name, needs in left.items() if not needs & left.keys()]:
-        for name in free:
-            del left[name]
-    if left:
-        wrong.append(f"a circle of requirements among {', '.join(sorted(left))}")
-    if wrong:
-        raise InvalidInput(
-            Problem(f"catalog/releases/{version}.yaml: {text}.", "a consistent release.", "correct the data file.")
-            for text in wrong
-        )

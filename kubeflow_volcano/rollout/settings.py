@@ -3,31 +3,51 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from kubeflow_volcano.catalog import read
-from kubeflow_volcano.catalog.model import Component, Release
+from kubeflow_volcano.catalog.model import Component, Release, Source
 from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.rollout.account import Account
+from kubeflow_volcano.rollout.groups import (
+    MirrorSettings,
+    PlanSettings,
+    UserSettings,
+    mirror_settings,
+    plan_settings,
+    strange_passwords,
+    user_settings,
+)
 from kubeflow_volcano.rollout.shape import PREFIXES, shaped
 
 __all__ = ["PREFIXES", "Settings", "parse"]
+
+T = TypeVar("T")
+
+_NEWEST = (read.volcano_versions()[-1], read.local_path_versions()[-1])
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What the roll-out is asked to bring about.
 
-    `sources` holds what the inventory says or upstream's address, by component; a component without either is absent.
+    `source` is the release's archive. `sources` holds what the inventory says or upstream's address, by component or
+    by remote source; a component that is taken from the archive is absent.
     """
 
     kubeconfig: Path | None
     context: str | None
     release: Release
     components: tuple[Component, ...]
+    excluded: tuple[str, ...]
+    source: str
     sources: Mapping[str, str]
+    user: UserSettings
+    mirror: MirrorSettings
+    plan: PlanSettings
     wait_timeout_seconds: int
     volcano: Component
     local_path: Component
@@ -35,7 +55,10 @@ class Settings:
     storage_mode: str
     gang_scheduler: str
     kustomize: Path
+    kustomize_version: str
     cache_directory: Path
+    account: Account | None = None
+    """Known once there is a cluster to ask; see credentials.py."""
 
     def component(self, name: str) -> Component:
         """The component of that name, chosen or not.
@@ -46,9 +69,14 @@ class Settings:
         return read.components(self.release, (name,), self.volcano.version, self.local_path.version)[-1]
 
     def requirements(self, component: Component) -> tuple[Component, ...]:
-        """What must be there before `component`, in order; without gang scheduling nothing needs Volcano."""
-        found = read.components(self.release, (component.name,), self.volcano.version, self.local_path.version)[:-1]
-        return tuple(item for item in found if item.name != "volcano" or self.gang_scheduler == "volcano")
+        """What must be there before `component`, in order."""
+        return read.components(
+            self.release,
+            (component.name,),
+            self.volcano.version,
+            self.local_path.version,
+            unneeded=_unneeded(self.gang_scheduler, self.storage_mode),
+        )[:-1]
 
 
 def parse(variables: Mapping[str, Any]) -> Settings:
@@ -67,20 +95,13 @@ def parse(variables: Mapping[str, Any]) -> Settings:
 
 def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
     """The settings of well-shaped values, or what does not go together in them."""
-    problems: list[Problem] = []
-    loaded: list[Any] = []
-    for load, name in (
-        (read.load_release, "kubeflow_release"),
-        (read.load_volcano, "volcano_version"),
-        (read.load_local_path, "local_path_version"),
-    ):
-        try:
-            loaded.append(load(values[name]))
-        except InvalidInput as error:
-            problems += [Problem(f"{name}: {item.found}", item.needed, item.todo) for item in error.problems]
-    if problems:
+    problems: list[Problem] = [*strange_passwords(values)]
+    release = _loaded(read.load_release, "kubeflow_release", values["kubeflow_release"], problems)
+    best = (release.volcano_versions[0], release.local_path_version) if release else _NEWEST
+    volcano = _loaded(read.load_volcano, "volcano_version", values["volcano_version"] or best[0], problems)
+    local_path = _loaded(read.load_local_path, "local_path_version", values["local_path_version"] or best[1], problems)
+    if not (release and volcano and local_path):
         return None, problems
-    release, volcano, local_path = loaded
     if volcano.version not in release.volcano_versions:
         problems.append(_pair(release, volcano.version))
     chosen: tuple[Component, ...] = ()
@@ -99,7 +120,12 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
         context=values["kubeflow_context"] or None,
         release=release,
         components=chosen,
+        excluded=tuple(values["kubeflow_exclude"]),
+        source=values["kubeflow_source"] or _address(release.source),
         sources=_sources(values, release, volcano, local_path),
+        user=user_settings(values),
+        mirror=mirror_settings(values),
+        plan=plan_settings(values, release),
         wait_timeout_seconds=values["kubeflow_wait_timeout_seconds"],
         volcano=volcano,
         local_path=local_path,
@@ -107,21 +133,38 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
         storage_mode=values["local_path_storage_mode"],
         gang_scheduler=values["gang_scheduling_scheduler"],
         kustomize=Path(values["kustomize_binary"] or tools / version / "kustomize").expanduser(),
+        kustomize_version=version,
         cache_directory=home,
     )
     return settings, []
 
 
+def _loaded(load: Callable[[str], T], variable: str, version: str, problems: list[Problem]) -> T | None:
+    try:
+        return load(version)
+    except InvalidInput as error:
+        problems += [Problem(f"{variable}: {item.found}", item.needed, item.todo) for item in error.problems]
+        return None
+
+
 def _chosen(
     values: Mapping[str, Any], release: Release, volcano: Component, local_path: Component
 ) -> tuple[Component, ...]:
-    """The components to roll out; without gang scheduling Volcano is only one of them where it is named."""
     wanted: str | Sequence[str] = values["kubeflow_components"] or values["kubeflow_profile"]
-    chosen = read.components(release, wanted, volcano.version, local_path.version)
-    named = release.profiles[wanted] if isinstance(wanted, str) else wanted
-    if values["gang_scheduling_scheduler"] == "none" and "volcano" not in named:
-        return tuple(part for part in chosen if part.name != "volcano")
-    return chosen
+    return read.components(
+        release,
+        wanted,
+        volcano.version,
+        local_path.version,
+        excluded=values["kubeflow_exclude"],
+        unneeded=_unneeded(values["gang_scheduling_scheduler"], values["local_path_storage_mode"]),
+    )
+
+
+def _unneeded(gang_scheduler: str, storage_mode: str) -> tuple[str, ...]:
+    """What nothing requires: Volcano without gang scheduling, the provisioner where the cluster brings its own."""
+    volcano = () if gang_scheduler == "volcano" else ("volcano",)
+    return volcano if storage_mode == "local_path" else (*volcano, "local-path")
 
 
 def _pair(release: Release, volcano: str) -> Problem:
@@ -133,6 +176,7 @@ def _pair(release: Release, volcano: str) -> Problem:
 
 
 def _strange_sources(given: Mapping[str, str], release: Release) -> Iterator[Problem]:
+    known = {*release.components, *(source.name for source in release.remote_sources)}
     for name in given:
         if name in {"volcano", "local-path"}:
             variable = name.replace("-", "_") + "_source"
@@ -141,10 +185,10 @@ def _strange_sources(given: Mapping[str, str], release: Release) -> Iterator[Pro
                 f"the source of {name} in the variable {variable}.",
                 f"move the value to {variable}.",
             )
-        elif name not in release.components:
+        elif name not in known:
             yield Problem(
-                f"kubeflow_sources.{name}, which is no component.{read.nearest(name, release.components)}",
-                f"one of: {', '.join(sorted(release.components))}.",
+                f"kubeflow_sources.{name}, which is no component of {release.version}.{read.nearest(name, known)}",
+                f"one of: {', '.join(sorted(known))}.",
                 "correct the name, or remove the entry.",
             )
 
@@ -153,6 +197,11 @@ def _sources(
     values: Mapping[str, Any], release: Release, volcano: Component, local_path: Component
 ) -> Mapping[str, str]:
     upstream = {part.name: part.address for part in (volcano, local_path, *release.components.values())}
+    upstream |= {source.name: _address(source) for source in release.remote_sources}
     given = {"volcano": values["volcano_source"], "local-path": values["local_path_source"]}
     merged = {**upstream, **{name: text for name, text in {**values["kubeflow_sources"], **given}.items() if text}}
     return {name: text for name, text in merged.items() if text}
+
+
+def _address(source: Source) -> str:
+    return f"{source.address}#content-sha256={source.content_sha256}"

@@ -14,18 +14,24 @@ from jsonschema import Draft202012Validator, ValidationError
 from kubeflow_volcano.catalog import read
 from kubeflow_volcano.problems import Problem
 
-__all__ = ["PREFIXES", "shaped"]
+__all__ = ["PREFIXES", "SECRETS", "shaped"]
 
 PREFIXES = (
     "gang_scheduling_",
+    "image_mirror_",
     "kubeflow_",
     "kustomize_",
     "local_path_",
+    "plan_",
     "rehearsal_cluster_",
     "validation_",
     "volcano_",
 )
 """What the names of all public variables begin with; a name with one of them that is not public is a mistake."""
+
+
+SECRETS = ("kubeflow_user_password",)
+"""Variables whose values are shown nowhere and returned by no plugin."""
 
 
 def shaped(variables: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
@@ -74,7 +80,7 @@ def _wrong_values(given: Mapping[str, Any]) -> Iterator[Problem]:
         name = str(error.path[0])
         where = error.json_path.removeprefix("$.")
         yield Problem(
-            f"{where} is {_shown(error.instance)}.",
+            f"{where} is {'not what it can be' if name in SECRETS else _shown(error.instance)}.",
             f"{_rules()[name]['description']}{_allowed(error)}.",
             _advice(where, error),
         )

@@ -13,6 +13,7 @@ from ansible.plugins.action import ActionBase
 try:
     from kubeflow_volcano.problems import Problem, ProblemsError
     from kubeflow_volcano.rollout.settings import PREFIXES, parse
+    from kubeflow_volcano.rollout.shape import SECRETS
     from validators.checks import CHECKS
     from validators.selection import select, waivers
 except ImportError as error:
@@ -43,10 +44,12 @@ class ActionModule(ActionBase):
             return result | {"failed": True, "msg": ProblemsError(problems).told()}
         return result | {
             "changed": False,
-            "settings": {name: value for name, value in variables.items() if name.startswith(PREFIXES)},
+            "settings": {
+                name: value for name, value in variables.items() if name.startswith(PREFIXES) and name not in SECRETS
+            },
             "components": [component.name for component in settings.components],
             "kustomize": str(settings.kustomize),
-            "kustomize_version": variables.get("kustomize_version") or settings.release.kustomize_version,
+            "kustomize_version": settings.kustomize_version,
         }
 
     def _of_host(self, task_vars: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:

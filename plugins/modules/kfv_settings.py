@@ -35,7 +35,9 @@ EXAMPLES = r"""
 
 RETURN = r"""
 settings:
-  description: The public variables that were found, as plain values; what is absent takes its default.
+  description:
+    - The public variables that were found, as plain values; what is absent takes its default.
+    - The password of the first user is left out; the plugin that needs it takes it from the variables of the host.
   returned: success
   type: dict
   sample: {"kubeflow_release": "1.9.1", "volcano_version": "1.10.0"}
