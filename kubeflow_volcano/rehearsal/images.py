@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import IO
 
 from kubeflow_volcano.progress import Progress, silent
-from kubeflow_volcano.rehearsal.recipes import Generation, Image
 from kubeflow_volcano.rehearsal.layers import Member, layer_members, write_layer
 from kubeflow_volcano.rehearsal.lock import held
+from kubeflow_volcano.rehearsal.recipes import Generation, Image
 from kubeflow_volcano.rehearsal.registry import read_index
 from kubeflow_volcano.rehearsal.toolchain import go_architecture
 from kubeflow_volcano.rehearsal.tools import Tools, tools_home

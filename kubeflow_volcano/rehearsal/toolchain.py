@@ -15,8 +15,8 @@ from pathlib import Path
 
 from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
-from kubeflow_volcano.rehearsal.recipes import GoPin
 from kubeflow_volcano.rehearsal.publish import published
+from kubeflow_volcano.rehearsal.recipes import GoPin
 
 __all__ = ["Go", "choose_go"]
 

@@ -21,10 +21,10 @@ from kubeflow_volcano.problems import Exit, ProblemsError
 from kubeflow_volcano.progress import Progress, silent, to_stderr
 from kubeflow_volcano.rehearsal.downloads import RefusedError, download_programs, origin, reachable_origins
 from kubeflow_volcano.rehearsal.generation import load_generation
-from kubeflow_volcano.rehearsal.recipes import Generation, Tool
 from kubeflow_volcano.rehearsal.gobuild import BEAT_SECONDS, FLAGS, Workshop
 from kubeflow_volcano.rehearsal.lock import held
 from kubeflow_volcano.rehearsal.publish import published, sweep
+from kubeflow_volcano.rehearsal.recipes import Generation, Tool
 from kubeflow_volcano.rehearsal.toolchain import Go, choose_go, go_architecture
 
 __all__ = ["Tools", "ensure_tools", "tool_digest", "tools_home"]

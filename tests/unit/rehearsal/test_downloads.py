@@ -15,7 +15,7 @@ import pytest
 
 from kubeflow_volcano.rehearsal import downloads
 from kubeflow_volcano.rehearsal.downloads import RefusedError, download_programs, reachable_origins
-from kubeflow_volcano.rehearsal.generation import Download, Generation
+from kubeflow_volcano.rehearsal.recipes import Download, Generation
 from kubeflow_volcano.rehearsal.toolchain import go_architecture
 from kubeflow_volcano.rehearsal.tools import Tools, ensure_tools
 

@@ -48,7 +48,7 @@ def test_a_shipped_generation_is_whole_and_its_sums_are_committed(name: str) -> 
         assert all(f"{module} " in sums for module in required), tool.name
         module = re.search(r"^module (\S+)$", (tool.directory / "go.mod").read_text(), re.MULTILINE)
         assert module is not None
-        assert module[1].endswith(f"/{tool.name}")
+        assert module[1].endswith(f"/{tool.directory.name}")
         assert set(tool.sources) <= set(required), tool.name
 
 

@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 
 from kubeflow_volcano.problems import ProblemsError
-from kubeflow_volcano.rehearsal.generation import Generation, GoPin, Image, LayerEntry, Tool, load_generation
+from kubeflow_volcano.rehearsal.generation import load_generation
 from kubeflow_volcano.rehearsal.images import ImageStore, ensure_images
+from kubeflow_volcano.rehearsal.recipes import Generation, GoPin, Image, LayerEntry, Tool
 from kubeflow_volcano.rehearsal.registry import Registry
 from kubeflow_volcano.rehearsal.toolchain import choose_go
 from kubeflow_volcano.rehearsal.tools import Tools, tool_digest, tools_home

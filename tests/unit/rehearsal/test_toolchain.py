@@ -12,7 +12,7 @@ import pytest
 from kubeflow_volcano.problems import ProblemsError
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rehearsal import toolchain
-from kubeflow_volcano.rehearsal.generation import GoPin
+from kubeflow_volcano.rehearsal.recipes import GoPin
 from kubeflow_volcano.rehearsal.toolchain import choose_go
 
 MACHINE = platform.machine()

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from kubeflow_volcano.problems import ProblemsError
-from kubeflow_volcano.rehearsal.generation import Generation, Tool
+from kubeflow_volcano.rehearsal.recipes import Generation, Tool
 from kubeflow_volcano.rehearsal.toolchain import Go
 from kubeflow_volcano.rehearsal.tools import ensure_tools, main, tool_digest
 
