@@ -18,6 +18,7 @@ from kubeflow_volcano.rehearsal.host import look_at_host
 from kubeflow_volcano.rehearsal.node import Node
 from kubeflow_volcano.rehearsal.nodefiles import NODE_NAME, NodeFacts
 from kubeflow_volcano.rehearsal.parts import Parts
+from kubeflow_volcano.rehearsal.recipes import NodeDifferences
 from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
 from kubeflow_volcano.rehearsal.state import State
 from kubeflow_volcano.rehearsal.supervisor import answers_ready
@@ -71,7 +72,7 @@ def converge(spec: RehearsalSpec, paths: ClusterPaths, tools: Tools, images: Pat
         ProblemsError: a step failed; what is there stays.
     """
     state = _decide(spec, paths, State.load(paths.state))
-    node = _node(paths, state, Parts(tools.programs, images))
+    node = _node(paths, state, Parts(tools.programs, images), tools.generation.node)
     cluster = _adopt(node, state, journal)
     patience = 0.0
     if cluster is None:
@@ -98,12 +99,13 @@ def _decide(spec: RehearsalSpec, paths: ClusterPaths, state: State | None) -> St
     return State(spec, network.choose_subnet(paths.identity, busy))
 
 
-def _node(paths: ClusterPaths, state: State, parts: Parts) -> Node:
+def _node(paths: ClusterPaths, state: State, parts: Parts, differences: NodeDifferences) -> Node:
     facts = NodeFacts(
         name=NODE_NAME,
         cable=network.Cable(paths.interface, state.subnet, paths.identity),
         cgroup=paths.cgroup,
         may_lower_oom_score=look_at_host().may_lower_oom_score,
+        differences=differences,
     )
     return Node(paths, facts, NodeCgroup(read_layout(), paths.cgroup), parts)
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 from typing import Any
 
 from kubeflow_volcano.rehearsal.network import POD_RANGE, SERVICE_RANGE, Cable
+from kubeflow_volcano.rehearsal.recipes import NodeDifferences
 
 __all__ = [
     "CONFIGURATION",
@@ -34,6 +35,16 @@ SERVICE_ADDRESS: IPv4Address = SERVICE_RANGE[1]
 DNS_ADDRESS: IPv4Address = SERVICE_RANGE[10]
 REGISTRY_PORT, PLACEMENT_PORT, KWOK_PORT = 5000, 9443, 10247
 _CONTAINERD_SOCKET = "/run/containerd/containerd.sock"
+_PLUGINS = "/host/bin"
+_UNPACKING = {"snapshotter": "overlayfs", "discard_unpacked_layers": True}
+_REGISTRY = {"config_path": "/etc/containerd/certs.d"}
+_NETWORK = {
+    "conf_dir": "/etc/cni/net.d",
+    # containerd fills in the pod range that the kubelet reads from its Node.
+    "conf_template": "/etc/cni/bridge.conflist.template",
+}
+
+_Tables = dict[str, dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +56,8 @@ class NodeFacts:
     cgroup: str
     may_lower_oom_score: bool
     """Whether the host grants CAP_SYS_RESOURCE."""
+    differences: NodeDifferences = field(default_factory=NodeDifferences)
+    """What is particular to the cluster's generation."""
 
     @property
     def address(self) -> str:
@@ -76,38 +89,62 @@ def node_files(facts: NodeFacts) -> dict[str, str]:
 
 
 def _containerd(facts: NodeFacts) -> str:
-    """Version 3 configuration (containerd 2): docs/cri/config.md of containerd."""
-    cri = "io.containerd.cri.v1"
-    tables: dict[str, dict[str, Any]] = {
+    """Configuration in the format of the generation's containerd: docs/cri/config.md of containerd."""
+    tables: _Tables = {
         "": {
-            "version": 3,
+            "version": facts.differences.containerd,
             "root": "/var/lib/containerd",
             "state": "/run/containerd",
             "oom_score": 0,  # the default asks for less than 0, which takes CAP_SYS_RESOURCE
             "disabled_plugins": ["io.containerd.internal.v1.opt", "io.containerd.nri.v1.nri"],
         },
         "grpc": {"address": _CONTAINERD_SOCKET},
-        f'plugins."{cri}.images"': {"snapshotter": "overlayfs", "discard_unpacked_layers": True},
-        f'plugins."{cri}.images".pinned_images': {"sandbox": PAUSE_IMAGE},
-        f'plugins."{cri}.images".registry': {"config_path": "/etc/containerd/certs.d"},
-        # Without CAP_SYS_RESOURCE every sandbox would die of the lower score that it may not set.
-        f'plugins."{cri}.runtime"': {"restrict_oom_score_adj": not facts.may_lower_oom_score},
-        f'plugins."{cri}.runtime".cni': {
-            "bin_dirs": ["/host/bin"],
-            "conf_dir": "/etc/cni/net.d",
-            # containerd fills in the pod range that the kubelet reads from its Node.
-            "conf_template": "/etc/cni/bridge.conflist.template",
-        },
-        f'plugins."{cri}.runtime".containerd.runtimes.runc': {"runtime_type": "io.containerd.runc.v2"},
-        f'plugins."{cri}.runtime".containerd.runtimes.runc.options': {
-            "BinaryName": "/host/bin/runc",
-            "SystemdCgroup": False,
-        },
+        **_CRI[facts.differences.containerd](facts),
     }
     return "\n".join(_toml(tables))
 
 
-def _toml(tables: dict[str, dict[str, Any]]) -> Iterator[str]:
+def _cri(facts: NodeFacts) -> _Tables:
+    """Tables of containerd 2's two plugins that serve the kubelet."""
+    images, runtime = "io.containerd.cri.v1.images", "io.containerd.cri.v1.runtime"
+    return {
+        f'plugins."{images}"': dict(_UNPACKING),
+        f'plugins."{images}".pinned_images': {"sandbox": PAUSE_IMAGE},
+        f'plugins."{images}".registry': dict(_REGISTRY),
+        f'plugins."{runtime}"': _score(facts),
+        f'plugins."{runtime}".cni': {"bin_dirs": [_PLUGINS], **_NETWORK},
+        **_runc(runtime),
+    }
+
+
+def _cri_before_2(facts: NodeFacts) -> _Tables:
+    """Tables of containerd 1's single plugin that serves the kubelet."""
+    plugin = "io.containerd.grpc.v1.cri"
+    return {
+        f'plugins."{plugin}"': {"sandbox_image": PAUSE_IMAGE, **_score(facts)},
+        f'plugins."{plugin}".containerd': dict(_UNPACKING),
+        f'plugins."{plugin}".registry': dict(_REGISTRY),
+        f'plugins."{plugin}".cni': {"bin_dir": _PLUGINS, **_NETWORK},
+        **_runc(plugin),
+    }
+
+
+def _score(facts: NodeFacts) -> dict[str, Any]:
+    """Without CAP_SYS_RESOURCE every sandbox would die of the lower score that it may not set."""
+    return {"restrict_oom_score_adj": not facts.may_lower_oom_score}
+
+
+def _runc(plugin: str) -> _Tables:
+    return {
+        f'plugins."{plugin}".containerd.runtimes.runc': {"runtime_type": "io.containerd.runc.v2"},
+        f'plugins."{plugin}".containerd.runtimes.runc.options': {
+            "BinaryName": f"{_PLUGINS}/runc",
+            "SystemdCgroup": False,
+        },
+    }
+
+
+def _toml(tables: _Tables) -> Iterator[str]:
     """Strings, integers, booleans and lists of strings are written alike in TOML and JSON."""
     for name, values in tables.items():
         if name:
@@ -122,6 +159,8 @@ def _mirror() -> str:
     registry = f"http://127.0.0.1:{REGISTRY_PORT}"
     return f'server = "{registry}"\n\n[host."{registry}"]\n  capabilities = ["pull", "resolve"]\n'
 
+
+_CRI = {2: _cri_before_2, 3: _cri}
 
 _CNI = {
     "cniVersion": "1.0.0",
@@ -146,7 +185,7 @@ _CNI = {
 
 
 def _kubelet(facts: NodeFacts) -> dict[str, Any]:
-    return {
+    configuration = {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
         "cgroupDriver": "cgroupfs",
@@ -180,7 +219,9 @@ def _kubelet(facts: NodeFacts) -> dict[str, Any]:
         "volumePluginDir": "/var/lib/kubelet/volumeplugins",
         "oomScoreAdj": 0,
         "registerWithTaints": [],
+        **facts.differences.kubelet,
     }
+    return {key: value for key, value in configuration.items() if value is not None}
 
 
 def _kube_proxy() -> dict[str, Any]:
