@@ -9,13 +9,18 @@ from collections.abc import Callable, Iterable, Sequence
 from kubeflow_volcano.catalog.operator import GANG_FLAGS, era_of, version_of_image
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.rollout.account import Account, foreseen
 from kubeflow_volcano.rollout.settings import Settings
+from kubeflow_volcano.rollout.sign_in import dex, first_profile, relying_party
+from kubeflow_volcano.rollout.trainer import gang_runtimes
 
 __all__ = ["DEFAULT_CLASS", "OPERATOR", "gang_arguments", "patched"]
 
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 OPERATOR = "training-operator"
 """Name of the operator's component, Deployment and container, in every release."""
+
+_Patch = Callable[[list[Object], Settings], None]
 
 _LOCAL_PATH_PROVISIONER = "rancher.io/local-path"
 _LOCAL_PATH_CONFIG = "local-path-config"
@@ -28,10 +33,10 @@ def patched(objects: Iterable[Object], component: str, settings: Settings) -> tu
     Raises:
         InvalidInput: the objects lack what a patch is about.
     """
-    found = tuple(copy.deepcopy(obj) for obj in objects)
+    found = [copy.deepcopy(obj) for obj in objects]
     for patch in (_aggregated_rules, *_PATCHES.get(component, ())):
         patch(found, settings)
-    return found
+    return tuple(found)
 
 
 def gang_arguments(arguments: Sequence[str], required: Sequence[str]) -> list[str]:
@@ -57,7 +62,7 @@ def _aggregated_rules(objects: Sequence[Object], _settings: Settings) -> None:
 
 def _gang(objects: Sequence[Object], settings: Settings) -> None:
     container = _operator_container(objects)
-    version = version_of_image(container["image"]) or settings.release.operator_version
+    version = version_of_image(container["image"]) or settings.component(OPERATOR).version
     wanted = era_of(version).required_arguments if settings.gang_scheduler == "volcano" else ()
     if "command" in container:
         container["command"] = gang_arguments(container["command"], ())
@@ -82,6 +87,20 @@ def _operator_container(objects: Sequence[Object]) -> Object:
             f"correct kubeflow_sources.{OPERATOR}.",
         )
     )
+
+
+def _runtimes(objects: Sequence[Object], settings: Settings) -> None:
+    if settings.gang_scheduler == "volcano":
+        gang_runtimes(objects)
+
+
+def _with_account(put: Callable[[list[Object], Account], None]) -> _Patch:
+    """A patch that puts the account in; before the first roll-out, what is known of it."""
+
+    def patch(objects: list[Object], settings: Settings) -> None:
+        put(objects, settings.account or foreseen(settings.user))
+
+    return patch
 
 
 def _default_class(objects: Sequence[Object], _settings: Settings) -> None:
@@ -130,7 +149,12 @@ def _base_directory(objects: Sequence[Object], settings: Settings) -> None:
     data["config.json"] = json.dumps({**config, "nodePathMap": list(paths.values())}, indent=2)
 
 
-_PATCHES: dict[str, tuple[Callable[[Sequence[Object], Settings], None], ...]] = {
+_PATCHES: dict[str, tuple[_Patch, ...]] = {
     OPERATOR: (_gang,),
+    "trainer": (_runtimes,),
     "local-path": (_default_class, _base_directory),
+    "dex": (_with_account(dex),),
+    "oauth2-proxy": (_with_account(relying_party),),
+    "oidc-authservice": (_with_account(relying_party),),
+    "user-namespace": (_with_account(first_profile),),
 }

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from kubeflow_volcano.problems import InvalidInput
+from kubeflow_volcano.rollout.account import Account
 from kubeflow_volcano.rollout.patches import DEFAULT_CLASS, gang_arguments, patched
 from kubeflow_volcano.rollout.settings import parse
 
@@ -158,3 +160,58 @@ def test_rules_of_an_aggregated_role_are_left_to_its_controller() -> None:
     plain, patched_role = patched([role, aggregated], "volcano", parse({}))
     assert plain == role
     assert "rules" not in patched_role
+
+
+RUNTIME = {
+    "apiVersion": "trainer.kubeflow.org/v1alpha1",
+    "kind": "ClusterTrainingRuntime",
+    "metadata": {"name": "torch-distributed"},
+    "spec": {
+        "template": {"spec": {"replicatedJobs": [{"name": "node", "template": {"spec": {"template": {"spec": {}}}}}]}}
+    },
+}
+
+
+def test_runtimes_are_ganged_only_where_volcano_is_asked_for() -> None:
+    (ganged,) = patched([RUNTIME], "trainer", parse({}))
+    assert ganged["spec"]["podGroupPolicy"] == {"volcano": {}}
+    assert patched([RUNTIME], "trainer", parse({"gang_scheduling_scheduler": "none"})) == (RUNTIME,)
+
+
+PROFILE = {
+    "apiVersion": "kubeflow.org/v1beta1",
+    "kind": "Profile",
+    "metadata": {"name": "kubeflow-user-example-com"},
+    "spec": {"owner": {"kind": "User", "name": "user@example.com"}},
+}
+
+
+def test_the_profile_is_the_accounts_with_and_without_a_cluster() -> None:
+    settings = parse({"kubeflow_user_email": "me@example.org", "kubeflow_user_namespace": "team"})
+    account = Account("me@example.org", "team", None, "hash", "secret")
+    for known in (settings, replace(settings, account=account)):
+        (profile,) = patched([PROFILE], "user-namespace", known)
+        assert (profile["metadata"]["name"], profile["spec"]["owner"]["name"]) == ("team", "me@example.org")
+
+
+@pytest.mark.parametrize("component", ["oauth2-proxy", "oidc-authservice", "dex"])
+def test_whoever_signs_people_in_is_started_anew_with_a_new_account(component: str) -> None:
+    container = {"name": component, "image": component}
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": component, "namespace": "auth"},
+        "spec": {"template": {"spec": {"containers": [container]}}},
+    }
+    config = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": component, "namespace": "auth"},
+        "data": {"config.yaml": "{}"},
+    }
+    sums = set()
+    for password_hash in ("one", "two"):
+        account = Account("me@example.org", "team", None, password_hash, "secret")
+        result, _ = patched([deployment, config], component, replace(parse({}), account=account))
+        sums.add(result["spec"]["template"]["metadata"]["annotations"]["kubeflow-volcano/sign-in"])
+    assert len(sums) == 2

@@ -1,0 +1,135 @@
+"""Where the account is kept between roll-outs: a file of this machine's, and the Secrets in the cluster."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.rollout.account import Account, Known, settled
+from kubeflow_volcano.rollout.settings import Settings
+from kubeflow_volcano.rollout.sign_in import HASH_KEY, PASSWORDS, decoded
+
+__all__ = ["credentials_file", "has_account", "strange_owners", "with_account"]
+
+_AUTH = "auth"
+_CLIENT = Ref("v1", "Secret", _AUTH, "dex-oidc-client")
+_CLIENT_KEY = "OIDC_CLIENT_SECRET"
+_OWNER = "owner"
+"""Annotation by which the profile controller knows a namespace as somebody's."""
+
+
+def has_account(settings: Settings) -> bool:
+    """Whether a part of what is rolled out reads the account."""
+    return any(part.name in {"dex", "user-namespace"} for part in settings.components)
+
+
+def credentials_file(settings: Settings) -> Path:
+    """The file for that cluster, named after the context and a sum of where the cluster is found."""
+    place = f"{settings.kubeconfig.absolute() if settings.kubeconfig else ''} {settings.context or ''}"
+    name = f"{settings.context or 'account'}-{hashlib.sha256(place.encode()).hexdigest()[:8]}.json"
+    return settings.user.credentials_directory / name.replace("/", "-")
+
+
+def with_account(cluster: Cluster, settings: Settings, *, check: bool, progress: Progress) -> Settings:
+    """The settings with their account: the one of the file, else of the cluster, else a new one, which is then kept.
+
+    In check mode nothing is written; a new account is then forgotten.
+
+    Raises:
+        InvalidInput: the file cannot be read or written, or the namespace of the profile is somebody else's.
+        ApiError: the cluster refuses a question.
+    """
+    if not has_account(settings):
+        return settings
+    if problems := [*strange_owners(cluster, settings)]:
+        raise InvalidInput(problems)
+    place = credentials_file(settings)
+    kept = _read(place)
+    account = settled(settings.user, kept or _live(cluster))
+    if not check and _text(account) != (place.read_text() if kept else None):
+        _write(place, account)
+        progress(f"the account of {account.email} is kept in {place}")
+        if account.password and (kept is None or account.password != kept.password):
+            progress(f"sign in as {account.email} with {account.password} (shown this once)")
+    return replace(settings, account=account)
+
+
+def strange_owners(cluster: Cluster, settings: Settings) -> Iterator[Problem]:
+    """A namespace under the profile's name that the profile controller would not touch, so that nobody sees it."""
+    user = settings.user
+    wanted = any(part.name == "user-namespace" for part in settings.components)
+    live = cluster.get(Ref("v1", "Namespace", "", user.namespace)) if wanted else None
+    if live is None:
+        return
+    owner = (live["metadata"].get("annotations") or {}).get(_OWNER)
+    if owner != user.email:
+        yield Problem(
+            f"namespace {user.namespace} exists and "
+            + (f"belongs to {owner}." if owner else "has no annotation owner, so it belongs to no profile."),
+            f"a namespace of {user.email}: the profile controller leaves all others alone, and the dashboard then "
+            "shows no namespace.",
+            f"set kubeflow_user_namespace to a new name, or hand it over: kubectl annotate namespace {user.namespace} "
+            f"owner={user.email} --overwrite",
+        )
+
+
+def _live(cluster: Cluster) -> Known:
+    def texts(ref: Ref) -> dict[str, str]:
+        found: Object | None = cluster.get(ref)
+        return decoded(found) if found else {}
+
+    hashes = texts(Ref("v1", "Secret", _AUTH, PASSWORDS))
+    return Known(password_hash=hashes.get(HASH_KEY), client_secret=texts(_CLIENT).get(_CLIENT_KEY))
+
+
+def _read(place: Path) -> Known | None:
+    try:
+        found = json.loads(place.read_text())
+        return Known(*(_optional(found[name]) for name in ("password", "password_hash", "client_secret")))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InvalidInput(
+            Problem(
+                f"{place} cannot be read as an account: {type(error).__name__}.",
+                "the file that an earlier roll-out wrote.",
+                "bring it back, or move it away: what the cluster has is then taken over.",
+            )
+        ) from error
+
+
+def _optional(value: object) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    raise TypeError
+
+
+def _text(account: Account) -> str:
+    return json.dumps(asdict(account), indent=2) + "\n"
+
+
+def _write(place: Path, account: Account) -> None:
+    """Whole or not at all, readable by its owner alone."""
+    try:
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle, partial = tempfile.mkstemp(dir=place.parent)  # mode 0600
+        with os.fdopen(handle, "w") as file:
+            file.write(_text(account))
+        Path(partial).replace(place)
+    except OSError as error:
+        raise InvalidInput(
+            Problem(
+                f"{place} cannot be written: {error.strerror}.",
+                "a place for the password, before it is made known to the cluster.",
+                "set kubeflow_credentials_directory to a directory of yours.",
+            )
+        ) from error

@@ -1,0 +1,51 @@
+"""Runtimes of Trainer 2, told to be ganged by Volcano."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from kubeflow_volcano.rollout.trainer import gang_runtimes
+
+
+def runtime(*pods: dict[str, Any], kind: str = "ClusterTrainingRuntime", **spec: Any) -> dict[str, Any]:
+    jobs = [{"name": str(number), "template": {"spec": {"template": {"spec": pod}}}} for number, pod in enumerate(pods)]
+    return {
+        "apiVersion": "trainer.kubeflow.org/v1alpha1",
+        "kind": kind,
+        "metadata": {"name": "torch-distributed"},
+        "spec": {"mlPolicy": {"numNodes": 1}, "template": {"spec": {"replicatedJobs": jobs}}, **spec},
+    }
+
+
+def pods(obj: dict[str, Any]) -> list[dict[str, Any]]:
+    return [job["template"]["spec"]["template"]["spec"] for job in obj["spec"]["template"]["spec"]["replicatedJobs"]]
+
+
+def test_every_pod_of_every_runtime_goes_to_volcano() -> None:
+    objects = [runtime({"containers": []}, {"containers": []}), runtime({"containers": []}, kind="TrainingRuntime")]
+    gang_runtimes(objects)
+    for obj in objects:
+        assert obj["spec"]["podGroupPolicy"] == {"volcano": {}}
+        assert obj["spec"]["mlPolicy"] == {"numNodes": 1}
+        assert [pod["schedulerName"] for pod in pods(obj)] == ["volcano"] * len(pods(obj))
+    again = copy.deepcopy(objects)
+    gang_runtimes(again)
+    assert again == objects
+
+
+def test_one_plugin_only_and_its_own_settings_stay() -> None:
+    topology = {"networkTopology": {"mode": "hard", "highestTierAllowed": 1}}
+    objects = [
+        runtime({}, podGroupPolicy={"coscheduling": {"scheduleTimeoutSeconds": 60}}),
+        runtime({}, podGroupPolicy={"volcano": topology}),
+    ]
+    gang_runtimes(objects)
+    assert [obj["spec"]["podGroupPolicy"] for obj in objects] == [{"volcano": {}}, {"volcano": topology}]
+
+
+def test_other_kinds_stay_as_they_are() -> None:
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "x"}, "spec": {"template": {"spec": {}}}}
+    objects = [copy.deepcopy(job)]
+    gang_runtimes(objects)
+    assert objects == [job]
