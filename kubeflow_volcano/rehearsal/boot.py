@@ -19,7 +19,11 @@ from pathlib import Path
 
 from kubeflow_volcano.rehearsal.mounts import mounts_below
 
-__all__ = ["Bind", "Plan"]
+__all__ = ["SIMULATED_NETWORK", "Bind", "Plan"]
+
+SIMULATED_NETWORK = "simulated"
+"""Name of the network namespace that the addresses of simulated pods lead to."""
+_NEAR, _FAR = "169.254.20.1", "169.254.20.2"
 
 _MERGED = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _DIRECTORIES = (
@@ -58,6 +62,9 @@ class Plan:
     hostname: str
     address: str
     service_range: str
+    simulated_range: str
+    stub_port: int
+    """Where connections to `simulated_range` end, in the network called SIMULATED_NETWORK."""
     sysctls: dict[str, str]
     """Kernel-wide settings that the kubelet insists on; the node sees files instead, the host's values stay."""
     own_sysctls: dict[str, str]
@@ -97,6 +104,7 @@ def build(plan_file: Path) -> None:
     _populate(root, plan)
     _move_into(root)
     _network(plan)
+    _simulated_network(plan)
     null = os.open("/dev/null", os.O_RDONLY)
     os.dup2(null, 0)
     os.execve(plan.command[0], plan.command, plan.environment)  # noqa: S606  as above
@@ -167,6 +175,25 @@ def _network(plan: Plan) -> None:
     _run("ip", "route", "add", plan.service_range, "dev", "eth0")
     for key, value in plan.own_sysctls.items():
         Path("/proc/sys", key).write_text(value)
+
+
+def _simulated_network(plan: Plan) -> None:
+    """Lead every TCP connection to a simulated pod, whatever its port, to one port of a network of its own.
+
+    In the node's own network this can't be done: there, kube-proxy has translated the address already when a rule of
+    ours would see the packet, and a connection is translated once per network.
+    """
+    name = SIMULATED_NETWORK
+    _run("ip", "netns", "add", name)
+    _run("ip", "link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", name)
+    _run("ip", "address", "add", f"{_NEAR}/30", "dev", name)
+    _run("ip", "link", "set", name, "up")
+    _run("ip", "route", "add", plan.simulated_range, "via", _FAR)
+    _run("ip", "-n", name, "address", "add", f"{_FAR}/30", "dev", "eth0")
+    _run("ip", "-n", name, "link", "set", "eth0", "up")
+    _run("ip", "-n", name, "route", "add", "default", "via", _NEAR)
+    redirect = ("-t", "nat", "-A", "PREROUTING", "-p", "tcp", "-j", "REDIRECT", "--to-ports", str(plan.stub_port))
+    _run("nsenter", f"--net=/run/netns/{name}", "iptables", *redirect)
 
 
 def _mount(*arguments: str) -> None:

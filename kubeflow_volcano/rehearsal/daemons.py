@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from kubeflow_volcano.rehearsal.network import SERVICE_RANGE, SIMULATED_POD_RANGE
+from kubeflow_volcano.rehearsal.boot import SIMULATED_NETWORK
+from kubeflow_volcano.rehearsal.network import SERVICE_RANGE, SIMULATED_POD_RANGE, STUB_PORT
 from kubeflow_volcano.rehearsal.nodefiles import (
     CONFIGURATION,
     KUBECONFIGS,
@@ -29,12 +30,16 @@ _ISSUER = "https://kubernetes.default.svc.cluster.local"
 
 def node_duty(facts: NodeFacts) -> Duty:
     """Everything that the node's process 1 keeps running."""
+
+    def kube(name: str, arguments: list[str], *, needs_api: bool = True) -> Daemon:
+        return _kube(name, [*arguments, *facts.differences.arguments.get(name, ())], needs_api=needs_api)
+
     return Duty(
         daemons=[
             _tool("etcd", "etcd", _etcd()),
             python_module("registry", "kubeflow_volcano.rehearsal.registry", IMAGES, str(REGISTRY_PORT)),
             _tool("containerd", "containerd", ["--config", "/etc/containerd/config.toml"]),
-            _kube("kube-apiserver", _api_server(facts), needs_api=False),
+            kube("kube-apiserver", _api_server(facts), needs_api=False),
             python_module(
                 "placement",
                 "kubeflow_volcano.rehearsal.placement_server",
@@ -42,14 +47,15 @@ def node_duty(facts: NodeFacts) -> Duty:
                 str(PLACEMENT_PORT),
                 PKI,
             ),
-            _kube("kube-controller-manager", _controller_manager()),
-            _kube("kube-scheduler", [*_credentials("scheduler"), "--leader-elect=false", "--bind-address=127.0.0.1"]),
-            _kube("kubelet", _kubelet(facts)),
-            _kube(
+            kube("kube-controller-manager", _controller_manager()),
+            kube("kube-scheduler", [*_credentials("scheduler"), "--leader-elect=false", "--bind-address=127.0.0.1"]),
+            kube("kubelet", _kubelet(facts)),
+            kube(
                 "kube-proxy",
                 [f"--config={CONFIGURATION}/kube-proxy.json", f"--hostname-override={facts.name}"],
             ),
             _tool("kwok", "kwok", _kwok(facts), needs_api=True),
+            _webhook_stub(facts),
         ],
         environment={
             "PATH": NODE_PATH,
@@ -75,11 +81,18 @@ def python_module(name: str, module: str, *arguments: str) -> Daemon:
     return Daemon(name, program, [program, "-S", "-P", "-B", "-m", module, *arguments])
 
 
+def _webhook_stub(facts: NodeFacts) -> Daemon:
+    arguments = (facts.api_server, PKI, str(STUB_PORT), str(SIMULATED_POD_RANGE))
+    stub = python_module("webhook-stub", "kubeflow_volcano.rehearsal.webhook_stub", *arguments)
+    enter = ["nsenter", f"--net=/run/netns/{SIMULATED_NETWORK}"]
+    return Daemon(stub.name, "/usr/bin/nsenter", [*enter, *stub.command], needs_api=True)
+
+
 def _tool(name: str, program: str, arguments: list[str], *, needs_api: bool = False) -> Daemon:
     return Daemon(name, f"{PROGRAMS}/{program}", [program, *arguments], needs_api)
 
 
-def _kube(name: str, arguments: list[str], *, needs_api: bool = True) -> Daemon:
+def _kube(name: str, arguments: list[str], *, needs_api: bool) -> Daemon:
     """One binary holds all of Kubernetes and acts by the name that it is started under."""
     return Daemon(name, f"{PROGRAMS}/kube", [name, *arguments], needs_api)
 

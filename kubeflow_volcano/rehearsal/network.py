@@ -17,6 +17,7 @@ __all__ = [
     "RANGES",
     "SERVICE_RANGE",
     "SIMULATED_POD_RANGE",
+    "STUB_PORT",
     "Cable",
     "busy_networks",
     "choose_subnet",
@@ -30,7 +31,9 @@ __all__ = [
 
 POD_RANGE = IPv4Network("10.244.0.0/16")
 SIMULATED_POD_RANGE = IPv4Network("10.245.0.0/16")
-"""Addresses that nothing answers: pods on simulated nodes have no network."""
+"""Addresses of pods on simulated nodes, which have no network: the webhook stub takes every connection to them."""
+STUB_PORT = 9444
+"""Where the stub listens, in a network of its own."""
 SERVICE_RANGE = IPv4Network("10.96.0.0/16")
 RANGES = (IPv4Network("10.213.0.0/16"), IPv4Network("172.29.0.0/16"), IPv4Network("192.168.213.0/24"))
 """Where a cluster's /30 is looked for, in this order. Private by RFC 1918; pods and Services use other ranges."""

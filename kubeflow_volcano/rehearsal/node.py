@@ -24,7 +24,7 @@ from kubeflow_volcano.rehearsal.boot import Bind, Plan
 from kubeflow_volcano.rehearsal.cgroups import NodeCgroup
 from kubeflow_volcano.rehearsal.daemons import IMAGES, LIBRARY, PROGRAMS, interpreter, node_duty
 from kubeflow_volcano.rehearsal.files import write_file
-from kubeflow_volcano.rehearsal.network import SERVICE_RANGE
+from kubeflow_volcano.rehearsal.network import SERVICE_RANGE, SIMULATED_POD_RANGE, STUB_PORT
 from kubeflow_volcano.rehearsal.nodefiles import (
     CONFIGURATION,
     KUBECONFIGS,
@@ -40,7 +40,20 @@ from kubeflow_volcano.rehearsal.spec import ClusterPaths
 
 __all__ = ["Node"]
 
-_MODULES = ("boot", "mounts", "placement", "placement_server", "registry", "review_server", "supervisor")
+_MODULES = (
+    "boot",
+    "mounts",
+    "placement",
+    "placement_server",
+    "registry",
+    "review_server",
+    "stub_api",
+    "stub_certificates",
+    "supervisor",
+    "webhook_answers",
+    "webhook_backends",
+    "webhook_stub",
+)
 """Modules that run inside the node; they import nothing but the standard library and each other."""
 _START_SECONDS = 10.0
 _CGROUP_SECONDS = 20.0
@@ -159,6 +172,8 @@ class Node:
             hostname=self.facts.name,
             address=f"{self.facts.address}/30",
             service_range=str(SERVICE_RANGE),
+            simulated_range=str(SIMULATED_POD_RANGE),
+            stub_port=STUB_PORT,
             sysctls=_KERNEL_WIDE,
             own_sysctls=_OF_THE_NODE,
             command=[

@@ -34,6 +34,7 @@ USERS = {
     "scheduler": ("system:kube-scheduler", ""),
     "proxy": ("system:kube-proxy", ""),
     "kwok": ("rehearsal:kwok", "system:masters"),
+    "webhook-stub": ("rehearsal:webhook-stub", ""),
 }
 """Client certificate per kubeconfig: user name and group. The kubelet's is added with the node's name.
 
@@ -56,6 +57,7 @@ def issue_all(directory: Path, *, node_name: str, node_address: str, service_add
     """
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     authority = _authority(directory, "ca", "rehearsal-ca")
+    _authority(directory, "webhook-stub-ca", "rehearsal-webhook-stub-ca")  # it signs while the node runs
     front_proxy = _authority(directory, "front-proxy-ca", "rehearsal-front-proxy-ca")
     _service_account_key(directory)
     clients = USERS | {

@@ -1,0 +1,68 @@
+"""A certificate for whatever name the API server asks for, signed when it is asked for the first time.
+
+Imports nothing but the standard library; the program `openssl` signs (1.1.1 and newer).
+"""
+
+from __future__ import annotations
+
+import secrets
+import ssl
+import subprocess
+import threading
+from pathlib import Path
+
+__all__ = ["Certificates"]
+
+_SECONDS = 20.0
+_CONFIGURATION = "[req]\nprompt = no\ndistinguished_name = name\n[name]\nCN = rehearsal-webhook-stub\n"
+_EXTENSIONS = "basicConstraints = critical,CA:false\nextendedKeyUsage = serverAuth\nsubjectAltName = DNS:{}\n"
+
+
+class Certificates:
+    """Server contexts by name; all share one key, which lies in `directory`.
+
+    `authority` is the path of the signing pair without .crt and .key.
+    """
+
+    def __init__(self, directory: Path, authority: Path) -> None:
+        self._directory = directory
+        self._authority = authority
+        self._contexts: dict[str, ssl.SSLContext] = {}
+        self._lock = threading.Lock()
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        (directory / "openssl.cnf").write_text(_CONFIGURATION)
+        self._openssl("ecparam", "-genkey", "-noout", "-name", "prime256v1", "-out", "key")
+        self._openssl("req", "-new", "-key", "key", "-config", "openssl.cnf", "-out", "request")
+
+    def context(self) -> ssl.SSLContext:
+        """A context that takes the certificate of the name that the client asks for (SNI); without one it refuses."""
+        first = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        first.sni_callback = self._choose
+        return first
+
+    def issue(self, name: str) -> ssl.SSLContext:
+        """The context of a server called `name`, a DNS name."""
+        with self._lock:
+            if name not in self._contexts:
+                self._contexts[name] = self._signed(name)
+            return self._contexts[name]
+
+    def _choose(self, connection: ssl.SSLSocket | ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> int | None:
+        if name is None or not name.endswith(".svc"):
+            return ssl.AlertDescription.ALERT_DESCRIPTION_UNRECOGNIZED_NAME
+        connection.context = self.issue(name)
+        return None
+
+    def _signed(self, name: str) -> ssl.SSLContext:
+        certificate, extensions = self._directory / f"{name}.crt", self._directory / f"{name}.ext"
+        extensions.write_text(_EXTENSIONS.format(name))
+        signer = ("-CA", f"{self._authority}.crt", "-CAkey", f"{self._authority}.key")
+        serial = ("-set_serial", f"0x{secrets.token_hex(16)}")
+        about = ("-days", "365", "-extfile", str(extensions), "-out", str(certificate))
+        self._openssl("x509", "-req", "-in", "request", "-sha256", *signer, *serial, *about)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, self._directory / "key")
+        return context
+
+    def _openssl(self, *arguments: str) -> None:
+        subprocess.run(["openssl", *arguments], check=True, capture_output=True, cwd=self._directory, timeout=_SECONDS)
