@@ -1,0 +1,89 @@
+"""Image references taken apart and put together, by the rules of the distribution project's reference grammar."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+__all__ = ["FLOATING", "ImageName", "matches"]
+
+FLOATING = frozenset({"latest", "master", "main", "edge", "nightly", "dev", "canary", "stable"})
+"""Tags that are known to move; every other tag is taken to stay."""
+
+_DOCKER_HUB = ("docker.io", "index.docker.io", "registry-1.docker.io")
+_STEP = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
+_HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})*(?::[0-9]+)?")
+_REST = re.compile(
+    rf"(?P<path>{_STEP}(?:/{_STEP})*)(?::(?P<tag>[A-Za-z0-9_][A-Za-z0-9_.-]{{0,127}}))?(?:@(?P<digest>sha256:[0-9a-f]{{64}}))?"
+)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ImageName:
+    """One reference, complete: `docker.io` and `library/` are written out. Tag and digest are empty where absent."""
+
+    host: str
+    path: str
+    tag: str = ""
+    digest: str = ""
+
+    @staticmethod
+    def parse(text: str) -> ImageName | None:
+        """The reference that `text` is, or None."""
+        return _parsed(text)
+
+    @property
+    def repository(self) -> str:
+        """Host and path."""
+        return f"{self.host}/{self.path}"
+
+    @property
+    def pinned(self) -> bool:
+        """Whether it will be the same image tomorrow: by digest, or by a tag that is not known to move."""
+        return bool(self.digest) or bool(self.tag and self.tag not in FLOATING)
+
+    @property
+    def version(self) -> str:
+        """The digest, the tag, or what a missing tag means."""
+        return self.digest or self.tag or "latest"
+
+    def at(self, repository: str) -> ImageName:
+        """The same tag and digest in another repository, which is written in full."""
+        host, _, path = repository.partition("/")
+        return replace(self, host=host, path=path)
+
+    def __str__(self) -> str:
+        tag = f":{self.tag}" if self.tag else ""
+        digest = f"@{self.digest}" if self.digest else ""
+        return f"{self.repository}{tag}{digest}"
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> ImageName | None:
+    first, slash, rest = text.partition("/")
+    host = first if slash and _is_host(first) else ""
+    match = _REST.fullmatch(rest if host else text)
+    if match is None or (host and not _HOST.fullmatch(host)):
+        return None
+    path = match["path"]
+    if not host or host in _DOCKER_HUB:
+        host, path = "docker.io", path if "/" in path else f"library/{path}"
+    return ImageName(host, path, match["tag"] or "", match["digest"] or "")
+
+
+def _is_host(text: str) -> bool:
+    return "." in text or ":" in text or text == "localhost"
+
+
+@lru_cache(maxsize=8192)
+def matches(repository: str, pattern: str) -> bool:
+    """Whether a pattern of repositories fits: `*` is one step of the path, or part of one, `**` is any number."""
+    return _pattern(pattern).fullmatch(repository) is not None
+
+
+@lru_cache(maxsize=4096)
+def _pattern(pattern: str) -> re.Pattern[str]:
+    steps = (".+" if step == "**" else "[^/]*".join(map(re.escape, step.split("*"))) for step in pattern.split("/"))
+    return re.compile("/".join(steps))
