@@ -1,12 +1,14 @@
-"""Manifests to objects: plain YAML is parsed, a kustomization is built by kustomize; builds are cached by content."""
+"""Manifests to objects: plain YAML is parsed, kustomizations are built side by side; builds are cached by content."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,34 +16,95 @@ from kubeflow_volcano import strict_yaml
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.progress import Progress
-from kubeflow_volcano.rollout.sources import KUSTOMIZATIONS
+from kubeflow_volcano.rollout.kustomizations import Kustomizations
+from kubeflow_volcano.rollout.trees import file_sum
 
-__all__ = ["render"]
+__all__ = ["Renderer"]
 
 _BUILD_SECONDS = 300
+_NOWHERE = "http://127.0.0.1:9"
+_ENVIRONMENT = {
+    "GIT_ALLOW_PROTOCOL": "none",
+    **dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), _NOWHERE),
+    **dict.fromkeys(("NO_PROXY", "no_proxy"), ""),
+}
+"""A build that would ask another machine fails at once, in place of bringing what nobody has checked."""
+
+_GARBAGE = "300"
+"""GOGC: a build lives for a second, and collecting garbage at Go's default of 100 takes a quarter of it."""
 
 
-def render(place: Path, kustomize: Path, cache: Path, progress: Progress) -> tuple[Object, ...]:
-    """The objects of a YAML file or of a kustomization directory, in the order of the text.
+class Renderer:
+    """Builds with one kustomize, and keeps what it built under `cache`."""
 
-    Raises:
-        InvalidInput: the text is no YAML, no Kubernetes object, names one object twice, or kustomize fails.
-    """
-    if not place.is_dir():
-        return _objects(place.read_bytes(), str(place))
-    _see_that_it_is_there(kustomize, place)
-    key = _key(place, kustomize)
-    kept = cache / "renders" / f"{key}.json"
-    if key and kept.is_file():
-        return tuple(json.loads(kept.read_bytes()))
-    progress(f"building {place} with kustomize")
-    objects = _objects(_run(place, kustomize), f"kustomize build {place}")
-    if key:
+    def __init__(self, kustomize: Path, cache: Path, progress: Progress, known: Kustomizations | None = None) -> None:
+        self._kustomize = kustomize
+        self._kept = cache / "renders"
+        self._progress = progress
+        self._known = known or Kustomizations()
+        self._sums: dict[Path, str] = {}
+
+    def render(self, places: Mapping[str, Path]) -> dict[str, tuple[Object, ...]]:
+        """The objects of each YAML file or kustomization directory, in the order of the text, under the same names.
+
+        Raises:
+            InvalidInput: a text is no YAML, no Kubernetes object, names one object twice, or kustomize fails; all
+                problems of all places.
+        """
+        problems: list[Problem] = []
+        found: dict[str, tuple[Object, ...]] = {}
+        keys: dict[str, str] = {}
+        weights: dict[str, int] = {}
+        for name, place in places.items():
+            if place.is_dir():
+                if not keys and not self._kustomize.is_file():
+                    raise InvalidInput(_no_kustomize(self._kustomize, place))
+                files = self._known.files(place)
+                keys[name] = self._key(place, files)
+                weights[name] = sum(path.stat().st_size for path in files)
+
+        def one(name: str) -> tuple[Object, ...]:
+            place = places[name]
+            return self._built(name, place, keys[name]) if name in keys else _objects(place.read_bytes(), str(place))
+
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0)), "render") as pool:
+            # The largest first: one that is started last would end alone.
+            order = sorted(places, key=lambda name: -weights.get(name, 0))
+            running = {name: pool.submit(one, name) for name in order}
+            for name in places:
+                try:
+                    found[name] = running[name].result()
+                except InvalidInput as error:
+                    problems += error.problems
+        if problems:
+            raise InvalidInput(problems)
+        return found
+
+    def _built(self, name: str, place: Path, key: str) -> tuple[Object, ...]:
+        kept = self._kept / f"{key}.json"
+        try:
+            return tuple(json.loads(kept.read_bytes()))
+        except (FileNotFoundError, ValueError):
+            pass
+        self._progress(f"building {name} with kustomize")
+        objects = _objects(_run(place, self._kustomize), f"kustomize build {place}")
         kept.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile("w", dir=kept.parent, delete=False) as partial:
             json.dump(objects, partial)
         Path(partial.name).replace(kept)
-    return objects
+        return objects
+
+    def _key(self, folder: Path, files: frozenset[Path]) -> str:
+        """Sum over all that the build reads and what builds it, wherever they lie."""
+        total = hashlib.sha256(self._sum(self._kustomize).encode())
+        for near, path in sorted((os.path.relpath(path, folder.resolve()), path) for path in files):
+            total.update(f"{near}\0{self._sum(path)}\n".encode())
+        return total.hexdigest()
+
+    def _sum(self, path: Path) -> str:
+        if path not in self._sums:
+            self._sums[path] = file_sum(path)
+        return self._sums[path]
 
 
 def _objects(text: bytes, origin: str) -> tuple[Object, ...]:
@@ -92,82 +155,47 @@ def _trouble(item: Any) -> str:
     return f"has no {', '.join(missing)}" if missing else ""
 
 
-def _see_that_it_is_there(kustomize: Path, place: Path) -> None:
-    if not kustomize.is_file():
-        raise InvalidInput(
-            Problem(
-                f"no kustomize at {kustomize}.",
-                f"kustomize, which builds {place}.",
-                "run the role kustomize first, or set kustomize_binary.",
-            )
-        )
+def _no_kustomize(kustomize: Path, place: Path) -> Problem:
+    return Problem(
+        f"no kustomize at {kustomize}.",
+        f"kustomize, which builds {place}.",
+        "run the role kustomize first, or set kustomize_binary.",
+    )
 
 
 def _run(folder: Path, kustomize: Path) -> bytes:
-    try:
-        done = subprocess.run([kustomize, "build", folder], capture_output=True, timeout=_BUILD_SECONDS, check=False)
-    except subprocess.TimeoutExpired as error:
-        raise InvalidInput(
-            Problem(
-                f"kustomize build {folder} was still busy after {_BUILD_SECONDS} s.",
-                "a kustomization that builds; remote bases need the network.",
-                "give a directory with everything in it.",
+    environment = {"GOGC": _GARBAGE, **os.environ, **_ENVIRONMENT}
+    # Not by pipes: reading them would wait for the parser of another build, and kustomize for the reading.
+    with tempfile.TemporaryFile() as text, tempfile.TemporaryFile() as complaints:
+        try:
+            done = subprocess.run(
+                [kustomize, "build", folder],
+                stdin=subprocess.DEVNULL,
+                stdout=text,
+                stderr=complaints,
+                env=environment,
+                timeout=_BUILD_SECONDS,
+                check=False,
             )
-        ) from error
-    except OSError as error:
-        raise InvalidInput(
-            Problem(f"{kustomize} does not run: {error}.", "a kustomize for this machine.", "set kustomize_binary.")
-        ) from error
-    if done.returncode:
-        text = done.stderr.decode("utf-8", "replace").strip()
-        raise InvalidInput(
-            Problem(f"kustomize build {folder} failed: {text}.", "a kustomization that builds.", "correct the source.")
-        )
-    return done.stdout
-
-
-def _key(folder: Path, kustomize: Path) -> str:
-    """Sum over all that the build reads; empty when a part of it is remote and so cannot be seen from here."""
-    total = hashlib.sha256(hashlib.sha256(kustomize.read_bytes()).digest())
-    try:
-        inputs = sorted(_inputs(folder.resolve(), set()))
-    except _RemoteError:
-        return ""
-    for path in inputs:
-        total.update(f"{path}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
-    return total.hexdigest()
-
-
-class _RemoteError(Exception):
-    """A base lies on another machine."""
-
-
-def _inputs(folder: Path, seen: set[Path]) -> set[Path]:
-    """Every local file that the kustomization of `folder` may read: each text in it that is the path of something."""
-    if folder in seen:
-        return set()
-    seen.add(folder)
-    own = next((folder / name for name in KUSTOMIZATIONS if (folder / name).is_file()), None)
-    if own is None:
-        return {path for path in folder.rglob("*") if path.is_file()}
-    found = {own}
-    for document in strict_yaml.parse(own.read_bytes(), str(own)):
-        for text in _texts(document):
-            if "://" in text or text.startswith(("github.com/", "git@")):
-                raise _RemoteError
-            place = (folder / text.partition("=")[2]) if "=" in text else (folder / text)
-            if "\n" in text or len(text) > 255 or not place.exists():  # noqa: PLR2004  no file name is longer
-                continue
-            found |= {place.resolve()} if place.is_file() else _inputs(place.resolve(), seen)
-    return found
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _texts(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _texts(item)
+        except subprocess.TimeoutExpired as error:
+            raise InvalidInput(
+                Problem(
+                    f"kustomize build {folder} was still busy after {_BUILD_SECONDS} s.",
+                    "a kustomization that builds.",
+                    "see why kustomize takes so long there.",
+                )
+            ) from error
+        except OSError as error:
+            raise InvalidInput(
+                Problem(f"{kustomize} does not run: {error}.", "a kustomize for this machine.", "set kustomize_binary.")
+            ) from error
+        text.seek(0)
+        complaints.seek(0)
+        if done.returncode:
+            said = complaints.read().decode("utf-8", "replace").strip()
+            raise InvalidInput(
+                Problem(
+                    f"kustomize build {folder} failed: {said}.", "a kustomization that builds.", "correct the source."
+                )
+            )
+        return text.read()

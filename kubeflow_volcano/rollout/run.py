@@ -16,14 +16,12 @@ from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout import storage
 from kubeflow_volcano.rollout.answering import wait_answering
 from kubeflow_volcano.rollout.apply import Applier, problem_of
+from kubeflow_volcano.rollout.desired import desired
 from kubeflow_volcano.rollout.intercepts import backends, webhooks
 from kubeflow_volcano.rollout.matrix import require_kubernetes
-from kubeflow_volcano.rollout.patches import patched
-from kubeflow_volcano.rollout.render import render
 from kubeflow_volcano.rollout.restart import restart
 from kubeflow_volcano.rollout.result import Action, ObjectOutcome, RolloutResult
 from kubeflow_volcano.rollout.settings import Settings
-from kubeflow_volcano.rollout.sources import locate
 from kubeflow_volcano.rollout.waves import WEBHOOK_KINDS, WORKLOAD_KINDS, waves
 
 __all__ = ["Run", "objects_of", "roll_out"]
@@ -62,21 +60,7 @@ def objects_of(settings: Settings, part: Component, progress: Progress) -> tuple
     Raises:
         InvalidInput: the source is not what the component is made of.
     """
-    if part.name == "local-path" and settings.storage_mode == "existing":
-        return ()
-    place = locate(part, settings.sources.get(part.name), settings.cache_directory, progress)
-    objects = render(place, settings.kustomize, settings.cache_directory, progress)
-    present = {Ref.of(obj) for obj in objects}
-    expected = {*part.workloads, *part.webhooks, *(Ref(*_CRD, name) for name in part.crds)}
-    if missing := sorted(expected - present):
-        raise InvalidInput(
-            Problem(
-                f"{place} lacks {', '.join(map(str, missing))}.",
-                f"the manifests of {part.title} {part.version}: {part.manifests}.",
-                "correct the source, or the version that is asked for.",
-            )
-        )
-    return patched(objects, part.name, settings)
+    return desired(settings, (part,), progress).parts[part.name]
 
 
 def _with_namespaces(cluster: Cluster, part: Component, objects: tuple[Object, ...]) -> tuple[Object, ...]:

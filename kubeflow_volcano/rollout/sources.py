@@ -1,222 +1,221 @@
-"""Where manifests come from: a path, or an address whose content is known by its sum and kept in the cache."""
+"""Where manifests come from: the release's archive, and sources of single components and of remote bases.
+
+Each is a path, or an address that ends in `#sha256=<sum of the file>` or `#content-sha256=<sum of what it holds>`.
+"""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import os
-import shutil
-import tarfile
-import tempfile
-import urllib.error
-import urllib.request
-from http.client import HTTPException
+import re
+from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import unquote, urlsplit, urlunsplit
+from typing import NamedTuple
 
-from kubeflow_volcano.catalog.model import Component
-from kubeflow_volcano.cluster.deadline import Deadline
+from kubeflow_volcano.catalog import read
+from kubeflow_volcano.catalog.model import Component, Release
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.rollout.downloads import fetch, first_good, mirrored, shown
+from kubeflow_volcano.rollout.kustomizations import has_kustomization
+from kubeflow_volcano.rollout.settings import Settings
+from kubeflow_volcano.rollout.trees import (
+    Trees,
+    content_sum,
+    file_sum,
+    is_archive,
+    is_compressed,
+    keep_plain,
+    other_content,
+    page_instead,
+    top_of,
+)
 
-__all__ = ["KUSTOMIZATIONS", "fetch", "locate"]
-
-KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
-"""Names under which kustomize looks for its file."""
-
-_TRIES = 3
-_READ_SECONDS = 30.0
-_TOTAL_SECONDS = 600.0
-_CHUNK = 1 << 16
-
-
-def locate(component: Component, source: str | None, cache: Path, progress: Progress) -> Path:
-    """The YAML file or kustomization directory that `source` means for this component.
-
-    An archive is unpacked once into the cache; inside an archive or a whole checkout the component's own path is taken.
-
-    Raises:
-        InvalidInput: no source, nothing there, or not what was asked for.
-    """
-    if source is None:
-        raise InvalidInput(_no_source(component))
-    if source.startswith(("http://", "https://")):
-        address, _, checksum = source.partition("#sha256=")
-        place = fetch(address, checksum, cache / "downloads", progress)
-    else:
-        place = Path(source).expanduser().absolute()
-    if not place.exists():
-        raise InvalidInput(
-            Problem(
-                f"no {place}, which is to hold the manifests of {component.title}.",
-                f"{component.manifests}.",
-                f"correct {_variable(component)}.",
-            )
-        )
-    if place.is_file() and place.name.endswith((".tar.gz", ".tgz")):
-        place = _unpacked(place, cache / "unpacked")
-    if place.is_dir() and not _has_kustomization(place):
-        place = _inside(component, place)
-    return place
+__all__ = ["Sources", "content_sum", "variable_of"]
 
 
-def fetch(address: str, checksum: str, cache: Path, progress: Progress) -> Path:
-    """The file of that sha256, from the cache or from the address; nothing else ever enters the cache.
+class _Source(NamedTuple):
+    """The parts of a source's text; `kind` of the sum is sha256, content-sha256 or empty."""
 
-    Raises:
-        InvalidInput: not reachable in 3 tries, or the content is not the one of that sum.
-    """
-    name = address.rpartition("/")[2].partition("?")[0] or "manifest.yaml"
-    kept = cache / checksum / name
-    if kept.is_file() and _sum(kept) == checksum:
-        return kept
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    progress(f"downloading {_shown(address)}")
-    deadline = Deadline(_TOTAL_SECONDS)
-    with tempfile.TemporaryDirectory(dir=cache) as folder:
-        partial = Path(folder) / name
-        _download(address, partial, deadline)
-        found = _sum(partial)
-        if found != checksum:
-            raise InvalidInput(_wrong_sum(address, partial, found, checksum))
-        partial.replace(kept)
-    return kept
+    place: str
+    kind: str
+    sum: str
+
+    @classmethod
+    def of(cls, text: str) -> _Source:
+        match = re.fullmatch(r"(.*)#(sha256|content-sha256)=([0-9a-f]{64})", text, re.DOTALL)
+        return cls(*match.groups()) if match else cls(text, "", "")
+
+    @property
+    def is_address(self) -> bool:
+        return self.place.startswith(("http://", "https://"))
+
+    def __str__(self) -> str:
+        return shown(self.place) if self.is_address else self.place
 
 
-def _download(address: str, target: Path, deadline: Deadline) -> None:
-    last: Exception | None = None
-    for _ in range(_TRIES):
-        try:
-            _read(address, target, deadline)
-        except urllib.error.HTTPError as error:
-            error.close()
-            last = error
-            if error.code < 500:  # noqa: PLR2004  a refusal, which a second try does not change
-                break
-        except (OSError, HTTPException) as error:
-            last = error
-        else:
-            return
-        if deadline.passed:
-            break
-    raise InvalidInput(
-        Problem(
-            f"no answer to use from {_shown(address)}: {last}.",
-            "an address that serves the file to this machine.",
-            "check the address and the proxy variables, or download the file and give its path instead.",
-        )
-    ) from last
+class Sources:
+    """The sources that settings name, each fetched and unpacked once; what is worth telling of them is in `notes`."""
 
+    def __init__(self, settings: Settings, progress: Progress) -> None:
+        self.notes: list[str] = []
+        self.trees = Trees(settings.cache_directory / "trees")
+        self._settings = settings
+        self._progress = progress
+        self._downloads = settings.cache_directory / "downloads"
+        self._opened: dict[str, Path | InvalidInput] = {}
 
-def _read(address: str, target: Path, deadline: Deadline) -> None:
-    headers = {"User-Agent": "kubeflow-volcano"}
-    if userinfo := urlsplit(address).netloc.rpartition("@")[0]:
-        headers["Authorization"] = "Basic " + base64.b64encode(unquote(userinfo).encode()).decode()
-    request = urllib.request.Request(_shown(address), headers=headers)  # noqa: S310  http(s) by schema
-    with urllib.request.urlopen(request, timeout=_READ_SECONDS) as answer, target.open("wb") as file:  # noqa: S310  as above
-        length = answer.headers.get("Content-Length")
-        while chunk := answer.read(_CHUNK):
-            file.write(chunk)
-            if deadline.passed:
-                raise TimeoutError(f"only {file.tell()} bytes came in {deadline.seconds:.0f} s")
-        if length is not None and file.tell() != int(length):
-            raise OSError(f"truncated, {file.tell()} of {length} bytes came")
+    def place(self, component: Component) -> Path:
+        """The YAML file or kustomization directory of a component.
 
-
-def _sum(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _wrong_sum(address: str, partial: Path, found: str, needed: str) -> Problem:
-    head = partial.read_bytes()[:200].lstrip().lower()
-    page = (
-        " and is an HTML page, perhaps of a proxy or a sign-in"
-        if head.startswith((b"<!doctype html", b"<html"))
-        else ""
-    )
-    return Problem(
-        f"what {_shown(address)} serves has sha256 {found}{page}.",
-        f"sha256 {needed}.",
-        "correct the address or the sum; nothing was kept.",
-    )
-
-
-def _unpacked(archive: Path, cache: Path) -> Path:
-    target = cache / _sum(archive)
-    if target.is_dir():
-        return target
-    cache.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(dir=cache))
-    try:
-        with tarfile.open(archive) as tar:
-            _extract(tar, folder.resolve())
-        folder.chmod(0o755)
-        if not target.is_dir():
-            folder.rename(target)
-    except (tarfile.TarError, EOFError, OSError) as error:
-        if target.is_dir():  # another run was faster
-            return target
-        raise InvalidInput(
-            Problem(
-                f"{archive} cannot be unpacked: {error}.",
-                "a whole gzip-compressed tar archive.",
-                "fetch the file again.",
-            )
-        ) from error
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    return target
-
-
-def _extract(tar: tarfile.TarFile, root: Path) -> None:
-    """Unpack what stays below `root`. The filter of tarfile for that is absent before Python 3.11.4 (Debian 12)."""
-    tar.extraction_filter = lambda member, _: member  # checked here, in every Python
-    for member in tar:
-        place = (root / member.name).resolve()
-        target = (place.parent / member.linkname).resolve() if member.issym() else place
-        if not (place.is_relative_to(root) and target.is_relative_to(root)):
-            raise tarfile.ExtractError(f"{member.name} reaches outside")
-        if not (member.isfile() or member.isdir() or member.issym()):
-            raise tarfile.ExtractError(f"{member.name} is neither a file, a directory nor a symbolic link")
-        tar.extract(member, root, set_attrs=False)
-
-
-def _has_kustomization(folder: Path) -> bool:
-    return any((folder / name).is_file() for name in KUSTOMIZATIONS)
-
-
-def _inside(component: Component, folder: Path) -> Path:
-    tops = [Path(entry.path) for entry in os.scandir(folder)]
-    roots = [folder, *tops] if len(tops) == 1 and tops[0].is_dir() else [folder]
-    for root in roots:
-        place = root / component.path
-        if place.is_file() or (place.is_dir() and _has_kustomization(place)):
+        Raises:
+            InvalidInput: the source is not there, is another one than asked for, or lacks the component.
+        """
+        own = self._settings.sources.get(component.name)
+        variable = variable_of(component.name) if own else "kubeflow_source"
+        found = self._open(own, variable) if own else self.release()
+        if found.is_file() or (own and has_kustomization(found)):
+            return found
+        place = found / component.path
+        if place.is_file() or has_kustomization(place):
             return place
-    raise InvalidInput(
-        Problem(
-            f"{folder} holds neither a kustomization nor {component.path}.",
-            f"the manifests of {component.title}: {component.manifests}.",
-            f"correct {_variable(component)}.",
+        raise InvalidInput(
+            Problem(
+                f"{_Source.of(own or self._settings.source)} holds neither a kustomization nor {component.path}.",
+                f"the manifests of {component.title} {component.version}: {component.manifests}.",
+                f"correct {variable}.",
+            )
         )
-    )
+
+    def release(self) -> Path:
+        """The directory of the release's manifests.
+
+        Raises:
+            InvalidInput: it is not there, or is that of another release.
+        """
+        text, release = self._settings.source, self._settings.release
+        known = text in self._opened
+        root = self._open(text, "kubeflow_source")
+        if not known and _Source.of(text).sum != release.source.content_sha256:
+            try:
+                self.notes += self._strangeness(root)
+            except InvalidInput as error:
+                self._opened[text] = error
+                raise
+        return root
+
+    def remote(self, name: str) -> Path:
+        """The directory or YAML file of a remote source; raises InvalidInput like `place`."""
+        return self._open(self._settings.sources[name], variable_of(name))
+
+    def _open(self, text: str, variable: str) -> Path:
+        """The directory or plain file that a source means; a second call repeats the answer, or the refusal."""
+        if text not in self._opened:
+            try:
+                self._opened[text] = self._found(_Source.of(text), variable)
+            except InvalidInput as error:
+                self._opened[text] = error
+        known = self._opened[text]
+        if isinstance(known, InvalidInput):
+            raise known
+        return known
+
+    def _found(self, source: _Source, variable: str) -> Path:
+        if source.kind == "content-sha256":
+            return self._of_content(source, variable)
+        if source.is_address:
+            addresses = mirrored(source.place, self._settings.mirror.preset)
+            return self._ready(fetch(addresses, source.sum, self._downloads, self._progress))
+        path = _existing(source, variable)
+        if source.kind and path.is_file() and (found := file_sum(path)) != source.sum:
+            raise InvalidInput(
+                Problem(f"{path} has sha256 {found}.", f"sha256 {source.sum}.", f"correct the file or {variable}.")
+            )
+        return self._ready(path)
+
+    def _of_content(self, source: _Source, variable: str) -> Path:
+        if kept := self.trees.of_content(source.sum) or self._kept_file(source.sum):
+            return kept
+        if source.is_address:
+            addresses = mirrored(source.place, self._settings.mirror.preset)
+            return first_good(
+                addresses,
+                lambda partial, address: self._checked(partial, address, source.sum),
+                self._downloads,
+                self._progress,
+            )
+        return self._checked(_existing(source, variable), source.place, source.sum)
+
+    def _checked(self, path: Path, origin: str, content: str) -> Path:
+        """What `path` holds, kept when it has that content.
+
+        Raises:
+            InvalidInput: it has not; nothing is kept.
+        """
+        if path.is_file() and (page := page_instead(path)):
+            raise InvalidInput(
+                Problem(f"what {origin} serves is not what was asked for{page}.", "the file.", "correct the address.")
+            )
+        if path.is_file():
+            if is_archive(path):
+                return self.trees.unpacked(path, content, origin)
+            return keep_plain(path, self._downloads, content, origin)
+        found = top_of(path)
+        if (total := content_sum(found)) != content:
+            raise InvalidInput(other_content(origin, total, content))
+        return found
+
+    def _kept_file(self, content: str) -> Path | None:
+        folder = self._downloads / content
+        files = sorted(folder.iterdir()) if folder.is_dir() else []
+        return next((file for file in files if file_sum(file) == content), None)
+
+    def _ready(self, path: Path) -> Path:
+        if path.is_dir():
+            return path if has_kustomization(path) else top_of(path)
+        if is_archive(path):
+            return self.trees.unpacked(path)
+        return keep_plain(path, self._downloads) if is_compressed(path) else path
+
+    def _strangeness(self, root: Path) -> Iterator[str]:
+        """What is to be told of manifests that only a person vouches for, judged by the release's marker.
+
+        Raises:
+            InvalidInput: they are another release's.
+        """
+        release, name = self._settings.release, _Source.of(self._settings.source)
+        if _is_that_of(root, release):
+            return
+        for other in map(read.load_release, read.releases()):
+            if _is_that_of(root, other):
+                raise InvalidInput(
+                    Problem(
+                        f"{name} is Kubeflow {other.version}.",
+                        f"Kubeflow {release.version}, which kubeflow_release asks for.",
+                        "correct kubeflow_source or kubeflow_release.",
+                    )
+                )
+        yield f"{name} is no known release, so that only its owner knows that it goes with Kubeflow {release.version}."
 
 
-def _variable(component: Component) -> str:
-    if component.name in {"volcano", "local-path"}:
-        return component.name.replace("-", "_") + "_source"
-    return f"kubeflow_sources.{component.name}"
+def variable_of(name: str) -> str:
+    """The variable that names the source of a component or of a remote base."""
+    if name in {"volcano", "local-path"}:
+        return name.replace("-", "_") + "_source"
+    return f"kubeflow_sources.{name}"
 
 
-def _no_source(component: Component) -> Problem:
-    return Problem(
-        f"no source for the manifests of {component.title} {component.version}.",
-        f"{component.manifests}.",
-        f"set {_variable(component)} to their path, or to an address that ends in #sha256=<sum>.",
-    )
+def _existing(source: _Source, variable: str) -> Path:
+    path = Path(source.place).expanduser().absolute()
+    if not path.exists():
+        raise InvalidInput(
+            Problem(
+                f"no {path}, which is to hold manifests.",
+                "a path that exists on the machine that runs Ansible.",
+                f"correct {variable}.",
+            )
+        )
+    return path
 
 
-def _shown(address: str) -> str:
-    """The address without credentials."""
-    parts = urlsplit(address)
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+def _is_that_of(root: Path, release: Release) -> bool:
+    marker = release.source.marker
+    return marker is not None and (root / marker.path).is_file() and file_sum(root / marker.path) == marker.sha256

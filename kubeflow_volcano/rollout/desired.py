@@ -1,0 +1,123 @@
+"""What is to be on the cluster: from sources to objects, without asking any cluster."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kubeflow_volcano.catalog.model import Component
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.rollout.kustomizations import Kustomizations
+from kubeflow_volcano.rollout.patches import patched
+from kubeflow_volcano.rollout.remote_bases import without_remotes
+from kubeflow_volcano.rollout.render import Renderer
+from kubeflow_volcano.rollout.settings import Settings
+from kubeflow_volcano.rollout.sources import Sources, variable_of
+
+__all__ = ["Desired", "desired", "rendered"]
+
+_CRD = ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "")
+
+Parts = Mapping[str, tuple[Object, ...]]
+"""The objects of each component, in the order of the text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Desired:
+    """The objects of each component as they are to be, in the order of the roll-out; `notes` are for a person."""
+
+    parts: Parts
+    notes: tuple[str, ...]
+
+
+def desired(settings: Settings, components: Sequence[Component], progress: Progress) -> Desired:
+    """The objects of these components: located, rendered, and changed as the settings say.
+
+    An object that several components bring is the first one's. A component that the cluster brings itself has none.
+
+    Raises:
+        InvalidInput: everything that is wrong with sources, manifests and settings.
+    """
+    parts, notes = rendered(settings, components, progress)
+    problems: list[Problem] = []
+    for part in components:
+        with gathered(problems):
+            _require_expected(part, parts[part.name], settings)
+    parts = _once(parts, problems)
+    done: dict[str, tuple[Object, ...]] = {}
+    for name, objects in parts.items():
+        with gathered(problems):
+            done[name] = patched(objects, name, settings) if objects else ()
+    if problems:
+        raise InvalidInput(problems)
+    return Desired(done, notes)
+
+
+def rendered(settings: Settings, components: Sequence[Component], progress: Progress) -> tuple[Parts, tuple[str, ...]]:
+    """The objects of these components as upstream has them, and notes about their sources.
+
+    Raises:
+        InvalidInput: everything that is wrong with sources and manifests.
+    """
+    sources, known = Sources(settings, progress), Kustomizations()
+    problems: list[Problem] = []
+    places: Mapping[str, Path] = {}
+    for part in components:
+        if part.name == "local-path" and settings.storage_mode == "existing":
+            continue
+        with gathered(problems):
+            places = {**places, part.name: sources.place(part)}
+    with gathered(problems):
+        places = without_remotes(places, settings.release, sources, known, progress)
+        renderer = Renderer(settings.kustomize, settings.cache_directory, progress, known)
+        parts = renderer.render(places)
+    if problems:
+        raise InvalidInput(dict.fromkeys(problems))
+    return {part.name: parts.get(part.name, ()) for part in components}, tuple(sources.notes)
+
+
+@contextlib.contextmanager
+def gathered(problems: list[Problem]) -> Iterator[None]:
+    """Go on behind a refusal, with its problems added to the others."""
+    try:
+        yield
+    except InvalidInput as error:
+        problems += error.problems
+
+
+def _require_expected(part: Component, objects: Sequence[Object], settings: Settings) -> None:
+    variable = variable_of(part.name) if part.name in settings.sources else "kubeflow_source"
+    present = {Ref.of(obj) for obj in objects}
+    expected = {*part.workloads, *part.webhooks, *(Ref(*_CRD, name) for name in part.crds)}
+    if objects and (missing := sorted(expected - present)):
+        raise InvalidInput(
+            Problem(
+                f"the manifests of {part.name} lack {', '.join(map(str, missing))}.",
+                f"the manifests of {part.title} {part.version}: {part.manifests}.",
+                f"correct {variable}, or the version that is asked for.",
+            )
+        )
+
+
+def _once(parts: Parts, problems: list[Problem]) -> Parts:
+    """Each object only where it stands first; what two components want differently is a problem."""
+    first: dict[Ref, tuple[str, Object]] = {}
+    kept: dict[str, list[Object]] = {name: [] for name in parts}
+    for name, objects in parts.items():
+        for obj in objects:
+            owner, other = first.setdefault(Ref.of(obj), (name, obj))
+            if other is obj:
+                kept[name].append(obj)
+            elif other != obj:
+                problems.append(
+                    Problem(
+                        f"{Ref.of(obj)} stands in {owner} and, with another content, in {name}.",
+                        "components that agree about an object that both bring.",
+                        f"leave one of the two out (kubeflow_exclude), or correct {variable_of(name)}.",
+                    )
+                )
+    return {name: tuple(objects) for name, objects in kept.items()}

@@ -1,0 +1,209 @@
+"""Unpacked archives, kept under the sum of their content: what was damaged since is noticed and made anew."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import tarfile
+import tempfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+from kubeflow_volcano.problems import InvalidInput, Problem
+
+__all__ = [
+    "Trees",
+    "content_sum",
+    "file_sum",
+    "is_archive",
+    "is_compressed",
+    "keep_plain",
+    "other_content",
+    "page_instead",
+    "top_of",
+]
+
+_TARS = (".tar.gz", ".tgz", ".tar")
+_GZIP = b"\x1f\x8b"
+_REPOSITORY = ".git"
+
+
+def file_sum(path: Path) -> str:
+    """Sha256 of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def content_sum(folder: Path) -> str:
+    """Sha256 over what a folder holds, whatever it was packed with: the lines "<sha256 of file>  <path below folder>".
+
+    The lines are sorted by path, bytewise. A symbolic link counts with the text of its target. The repository of a
+    checkout (.git) does not count, empty directories neither.
+    """
+    lines: list[tuple[bytes, str]] = []
+    for place, folders, names in os.walk(folder):
+        if place == str(folder) and _REPOSITORY in folders:
+            folders.remove(_REPOSITORY)
+        links = [name for name in folders if Path(place, name).is_symlink()]
+        for name in (*names, *links):
+            path = Path(place, name)
+            found = hashlib.sha256(os.fsencode(path.readlink())).hexdigest() if path.is_symlink() else file_sum(path)
+            lines.append((os.fsencode(path.relative_to(folder)), found))
+    total = hashlib.sha256()
+    for path_text, found in sorted(lines):
+        total.update(found.encode() + b"  " + path_text + b"\n")
+    return total.hexdigest()
+
+
+def is_archive(file: Path) -> bool:
+    """Whether a file is a tar archive, or is named like one."""
+    return file.name.endswith(_TARS) or tarfile.is_tarfile(file)
+
+
+def is_compressed(file: Path) -> bool:
+    """Whether a file is compressed by gzip."""
+    with file.open("rb") as opened:
+        return opened.read(len(_GZIP)) == _GZIP
+
+
+def keep_plain(file: Path, cache: Path, content: str | None = None, origin: str = "") -> Path:
+    """A copy of the file, without gzip around it, in a directory of `cache` that is named by the copy's sha256.
+
+    Raises:
+        InvalidInput: it cannot be unpacked, or has not the sum `content`; nothing is kept.
+    """
+    try:
+        text = gzip.decompress(file.read_bytes()) if is_compressed(file) else file.read_bytes()
+    except (EOFError, OSError, zlib.error) as error:
+        raise InvalidInput(_broken(file, error)) from error
+    found = hashlib.sha256(text).hexdigest()
+    if content and found != content:
+        raise InvalidInput(other_content(origin, found, content))
+    kept = cache / found / file.name.removesuffix(".gz")
+    if not kept.is_file() or file_sum(kept) != found:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=kept.parent, delete=False) as partial:
+            partial.write(text)
+        Path(partial.name).replace(kept)
+    return kept
+
+
+def top_of(folder: Path) -> Path:
+    """The folder, or the one directory that it holds, as an unpacked archive does."""
+    held = list(folder.iterdir())
+    return held[0] if len(held) == 1 and held[0].is_dir() and not held[0].is_symlink() else folder
+
+
+def page_instead(file: Path) -> str:
+    """Half a sentence where a file is a web page, as a proxy or a sign-in serves it in place of a download."""
+    with file.open("rb") as opened:
+        head = opened.read(200).lstrip().lower()
+    if head.startswith((b"<!doctype html", b"<html")):
+        return " and is an HTML page, perhaps of a proxy or a sign-in"
+    return ""
+
+
+class Trees:
+    """A directory of folders that are named by the sum of what they hold, and an index of what they were made from."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+
+    def of_content(self, content: str) -> Path | None:
+        """The tree with that content, if it is here and whole."""
+        tree = self._home / content
+        return tree if tree.is_dir() and content_sum(tree) == content else None
+
+    def made_from(self, key: str) -> Path | None:
+        """The tree that was last made from `key`, if it is here and whole."""
+        try:
+            content = (self._home / "index" / key).read_text("ascii")
+        except FileNotFoundError:
+            return None
+        return self.of_content(content)
+
+    def unpacked(self, archive: Path, content: str | None = None, origin: str = "") -> Path:
+        """The tree of an archive, without the one directory at its top.
+
+        Raises:
+            InvalidInput: it cannot be unpacked, reaches outside, or has another content than asked for.
+        """
+        key = file_sum(archive)
+        kept = self.made_from(key)
+        if kept is None or (content and kept.name != content):
+            kept = self.make(key, lambda folder: _unpack(archive, folder), content, origin)
+        return kept
+
+    def make(self, key: str, fill: Callable[[Path], Path], content: str | None = None, origin: str = "") -> Path:
+        """Keep the folder that `fill` makes in an empty one, and note that it was made from `key`.
+
+        Raises:
+            InvalidInput: the content is not the one asked for; nothing is kept.
+        """
+        self._home.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=self._home, prefix="new-", ignore_cleanup_errors=True) as scratch:
+            folder = Path(scratch, "content")
+            folder.mkdir()
+            top = fill(folder)
+            found = content_sum(top)
+            if content and found != content:
+                raise InvalidInput(other_content(origin, found, content))
+            tree = self._home / found
+            if self.of_content(found) is None:
+                if tree.exists():
+                    tree.rename(Path(scratch, "damaged"))
+                self._settle(top, tree)
+            index = Path(scratch, "index")
+            index.write_text(found, "ascii")
+            (self._home / "index").mkdir(exist_ok=True)
+            index.replace(self._home / "index" / key)
+        return tree
+
+    def _settle(self, top: Path, tree: Path) -> None:
+        try:
+            top.rename(tree)
+        except OSError:
+            if self.of_content(tree.name) is None:  # else another run was faster
+                raise
+
+
+def _unpack(archive: Path, folder: Path) -> Path:
+    """Fill `folder`, and return it, or the one directory that it then holds."""
+    try:
+        with tarfile.open(archive) as tar:
+            _extract(tar, folder.resolve())
+    except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
+        raise InvalidInput(_broken(archive, error)) from error
+    return top_of(folder)
+
+
+def _extract(tar: tarfile.TarFile, root: Path) -> None:
+    """Unpack what stays below `root`. The filter of tarfile for that is absent before Python 3.11.4 (Debian 12)."""
+    tar.extraction_filter = lambda member, _: member  # checked here, in every Python
+    for member in tar:
+        place = (root / member.name).resolve()
+        target = (place.parent / member.linkname).resolve() if member.issym() else place
+        if not (place.is_relative_to(root) and target.is_relative_to(root)):
+            raise tarfile.ExtractError(f"{member.name} reaches outside")
+        if not (member.isfile() or member.isdir() or member.issym()):
+            raise tarfile.ExtractError(f"{member.name} is neither a file, a directory nor a symbolic link")
+        tar.extract(member, root, set_attrs=False)
+
+
+def _broken(file: Path, error: Exception) -> Problem:
+    return Problem(
+        f"{file} cannot be unpacked{page_instead(file)}: {error}.",
+        "a whole gzip-compressed tar archive, or a whole file that is compressed by gzip.",
+        "fetch the file again.",
+    )
+
+
+def other_content(origin: str, found: str, needed: str) -> Problem:
+    """Something whose content is not the one asked for."""
+    return Problem(
+        f"{origin} has the content {found}.",
+        f"the content sum {needed} (over all files, whatever the archive around them).",
+        "correct the source or its sum; nothing was kept.",
+    )
