@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.rollout.images import Rewritten, rewrite
 from kubeflow_volcano.rollout.kustomizations import Kustomizations
 from kubeflow_volcano.rollout.patches import patched
 from kubeflow_volcano.rollout.remote_bases import without_remotes
@@ -28,9 +29,13 @@ Parts = Mapping[str, tuple[Object, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Desired:
-    """The objects of each component as they are to be, in the order of the roll-out; `notes` are for a person."""
+    """The objects of each component as they are to be, in the order of the roll-out.
+
+    `images` has what became of image names, with its warnings; `notes` are for a person, about sources.
+    """
 
     parts: Parts
+    images: Rewritten
     notes: tuple[str, ...]
 
 
@@ -47,14 +52,15 @@ def desired(settings: Settings, components: Sequence[Component], progress: Progr
     for part in components:
         with gathered(problems):
             _require_expected(part, parts[part.name], settings)
-    parts = _once(parts, problems)
+    images = rewrite(_once(parts, problems), settings.mirror)
+    problems += images.problems
     done: dict[str, tuple[Object, ...]] = {}
-    for name, objects in parts.items():
+    for name, objects in images.parts.items():
         with gathered(problems):
             done[name] = patched(objects, name, settings) if objects else ()
     if problems:
         raise InvalidInput(problems)
-    return Desired(done, notes)
+    return Desired(done, replace(images, parts=done), notes)
 
 
 def rendered(settings: Settings, components: Sequence[Component], progress: Progress) -> tuple[Parts, tuple[str, ...]]:
