@@ -56,7 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     for name, summary in (
         ("up", "bring the cluster up, or to what is asked for"),
         ("down", "remove the cluster and everything that belongs to it"),
-        ("status", "show what runs, and which pods are real"),
+        ("status", "show what runs, which pods are real, and which webhooks a stub answers"),
         ("exec", "run a program inside the node"),
         ("logs", "print the log of a daemon of the node"),
     ):

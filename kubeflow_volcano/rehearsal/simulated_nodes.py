@@ -49,7 +49,7 @@ def _node(name: str, pool: Mapping[str, str], resources: Mapping[str, str], vers
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": name, "labels": labels | pool, "annotations": _ANNOTATION},
+        "metadata": {"name": name, "labels": {**labels, **pool}, "annotations": _ANNOTATION},
         "spec": {"taints": [{key: TOLERATION[key] for key in ("key", "value", "effect")}]},
         "status": {"capacity": resources, "allocatable": resources, "nodeInfo": _node_info(f"{version}-simulated")},
     }

@@ -1,22 +1,28 @@
-"""What runs, and which pods are real: read from the kernel, the supervisor's file and the API server."""
+"""What runs, which pods are real, which webhooks a stub answers.
+
+Read from the kernel, the supervisor's file and the API server.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.errors import ApiError
-from kubeflow_volcano.cluster.objects import Object, conditions
+from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.problems import Unreachable
 from kubeflow_volcano.rehearsal.cgroups import NodeCgroup, read_layout
 from kubeflow_volcano.rehearsal.placement import GPU, REASON_ANNOTATION, SIMULATED_LABEL
 from kubeflow_volcano.rehearsal.processes import host_numbers
 from kubeflow_volcano.rehearsal.spec import ClusterPaths
+from kubeflow_volcano.rehearsal.webhook_stub import REGISTER
 
-__all__ = ["ClusterStatus", "DaemonStatus", "NodeStatus", "PodStatus", "render", "status"]
+__all__ = ["ClusterStatus", "DaemonStatus", "NodeStatus", "PodStatus", "WebhookStatus", "render", "status"]
+
+_REGISTER = Ref("v1", "ConfigMap", "kube-system", REGISTER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +58,17 @@ class PodStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class WebhookStatus:
+    """Webhooks of one configuration, or the conversion of one definition, that the stub answers."""
+
+    kind: str
+    name: str
+    webhooks: tuple[str, ...]
+    services: tuple[str, ...]
+    """Services (namespace/name) that the API server calls; their pods are simulated."""
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterStatus:
     """Everything that is known of one cluster. `trouble`: why the API server could not be asked."""
 
@@ -61,6 +78,7 @@ class ClusterStatus:
     daemons: tuple[DaemonStatus, ...] = ()
     nodes: tuple[NodeStatus, ...] = ()
     pods: tuple[PodStatus, ...] = ()
+    webhooks: tuple[WebhookStatus, ...] = ()
     trouble: str = ""
 
     @property
@@ -81,11 +99,26 @@ def status(name: str) -> ClusterStatus:
         cluster = Cluster.connect(paths.kubeconfig)
         nodes = cluster.list("v1", "Node").items
         pods = cluster.list("v1", "Pod").items
+        register = cluster.get(_REGISTER)
     except (Unreachable, ApiError) as error:
         return ClusterStatus(name, pid, paths.kubeconfig, daemons, trouble=str(error))
     seen = tuple(_node(node) for node in nodes)
     simulated = {node.name for node in seen if node.simulated}
-    return ClusterStatus(name, pid, paths.kubeconfig, daemons, seen, tuple(_pod(pod, simulated) for pod in pods))
+    return ClusterStatus(
+        name,
+        pid,
+        paths.kubeconfig,
+        daemons,
+        seen,
+        tuple(_pod(pod, simulated) for pod in pods),
+        tuple(_webhooks(register)),
+    )
+
+
+def _webhooks(register: Object | None) -> Iterator[WebhookStatus]:
+    """What the stub says of itself; nothing before it has begun."""
+    for entry in json.loads(register["data"]["webhooks.json"]) if register else ():
+        yield WebhookStatus(entry["kind"], entry["name"], tuple(entry["webhooks"]), tuple(entry["services"]))
 
 
 def _daemons(path: Path, numbers: Mapping[int, int]) -> tuple[DaemonStatus, ...]:
@@ -156,6 +189,12 @@ def render(found: ClusterStatus) -> str:
             for pod in found.pods
         ]
         lines += ["", *_table(("POD", "KIND", "STATE", "NODE", "SIMULATED BECAUSE"), pods)]
+    if found.webhooks:
+        head = ("ANSWERED BY THE STUB, WITHOUT JUDGING", "WEBHOOKS", "SERVICES")
+        rows = [
+            (f"{item.kind}/{item.name}", str(len(item.webhooks)), ", ".join(item.services)) for item in found.webhooks
+        ]
+        lines += ["", *_table(head, rows)]
     return "\n".join(lines) + "\n"
 
 

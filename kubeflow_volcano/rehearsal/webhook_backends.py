@@ -47,7 +47,7 @@ def patch(obj: Object, simulated: Collection[Service], bundle: str) -> list[dict
         return []
     labels = obj["metadata"].get("labels")
     key = SIMULATED_WEBHOOK_LABEL.replace("/", "~1")
-    mark = {"path": f"/metadata/labels/{key}", "value": "true"}
+    mark: dict[str, Any] = {"path": f"/metadata/labels/{key}", "value": "true"}
     if not labels:
         mark = {"path": "/metadata/labels", "value": {SIMULATED_WEBHOOK_LABEL: "true"}}
     version = obj["metadata"]["resourceVersion"]

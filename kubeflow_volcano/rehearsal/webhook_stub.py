@@ -135,8 +135,9 @@ def _needed(kind: str, obj: Object) -> Object:
     """The part of an object that counts here; definitions hold schemas of hundreds of kilobytes."""
     meta = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
     spec = {"conversion": obj["spec"].get("conversion")} if kind == "CustomResourceDefinition" else {}
-    kept = {key: obj[key] for key in ("webhooks", "endpoints") if key in obj}
-    return {"kind": kind, "metadata": meta, "spec": spec, **kept}
+    return {"kind": kind, "metadata": meta, "spec": spec} | {
+        key: obj[key] for key in ("webhooks", "endpoints") if key in obj
+    }
 
 
 def _say(text: str) -> None:
