@@ -13,6 +13,7 @@ import yaml
 
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rehearsal.generation import HOME, load_generation
+from kubeflow_volcano.rehearsal.recipes import NodeDifferences
 
 
 def _required(go_mod: Path) -> dict[str, str]:
@@ -39,7 +40,10 @@ def _valid() -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("name", sorted(path.parent.name for path in HOME.glob("*/generation.yaml")))
+SHIPPED = sorted(path.parent.name for path in HOME.glob("*/generation.yaml"))
+
+
+@pytest.mark.parametrize("name", SHIPPED)
 def test_a_shipped_generation_is_whole_and_its_sums_are_committed(name: str) -> None:
     generation = load_generation(name)
     for tool in generation.tools:
@@ -52,18 +56,69 @@ def test_a_shipped_generation_is_whole_and_its_sums_are_committed(name: str) -> 
         assert set(tool.sources) <= set(required), tool.name
 
 
-def test_stamps_and_tags_of_1_30_say_the_versions_that_are_built() -> None:
-    generation = load_generation("1.30")
-    required = {
-        module: version for tool in generation.tools for module, version in _required(tool.directory / "go.mod").items()
+@pytest.mark.parametrize("name", SHIPPED)
+def test_stamps_and_tags_say_the_versions_that_are_built(name: str) -> None:
+    generation = load_generation(name)
+    built = {
+        program: (tool, _required(tool.directory / "go.mod")) for tool in generation.tools for program in tool.programs
     }
-    stamps = {name: value for tool in generation.tools for name, value in tool.stamps.items()}
-    assert stamps["k8s.io/component-base/version.gitVersion"] == required["k8s.io/kubernetes"]
-    assert stamps["volcano.sh/volcano/pkg/version.Version"] == required["volcano.sh/volcano"]
-    tags = {name.rpartition(":")[0]: name.rpartition(":")[2] for image in generation.images for name in image.names}
-    assert tags["docker.io/volcanosh/vc-scheduler"] == required["volcano.sh/volcano"]
-    assert tags["docker.io/rancher/local-path-provisioner"] == required["github.com/rancher/local-path-provisioner"]
-    assert tags["registry.k8s.io/coredns/coredns"] == required["github.com/coredns/coredns"]
+    kube, of_kube = built["kube"]
+    volcano, of_volcano = built["vc-scheduler"]
+    assert kube.stamps["k8s.io/component-base/version.gitVersion"] == of_kube["k8s.io/kubernetes"]
+    assert volcano.stamps["volcano.sh/volcano/pkg/version.Version"] == of_volcano["volcano.sh/volcano"]
+    names = {name for image in generation.images for name in image.names}
+    assert f"docker.io/volcanosh/vc-scheduler:{of_volcano['volcano.sh/volcano']}" in names
+    provisioner = built["local-path-provisioner"][1]["github.com/rancher/local-path-provisioner"]
+    assert f"docker.io/rancher/local-path-provisioner:{provisioner}" in names
+    assert f"registry.k8s.io/coredns/coredns:{built['coredns'][1]['github.com/coredns/coredns']}" in names
+
+
+def test_generations_share_the_modules_of_equal_tools() -> None:
+    tools = [tool for name in SHIPPED for tool in load_generation(name).tools]
+    sums = {(tool.directory / "go.sum").read_text() for tool in tools if (tool.directory / "go.sum").is_file()}
+    directories = {tool.directory for tool in tools if (tool.directory / "go.sum").is_file()}
+    assert len(sums) == len(directories)
+
+
+def _beside(home: Path, parts: dict[str, Any]) -> None:
+    (home / "common/tools/shared").mkdir(parents=True)
+    (home / "common/tools/shared/go.mod").write_text("module example.invalid/shared\n")
+    (home / "common/parts.yaml").write_text(yaml.safe_dump(parts))
+
+
+def test_a_generation_stands_on_the_common_parts_and_its_own_take_their_place(tmp_path: Path) -> None:
+    data = _valid()
+    parts = {
+        "go": data.pop("go"),
+        "tools": {"shared": {"programs": {"shared": "."}}, "hello": {"programs": {"former": "."}}},
+        "layers": {"shared": [{"at": "/shared", "program": "shared"}]},
+        "images": [{"names": ["docker.io/library/shared:1"], "layers": ["shared"]}],
+    }
+    _beside(tmp_path, parts)
+    generation = load_generation("next", _write(tmp_path, data))
+    assert {tool.name: tool.directory for tool in generation.tools} == {
+        "shared": tmp_path / "common/tools/shared",
+        "hello": tmp_path / "next/tools/hello",
+    }
+    assert {name for tool in generation.tools for name in tool.programs} == {"shared", "hello"}
+    assert len(generation.images) == 2
+
+
+def test_a_tool_may_be_built_from_the_module_of_another_generation(tmp_path: Path) -> None:
+    data = _valid()
+    (tmp_path / "former/tools/whole").mkdir(parents=True)
+    (tmp_path / "former/tools/whole/go.mod").write_text("module example.invalid/whole\n")
+    data["tools"]["part"] = {"module": "former/tools/whole", "programs": {"part": "example.invalid/part"}}
+    generation = load_generation("next", _write(tmp_path, data))
+    assert generation.tools[1].directory == tmp_path / "former/tools/whole"
+
+
+def test_how_a_node_differs_is_read(tmp_path: Path) -> None:
+    data = _valid() | {"node": {"containerd": 2, "kubelet": {"x": None}, "arguments": {"kubelet": ["--y=1"]}}}
+    assert load_generation("next", _write(tmp_path, data)).node == NodeDifferences(
+        2, {"x": None}, {"kubelet": ("--y=1",)}
+    )
+    assert load_generation("next", _write(tmp_path / "other", _valid())).node == NodeDifferences()
 
 
 def test_the_schema_is_one() -> None:
