@@ -8,6 +8,7 @@ import platform
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Network
 from pathlib import Path
@@ -18,7 +19,6 @@ from kubeflow_volcano.rehearsal.mounts import mounts_below
 from kubeflow_volcano.rehearsal.network import busy_networks
 from kubeflow_volcano.rehearsal.packages import missing_packages
 from kubeflow_volcano.rehearsal.spec import ClusterPaths
-from kubeflow_volcano.rehearsal.tools import tools_home
 
 __all__ = ["CAPABILITIES", "Host", "look_at_host", "look_closely"]
 
@@ -88,8 +88,11 @@ def look_at_host() -> Host:
     return Host(platform.system(), platform.machine(), os.geteuid(), _effective_capabilities())
 
 
-def look_closely(paths: ClusterPaths) -> Host:
-    """Everything that the cluster at `paths` needs. Trials run in namespaces of their own, which end with them."""
+def look_closely(paths: ClusterPaths, to_make: Collection[str]) -> Host:
+    """Everything that the cluster at `paths` needs. Trials run in namespaces of their own, which end with them.
+
+    `to_make` names the tools that are still to be made.
+    """
     disk = nearest_directory(paths.home)
     capable = all(_effective_capabilities() >> number & 1 for number in CAPABILITIES.values())
     return replace(
@@ -100,10 +103,10 @@ def look_closely(paths: ClusterPaths) -> Host:
         network_trouble=_network_trouble() if capable else "",
         overlay_trouble=_overlay_trouble(disk) if capable else "",
         free_bytes=shutil.disk_usage(disk).free,
-        tools_present=any(tools_home().glob("kube-*/bin/kube")),
+        tools_present=not to_make,
         inotify_instances=_free_inotify_instances(_ENOUGH_INSTANCES),
         inotify_watches=int(Path("/proc/sys/fs/inotify/max_user_watches").read_text()),
-        missing_packages=tuple(missing.problem() for missing in missing_packages()),
+        missing_packages=tuple(missing.problem() for missing in missing_packages(to_make)),
         mounts=mounts_below(paths.home),
     )
 

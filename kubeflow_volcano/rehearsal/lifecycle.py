@@ -17,7 +17,7 @@ from kubeflow_volcano.rehearsal.processes import first_process
 from kubeflow_volcano.rehearsal.removal import leftovers, remove
 from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
 from kubeflow_volcano.rehearsal.state import State
-from kubeflow_volcano.rehearsal.tools import ensure_tools
+from kubeflow_volcano.rehearsal.tools import ensure_tools, tools_to_make
 
 __all__ = ["DownResult", "UpResult", "down", "up"]
 
@@ -56,13 +56,14 @@ def up(spec: RehearsalSpec, progress: Progress = silent) -> UpResult:
         ProblemsError: a step failed; what is there stays, and the next `up` goes on from it.
     """
     spec.check()
+    generation = load_generation(spec.generation)
     check_basics(look_at_host())
     paths = ClusterPaths.of(spec.name)
     if first_process(NodeCgroup(read_layout(), paths.cgroup)):
         check_earlier(look_at_host(), spec, State.load(paths.state))
     else:
-        check_host(look_closely(paths), spec, State.load(paths.state), paths.identity)
-    tools = ensure_tools(load_generation(spec.generation), progress=progress)
+        check_host(look_closely(paths, tools_to_make(generation)), spec, State.load(paths.state), paths.identity)
+    tools = ensure_tools(generation, progress=progress)
     store = ensure_images(tools, progress=progress)
     journal = Journal(progress)  # its clock starts when the tools are there
     with held(paths.lock, progress, _LOCK_SECONDS):

