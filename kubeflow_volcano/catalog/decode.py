@@ -64,7 +64,7 @@ def release(data: Mapping[str, Any]) -> Release:
         version=version,
         source=_source(data["source"]),
         remote_sources=tuple(_source(item) for item in data.get("remote_sources", ())),
-        remote_bases=tuple(RemoteBase(**{"images": {}, **item}) for item in data.get("remote_bases", ())),
+        remote_bases=tuple(RemoteBase(**item) for item in data.get("remote_bases", ())),
         kubernetes=MinorRange(data["kubernetes"]["lowest"], data["kubernetes"]["highest"]),
         kubernetes_tested=data["kubernetes_tested"],
         kustomize_version=data["kustomize_version"],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kubeflow_volcano.ref import Ref
@@ -115,7 +115,7 @@ class RemoteBase:
     prefix: str
     source: str
     path: str
-    images: Mapping[str, str]
+    images: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

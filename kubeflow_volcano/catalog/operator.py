@@ -10,7 +10,7 @@ from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.catalog.read import load
 from kubeflow_volcano.problems import InvalidInput, Problem
 
-__all__ = ["GANG_FLAGS", "GangEra", "era_of", "eras", "version_of_image"]
+__all__ = ["GANG_FLAGS", "GangEra", "era_of", "eras", "trainer_gangs", "version_of_image"]
 
 GANG_FLAGS = ("--enable-gang-scheduling", "--gang-scheduler-name")
 """Every flag about gangs that any version of the operator has known."""
@@ -64,10 +64,15 @@ def era_of(operator_version: str) -> GangEra:
     raise InvalidInput(
         Problem(
             f"training operator {operator_version}, whose gang scheduling flags the catalog does not know.",
-            f"a version from {eras()[0].lowest} to {eras()[-1].highest}; Trainer 2 is told by its runtimes instead.",
+            f"a version from {eras()[0].lowest} to {eras()[-1].highest}; Trainer is told by its runtimes instead.",
             "choose a release whose operator is in that range.",
         )
     )
+
+
+def trainer_gangs(trainer_version: str) -> bool:
+    """Whether a runtime of that Trainer can ask Volcano for a gang (`podGroupPolicy.volcano`)."""
+    return version_key(trainer_version) >= version_key(load("operators.yaml", "operators")["trainer"]["volcano_since"])
 
 
 def version_of_image(image: str) -> str | None:

@@ -1,39 +1,69 @@
-"""Whether the chosen versions fit the Kubernetes that is there; known only once connected, still before any change."""
+"""Which versions go together: release, Volcano, kustomize, and the Kubernetes that is there.
+
+All but Kubernetes is known from the inventory alone. A Kubernetes older than what a part is made for is refused: the
+part uses what is not there. A newer one is refused only where the release is known to fail, and is a warning else.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from kubeflow_volcano.catalog import read
 from kubeflow_volcano.catalog.model import Component, MinorRange, Release, version_key
 from kubeflow_volcano.problems import InvalidInput, Problem
-from kubeflow_volcano.rollout.settings import Settings
 
-__all__ = ["require_kubernetes"]
+if TYPE_CHECKING:
+    from kubeflow_volcano.rollout.settings import Settings
+
+__all__ = ["misfits", "require_kubernetes"]
 
 
-def require_kubernetes(settings: Settings, git_version: str) -> None:
-    """See that the release and its components are made for this Kubernetes ("v1.30.2").
+def misfits(release: Release, volcano: Component, kustomize_version: str) -> Iterator[Problem]:
+    """The pairs of an inventory's versions that do not go together, each with the nearest one that does."""
+    if volcano.version not in release.volcano_versions:
+        yield Problem(
+            f"volcano_version is {volcano.version}, kubeflow_release is {release.version}.",
+            f"a Volcano that goes with that release: {', '.join(release.volcano_versions)}.",
+            f'set volcano_version: "{_nearest(release.volcano_versions, volcano.version)}".',
+        )
+    if version_key(kustomize_version)[0] < version_key(release.kustomize_version)[0]:
+        yield Problem(
+            f"kustomize_version is {kustomize_version}, kubeflow_release is {release.version}.",
+            f"kustomize {release.kustomize_version} or another of that major version.",
+            f'set kustomize_version: "{release.kustomize_version}", or remove it.',
+        )
+
+
+def require_kubernetes(settings: Settings, git_version: str) -> tuple[str, ...]:
+    """See that the release and its components are made for this Kubernetes ("v1.30.2"); returns warnings.
 
     Raises:
-        InvalidInput: they are not; names the nearest release and Volcano that are.
+        InvalidInput: they are not; names each pair that fails, and the nearest release and Volcano that work.
     """
-    parts = [part for part in settings.components if part.kubernetes]
-    stated: list[tuple[str, MinorRange]] = [(f"Kubeflow {settings.release.version}", settings.release.kubernetes)]
-    stated += [(f"{part.title} {part.version}", part.kubernetes) for part in parts if part.kubernetes]
-    misfits = [(name, limits) for name, limits in stated if not limits.covers(git_version)]
-    if misfits:
+    release = settings.release
+    own = (f"Kubeflow {release.version}", release.kubernetes)
+    parts = [(f"{part.title} {part.version}", part.kubernetes) for part in settings.components if part.kubernetes]
+    stated = [own, *parts]
+    newer = [(name, limits) for name, limits in parts if limits.exceeded_by(git_version)]
+    if failing := [pair for pair in stated if pair not in newer and not pair[1].covers(git_version)]:
         raise InvalidInput(
             Problem(
                 f"Kubernetes {git_version}, and {name} is made for {limits}.",
                 f"versions that go together; these fit all that is chosen: Kubernetes {_common(stated)}.",
                 _way_out(settings, git_version),
             )
-            for name, limits in misfits
+            for name, limits in failing
         )
+    tested = MinorRange(release.kubernetes.low, release.kubernetes_tested)
+    if tested.exceeded_by(git_version):
+        newer.insert(0, (f"the test of Kubeflow {release.version}", tested))
+    return tuple(
+        f"Kubernetes {git_version} is newer than what {name} was made for ({limits})." for name, limits in newer
+    )
 
 
-def _common(stated: list[tuple[str, MinorRange]]) -> str:
+def _common(stated: Sequence[tuple[str, MinorRange]]) -> str:
     low = max((limits.low for _, limits in stated), key=version_key)
     highs = [limits.high for _, limits in stated if limits.high]
     high = min(highs, key=version_key) if highs else None
@@ -42,22 +72,22 @@ def _common(stated: list[tuple[str, MinorRange]]) -> str:
     return str(MinorRange(low, high))
 
 
-def _fitting(git_version: str) -> Iterator[tuple[Release, Component]]:
-    for version in read.releases():
-        release = read.load_release(version)
-        for name in release.volcano_versions:
-            volcano = read.load_volcano(name)
-            if release.kubernetes.covers(git_version) and (
-                volcano.kubernetes is None or volcano.kubernetes.covers(git_version)
-            ):
-                yield release, volcano
-
-
 def _way_out(settings: Settings, git_version: str) -> str:
+    """The release nearest to the chosen one that works there, with the best of its Volcanoes for that Kubernetes."""
     known = read.releases()
     place = known.index(settings.release.version)
-    pairs = sorted(_fitting(git_version), key=lambda pair: abs(known.index(pair[0].version) - place))
-    if not pairs:
-        return "bring the cluster to one of those versions; the catalog has no other pair for this one."
-    release, volcano = pairs[0]
-    return f'set kubeflow_release: "{release.version}" and volcano_version: "{volcano.version}".'
+    for version in sorted(known, key=lambda name: abs(known.index(name) - place)):
+        release = read.load_release(version)
+        volcanoes = [read.load_volcano(name) for name in release.volcano_versions]
+        limits = [(item.version, item.kubernetes) for item in volcanoes if item.kubernetes]
+        fitting = [name for name, stated in limits if stated.covers(git_version)]
+        fitting += [name for name, stated in limits if stated.exceeded_by(git_version)]
+        if release.kubernetes.covers(git_version) and fitting:
+            return f'set kubeflow_release: "{version}" and volcano_version: "{fitting[0]}".'
+    return "bring the cluster to one of those versions; the catalog has no release for this one."
+
+
+def _nearest(versions: tuple[str, ...], wanted: str) -> str:
+    """The version that is fewest releases of Volcano away; of two, the one that is better for the release."""
+    known = read.volcano_versions()
+    return min(versions, key=lambda name: abs(known.index(name) - known.index(wanted)))

@@ -21,6 +21,7 @@ from kubeflow_volcano.rollout.groups import (
     strange_passwords,
     user_settings,
 )
+from kubeflow_volcano.rollout.matrix import misfits
 from kubeflow_volcano.rollout.shape import PREFIXES, shaped
 
 __all__ = ["PREFIXES", "Settings", "parse"]
@@ -102,8 +103,7 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
     local_path = _loaded(read.load_local_path, "local_path_version", values["local_path_version"] or best[1], problems)
     if not (release and volcano and local_path):
         return None, problems
-    if volcano.version not in release.volcano_versions:
-        problems.append(_pair(release, volcano.version))
+    problems += misfits(release, volcano, values["kustomize_version"] or release.kustomize_version)
     chosen: tuple[Component, ...] = ()
     try:
         chosen = _chosen(values, release, volcano, local_path)
@@ -165,14 +165,6 @@ def _unneeded(gang_scheduler: str, storage_mode: str) -> tuple[str, ...]:
     """What nothing requires: Volcano without gang scheduling, the provisioner where the cluster brings its own."""
     volcano = () if gang_scheduler == "volcano" else ("volcano",)
     return volcano if storage_mode == "local_path" else (*volcano, "local-path")
-
-
-def _pair(release: Release, volcano: str) -> Problem:
-    return Problem(
-        f"volcano_version is {volcano}, kubeflow_release is {release.version}.",
-        f"a Volcano that goes with that release: {', '.join(release.volcano_versions)}.",
-        f'set volcano_version: "{release.volcano_versions[0]}".',
-    )
 
 
 def _strange_sources(given: Mapping[str, str], release: Release) -> Iterator[Problem]:

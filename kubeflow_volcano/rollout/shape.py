@@ -104,9 +104,11 @@ def _rule(error: ValidationError) -> Mapping[str, Any]:
 def _advice(where: str, error: ValidationError) -> str:
     value, rule = error.instance, _rule(error)
     wanted = rule.get("type", "string")
+    if error.validator == "enum" and not isinstance(value, str):
+        return _advice_on_type(where, value, wanted)
     if error.validator == "type" or (error.validator == "anyOf" and not isinstance(value, str)):
         return _advice_on_type(where, value, wanted)
-    if error.validator == "enum" and isinstance(value, str):
+    if error.validator == "enum":
         return f"correct {where}.{read.nearest(value, rule['enum'])}"
     if isinstance(value, str) and value.startswith(("http://", "https://")):
         return "append #sha256= and the 64 hexadecimal digits of the file's sum to the address."

@@ -12,20 +12,19 @@ from kubeflow_volcano.catalog.model import MinorRange, version_key
 from kubeflow_volcano.problems import InvalidInput
 
 
-@pytest.mark.parametrize("version", read.releases())
-def test_every_release_loads_and_names_versions_that_exist(version: str) -> None:
-    release = read.load_release(version)
-    assert set(release.volcano_versions) <= set(read.volcano_versions())
-    operator.era_of(release.operator_version)
-    for profile in release.profiles:
-        assert read.components(release, profile, release.volcano_versions[0], read.local_path_versions()[-1])
-
-
 @pytest.mark.parametrize("version", read.volcano_versions())
 def test_every_volcano_loads(version: str) -> None:
     volcano = read.load_volcano(version)
     assert volcano.kubernetes is not None
+    assert volcano.address is not None
+    assert f"/v{version}/" in volcano.address
     assert "podgroups.scheduling.volcano.sh" in volcano.crds
+    assert {ref.name for ref in volcano.workloads} == {
+        "volcano-admission",
+        "volcano-admission-init",
+        "volcano-controllers",
+        "volcano-scheduler",
+    }
 
 
 @pytest.mark.parametrize("version", read.local_path_versions())
@@ -36,7 +35,7 @@ def test_every_local_path_loads(version: str) -> None:
 def test_unknown_release_names_the_known_ones_and_the_nearest() -> None:
     with pytest.raises(InvalidInput, match=r"Did you mean 1\.9\.1\?") as caught:
         read.load_release("1.9.0")
-    assert "one of: 1.9.1" in caught.value.problems[0].needed
+    assert "one of: 1.6.1, 1.7.0" in caught.value.problems[0].needed
 
 
 def test_a_version_is_no_path() -> None:
@@ -96,6 +95,15 @@ def test_operators_outside_the_eras_are_refused(version: str) -> None:
         operator.era_of(version)
 
 
+def test_trainer_gangs_from_the_version_that_knows_volcano() -> None:
+    assert [operator.trainer_gangs(version) for version in ("2.0.0", "2.0.1", "2.1.0", "2.3.0")] == [
+        False,
+        False,
+        True,
+        True,
+    ]
+
+
 def test_eras_do_not_overlap() -> None:
     for version in ("1.0.1", "1.1.0", "1.2.1", "1.3.0", "1.4.0", "1.5.0", "1.6.0", "1.7.0", "1.8.1", "1.9.4"):
         assert sum(era.covers(version) for era in operator.eras()) == 1
@@ -126,10 +134,16 @@ def test_operator_version_of_an_image(image: str, version: str | None) -> None:
         (("1.21", "1.30"), "v1.30.14+k3s1", True),
         (("1.21", "1.30"), "1.31.0", False),
         (("1.9", "1.10"), "1.10.3", True),
+        (("1.32", "1.32"), "1.32.1", True),
     ],
 )
 def test_range_of_kubernetes(limits: tuple[str, str | None], version: str, inside: bool) -> None:  # noqa: FBT001  a parameter of the table
     assert MinorRange(*limits).covers(version) is inside
+
+
+def test_a_range_is_told_as_short_as_it_can_be() -> None:
+    ranges = (MinorRange("1.29", None), MinorRange("1.21", "1.30"), MinorRange("1.32", "1.32"))
+    assert [str(limits) for limits in ranges] == ["1.29 and later", "1.21 to 1.30", "1.32"]
 
 
 def test_versions_are_ordered_as_numbers() -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.problems import InvalidInput, Problem
-from kubeflow_volcano.rollout.matrix import require_kubernetes
 from kubeflow_volcano.rollout.settings import PREFIXES, parse
 
 SUM = "a" * 64
@@ -142,15 +141,101 @@ def test_volcano_comes_along_where_it_is_needed_or_named(variables: dict[str, An
     assert [part.name for part in parse(variables).components] == names
 
 
-def test_kubernetes_of_the_rehearsal_cluster_fits() -> None:
-    require_kubernetes(parse({}), "v1.30.2")
+def test_versions_that_are_left_empty_are_the_releases_best() -> None:
+    settings = parse({"kubeflow_release": "26.03"})
+    assert settings.volcano.version == settings.release.volcano_versions[0]
+    assert settings.local_path.version == settings.release.local_path_version
+    assert settings.kustomize_version == settings.release.kustomize_version
 
 
-@pytest.mark.parametrize(("version", "who"), [("v1.33.1", "Volcano 1.10.0"), ("v1.22.17", "Kubeflow 1.9.1")])
-def test_kubernetes_that_does_not_fit_is_refused_with_what_does(version: str, who: str) -> None:
-    with pytest.raises(InvalidInput) as caught:
-        require_kubernetes(parse({}), version)
-    (problem,) = caught.value.problems
-    assert version in problem.found
-    assert who in problem.found
-    assert "1.29 to 1.30" in problem.needed
+def test_the_archive_is_upstreams_with_the_sum_of_its_content_unless_given() -> None:
+    settings = parse({})
+    assert settings.source == (
+        f"{settings.release.source.address}#content-sha256={settings.release.source.content_sha256}"
+    )
+    assert parse({"kubeflow_source": "/archives/x.tar.gz"}).source == "/archives/x.tar.gz"
+
+
+def test_remote_sources_are_upstreams_unless_given() -> None:
+    sources = parse({"kubeflow_release": "26.03", "kubeflow_sources": {"jobset": "/jobset.yaml"}}).sources
+    assert sources["argo-workflows"].startswith("https://github.com/argoproj/argo-workflows/")
+    assert "#content-sha256=" in sources["argo-workflows"]
+    assert sources["jobset"] == "/jobset.yaml"
+
+
+def test_a_remote_source_of_another_release_is_refused() -> None:
+    (problem,) = problems(kubeflow_sources={"jobset": "/jobset.yaml"})
+    assert "no component of 1.9.1" in problem.found
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("kubeflow_source", "https://example.com/x.tar.gz"),
+        ("kubeflow_source", f"https://example.com/x.tar.gz#md5={SUM}"),
+        ("kubeflow_user_email", "nobody"),
+        ("kubeflow_user_namespace", "Mine"),
+        ("image_mirror_mode", "rewrit"),
+        ("image_mirror_preset", "dao"),
+        ("image_mirror_rules", [{"source": "*"}]),
+        ("image_mirror_rules", [{"source": "*", "prefix": "a.io", "host": "b.io"}]),
+        ("image_mirror_rules", [{"source": "*", "prefix": "https://a.io"}]),
+        ("image_mirror_probe_per_minute", 0),
+        ("plan_architectures", ["s390x"]),
+        ("plan_architectures", []),
+        ("plan_minimum_cpu", 0),
+    ],
+)
+def test_new_values_out_of_bounds_are_refused(name: str, value: Any) -> None:
+    assert all(problem.found.startswith(name) for problem in problems(**{name: value}))
+
+
+@pytest.mark.parametrize("password", ["short", "x" * 73, "\u00e4" * 40, "12341234"])
+def test_a_password_that_cannot_be_used_is_refused_and_not_repeated(password: str) -> None:
+    (problem,) = problems(kubeflow_user_password=password)
+    assert password not in str(problem)
+    assert "kubeflow_user_password" in problem.found
+
+
+def test_the_published_password_is_asked_for_by_name_and_alone() -> None:
+    assert parse({"kubeflow_published_password": True}).user.published_password
+    (problem,) = problems(kubeflow_published_password=True, kubeflow_user_password="a good one")  # noqa: S106  a test
+    assert "one of the two" in problem.todo
+
+
+def test_a_password_is_not_shown_with_the_settings() -> None:
+    settings = parse({"kubeflow_user_password": "a good one"})
+    assert settings.user.password == "a good one"  # noqa: S105  a test
+    assert "a good one" not in repr(settings)
+
+
+def test_the_first_user_is_upstreams_unless_given(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    user = parse({}).user
+    assert (user.email, user.namespace, user.password) == ("user@example.com", "kubeflow-user-example-com", "")
+    assert user.credentials_directory == tmp_path / "kubeflow-volcano"
+
+
+def test_mirror_rules_keep_their_order() -> None:
+    rules = [{"source": "gcr.io", "host": "gcr.m.daocloud.io"}, {"source": "*", "prefix": "m.daocloud.io"}]
+    mirror = parse({"image_mirror_mode": "rewrite", "image_mirror_rules": rules}).mirror
+    assert [(rule.source, rule.host, rule.prefix) for rule in mirror.rules] == [
+        ("gcr.io", "gcr.m.daocloud.io", ""),
+        ("*", "", "m.daocloud.io"),
+    ]
+
+
+def test_the_plan_is_for_the_newest_tested_kubernetes_unless_given() -> None:
+    assert parse({"kubeflow_release": "1.8.1"}).plan.kubernetes == "1.27"
+    assert parse({"plan_kubernetes": "1.29"}).plan.kubernetes == "1.29"
+
+
+def test_a_full_release_leaves_out_what_is_excluded() -> None:
+    settings = parse({"kubeflow_profile": "full", "kubeflow_exclude": ["user-namespace"]})
+    assert "user-namespace" not in [part.name for part in settings.components]
+    assert settings.excluded == ("user-namespace",)
+
+
+def test_storage_of_the_cluster_itself_takes_the_place_of_the_provisioner() -> None:
+    settings = parse({"kubeflow_components": ["katib"], "local_path_storage_mode": "existing"})
+    assert "local-path" not in [part.name for part in settings.components]
