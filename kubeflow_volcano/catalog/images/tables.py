@@ -20,6 +20,7 @@ __all__ = [
     "Hook",
     "Site",
     "Spot",
+    "all_gone",
     "architectures_of",
     "compiled",
     "container_rules",
@@ -184,11 +185,12 @@ def compiled() -> tuple[Compiled, ...]:
 
 def gone(image: ImageName) -> Gone | None:
     """What is known about the end of `image`, or None: as far as is known it is still there."""
-    return next((entry for entry in _gone() if matches(image.repository, entry.repository)), None)
+    return next((entry for entry in all_gone() if matches(image.repository, entry.repository)), None)
 
 
 @cache
-def _gone() -> tuple[Gone, ...]:
+def all_gone() -> tuple[Gone, ...]:
+    """Every image that is known to be gone; the first entry that fits counts."""
     return tuple(
         Gone(
             repository=item["repository"],

@@ -69,6 +69,10 @@ class InText:
             raise CannotPut("its tag stands in a field of its own, which takes a tag and nothing else")
         return (Edit(self.name, new.repository), Edit(self.tag, new.tag))
 
+    def stays(self, text: str) -> Sequence[Change]:
+        """The claim that the name remains `text`, which another reference in the same field may contradict."""
+        return (Edit(self.name, text),)
+
 
 @dataclass(frozen=True, slots=True)
 class InHub:
@@ -89,6 +93,10 @@ class InHub:
         if not self.names:
             raise CannotPut("only its registry stands there, so name and tag must stay")
         return tuple(Edit(place, str(new)) for place in self.names)
+
+    def stays(self, text: str) -> Sequence[Change]:
+        """The claim that the registry remains `text`, as above."""
+        return (Edit(self.hub, text),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +127,10 @@ class ToSetting:
         if new.tag == old.tag:
             return (name,)
         return (name, Setting(self.container, "", self.tag_environment, new.tag))
+
+    def stays(self, _text: str) -> Sequence[Change]:
+        """Nothing: a program has a flag or a variable for each image."""
+        return ()
 
 
 Put = InText | InHub | ToSetting

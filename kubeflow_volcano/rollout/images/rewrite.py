@@ -104,9 +104,13 @@ def _changed(
 ) -> dict[Ref, Object]:
     """New objects for those that change; references that cannot be written go to `stuck`."""
     changes: dict[Ref, list[Change]] = defaultdict(list)
+    same: dict[Ref, list[Change]] = defaultdict(list)
     named: dict[Ref, Reference] = {}
     for item, decision in decided:
-        if decision.final == item.image or item.put is None:
+        if item.put is None:
+            continue
+        if decision.final == item.image:
+            same[item.ref] += item.put.stays(item.text)
             continue
         try:
             changes[item.ref] += item.put.changes(item.image, decision.final)
@@ -121,7 +125,7 @@ def _changed(
         if not changes[ref]:
             continue
         try:
-            done[ref] = changed(obj, changes[ref])
+            done[ref] = changed(obj, [*changes[ref], *same[ref]])
         except CannotPut as error:
             stuck.append((named[ref], str(error)))
     return done

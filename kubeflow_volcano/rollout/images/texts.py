@@ -76,7 +76,7 @@ _LOOKS_LIKE_ONE = re.compile(
     rf"(?<![\w./:@$-])(?:{_KNOWN_HOSTS}(?:/{_STEP})+(?::\w[\w.-]*)?|{_STEP}(?::[0-9]+)?(?:/{_STEP})+(?::[A-Za-z0-9_][\w.-]*|(?=@sha256:)))"
     r"(?:@sha256:[0-9a-f]{64})?"
 )
-_NAMED_SO = re.compile(r"""(?i)image["']?[ \t]*[:=][ \t]*["']?([a-z0-9][\w./:@-]{2,})""")
+_NAMED_SO = re.compile(r"""(?i)image["']?[ \t]*[:=][ \t]*["']?([a-z0-9][\w./:@-]{2,}+)(?!\()""")
 _NO_NAMES = frozenset({"true", "false", "none", "null"})
 
 
