@@ -245,6 +245,7 @@ def test_a_webhook_is_reached_at_its_real_pod(running: Running) -> None:
 
     with pytest.raises(ApiError, match="minAvailable"):
         running.api.create(job, dry_run=True)
+    assert status(SPEC.name).webhooks == ()  # nothing is simulated that is there
 
 
 @pytest.mark.usefixtures("running")

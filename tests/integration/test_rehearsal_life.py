@@ -49,6 +49,10 @@ class Traces:
     routes: frozenset[str]
     settings: tuple[str, ...]
     processes: tuple[str, ...]
+    networks: str
+    """Named network namespaces; the node has one, whose name must not be seen outside."""
+    rules: tuple[str, ...]
+    """The host's packet filter; Services and simulated pods are translated in the node's networks alone."""
 
     @classmethod
     def now(cls) -> Traces:
@@ -59,6 +63,8 @@ class Traces:
             routes=frozenset(str(route) for route in routes if not _others_route(route)),
             settings=tuple(Path("/proc/sys", key).read_text() for key in SETTINGS),
             processes=tuple(_rooted_in(PATHS.home)),
+            networks=_out("ip", "netns", "list"),
+            rules=tuple(line for line in _out("iptables-save").splitlines() if not line.startswith(("#", ":"))),
         )
 
 
@@ -117,11 +123,12 @@ def daemon(name: str) -> DaemonStatus:
     return found
 
 
-@pytest.mark.parametrize("name", ["kubelet", "kube-apiserver", "containerd", "placement"])
+@pytest.mark.parametrize("name", ["kubelet", "kube-apiserver", "containerd", "placement", "webhook-stub"])
 @pytest.mark.usefixtures("api")
 def test_a_killed_daemon_comes_back_by_itself(name: str) -> None:
     former = daemon(name)
-    assert former.name in Path(f"/proc/{former.pid}/cmdline").read_text()  # not a process of somebody else
+    command = Path(f"/proc/{former.pid}/cmdline").read_text().replace("_", "-")
+    assert former.name in command  # not a process of somebody else
     os.kill(former.pid, signal.SIGKILL)
 
     eventually(lambda: daemon(name).restarts == former.restarts + 1 and daemon(name).pid not in {0, former.pid})
