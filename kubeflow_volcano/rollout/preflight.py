@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
-
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout import storage
+from kubeflow_volcano.rollout.desired import desired, gathered
+from kubeflow_volcano.rollout.engine import refused
 from kubeflow_volcano.rollout.matrix import require_kubernetes
-from kubeflow_volcano.rollout.run import objects_of, refused
 from kubeflow_volcano.rollout.settings import Settings
 
 __all__ = ["preflight"]
@@ -29,24 +27,17 @@ def preflight(cluster: Cluster, settings: Settings, progress: Progress) -> int:
     problems: list[Problem] = []
     count = 0
     try:
-        with _gathered(problems):
+        with gathered(problems):
             require_kubernetes(settings, cluster.version["gitVersion"])
-        for part in settings.components:
-            with _gathered(problems):
-                objects = objects_of(settings, part, progress)
-                count += len(objects)
-                if part.name == "local-path":
-                    storage.require_one_default(cluster, objects)
+        with gathered(problems):
+            found = desired(settings, settings.components, progress)
+            count = sum(map(len, found.parts.values()))
+            for line in (*found.notes, *map(str, found.images.warnings)):
+                progress(f"note: {line}")
+            if "local-path" in found.parts:
+                storage.require_one_default(cluster, found.parts["local-path"])
     except ApiError as error:
         raise ProblemsError([*problems, refused(cluster, error)]) from error
     if problems:
         raise InvalidInput(problems)
     return count
-
-
-@contextlib.contextmanager
-def _gathered(problems: list[Problem]) -> Iterator[None]:
-    try:
-        yield
-    except InvalidInput as error:
-        problems += error.problems

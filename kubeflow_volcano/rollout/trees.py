@@ -77,7 +77,7 @@ def keep_plain(file: Path, cache: Path, content: str | None = None, origin: str 
     try:
         text = gzip.decompress(file.read_bytes()) if is_compressed(file) else file.read_bytes()
     except (EOFError, OSError, zlib.error) as error:
-        raise InvalidInput(_broken(file, error)) from error
+        raise InvalidInput(_broken(file, origin, error)) from error
     found = hashlib.sha256(text).hexdigest()
     if content and found != content:
         raise InvalidInput(other_content(origin, found, content))
@@ -133,7 +133,7 @@ class Trees:
         key = file_sum(archive)
         kept = self.made_from(key)
         if kept is None or (content and kept.name != content):
-            kept = self.make(key, lambda folder: _unpack(archive, folder), content, origin)
+            kept = self.make(key, lambda folder: _unpack(archive, folder, origin), content, origin)
         return kept
 
     def make(self, key: str, fill: Callable[[Path], Path], content: str | None = None, origin: str = "") -> Path:
@@ -169,13 +169,13 @@ class Trees:
                 raise
 
 
-def _unpack(archive: Path, folder: Path) -> Path:
+def _unpack(archive: Path, folder: Path, origin: str) -> Path:
     """Fill `folder`, and return it, or the one directory that it then holds."""
     try:
         with tarfile.open(archive) as tar:
             _extract(tar, folder.resolve())
     except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
-        raise InvalidInput(_broken(archive, error)) from error
+        raise InvalidInput(_broken(archive, origin, error)) from error
     return top_of(folder)
 
 
@@ -192,9 +192,9 @@ def _extract(tar: tarfile.TarFile, root: Path) -> None:
         tar.extract(member, root, set_attrs=False)
 
 
-def _broken(file: Path, error: Exception) -> Problem:
+def _broken(file: Path, origin: str, error: Exception) -> Problem:
     return Problem(
-        f"{file} cannot be unpacked{page_instead(file)}: {error}.",
+        f"{origin or file} cannot be unpacked{page_instead(file)}: {error}.",
         "a whole gzip-compressed tar archive, or a whole file that is compressed by gzip.",
         "fetch the file again.",
     )
@@ -203,7 +203,7 @@ def _broken(file: Path, error: Exception) -> Problem:
 def other_content(origin: str, found: str, needed: str) -> Problem:
     """Something whose content is not the one asked for."""
     return Problem(
-        f"{origin} has the content {found}.",
-        f"the content sum {needed} (over all files, whatever the archive around them).",
+        f"{origin} has the content sum {found}.",
+        f"the content sum {needed}, which is over all files, whatever the archive around them.",
         "correct the source or its sum; nothing was kept.",
     )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
+from kubeflow_volcano.rehearsal.generation import load_generation
+from kubeflow_volcano.rehearsal.tools import ensure_tools
 
 
 @pytest.fixture(scope="session")
@@ -19,9 +22,17 @@ def upstream_dir() -> Path:
 
 @pytest.fixture(scope="session")
 def kustomize() -> Path:
-    """A kustomize that somebody has put into the cache: the rehearsal cluster's or the role's."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kubeflow-volcano"
-    found = [*cache.glob("rehearsal/*/bin/kustomize"), *cache.glob("kustomize/*/kustomize")]
-    if not found:
-        pytest.skip("no kustomize in the cache; `make rehearse` or the role kustomize puts one there")
-    return found[0]
+    """Kustomize 5, as the rehearsal cluster uses it: from the cache of its tools, or built now."""
+    return _built("1.30")
+
+
+@pytest.fixture(scope="session")
+def kustomize_3() -> Path:
+    """Kustomize 3.2.0, likewise."""
+    return _built("1.22")
+
+
+def _built(generation: str) -> Path:
+    whole = load_generation(generation)
+    alone = replace(whole, tools=tuple(tool for tool in whole.tools if tool.name == "kustomize"))
+    return ensure_tools(alone).programs["kustomize"]

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
+from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import InvalidInput
-from kubeflow_volcano.progress import silent
-from kubeflow_volcano.rollout.render import render
+from kubeflow_volcano.progress import Progress, silent
+from kubeflow_volcano.rollout.render import Renderer
 
 NONE = Path("/no/kustomize")
 MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: n}\n"
+
+
+def render(place: Path, kustomize: Path, cache: Path, progress: Progress) -> tuple[Object, ...]:
+    """The objects of one place."""
+    return Renderer(kustomize, cache, progress).render({"part": place})["part"]
 
 
 def file(folder: Path, text: str) -> Path:
@@ -105,11 +112,37 @@ def test_a_build_that_fails_repeats_what_kustomize_says(folder: Path, kustomize:
     assert not (tmp_path / "cache").exists()
 
 
-def test_a_remote_base_is_not_kept(folder: Path, kustomize: Path, tmp_path: Path) -> None:
-    """A remote base cannot be had here; that the build was tried, and nothing kept, is what counts."""
-    (folder / "kustomization.yaml").write_text("resources: ['https://127.0.0.1:1/base?timeout=1s']\n")
+def test_several_places_are_rendered_under_their_names_with_all_their_problems(
+    folder: Path, kustomize: Path, tmp_path: Path
+) -> None:
+    good, bad = file(tmp_path, MAP), tmp_path / "bad.yaml"
+    bad.write_text("- 1\n")
+    found = Renderer(kustomize, tmp_path / "cache", silent).render({"z": folder, "a": good})
+    assert [(name, len(objects)) for name, objects in found.items()] == [("z", 2), ("a", 1)]
+    (folder / "kustomization.yaml").write_text("resources: [absent.yaml]\n")
+    with pytest.raises(InvalidInput) as caught:
+        Renderer(kustomize, tmp_path / "cache", silent).render({"z": folder, "a": bad, "b": good})
+    assert len(caught.value.problems) == 2
+
+
+def test_what_is_kept_does_not_depend_on_where_it_lies(folder: Path, kustomize: Path, tmp_path: Path) -> None:
     lines: list[str] = []
-    with pytest.raises(InvalidInput, match=r"127\.0\.0\.1"):
-        render(folder, kustomize, tmp_path / "cache", lines.append)
+    first = render(folder, kustomize, tmp_path / "cache", lines.append)
+    shutil.copytree(folder.parents[1] / "base", tmp_path / "moved" / "base")
+    shutil.copytree(folder, tmp_path / "moved" / "overlays" / "one")
+    assert render(tmp_path / "moved" / "overlays" / "one", kustomize, tmp_path / "cache", lines.append) == first
     assert len(lines) == 1
+
+
+@pytest.mark.parametrize(
+    ("base", "words"),
+    [
+        ("git::file:///srv/base?ref=main", "transport 'file' not allowed"),
+        ("http://base.invalid/map.yaml", r"127\.0\.0\.1:9: connect: connection refused"),
+    ],
+)
+def test_a_build_opens_no_connection(folder: Path, kustomize: Path, tmp_path: Path, base: str, words: str) -> None:
+    (folder / "kustomization.yaml").write_text(f"resources: ['{base}']\n")
+    with pytest.raises(InvalidInput, match=words):
+        render(folder, kustomize, tmp_path / "cache", silent)
     assert not (tmp_path / "cache").exists()

@@ -1,189 +1,195 @@
-"""A source is a path or an address with a sum; nothing that has not that sum enters the cache."""
+"""A source is a path or an address with a sum, and is what it says it is."""
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import io
 import tarfile
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kubeflow_volcano.catalog.read import load_release, load_volcano
+from kubeflow_volcano.catalog.model import Marker
+from kubeflow_volcano.catalog.read import load_release
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.progress import silent
-from kubeflow_volcano.rollout.sources import fetch, locate
+from kubeflow_volcano.rollout.settings import Settings, parse
+from kubeflow_volcano.rollout.sources import Sources, content_sum
 
-VOLCANO = load_volcano("1.10.0")
-OPERATOR = load_release("1.9.1").components["training-operator"]
 TEXT = b"apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n"
 SUM = hashlib.sha256(TEXT).hexdigest()
+RELEASE = load_release("1.9.1")
+OPERATOR = RELEASE.components["training-operator"]
+MARK = b"resources: []\n"
+
+Configure = Callable[..., Settings]
 
 
-def kept(cache: Path) -> list[str]:
-    return sorted(path.name for path in cache.rglob("*") if path.is_file())
+@pytest.fixture
+def configure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Configure:
+    """Settings with a cache of their own, for a release whose marker is MARK."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+    def build(**variables: Any) -> Settings:
+        settings = parse({"kubeflow_release": "1.9.1", **variables})
+        marker = Marker("example/kustomization.yaml", hashlib.sha256(MARK).hexdigest())
+        release = replace(RELEASE, source=replace(RELEASE.source, marker=marker))
+        return replace(settings, release=release)
+
+    return build
 
 
-def test_a_download_is_kept_and_not_asked_for_again(api: Any, tmp_path: Path) -> None:
-    api.on("GET", "/v/m.yaml", api.reply(body=TEXT))
-    first = fetch(f"{api.url}/v/m.yaml", SUM, tmp_path / "c", silent)
-    assert first.read_bytes() == TEXT
-    assert fetch(f"{api.url}/v/m.yaml", SUM, tmp_path / "c", silent) == first
-    assert len(api.seen("GET", "/v/m.yaml")) == 1
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A directory with one component of the release, and its marker."""
+    folder = tmp_path / "checkout"
+    for path, text in ((f"{OPERATOR.path}/kustomization.yaml", b""), ("example/kustomization.yaml", MARK)):
+        (folder / path).parent.mkdir(parents=True)
+        (folder / path).write_bytes(text)
+    return folder
 
 
-def test_a_kept_file_that_was_damaged_is_downloaded_again(api: Any, tmp_path: Path) -> None:
-    api.on("GET", "/m.yaml", api.reply(body=TEXT))
-    path = fetch(f"{api.url}/m.yaml", SUM, tmp_path, silent)
-    path.write_bytes(b"damaged")
-    assert fetch(f"{api.url}/m.yaml", SUM, tmp_path, silent).read_bytes() == TEXT
+def packed(folder: Path) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
+        tar.add(folder, "manifests-1.9.1")
+    return buffer.getvalue()
 
 
-def test_a_wrong_sum_is_refused_and_not_kept(api: Any, tmp_path: Path) -> None:
-    api.on("GET", "/m.yaml", api.reply(body=b"something else"))
-    with pytest.raises(InvalidInput, match=hashlib.sha256(b"something else").hexdigest()):
-        fetch(f"{api.url}/m.yaml", SUM, tmp_path / "c", silent)
-    assert kept(tmp_path / "c") == []
-    api.on("GET", "/m.yaml", api.reply(body=TEXT))
-    assert fetch(f"{api.url}/m.yaml", SUM, tmp_path / "c", silent).read_bytes() == TEXT
+def place(settings: Settings, name: str = OPERATOR.name) -> Path:
+    return Sources(settings, silent).place(settings.component(name))
 
 
-def test_a_sign_in_page_is_called_one(api: Any, tmp_path: Path) -> None:
-    api.on("GET", "/m.yaml", api.reply(body=b"\n<!DOCTYPE html><html>please sign in</html>"))
-    with pytest.raises(InvalidInput, match="HTML page"):
-        fetch(f"{api.url}/m.yaml", SUM, tmp_path, silent)
-
-
-def test_a_truncated_answer_is_tried_again(api: Any, tmp_path: Path) -> None:
-    api.on("GET", "/m.yaml", api.reply(reset=True), api.status(503, "x", "busy"), api.reply(body=TEXT))
-    assert fetch(f"{api.url}/m.yaml", SUM, tmp_path, silent).read_bytes() == TEXT
-    assert len(api.seen("GET", "/m.yaml")) == 3
-
-
-def test_an_answer_that_stays_truncated_is_told(api: Any, tmp_path: Path) -> None:
-    api.on("GET", "/m.yaml", api.reply(lines=["half"], cut=True))
-    with pytest.raises(InvalidInput, match="no answer to use"):
-        fetch(f"{api.url}/m.yaml", SUM, tmp_path / "c", silent)
-    assert kept(tmp_path / "c") == []
-
-
-def test_a_refusal_is_not_tried_again(api: Any, tmp_path: Path) -> None:
-    api.on("GET", "/m.yaml", api.status(403, "Forbidden", "not on the list"))
-    with pytest.raises(InvalidInput, match="403"):
-        fetch(f"{api.url}/m.yaml", SUM, tmp_path, silent)
-    assert len(api.seen("GET", "/m.yaml")) == 1
-
-
-def test_credentials_of_an_address_are_sent_and_not_repeated(api: Any, tmp_path: Path) -> None:
-    api.on("GET", "/m.yaml", api.status(401, "Unauthorized", "no"))
-    lines: list[str] = []
-    address = api.url.replace("http://", "http://me:secret@") + "/m.yaml"
+def refusal(settings: Settings, name: str = OPERATOR.name) -> str:
     with pytest.raises(InvalidInput) as caught:
-        fetch(address, SUM, tmp_path, lines.append)
-    assert "secret" not in "".join([str(caught.value), *lines])
-    assert api.seen("GET", "/m.yaml")[0].headers["authorization"] == "Basic bWU6c2VjcmV0"
+        place(settings, name)
+    return str(caught.value)
 
 
-def test_no_source_says_what_is_missing_and_where_to_name_it(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput) as caught:
-        locate(OPERATOR, None, tmp_path, silent)
-    (problem,) = caught.value.problems
-    assert "manifests/overlays/standalone" in problem.needed
-    assert "kubeflow_sources.training-operator" in problem.todo
+def test_a_checkout_an_unpacked_archive_and_an_archive_hold_the_component(
+    configure: Configure, checkout: Path, tmp_path: Path
+) -> None:
+    around = tmp_path / "around"
+    around.mkdir()
+    checkout = checkout.rename(around / "manifests-1.9.1")
+    archive = tmp_path / "a.tar.gz"
+    archive.write_bytes(packed(checkout))
+    assert place(configure(kubeflow_source=str(checkout))) == checkout / OPERATOR.path
+    assert place(configure(kubeflow_source=str(around))) == checkout / OPERATOR.path
+    found = place(configure(kubeflow_source=str(archive)))
+    assert (found / "kustomization.yaml").is_file()
+    assert str(found).endswith(f"/{OPERATOR.path}")
 
 
-def test_a_path_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="absent") as caught:
-        locate(VOLCANO, str(tmp_path / "absent"), tmp_path, silent)
-    assert "volcano_source" in caught.value.problems[0].todo
+def test_an_address_with_the_sum_of_its_content_is_asked_once(configure: Configure, checkout: Path, api: Any) -> None:
+    api.on("GET", "/1.9.1", api.reply(body=packed(checkout)))
+    settings = configure(kubeflow_source=f"{api.url}/1.9.1#content-sha256={content_sum(checkout)}")
+    assert content_sum(Sources(settings, silent).release()) == content_sum(checkout)
+    assert place(settings) == place(settings)
+    assert len(api.seen("GET", "/1.9.1")) == 1
 
 
-def test_an_address_is_fetched_into_the_cache(api: Any, tmp_path: Path) -> None:
-    api.on("GET", "/m.yaml", api.reply(body=TEXT))
-    place = locate(VOLCANO, f"{api.url}/m.yaml#sha256={SUM}", tmp_path, silent)
-    assert place == tmp_path / "downloads" / SUM / "m.yaml"
-
-
-def test_a_whole_checkout_is_searched_for_the_component(tmp_path: Path) -> None:
-    file = tmp_path / "installer" / "volcano-development.yaml"
-    file.parent.mkdir()
-    file.write_bytes(TEXT)
-    assert locate(VOLCANO, str(tmp_path), tmp_path, silent) == file
-
-
-def test_a_directory_without_the_component_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="neither a kustomization nor installer/volcano"):
-        locate(VOLCANO, str(tmp_path), tmp_path / "cache", silent)
-
-
-def archive(path: Path, members: dict[str, bytes]) -> Path:
-    with tarfile.open(path, "w:gz") as tar:
-        for name, text in members.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(text)
-            tar.addfile(info, io.BytesIO(text))
-    return path
-
-
-def test_an_archive_is_unpacked_once(tmp_path: Path) -> None:
-    path = archive(tmp_path / "a.tar.gz", {"volcano-1.10.0/installer/volcano-development.yaml": TEXT})
-    place = locate(VOLCANO, str(path), tmp_path / "cache", silent)
-    assert place.read_bytes() == TEXT
-    changed = place.stat().st_mtime_ns
-    assert locate(VOLCANO, str(path), tmp_path / "cache", silent).stat().st_mtime_ns == changed
-    assert len(list((tmp_path / "cache" / "unpacked").iterdir())) == 1
-
-
-def test_an_archive_that_reaches_outside_is_refused(tmp_path: Path) -> None:
-    path = archive(tmp_path / "a.tar.gz", {"../outside": TEXT})
-    with pytest.raises(InvalidInput, match="cannot be unpacked"):
-        locate(VOLCANO, str(path), tmp_path / "cache", silent)
-    assert not (tmp_path / "outside").exists()
-    assert list((tmp_path / "cache" / "unpacked").iterdir()) == []
+def test_an_address_with_the_sum_of_the_file_is_asked_once(configure: Configure, checkout: Path, api: Any) -> None:
+    body = packed(checkout)
+    api.on("GET", "/1.9.1", api.reply(body=body))
+    settings = configure(kubeflow_source=f"{api.url}/1.9.1#sha256={hashlib.sha256(body).hexdigest()}")
+    assert place(settings) == place(settings)
+    assert len(api.seen("GET", "/1.9.1")) == 1
 
 
 @pytest.mark.parametrize(
-    ("kind", "target"),
+    ("served", "words"),
     [
-        (tarfile.SYMTYPE, "/etc/passwd"),
-        (tarfile.SYMTYPE, "../../outside"),
-        (tarfile.LNKTYPE, "x"),
-        (tarfile.FIFOTYPE, ""),
+        ("half of it", "cannot be unpacked"),
+        ("a page", "HTML page"),
+        ("another archive", "has the content sum"),
+        ("a text", "cannot be unpacked"),
     ],
-    ids=["absolute link", "link upwards", "hard link", "pipe"],
 )
-def test_an_archive_with_links_out_or_with_special_files_is_refused(tmp_path: Path, kind: bytes, target: str) -> None:
-    path = tmp_path / "a.tar.gz"
-    with tarfile.open(path, "w:gz") as tar:
-        member = tarfile.TarInfo("x/odd")
-        member.type, member.linkname = kind, target
-        tar.addfile(member)
-    with pytest.raises(InvalidInput, match="x/odd"):
-        locate(VOLCANO, str(path), tmp_path / "cache", silent)
-    assert list((tmp_path / "cache" / "unpacked").iterdir()) == []
+def test_what_is_not_the_content_is_refused_and_never_kept(
+    configure: Configure, checkout: Path, api: Any, served: str, words: str
+) -> None:
+    (checkout / "big").write_bytes(bytes(range(256)) * 100)
+    body, content = packed(checkout), content_sum(checkout)
+    (checkout / "big").write_bytes(b"other")
+    answers = {
+        "half of it": body[:-100],
+        "a page": b"<!DOCTYPE html><html>sign in</html>",
+        "another archive": packed(checkout),
+        "a text": b"neither",
+    }
+    api.on("GET", "/x.tar.gz", api.reply(body=answers[served]))
+    settings = configure(kubeflow_source=f"{api.url}/x.tar.gz#content-sha256={content}")
+    text = refusal(settings)
+    assert words in text
+    assert f"{api.url}/x.tar.gz" in text
+    assert [path for path in settings.cache_directory.rglob("*") if path.is_file()] == []
+    api.on("GET", "/x.tar.gz", api.reply(body=body))
+    assert content_sum(Sources(settings, silent).release()) == content
 
 
-def test_a_link_inside_an_archive_is_followed(tmp_path: Path) -> None:
-    path = tmp_path / "a.tar.gz"
-    with tarfile.open(path, "w:gz") as tar:
-        file, link = tarfile.TarInfo("v/real.yaml"), tarfile.TarInfo("v/installer/volcano-development.yaml")
-        file.size = len(TEXT)
-        link.type, link.linkname = tarfile.SYMTYPE, "../real.yaml"
-        tar.addfile(file, io.BytesIO(TEXT))
-        tar.addfile(link)
-    assert locate(VOLCANO, str(path), tmp_path / "cache", silent).read_bytes() == TEXT
+def test_a_single_file_has_the_sum_of_its_text_as_content_also_compressed(configure: Configure, api: Any) -> None:
+    api.on("GET", "/m.yaml.gz", api.reply(body=gzip.compress(TEXT)))
+    settings = configure(volcano_source=f"{api.url}/m.yaml.gz#sha256={hashlib.sha256(gzip.compress(TEXT)).hexdigest()}")
+    api.on("GET", "/o.yaml.gz", api.reply(body=gzip.compress(TEXT)))
+    other = replace(settings, sources={"volcano": f"{api.url}/o.yaml.gz#content-sha256={SUM}"})
+    assert place(other, "volcano").read_bytes() == place(other, "volcano").read_bytes() == TEXT
+    assert len(api.seen("GET", "/o.yaml.gz")) == 1
 
 
-def test_a_truncated_archive_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
-    path = archive(tmp_path / "a.tar.gz", {"x/big": bytes(range(256)) * 4000})
-    path.write_bytes(path.read_bytes()[:-200])
-    with pytest.raises(InvalidInput, match="cannot be unpacked"):
-        locate(VOLCANO, str(path), tmp_path / "cache", silent)
-    assert list((tmp_path / "cache" / "unpacked").iterdir()) == []
+def test_a_path_with_a_sum_is_compared_with_it(configure: Configure, checkout: Path, tmp_path: Path) -> None:
+    archive = tmp_path / "a.tar.gz"
+    archive.write_bytes(packed(checkout))
+    total = hashlib.sha256(archive.read_bytes()).hexdigest()
+    settings = configure()
+    assert place(replace(settings, source=f"{archive}#sha256={total}"))
+    assert place(replace(settings, source=f"{archive}#content-sha256={content_sum(checkout)}"))
+    assert place(replace(settings, source=f"{checkout}#content-sha256={content_sum(checkout)}"))
+    for kind in ("sha256", "content-sha256"):
+        assert "0" * 64 in refusal(replace(settings, source=f"{archive}#{kind}={'0' * 64}"))
+
+
+def test_what_no_release_is_known_to_be_is_taken_with_a_note(configure: Configure, checkout: Path) -> None:
+    (checkout / "example" / "kustomization.yaml").write_text("resources: [mine]\n")
+    sources = Sources(configure(kubeflow_source=str(checkout)), silent)
+    assert sources.place(OPERATOR) == checkout / OPERATOR.path
+    (note,) = sources.notes
+    assert f"{checkout} is no known release" in note
+
+
+def test_a_known_marker_needs_no_note(configure: Configure, checkout: Path) -> None:
+    sources = Sources(configure(kubeflow_source=str(checkout)), silent)
+    sources.place(OPERATOR)
+    assert sources.notes == []
 
 
 @pytest.mark.upstream
-def test_the_upstream_archive_holds_the_component(upstream_dir: Path, tmp_path: Path) -> None:
-    place = locate(OPERATOR, str(upstream_dir / "manifests-1.9.1.tar.gz"), tmp_path, silent)
-    assert (place / "kustomization.yaml").is_file()
+def test_the_archive_of_another_release_is_refused_by_its_name(configure: Configure, upstream_dir: Path) -> None:
+    text = refusal(configure(kubeflow_source=str(upstream_dir / "manifests-1.6.1.tar.gz")))
+    assert "manifests-1.6.1.tar.gz is Kubeflow 1.6.1" in text
+    assert "Kubeflow 1.9.1, which kubeflow_release asks for" in text
+
+
+def test_a_path_that_is_not_there_is_told_with_its_variable(configure: Configure, tmp_path: Path) -> None:
+    text = refusal(configure(kubeflow_source=str(tmp_path / "absent")))
+    assert f"no {tmp_path}/absent" in text
+    assert "correct kubeflow_source." in text
+    text = refusal(configure(volcano_source=str(tmp_path / "absent")), "volcano")
+    assert "correct volcano_source." in text
+
+
+def test_a_source_without_the_component_is_told(configure: Configure, checkout: Path, tmp_path: Path) -> None:
+    (checkout / OPERATOR.path / "kustomization.yaml").unlink()
+    assert f"holds neither a kustomization nor {OPERATOR.path}" in refusal(configure(kubeflow_source=str(checkout)))
+    (tmp_path / "empty").mkdir()
+    own = configure(kubeflow_sources={"training-operator": str(tmp_path / "empty")})
+    assert "correct kubeflow_sources.training-operator" in refusal(own)
+
+
+def test_a_component_has_a_source_of_its_own(configure: Configure, tmp_path: Path) -> None:
+    (tmp_path / "kustomization.yaml").write_text("resources: []\n")
+    assert place(configure(kubeflow_sources={"training-operator": str(tmp_path)})) == tmp_path
