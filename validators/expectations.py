@@ -47,14 +47,14 @@ def expect(
     gang_scheduler: str = "volcano",
     ignored_namespaces: Iterable[str] = (),
 ) -> Expectations:
-    """What the catalog expects of a release; a version that is not given is the newest that goes with it.
+    """What the catalog expects of a release; a version that is not given is the one that goes best with it.
 
     Raises:
         InvalidInput: an unknown release, profile, component or version.
     """
     found = read.load_release(release)
-    volcano_version = volcano_version or found.volcano_versions[-1]
-    local_path_version = local_path_version or read.local_path_versions()[-1]
+    volcano_version = volcano_version or found.volcano_versions[0]
+    local_path_version = local_path_version or found.local_path_version
     chosen = read.components(found, profile, volcano_version, local_path_version)
     ranges = {version: read.load_volcano(version).kubernetes for version in read.volcano_versions()}
     return Expectations(
