@@ -1,0 +1,130 @@
+"""Measure the project against named references, in the same run and interleaved, and judge the ratios.
+
+python -m tests.bench [--release 1.9.1] [--only roll-out] [--repeat 3]
+
+Exit codes: 0 all claims met, 1 one is missed, 2 it could not be measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import signal
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+
+from kubeflow_volcano import __version__
+from kubeflow_volcano.problems import Exit, ProblemsError
+from kubeflow_volcano.progress import Progress, to_stderr
+from kubeflow_volcano.rehearsal.generation import load_generation
+from kubeflow_volcano.rehearsal.tools import Tools, ensure_tools
+from tests.bench.claims import Judgement, Sample, judge, table
+from tests.bench.releases import GENERATIONS, Release, prepare
+from tests.bench.rollouts import roll_outs
+
+_ROOT = Path(__file__).parents[2]
+_DOCUMENT = _ROOT / "docs" / "performance.md"
+_BEGIN, _END = "<!-- measured: begin -->\n", "<!-- measured: end -->\n"
+_STAGES = ("roll-out",)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, judge, write the results down."""
+    options = _parser().parse_args(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(Exit.TERMINATED))
+    progress = to_stderr()
+    machine = _machine()
+    samples: list[Sample] = []
+    versions: dict[str, str] = {}
+    try:
+        with tempfile.TemporaryDirectory(prefix="kubeflow-volcano-bench-") as directory:
+            for version in options.release or GENERATIONS:
+                tools = ensure_tools(load_generation(GENERATIONS[version]), progress=progress)
+                place = Path(directory, version)
+                release = prepare(version, options.archives, tools.programs["kustomize"], place)
+                versions |= {version: GENERATIONS[version]}
+                samples += _measured(release, tools, place, options, progress)
+    except ProblemsError as error:
+        sys.stderr.write(error.told() + "\n")
+        return Exit.INVALID_INPUT
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
+    judgements = judge(samples)
+    sys.stdout.write(table(judgements))
+    _write(options.results, machine, versions, samples, judgements)
+    if options.document:
+        _document(table(judgements), machine)
+    return Exit.OK if all(item.met for item in judgements) else Exit.CHECK_FAILED
+
+
+def _measured(
+    release: Release, tools: Tools, place: Path, options: argparse.Namespace, progress: Progress
+) -> list[Sample]:
+    found: list[Sample] = []
+    for number in range(options.repeat):
+        if options.only in {None, "roll-out"}:
+            found += roll_outs(release, tools.programs, place, number, progress)
+    return found
+
+
+def _machine() -> dict[str, object]:
+    model = next((line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")), "")
+    return {
+        "begun": datetime.now(UTC).isoformat(timespec="seconds"),
+        "processors": os.cpu_count(),
+        "model": model.partition(":")[2].strip(),
+        "memory_mib": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2**20,
+        "load_before": os.getloadavg()[0],
+        "kernel": platform.release(),
+        "python": platform.python_version(),
+    }
+
+
+def _write(
+    place: Path,
+    machine: dict[str, object],
+    versions: dict[str, str],
+    samples: Sequence[Sample],
+    judged: list[Judgement],
+) -> None:
+    results = {
+        "kubeflow_volcano": __version__,
+        "machine": machine | {"load_after": os.getloadavg()[0]},
+        "kubernetes_by_release": versions,
+        "judgements": [asdict(item) | {"met": item.met} for item in judged],
+        "samples": [asdict(item) for item in samples],
+    }
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(json.dumps(results, indent=2) + "\n")
+    sys.stderr.write(f"results: {place}\n")
+
+
+def _document(text: str, machine: dict[str, object]) -> None:
+    before, _, rest = _DOCUMENT.read_text().partition(_BEGIN)
+    _, _, after = rest.partition(_END)
+    load = f"load {machine['load_before']:.1f} before"
+    where = f"{str(machine['begun'])[:10]}, {machine['processors']} processors ({machine['model']}), {load}:"
+    _DOCUMENT.write_text(f"{before}{_BEGIN}\n{where}\n\n{text}\n{_END}{after}")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__.partition("\n")[0])
+    parser.add_argument("--release", action="append", choices=GENERATIONS, help="only this one; may be repeated")
+    parser.add_argument("--only", choices=_STAGES, help="only these stages")
+    parser.add_argument("--repeat", type=int, default=3, help="rounds (default: 3)")
+    parser.add_argument(
+        "--archives", type=Path, default=_ROOT.parent / "shared/upstream", help="where manifests-RELEASE.tar.gz lie"
+    )
+    parser.add_argument("--results", type=Path, default=_ROOT / "reports/bench.json", help="file for the raw results")
+    parser.add_argument("--document", action="store_true", help="write the table into docs/performance.md, too")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

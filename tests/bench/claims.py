@@ -1,0 +1,127 @@
+"""What the benchmark claims, and how a claim is judged from samples. Pure."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+__all__ = ["CLAIMS", "Claim", "Judgement", "Sample", "judge", "table"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One measured run of one contestant, in round `number` of its release; seconds, CPU seconds and MiB."""
+
+    release: str
+    stage: str
+    contestant: str
+    number: int
+    seconds: float
+    client_cpu: float
+    server_cpu: float
+    peak_mib: float
+    facts: dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The subject's `measure` in `stage` is at most `limit` times the reference's; absolute without a reference."""
+
+    stage: str
+    title: str
+    limit: float
+    reference: str = ""
+    measure: str = "seconds"
+
+
+CLAIMS = (
+    Claim("empty", "roll-out to an empty cluster / the upstream loop", 0.45, "upstream"),
+    Claim("empty", "roll-out to an empty cluster / a bare parallel replay", 0.9, "replay"),
+    Claim("again", "rerun without changes / kubectl apply --server-side", 0.25, "upstream"),
+    Claim("again", "rerun without changes / the bare replay again", 0.4, "replay"),
+    Claim("render", "rendering all components / kustomize build example", 1.1, "kustomize"),
+    Claim("plan", "plan.yml with a warm cache, seconds", 5.0),
+    Claim("empty", "peak memory of the controller process, MiB", 400.0, measure="peak_mib"),
+)
+SUBJECT = "ours"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A claim about a release: the medians, the median ratio of the rounds with its extremes, and whether it holds."""
+
+    release: str
+    claim: Claim
+    subject: float
+    reference: float | None
+    value: float
+    low: float
+    high: float
+
+    @property
+    def met(self) -> bool:
+        """Whether the claim holds."""
+        return self.value <= self.claim.limit
+
+
+def judge(samples: Sequence[Sample], claims: Iterable[Claim] = CLAIMS) -> list[Judgement]:
+    """Judge every claim for which there are samples.
+
+    A ratio is that of each round by itself, for a round's runs meet the same machine; the median of them counts.
+    """
+    found = []
+    for release in dict.fromkeys(sample.release for sample in samples):
+        for claim in claims:
+            ours = _values(samples, release, claim, SUBJECT)
+            others = _values(samples, release, claim, claim.reference)
+            rounds = sorted(ours.keys() & others.keys()) if claim.reference else sorted(ours)
+            if not rounds:
+                continue
+            values = [ours[number] / others[number] if claim.reference else ours[number] for number in rounds]
+            found.append(
+                Judgement(
+                    release,
+                    claim,
+                    statistics.median(ours.values()),
+                    statistics.median(others.values()) if claim.reference else None,
+                    statistics.median(values),
+                    min(values),
+                    max(values),
+                )
+            )
+    return found
+
+
+def _values(samples: Sequence[Sample], release: str, claim: Claim, contestant: str) -> dict[int, float]:
+    return {
+        sample.number: getattr(sample, claim.measure)
+        for sample in samples
+        if (sample.release, sample.stage, sample.contestant) == (release, claim.stage, contestant)
+    }
+
+
+def table(judgements: Sequence[Judgement]) -> str:
+    """The judgements as a Markdown table."""
+    rows = [
+        ("release", "claim", "ours", "reference", "value", "spread", "limit", ""),
+        *(
+            (
+                item.release,
+                item.claim.title,
+                f"{item.subject:.2f}",
+                "" if item.reference is None else f"{item.reference:.2f}",
+                f"{item.value:.2f}",
+                f"{item.low:.2f}-{item.high:.2f}",
+                f"{item.claim.limit:g}",
+                "met" if item.met else "NOT met",
+            )
+            for item in judgements
+        ),
+    ]
+    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+    lines = [
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in rows
+    ]
+    lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,259 @@
+"""A control plane that is empty at every start: etcd, API server, controllers, scheduler, one simulated node.
+
+No kubelet and no containers: KWOK reports the pods as running, and stand-ins answer for webhooks (webhooks.py). All
+are plain processes on the loopback interface with a fresh etcd, so that a sample begins as a new cluster does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.problems import Problem, ProblemsError, Unreachable
+from kubeflow_volcano.rehearsal import pki
+
+__all__ = ["Plane"]
+
+_START_SECONDS = 90.0
+_QUIET_SHARE, _QUIET_WINDOW_SECONDS, _QUIET_SECONDS = 0.15, 2.0, 60.0
+_TICKS = os.sysconf("SC_CLK_TCK")
+_SERVICES = "10.96.0.0/16"
+_STAGES = Path(pki.__file__).parent / "addons" / "kwok-stages.yaml"
+_VOLUMES = 8  # more than any release claims
+
+
+@dataclass
+class Plane:
+    """One control plane below `directory`, made of `programs`; `namespaces` are those of the webhooks' Services."""
+
+    programs: Mapping[str, Path]
+    directory: Path
+    namespaces: Sequence[str]
+    _running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    @property
+    def kubeconfig(self) -> Path:
+        """Credentials of a cluster administrator."""
+        return self.directory / "admin.kubeconfig"
+
+    def __enter__(self) -> Self:
+        shutil.rmtree(self.directory, ignore_errors=True)
+        self.directory.mkdir(parents=True)
+        try:
+            self._start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        for process in self._running.values():
+            process.kill()
+        for process in self._running.values():
+            process.wait()
+        self._running.clear()
+
+    def server_seconds(self) -> float:
+        """CPU seconds that the API server has used."""
+        stat = Path(f"/proc/{self._running['kube-apiserver'].pid}/stat").read_text()
+        fields = stat.rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _TICKS
+
+    def settle(self) -> None:
+        """Wait until the API server is nearly idle, or has not become so for a minute."""
+        until = time.monotonic() + _QUIET_SECONDS
+        while time.monotonic() < until:
+            before = self.server_seconds()
+            time.sleep(_QUIET_WINDOW_SECONDS)
+            if self.server_seconds() - before < _QUIET_SHARE * _QUIET_WINDOW_SECONDS:
+                return
+
+    def _start(self) -> None:
+        keys = self.directory / "pki"
+        pki.issue_all(keys, node_name="bench", node_address="127.0.0.1", service_address="10.96.0.1")
+        etcd, peer, api, kwok = _free_ports(4)
+        for user in ("admin", "controller-manager", "scheduler", "kwok"):
+            text = pki.kubeconfig(keys, user, server=f"https://127.0.0.1:{api}", cluster="bench")
+            (self.directory / f"{user}.kubeconfig").write_text(text)
+        self._run("etcd", _etcd(self.directory, etcd, peer))
+        self._run_webhooks()
+        environment = {"SSL_CERT_FILE": str(self.directory / "webhooks.crt")}
+        self._run("kube-apiserver", _api_server(self.directory, etcd, api), environment)
+        cluster = self._reach()
+        self._run("kube-controller-manager", _controller_manager(self.directory))
+        self._run("kube-scheduler", self._credentials("scheduler"))
+        self._run("kwok", _kwok(self.directory, kwok))
+        for obj in (_node(), *map(_volume, range(_VOLUMES))):
+            cluster.create(obj)
+        self._await(cluster, Ref("v1", "ServiceAccount", "default", "default"))
+        self.settle()
+
+    def _credentials(self, user: str) -> list[str]:
+        return _credentials(self.directory, user)
+
+    def _run(self, name: str, arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
+        self._spawn(name, [str(self.programs[name]), *arguments], environment or {})
+
+    def _run_webhooks(self) -> None:
+        certificate, key = self.directory / "webhooks.crt", self.directory / "webhooks.key"
+        names = ",".join(f"DNS:*.{namespace}.svc" for namespace in self.namespaces) or "DNS:none.invalid"
+        request = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+        request += ["-keyout", str(key), "-out", str(certificate), "-days", "2", "-subj", "/CN=bench-webhooks"]
+        subprocess.run([*request, "-addext", f"subjectAltName={names}"], check=True, capture_output=True)
+        arguments = [str(self.directory / "webhooks.sock"), str(certificate), str(key)]
+        self._spawn("webhooks", [sys.executable, "-m", "tests.bench.webhooks", *arguments], {})
+
+    def _spawn(self, name: str, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        with (self.directory / f"{name}.log").open("wb") as log:
+            self._running[name] = subprocess.Popen(
+                ["setpriv", "--pdeathsig", "KILL", *command],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env={**os.environ, **environment},
+            )
+
+    def _reach(self) -> Cluster:
+        for _ in self._tries("the API server to answer"):
+            with contextlib.suppress(Unreachable):
+                cluster = Cluster.connect(self.kubeconfig)
+                if cluster.get(Ref("v1", "Namespace", "", "default")):
+                    return cluster
+        raise AssertionError  # _tries ends by an exception
+
+    def _await(self, cluster: Cluster, ref: Ref) -> None:
+        for _ in self._tries(f"{ref} to be made"):
+            if cluster.get(ref):
+                return
+
+    def _tries(self, what: str) -> Iterator[None]:
+        until = time.monotonic() + _START_SECONDS
+        while True:
+            yield
+            ended = [name for name, process in self._running.items() if process.poll() is not None]
+            if ended or time.monotonic() > until:
+                raise ProblemsError(
+                    Problem(
+                        f"{', '.join(ended) or 'no program'} of the control plane ended while waiting for {what}.",
+                        f"it within {_START_SECONDS:.0f} s.",
+                        f"read {self.directory}/*.log.",
+                    )
+                )
+            time.sleep(0.1)
+
+
+def _free_ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+    finally:
+        for one in sockets:
+            one.close()
+
+
+def _credentials(directory: Path, user: str) -> list[str]:
+    path = directory / f"{user}.kubeconfig"
+    names = ("kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig")
+    return [*(f"--{name}={path}" for name in names), "--leader-elect=false", "--secure-port=0"]
+
+
+def _etcd(directory: Path, client: int, peer: int) -> list[str]:
+    return [
+        f"--data-dir={directory}/etcd",
+        f"--listen-client-urls=http://127.0.0.1:{client}",
+        f"--advertise-client-urls=http://127.0.0.1:{client}",
+        f"--listen-peer-urls=http://127.0.0.1:{peer}",
+        f"--initial-advertise-peer-urls=http://127.0.0.1:{peer}",
+        f"--initial-cluster=default=http://127.0.0.1:{peer}",
+        "--unsafe-no-fsync",
+        "--log-level=warn",
+    ]
+
+
+def _api_server(directory: Path, etcd: int, port: int) -> list[str]:
+    connection = {"proxyProtocol": "HTTPConnect", "transport": {"uds": {"udsName": f"{directory}/webhooks.sock"}}}
+    selector = {
+        "apiVersion": "apiserver.k8s.io/v1beta1",
+        "kind": "EgressSelectorConfiguration",
+        "egressSelections": [{"name": "cluster", "connection": connection}],
+    }
+    (directory / "egress.json").write_text(json.dumps(selector))
+    keys = directory / "pki"
+    return [
+        f"--etcd-servers=http://127.0.0.1:{etcd}",
+        "--advertise-address=127.0.0.1",
+        "--bind-address=127.0.0.1",
+        f"--secure-port={port}",
+        f"--service-cluster-ip-range={_SERVICES}",
+        "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+        f"--service-account-key-file={keys}/sa.pub",
+        f"--service-account-signing-key-file={keys}/sa.key",
+        "--authorization-mode=RBAC",
+        "--allow-privileged=true",
+        f"--client-ca-file={keys}/ca.crt",
+        f"--tls-cert-file={keys}/apiserver.crt",
+        f"--tls-private-key-file={keys}/apiserver.key",
+        "--endpoint-reconciler-type=none",  # it refuses a loopback address
+        f"--egress-selector-config-file={directory}/egress.json",
+    ]
+
+
+def _controller_manager(directory: Path) -> list[str]:
+    keys = directory / "pki"
+    return [
+        *_credentials(directory, "controller-manager"),
+        f"--service-account-private-key-file={keys}/sa.key",
+        f"--root-ca-file={keys}/ca.crt",
+        "--use-service-account-credentials=true",
+        "--kube-api-qps=300",  # as the rehearsal cluster: each controller fetches its own token at the start
+        "--kube-api-burst=600",
+        "--allocate-node-cidrs=false",
+    ]
+
+
+def _kwok(directory: Path, port: int) -> list[str]:
+    return [
+        f"--kubeconfig={directory}/kwok.kubeconfig",
+        f"--config={_STAGES}",
+        "--manage-all-nodes=true",
+        "--node-lease-duration-seconds=40",
+        "--cidr=10.97.0.0/16",
+        "--node-ip=127.0.0.1",
+        f"--server-address=127.0.0.1:{port}",
+    ]
+
+
+def _node() -> Object:
+    room = {"cpu": "256", "memory": "1Ti", "pods": "1000", "ephemeral-storage": "1Ti"}
+    meta = {
+        "name": "bench",
+        "labels": {"kubernetes.io/os": "linux", "kubernetes.io/hostname": "bench", "kubernetes.io/arch": "amd64"},
+    }
+    return {"apiVersion": "v1", "kind": "Node", "metadata": meta, "status": {"capacity": room, "allocatable": room}}
+
+
+def _volume(number: int) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": f"volume-{number}"},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "capacity": {"storage": "50Gi"},
+            "hostPath": {"path": "/none"},
+        },
+    }
