@@ -1,0 +1,172 @@
+"""From settings to plan: everything is rendered as the roll-out would, and then counted and judged."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from kubeflow_volcano import __version__
+from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.problems import Exit
+from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.rollout.desired import Desired, desired
+from kubeflow_volcano.rollout.downloads import shown
+from kubeflow_volcano.rollout.images.report import ImagesReport, report
+from kubeflow_volcano.rollout.plan import judging
+from kubeflow_volcano.rollout.plan.account import account_of, judge_account, judge_published_secrets
+from kubeflow_volcano.rollout.plan.apis import judge_apis
+from kubeflow_volcano.rollout.plan.findings import Finding, Verdict, exit_code, worst
+from kubeflow_volcano.rollout.plan.images import judge_images
+from kubeflow_volcano.rollout.plan.order import Wave, waves
+from kubeflow_volcano.rollout.plan.resources import Claimed, Requests, claims_of, requests_of
+from kubeflow_volcano.rollout.plan.sizes import Sized, oversized
+from kubeflow_volcano.rollout.plan.steps import gang_of, steps_of
+from kubeflow_volcano.rollout.settings import Settings
+
+__all__ = ["SCHEMA", "Plan", "plan"]
+
+SCHEMA = "kfv.plan/v1"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All that a roll-out will do. `seconds` is how long it took to find out."""
+
+    settings: Settings
+    desired: Desired
+    images: ImagesReport
+    waves: tuple[Wave, ...]
+    requests: Requests
+    claims: tuple[Claimed, ...]
+    large: tuple[Sized, ...]
+    findings: tuple[Finding, ...]
+    seconds: float
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of the findings."""
+        return worst(self.findings)
+
+    @property
+    def exit_code(self) -> Exit:
+        """What the verdict means for the process."""
+        return exit_code(self.verdict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The document, plain values only; without anything secret."""
+        settings, parts = self.settings, self.desired.parts
+        return {
+            "schema": SCHEMA,
+            "version": __version__,
+            "verdict": str(self.verdict),
+            "exit_code": int(self.exit_code),
+            "seconds": round(self.seconds, 2),
+            "release": settings.release.version,
+            "kubernetes": settings.plan.kubernetes,
+            "kustomize": settings.kustomize_version,
+            "source": shown(settings.source),
+            "remote_sources": {
+                item.name: shown(settings.sources.get(item.name, "")) for item in settings.release.remote_sources
+            },
+            "objects": sum(map(len, parts.values())),
+            "steps": list(steps_of(settings, parts)),
+            "waves": [_wave(item) for item in self.waves],
+            "gang": gang_of(settings, parts),
+            "account": account_of(settings),
+            "resources": self._resources(),
+            "images": self.images.as_dict(),
+            "client_side_limit": [{"object": str(item.ref), "bytes": item.size} for item in self.large],
+            "defects": [_defect(item) for item in judging.defects_of(settings)],
+            "findings": [_finding(item) for item in self.findings],
+            "notes": list(self.desired.notes),
+        }
+
+    def _resources(self) -> dict[str, Any]:
+        asked, storage = self.requests, sum((claim.size for claim in self.claims), Decimal(0))
+        return {
+            "pods": asked.pods,
+            "cpu": float(asked.cpu),
+            "memory_gb": float(asked.memory / judging.GB),
+            "storage_gb": float(storage / judging.GB),
+            "sidecars": {
+                "pods": asked.sidecars,
+                "cpu": float(asked.sidecar_cpu),
+                "memory_gb": float(asked.sidecar_memory / judging.GB),
+            },
+            "claims": [{"claim": str(item.ref), "gb": float(item.size / judging.GB)} for item in self.claims],
+        }
+
+
+def plan(settings: Settings, progress: Progress) -> Plan:
+    """Render and judge all that the settings choose. Contacts no cluster, and changes nothing but the cache.
+
+    Raises:
+        InvalidInput: everything that is wrong with sources, manifests and settings.
+    """
+    started = time.monotonic()
+    found = desired(settings, settings.components, progress)
+    objects = _objects(found.parts)
+    images = report(found.images, settings)
+    requests, claims, large = requests_of(objects), claims_of(objects), oversized(objects)
+    findings = [
+        judging.judge_kubernetes(settings),
+        judge_apis(found.parts, settings.plan.kubernetes),
+        *judge_images(images),
+        *judging.judge_resources(settings, requests, claims),
+        judging.judge_sizes(large),
+        judging.judge_defects(judging.defects_of(settings)),
+    ]
+    if account_of(settings):
+        findings.append(judge_account(settings))
+    findings.append(judge_published_secrets(objects, settings))
+    return Plan(
+        settings=settings,
+        desired=found,
+        images=images,
+        waves=waves(found.parts, settings.components),
+        requests=requests,
+        claims=claims,
+        large=large,
+        findings=tuple(findings),
+        seconds=time.monotonic() - started,
+    )
+
+
+def _objects(parts: Mapping[str, tuple[Object, ...]]) -> list[Object]:
+    return [obj for objects in parts.values() for obj in objects]
+
+
+def _wave(item: Wave) -> dict[str, Any]:
+    return {
+        "wave": item.number,
+        "objects": item.objects,
+        "kinds": dict(item.kinds),
+        "components": list(item.components),
+        "awaits": [str(ref) for ref in item.awaits],
+    }
+
+
+def _defect(item: Any) -> dict[str, Any]:
+    return {
+        "id": item.id,
+        "title": item.title,
+        "components": list(item.applies_to),
+        "consequence": item.consequence,
+        "handling": item.handling,
+        "handled": item.handled,
+    }
+
+
+def _finding(item: Finding) -> dict[str, Any]:
+    return {
+        "id": item.id,
+        "title": item.title,
+        "verdict": str(item.verdict),
+        "found": item.found,
+        "details": list(item.details),
+        "needed": item.needed,
+        "todo": item.todo,
+    }

@@ -1,0 +1,47 @@
+"""The plan in one screen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+__all__ = ["render"]
+
+_MARKS = {"pass": "✓", "warn": "!", "fail": "✗"}
+_MOST_DETAILS = 5
+_LONGEST_LINE = 240
+
+
+def render(document: Mapping[str, Any], files: Mapping[str, str]) -> str:
+    """A line per component and per question; details only of what needs attention, the rest is in the files."""
+    asked = document["resources"]
+    head = (
+        f"Kubeflow {document['release']} on Kubernetes {document['kubernetes']}: {document['objects']} objects, "
+        f"{len(document['steps'])} components, {len(document['waves'])} waves, {document['images']['count']} images"
+    )
+    sums = (
+        f"asks for {asked['cpu']:.1f} CPUs, {asked['memory_gb']:.1f} GB of memory, "
+        f"{asked['storage_gb']:.1f} GB of storage"
+    )
+    rows = [(str(item["step"]), item["component"], item["version"], str(item["objects"])) for item in document["steps"]]
+    lines = [head, sums, "", *_columns(rows), ""]
+    for item in document["findings"]:
+        lines.append(_line(f"{_MARKS[item['verdict']]} {item['title']}: {item['found']}"))
+        if item["verdict"] != "pass":
+            lines += [_line(f"    {text}") for text in item["details"][:_MOST_DETAILS]]
+            more = len(item["details"]) - _MOST_DETAILS
+            lines += [f"    and {more} more"] if more > 0 else []
+            lines.append(f"    Do: {item['todo']}")
+    return "\n".join([*lines, "", *(f"plan  {path}" for path in files.values())])
+
+
+def _line(text: str) -> str:
+    return text if len(text) <= _LONGEST_LINE else f"{text[: _LONGEST_LINE - 1]}…"
+
+
+def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))] if rows else []
+    return [
+        f"  {row[0]:>{widths[0]}}  {row[1]:<{widths[1]}}  {row[2]:<{widths[2]}}  {row[3]:>{widths[3]}} objects"
+        for row in rows
+    ]

@@ -1,0 +1,43 @@
+"""What the plan judges: one finding per question, and what all of them mean for the run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kubeflow_volcano.problems import Exit
+
+__all__ = ["Finding", "Verdict", "exit_code", "worst"]
+
+
+class Verdict(StrEnum):
+    """Of a finding, and of the plan."""
+
+    PASS = "pass"  # noqa: S105  a verdict, not a password
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One question and its answer; `details` names each case, `needed` and `todo` are empty where all is well."""
+
+    id: str
+    title: str
+    verdict: Verdict
+    found: str
+    details: tuple[str, ...] = ()
+    needed: str = ""
+    todo: str = ""
+
+
+def worst(findings: Iterable[Finding]) -> Verdict:
+    """The plan's verdict."""
+    order = list(Verdict)
+    return max((item.verdict for item in findings), key=order.index, default=Verdict.PASS)
+
+
+def exit_code(verdict: Verdict) -> Exit:
+    """What the verdict means for the process; a warning alone stops nobody."""
+    return Exit.CHECK_FAILED if verdict is Verdict.FAIL else Exit.OK

@@ -1,0 +1,130 @@
+"""The plan for reading: what needs attention first, then what will happen, then everything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+__all__ = ["render"]
+
+Document = Mapping[str, Any]
+
+
+def render(document: Document) -> str:
+    """Markdown of a plan document."""
+    parts = [
+        _head(document),
+        _attention(document),
+        _table("Judged", ("question", "verdict", "answer"), _judged(document)),
+        _table("Steps", ("", "component", "version", "objects", "needs", "source"), _steps(document)),
+        _table("Waves", ("", "objects", "kinds", "waits for"), _waves(document)),
+        _table("Known defects", ("id", "what", "consequence", "what is done"), _defects(document)),
+        _table("Claims", ("claim", "GB"), ((item["claim"], f"{item['gb']:.1f}") for item in _claims(document))),
+        _table("Images", ("image", "will be", "named in", "gone upstream", "built for"), _images(document)),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _head(document: Document) -> str:
+    asked, gang, account = document["resources"], document["gang"], document["account"]
+    counts = (
+        f"- {document['objects']} objects of {len(document['steps'])} components in {len(document['waves'])} waves, "
+        f"{document['images']['count']} images"
+    )
+    sums = (
+        f"- asks for {asked['cpu']:.1f} CPUs and {asked['memory_gb']:.1f} GB of memory for {asked['pods']} pods "
+        f"({asked['sidecars']['pods']} of them with a sidecar), and {asked['storage_gb']:.1f} GB of storage"
+    )
+    lines = [
+        f"# Plan: Kubeflow {document['release']} on Kubernetes {document['kubernetes']}: {document['verdict']}",
+        "",
+        counts,
+        f"- source {_code(document['source'])}, kustomize {document['kustomize']}",
+        sums,
+        f"- gang scheduling: {gang['scheduler']}{_gang(gang)}",
+    ]
+    if account:
+        lines.append(
+            f"- {account['email']} owns {account['namespace']}; password: {account['password']}; "
+            f"file {_code(account['file'])}"
+        )
+    return "\n".join([*lines, *(f"- {note}" for note in document["notes"])])
+
+
+def _gang(gang: Mapping[str, Any]) -> str:
+    texts = [f"Volcano {gang['volcano']}"] if gang["volcano"] else []
+    texts += [f"operator with {_code(argument)}" for argument in gang["operator_arguments"]]
+    texts += [f"{len(gang['trainer_runtimes'])} runtimes of the Trainer"] if gang["trainer_runtimes"] else []
+    return f": {', '.join(texts)}" if texts else ""
+
+
+def _attention(document: Document) -> str:
+    return "\n\n".join(
+        "\n".join(
+            [
+                f"## {item['verdict']}: {item['title']}",
+                "",
+                f"{_cell(item['found'])} Needed: {_cell(item['needed'])} Do: {_cell(item['todo'])}",
+                "",
+                *(f"- {_cell(detail)}" for detail in item["details"]),
+            ]
+        ).rstrip()
+        for item in document["findings"]
+        if item["verdict"] != "pass"
+    )
+
+
+def _judged(document: Document) -> Iterator[tuple[str, ...]]:
+    for item in document["findings"]:
+        yield item["title"], item["verdict"], item["found"]
+
+
+def _steps(document: Document) -> Iterator[tuple[str, ...]]:
+    for item in document["steps"]:
+        yield (
+            str(item["step"]),
+            item["component"],
+            item["version"],
+            str(item["objects"]),
+            ", ".join(item["requires"]),
+            item["source"],
+        )
+
+
+def _waves(document: Document) -> Iterator[tuple[str, ...]]:
+    for item in document["waves"]:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in item["kinds"].items())
+        yield str(item["wave"]), str(item["objects"]), kinds, ", ".join(item["awaits"])
+
+
+def _defects(document: Document) -> Iterator[tuple[str, ...]]:
+    for item in document["defects"]:
+        yield item["id"], item["title"], item["consequence"], item["handling"]
+
+
+def _claims(document: Document) -> Sequence[Mapping[str, Any]]:
+    found: Sequence[Mapping[str, Any]] = document["resources"]["claims"]
+    return found
+
+
+def _images(document: Document) -> Iterator[tuple[str, ...]]:
+    for item in document["images"]["images"]:
+        final = "as it is" if item["final"] == item["original"] else item["final"]
+        places = f"{', '.join(item['components'])}: {len(item['sites'])} places"
+        yield item["original"], final, places, item["gone"], ", ".join(item["architectures"]) or "unknown"
+
+
+def _table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [f"| {' | '.join(_cell(text) for text in row)} |" for row in rows]
+    if not lines:
+        return ""
+    return "\n".join([f"## {title}", "", f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}", *lines])
+
+
+def _cell(text: str) -> str:
+    """Text in one line that Markdown takes as text."""
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+
+
+def _code(text: str) -> str:
+    return f"`{text.replace('`', '')}`"

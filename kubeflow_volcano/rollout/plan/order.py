@@ -1,0 +1,56 @@
+"""In which order the objects go to the cluster: the roll-out's own graph cut into waves, which are counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from kubeflow_volcano.catalog.model import Component
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.rollout.graph import Graph, graph
+
+__all__ = ["Wave", "waves"]
+
+
+@dataclass(frozen=True, slots=True)
+class Wave:
+    """Objects that may be under way together: how many of each kind, of which components, and what they wait for."""
+
+    number: int
+    objects: int
+    kinds: Mapping[str, int]
+    components: tuple[str, ...]
+    awaits: tuple[Ref, ...]
+
+
+def waves(parts: Mapping[str, Sequence[Object]], components: Sequence[Component]) -> tuple[Wave, ...]:
+    """All waves. The engine does not stop between them; an object goes as soon as its own needs are met."""
+    owner = {Ref.of(obj): name for name, objects in parts.items() for obj in objects}
+    whole = graph(parts, {part.name: part.requires for part in components})
+    levels: dict[Ref, int] = {}
+    for ref in whole.needs:
+        _level(ref, whole, levels)
+    cut: list[Wave] = []
+    told: set[Ref] = set()
+    for number, level in enumerate(sorted(set(levels.values())), start=1):
+        refs = [ref for ref in whole.needs if levels[ref] == level]
+        awaits = {need for ref in refs for need in whole.needs[ref].ready} - told
+        told |= awaits
+        kinds = dict(sorted(Counter(ref.kind for ref in refs).items()))
+        names = tuple(dict.fromkeys(owner[ref] for ref in refs))
+        cut.append(Wave(number, len(refs), kinds, names, tuple(sorted(awaits))))
+    return tuple(cut)
+
+
+def _level(ref: Ref, whole: Graph, levels: dict[Ref, int]) -> int:
+    """Length of the longest chain before `ref`; no rule of the graph makes a circle, so the recursion ends.
+
+    What must be ready counts double, so that objects that wait for nothing stand before those that do.
+    """
+    if ref not in levels:
+        needs = whole.needs[ref]
+        before = [_level(need, whole, levels) + 1 for need in needs.applied]
+        before += [_level(need, whole, levels) + 2 for need in needs.ready]
+        levels[ref] = max(before, default=0)
+    return levels[ref]

@@ -1,0 +1,142 @@
+"""What the pods and claims of the manifests ask for, summed as the scheduler does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from kubernetes.utils.quantity import parse_quantity
+
+from kubeflow_volcano.cluster.objects import Object, Ref
+
+__all__ = ["Claimed", "Requests", "claims_of", "requests_of"]
+
+_NAMES = ("cpu", "memory")
+_INJECT = "sidecar.istio.io/inject"
+_REPLICATED = frozenset({"Deployment", "ReplicaSet", "StatefulSet"})
+_ONCE = frozenset({"DaemonSet", "Job"})
+"""Counted once: a DaemonSet has a pod per node, and how many nodes there are is not known to a plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """CPU in cores and memory in bytes. `sidecars` is Istio's share of them, which no pod template shows."""
+
+    pods: int
+    cpu: Decimal
+    memory: Decimal
+    sidecars: int
+    sidecar_cpu: Decimal
+    sidecar_memory: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A persistent volume claim that the manifests bring, and its size in bytes."""
+
+    ref: Ref
+    size: Decimal
+
+
+def requests_of(objects: Sequence[Object]) -> Requests:
+    """The sum over all pods at their declared replicas, with the sidecars that Istio will add to them."""
+    proxy = _proxy(objects)
+    injected = _injected(objects)
+    pods = sidecars = 0
+    sums = dict.fromkeys(_NAMES, Decimal(0))
+    for obj in objects:
+        count = _pods(obj)
+        if not count:
+            continue
+        pods += count
+        template = obj["spec"]["template"]
+        for name in _NAMES:
+            sums[name] += count * _of_pod(template["spec"], name)
+        if obj["metadata"].get("namespace") in injected and _wants_sidecar(template):
+            sidecars += count
+    extra = {name: sidecars * _quantity(proxy, name) for name in _NAMES}
+    return Requests(
+        pods, sums["cpu"] + extra["cpu"], sums["memory"] + extra["memory"], sidecars, extra["cpu"], extra["memory"]
+    )
+
+
+def claims_of(objects: Iterable[Object]) -> tuple[Claimed, ...]:
+    """Claims by themselves and those that StatefulSets make for each replica."""
+    return tuple(claim for obj in objects for claim in _claims(obj))
+
+
+def _claims(obj: Object) -> Iterator[Claimed]:
+    if obj["kind"] == "PersistentVolumeClaim":
+        yield Claimed(Ref.of(obj), _size(obj))
+    elif obj["kind"] == "StatefulSet":
+        for template in obj["spec"].get("volumeClaimTemplates") or ():
+            for number in range(_pods(obj)):
+                name = f"{template['metadata']['name']}-{obj['metadata']['name']}-{number}"
+                ref = Ref("v1", "PersistentVolumeClaim", obj["metadata"].get("namespace", ""), name)
+                yield Claimed(ref, _size(template))
+
+
+def _size(claim: Object) -> Decimal:
+    return _decimal(claim["spec"]["resources"]["requests"]["storage"])
+
+
+def _pods(obj: Object) -> int:
+    if obj["kind"] in _REPLICATED:
+        replicas = obj["spec"].get("replicas")
+        return 1 if replicas is None else int(replicas)
+    return int(obj["kind"] in _ONCE)
+
+
+def _of_pod(spec: Object, name: str) -> Decimal:
+    """What the scheduler counts: all containers together, or the largest init container where that is more."""
+    beside = sum((_of_container(item, name) for item in spec["containers"]), Decimal(0))
+    most = Decimal(0)
+    for item in spec.get("initContainers") or ():
+        amount = _of_container(item, name)
+        if item.get("restartPolicy") == "Always":
+            beside += amount
+        else:
+            most = max(most, amount)
+    return max(beside, most)
+
+
+def _of_container(container: Object, name: str) -> Decimal:
+    """The request, which the API server sets to the limit where only that is given."""
+    resources = container.get("resources") or {}
+    merged = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
+    return _quantity(merged, name)
+
+
+def _quantity(amounts: Mapping[str, Any], name: str) -> Decimal:
+    return _decimal(amounts.get(name) or 0)
+
+
+def _decimal(text: Any) -> Decimal:
+    return Decimal(parse_quantity(text))
+
+
+def _injected(objects: Iterable[Object]) -> frozenset[str]:
+    return frozenset(
+        obj["metadata"]["name"]
+        for obj in objects
+        if obj["kind"] == "Namespace" and (obj["metadata"].get("labels") or {}).get("istio-injection") == "enabled"
+    )
+
+
+def _wants_sidecar(template: Object) -> bool:
+    meta = template.get("metadata") or {}
+    marks = {**(meta.get("annotations") or {}), **(meta.get("labels") or {})}
+    return str(marks.get(_INJECT, "true")).lower() == "true"
+
+
+def _proxy(objects: Iterable[Object]) -> Mapping[str, Any]:
+    """What Istio's injector asks for each sidecar; nothing where there is no injector."""
+    for obj in objects:
+        if obj["kind"] == "ConfigMap" and obj["metadata"]["name"].startswith("istio-sidecar-injector"):
+            values = json.loads(obj["data"]["values"])
+            found: Mapping[str, Any] = values["global"]["proxy"]["resources"]["requests"]
+            return found
+    return {}

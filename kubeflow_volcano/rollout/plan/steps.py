@@ -1,0 +1,61 @@
+"""The components in the order of the roll-out, and how training jobs get ganged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from kubeflow_volcano.catalog.model import Component
+from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.rollout.downloads import shown
+from kubeflow_volcano.rollout.patches import OPERATOR
+from kubeflow_volcano.rollout.settings import Settings
+from kubeflow_volcano.rollout.trainer import RUNTIME_KINDS
+
+__all__ = ["gang_of", "source_of", "steps_of"]
+
+
+def steps_of(settings: Settings, parts: Mapping[str, Sequence[Object]]) -> Iterator[dict[str, Any]]:
+    """Each component with its source, its objects by number, and what must be ready when it is done."""
+    for number, part in enumerate(settings.components, start=1):
+        yield {
+            "step": number,
+            "component": part.name,
+            "title": part.title,
+            "version": part.version,
+            "source": source_of(settings, part),
+            "requires": list(part.requires),
+            "objects": len(parts.get(part.name, ())),
+            "ready": [str(ref) for ref in part.workloads],
+        }
+
+
+def source_of(settings: Settings, part: Component) -> str:
+    """Where its manifests come from, without credentials."""
+    own = settings.sources.get(part.name)
+    if own:
+        return shown(own)
+    return f"{part.path} of {shown(settings.source)}"
+
+
+def gang_of(settings: Settings, parts: Mapping[str, Sequence[Object]]) -> dict[str, Any]:
+    """The scheduler, and what makes the chosen operators use it."""
+    arguments = [
+        argument
+        for obj in parts.get(OPERATOR, ())
+        if obj["kind"] == "Deployment" and obj["metadata"]["name"] == OPERATOR
+        for container in obj["spec"]["template"]["spec"]["containers"]
+        for argument in container.get("args") or ()
+        if "gang" in argument
+    ]
+    runtimes = [
+        obj["metadata"]["name"]
+        for obj in parts.get("trainer", ())
+        if obj["kind"] in RUNTIME_KINDS and "podGroupPolicy" in obj["spec"]
+    ]
+    return {
+        "scheduler": settings.gang_scheduler,
+        "volcano": settings.volcano.version if settings.gang_scheduler == "volcano" else None,
+        "operator_arguments": arguments,
+        "trainer_runtimes": runtimes,
+    }

@@ -1,0 +1,67 @@
+"""The plan as a person meets it: one command, no cluster, files, and a verdict that ends the playbook."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+UPSTREAM = ROOT.parent / "shared" / "upstream"
+ARCHIVE = UPSTREAM / "manifests-1.6.1.tar.gz"
+
+
+def kustomize() -> Path | None:
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kubeflow-volcano"
+    found = [*cache.glob("tools/kustomize-*/bin/kustomize"), *cache.glob("kustomize/*/kustomize")]
+    return found[0] if found else None
+
+
+def planned(directory: Path, **more: object) -> subprocess.CompletedProcess[str]:
+    variables = {
+        "kubeflow_release": "1.6.1",
+        "kubeflow_components": ["dex", "knative-serving"],
+        "kubeflow_source": str(ARCHIVE),
+        "kubeflow_kubeconfig": str(directory / "no-such-kubeconfig"),
+        "kustomize_binary": str(kustomize()),
+        "plan_directory": str(directory / "plan"),
+        **more,
+    }
+    arguments = ["-i", "inventory/sample", "playbooks/plan.yml", "-e", json.dumps(variables)]
+    return subprocess.run(
+        [Path(sys.executable).with_name("ansible-playbook"), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "NO_COLOR": "1"},
+    )
+
+
+@pytest.mark.upstream
+@pytest.mark.skipif(
+    not ARCHIVE.is_file() or kustomize() is None, reason="no upstream manifests or no kustomize to build them"
+)
+def test_the_playbook_plans_without_a_cluster_and_fails_where_the_roll_out_would(tmp_path: Path) -> None:
+    good = planned(tmp_path)
+    assert good.returncode == 0, good.stdout
+    assert "changed=0" in good.stdout
+    document = json.loads((tmp_path / "plan" / "plan.json").read_text("utf-8"))
+    assert {item["component"] for item in document["steps"]} >= {"dex", "knative-serving", "istio-crds"}
+    assert (tmp_path / "plan" / "images.txt").read_text("utf-8").count("\n") == document["images"]["count"]
+
+    bad = planned(tmp_path, plan_kubernetes="1.26")
+    assert bad.returncode == 2
+    assert "HorizontalPodAutoscaler" in bad.stdout
+    assert "verdict fail, exit code 1" in bad.stdout
+    assert json.loads((tmp_path / "plan" / "plan.json").read_text("utf-8"))["exit_code"] == 1
+
+    in_the_way = tmp_path / "file"
+    in_the_way.write_text("not a directory", "utf-8")
+    unwritten = planned(tmp_path, plan_directory=str(in_the_way))
+    assert unwritten.returncode == 2
+    assert "set plan_directory to another directory" in unwritten.stdout

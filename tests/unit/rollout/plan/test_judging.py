@@ -1,0 +1,184 @@
+"""The plan's questions, each with an answer that is well and one that is not."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from kubeflow_volcano.catalog.model import Defect
+from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.problems import Exit, Problem
+from kubeflow_volcano.rollout.account import foreseen
+from kubeflow_volcano.rollout.images.report import ImagesReport
+from kubeflow_volcano.rollout.plan.account import account_of, judge_account, judge_published_secrets
+from kubeflow_volcano.rollout.plan.apis import judge_apis
+from kubeflow_volcano.rollout.plan.findings import Finding, Verdict, exit_code, worst
+from kubeflow_volcano.rollout.plan.images import judge_images
+from kubeflow_volcano.rollout.plan.judging import (
+    GB,
+    defects_of,
+    judge_defects,
+    judge_kubernetes,
+    judge_resources,
+    judge_sizes,
+)
+from kubeflow_volcano.rollout.plan.resources import Claimed, Requests
+from kubeflow_volcano.rollout.plan.sizes import LIMIT, oversized
+from kubeflow_volcano.rollout.settings import Settings, parse
+from kubeflow_volcano.rollout.sign_in import dex
+
+
+@pytest.fixture
+def settings() -> Settings:
+    return parse({})
+
+
+def thing(api_version: str, kind: str, **more: Any) -> dict[str, Any]:
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": "x", "namespace": "n"}, **more}
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "good", "bad", "told"),
+    [
+        ("policy/v1beta1", "PodDisruptionBudget", "1.24", "1.25", "policy/v1 takes"),
+        ("autoscaling/v2beta2", "HorizontalPodAutoscaler", "1.25.3", "1.26.0", "autoscaling/v2 takes"),
+        ("autoscaling/v2", "HorizontalPodAutoscaler", "1.23", "1.22.17", "1.23 and later"),
+        ("apiextensions.k8s.io/v1beta1", "CustomResourceDefinition", "1.21", "1.22", "apiextensions.k8s.io/v1 takes"),
+    ],
+)
+def test_apis(api_version: str, kind: str, good: str, bad: str, told: str) -> None:
+    parts = {"some": (thing(api_version, kind), thing("v1", "ConfigMap"))}
+    assert judge_apis(parts, good).verdict is Verdict.PASS
+    found = judge_apis(parts, bad)
+    assert found.verdict is Verdict.FAIL
+    (detail,) = found.details
+    assert detail.startswith("some: ")
+    assert told in detail
+
+
+def test_an_own_kind_of_the_same_name_is_not_meant() -> None:
+    assert judge_apis({"some": (thing("example.org/v1beta1", "Ingress"),)}, "1.35").verdict is Verdict.PASS
+
+
+def test_the_size_limit_is_exact() -> None:
+    def of(size: int) -> dict[str, Any]:
+        empty = thing("v1", "ConfigMap", data={"k": ""})
+        text = "x" * (size - len(json.dumps(empty, separators=(",", ":"))))
+        return thing("v1", "ConfigMap", data={"k": text})
+
+    assert not oversized([of(LIMIT)])
+    (found,) = oversized([of(LIMIT + 1)])
+    assert found.size == LIMIT + 1
+    assert judge_sizes([found]).details == (f"{found.ref}: {LIMIT + 1} bytes",)
+    assert judge_sizes([]).details == ()
+
+
+def asked(cpu: str, memory_gb: str) -> Requests:
+    zero = Decimal(0)
+    return Requests(1, Decimal(cpu), Decimal(memory_gb) * GB, 0, zero, zero)
+
+
+def test_sums_up_to_the_minimum_fit_and_beyond_do_not(settings: Settings) -> None:
+    claims = [Claimed(Ref("v1", "PersistentVolumeClaim", "n", str(size)), Decimal(size) * GB) for size in (20, 30)]
+    assert {item.verdict for item in judge_resources(settings, asked("4", "12"), claims)} == {Verdict.PASS}
+    more = [*claims, Claimed(Ref("v1", "PersistentVolumeClaim", "n", "more"), Decimal(1))]
+    found = {item.id: item for item in judge_resources(settings, asked("4.1", "12.1"), more)}
+    assert {item.verdict for item in found.values()} == {Verdict.WARN}
+    assert "plan_minimum_cpu is 4" in found["resources-cpu"].found
+    assert "plan_minimum_memory_gb" in found["resources-memory"].todo
+    assert "plan_minimum_storage_gb" in found["resources-storage"].todo
+
+
+def test_kubernetes_that_the_release_is_not_made_for(settings: Settings) -> None:
+    assert judge_kubernetes(settings).verdict is Verdict.PASS
+    old = replace(settings, plan=replace(settings.plan, kubernetes="1.19"))
+    found = judge_kubernetes(old)
+    assert found.verdict is Verdict.FAIL
+    assert "1.19" in found.details[0]
+    assert found.todo
+
+
+def defect(name: str, *applies_to: str, handled: bool) -> Defect:
+    return Defect(name, f"title of {name}", applies_to, "consequence", "handling", handled)
+
+
+def test_defects_of_what_is_chosen(settings: Settings) -> None:
+    listed = (
+        defect("of-all", handled=True),
+        defect("of-volcano", "volcano", handled=False),
+        defect("of-others", "katib", handled=False),
+    )
+    known = replace(settings, release=replace(settings.release, defects=listed))
+    found = defects_of(known)
+    assert [item.id for item in found] == ["of-all", "of-volcano"]
+    told = judge_defects(found)
+    assert told.verdict is Verdict.WARN
+    assert [text.partition(":")[0] for text in told.details] == ["of-volcano", "of-all"]
+    assert judge_defects(found[:1]).verdict is Verdict.PASS
+
+
+def with_sign_in(settings: Settings) -> Settings:
+    return replace(settings, components=(replace(settings.components[0], name="dex"),))
+
+
+def test_the_account_that_is_told_never_has_the_password(settings: Settings) -> None:
+    assert account_of(settings) is None
+    known = with_sign_in(settings)
+    texts = {}
+    for name, user in {
+        "random": known.user,
+        "given": replace(known.user, password="of-the-inventory"),  # noqa: S106  made up
+        "published": replace(known.user, published_password=True),
+    }.items():
+        told = account_of(replace(known, user=user))
+        assert told is not None
+        assert "of-the-inventory" not in str(told)
+        texts[name] = told["password"]
+    assert len(set(texts.values())) == 3
+    assert judge_account(known).verdict is Verdict.PASS
+    published = replace(known, user=replace(known.user, published_password=True))
+    assert judge_account(published).verdict is Verdict.WARN
+
+
+def secret(name: str, **texts: str) -> dict[str, Any]:
+    data = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": "n"}, "data": data}
+
+
+def test_published_secrets_are_named_without_their_values(settings: Settings) -> None:
+    objects = [secret("minio", accesskey="minio", secretkey="minio123"), secret("empty"), secret("ids", client="me")]
+    found = judge_published_secrets(objects, settings)
+    assert found.verdict is Verdict.WARN
+    assert found.details == ("Secret n/minio: accesskey, secretkey",)
+    assert "minio123" not in str(found)
+    assert judge_published_secrets(objects[1:], settings).verdict is Verdict.PASS
+
+
+def test_the_accounts_own_secrets_are_not_published(settings: Settings) -> None:
+    published = secret("dex-oidc-client", OIDC_CLIENT_SECRET="pUBnBOY80SnXgjibTYM9ZWNzY2xreNGQok")  # noqa: S106
+    objects = [published]
+    assert judge_published_secrets(objects, settings).verdict is Verdict.WARN
+    dex(objects, foreseen(settings.user))
+    assert judge_published_secrets(objects, settings).verdict is Verdict.PASS
+
+
+def test_remarks_about_images_become_findings() -> None:
+    problem, warning = Problem("a.", "b.", "c."), Problem("d.", "e.", "f.")
+    assert [item.verdict for item in judge_images(ImagesReport((), (), (), ()))] == [Verdict.PASS]
+    found = list(judge_images(ImagesReport((), (problem,), (warning,), ())))
+    assert [(item.verdict, item.found) for item in found] == [(Verdict.FAIL, "a."), (Verdict.WARN, "d.")]
+
+
+def test_the_worst_finding_is_the_verdict_and_a_warning_stops_nobody() -> None:
+    def of(*verdicts: Verdict) -> Verdict:
+        return worst(Finding("x", "x", verdict, "x") for verdict in verdicts)
+
+    assert of() is Verdict.PASS
+    assert of(Verdict.WARN, Verdict.PASS) is Verdict.WARN
+    assert of(Verdict.WARN, Verdict.FAIL, Verdict.PASS) is Verdict.FAIL
+    assert [exit_code(item) for item in Verdict] == [Exit.OK, Exit.OK, Exit.CHECK_FAILED]
