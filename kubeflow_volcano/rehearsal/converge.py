@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.watching import Subject
@@ -37,11 +37,6 @@ _DNS = Subject("v1", "Pod", namespace="kube-system", labels="k8s-app=kube-dns")
 _REAL = Subject("v1", "Node", fields=f"metadata.name={NODE_NAME}")
 _SIMULATED = Subject("v1", "Node", labels=simulated_nodes.SELECTOR)
 _LINKED_PROGRAMS = ("ctr", "kubectl", "kustomize")
-_UPSTREAM = {
-    "local-path-provisioner": "github.com/rancher/local-path-provisioner",
-    "training-operator": "github.com/kubeflow/training-operator",
-    "volcano": "volcano.sh/volcano",
-}
 
 
 @dataclass(slots=True)
@@ -181,7 +176,8 @@ def _complete(cluster: Cluster, node: Node, state: State, patience: float, journ
 def _links(tools: Tools) -> dict[str, Path]:
     """What a person or an inventory finds in the cluster's directory: programs, and upstream's own manifests."""
     programs = {f"bin/{name}": tools.programs[name] for name in _LINKED_PROGRAMS}
-    return programs | {f"upstream/{name}": tools.source(module) for name, module in _UPSTREAM.items()}
+    modules = [module for tool in tools.generation.tools for module in tool.sources]
+    return programs | {f"upstream/{PurePath(module).name}": tools.source(module) for module in modules}
 
 
 def _link(path: Path, target: Path) -> None:
