@@ -36,7 +36,8 @@ class ActionModule(ActionBase):
         _, arguments = self.validate_argument_spec(argument_spec=ARGUMENTS)
         try:
             settings = parse(arguments["settings"])
-            found = plan(settings, lambda line: Display().display(f"  {line}"))
+            nodes = (task_vars or {}).get("groups", {}).get("nodes", ())
+            found = plan(settings, lambda line: Display().display(f"  {line}"), [str(name) for name in nodes])
             document = found.as_dict()
             files = {} if self._task.check_mode else write(settings.plan.directory, texts_of(found, document))
         except ProblemsError as error:

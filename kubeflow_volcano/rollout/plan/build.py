@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -19,6 +19,7 @@ from kubeflow_volcano.rollout.plan import judging
 from kubeflow_volcano.rollout.plan.account import account_of, judge_account, judge_published_secrets
 from kubeflow_volcano.rollout.plan.apis import judge_apis
 from kubeflow_volcano.rollout.plan.findings import Finding, Verdict, exit_code, worst
+from kubeflow_volcano.rollout.plan.hosts import hosts_of
 from kubeflow_volcano.rollout.plan.images import judge_images
 from kubeflow_volcano.rollout.plan.order import Wave, waves
 from kubeflow_volcano.rollout.plan.resources import Claimed, Requests, claims_of, requests_of
@@ -36,6 +37,7 @@ class Plan:
     """All that a roll-out will do. `seconds` is how long it took to find out."""
 
     settings: Settings
+    nodes: tuple[str, ...]
     desired: Desired
     images: ImagesReport
     waves: tuple[Wave, ...]
@@ -72,6 +74,7 @@ class Plan:
                 item.name: shown(settings.sources.get(item.name, "")) for item in settings.release.remote_sources
             },
             "objects": sum(map(len, parts.values())),
+            "hosts": hosts_of(self.nodes),
             "steps": list(steps_of(settings, parts)),
             "waves": [_wave(item) for item in self.waves],
             "gang": gang_of(settings, parts),
@@ -100,8 +103,10 @@ class Plan:
         }
 
 
-def plan(settings: Settings, progress: Progress) -> Plan:
-    """Render and judge all that the settings choose. Contacts no cluster, and changes nothing but the cache.
+def plan(settings: Settings, progress: Progress, nodes: Sequence[str] = ()) -> Plan:
+    """Render and judge all that the settings choose, for a cluster of which these hosts are in the inventory.
+
+    Contacts no cluster, and changes nothing but the cache.
 
     Raises:
         InvalidInput: everything that is wrong with sources, manifests and settings.
@@ -124,6 +129,7 @@ def plan(settings: Settings, progress: Progress) -> Plan:
     findings.append(judge_published_secrets(objects, settings))
     return Plan(
         settings=settings,
+        nodes=tuple(nodes),
         desired=found,
         images=images,
         waves=waves(found.parts, settings.components),

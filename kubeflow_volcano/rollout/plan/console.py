@@ -10,6 +10,7 @@ __all__ = ["render"]
 _MARKS = {"pass": "✓", "warn": "!", "fail": "✗"}
 _MOST_DETAILS = 5
 _LONGEST_LINE = 240
+"""So that a list of images does not fill the screen; all of it is in the files."""
 
 
 def render(document: Mapping[str, Any], files: Mapping[str, str]) -> str:
@@ -32,6 +33,8 @@ def render(document: Mapping[str, Any], files: Mapping[str, str]) -> str:
             more = len(item["details"]) - _MOST_DETAILS
             lines += [f"    and {more} more"] if more > 0 else []
             lines.append(f"    Do: {item['todo']}")
+    if note := document["hosts"]["note"]:
+        lines += ["", note]
     return "\n".join([*lines, "", *(f"plan  {path}" for path in files.values())])
 
 

@@ -48,7 +48,8 @@ def _head(document: Document) -> str:
             f"- {account['email']} owns {account['namespace']}; password: {account['password']}; "
             f"file {_code(account['file'])}"
         )
-    return "\n".join([*lines, *(f"- {note}" for note in document["notes"])])
+    notes = [note for note in (document["hosts"]["note"], *document["notes"]) if note]
+    return "\n".join([*lines, *(f"- {note}" for note in notes)])
 
 
 def _gang(gang: Mapping[str, Any]) -> str:

@@ -32,6 +32,8 @@ def steps_of(settings: Settings, parts: Mapping[str, Sequence[Object]]) -> Itera
 
 def source_of(settings: Settings, part: Component) -> str:
     """Where its manifests come from, without credentials."""
+    if part.name == "local-path" and settings.storage_mode == "existing":
+        return "none: volumes come from the default StorageClass that the cluster has"
     own = settings.sources.get(part.name)
     if own:
         return shown(own)

@@ -21,7 +21,7 @@ def kustomize() -> Path | None:
     return found[0] if found else None
 
 
-def planned(directory: Path, **more: object) -> subprocess.CompletedProcess[str]:
+def planned(directory: Path, inventory: str = "sample", **more: object) -> subprocess.CompletedProcess[str]:
     variables = {
         "kubeflow_release": "1.6.1",
         "kubeflow_components": ["dex", "knative-serving"],
@@ -31,7 +31,7 @@ def planned(directory: Path, **more: object) -> subprocess.CompletedProcess[str]
         "plan_directory": str(directory / "plan"),
         **more,
     }
-    arguments = ["-i", "inventory/sample", "playbooks/plan.yml", "-e", json.dumps(variables)]
+    arguments = ["-i", f"inventory/{inventory}", "playbooks/plan.yml", "-e", json.dumps(variables)]
     return subprocess.run(
         [Path(sys.executable).with_name("ansible-playbook"), *arguments],
         capture_output=True,
@@ -42,10 +42,13 @@ def planned(directory: Path, **more: object) -> subprocess.CompletedProcess[str]
     )
 
 
-@pytest.mark.upstream
-@pytest.mark.skipif(
+with_upstream = pytest.mark.skipif(
     not ARCHIVE.is_file() or kustomize() is None, reason="no upstream manifests or no kustomize to build them"
 )
+
+
+@pytest.mark.upstream
+@with_upstream
 def test_the_playbook_plans_without_a_cluster_and_fails_where_the_roll_out_would(tmp_path: Path) -> None:
     good = planned(tmp_path)
     assert good.returncode == 0, good.stdout
@@ -65,3 +68,16 @@ def test_the_playbook_plans_without_a_cluster_and_fails_where_the_roll_out_would
     unwritten = planned(tmp_path, plan_directory=str(in_the_way))
     assert unwritten.returncode == 2
     assert "set plan_directory to another directory" in unwritten.stdout
+
+
+@pytest.mark.upstream
+@with_upstream
+def test_a_cluster_without_host_access_says_what_is_left_to_others(tmp_path: Path) -> None:
+    done = planned(tmp_path, "existing-cluster")
+    assert done.returncode == 0, done.stdout
+    assert "nothing is done on hosts" in done.stdout
+    document = json.loads((tmp_path / "plan" / "plan.json").read_text("utf-8"))
+    assert document["hosts"]["nodes"] == []
+    assert "local-path" not in {item["component"] for item in document["steps"] if item["objects"]}
+    renamed = [item for item in document["images"]["images"] if item["final"] != item["original"]]
+    assert all(item["override"] for item in renamed)

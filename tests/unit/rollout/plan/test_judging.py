@@ -18,6 +18,7 @@ from kubeflow_volcano.rollout.images.report import ImagesReport
 from kubeflow_volcano.rollout.plan.account import account_of, judge_account, judge_published_secrets
 from kubeflow_volcano.rollout.plan.apis import judge_apis
 from kubeflow_volcano.rollout.plan.findings import Finding, Verdict, exit_code, worst
+from kubeflow_volcano.rollout.plan.hosts import hosts_of
 from kubeflow_volcano.rollout.plan.images import judge_images
 from kubeflow_volcano.rollout.plan.judging import (
     GB,
@@ -182,3 +183,8 @@ def test_the_worst_finding_is_the_verdict_and_a_warning_stops_nobody() -> None:
     assert of(Verdict.WARN, Verdict.PASS) is Verdict.WARN
     assert of(Verdict.WARN, Verdict.FAIL, Verdict.PASS) is Verdict.FAIL
     assert [exit_code(item) for item in Verdict] == [Exit.OK, Exit.OK, Exit.CHECK_FAILED]
+
+
+def test_hosts_are_named_and_their_absence_is_told() -> None:
+    assert hosts_of(["a", "b"]) == {"nodes": ["a", "b"], "note": ""}
+    assert "nothing is done on hosts" in hosts_of([])["note"]
