@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from kubeflow_volcano.rollout.images.find import Reference
+from kubeflow_volcano.rollout.images.probe import Probe, ask_mirror
 from kubeflow_volcano.rollout.images.report import ImagesReport, report
 from kubeflow_volcano.rollout.images.rewrite import ImageUse, Rewritten, find, rewrite
 
-__all__ = ["ImageUse", "ImagesReport", "Reference", "Rewritten", "find", "report", "rewrite"]
+__all__ = ["ImageUse", "ImagesReport", "Probe", "Reference", "Rewritten", "ask_mirror", "find", "report", "rewrite"]

@@ -81,8 +81,13 @@ def shown(rule: MirrorRule) -> str:
 def strange_rules(mirror: MirrorSettings) -> Iterator[Problem]:
     """What is wrong with the rules and overrides themselves, before any image is looked at."""
     if mirror.mode != "rewrite":
-        named = {"image_mirror_rules": mirror.rules, "image_mirror_overrides": mirror.overrides}
-        named["image_mirror_preset"] = (mirror.preset,) if mirror.preset else ()
+        named = {
+            "image_mirror_preset": mirror.preset,
+            "image_mirror_rules": mirror.rules,
+            "image_mirror_overrides": mirror.overrides,
+            "image_mirror_allow_list": mirror.allow_list,
+            "image_mirror_probe": mirror.probe,
+        }
         for name in [name for name, value in named.items() if value]:
             yield Problem(
                 f"{name} is set, and image_mirror_mode is {mirror.mode}.",

@@ -174,7 +174,7 @@ def test_the_helper_of_local_path(mirror: Mirror, config_map: Make) -> None:
 
 
 def test_name_and_version_in_two_keys(mirror: Mirror, config_map: Make) -> None:
-    predictors = {
+    predictors: dict[str, Any] = {
         "tensorflow": {
             "image": "tensorflow/serving",
             "defaultImageVersion": "2.6.2",

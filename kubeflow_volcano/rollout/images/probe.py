@@ -1,0 +1,164 @@
+"""Asks the mirror for each image, slowly, and stops before the mirror takes offence. Optional, and never by pulling."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from kubeflow_volcano.catalog.images.mirrors import mirror_of
+from kubeflow_volcano.catalog.images.names import ImageName
+from kubeflow_volcano.problems import Problem
+from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.rollout.groups import MirrorSettings
+from kubeflow_volcano.rollout.images.pace import PerMinute
+from kubeflow_volcano.rollout.images.registry import Answer, Registry
+from kubeflow_volcano.rollout.images.report import Entry, ImagesReport
+
+__all__ = ["MOST_REFUSALS", "Probe", "Probed", "ask_mirror", "probe"]
+
+MOST_REFUSALS = 10
+"""Answers of 403, 404, 429 and 5xx after which nobody is asked any more; the known mirror bans at 100 in two days."""
+
+_PAUSE_SECONDS = 60.0
+"""After a 429 that does not say for how long."""
+
+_LONGEST_PAUSE_SECONDS = 120.0
+_BEAT_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Probed:
+    """One name and its verdict: there, missing (404), refused (401, 403), unanswered or unasked; `why` for a person."""
+
+    image: str
+    verdict: str
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """All names, in their order; `requests` were sent; `stopped` says why not all were asked, empty where all were."""
+
+    answers: tuple[Probed, ...]
+    requests: int
+    stopped: str
+
+    def problems(self) -> Iterator[Problem]:
+        """What stands in the way of pulling."""
+        for verdict, needed in (
+            ("missing", "images that the mirror has."),
+            ("refused", "images that the mirror serves to everybody."),
+            ("unanswered", "an answer of the mirror."),
+        ):
+            bad = [item for item in self.answers if item.verdict == verdict]
+            if bad:
+                names = ", ".join(f"{item.image} ({item.why})" for item in bad)
+                yield Problem(
+                    f"{len(bad)} images {verdict} on the mirror: {names}.",
+                    needed,
+                    "correct image_mirror_rules or image_mirror_overrides; don't ask again soon for what was refused.",
+                )
+        if self.stopped:
+            left = sum(item.verdict == "unasked" for item in self.answers)
+            yield Problem(
+                f"the mirror was not asked for {left} images: {self.stopped}.",
+                "answers that do not look like a ban in the making.",
+                "see the answers so far; ask again later, or set image_mirror_probe: false.",
+            )
+
+
+def probe(entries: Iterable[Entry], registry: Registry, pace: PerMinute, parallel: int, progress: Progress) -> Probe:
+    """Ask for each final name of a mirror once, at most `parallel` at a time and as often as `pace` allows.
+
+    Names that are known to be gone or not served are not asked for. A 403 or 404 is final; a 429 is repeated once,
+    after the time that the mirror asks for.
+    """
+    names: dict[str, str] = {}
+    for entry in entries:
+        if entry.use.covered:
+            known = "gone upstream" if entry.judgement.gone else ""
+            known = "not on the mirror's list" if entry.judgement.served is False else known
+            names[entry.use.final] = known
+    run = _Run(registry, pace, progress, len([known for known in names.values() if not known]))
+    with ThreadPoolExecutor(max_workers=parallel) as pool:
+        answers = tuple(pool.map(run.ask, names, names.values()))
+    return Probe(answers, pace.taken, run.stopped)
+
+
+def ask_mirror(report: ImagesReport, mirror: MirrorSettings, progress: Progress) -> Probe:
+    """Probe the images of a report as the inventory says, and a known mirror no more often than it allows."""
+    names = (ImageName.parse(entry.use.final) for entry in report.entries if entry.use.covered)
+    rates = {found.requests_per_minute for name in names if name and (found := mirror_of(name))}
+    pace = PerMinute(min({mirror.probe_per_minute, *rates}))
+    return probe(report.entries, Registry(pace), pace, mirror.probe_parallel, progress)
+
+
+class _Run:
+    def __init__(self, registry: Registry, pace: PerMinute, progress: Progress, total: int) -> None:
+        self._registry = registry
+        self._pace = pace
+        self._progress = progress
+        self._total = total
+        self._seen: Counter[str] = Counter()
+        self._refusals = 0
+        self._silent = 0
+        self._told = time.monotonic()
+        self._lock = threading.Lock()
+        self.stopped = ""
+
+    def ask(self, name: str, known: str) -> Probed:
+        image = ImageName.parse(name)
+        if known or self.stopped or image is None:
+            return Probed(name, "unasked", known or self.stopped or "no reference")
+        answer = self._registry.head(image)
+        if answer.status == HTTPStatus.TOO_MANY_REQUESTS and answer.retry_after <= _LONGEST_PAUSE_SECONDS:
+            self._count(answer)
+            self._pace.pause(answer.retry_after or _PAUSE_SECONDS)
+            if not self.stopped:
+                answer = self._registry.head(image)
+                if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
+                    self._stop("it answers 429, too many requests, again")
+        self._count(answer)
+        return self._judged(name, answer)
+
+    def _judged(self, name: str, answer: Answer) -> Probed:
+        status = answer.status
+        if status == HTTPStatus.OK:
+            verdict, why = "there", ""
+        elif status == HTTPStatus.NOT_FOUND:
+            verdict, why = "missing", "404"
+        elif status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
+            verdict, why = "refused", str(int(status))
+        else:
+            verdict, why = "unanswered", answer.error or str(status)
+        with self._lock:
+            self._seen[verdict] += 1
+            now = time.monotonic()
+            if now - self._told > _BEAT_SECONDS:
+                self._told = now
+                seen = ", ".join(f"{count} {word}" for word, count in sorted(self._seen.items()))
+                self._progress(f"asked the mirror for {sum(self._seen.values())} of {self._total} images: {seen}")
+        return Probed(name, verdict, why)
+
+    def _count(self, answer: Answer) -> None:
+        with self._lock:
+            self._refusals += answer.status >= HTTPStatus.FORBIDDEN
+            self._silent = 0 if answer.status else self._silent + 1
+            refusals, silent = self._refusals, self._silent
+        if answer.untrusted:
+            self._stop(f"its certificate is not trusted: {answer.error}")
+        elif refusals >= MOST_REFUSALS:
+            self._stop(f"{refusals} answers of 403, 404, 429 or 5xx")
+        elif silent >= 3:  # noqa: PLR2004  one may be an accident
+            self._stop(f"no answer three times in a row: {answer.error}")
+        elif answer.status == HTTPStatus.TOO_MANY_REQUESTS and answer.retry_after > _LONGEST_PAUSE_SECONDS:
+            self._stop(f"it asks to wait {answer.retry_after:.0f} s")
+
+    def _stop(self, why: str) -> None:
+        with self._lock:
+            self.stopped = self.stopped or why

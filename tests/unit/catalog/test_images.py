@@ -1,0 +1,80 @@
+"""The tables about images hold together."""
+
+from __future__ import annotations
+
+import pytest
+
+from kubeflow_volcano.catalog import read
+from kubeflow_volcano.catalog.images import tables
+from kubeflow_volcano.catalog.images.mirrors import known_mirrors, load_mirror, mirror_of
+from kubeflow_volcano.catalog.images.names import ImageName
+
+
+def image(text: str) -> ImageName:
+    found = ImageName.parse(text)
+    assert found is not None
+    return found
+
+
+def test_every_table_is_read() -> None:
+    assert tables.sites()
+    assert tables.documentation()
+    assert tables.container_rules().environment
+    assert tables.architectures_of(image("ghcr.io/kubeflow/kfp-driver:2.15.0"))
+
+
+def test_hooks_belong_to_sites_of_code() -> None:
+    code = {site.id for site in tables.sites() if site.form == "code"}
+    assert {hook.site for hook in tables.hooks()} == code
+
+
+def test_what_is_compiled_in_is_a_reference() -> None:
+    assert all(ImageName.parse(entry.image) for entry in tables.compiled())
+
+
+def test_replacements_are_references_that_are_not_gone_themselves() -> None:
+    for entry in tables.all_gone():
+        new = entry.replaces(image(f"{entry.repository.replace('**', 'x')}:v1{entry.tag_suffix}"))
+        assert (new is None) is (entry.replacement is None)
+        assert new is None or tables.gone(new) is None
+
+
+def test_the_releases_of_what_is_gone_are_known() -> None:
+    assert {release for entry in tables.all_gone() for release in entry.releases} <= set(read.releases())
+
+
+@pytest.mark.parametrize("name", known_mirrors())
+def test_a_mirror_serves_each_repository_or_not(name: str) -> None:
+    listed = load_mirror(name).allow_list
+    assert [pattern for pattern in listed.not_allowed if listed.serves(image(pattern))] == []
+    assert {pattern.partition("/")[0] for pattern in listed.allowed} <= set(load_mirror(name).hosts)
+
+
+@pytest.mark.parametrize(
+    ("text", "served"),
+    [
+        ("gcr.io/any/thing/at/all:1", True),
+        ("docker.io/istio/pilot:1.14.1", True),
+        ("docker.io/kubeflowmanifestswg/oidc-authservice:28c59ef", False),
+        ("quay.io/oauth2-proxy/oauth2-proxy:v7.6.0", False),
+        ("docker.io/nobody/knows:1", None),
+    ],
+)
+def test_what_daocloud_serves(text: str, served: bool | None) -> None:  # noqa: FBT001  a parameter of the test
+    assert load_mirror("daocloud").allow_list.serves(image(text)) is served
+
+
+def test_a_mirror_is_known_by_its_names() -> None:
+    for text in ("m.daocloud.io/docker.io/library/x:1", "k8s-gcr.m.daocloud.io/pause:3.2"):
+        found = mirror_of(image(text))
+        assert found is not None
+        assert found.name == "daocloud"
+    assert mirror_of(image("k8s.gcr.m.daocloud.io/pause:3.2")) is None
+
+
+def test_compiled_in_versions_do_not_overlap() -> None:
+    entries = [entry for entry in tables.compiled() if entry.flag or entry.environment]
+    for entry in entries:
+        key = (entry.workload, entry.flag, entry.environment)
+        same = [other for other in entries if (other.workload, other.flag, other.environment) == key]
+        assert [other for other in same if other.covers(entry.lowest)] == [entry]
