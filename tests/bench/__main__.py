@@ -14,7 +14,7 @@ import platform
 import signal
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,13 +25,14 @@ from kubeflow_volcano.progress import Progress, to_stderr
 from kubeflow_volcano.rehearsal.generation import load_generation
 from kubeflow_volcano.rehearsal.tools import Tools, ensure_tools
 from tests.bench.claims import Judgement, Sample, judge, table
+from tests.bench.offline import Offline
 from tests.bench.releases import GENERATIONS, Release, prepare
 from tests.bench.rollouts import roll_outs
 
 _ROOT = Path(__file__).parents[2]
 _DOCUMENT = _ROOT / "docs" / "performance.md"
 _BEGIN, _END = "<!-- measured: begin -->\n", "<!-- measured: end -->\n"
-_STAGES = ("roll-out",)
+_STAGES = ("render", "plan", "roll-out")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -65,12 +66,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _measured(
     release: Release, tools: Tools, place: Path, options: argparse.Namespace, progress: Progress
-) -> list[Sample]:
-    found: list[Sample] = []
-    for number in range(options.repeat):
-        if options.only in {None, "roll-out"}:
-            found += roll_outs(release, tools.programs, place, number, progress)
-    return found
+) -> Iterator[Sample]:
+    """All rounds of all stages that are asked for."""
+    offline = Offline(release, tools.programs, options.archives, place, progress)
+    stages: dict[str, Callable[[int], Iterable[Sample]]] = {
+        "render": offline.render,
+        "plan": offline.plan,
+        "roll-out": lambda number: roll_outs(release, tools.programs, place, number, progress),
+    }
+    for stage in options.only or _STAGES:
+        for number in range(options.repeat):
+            yield from stages[stage](number)
 
 
 def _machine() -> dict[str, object]:
@@ -116,7 +122,7 @@ def _document(text: str, machine: dict[str, object]) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__.partition("\n")[0])
     parser.add_argument("--release", action="append", choices=GENERATIONS, help="only this one; may be repeated")
-    parser.add_argument("--only", choices=_STAGES, help="only these stages")
+    parser.add_argument("--only", choices=_STAGES, action="append", help="only this stage; may be repeated")
     parser.add_argument("--repeat", type=int, default=3, help="rounds (default: 3)")
     parser.add_argument(
         "--archives", type=Path, default=_ROOT.parent / "shared/upstream", help="where manifests-RELEASE.tar.gz lie"
