@@ -7,7 +7,7 @@ import json
 import random
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from http import HTTPStatus
@@ -34,6 +34,8 @@ _READ_SECONDS = 35.0  # above the server's own limit for mutating requests (34 s
 _RETRY_SECONDS = 60.0
 _FIRST_DELAY, _LONGEST_DELAY = 0.1, 5.0
 _PAGE = 500
+_WHOLE = "application/json"
+_BRIEF = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1, application/json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +69,12 @@ class Cluster:
         """`load` makes a fresh client configuration; it is called again once when a token is no longer accepted."""
         self.origin = origin
         self.retries = 0
+        self.trouble = ""
+        """What the last answer that heals said; empty again after a good one."""
         self._load = load
         self._user_agent = user_agent
         self._lock = threading.Lock()
-        self._discovered: dict[str, dict[str, Resource]] = {}
+        self._discovered: dict[str, Mapping[str, Resource]] = {}
         self._configure()
 
     @classmethod
@@ -135,6 +139,7 @@ class Cluster:
         query: Mapping[str, str] | None = None,
         body: Any = None,
         content_type: str = "application/json",
+        accept: str = _WHOLE,
         deadline: Deadline | None = None,
     ) -> Any:
         """Send one request, again while the trouble is transient, and return the parsed answer.
@@ -147,20 +152,24 @@ class Cluster:
         reloaded = False
         while True:
             try:
-                return json.loads(
-                    self._send(method, path, deadline, query=query, body=body, content_type=content_type).data
-                    or b"null"
+                answer = self._send(
+                    method, path, deadline, query=query, body=body, content_type=content_type, accept=accept
                 )
+                self.trouble = ""
+                return json.loads(answer.data or b"null")
             except ApiError as error:
                 if error.status == HTTPStatus.UNAUTHORIZED and not reloaded:  # a token may expire in mid-run
                     reloaded = True
                     with self._lock:
                         self._configure()
                     continue
-                pause = error.retry_after or delay * random.uniform(0.5, 1.5)  # noqa: S311  jitter, not a secret
+                jitter = delay * random.uniform(0.5, 1.5)  # noqa: S311  no secret
+                pause = error.retry_after + min(jitter, 1.0) if error.retry_after else jitter
                 if not error.transient or pause > deadline.remaining:
                     raise
-                self.retries += 1
+                self.trouble = str(error)
+                with self._lock:
+                    self.retries += 1
                 time.sleep(pause)
                 delay = min(delay * 2, _LONGEST_DELAY)
 
@@ -177,9 +186,10 @@ class Cluster:
         query: Mapping[str, str] | None,
         body: Any = None,
         content_type: str = "",
+        accept: str = _WHOLE,
         stream: bool = False,
     ) -> urllib3.BaseHTTPResponse:
-        headers = {"Accept": "application/json", "User-Agent": self._user_agent}
+        headers = {"Accept": accept, "User-Agent": self._user_agent}
         if body is not None:
             headers["Content-Type"] = content_type
         for setting in self._config.auth_settings().values():
@@ -210,24 +220,31 @@ class Cluster:
         Raises:
             NotServed: the group version or the kind is not served (yet).
         """
-        kinds = None if refresh else self._discovered.get(api_version)
-        if kinds is None:
-            root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
-            try:
-                answer = self.request("GET", root)
-            except ApiError as error:
-                if error.status == HTTPStatus.NOT_FOUND:
-                    raise NotServed(api_version, kind) from error
-                raise
-            kinds = {
-                item["kind"]: Resource(api_version, item["kind"], item["name"], item["namespaced"])
-                for item in answer["resources"]
-                if "/" not in item["name"]
-            }
-            self._discovered[api_version] = kinds
+        kinds = self.kinds(api_version) if refresh else self.kinds_once(api_version)
         if kind not in kinds:
             raise NotServed(api_version, kind)
         return kinds[kind]
+
+    def kinds_once(self, api_version: str) -> Mapping[str, Resource]:
+        """What the server served in that group version when it was asked first."""
+        return self._discovered.get(api_version) or self.kinds(api_version)
+
+    def kinds(self, api_version: str) -> Mapping[str, Resource]:
+        """What the server serves in that group version just now; nothing when it does not know it."""
+        root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+        try:
+            answer = self.request("GET", root)
+        except ApiError as error:
+            if error.status == HTTPStatus.NOT_FOUND:
+                return {}
+            raise
+        found = {
+            item["kind"]: Resource(api_version, item["kind"], item["name"], item["namespaced"])
+            for item in answer["resources"]
+            if "/" not in item["name"]
+        }
+        self._discovered[api_version] = found
+        return found
 
     # objects
 
@@ -248,18 +265,46 @@ class Cluster:
         Raises:
             NotServed: the kind is not served.
         """
+        items: dict[tuple[str, str], Object] = {}
+        version = ""
+        for page in self.pages(api_version, kind, namespace=namespace, labels=labels, fields=fields):
+            version = page.resource_version
+            items |= {(item["metadata"].get("namespace", ""), item["metadata"]["name"]): item for item in page.items}
+        return Listing(tuple(items.values()), version)
+
+    def pages(
+        self,
+        api_version: str,
+        kind: str,
+        *,
+        namespace: str = "",
+        labels: str = "",
+        fields: str = "",
+        size: int = _PAGE,
+        deadline: Deadline | None = None,
+    ) -> Iterator[Listing]:
+        """The objects of a kind page by page; one that takes too long to read (410 Gone) comes again from the start.
+
+        Raises:
+            NotServed: the kind is not served.
+        """
         path = self.resource(api_version, kind).path(namespace)
-        query = {"limit": str(_PAGE)} | _selectors(labels, fields)
-        items: list[Object] = []
+        query = {"limit": str(size)} | _selectors(labels, fields)
         while True:
-            page = self.request("GET", path, query=query)
+            try:
+                page = self.request("GET", path, query=query, deadline=deadline)
+            except ApiError as error:
+                if error.status != HTTPStatus.GONE or "continue" not in query:
+                    raise
+                query = _selectors(labels, fields)  # as a whole, which cannot become too old
+                continue
             for item in page["items"]:
                 # The items of a list carry neither; every reader wants both.
                 item["apiVersion"], item["kind"] = api_version, kind
-                items.append(item)
+            yield Listing(tuple(page["items"]), page["metadata"]["resourceVersion"])
             token = page["metadata"].get("continue")
             if not token:
-                return Listing(tuple(items), page["metadata"]["resourceVersion"])
+                return
             query["continue"] = token
 
     def create(self, obj: Object, *, dry_run: bool = False, deadline: Deadline | None = None) -> Object:
@@ -276,14 +321,24 @@ class Cluster:
         manager: str,
         force: bool = False,
         dry_run: bool = False,
+        brief: bool = False,
         deadline: Deadline | None = None,
     ) -> Object:
-        """Server-side apply: the object's fields become owned by `manager`; returns what the server now holds."""
+        """Server-side apply: the object's fields become owned by `manager`; returns what the server now holds.
+
+        With `brief` only its metadata, which saves sending and reading the rest.
+        """
         ref = Ref.of(obj)
         query = {"fieldManager": manager, "force": str(force).lower()} | _dry(dry_run)
         path = self.resource(ref.api_version, ref.kind).path(ref.namespace, ref.name)
         applied: Object = self.request(
-            "PATCH", path, query=query, body=obj, content_type="application/apply-patch+yaml", deadline=deadline
+            "PATCH",
+            path,
+            query=query,
+            body=obj,
+            content_type="application/apply-patch+yaml",
+            accept=_BRIEF if brief else _WHOLE,
+            deadline=deadline,
         )
         return applied
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any
 
@@ -11,7 +13,15 @@ __all__ = ["ApiError", "NotServed", "from_response"]
 
 _TRANSIENT_STATUS = frozenset({429, 502, 503, 504})
 # etcd and webhook trouble comes as 500 with only the text to tell it apart (carvel-dev/kapp#106).
-_TRANSIENT_500 = ("leader changed", "request timed out", "etcdserver:", "connection refused", "connection reset")
+_TRANSIENT_500 = (
+    "leader changed",
+    "etcdserver:",
+    "connection refused",
+    "connection reset",
+    "context deadline exceeded",
+    "the object has been modified",
+    "timed out",
+)
 _WEBHOOK = "failed calling webhook"
 # Answers to a deletion that stay the same however often it is asked for: another UID, or already going.
 _LASTING_CONFLICTS = ("Precondition failed", "The system is ensuring all content is removed")
@@ -47,6 +57,8 @@ class ApiError(Exception):
         """Whether the same request may succeed later without anybody changing anything."""
         if self.status in _TRANSIENT_STATUS or self.status == 0:
             return True
+        if self.webhook_unanswered:
+            return False  # heals only when somebody's pod comes up, which may take much longer
         if self.status == HTTPStatus.CONFLICT:
             lasting = self.field_conflict or any(text in self.message for text in _LASTING_CONFLICTS)
             return self.reason == "Conflict" and not lasting
@@ -74,6 +86,18 @@ def from_response(status: int, headers: Mapping[str, str], body: bytes) -> ApiEr
     details = parsed.get("details") or {}
     causes = tuple(str(cause.get("message", "")) for cause in details.get("causes") or ())
     after = headers.get("Retry-After") or details.get("retryAfterSeconds")
-    retry_after = float(after) if after is not None and str(after).replace(".", "", 1).isdigit() else None
     message = str(parsed.get("message") or f"HTTP status {status}")
-    return ApiError(status, str(parsed.get("reason") or "Unknown"), message, retry_after=retry_after, causes=causes)
+    reason = str(parsed.get("reason") or "Unknown")
+    return ApiError(status, reason, message, retry_after=_seconds(after), causes=causes)
+
+
+def _seconds(retry_after: Any) -> float | None:
+    """A Retry-After header: seconds, or an HTTP date (RFC 9110, section 10.2.3)."""
+    try:
+        return max(0.0, float(retry_after))
+    except (TypeError, ValueError):
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(retry_after).timestamp() - time.time())
+    except (TypeError, ValueError, AttributeError):
+        return None

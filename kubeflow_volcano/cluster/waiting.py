@@ -12,7 +12,7 @@ from kubeflow_volcano.cluster.readiness import BAD_IMAGE_REASONS, Readiness, Sta
 from kubeflow_volcano.cluster.watching import Change, Observer, Subject
 from kubeflow_volcano.progress import Progress
 
-__all__ = ["wait_ready"]
+__all__ = ["View", "subjects", "wait_ready"]
 
 _GRACE_SECONDS = 20.0
 """How long a state may last that rarely heals by itself, but does (crash loop, image, name conflict)."""
@@ -36,9 +36,9 @@ def wait_ready(cluster: Cluster, refs: Sequence[Ref], deadline: Deadline, progre
     wanted = tuple(dict.fromkeys(refs))
     if not wanted:
         return {}
-    view = _View(wanted)
+    view = View(wanted)
     teller = _Teller(progress)
-    with Observer(cluster, _subjects(wanted), deadline) as observer:
+    with Observer(cluster, subjects(wanted), deadline) as observer:
         for change in observer.changes(tick=_TICK_SECONDS):
             if change:
                 view.take(change)
@@ -51,7 +51,8 @@ def wait_ready(cluster: Cluster, refs: Sequence[Ref], deadline: Deadline, progre
     return view.answers()
 
 
-def _subjects(refs: Iterable[Ref]) -> list[Subject]:
+def subjects(refs: Iterable[Ref]) -> list[Subject]:
+    """The collections to look at for the readiness of `refs`: their own, and those of their pods."""
     kinds = {Subject(ref.api_version, ref.kind, ref.namespace) for ref in refs}
     for ref in refs:
         if ref.kind in _OWNERS_OF_PODS:
@@ -61,12 +62,12 @@ def _subjects(refs: Iterable[Ref]) -> list[Subject]:
     return sorted(kinds, key=lambda subject: (subject.api_version, subject.kind, subject.namespace))
 
 
-class _View:
+class View:
     """The last known state of everything that is looked at."""
 
     def __init__(self, wanted: tuple[Ref, ...]) -> None:
         self._wanted = wanted
-        self._missing = set(_subjects(wanted))
+        self._missing = set(subjects(wanted))
         self._objects: dict[Subject, dict[str, Object]] = {}
         self._seen: set[Ref] = set()
         self._failing_since: dict[Ref, float] = {}
@@ -87,11 +88,17 @@ class _View:
             if change.type == "DELETED":
                 known.pop(obj["metadata"]["name"], None)
             else:
-                known[obj["metadata"]["name"]] = obj
+                known[obj["metadata"]["name"]] = _light(obj)
 
     def answers(self) -> dict[Ref, Readiness]:
         """The readiness of every wanted object, as of now."""
-        return {ref: self._answer(ref) for ref in self._wanted}
+        return {ref: self.answer(ref) for ref in self._wanted}
+
+    def generation(self, ref: Ref) -> int:
+        """Which generation of the object is looked at; 0 when there is none."""
+        obj = self._objects.get(Subject(ref.api_version, ref.kind, ref.namespace), {}).get(ref.name)
+        found: int = obj["metadata"].get("generation", 0) if obj else 0
+        return found
 
     def settled(self, answers: dict[Ref, Readiness]) -> bool:
         """Whether there is nothing to wait for any more."""
@@ -103,7 +110,8 @@ class _View:
             self._first_failure = None
         return all(answer.ready or answer.state is State.FAILED for answer in answers.values())
 
-    def _answer(self, ref: Ref) -> Readiness:
+    def answer(self, ref: Ref) -> Readiness:
+        """The readiness of one object, as of now."""
         obj = self._objects.get(Subject(ref.api_version, ref.kind, ref.namespace), {}).get(ref.name)
         if obj is None:
             if ref in self._seen:
@@ -165,6 +173,14 @@ class _View:
             if (item["metadata"].get("annotations") or {}).get(_REVISION) == revision
             and any(owner["uid"] == own for owner in item["metadata"].get("ownerReferences") or ())
         }
+
+
+def _light(obj: Object) -> Object:
+    """Without what no predicate reads and what may be long: the record of managers, and the schemas of a CRD."""
+    obj["metadata"].pop("managedFields", None)
+    if obj["kind"] == "CustomResourceDefinition":
+        obj.pop("spec", None)
+    return obj
 
 
 class _Teller:

@@ -11,11 +11,13 @@ from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.rollout.desired import desired
+from kubeflow_volcano.rollout.engine import Engine, refused
 from kubeflow_volcano.rollout.matrix import require_kubernetes
 from kubeflow_volcano.rollout.patches import OPERATOR
 from kubeflow_volcano.rollout.restart import restart
 from kubeflow_volcano.rollout.result import RolloutResult
-from kubeflow_volcano.rollout.run import Run, objects_of, refused
+from kubeflow_volcano.rollout.run import engine_for
 from kubeflow_volcano.rollout.settings import Settings
 
 __all__ = ["POD_GROUPS", "wire_gang"]
@@ -37,18 +39,17 @@ def wire_gang(cluster: Cluster, settings: Settings, *, check: bool, progress: Pr
         ProblemsError: the API server refused what is asked before the first change.
     """
     part = settings.component(OPERATOR)
-    run = Run(cluster, settings, part, check=check, progress=progress)
     try:
         require_kubernetes(settings, cluster.version["gitVersion"])
         deployment = next(
             obj
-            for obj in objects_of(settings, part, progress)
+            for obj in desired(settings, (part,), progress).parts[OPERATOR]
             if obj["kind"] == "Deployment" and obj["metadata"]["name"] == OPERATOR
         )
-        run.require(settings.requirements(part))
+        run = engine_for(cluster, settings, (part,), {OPERATOR: (deployment,)}, check=check, progress=progress)
     except ApiError as error:
         raise ProblemsError(refused(cluster, error)) from error
-    if not run.apply([deployment]) or settings.gang_scheduler != "volcano":
+    if not (run.apply() and run.finish()) or settings.gang_scheduler != "volcano":
         return run.result()
     try:
         live = cluster.get(Ref.of(deployment))
@@ -68,7 +69,7 @@ def _looks_at_start(deployment: Object, settings: Settings) -> bool:
     return era_of(version).missing_crd != "tolerated"
 
 
-def _restart_if_older(run: Run, deployment: Object) -> None:
+def _restart_if_older(run: Engine, deployment: Object) -> None:
     crd = run.cluster.get(POD_GROUPS)
     since = _since(crd) if crd else None
     if crd is None or since is None:

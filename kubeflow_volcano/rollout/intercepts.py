@@ -8,9 +8,9 @@ from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object, Ref, group_of
 
-__all__ = ["Webhook", "backends", "labelled", "selects", "webhooks"]
+__all__ = ["WEBHOOK_KINDS", "Webhook", "backends", "labelled", "selects", "webhooks"]
 
-_KINDS = frozenset({"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"})
+WEBHOOK_KINDS = frozenset({"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,11 @@ class Webhook:
         """Name of the entry."""
         name: str = self.text["name"]
         return name
+
+    @property
+    def matters(self) -> bool:
+        """Whether its silence would refuse an object, or leave it without what it adds."""
+        return self.text.get("failurePolicy", "Fail") != "Ignore" or self.owner.kind.startswith("Mutating")
 
     @property
     def service(self) -> tuple[str, str] | None:
@@ -63,7 +68,7 @@ def _plural(kind: str) -> str:
 def webhooks(objects: Iterable[Object]) -> Iterator[Webhook]:
     """Every entry of every webhook configuration among `objects`."""
     for obj in objects:
-        if obj["kind"] in _KINDS:
+        if obj["kind"] in WEBHOOK_KINDS:
             for text in obj.get("webhooks") or ():
                 yield Webhook(Ref.of(obj), text)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -25,17 +25,29 @@ class Action(StrEnum):
     CHANGED = "changed"
     UNCHANGED = "unchanged"
     FAILED = "failed"
+    HELD = "held"
+    """Not sent, because something that it needs failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectOutcome:
-    """One object: what was done, or in check mode would be, and its text before and after; `reason` when it failed."""
+    """One object: what was done, or in check mode would be; `reason` when it failed or was held back.
+
+    `before` and `after` are there for objects that were created or changed, and only where they were asked to be kept.
+    `generation` is the one that the server gave it; 0 when it was not sent. `component` is the one that brings it.
+    """
 
     ref: Ref
     action: Action
     before: Object | None
     after: Object | None
     reason: str = ""
+    generation: int = 0
+    component: str = ""
+
+    def of(self, component: str) -> ObjectOutcome:
+        """The same, of that component."""
+        return replace(self, component=component)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +74,8 @@ class RolloutResult:
 
     def summary(self) -> str:
         """One line for a person."""
-        numbers = ", ".join(f"{self.count(action)} {action}" for action in Action)
+        shown = [action for action in Action if action is not Action.HELD or self.count(action)]
+        numbers = ", ".join(f"{self.count(action)} {action}" for action in shown)
         return f"{len(self.outcomes)} objects: {numbers}, {self.seconds:.1f} s"
 
     def as_dict(self) -> dict[str, Any]:
@@ -73,7 +86,7 @@ class RolloutResult:
             "failed": bool(self.problems),
             "msg": "\n".join(told),
             "objects": [
-                {"object": str(item.ref), "action": str(item.action)}
+                {"object": str(item.ref), "action": str(item.action), "component": item.component}
                 for item in self.outcomes
                 if item.action is not Action.UNCHANGED
             ],

@@ -42,7 +42,7 @@ class ActionModule(ActionBase):
                 progress=lambda line: Display().display(f"  {line}"),
             )
         except ProblemsError as error:
-            return result | {"failed": True, "msg": error.told()}
+            return result | {"failed": True, "msg": error.told(), "exit_code": int(error.exit_code)}
         result |= done.as_dict()
         if self._task.diff:
             result["diff"] = done.diff()

@@ -1,4 +1,4 @@
-"""kfv_rollout: one component is rendered, applied and waited for. Documented in plugins/modules."""
+"""kfv_rollout: components are rendered, applied and waited for. Documented in plugins/modules."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ except ImportError as error:
     raise AnsibleError(message) from error
 
 ARGUMENTS: dict[str, Any] = {
-    "component": {"type": "str", "required": True},
+    "components": {"type": "list", "elements": "str", "required": True},
     "settings": {"type": "dict", "required": True},
 }
 
 
 class ActionModule(ActionBase):
-    """Roll one component out, from the Python that runs Ansible."""
+    """Roll components out, from the Python that runs Ansible."""
 
     TRANSFERS_FILES = False
     _requires_connection = False
@@ -39,12 +39,13 @@ class ActionModule(ActionBase):
             done = roll_out(
                 Cluster.connect(settings.kubeconfig, settings.context),
                 settings,
-                arguments["component"],
+                [settings.component(name) for name in arguments["components"]],
                 check=self._task.check_mode,
                 progress=lambda line: Display().display(f"  {line}"),
+                texts=self._task.diff,
             )
         except ProblemsError as error:
-            return result | {"failed": True, "msg": error.told()}
+            return result | {"failed": True, "msg": error.told(), "exit_code": int(error.exit_code)}
         result |= done.as_dict()
         if self._task.diff:
             result["diff"] = done.diff()

@@ -48,9 +48,9 @@ from kubeflow_volcano.progress import to_stderr
 from kubeflow_volcano.rollout.run import roll_out
 from kubeflow_volcano.rollout.settings import parse
 cluster, settings = Cluster.connect(Path(sys.argv[1])), parse(json.loads(sys.argv[2]))
-for part in sys.argv[3:]:
-    result = roll_out(cluster, settings, part, check=False, progress=to_stderr())
-    assert not result.problems, result.problems
+components = [settings.component(name) for name in sys.argv[3:]]
+result = roll_out(cluster, settings, components, check=False, progress=to_stderr())
+assert not result.problems, result.problems
 """
 
 
@@ -130,7 +130,9 @@ def test_check_mode_on_an_empty_cluster_lists_everything_and_creates_nothing(
     cluster: Cluster, settings: Settings
 ) -> None:
     before = everything(cluster)
-    results = {part: roll_out(cluster, settings, part, check=True, progress=silent) for part in PARTS}
+    results = {
+        part: roll_out(cluster, settings, (settings.component(part),), check=True, progress=silent) for part in PARTS
+    }
     wired = wire_gang(cluster, settings, check=True, progress=silent)
     assert {part: len(result.outcomes) for part, result in results.items()} == {
         "local-path": 9,
@@ -158,7 +160,7 @@ def test_a_run_that_is_killed_at_any_moment_converges(
             time.sleep(seconds)
             process.send_signal(signal.SIGKILL)
     for part in PARTS:
-        finished = roll_out(cluster, settings, part, check=False, progress=silent)
+        finished = roll_out(cluster, settings, (settings.component(part),), check=False, progress=silent)
         assert not finished.problems
     assert not wire_gang(cluster, settings, check=False, progress=silent).problems
     before = everything(cluster)
@@ -169,7 +171,7 @@ def test_a_run_that_is_killed_at_any_moment_converges(
     monkeypatch.setattr(Cluster, "apply", never)
     for part in PARTS:
         for check in (True, False):
-            again = roll_out(cluster, settings, part, check=check, progress=silent)
+            again = roll_out(cluster, settings, (settings.component(part),), check=check, progress=silent)
             assert {outcome.action for outcome in again.outcomes} == {Action.UNCHANGED}, again.diff()
             assert not again.changed
     assert not wire_gang(cluster, settings, check=False, progress=silent).changed
@@ -187,11 +189,13 @@ def test_gang_scheduling_goes_off_and_on(cluster: Cluster, settings: Settings, v
 
     assert wire_gang(cluster, off, check=False, progress=silent).changed
     assert arguments(cluster) == []
-    assert not roll_out(cluster, off, "training-operator", check=False, progress=silent).changed
+    assert not roll_out(cluster, off, (off.component("training-operator"),), check=False, progress=silent).changed
 
     assert wire_gang(cluster, settings, check=False, progress=silent).changed
     assert arguments(cluster) == ["--gang-scheduler-name=volcano"]
-    assert not roll_out(cluster, settings, "training-operator", check=False, progress=silent).changed
+    assert not roll_out(
+        cluster, settings, (settings.component("training-operator"),), check=False, progress=silent
+    ).changed
 
 
 def test_a_deleted_object_comes_back(cluster: Cluster, settings: Settings) -> None:
@@ -199,7 +203,7 @@ def test_a_deleted_object_comes_back(cluster: Cluster, settings: Settings) -> No
     live = cluster.get(ref)
     assert live is not None
     assert cluster.delete(ref, uid=live["metadata"]["uid"])
-    result = roll_out(cluster, settings, "volcano", check=False, progress=silent)
+    result = roll_out(cluster, settings, (settings.component("volcano"),), check=False, progress=silent)
     assert [outcome.ref for outcome in result.outcomes if outcome.action is not Action.UNCHANGED] == [ref]
     assert result.count(Action.CREATED) == 1
 
@@ -223,7 +227,7 @@ def test_a_change_that_somebody_made_is_refused_and_named_until_it_is_given_up(
     cluster: Cluster, settings: Settings
 ) -> None:
     edit(cluster, "some-autoscaler", 2)
-    result = roll_out(cluster, settings, "training-operator", check=False, progress=silent)
+    result = roll_out(cluster, settings, (settings.component("training-operator"),), check=False, progress=silent)
     (problem,) = result.problems
     assert "some-autoscaler" in problem.found
     assert ".spec.replicas" in problem.found
@@ -231,16 +235,18 @@ def test_a_change_that_somebody_made_is_refused_and_named_until_it_is_given_up(
     assert 'managedFields":[{}]' in problem.todo
 
     cluster.patch(OPERATOR, {"metadata": {"managedFields": [{}]}})  # what the problem says to do
-    healed = roll_out(cluster, settings, "training-operator", check=False, progress=silent)
+    healed = roll_out(cluster, settings, (settings.component("training-operator"),), check=False, progress=silent)
     assert not healed.problems
     assert replicas(cluster) == 1
-    assert not roll_out(cluster, settings, "training-operator", check=False, progress=silent).changed
+    assert not roll_out(
+        cluster, settings, (settings.component("training-operator"),), check=False, progress=silent
+    ).changed
 
 
 @pytest.mark.parametrize("manager", ["kubectl-edit", "kubectl-client-side-apply"])
 def test_a_change_by_hand_is_set_back(cluster: Cluster, settings: Settings, manager: str) -> None:
     edit(cluster, manager, 2)
-    result = roll_out(cluster, settings, "training-operator", check=False, progress=silent)
+    result = roll_out(cluster, settings, (settings.component("training-operator"),), check=False, progress=silent)
     assert [outcome.ref for outcome in result.outcomes if outcome.action is Action.CHANGED] == [OPERATOR]
     assert not result.problems
     assert replicas(cluster) == 1
@@ -250,7 +256,7 @@ def test_the_default_class_is_one_and_the_base_directory_as_asked(
     cluster: Cluster, variables: dict[str, Any], settings: Settings
 ) -> None:
     moved = parse({**variables, "local_path_base_directory": "/srv/volumes"})
-    result = roll_out(cluster, moved, "local-path", check=True, progress=silent)
+    result = roll_out(cluster, moved, (moved.component("local-path"),), check=True, progress=silent)
     (entry,) = result.diff()
     assert entry["after_header"] == "ConfigMap local-path-storage/local-path-config"
     assert "/srv/volumes" in entry["after"]
@@ -264,16 +270,16 @@ def test_the_default_class_is_one_and_the_base_directory_as_asked(
     made = cluster.create(other)
     try:
         with pytest.raises(InvalidInput, match="the default StorageClass other"):
-            roll_out(cluster, settings, "local-path", check=False, progress=silent)
+            roll_out(cluster, settings, (settings.component("local-path"),), check=False, progress=silent)
         existing = parse({**variables, "local_path_storage_mode": "existing"})
         with pytest.raises(InvalidInput, match="2 default StorageClasses: local-path, other"):
-            roll_out(cluster, existing, "local-path", check=False, progress=silent)
+            roll_out(cluster, existing, (existing.component("local-path"),), check=False, progress=silent)
         live = cluster.get(Ref.of(other))
         assert live is not None
         assert live["metadata"]["annotations"][DEFAULT_CLASS] == "true"
     finally:
         cluster.delete(Ref.of(other), uid=made["metadata"]["uid"])
-    assert not roll_out(cluster, existing, "local-path", check=False, progress=silent).outcomes
+    assert not roll_out(cluster, existing, (existing.component("local-path"),), check=False, progress=silent).outcomes
 
 
 def test_everything_that_stands_in_the_way_is_known_before_the_first_change(
@@ -303,7 +309,12 @@ def test_rights_that_the_operator_lacks_are_named(cluster: Cluster, settings: Se
     cluster.patch(role, {"rules": rules})
     (problem,) = wire_gang(cluster, settings, check=False, progress=silent).problems
     assert "system:serviceaccount:kubeflow:training-operator may not create, delete, get, list" in problem.found
-    assert roll_out(cluster, settings, "training-operator", check=False, progress=silent).count(Action.CHANGED) == 1
+    assert (
+        roll_out(cluster, settings, (settings.component("training-operator"),), check=False, progress=silent).count(
+            Action.CHANGED
+        )
+        == 1
+    )
     assert not wire_gang(cluster, settings, check=False, progress=silent).problems
 
 
@@ -340,13 +351,13 @@ def test_an_emptied_ca_bundle_is_written_again_by_its_backend(cluster: Cluster, 
     emptied = [{"op": "remove", "path": "/webhooks/0/clientConfig/caBundle"}]
     cluster.patch(hook, emptied, content_type="application/json-patch+json")
 
-    result = roll_out(cluster, settings, "volcano", check=False, progress=silent)
+    result = roll_out(cluster, settings, (settings.component("volcano"),), check=False, progress=silent)
     assert not result.problems
     assert [outcome.ref for outcome in result.outcomes if outcome.action is Action.CHANGED] == [ADMISSION]
     healed = cluster.get(hook)
     assert healed is not None
     assert healed["webhooks"][0]["clientConfig"]["caBundle"] == live["webhooks"][0]["clientConfig"]["caBundle"]
-    assert not roll_out(cluster, settings, "volcano", check=False, progress=silent).changed
+    assert not roll_out(cluster, settings, (settings.component("volcano"),), check=False, progress=silent).changed
 
 
 def test_an_image_that_does_not_exist_ends_a_wait_early_with_its_name(cluster: Cluster) -> None:
@@ -376,7 +387,7 @@ def test_an_operator_that_is_older_than_the_crd_is_restarted_once(cluster: Clust
     assert cluster.delete(POD_GROUPS, uid=crd["metadata"]["uid"])
     with pytest.raises(InvalidInput, match="no CRD podgroups"):
         wire_gang(cluster, settings, check=False, progress=silent)
-    assert not roll_out(cluster, settings, "volcano", check=False, progress=silent).problems
+    assert not roll_out(cluster, settings, (settings.component("volcano"),), check=False, progress=silent).problems
 
     would = wire_gang(cluster, settings, check=True, progress=silent)
     assert would.changed
@@ -388,4 +399,6 @@ def test_an_operator_that_is_older_than_the_crd_is_restarted_once(cluster: Clust
     assert fresh is not None
     assert live["spec"]["template"]["metadata"]["annotations"][RESTARTED_FOR] == fresh["metadata"]["uid"]
     assert not wire_gang(cluster, settings, check=False, progress=silent).changed
-    assert not roll_out(cluster, settings, "training-operator", check=False, progress=silent).changed
+    assert not roll_out(
+        cluster, settings, (settings.component("training-operator"),), check=False, progress=silent
+    ).changed

@@ -12,6 +12,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.apply import MANAGER, Applier, problem_of
 from kubeflow_volcano.rollout.result import Action, ObjectOutcome
+from kubeflow_volcano.rollout.survey import survey
 
 ONE = "/api/v1/namespaces/ns/configmaps/one"
 TWO = "/api/v1/namespaces/ns/configmaps/two"
@@ -27,7 +28,13 @@ def live(api: Any, value: str = "1", version: str = "1", uid: str = "u") -> Any:
 
 
 def applied(api: Any, *objects: Object, seconds: float = 20, **more: Any) -> tuple[ObjectOutcome, ...]:
-    return Applier(api.connect(), Deadline(seconds), more.pop("progress", silent), **more).apply(objects or (text(),))
+    there = more.pop("namespaces", ("ns",))
+    namespaces = [{"metadata": {"name": name}} for name in there]
+    api.on("GET", "/api/v1/namespaces", api.reply(body={"items": namespaces, "metadata": {"resourceVersion": "1"}}))
+    engine = Applier(api.connect(), Deadline(seconds), more.pop("progress", silent), **more)
+    wanted = objects or (text(),)
+    found = survey(engine.cluster, {Ref.of(obj): obj for obj in wanted}, MANAGER, Deadline(seconds))
+    return tuple(engine.apply(obj, found[Ref.of(obj)]) for obj in wanted)
 
 
 def conflict(api: Any, manager: str) -> Any:
@@ -149,7 +156,9 @@ def test_check_mode_sends_dry_runs_only(api: Any) -> None:
 
 def test_check_mode_sends_nothing_for_what_stands_on_planned_things(api: Any) -> None:
     custom = text(kind="Foo", api_version="g.io/v1")
-    outcomes = applied(api, text(), custom, check=True, planned_namespaces={"ns"}, planned_groups={"g.io"})
+    outcomes = applied(
+        api, text(), custom, check=True, namespaces=(), planned_namespaces={"ns"}, planned_groups={"g.io"}
+    )
     assert [outcome.action for outcome in outcomes] == [Action.CREATED, Action.CREATED]
     assert [outcome.after for outcome in outcomes] == [text(), custom]
     assert {request.method for request in api.requests} == {"GET"}
@@ -157,7 +166,7 @@ def test_check_mode_sends_nothing_for_what_stands_on_planned_things(api: Any) ->
 
 def test_check_mode_is_honest_about_what_nobody_plans(api: Any) -> None:
     api.on("PATCH", ONE, api.status(404, "NotFound", 'namespaces "ns" not found'))
-    plain, custom = applied(api, text(), text(kind="Foo", api_version="g.io/v1"), check=True)
+    plain, custom = applied(api, text(), text(kind="Foo", api_version="g.io/v1"), check=True, namespaces=())
     assert (plain.action, plain.reason) == (Action.FAILED, '404 NotFound: namespaces "ns" not found')
     assert custom.action is Action.FAILED
     assert "serves no kind Foo" in custom.reason

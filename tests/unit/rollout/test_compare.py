@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.cluster.objects import Object
-from kubeflow_volcano.rollout.owned import settled
+from kubeflow_volcano.rollout.compare import settled
 
 DECLARED: Object = {
     "apiVersion": "apps/v1",

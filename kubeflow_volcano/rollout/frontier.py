@@ -1,0 +1,87 @@
+"""Which objects may be sent now: the graph of a roll-out while it is being worked off. Pure."""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+from typing import Literal
+
+from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.rollout.graph import CRD_KIND, Graph
+
+__all__ = ["Frontier"]
+
+_Condition = tuple[Literal["applied", "ready"], Ref]
+
+
+class Frontier:
+    """The objects that are still to be sent, and the conditions that each of them waits for.
+
+    `settled` are there already and are not sent. Namespaces come first, then CRDs, because most others wait for them;
+    everything else in the order of the text.
+    """
+
+    def __init__(self, graph: Graph, settled: Collection[Ref]) -> None:
+        self._open: dict[Ref, set[_Condition]] = {}
+        self._waiters: dict[_Condition, list[Ref]] = defaultdict(list)
+        self._heap: list[tuple[int, int, Ref]] = []
+        self._order = {ref: number for number, ref in enumerate(graph.needs)}
+        for ref, needs in graph.needs.items():
+            if ref in settled:
+                continue
+            conditions: set[_Condition] = {("applied", need) for need in needs.applied if need not in settled}
+            conditions |= {("ready", need) for need in needs.ready}
+            self._open[ref] = conditions
+            for condition in conditions:
+                self._waiters[condition].append(ref)
+            if not conditions:
+                self._push(ref)
+
+    @property
+    def waiting(self) -> int:
+        """How many objects wait for something, or for their turn."""
+        return len(self._open)
+
+    @property
+    def awaited(self) -> frozenset[Ref]:
+        """Whose readiness somebody still waits for."""
+        return frozenset(ref for (kind, ref), waiters in self._waiters.items() if kind == "ready" and waiters)
+
+    def take(self) -> Ref | None:
+        """The next object that may be sent; None when all that is left has to wait."""
+        while self._heap:
+            ref = heapq.heappop(self._heap)[2]
+            if self._open.pop(ref, None) is not None:
+                return ref
+        return None
+
+    def applied(self, ref: Ref) -> None:
+        """The object was accepted."""
+        self._met(("applied", ref))
+
+    def ready(self, ref: Ref) -> None:
+        """The object is ready for those that wait for that."""
+        self._met(("ready", ref))
+
+    def lost(self, ref: Ref) -> Iterator[Ref]:
+        """The object failed: everything that waits for it, directly or not, will never be sent, and is returned."""
+        conditions: tuple[_Condition, _Condition] = (("applied", ref), ("ready", ref))
+        for condition in conditions:
+            for waiter in self._waiters.pop(condition, ()):
+                if self._open.pop(waiter, None) is not None:
+                    yield waiter
+                    yield from self.lost(waiter)
+
+    def _met(self, condition: _Condition) -> None:
+        for waiter in self._waiters.pop(condition, ()):
+            conditions = self._open.get(waiter)
+            if conditions is None:
+                continue
+            conditions.discard(condition)
+            if not conditions:
+                self._push(waiter)
+
+    def _push(self, ref: Ref) -> None:
+        rank = {"Namespace": 0, CRD_KIND: 1}.get(ref.kind, 2)
+        heapq.heappush(self._heap, (rank, self._order[ref], ref))

@@ -1,0 +1,162 @@
+"""What must have happened before an object is sent: one graph over all objects of a run. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.rollout.intercepts import WEBHOOK_KINDS, Webhook, backends, labelled, webhooks
+
+__all__ = ["CRD_KIND", "WEBHOOK_KINDS", "WORKLOAD_KINDS", "Graph", "Needs", "graph"]
+
+WORKLOAD_KINDS = frozenset({"CronJob", "DaemonSet", "Deployment", "Job", "Pod", "ReplicaSet", "StatefulSet"})
+CRD_KIND = "CustomResourceDefinition"
+_BINDINGS = frozenset({"ClusterRoleBinding", "RoleBinding"})
+
+# What a pod reads at its start, in its namespace or in none; it comes before any pod that could. What its account may
+# do comes by its bindings, wherever they are.
+_READ_BY_PODS = frozenset(
+    {
+        "ConfigMap",
+        "PersistentVolumeClaim",
+        "PriorityClass",
+        "Secret",
+        "Service",
+        "ServiceAccount",
+        "StorageClass",
+    }
+)
+
+
+@dataclass(slots=True)
+class Needs:
+    """What one object needs: `applied` must have been sent before it, `ready` must be up as well."""
+
+    applied: set[Ref] = field(default_factory=set)
+    ready: set[Ref] = field(default_factory=set)
+
+    def __iter__(self) -> Iterator[Ref]:
+        yield from self.applied
+        yield from self.ready
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """The needs of every object, in the order of the text, and the workloads behind each webhook configuration."""
+
+    needs: Mapping[Ref, Needs]
+    behind: Mapping[Ref, frozenset[Ref]]
+
+
+def graph(parts: Mapping[str, Sequence[Object]], requires: Mapping[str, Collection[str]] | None = None) -> Graph:
+    """The graph over the objects of all `parts` (component name to objects); `requires` names what each part needs.
+
+    The rules: a namespace before its content; a CRD established and served before objects of its kind, and before the
+    workloads of its own part and of those that require it, whose controllers may look for it only once, at their start;
+    a role before its bindings; a storage class before claims; what a pod reads before workloads; a webhook
+    configuration right after its backend is applied, because backends wait for it to put their CA into it; and the
+    backend ready and the webhook answering before an object that it intercepts, unless the backend itself needs that
+    object. A webhook that only validates and whose silence is ignored holds nothing up.
+    """
+    requires = requires or {}
+    by_ref = {Ref.of(obj): obj for objects in parts.values() for obj in objects}
+    needs = {ref: Needs() for ref in by_ref}
+    index = _Index(by_ref)
+    for name, objects in parts.items():
+        before = _closure(name, requires)
+        crds = {Ref.of(obj) for part in before for obj in parts.get(part, ()) if obj["kind"] == CRD_KIND}
+        for obj in objects:
+            _add(obj, needs[Ref.of(obj)], index, crds)
+    behind: dict[Ref, frozenset[Ref]] = defaultdict(frozenset)
+    for hook in webhooks(by_ref.values()):
+        found = frozenset(Ref.of(obj) for obj in backends(hook, by_ref.values()))
+        behind[hook.owner] |= found
+        needs[hook.owner].applied |= found
+        if hook.matters:
+            _add_webhook(hook, found, by_ref, index, needs)
+    return Graph(needs, dict(behind))
+
+
+class _Index:
+    """Where objects of a kind are found that others look for."""
+
+    def __init__(self, by_ref: Mapping[Ref, Object]) -> None:
+        self.namespaces = {ref.name: ref for ref in by_ref if ref.kind == "Namespace"}
+        self.roles = {(ref.kind, ref.namespace, ref.name): ref for ref in by_ref if ref.kind in {"ClusterRole", "Role"}}
+        self.classes = {ref for ref in by_ref if ref.kind == "StorageClass"}
+        self.crds = {
+            (obj["spec"]["group"], obj["spec"]["names"]["kind"]): ref
+            for ref, obj in by_ref.items()
+            if ref.kind == CRD_KIND
+        }
+        self.read: dict[str, set[Ref]] = defaultdict(set)
+        for ref, obj in by_ref.items():
+            if ref.kind in _READ_BY_PODS:
+                self.read[ref.namespace].add(ref)
+            if ref.kind in _BINDINGS:
+                for subject in obj.get("subjects") or ():
+                    self.read[subject.get("namespace", "")].add(ref)
+
+
+def _closure(part: str, requires: Mapping[str, Collection[str]]) -> set[str]:
+    found = {part}
+    queue = [part]
+    while queue:
+        new = set(requires.get(queue.pop(), ())) - found
+        found |= new
+        queue += new
+    return found
+
+
+def _add(obj: Object, needs: Needs, index: _Index, crds: Collection[Ref]) -> None:
+    ref = Ref.of(obj)
+    if ref.namespace in index.namespaces:
+        needs.applied.add(index.namespaces[ref.namespace])
+    if (ref.group, ref.kind) in index.crds:
+        needs.ready.add(index.crds[ref.group, ref.kind])
+    if ref.kind in _BINDINGS:
+        role = obj.get("roleRef") or {}
+        namespace = ref.namespace if role.get("kind") == "Role" else ""
+        bound = index.roles.get((role.get("kind", ""), namespace, role.get("name", "")))
+        if bound:
+            needs.applied.add(bound)
+    if ref.kind == "PersistentVolumeClaim":
+        needs.applied |= index.classes
+    if ref.kind in WORKLOAD_KINDS:
+        needs.applied |= index.read[""] | index.read[ref.namespace]
+        needs.ready |= set(crds)
+
+
+def _add_webhook(
+    hook: Webhook, behind: frozenset[Ref], by_ref: Mapping[Ref, Object], index: _Index, needs: Mapping[Ref, Needs]
+) -> None:
+    before = _all_before({hook.owner, *behind}, needs)
+    for ref, obj in by_ref.items():
+        if ref in before:
+            continue
+        live = index.namespaces.get(ref.namespace)
+        namespace = labelled(by_ref[live] if live else None, ref.namespace)
+        if any(hook.intercepts(item, namespace) for item in (obj, *_pods(obj))):
+            needs[ref].ready |= {hook.owner, *behind}
+
+
+def _pods(obj: Object) -> Iterator[Object]:
+    """The pod that a workload will have made, as far as a webhook's rules look at it."""
+    template = obj["spec"].get("template") if obj["kind"] in WORKLOAD_KINDS - {"CronJob", "Pod"} else None
+    if template:
+        labels = (template.get("metadata") or {}).get("labels") or {}
+        meta = {"name": "", "namespace": obj["metadata"].get("namespace", ""), "labels": labels}
+        yield {"apiVersion": "v1", "kind": "Pod", "metadata": meta}
+
+
+def _all_before(refs: Collection[Ref], needs: Mapping[Ref, Needs]) -> set[Ref]:
+    """`refs` and everything that they need, directly or not."""
+    found = set(refs)
+    queue = list(refs)
+    while queue:
+        new = {need for need in needs[queue.pop()] if need not in found}
+        found |= new
+        queue += new
+    return found

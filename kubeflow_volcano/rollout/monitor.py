@@ -1,0 +1,160 @@
+"""Who is ready by now: one watch for all CRDs, a few for workloads, and an announcement for each that comes up."""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.deadline import Deadline
+from kubeflow_volcano.cluster.errors import ApiError
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.readiness import Readiness, State
+from kubeflow_volcano.cluster.waiting import View, subjects
+from kubeflow_volcano.cluster.watching import Observer
+
+__all__ = ["Monitor", "Served"]
+
+_TICK_SECONDS = 0.2
+_PAUSE_SECONDS = 0.1
+
+Report = Callable[[Ref, Readiness | ApiError], None]
+
+
+class Monitor:
+    """Watches `refs` in a thread of its own from `start` on, and reports each that is armed once, when it is settled.
+
+    An object is armed after it was accepted, with the generation that it has then: what was true of the one before it
+    does not count. At the deadline the unready ones are reported as they are.
+    """
+
+    def __init__(self, cluster: Cluster, refs: Collection[Ref], deadline: Deadline, report: Report) -> None:
+        self._cluster = cluster
+        self._refs = tuple(refs)
+        self._deadline = deadline
+        self._report = report
+        self._armed: dict[Ref, int] = {}
+        self.pending: dict[Ref, str] = {}
+        """What is armed and not settled yet, each with a sentence that says how it stands."""
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True, name="monitor")
+
+    def arm(self, ref: Ref, generation: int) -> None:
+        """From now on, report this one; the first call starts the watch."""
+        self._armed[ref] = generation
+        if not self._thread.ident:
+            self._thread.start()
+
+    def close(self) -> None:
+        """End the watch."""
+        self._stop.set()
+        if self._thread.ident:
+            self._thread.join(timeout=10)
+
+    def _run(self) -> None:
+        view = View(self._refs)
+        try:
+            with Observer(self._cluster, subjects(self._refs), self._deadline) as observer:
+                for change in observer.changes(tick=_TICK_SECONDS):
+                    if self._stop.is_set():
+                        return
+                    if change:
+                        view.take(change)
+                    if view.complete:
+                        self._look(view)
+        except ApiError as error:
+            for ref in self._refs:
+                self._report(ref, error)
+            return
+        for ref in list(self._armed):
+            self._report(ref, view.answer(ref))
+
+    def _look(self, view: View) -> None:
+        for ref, generation in list(self._armed.items()):
+            answer = view.answer(ref)
+            settled = answer.ready or answer.state is State.FAILED
+            if settled and view.generation(ref) >= generation:
+                del self._armed[ref]
+                self.pending.pop(ref, None)
+                self._report(ref, answer)
+            else:
+                self.pending[ref] = answer.message
+
+
+class Served:
+    """Asks discovery, in a thread of its own, until the kinds of established CRDs are really served.
+
+    One question answers for all kinds of a group version.
+    """
+
+    def __init__(
+        self, cluster: Cluster, crds: Mapping[Ref, Object], deadline: Deadline, report: Callable[[Ref], None]
+    ) -> None:
+        self._cluster = cluster
+        self._crds = crds
+        self._deadline = deadline
+        self._report = report
+        self._missing: dict[Ref, set[str]] = {}
+        self._news = threading.Condition()
+        self._stopped = False
+        self._thread = threading.Thread(target=self._run, daemon=True, name="served")
+
+    @property
+    def pending(self) -> tuple[Ref, ...]:
+        """The CRDs whose kinds are not served yet."""
+        return tuple(self._missing)
+
+    def ask(self, ref: Ref) -> None:
+        """Find out about this CRD, which is established."""
+        with self._news:
+            self._missing[ref] = set(_versions(self._crds[ref]))
+            self._news.notify()
+        if not self._thread.ident:
+            self._thread.start()
+
+    def close(self) -> None:
+        """Ask no more."""
+        with self._news:
+            self._stopped = True
+            self._news.notify()
+        if self._thread.ident:
+            self._thread.join(timeout=10)
+
+    def _run(self) -> None:
+        while not self._deadline.passed:
+            with self._news:
+                while not self._missing and not self._stopped:
+                    self._news.wait(timeout=1)
+                if self._stopped:
+                    return
+                asked: dict[str, list[Ref]] = defaultdict(list)
+                for ref, versions in self._missing.items():
+                    for version in versions:
+                        asked[version].append(ref)
+            for version, refs in asked.items():
+                self._look(version, refs)
+            self._news_pause()
+
+    def _look(self, version: str, refs: Sequence[Ref]) -> None:
+        try:
+            kinds = self._cluster.kinds(version)
+        except ApiError:
+            return  # trouble that lasts is told by the objects of that kind
+        for ref in refs:
+            if self._crds[ref]["spec"]["names"]["kind"] in kinds:
+                self._missing[ref].discard(version)
+                if not self._missing[ref]:
+                    with self._news:
+                        del self._missing[ref]
+                    self._report(ref)
+
+    def _news_pause(self) -> None:
+        if self._missing:
+            with self._news:
+                self._news.wait(timeout=_PAUSE_SECONDS)
+
+
+def _versions(crd: Object) -> list[str]:
+    spec = crd["spec"]
+    return [f"{spec['group']}/{item['name']}" for item in spec["versions"] if item["served"]]

@@ -1,0 +1,129 @@
+"""Sending a graph of objects: each as soon as what it needs is there, eight at a time."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+from kubeflow_volcano.cluster.deadline import Deadline
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.problems import Problem
+from kubeflow_volcano.rollout.apply import problem_of
+from kubeflow_volcano.rollout.frontier import Frontier
+from kubeflow_volcano.rollout.gates import Gates, Opened
+from kubeflow_volcano.rollout.result import Action, ObjectOutcome
+from kubeflow_volcano.rollout.survey import THREADS, Found, Presence
+
+__all__ = ["Schedule"]
+
+_TICK_SECONDS = 0.5
+_LAST_NEWS_SECONDS = 3.0
+"""How long after the deadline the last answers of what is waited for may come."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    ref: Ref
+    outcome: ObjectOutcome
+
+
+class Schedule:
+    """The sending of one run. `send` is called from several threads; everything else happens in the caller's."""
+
+    def __init__(
+        self,
+        *,
+        objects: Mapping[Ref, Object],
+        found: Mapping[Ref, Found],
+        frontier: Frontier,
+        gates: Gates,
+        send: Callable[[Object, Found], ObjectOutcome],
+        deadline: Deadline,
+        tell: Callable[[int, Gates], None],
+    ) -> None:
+        """`tell` is called about twice a second with the number of objects that are done."""
+        self._objects = objects
+        self._found = found
+        self._frontier = frontier
+        self._gates = gates
+        self._send = send
+        self._deadline = deadline
+        self._tell = tell
+        self._news: queue.SimpleQueue[_Sent | Opened | BaseException] = queue.SimpleQueue()
+        self.outcomes: dict[Ref, ObjectOutcome] = {}
+        self.problems: list[Problem] = []
+
+    def run(self) -> None:
+        """Send everything that can be sent, until the deadline; what came of it is in `outcomes` and `problems`."""
+        for ref, found in self._found.items():
+            if found.presence is Presence.SETTLED:
+                self.outcomes[ref] = ObjectOutcome(ref, Action.UNCHANGED, None, None)
+        self._gates.start(self._frontier.awaited, self._news.put)
+        pool = ThreadPoolExecutor(THREADS, thread_name_prefix="apply")
+        try:
+            for ref in self.outcomes:
+                self._gates.passed(ref, 0, ready=self._found[ref].ready)
+            self._loop(pool)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+            self._gates.close()
+        self._hold_the_rest()
+
+    def _loop(self, pool: ThreadPoolExecutor) -> None:
+        busy = 0
+        end = Deadline(self._deadline.remaining + _LAST_NEWS_SECONDS)
+        while True:
+            while not self._deadline.passed and busy < THREADS and (ref := self._frontier.take()):
+                pool.submit(self._send, self._objects[ref], self._found[ref]).add_done_callback(self._arrived(ref))
+                busy += 1
+            if not busy and (not self._frontier.waiting or end.passed):
+                return
+            try:
+                news = self._news.get(timeout=_TICK_SECONDS)
+            except queue.Empty:
+                news = None
+            match news:
+                case _Sent():
+                    busy -= 1
+                    self._take_outcome(news.outcome)
+                case Opened():
+                    self._take_gate(news)
+                case BaseException():
+                    raise news
+            self._tell(len(self.outcomes), self._gates)
+
+    def _arrived(self, ref: Ref) -> Callable[[Future[ObjectOutcome]], None]:
+        def put(future: Future[ObjectOutcome]) -> None:
+            if not future.cancelled():
+                self._news.put(future.exception() or _Sent(ref, future.result()))
+
+        return put
+
+    def _take_outcome(self, outcome: ObjectOutcome) -> None:
+        self.outcomes[outcome.ref] = outcome
+        if outcome.action is Action.FAILED:
+            self.problems.append(problem_of(outcome))
+            self._hold(outcome.ref, f"{outcome.ref} was refused")
+            return
+        self._frontier.applied(outcome.ref)
+        self._gates.passed(outcome.ref, outcome.generation, ready=False)
+
+    def _take_gate(self, opened: Opened) -> None:
+        self.problems += [item for item in opened.problems if item not in self.problems]
+        for outcome in opened.outcomes:
+            self.outcomes[outcome.ref] = outcome
+        if opened.problems:
+            self._hold(opened.ref, f"{opened.ref} is not ready")
+        else:
+            self._frontier.ready(opened.ref)
+
+    def _hold(self, ref: Ref, why: str) -> None:
+        for waiter in self._frontier.lost(ref):
+            self.outcomes[waiter] = ObjectOutcome(waiter, Action.HELD, None, None, why)
+
+    def _hold_the_rest(self) -> None:
+        for ref in self._objects:
+            if ref not in self.outcomes:
+                self.outcomes[ref] = ObjectOutcome(ref, Action.HELD, None, None, "there was no time left for it")
