@@ -1,7 +1,7 @@
 # The front door. `make help` lists the verbs.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help rehearse rehearsal-down validate gang-demo test lint
+.PHONY: help rehearse rehearsal-down validate gang-demo test bench lint
 
 PLAYBOOK := .venv/bin/ansible-playbook
 INVENTORY ?= inventory/rehearsal
@@ -31,6 +31,10 @@ gang-demo: ## show what gang scheduling changes: one job on the rehearsal cluste
 test: ## run every test, on a rehearsal cluster made for it and removed after
 	@requirements/setup.sh dev
 	tests/run.sh
+
+bench: ## measure against named references (docs/performance.md): make bench BENCH="--release 1.9.1"
+	@requirements/setup.sh run
+	.venv/bin/python -m tests.bench $(BENCH)
 
 lint: ## check style, types, playbooks and shell; every tool runs, whatever the others find
 	@requirements/setup.sh dev

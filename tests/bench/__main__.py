@@ -24,7 +24,7 @@ from kubeflow_volcano.problems import Exit, ProblemsError
 from kubeflow_volcano.progress import Progress, to_stderr
 from kubeflow_volcano.rehearsal.generation import load_generation
 from kubeflow_volcano.rehearsal.tools import Tools, ensure_tools
-from tests.bench.claims import Judgement, Sample, judge, table
+from tests.bench.claims import Judgement, Sample, costs, judge, table
 from tests.bench.offline import Offline
 from tests.bench.releases import GENERATIONS, Release, prepare
 from tests.bench.rollouts import roll_outs
@@ -57,10 +57,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     judgements = judge(samples)
-    sys.stdout.write(table(judgements))
+    text = f"{table(judgements)}\n{costs(samples)}"
+    sys.stdout.write(text)
     _write(options.results, machine, versions, samples, judgements)
     if options.document:
-        _document(table(judgements), machine)
+        _document(text, machine)
     return Exit.OK if all(item.met for item in judgements) else Exit.CHECK_FAILED
 
 

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["CLAIMS", "Claim", "Judgement", "Sample", "judge", "table"]
+__all__ = ["CLAIMS", "Claim", "Judgement", "Sample", "costs", "judge", "table"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +103,10 @@ def _values(samples: Sequence[Sample], release: str, claim: Claim, contestant: s
 
 def table(judgements: Sequence[Judgement]) -> str:
     """The judgements as a Markdown table."""
-    rows = [
-        ("release", "claim", "ours", "reference", "value", "spread", "limit", ""),
-        *(
+    head = ("release", "claim", "ours", "reference", "value", "spread", "limit", "")
+    return _markdown(
+        head,
+        (
             (
                 item.release,
                 item.claim.title,
@@ -118,10 +119,32 @@ def table(judgements: Sequence[Judgement]) -> str:
             )
             for item in judgements
         ),
-    ]
-    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
-    lines = [
-        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in rows
-    ]
-    lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
-    return "\n".join(lines) + "\n"
+    )
+
+
+def costs(samples: Sequence[Sample]) -> str:
+    """What each contestant cost in each stage, as a Markdown table of medians."""
+    groups: dict[tuple[str, str, str], list[Sample]] = {}
+    for sample in samples:
+        groups.setdefault((sample.release, sample.stage, sample.contestant), []).append(sample)
+    head = ("release", "stage", "contestant", "runs", "seconds", "own CPU s", "API server CPU s")
+    measures = ("seconds", "client_cpu", "server_cpu")
+    return _markdown(
+        head,
+        (
+            (
+                *key,
+                str(len(runs)),
+                *(f"{statistics.median(getattr(run, name) for run in runs):.2f}" for name in measures),
+            )
+            for key, runs in groups.items()
+        ),
+    )
+
+
+def _markdown(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [head, *rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    text = ["| " + " | ".join(map(str.ljust, line, widths)) + " |" for line in lines]
+    text.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
+    return "\n".join(text) + "\n"
