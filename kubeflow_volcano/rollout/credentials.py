@@ -6,10 +6,11 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput, Problem
@@ -18,8 +19,9 @@ from kubeflow_volcano.rollout.account import Account, Known, settled
 from kubeflow_volcano.rollout.settings import Settings
 from kubeflow_volcano.rollout.sign_in import HASH_KEY, PASSWORDS, decoded
 
-__all__ = ["credentials_file", "has_account", "strange_owners", "with_account"]
+__all__ = ["credentials_file", "reads_account", "strange_owners", "with_account"]
 
+_READERS = frozenset({"dex", "oauth2-proxy", "oidc-authservice", "user-namespace"})
 _AUTH = "auth"
 _CLIENT = Ref("v1", "Secret", _AUTH, "dex-oidc-client")
 _CLIENT_KEY = "OIDC_CLIENT_SECRET"
@@ -27,9 +29,9 @@ _OWNER = "owner"
 """Annotation by which the profile controller knows a namespace as somebody's."""
 
 
-def has_account(settings: Settings) -> bool:
-    """Whether a part of what is rolled out reads the account."""
-    return any(part.name in {"dex", "user-namespace"} for part in settings.components)
+def reads_account(components: Iterable[Component]) -> bool:
+    """Whether one of these has the account in its manifests."""
+    return any(part.name in _READERS for part in components)
 
 
 def credentials_file(settings: Settings) -> Path:
@@ -39,18 +41,21 @@ def credentials_file(settings: Settings) -> Path:
     return settings.user.credentials_directory / name.replace("/", "-")
 
 
-def with_account(cluster: Cluster, settings: Settings, *, check: bool, progress: Progress) -> Settings:
-    """The settings with their account: the one of the file, else of the cluster, else a new one, which is then kept.
+def with_account(
+    cluster: Cluster, settings: Settings, components: Sequence[Component], *, check: bool, progress: Progress
+) -> Settings:
+    """The settings with their account, where one of the components reads it.
 
-    In check mode nothing is written; a new account is then forgotten.
+    It is the one of the file, else of the cluster, else a new one, which is then kept in the file before the cluster
+    knows it. In check mode nothing is written; a new account is then forgotten.
 
     Raises:
         InvalidInput: the file cannot be read or written, or the namespace of the profile is somebody else's.
         ApiError: the cluster refuses a question.
     """
-    if not has_account(settings):
+    if not reads_account(components):
         return settings
-    if problems := [*strange_owners(cluster, settings)]:
+    if problems := [*strange_owners(cluster, settings, components)]:
         raise InvalidInput(problems)
     place = credentials_file(settings)
     kept = _read(place)
@@ -63,10 +68,10 @@ def with_account(cluster: Cluster, settings: Settings, *, check: bool, progress:
     return replace(settings, account=account)
 
 
-def strange_owners(cluster: Cluster, settings: Settings) -> Iterator[Problem]:
+def strange_owners(cluster: Cluster, settings: Settings, components: Iterable[Component]) -> Iterator[Problem]:
     """A namespace under the profile's name that the profile controller would not touch, so that nobody sees it."""
     user = settings.user
-    wanted = any(part.name == "user-namespace" for part in settings.components)
+    wanted = any(part.name == "user-namespace" for part in components)
     live = cluster.get(Ref("v1", "Namespace", "", user.namespace)) if wanted else None
     if live is None:
         return

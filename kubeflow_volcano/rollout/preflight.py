@@ -7,6 +7,7 @@ from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout import storage
+from kubeflow_volcano.rollout.credentials import strange_owners
 from kubeflow_volcano.rollout.desired import desired, gathered
 from kubeflow_volcano.rollout.engine import refused
 from kubeflow_volcano.rollout.matrix import require_kubernetes
@@ -29,6 +30,7 @@ def preflight(cluster: Cluster, settings: Settings, progress: Progress) -> int:
     try:
         with gathered(problems):
             require_kubernetes(settings, cluster.version["gitVersion"])
+        problems += strange_owners(cluster, settings, settings.components)
         with gathered(problems):
             found = desired(settings, settings.components, progress)
             count = sum(map(len, found.parts.values()))

@@ -8,7 +8,7 @@ from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.rollout.account import foreseen
-from kubeflow_volcano.rollout.credentials import credentials_file, has_account
+from kubeflow_volcano.rollout.credentials import credentials_file, reads_account
 from kubeflow_volcano.rollout.plan.findings import Finding, Verdict
 from kubeflow_volcano.rollout.settings import Settings
 from kubeflow_volcano.rollout.sign_in import decoded
@@ -20,7 +20,7 @@ _SECRET_KEY = re.compile(r"(?i)pass|secret|token|key")
 
 def account_of(settings: Settings) -> dict[str, Any] | None:
     """Who will sign in and own the first profile, and where the password is from; None where nothing reads it."""
-    if not has_account(settings):
+    if not reads_account(settings.components):
         return None
     user, place = settings.user, credentials_file(settings)
     if user.published_password:

@@ -8,8 +8,8 @@ from typing import Any
 __all__ = ["hosts_of"]
 
 _WITHOUT = (
-    "The group nodes is empty: nothing is done on hosts. Images are renamed in manifests only; kernel settings, container "
-    "runtimes and directories of volumes are left to whoever runs the hosts."
+    "The group nodes is empty: nothing is done on hosts. Images are renamed in manifests only; kernel settings, "
+    "container runtimes and directories of volumes are left to whoever runs the hosts."
 )
 
 

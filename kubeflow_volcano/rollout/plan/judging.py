@@ -23,12 +23,22 @@ def judge_kubernetes(settings: Settings) -> Finding:
     wanted = settings.plan.kubernetes
     title = f"Versions that go with Kubernetes {wanted}"
     try:
-        require_kubernetes(settings, wanted)
+        warnings = require_kubernetes(settings, wanted)
     except InvalidInput as error:
         details = tuple(problem.found for problem in error.problems)
         first = error.problems[0]
         return Finding(
             "kubernetes", title, Verdict.FAIL, f"{len(details)} parts do not.", details, first.needed, first.todo
+        )
+    if warnings:
+        return Finding(
+            "kubernetes",
+            title,
+            Verdict.WARN,
+            f"{len(warnings)} parts were made before it.",
+            warnings,
+            "versions that were tested together.",
+            "rehearse the roll-out on that Kubernetes first.",
         )
     return Finding("kubernetes", title, Verdict.PASS, f"Kubeflow {settings.release.version} and its parts do.")
 

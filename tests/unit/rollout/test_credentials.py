@@ -15,7 +15,7 @@ import pytest
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.account import Account
-from kubeflow_volcano.rollout.credentials import credentials_file, has_account, with_account
+from kubeflow_volcano.rollout.credentials import credentials_file, reads_account, with_account
 from kubeflow_volcano.rollout.settings import Settings, parse
 
 NAMESPACE = "/api/v1/namespaces/kubeflow-user-example-com"
@@ -58,7 +58,7 @@ def namespace(**annotations: str) -> dict[str, Any]:
 
 def account_of(api: Any, settings: Settings, lines: list[str] | None = None, *, check: bool = False) -> Account:
     told = lines.append if lines is not None else silent
-    account = with_account(api.connect(), settings, check=check, progress=told).account
+    account = with_account(api.connect(), settings, settings.components, check=check, progress=told).account
     assert account is not None
     return account
 
@@ -155,7 +155,7 @@ def test_the_own_namespace_is_no_problem(served: Any, settings: Settings) -> Non
 
 def test_a_profile_without_sign_in_has_no_account(served: Any, tmp_path: Path) -> None:
     training = parse({"kubeflow_credentials_directory": str(tmp_path / "credentials")})
-    assert not has_account(training)
-    assert with_account(served.connect(), training, check=False, progress=silent) is training
+    assert not reads_account(training.components)
+    assert with_account(served.connect(), training, training.components, check=False, progress=silent) is training
     assert not (tmp_path / "credentials").exists()
     assert not any("auth" in request.path for request in served.requests)

@@ -96,12 +96,16 @@ def test_sums_up_to_the_minimum_fit_and_beyond_do_not(settings: Settings) -> Non
 
 
 def test_kubernetes_that_the_release_is_not_made_for(settings: Settings) -> None:
-    assert judge_kubernetes(settings).verdict is Verdict.PASS
+    fitting = replace(settings, plan=replace(settings.plan, kubernetes="1.30"))
+    assert judge_kubernetes(fitting).verdict is Verdict.PASS
     old = replace(settings, plan=replace(settings.plan, kubernetes="1.19"))
     found = judge_kubernetes(old)
     assert found.verdict is Verdict.FAIL
     assert "1.19" in found.details[0]
     assert found.todo
+    new = judge_kubernetes(replace(settings, plan=replace(settings.plan, kubernetes="1.99")))
+    assert new.verdict is Verdict.WARN
+    assert "newer" in new.details[0]
 
 
 def defect(name: str, *applies_to: str, handled: bool) -> Defect:
