@@ -6,7 +6,8 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -42,7 +43,7 @@ def without_remotes(
     found: dict[Remote, RemoteBase] = {}
     problems: list[Problem] = []
     for remote, component in sorted(entries.items()):
-        base = _resolved(remote.text, release) if remote.file.is_relative_to(root) else None
+        base = _resolved(remote.text, release.remote_bases) if remote.file.is_relative_to(root) else None
         if base is None:
             problems.append(_unknown(component, remote, release))
         else:
@@ -127,13 +128,13 @@ def _in(tree: Path, place: Path, root: Path) -> Path:
     return tree / real.relative_to(root) if real.is_relative_to(root) else place
 
 
-def _resolved(entry: str, release: Release) -> RemoteBase | None:
-    """The base that an entry means; None where the catalog has none, or another version of it."""
+def _resolved(entry: str, bases: Sequence[RemoteBase]) -> RemoteBase | None:
+    """The base that an entry means, with what follows its prefix added to its path; None where the catalog has none."""
     place, ref = _parts(entry)
-    for base in release.remote_bases:
-        address = next(source.address for source in release.remote_sources if source.name == base.source)
-        if place == _parts(base.prefix)[0] and (not ref or f"/{ref}." in address):
-            return base
+    for base in bases:
+        prefix, wanted = _parts(base.prefix)
+        if ref == wanted and f"{place}/".startswith(f"{prefix}/"):
+            return replace(base, path=f"{base.path}{place.removeprefix(prefix)}")
     return None
 
 

@@ -6,7 +6,7 @@ Each is a path, or an address that ends in `#sha256=<sum of the file>` or `#cont
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -71,7 +71,7 @@ class Sources:
         """
         own = self._settings.sources.get(component.name)
         variable = variable_of(component.name) if own else "kubeflow_source"
-        found = self._open(own, variable) if own else self.release()
+        found = _settled(self._open(own, variable), [component.path]) if own else self.release()
         if found.is_file() or (own and has_kustomization(found)):
             return found
         place = found / component.path
@@ -93,7 +93,7 @@ class Sources:
         """
         text, release = self._settings.source, self._settings.release
         known = text in self._opened
-        root = self._open(text, "kubeflow_source")
+        root = _settled(self._open(text, "kubeflow_source"), [part.path for part in release.components.values()])
         if not known and _Source.of(text).sum != release.source.content_sha256:
             try:
                 self.notes += self._strangeness(root)
@@ -104,7 +104,8 @@ class Sources:
 
     def remote(self, name: str) -> Path:
         """The directory or YAML file of a remote source; raises InvalidInput like `place`."""
-        return self._open(self._settings.sources[name], variable_of(name))
+        held = [base.path for base in self._settings.release.remote_bases if base.source == name]
+        return _settled(self._open(self._settings.sources[name], variable_of(name)), held)
 
     def _open(self, text: str, variable: str) -> Path:
         """The directory or plain file that a source means; a second call repeats the answer, or the refusal."""
@@ -158,10 +159,9 @@ class Sources:
             if is_archive(path):
                 return self.trees.unpacked(path, content, origin)
             return keep_plain(path, self._downloads, content, origin)
-        found = top_of(path)
-        if (total := content_sum(found)) != content:
+        if (total := content_sum(path)) != content:
             raise InvalidInput(other_content(origin, total, content))
-        return found
+        return path
 
     def _kept_file(self, content: str) -> Path | None:
         folder = self._downloads / content
@@ -170,7 +170,7 @@ class Sources:
 
     def _ready(self, path: Path) -> Path:
         if path.is_dir():
-            return path if has_kustomization(path) else top_of(path)
+            return path
         if is_archive(path):
             return self.trees.unpacked(path)
         return keep_plain(path, self._downloads) if is_compressed(path) else path
@@ -201,6 +201,13 @@ def variable_of(name: str) -> str:
     if name in {"volcano", "local-path"}:
         return name.replace("-", "_") + "_source"
     return f"kubeflow_sources.{name}"
+
+
+def _settled(found: Path, wanted: Iterable[str]) -> Path:
+    """The directory, or the one directory in it where it has none of what is wanted: an archive unpacked by hand."""
+    if found.is_file() or has_kustomization(found) or any((found / path).exists() for path in wanted):
+        return found
+    return top_of(found)
 
 
 def _existing(source: _Source, variable: str) -> Path:
