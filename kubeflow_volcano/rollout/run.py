@@ -13,6 +13,7 @@ from kubeflow_volcano.cluster.waiting import wait_ready
 from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout import storage
+from kubeflow_volcano.rollout.credentials import with_account
 from kubeflow_volcano.rollout.desired import desired
 from kubeflow_volcano.rollout.engine import Engine, refused, unready
 from kubeflow_volcano.rollout.matrix import require_kubernetes
@@ -45,6 +46,7 @@ def roll_out(
     """
     try:
         require_kubernetes(settings, cluster.version["gitVersion"])
+        settings = with_account(cluster, settings, components, check=check, progress=progress)
         wanted = desired(settings, components, progress)
         if "local-path" in wanted.parts:
             storage.require_one_default(cluster, wanted.parts["local-path"])
