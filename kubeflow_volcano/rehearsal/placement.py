@@ -146,11 +146,12 @@ def _set(path: str, value: Any) -> dict[str, Any]:
 
 
 def _first_of(spec: Mapping[str, Any], patterns: Collection[str], local: Collection[str]) -> str:
-    """The first image that is not local and matches a pattern; mirrors put a name of their own before the full one."""
+    """The first image that is not local and matches a pattern."""
     for container in _containers(spec):
         name = full_name(container.get("image", ""))
-        if _without_digest(name) not in local and any(
-            fnmatch.fnmatchcase(_repository(name), form) for pattern in patterns for form in (pattern, f"*/{pattern}")
+        known = any(form in local for form in _unmirrored(_without_digest(name)))
+        if not known and any(
+            fnmatch.fnmatchcase(form, pattern) for pattern in patterns for form in _unmirrored(_repository(name))
         ):
             return name
     return ""
@@ -164,6 +165,12 @@ def _containers(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 def _wants_gpu(container: Mapping[str, Any]) -> bool:
     resources = container.get("resources") or {}
     return any(str((resources.get(kind) or {}).get(GPU, "0")) != "0" for kind in ("limits", "requests"))
+
+
+def _unmirrored(name: str) -> Iterator[str]:
+    """A full name, and what may be the full name in it: mirrors put theirs before."""
+    parts = name.split("/")
+    return ("/".join(parts[start:]) for start in range(len(parts)))
 
 
 def _repository(name: str) -> str:

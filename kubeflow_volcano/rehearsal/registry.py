@@ -56,11 +56,13 @@ class Registry(ThreadingHTTPServer):
     def resolve(self, namespace: str, name: str, reference: str) -> str | None:
         """Digest of a manifest by tag or digest; None when there is none.
 
-        The index is read anew each time: images may be added while this runs.
+        An image is also served under the names that mirrors give it, which put theirs before the full one. The index
+        is read anew each time: images may be added while this runs.
         """
+        asked = f"/{namespace}/{name}"
         for image, digest in read_index(self.store / "index.json").items():
             repository, _, tag = image.rpartition(":")
-            if repository == f"{namespace}/{name}" and reference in {tag, digest}:
+            if asked.endswith(f"/{repository}") and reference in {tag, digest}:
                 return digest
         return None
 

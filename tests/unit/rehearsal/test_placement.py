@@ -75,6 +75,13 @@ def test_a_pod_of_local_images_runs_for_real() -> None:
     assert reason(pod("busybox:1.36", "kubeflow/training-operator:v1-04f9f13")) == ""
 
 
+def test_a_local_image_is_one_also_behind_a_mirror() -> None:
+    subject = pod("m.daocloud.io/docker.io/pytorch/pytorch:2")
+
+    assert simulation(subject, Rules({"docker.io/pytorch/pytorch:2"}, TRAINING_IMAGES, (), "rehearsal-1")) is None
+    assert simulation(subject, RULES)
+
+
 def test_a_pod_that_asks_for_a_gpu_is_simulated_even_with_a_local_image() -> None:
     subject = pod("busybox:1.36")
     subject["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": 1}}

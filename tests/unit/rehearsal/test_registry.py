@@ -72,6 +72,22 @@ def test_a_manifest_is_found_under_the_registry_that_ns_names(
     assert headers["Content-Type"] == MEDIA
 
 
+@pytest.mark.parametrize(
+    ("path", "namespace", "status"),
+    [
+        ("registry.k8s.io/sig/app", "m.daocloud.io", 200),
+        ("mirror/registry.k8s.io/sig/app", "registry.lan:5000", 200),
+        ("sig/app", "m.daocloud.io", 404),
+        ("oregistry.k8s.io/sig/app", "m.daocloud.io", 404),
+    ],
+)
+@pytest.mark.usefixtures("digests")
+def test_an_image_has_the_names_of_mirrors_that_put_theirs_before(
+    registry: Registry, path: str, namespace: str, status: int
+) -> None:
+    assert _ask(registry, f"/v2/{path}/manifests/v1?ns={namespace}")[0] == status
+
+
 def test_head_has_the_headers_of_get_and_no_body(registry: Registry, digests: dict[str, str]) -> None:
     status, headers, body = _ask(registry, "/v2/sig/app/manifests/v1?ns=registry.k8s.io", "HEAD")
     assert (status, headers["Content-Length"], body) == (200, "19", b"")
