@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -110,6 +110,9 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
     except InvalidInput as error:
         problems += error.problems
     problems += _strange_sources(values["kubeflow_sources"], release)
+    problems += _strange_namespace(
+        values["kubeflow_user_namespace"], [volcano, local_path, *release.components.values()]
+    )
     if problems:
         return None, problems
     home = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "kubeflow-volcano"
@@ -183,6 +186,16 @@ def _strange_sources(given: Mapping[str, str], release: Release) -> Iterator[Pro
                 f"one of: {', '.join(sorted(known))}.",
                 "correct the name, or remove the entry.",
             )
+
+
+def _strange_namespace(name: str, parts: Iterable[Component]) -> Iterator[Problem]:
+    users = [part.title for part in parts if name in part.namespaces]
+    if users or name in {"default", "kube-node-lease", "kube-public", "kube-system"}:
+        yield Problem(
+            f"kubeflow_user_namespace is {name}, the namespace of {', '.join(users) or 'Kubernetes itself'}.",
+            "a namespace that belongs to the first user alone.",
+            "choose another name.",
+        )
 
 
 def _sources(

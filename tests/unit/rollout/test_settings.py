@@ -216,6 +216,12 @@ def test_the_first_user_is_upstreams_unless_given(monkeypatch: pytest.MonkeyPatc
     assert user.credentials_directory == tmp_path / "kubeflow-volcano"
 
 
+@pytest.mark.parametrize(("name", "whose"), [("kubeflow", "Katib"), ("default", "Kubernetes itself")])
+def test_the_first_user_gets_no_namespace_of_others(name: str, whose: str) -> None:
+    (problem,) = problems(kubeflow_user_namespace=name)
+    assert whose in problem.found
+
+
 def test_mirror_rules_keep_their_order() -> None:
     rules = [{"source": "gcr.io", "host": "gcr.m.daocloud.io"}, {"source": "*", "prefix": "m.daocloud.io"}]
     mirror = parse({"image_mirror_mode": "rewrite", "image_mirror_rules": rules}).mirror
