@@ -1,0 +1,86 @@
+"""What the catalog says that components bring and require, against what upstream's manifests hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.progress import silent
+from kubeflow_volcano.rollout.desired import Parts, rendered
+from kubeflow_volcano.rollout.settings import Settings, parse
+
+ARCHIVES = {"1.6.1": "manifests-1.6.1.tar.gz", "26.03": "community-distribution-26.03.tar.gz"}
+WORKLOADS = {"DaemonSet", "Deployment", "Job", "StatefulSet"}
+WEBHOOKS = {"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"}
+WITHOUT_NAMESPACE: dict[str, set[tuple[str, str]]] = {
+    "1.6.1": {("training-operator", "kubeflow-namespace")},
+    "26.03": set(),
+}
+"""Who is content with a bare namespace, which is made for it, where upstream's namespace carries nothing it needs."""
+
+
+@pytest.fixture(scope="module", params=ARCHIVES)
+def release(
+    request: pytest.FixtureRequest, upstream_dir: Path, kustomize: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Settings, Parts]:
+    """A release and the objects of each of its components in upstream's example."""
+    version: str = request.param
+    remote = {"argo-workflows": "argo-workflows-3.7.3.tar.gz", "jobset": "jobset-0.10.1.yaml.gz"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        settings = parse(
+            {
+                "kubeflow_release": version,
+                "kubeflow_source": str(upstream_dir / ARCHIVES[version]),
+                "kubeflow_sources": {
+                    name: str(upstream_dir / file) for name, file in remote.items() if version == "26.03"
+                },
+                "kustomize_binary": str(kustomize),
+            }
+        )
+    parts = [part for part in settings.release.components.values() if part.example]
+    return settings, rendered(settings, parts, silent)[0]
+
+
+def needs(objects: tuple[Object, ...], bringers: dict[str, str]) -> Iterator[str]:
+    """Components whose kinds or namespaces these objects cannot do without."""
+    for obj in objects:
+        group = obj["apiVersion"].rpartition("/")[0]
+        for key in (f"{group}/{obj['kind']}", f"/Namespace/{obj['metadata'].get('namespace')}"):
+            if key in bringers:
+                yield bringers[key]
+
+
+def brought(objects: tuple[Object, ...]) -> Iterator[str]:
+    for obj in objects:
+        if obj["kind"] == "CustomResourceDefinition":
+            yield f"{obj['spec']['group']}/{obj['spec']['names']['kind']}"
+        elif obj["kind"] == "Namespace":
+            yield f"/Namespace/{obj['metadata']['name']}"
+
+
+@pytest.mark.upstream
+def test_components_require_those_whose_kinds_and_namespaces_they_use(release: tuple[Settings, Parts]) -> None:
+    settings, parts = release
+    bringers = {key: name for name, objects in parts.items() for key in brought(objects)}
+    missing = set()
+    for name, objects in parts.items():
+        coming = {name, *(part.name for part in settings.requirements(settings.component(name)))}
+        missing |= {(name, need) for need in needs(objects, bringers) if need not in coming}
+    assert missing == WITHOUT_NAMESPACE[settings.release.version]
+
+
+@pytest.mark.upstream
+def test_the_catalog_lists_what_components_bring_and_nothing_else(release: tuple[Settings, Parts]) -> None:
+    settings, parts = release
+    for name, objects in parts.items():
+        part = settings.release.components[name]
+        refs = {Ref.of(obj) for obj in objects}
+        assert set(part.workloads) == {ref for ref in refs if ref.kind in WORKLOADS}
+        assert set(part.webhooks) == {ref for ref in refs if ref.kind in WEBHOOKS}
+        assert set(part.crds) == {ref.name for ref in refs if ref.kind == "CustomResourceDefinition"}
+        claims = {(ref.namespace, ref.name) for ref in refs if ref.kind == "PersistentVolumeClaim"}
+        assert {(claim.namespace, claim.name) for claim in part.claims} == claims
