@@ -165,7 +165,8 @@ class Cluster:
                     continue
                 jitter = delay * random.uniform(0.5, 1.5)  # noqa: S311  no secret
                 pause = error.retry_after + min(jitter, 1.0) if error.retry_after else jitter
-                if not error.transient or pause > deadline.remaining:
+                outdated = method == "PUT" and error.status == HTTPStatus.CONFLICT  # and stays so
+                if not error.transient or outdated or pause > deadline.remaining:
                     raise
                 self.trouble = str(error)
                 with self._lock:
@@ -341,6 +342,13 @@ class Cluster:
             deadline=deadline,
         )
         return applied
+
+    def replace(self, obj: Object, *, deadline: Deadline | None = None) -> Object:
+        """Replace the object by this text; with its resourceVersion, only if it is still that one."""
+        ref = Ref.of(obj)
+        path = self.resource(ref.api_version, ref.kind).path(ref.namespace, ref.name)
+        replaced: Object = self.request("PUT", path, body=obj, deadline=deadline)
+        return replaced
 
     def patch(self, ref: Ref, body: Any, *, content_type: str = "application/merge-patch+json") -> Object:
         """Merge `body` into the live object."""

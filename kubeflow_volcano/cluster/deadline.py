@@ -10,9 +10,20 @@ __all__ = ["Deadline"]
 class Deadline:
     """`seconds` from now. Passed down through calls, so that nested waits share one budget."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, whole: Deadline | None = None) -> None:
+        """With `whole` it is never later than that one."""
         self.seconds = seconds
+        self._whole = whole
         self._started = time.monotonic()
+        self._ended = False
+
+    def part(self, seconds: float) -> Deadline:
+        """At most `seconds` of what is left; ends with this one, also when `end` is called later."""
+        return Deadline(seconds, self)
+
+    def end(self) -> None:
+        """Let it pass now: whoever works until it, in whatever thread, is to stop."""
+        self._ended = True
 
     @property
     def elapsed(self) -> float:
@@ -22,7 +33,10 @@ class Deadline:
     @property
     def remaining(self) -> float:
         """Seconds left, never below 0."""
-        return max(0.0, self.seconds - self.elapsed)
+        if self._ended:
+            return 0.0
+        own = max(0.0, self.seconds - self.elapsed)
+        return min(own, self._whole.remaining) if self._whole else own
 
     @property
     def passed(self) -> bool:

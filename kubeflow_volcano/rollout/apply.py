@@ -98,10 +98,10 @@ class Applier:
 
     def _send(self, obj: Object, ref: Ref, before: Object | None) -> tuple[Object, bool]:
         """The object after, and whether it had to be deleted and made again."""
-        not_served = Deadline(0 if self.check else min(_NOT_SERVED_SECONDS, self.deadline.remaining))
+        not_served = self.deadline.part(0 if self.check else _NOT_SERVED_SECONDS)
         force = replaced = False
         while True:
-            one_try = Deadline(min(_HEAL_SECONDS, self.deadline.remaining))
+            one_try = self.deadline.part(_HEAL_SECONDS)
             try:
                 self._see_scope(ref)
                 after = self.cluster.apply(
@@ -144,7 +144,7 @@ class Applier:
         self.progress(f"{ref} is deleted and made again, because a field of it cannot be changed")
         uid = before["metadata"]["uid"]
         self.cluster.delete(ref, uid=uid, deadline=self.deadline)
-        if not gone(self.cluster, ref, uid, Deadline(min(_REPLACE_SECONDS, self.deadline.remaining))):
+        if not gone(self.cluster, ref, uid, self.deadline.part(_REPLACE_SECONDS)):
             raise error
 
     def _see_scope(self, ref: Ref) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.deadline import Deadline
@@ -73,15 +74,19 @@ class Engine:
                 *(obj["spec"]["group"] for ref, obj in self._objects.items() if ref.kind == CRD_KIND),
             },
         )
-        self.teller = Teller(progress, len(self._objects))
+        self.lost = threading.Event()
+        """Ends the run: its lock is another's now."""
+        self.expect: Callable[[bool], float | None] = lambda _quiet: None
+        """Tells how long a run takes, as far as is known: one that has nothing to send, or another one."""
+        self._teller = Teller(progress, len(self._objects))
         self._found: Mapping[Ref, Found] = {}
         self._outcomes: list[ObjectOutcome] = []
         self._problems: list[Problem] = []
 
     @property
-    def found(self) -> Mapping[Ref, Found]:
-        """How each object was found before anything was sent; empty before `apply`."""
-        return self._found
+    def parts(self) -> Mapping[str, Sequence[Object]]:
+        """The objects of each component as they are declared."""
+        return self._parts
 
     def result(self) -> RolloutResult:
         """What came of it so far."""
@@ -91,11 +96,12 @@ class Engine:
         """Send everything that is not as it should be, each after what it needs; whether all came out well."""
         try:
             self._found = survey(self.cluster, self._objects, MANAGER, self.deadline)
+            settled = {ref for ref, found in self._found.items() if found.presence is Presence.SETTLED}
+            self._teller.expected = self.expect(len(settled) == len(self._objects))
         except ApiError as error:
             self.fail(refused(self.cluster, error))
             return False
         order = Graph({ref: Needs() for ref in self._objects}, {}) if self.check else graph(self._parts, self._requires)
-        settled = {ref for ref, found in self._found.items() if found.presence is Presence.SETTLED}
         gates = Gates(
             self.cluster,
             objects=self._objects,
@@ -112,7 +118,8 @@ class Engine:
             gates=gates,
             send=self._applier.apply,
             deadline=self.deadline,
-            tell=lambda done, gates: self.teller.tell(done, gates.pending, self.cluster.trouble),
+            tell=lambda done, gates: self._teller.tell(done, gates.pending, self.cluster.trouble),
+            lost=self.lost,
         )
         schedule.run()
         for ref in self._objects:

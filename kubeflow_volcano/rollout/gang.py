@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
@@ -13,6 +14,7 @@ from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.desired import desired
 from kubeflow_volcano.rollout.engine import Engine, refused
+from kubeflow_volcano.rollout.lease import Lease
 from kubeflow_volcano.rollout.matrix import require_kubernetes
 from kubeflow_volcano.rollout.patches import OPERATOR
 from kubeflow_volcano.rollout.restart import restart
@@ -47,20 +49,27 @@ def wire_gang(cluster: Cluster, settings: Settings, *, check: bool, progress: Pr
             if obj["kind"] == "Deployment" and obj["metadata"]["name"] == OPERATOR
         )
         run = engine_for(cluster, settings, (part,), {OPERATOR: (deployment,)}, check=check, progress=progress)
+        with contextlib.nullcontext() if check else Lease(cluster, progress) as lease:
+            run.lost = lease.lost if lease else run.lost
+            _wire(run, settings, deployment)
     except ApiError as error:
         raise ProblemsError(refused(cluster, error)) from error
-    if not (run.apply() and run.finish()) or settings.gang_scheduler != "volcano":
-        return run.result()
-    try:
-        live = cluster.get(Ref.of(deployment))
-        if live is not None:
-            for problem in _missing_rights(cluster, live):
-                run.fail(problem)
-            if _looks_at_start(live, settings) and not (check and run.result().changed):  # a change restarts it anyway
-                _restart_if_older(run, live)
-    except ApiError as error:
-        run.fail(refused(cluster, error))
     return run.result()
+
+
+def _wire(run: Engine, settings: Settings, deployment: Object) -> None:
+    if not (run.apply() and run.finish()) or settings.gang_scheduler != "volcano":
+        return
+    try:
+        live = run.cluster.get(Ref.of(deployment))
+        if live is None:
+            return
+        for problem in _missing_rights(run.cluster, live):
+            run.fail(problem)
+        if _looks_at_start(live, settings) and not (run.check and run.result().changed):  # a change restarts it anyway
+            _restart_if_older(run, live)
+    except ApiError as error:
+        run.fail(refused(run.cluster, error))
 
 
 def _looks_at_start(deployment: Object, settings: Settings) -> bool:

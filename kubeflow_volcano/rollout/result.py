@@ -34,7 +34,8 @@ class ObjectOutcome:
     """One object: what was done, or in check mode would be; `reason` when it failed or was held back.
 
     `before` and `after` are there for objects that were created or changed, and only where they were asked to be kept.
-    `generation` is the one that the server gave it; 0 when it was not sent. `component` is the one that brings it.
+    `generation` is the one that the server gave it; 0 when it was not sent. `component` is the one that brings it;
+    `seconds` is when it was done, since the start of the run.
     """
 
     ref: Ref
@@ -44,6 +45,7 @@ class ObjectOutcome:
     reason: str = ""
     generation: int = 0
     component: str = ""
+    seconds: float = 0.0
 
     def of(self, component: str) -> ObjectOutcome:
         """The same, of that component."""
@@ -67,6 +69,14 @@ class RolloutResult:
     def failed(self) -> tuple[ObjectOutcome, ...]:
         """The objects that the server refused."""
         return tuple(item for item in self.outcomes if item.action is Action.FAILED)
+
+    @property
+    def seconds_of(self) -> dict[str, float]:
+        """When the last object of each component was done, since the start of the run."""
+        last: dict[str, float] = {}
+        for item in self.outcomes:
+            last[item.component] = max(item.seconds, last.get(item.component, 0.0))
+        return last
 
     def count(self, action: Action) -> int:
         """How many objects came out so."""

@@ -16,6 +16,8 @@ from kubeflow_volcano.rollout import storage
 from kubeflow_volcano.rollout.credentials import with_account
 from kubeflow_volcano.rollout.desired import desired
 from kubeflow_volcano.rollout.engine import Engine, refused, unready
+from kubeflow_volcano.rollout.lease import Lease
+from kubeflow_volcano.rollout.ledger import expected_seconds, record
 from kubeflow_volcano.rollout.matrix import require_kubernetes
 from kubeflow_volcano.rollout.result import RolloutResult
 from kubeflow_volcano.rollout.settings import Settings
@@ -54,9 +56,26 @@ def roll_out(
         engine = engine_for(cluster, settings, components, parts, check=check, progress=progress, texts=texts)
     except ApiError as error:
         raise ProblemsError(refused(cluster, error)) from error
-    if engine.apply():
-        engine.finish()
-    return engine.result()
+    if check:
+        engine.apply()
+        return engine.result()
+    return _locked(cluster, settings, engine, progress)
+
+
+def _locked(cluster: Cluster, settings: Settings, engine: Engine, progress: Progress) -> RolloutResult:
+    """Run the engine to its end as the only one on this cluster, and write down what came of it."""
+    names = tuple(engine.parts)
+    engine.expect = lambda quiet: expected_seconds(cluster, names, quiet=quiet)
+    try:
+        with Lease(cluster, progress) as lease:
+            engine.lost = lease.lost
+            if engine.apply():
+                engine.finish()
+            result = engine.result()
+            record(cluster, release=settings.release.version, parts=engine.parts, result=result)
+    except ApiError as error:
+        raise ProblemsError([*engine.result().problems, refused(cluster, error)]) from error
+    return result
 
 
 def apply_objects(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import queue
+import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kubeflow_volcano.cluster.deadline import Deadline
 from kubeflow_volcano.cluster.objects import Object, Ref
@@ -42,8 +43,9 @@ class Schedule:
         send: Callable[[Object, Found], ObjectOutcome],
         deadline: Deadline,
         tell: Callable[[int, Gates], None],
+        lost: threading.Event,
     ) -> None:
-        """`tell` is called about twice a second with the number of objects that are done."""
+        """`tell` is called about twice a second with the number of objects that are done; `lost` ends the run."""
         self._objects = objects
         self._found = found
         self._frontier = frontier
@@ -51,6 +53,7 @@ class Schedule:
         self._send = send
         self._deadline = deadline
         self._tell = tell
+        self._lost = lost
         self._news: queue.SimpleQueue[_Sent | Opened | BaseException] = queue.SimpleQueue()
         self.outcomes: dict[Ref, ObjectOutcome] = {}
         self.problems: list[Problem] = []
@@ -66,6 +69,9 @@ class Schedule:
             for ref in self.outcomes:
                 self._gates.passed(ref, 0, ready=self._found[ref].ready)
             self._loop(pool)
+        except BaseException:
+            self._deadline.end()  # or requests under way would go on being repeated
+            raise
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
             self._gates.close()
@@ -93,6 +99,10 @@ class Schedule:
                 case BaseException():
                     raise news
             self._tell(len(self.outcomes), self._gates)
+            if self._lost.is_set():
+                self._deadline.end()
+                self.problems.append(_taken_over())
+                return
 
     def _arrived(self, ref: Ref) -> Callable[[Future[ObjectOutcome]], None]:
         def put(future: Future[ObjectOutcome]) -> None:
@@ -102,7 +112,7 @@ class Schedule:
         return put
 
     def _take_outcome(self, outcome: ObjectOutcome) -> None:
-        self.outcomes[outcome.ref] = outcome
+        self.outcomes[outcome.ref] = replace(outcome, seconds=self._deadline.elapsed)
         if outcome.action is Action.FAILED:
             self.problems.append(problem_of(outcome))
             self._hold(outcome.ref, f"{outcome.ref} was refused")
@@ -127,3 +137,11 @@ class Schedule:
         for ref in self._objects:
             if ref not in self.outcomes:
                 self.outcomes[ref] = ObjectOutcome(ref, Action.HELD, None, None, "there was no time left for it")
+
+
+def _taken_over() -> Problem:
+    return Problem(
+        "another roll-out has taken the lock over, because this one could not renew it in time.",
+        "one roll-out at a time, for two would undo each other's work.",
+        "wait for the other one to end, and run again.",
+    )

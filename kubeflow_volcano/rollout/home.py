@@ -1,0 +1,41 @@
+"""The project's own namespace on the cluster, for its lock and its ledger; nothing else is kept there."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.errors import ApiError
+from kubeflow_volcano.cluster.objects import Object, Ref
+
+__all__ = ["NAMESPACE", "create_once", "ensure_namespace"]
+
+NAMESPACE = "kubeflow-volcano"
+
+_LABELS = {"app.kubernetes.io/managed-by": "kubeflow-volcano"}
+
+
+def ensure_namespace(cluster: Cluster) -> None:
+    """Make the namespace where it is missing.
+
+    Raises:
+        ApiError: it may not be made.
+    """
+    if cluster.get(Ref("v1", "Namespace", "", NAMESPACE)) is None:
+        create_once(
+            cluster, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": _LABELS}}
+        )
+
+
+def create_once(cluster: Cluster, obj: Object) -> Object | None:
+    """Create an object; None when somebody else was first, or this very call before its connection broke.
+
+    Raises:
+        ApiError: it may not be made.
+    """
+    try:
+        return cluster.create(obj)
+    except ApiError as error:
+        if error.status == HTTPStatus.CONFLICT and error.reason == "AlreadyExists":
+            return None
+        raise
