@@ -1,0 +1,153 @@
+"""A whole Kubeflow 1.9.1 by the inventory of the rehearsal, on a cluster of this file's own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.errors import ApiError
+from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.rehearsal.cgroups import NodeCgroup, read_layout
+from kubeflow_volcano.rehearsal.lifecycle import down, up
+from kubeflow_volcano.rehearsal.processes import first_process
+from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
+from kubeflow_volcano.rehearsal.status import status
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200)]
+
+ROOT = Path(__file__).parents[2]
+ARCHIVE = ROOT.parent / "shared/upstream/manifests-1.9.1.tar.gz"
+SPEC = RehearsalSpec(f"full-{os.getpid()}", gpu_nodes=1)
+REAL_SERVICES = {"kubeflow/training-operator", "volcano-system/volcano-admission-service"}
+WORKLOADS = ("Deployment", "StatefulSet")
+HOOKS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+
+
+@dataclass(frozen=True)
+class Installed:
+    """The cluster, and what the playbook said."""
+
+    api: Cluster
+    first: str
+
+
+def install() -> str:
+    given = {
+        "rehearsal_cluster_name": SPEC.name,
+        "kubeflow_profile": "full",
+        "kubeflow_source": str(ARCHIVE),
+    }
+    program = Path(sys.executable).with_name("ansible-playbook")
+    done = subprocess.run(
+        [program, "-i", "inventory/rehearsal", "-e", json.dumps(given), "playbooks/install.yml"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "NO_COLOR": "1"},
+    )
+    assert done.returncode == 0, done.stdout[-4000:]
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def installed() -> Iterator[Installed]:
+    if not ARCHIVE.is_file():
+        pytest.skip(f"{ARCHIVE} is not there")
+    try:
+        kubeconfig = up(SPEC).kubeconfig
+        yield Installed(Cluster.connect(kubeconfig), install())
+    finally:
+        assert down(SPEC.name).left == ()
+
+
+def unready(api: Cluster) -> list[str]:
+    """Workloads that lack pods."""
+    found: list[Object] = [obj for kind in WORKLOADS for obj in api.list("apps/v1", kind).items]
+    assert len(found) >= 50  # 45 of Kubeflow, Volcano's three, the provisioner, the cluster's DNS
+    return [
+        f"{obj['metadata']['namespace']}/{obj['metadata']['name']}"
+        for obj in found
+        if obj["status"].get("readyReplicas", 0) < obj["spec"].get("replicas", 1)
+    ]
+
+
+def test_every_workload_comes_up_and_every_volume_is_there(installed: Installed) -> None:
+    assert unready(installed.api) == []
+    claims = {
+        claim["metadata"]["name"]: claim["status"]["phase"]
+        for claim in installed.api.list("v1", "PersistentVolumeClaim").items
+    }
+    assert claims == {"katib-mysql": "Bound", "minio-pvc": "Bound", "mysql-pv-claim": "Bound"}
+
+
+@pytest.mark.usefixtures("installed")
+def test_what_this_project_is_about_runs_for_real_and_the_rest_says_that_it_does_not() -> None:
+    pods = status(SPEC.name).pods
+
+    real = {re.sub(r"(-[0-9a-z]+){1,2}$", "", f"{pod.namespace}/{pod.name}") for pod in pods if not pod.simulated}
+    assert real - {"volcano-system/volcano-admission"} == {
+        "kube-system/coredns",
+        "kubeflow/training-operator",
+        "local-path-storage/local-path-provisioner",
+        "volcano-system/volcano-controllers",
+        "volcano-system/volcano-scheduler",
+    }
+    assert sum(pod.simulated for pod in pods) >= 45
+    assert all(pod.because for pod in pods if pod.simulated)
+
+
+def test_the_stub_answers_exactly_where_nobody_else_does(installed: Installed) -> None:
+    wanted = {
+        (kind, obj["metadata"]["name"])
+        for kind in HOOKS
+        for obj in installed.api.list("admissionregistration.k8s.io/v1", kind).items
+        for webhook in obj["webhooks"]
+        if (service := webhook["clientConfig"].get("service"))
+        and f"{service['namespace']}/{service['name']}" not in REAL_SERVICES
+    }
+
+    answered = {(item.kind, item.name) for item in status(SPEC.name).webhooks}
+
+    assert answered == wanted | {("CustomResourceDefinition", "pvcviewers.kubeflow.org")}
+
+
+def test_the_second_run_changes_nothing(installed: Installed) -> None:
+    assert "changed=0" not in installed.first
+    assert "changed=0" in install()
+
+
+def test_after_the_node_was_killed_everything_comes_back(installed: Installed) -> None:
+    """Most webhooks fail closed: pods are only admitted again when the stub answers again."""
+    os.kill(first_process(NodeCgroup(read_layout(), ClusterPaths.of(SPEC.name).cgroup)), signal.SIGKILL)
+    up(SPEC)
+    certificate = {
+        "apiVersion": "cert-manager.io/v1",
+        "kind": "Certificate",
+        "metadata": {"name": "a", "namespace": "kubeflow"},
+        "spec": {"secretName": "a", "dnsNames": ["a.example.org"], "issuerRef": {"name": "a"}},
+    }
+
+    deadline = time.monotonic() + 90
+    while True:
+        try:
+            installed.api.create(certificate, dry_run=True)
+            left = unready(installed.api)
+        except ApiError as error:
+            left = [str(error)]
+        if not left:
+            break
+        assert time.monotonic() < deadline, left
+        time.sleep(1)
