@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kubeflow_volcano.catalog.images.names import ImageName
@@ -12,6 +12,7 @@ from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.groups import MirrorSettings
 from kubeflow_volcano.rollout.images import advice
 from kubeflow_volcano.rollout.images.find import CONTAINERS, Reference, in_object, leaves
+from kubeflow_volcano.rollout.images.followers import follow
 from kubeflow_volcano.rollout.images.places import CannotPut, Change, Edit, Place, changed
 from kubeflow_volcano.rollout.images.programs import compiled_in, of_hooks, strangers
 from kubeflow_volcano.rollout.images.rules import Decision, Rules, strange_rules
@@ -64,7 +65,8 @@ def rewrite(parts: Parts, mirror: MirrorSettings) -> Rewritten:
     """The same objects with the names that `mirror` gives to their images; twice is the same as once.
 
     Where a container's image is pinned by digest or by a tag that does not move, `Always` becomes `IfNotPresent`, so
-    that what was pulled beforehand is used. In the mode none nothing is changed, and the images are listed as they are.
+    that what was pulled beforehand is used. Pods that read a renamed configuration are marked with its sum, so that
+    another one reaches them. In the mode none nothing is changed, and the images are listed as they are.
     """
     owners = {Ref.of(obj): name for name, objects in parts.items() for obj in objects}
     objects = [obj for group in parts.values() for obj in group]
@@ -74,7 +76,8 @@ def rewrite(parts: Parts, mirror: MirrorSettings) -> Rewritten:
     problems = list(strange_rules(mirror))
     stuck: list[tuple[Reference, str]] = []
     done = _changed(objects, decided, rules, stuck)
-    images = _uses(decided, owners)
+    done |= dict(follow(objects, done))
+    images = _uses(_as_it_is(decided, {id(item) for item, _ in stuck}), owners)
     problems += advice.collisions(decided)
     problems += [advice.no_room(item, why) for item, why in stuck if item.kind != "compiled"]
     warnings = [
@@ -137,6 +140,14 @@ def _pull_policies(obj: Object, rules: Rules) -> Iterable[Edit]:
             image = ImageName.parse(str(leaf.parent.get("image", "")))
             if image and rules.decide(image).final.pinned:
                 yield Edit(Place(leaf.path, 0, len(leaf.text)), "IfNotPresent")
+
+
+def _as_it_is(
+    decided: Iterable[tuple[Reference, Decision]], stuck: Collection[int]
+) -> Iterator[tuple[Reference, Decision]]:
+    """The decisions, but for references that cannot be written: those keep their name, whatever was decided."""
+    for item, decision in decided:
+        yield item, Decision(item.image, None, item.image, None) if id(item) in stuck else decision
 
 
 def _uses(decided: Iterable[tuple[Reference, Decision]], owners: Mapping[Ref, str]) -> tuple[ImageUse, ...]:

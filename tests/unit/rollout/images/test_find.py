@@ -335,6 +335,9 @@ def test_programs_that_cannot_be_told_are_reported(mirror: Mirror, deployment: M
     result = rewrite({"part": (obj,)}, mirror(PREFIX))
     assert len([warning for warning in result.warnings if "has no flag or variable for it" in warning.found]) == 2
     assert "env" not in container(result.parts["part"][0])
+    stays = [use for use in result.images if use.kinds == ("compiled",)]
+    assert [(use.final, use.covered) for use in stays] == [(use.original, False) for use in stays]
+    assert len(stays) == 2
 
 
 def test_programs_of_unknown_version_are_reported(mirror: Mirror, deployment: Make) -> None:
