@@ -94,7 +94,7 @@ def components(
         if profile not in release.profiles:
             raise InvalidInput(_unknown("profile", profile, sorted(release.profiles)))
         profile = release.profiles[profile]
-    if problems := [_no_component(release, name, known) for name in (*profile, *excluded) if name not in known]:
+    if problems := [_no_component(release, name, tuple(known)) for name in (*profile, *excluded) if name not in known]:
         raise InvalidInput(problems)
     ordered: dict[str, Component] = {}
 
@@ -112,14 +112,20 @@ def components(
     return tuple(ordered.values())
 
 
-def _no_component(release: Release, name: str, known: Iterable[str]) -> Problem:
+def _no_component(release: Release, name: str, known: Sequence[str]) -> Problem:
     if name in release.refused:
         return Problem(
             f"component {name!r}: {release.refused[name]}",
             f"a component that is installed with release {release.version}.",
             f"remove {name}.",
         )
-    return _unknown(f"component of release {release.version}", name, sorted(known))
+    elsewhere = [version for version in releases() if name in load_release(version).components]
+    hint = f" It comes with {', '.join(elsewhere)}." if elsewhere else nearest(name, known)
+    return Problem(
+        f"component {name!r}, which release {release.version} does not have.{hint}",
+        f"one of: {', '.join(sorted(known))}.",
+        "correct the name, or take a release that has it.",
+    )
 
 
 def _needed(name: str, chosen: Iterable[Component]) -> Problem:

@@ -104,13 +104,13 @@ def _rule(error: ValidationError) -> Mapping[str, Any]:
 def _advice(where: str, error: ValidationError) -> str:
     value, rule = error.instance, _rule(error)
     wanted = rule.get("type", "string")
-    if error.validator == "enum" and not isinstance(value, str):
-        return _advice_on_type(where, value, wanted)
-    if error.validator == "type" or (error.validator == "anyOf" and not isinstance(value, str)):
-        return _advice_on_type(where, value, wanted)
-    if error.validator == "enum":
+    if error.validator == "enum" and isinstance(value, str):
         return f"correct {where}.{read.nearest(value, rule['enum'])}"
+    if error.validator in {"type", "enum"} or (error.validator == "anyOf" and not isinstance(value, str)):
+        return _advice_on_type(where, value, wanted)
     if isinstance(value, str) and value.startswith(("http://", "https://")):
+        if "_source" not in where:
+            return f"leave {value.partition('//')[0]}// out of {where}."
         return "append #sha256= and the 64 hexadecimal digits of the file's sum to the address."
     return f"correct {where}."
 

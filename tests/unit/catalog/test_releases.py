@@ -225,6 +225,13 @@ def test_an_unknown_exclusion_is_answered_with_the_nearest_name() -> None:
         read.components(read.load_release("1.9.1"), "full", "1.10.0", "0.0.30", excluded=("kservee",))
 
 
+def test_a_component_of_other_releases_is_answered_with_their_names() -> None:
+    with pytest.raises(
+        InvalidInput, match=r"'trainer', which release 1.9.1 does not have. It comes with 1.11.0, 26.03."
+    ):
+        chosen(read.load_release("1.9.1"), "trainer")
+
+
 def test_what_is_unneeded_comes_only_where_it_is_named() -> None:
     release = read.load_release("1.9.1")
     parts = read.components(release, ("katib",), "1.10.0", "0.0.30", unneeded=("local-path",))

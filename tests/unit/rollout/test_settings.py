@@ -190,6 +190,11 @@ def test_new_values_out_of_bounds_are_refused(name: str, value: Any) -> None:
     assert all(problem.found.startswith(name) for problem in problems(**{name: value}))
 
 
+def test_a_registry_is_no_address() -> None:
+    (problem,) = problems(image_mirror_rules=[{"source": "*", "prefix": "https://a.io"}])
+    assert problem.todo == "leave https:// out of image_mirror_rules[0].prefix."
+
+
 @pytest.mark.parametrize("password", ["short", "x" * 73, "\u00e4" * 40, "12341234"])
 def test_a_password_that_cannot_be_used_is_refused_and_not_repeated(password: str) -> None:
     (problem,) = problems(kubeflow_user_password=password)
