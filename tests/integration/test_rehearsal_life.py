@@ -1,4 +1,7 @@
-"""What ends a rehearsal cluster, in whole or in part, and what comes after. Each test has the cluster for itself."""
+"""What ends a rehearsal cluster, in whole or in part, and what comes after. Each test has the cluster for itself.
+
+$KFV_TEST_GENERATION names another generation than the default one.
+"""
 
 from __future__ import annotations
 
@@ -32,11 +35,12 @@ from kubeflow_volcano.rehearsal.status import DaemonStatus, status
 
 pytestmark = pytest.mark.cluster
 
-SPEC = RehearsalSpec(f"t-{uuid.uuid4().hex[:8]}", gpu_nodes=1)
+GENERATION = os.environ.get("KFV_TEST_GENERATION") or RehearsalSpec().generation
+SPEC = RehearsalSpec(f"t-{uuid.uuid4().hex[:8]}", gpu_nodes=1, generation=GENERATION)
 PATHS = ClusterPaths.of(SPEC.name)
 CGROUP = NodeCgroup(read_layout(), PATHS.cgroup)
 COMMAND = [sys.executable, "-m", "kubeflow_volcano.rehearsal"]
-UP = [*COMMAND, "up", "--name", SPEC.name, "--gpu-nodes", "1"]
+UP = [*COMMAND, "up", "--name", SPEC.name, "--gpu-nodes", "1", "--generation", GENERATION]
 SETTINGS = ("kernel/panic", "kernel/panic_on_oops", "net/ipv4/ip_forward", "vm/overcommit_memory", "vm/panic_on_oom")
 
 
