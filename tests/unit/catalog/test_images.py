@@ -78,3 +78,21 @@ def test_compiled_in_versions_do_not_overlap() -> None:
         key = (entry.workload, entry.flag, entry.environment)
         same = [other for other in entries if (other.workload, other.flag, other.environment) == key]
         assert [other for other in same if other.covers(entry.lowest)] == [entry]
+
+
+@pytest.mark.parametrize(
+    ("text", "architectures"),
+    [
+        ("ghcr.io/kubeflow/kfp-driver:2.16.0", ("amd64",)),
+        ("ghcr.io/kubeflow/kfp-driver:2.17.0", None),
+        ("gcr.io/ml-pipeline/argoexec:v3.4.17-license-compliance", ("amd64",)),
+        ("docker.io/kubeflownotebookswg/kfam:v1.7.0", ("amd64",)),
+        ("docker.io/kubeflownotebookswg/kfam:v1.8.0", ("amd64", "arm64")),
+        ("docker.io/volcanosh/vc-scheduler:v1.6.0", ("amd64",)),
+        ("docker.io/volcanosh/vc-scheduler:v1.10.0", ("amd64", "arm64")),
+        ("docker.io/library/mysql:8.0.29", None),
+    ],
+)
+def test_what_images_were_built_for(text: str, architectures: tuple[str, ...] | None) -> None:
+    built = tables.architectures_of(image(text))
+    assert (built.architectures if built else None) == architectures
