@@ -91,7 +91,7 @@ def test_what_is_known_against_images_is_told(objects: tuple[dict[str, Any], ...
     assert [text.partition(":")[0].partition(" (")[0] for text in found] == [
         "1 images that their registry is known not to have any more",
         "1 images that the mirror does not serve by its allow-list",
-        "1 images that are known not to be built for arm64",
+        "2 images that are known not to be built for arm64",
     ]
 
 
