@@ -17,6 +17,7 @@ try:
     from kubeflow_volcano.rollout.plan.files import MARKDOWN, texts_of, write
     from kubeflow_volcano.rollout.plan.findings import Verdict
     from kubeflow_volcano.rollout.settings import parse
+    from kubeflow_volcano.rollout.shape import SECRETS
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
     raise AnsibleError(message) from error
@@ -35,7 +36,7 @@ class ActionModule(ActionBase):
         result: dict[str, Any] = super().run(tmp, task_vars) | {"changed": False}
         _, arguments = self.validate_argument_spec(argument_spec=ARGUMENTS)
         try:
-            settings = parse(arguments["settings"])
+            settings = parse(arguments["settings"] | self._secrets(task_vars or {}))
             nodes = (task_vars or {}).get("groups", {}).get("nodes", ())
             found = plan(settings, lambda line: Display().display(f"  {line}"), [str(name) for name in nodes])
             document = found.as_dict()
@@ -49,6 +50,10 @@ class ActionModule(ActionBase):
             "plan": document,
             "files": files,
         }
+
+    def _secrets(self, task_vars: Mapping[str, Any]) -> dict[str, str]:
+        """What kfv_settings leaves out of its result, straight from the inventory."""
+        return {name: str(self._templar.template(task_vars[name])) for name in SECRETS if name in task_vars}
 
 
 def _told(found: Plan, files: Mapping[str, str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 from ansible.errors import AnsibleError
@@ -14,6 +15,7 @@ try:
     from kubeflow_volcano.problems import ProblemsError
     from kubeflow_volcano.rollout.run import roll_out
     from kubeflow_volcano.rollout.settings import parse
+    from kubeflow_volcano.rollout.shape import SECRETS
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
     raise AnsibleError(message) from error
@@ -35,7 +37,7 @@ class ActionModule(ActionBase):
         result: dict[str, Any] = super().run(tmp, task_vars)
         _, arguments = self.validate_argument_spec(argument_spec=ARGUMENTS)
         try:
-            settings = parse(arguments["settings"])
+            settings = parse(arguments["settings"] | self._secrets(task_vars or {}))
             done = roll_out(
                 Cluster.connect(settings.kubeconfig, settings.context),
                 settings,
@@ -50,3 +52,7 @@ class ActionModule(ActionBase):
         if self._task.diff:
             result["diff"] = done.diff()
         return result
+
+    def _secrets(self, task_vars: Mapping[str, Any]) -> dict[str, str]:
+        """What kfv_settings leaves out of its result, straight from the inventory."""
+        return {name: str(self._templar.template(task_vars[name])) for name in SECRETS if name in task_vars}

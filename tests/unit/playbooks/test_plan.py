@@ -50,11 +50,13 @@ with_upstream = pytest.mark.skipif(
 @pytest.mark.upstream
 @with_upstream
 def test_the_playbook_plans_without_a_cluster_and_fails_where_the_roll_out_would(tmp_path: Path) -> None:
-    good = planned(tmp_path)
+    good = planned(tmp_path, kubeflow_user_password="of-the-inventory")
     assert good.returncode == 0, good.stdout
     assert "changed=0" in good.stdout
     document = json.loads((tmp_path / "plan" / "plan.json").read_text("utf-8"))
     assert {item["component"] for item in document["steps"]} >= {"dex", "knative-serving", "istio-crds"}
+    assert document["account"]["password"] == "of the inventory"  # noqa: S105  says where it is from
+    assert "of-the-inventory" not in good.stdout + (tmp_path / "plan" / "plan.json").read_text("utf-8")
     assert (tmp_path / "plan" / "images.txt").read_text("utf-8").count("\n") == document["images"]["count"]
 
     bad = planned(tmp_path, plan_kubernetes="1.26")
