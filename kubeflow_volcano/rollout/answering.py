@@ -16,7 +16,7 @@ from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.progress import Progress
-from kubeflow_volcano.rollout.intercepts import Webhook, backends, webhooks
+from kubeflow_volcano.rollout.intercepts import Webhook, backends, labelled, webhooks
 
 __all__ = ["minimal", "wait_answering"]
 
@@ -31,12 +31,17 @@ _DRY_RUN_SAFE = frozenset({"None", "NoneOnDryRun"})
 
 
 def wait_answering(
-    cluster: Cluster, configurations: Sequence[Ref], deadline: Deadline, progress: Progress
+    cluster: Cluster,
+    configurations: Sequence[Ref],
+    deadline: Deadline,
+    progress: Progress,
+    candidates: Sequence[Object] = (),
 ) -> tuple[Problem, ...]:
     """Wait until every webhook of these configurations answers; the problems name those that did not in time.
 
-    Webhooks whose silence is ignored (failurePolicy), that refuse dry runs, or that see no creation of a kind with a
-    known shape cannot be asked from outside; they count as answering.
+    Asked is by the first of `candidates` that a webhook sees, else by something made up that it sees. Webhooks whose
+    silence is ignored (failurePolicy), that refuse dry runs, or that see no creation of a kind with a known shape cannot
+    be asked from outside; they count as answering.
 
     Raises:
         ApiError: the configurations may not be read.
@@ -46,7 +51,7 @@ def wait_answering(
     for ref in configurations:
         live = cluster.get(ref, deadline=deadline)
         for hook in webhooks([live] if live else []):
-            probe = _probe(cluster, hook, namespaces)
+            probe = _probe(cluster, hook, namespaces, candidates)
             silence = _wait(cluster, probe, silent, deadline, progress) if probe else ""
             name = _named(silence) or hook.name
             if silence and name not in silent:
@@ -83,16 +88,25 @@ def _silence(cluster: Cluster, probe: Object) -> str:
     return ""
 
 
-def _probe(cluster: Cluster, hook: Webhook, namespaces: Sequence[Object]) -> Object | None:
-    """An object whose creation the webhook sees, as small as its schema allows."""
-    text = hook.text
-    if text.get("failurePolicy", "Fail") != "Fail" or text.get("sideEffects") not in _DRY_RUN_SAFE:
+def _probe(
+    cluster: Cluster, hook: Webhook, namespaces: Sequence[Object], candidates: Sequence[Object]
+) -> Object | None:
+    """An object whose creation the webhook sees: a real one, or one as small as its schema allows."""
+    if hook.text.get("failurePolicy", "Fail") != "Fail" or hook.text.get("sideEffects") not in _DRY_RUN_SAFE:
         return None
-    watched = sorted(item["metadata"]["name"] for item in namespaces if hook.watches(item))
-    if text.get("objectSelector", {}) not in ({}, None) or not watched:
+    by_name = {item["metadata"]["name"]: item for item in namespaces}
+    for obj in candidates:
+        name = obj["metadata"].get("namespace", "")
+        if (not name or name in by_name) and hook.intercepts(obj, labelled(by_name.get(name), name)):
+            return obj
+    watched = sorted(name for name, item in by_name.items() if hook.watches(item))
+    if hook.text.get("objectSelector", {}) not in ({}, None) or not watched:
         return None
-    namespace = "default" if "default" in watched else watched[0]
-    for rule in text.get("rules") or ():
+    return _made_up(cluster, hook, "default" if "default" in watched else watched[0])
+
+
+def _made_up(cluster: Cluster, hook: Webhook, namespace: str) -> Object | None:
+    for rule in hook.text.get("rules") or ():
         if not {"*", "CREATE"} & set(rule["operations"]):
             continue
         for resource in rule["resources"]:

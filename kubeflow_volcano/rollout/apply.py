@@ -128,7 +128,7 @@ class Applier:
                     replaced = True
                     continue
                 elif self._heals(error) and not self.check and not self.deadline.passed:
-                    self._tell_once(f"{ref} is sent again and again: {error}")
+                    self._tell_once(f"{ref} is sent again and again: {error}", error.message)
                 else:
                     raise
             else:
@@ -152,11 +152,12 @@ class Applier:
         if resource.namespaced and not ref.namespace:
             raise ApiError(int(HTTPStatus.BAD_REQUEST), "NoNamespace", f"{ref} lives in a namespace and names none")
 
-    def _tell_once(self, line: str) -> None:
+    def _tell_once(self, line: str, about: str = "") -> None:
+        """Say it, unless the same was said before, also `about` another object."""
         with self._lock:
-            if line in self._told:
+            if (about or line) in self._told:
                 return
-            self._told.add(line)
+            self._told.add(about or line)
         self.progress(line)
 
 

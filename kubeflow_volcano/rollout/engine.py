@@ -170,14 +170,15 @@ class Engine:
 
     def _answers(self, hooks: Sequence[Ref]) -> tuple[Sequence[Problem], Sequence[ObjectOutcome]]:
         """Wait until the webhooks of these configurations answer; one restart of a backend that nobody trusts helps."""
-        silent = wait_answering(self.cluster, hooks, self.deadline, self.progress)
+        wanted = [obj for ref, obj in self._objects.items() if self._found[ref].presence is not Presence.SETTLED]
+        silent = wait_answering(self.cluster, hooks, self.deadline, self.progress, wanted)
         if not silent:
             return (), ()
         outcomes = renew_trust(self.cluster, hooks, tuple(self._objects.values()), self.progress)
         if outcomes:
             answers = wait_ready(self.cluster, [item.ref for item in outcomes], self.deadline, self.progress)
             late = [self._unready(answer, ref) for ref, answer in answers.items() if not answer.ready]
-            silent = tuple(late) or wait_answering(self.cluster, hooks, self.deadline, self.progress)
+            silent = tuple(late) or wait_answering(self.cluster, hooks, self.deadline, self.progress, wanted)
         return silent, outcomes
 
     def _unready(self, answer: Readiness, ref: Ref) -> Problem:

@@ -47,7 +47,11 @@ def record(cluster: Cluster, *, release: str, parts: Mapping[str, Sequence[Objec
     ensure_namespace(cluster)
     components = tuple(parts)
     before = _read(cluster)
-    run = {key: value for key, value in before.get(_name(components), {}).items() if key in _KEPT}
+    earlier = before.get(_name(components), {})
+    run = {key: value for key, value in earlier.items() if key in _KEPT}
+    times = {name: round(result.seconds_of.get(name, 0.0), 1) for name in components}
+    if not result.changed:
+        times |= {name: entry["seconds"] for name, entry in (earlier.get("components") or {}).items() if name in times}
     run[_KEPT[0] if result.changed else _KEPT[1]] = round(result.seconds, 1)
     run |= {
         "version": __version__,
@@ -60,7 +64,7 @@ def record(cluster: Cluster, *, release: str, parts: Mapping[str, Sequence[Objec
             name: {
                 "sha256": digest(objects),
                 "objects": len(objects),
-                "seconds": round(result.seconds_of.get(name, 0.0), 1),
+                "seconds": times[name],
             }
             for name, objects in parts.items()
         },
