@@ -1,16 +1,18 @@
-"""The training operator and Volcano, wired: the right arguments, the CRD before the process, the rights to use it."""
+"""The operators of training jobs and Volcano, wired: told to gang, the CRD before the process, the rights to use it."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.catalog.operator import era_of, version_of_image
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
-from kubeflow_volcano.problems import Problem, ProblemsError
+from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.desired import desired
 from kubeflow_volcano.rollout.engine import Engine, refused
@@ -21,60 +23,97 @@ from kubeflow_volcano.rollout.restart import restart
 from kubeflow_volcano.rollout.result import RolloutResult
 from kubeflow_volcano.rollout.run import engine_for
 from kubeflow_volcano.rollout.settings import Settings
+from kubeflow_volcano.rollout.trainer import RUNTIME_KINDS
 
 __all__ = ["POD_GROUPS", "wire_gang"]
 
 POD_GROUPS = Ref("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "podgroups.scheduling.volcano.sh")
 """The CRD that the operator looks for once, at its start."""
 
-_VERBS = ("create", "delete", "get", "list", "patch", "update", "watch")
+_TRAINER = "trainer"
+_TRAINER_MANAGER = "kubeflow-trainer-controller-manager"
+_VERBS = {
+    OPERATOR: ("create", "delete", "get", "list", "patch", "update", "watch"),
+    _TRAINER: ("create", "get", "list", "patch", "update", "watch"),
+}
+"""What each operator does with PodGroups, by its component."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Wiring:
+    """The objects that make an operator gang its jobs, and its Deployment."""
+
+    part: Component
+    objects: tuple[Object, ...]
+    deployment: Object
 
 
 def wire_gang(cluster: Cluster, settings: Settings, *, check: bool, progress: Progress) -> RolloutResult:
-    """Give the operator the gang arguments that the settings and its version ask for, and see that they take effect.
+    """Have the chosen operators gang their jobs as the settings ask for, and see that it takes effect.
 
-    With Volcano: its CRDs are established first; a running operator that is older than the PodGroup CRD is restarted,
-    for it would not see PodGroups or gang anything; and it must be allowed to use them. With `none` the arguments go.
+    The training operator is told by arguments that its version wants, the Trainer by its runtimes. With Volcano: its
+    CRDs are established first; a running operator that is older than the PodGroup CRD is restarted, for it would not
+    see PodGroups or gang anything; and it must be allowed to use them. With `none` all that goes.
 
     Raises:
         InvalidInput: sources or versions do not allow it, or Volcano is not there; nothing was changed.
         ProblemsError: the API server refused what is asked before the first change.
     """
-    part = settings.component(OPERATOR)
+    parts = [part for part in settings.components if part.name in _VERBS]
+    if not parts:
+        progress("no operator of training jobs is chosen: nothing to wire")
+        return RolloutResult((), (), 0.0)
     try:
         require_kubernetes(settings, cluster.version["gitVersion"])
-        deployment = next(
-            obj
-            for obj in desired(settings, (part,), progress).parts[OPERATOR]
-            if obj["kind"] == "Deployment" and obj["metadata"]["name"] == OPERATOR
-        )
-        run = engine_for(cluster, settings, (part,), {OPERATOR: (deployment,)}, check=check, progress=progress)
+        wirings = [_wiring(part, desired(settings, (part,), progress).parts[part.name]) for part in parts]
+        objects = {wiring.part.name: wiring.objects for wiring in wirings}
+        run = engine_for(cluster, settings, parts, objects, check=check, progress=progress)
         with contextlib.nullcontext() if check else Lease(cluster, progress) as lease:
             run.lost = lease.lost if lease else run.lost
-            _wire(run, settings, deployment)
+            if run.apply() and run.finish() and settings.gang_scheduler == "volcano":
+                _see_that_it_takes_effect(run, settings, wirings)
     except ApiError as error:
         raise ProblemsError(refused(cluster, error)) from error
     return run.result()
 
 
-def _wire(run: Engine, settings: Settings, deployment: Object) -> None:
-    if not (run.apply() and run.finish()) or settings.gang_scheduler != "volcano":
-        return
+def _wiring(part: Component, objects: Sequence[Object]) -> _Wiring:
+    name = OPERATOR if part.name == OPERATOR else _TRAINER_MANAGER
+    deployment = next((obj for obj in objects if obj["kind"] == "Deployment" and obj["metadata"]["name"] == name), None)
+    if deployment is None:
+        raise InvalidInput(
+            Problem(
+                f"manifests of {part.title} without its Deployment.",
+                f"a Deployment {name}.",
+                f"correct kubeflow_sources.{part.name}.",
+            )
+        )
+    if part.name == OPERATOR:
+        return _Wiring(part, (deployment,), deployment)
+    return _Wiring(part, tuple(obj for obj in objects if obj["kind"] in RUNTIME_KINDS), deployment)
+
+
+def _see_that_it_takes_effect(run: Engine, settings: Settings, wirings: Sequence[_Wiring]) -> None:
     try:
-        live = run.cluster.get(Ref.of(deployment))
-        if live is None:
-            return
-        for problem in _missing_rights(run.cluster, live):
-            run.fail(problem)
-        if _looks_at_start(live, settings) and not (run.check and run.result().changed):  # a change restarts it anyway
-            _restart_if_older(run, live)
+        for wiring in wirings:
+            live = run.cluster.get(Ref.of(wiring.deployment))
+            if live is None:
+                continue
+            for problem in _missing_rights(run.cluster, live, wiring.part):
+                run.fail(problem)
+            restarts_anyway = run.check and run.result().changed and wiring.deployment in wiring.objects
+            if _looks_at_start(live, settings) and not restarts_anyway:
+                _restart_if_older(run, live)
     except ApiError as error:
         run.fail(refused(run.cluster, error))
 
 
 def _looks_at_start(deployment: Object, settings: Settings) -> bool:
+    """Whether its process looks for PodGroups only once; the Trainer does, as the operator does since 1.6."""
+    if deployment["metadata"]["name"] == _TRAINER_MANAGER:
+        return True
     container = next(item for item in deployment["spec"]["template"]["spec"]["containers"] if item["name"] == OPERATOR)
-    version = version_of_image(container["image"]) or settings.release.operator_version
+    version = version_of_image(container["image"]) or settings.component(OPERATOR).version
     return era_of(version).missing_crd != "tolerated"
 
 
@@ -112,17 +151,17 @@ def _time(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def _missing_rights(cluster: Cluster, deployment: Object) -> Iterator[Problem]:
+def _missing_rights(cluster: Cluster, deployment: Object, part: Component) -> Iterator[Problem]:
     namespace = deployment["metadata"]["namespace"]
     account = deployment["spec"]["template"]["spec"].get("serviceAccountName", "default")
     user = f"system:serviceaccount:{namespace}:{account}"
-    missing = [verb for verb in _VERBS if not _allowed(cluster, user, verb)]
+    missing = [verb for verb in _VERBS[part.name] if not _allowed(cluster, user, verb)]
     if missing:
         yield Problem(
             f"{user} may not {', '.join(missing)} podgroups.scheduling.volcano.sh.",
             "the rule for PodGroups in the operator's ClusterRole, as upstream ships it.",
             f"see kubectl auth can-i {missing[0]} podgroups.scheduling.volcano.sh -A --as {user}, and roll out "
-            f"{OPERATOR} again.",
+            f"{part.name} again.",
         )
 
 
