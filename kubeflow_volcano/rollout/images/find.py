@@ -24,6 +24,10 @@ CONTAINERS = frozenset({"containers", "initContainers", "ephemeralContainers"})
 """Lists whose items are containers, in pods and in whatever holds a pod's template."""
 
 
+_FILLED_IN = "auto"
+"""Stands in the pods of istio's gateways until the injector puts its proxy there."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reference:
     """One reference in one place.
@@ -72,8 +76,6 @@ def in_object(obj: Object) -> Iterator[Reference]:
     ref, kind, name = Ref.of(obj), obj["kind"], obj["metadata"]["name"]
     known = [site for site in tables.sites() if site.spot.kind == kind and fnmatchcase(name, site.spot.name)]
     for leaf in leaves(obj):
-        if leaf.path[0] in {"metadata", "apiVersion", "kind"}:
-            continue
         site = next((site for site in known if site.spot.holds(kind, name, leaf.path)), None)
         found = list(_in_site(ref, site, leaf) if site else _in_container(ref, leaf))
         yield from found
@@ -86,7 +88,8 @@ def _in_container(ref: Ref, leaf: Leaf) -> Iterator[Reference]:
         return
     step, above, outer = leaf.path[-1], leaf.path[-2], leaf.path[-3]
     if step == "image" and outer in CONTAINERS:
-        yield from _whole(ref, leaf, "pod", 0)
+        if leaf.text != _FILLED_IN:
+            yield from _whole(ref, leaf, "pod", 0)
     elif step == "value" and outer == "env":
         if any(fnmatchcase(leaf.parent.get("name", ""), pattern) for pattern in tables.container_rules().environment):
             yield from _whole(ref, leaf, "environment", 0)
@@ -190,7 +193,7 @@ def _rest(ref: Ref, leaf: Leaf, found: list[Reference]) -> Iterator[Reference]:
     hub = any(isinstance(item.put, InHub) for item in found)
     named = {item.image.repository for item in found if item.kind == "code"}
     idle = any(spot.holds(ref.kind, ref.name, leaf.path) for spot in tables.documentation())
-    for start, end in texts.suspects(leaf.text):
+    for start, end in _suspects(leaf):
         image = ImageName.parse(leaf.text[start:end])
         if image is None or any(start < last and first < end for first, last in taken):
             continue
@@ -198,6 +201,14 @@ def _rest(ref: Ref, leaf: Leaf, found: list[Reference]) -> Iterator[Reference]:
             continue  # the same default once more, in a comment; or a part of what was put together
         kind = "documentation" if idle else "unknown"
         yield Reference(image, leaf.text[start:end], ref, told(leaf.path), kind)
+
+
+def _suspects(leaf: Leaf) -> Iterable[tuple[int, int]]:
+    if leaf.text == _FILLED_IN:
+        return ()
+    if str(leaf.path[-1]).lower().endswith("image") and ImageName.parse(leaf.text):
+        return ((0, len(leaf.text)),)
+    return texts.suspects(leaf.text)
 
 
 def _place(leaf: Leaf, scalar: texts.Scalar) -> Place:

@@ -50,6 +50,18 @@ def test_containers_of_every_sort(mirror: Mirror, deployment: Make) -> None:
     assert init["image"] == "m.example.com/docker.io/library/mysql:8.0.29"
 
 
+def test_istio_fills_in_the_proxy_of_its_gateways(mirror: Mirror, deployment: Make) -> None:
+    obj = deployment("istio-ingressgateway", image="auto")
+    assert found(obj) == {}
+    assert rewritten(mirror(PREFIX), obj) == [obj]
+
+
+def test_annotations_are_looked_at_too(deployment: Make) -> None:
+    obj = deployment("d", image="a/b:1")
+    obj["spec"]["template"]["metadata"] = {"annotations": {"sidecar.istio.io/proxyImage": "gcr.io/x/proxy:1"}}
+    assert found(obj)["gcr.io/x/proxy:1"] == "unknown"
+
+
 def test_templates_in_custom_resources(mirror: Mirror) -> None:
     runtime = {
         "apiVersion": "trainer.kubeflow.org/v1alpha1",
@@ -382,6 +394,14 @@ def test_what_looks_like_a_reference_elsewhere_is_told(mirror: Mirror, config_ma
 )
 def test_what_is_none_is_not_told(config_map: Make, text: str) -> None:
     assert found(config_map("brand-new-config", data=text)) == {}
+
+
+def test_a_field_that_is_called_an_image_is_told(config_map: Make) -> None:
+    other = {"apiVersion": "x/v1", "kind": "Strange", "metadata": {"name": "n"}, "spec": {"runtimeImage": "busybox"}}
+    assert found(config_map("new", sidecar_image="alpine", imagePullPolicy="Always"), other) == {
+        "docker.io/library/alpine": "unknown",
+        "docker.io/library/busybox": "unknown",
+    }
 
 
 def test_documentation_is_neither_pulled_nor_rewritten(mirror: Mirror, config_map: Make) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import time
 from collections.abc import Callable
 from functools import cache
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from kubeflow_volcano import strict_yaml
 from kubeflow_volcano.catalog.images import tables
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.progress import silent
@@ -203,6 +205,21 @@ def test_what_is_gone_is_known(release: Release, version: str) -> None:
     ends = {entry.repository: entry for image in images if (entry := tables.gone(image))}
     expected = {entry.repository for entry in tables.all_gone() if version in entry.releases}
     assert set(ends) == expected
+
+
+@pytest.mark.parametrize(
+    ("file", "images"),
+    [
+        ("volcano-1.12.2.yaml.gz", "volcanosh/vc-{scheduler,controller-manager,webhook-manager}:v1.12.2"),
+        ("volcano-1.15.1.yaml.gz", "volcanosh/vc-{scheduler,controller-manager,webhook-manager}:v1.15.1"),
+        ("local-path-storage-0.0.20.yaml", "rancher/local-path-provisioner:v0.0.20 busybox"),
+        ("local-path-storage-0.0.37.yaml", "rancher/local-path-provisioner:v0.0.37 busybox"),
+    ],
+)
+def test_the_images_of_single_manifests(upstream_dir: Path, file: str, images: str) -> None:
+    raw = (upstream_dir / file).read_bytes()
+    objects = strict_yaml.parse(gzip.decompress(raw) if file.endswith(".gz") else raw, file)
+    assert {str(item.image) for item in find(objects)} == spelt_out(images)
 
 
 def test_a_whole_release_takes_less_than_a_third_of_a_second(release: Release, mirror: Mirror) -> None:
