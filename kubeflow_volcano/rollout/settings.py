@@ -57,6 +57,8 @@ class Settings:
     gang_scheduler: str
     kustomize: Path
     kustomize_version: str
+    own_kustomize: bool
+    kustomize_mirrors: tuple[str, ...]
     cache_directory: Path
     account: Account | None = None
     """Known once there is a cluster to ask; see credentials.py."""
@@ -137,6 +139,8 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
         gang_scheduler=values["gang_scheduling_scheduler"],
         kustomize=Path(values["kustomize_binary"] or tools / version / "kustomize").expanduser(),
         kustomize_version=version,
+        own_kustomize=bool(values["kustomize_binary"]),
+        kustomize_mirrors=tuple(values["kustomize_mirrors"]),
         cache_directory=home,
     )
     return settings, []

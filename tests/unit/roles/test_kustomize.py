@@ -1,4 +1,4 @@
-"""The role kustomize, run by ansible-playbook against a local web server that stands for the release page."""
+"""The role kustomize, run by ansible-playbook against a local server that stands for a mirror of upstream."""
 
 from __future__ import annotations
 
@@ -17,72 +17,102 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+
+import kubeflow_volcano
 
 ROOT = Path(__file__).parents[3]
-PROGRAM = b"#!/bin/sh\necho v9.9.9\n"
+VERSIONS = {"3.2.0": "v3.2.0/kustomize_3.2.0_linux_{}", "5.2.1": "kustomize/v5.2.1/kustomize_v5.2.1_linux_{}.tar.gz"}
 ARCHITECTURES = ("amd64", "arm64")
 
 
-class ReleasePage:
-    """A web server over a directory; `asked` holds the paths of its requests."""
+def program(version: str) -> bytes:
+    return f"#!/bin/sh\necho v{version}\n".encode()
+
+
+class Mirror:
+    """A web server with an asset of every version in VERSIONS; `asked` holds the paths of its requests."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.asked: list[str] = []
-        page = self
+        self.catalog: dict[str, Any] = {}
+        for version, asset in VERSIONS.items():
+            content = tarball(program(version)) if asset.endswith(".tar.gz") else program(version)
+            total = hashlib.sha256(content).hexdigest()
+            sums = dict.fromkeys(ARCHITECTURES, total)
+            self.catalog[version] = {"asset": asset.format("{architecture}"), "sums": sums}
+            for architecture in ARCHITECTURES:
+                file = directory / "good" / asset.format(architecture)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(content)
+                file = directory / "bad" / asset.format(architecture)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text("<html>sign in</html>")
+        mirror = self
 
         class Handler(SimpleHTTPRequestHandler):
             def log_message(self, *_: Any) -> None:
-                page.asked.append(self.path)
+                mirror.asked.append(self.path)
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(directory)))
         self.address = f"http://127.0.0.1:{self.server.server_address[1]}"
 
-    def offer(self, *, packed: bool) -> dict[str, str]:
-        """Publish PROGRAM for every architecture, and return the sums."""
-        content = tarball(PROGRAM) if packed else PROGRAM
-        for architecture in ARCHITECTURES:
-            (self.directory / f"kustomize_{architecture}{'.tar.gz' if packed else ''}").write_bytes(content)
-        return dict.fromkeys(ARCHITECTURES, hashlib.sha256(content).hexdigest())
 
-
-def tarball(program: bytes) -> bytes:
+def tarball(content: bytes) -> bytes:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
         entry = tarfile.TarInfo("kustomize")
-        entry.size, entry.mode = len(program), 0o755
-        archive.addfile(entry, io.BytesIO(program))
+        entry.size, entry.mode = len(content), 0o755
+        archive.addfile(entry, io.BytesIO(content))
     return buffer.getvalue()
 
 
 @pytest.fixture
-def page(tmp_path: Path) -> Iterator[ReleasePage]:
-    directory = tmp_path / "page"
-    directory.mkdir()
-    page = ReleasePage(directory)
-    thread = threading.Thread(target=page.server.serve_forever)
+def mirror(tmp_path: Path) -> Iterator[Mirror]:
+    mirror = Mirror(tmp_path / "mirror")
+    thread = threading.Thread(target=mirror.server.serve_forever)
     thread.start()
-    yield page
-    page.server.shutdown()
+    yield mirror
+    mirror.server.shutdown()
     thread.join()
-    page.server.server_close()
+    mirror.server.server_close()
 
 
-def play(tmp_path: Path, *options: str, **variables: Any) -> subprocess.CompletedProcess[str]:
-    """Run the role alone with these variables."""
+@pytest.fixture
+def package(mirror: Mirror, tmp_path: Path) -> Path:
+    """A directory to import the project from, with the sums of the mirror's programs in its catalog."""
+    source, target = Path(kubeflow_volcano.__file__).parent, tmp_path / "package" / "kubeflow_volcano"
+    for folder, own in ((source, "catalog"), (source / "catalog", "kustomize.yaml")):
+        place = target / folder.relative_to(source)
+        place.mkdir(parents=True)
+        for entry in folder.iterdir():
+            if entry.name != own:
+                (place / entry.name).symlink_to(entry)
+    (target / "catalog" / "kustomize.yaml").write_text(yaml.safe_dump(mirror.catalog))
+    return target.parent
+
+
+def play(tmp_path: Path, package: Path, *options: str, **variables: Any) -> subprocess.CompletedProcess[str]:
+    """Run the role alone with these variables, where upstream cannot be reached."""
     playbook = tmp_path / "play.yml"
     playbook.write_text("- hosts: localhost\n  gather_facts: false\n  roles: [kustomize]\n", "utf-8")
-    program = Path(sys.executable).with_name("ansible-playbook")
-    environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "NO_COLOR": "1"}
+    environment = {
+        **os.environ,
+        "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+        "NO_COLOR": "1",
+        "PYTHONPATH": str(package),
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        "https_proxy": "http://127.0.0.1:9",
+    }
+    given = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable, **variables}
     return subprocess.run(
         [
-            program,
+            Path(sys.executable).with_name("ansible-playbook"),
             "-i",
             "localhost,",
             "-e",
-            "ansible_connection=local",
-            "-e",
-            json.dumps(variables),
+            json.dumps(given),
             *options,
             playbook,
         ],
@@ -93,60 +123,75 @@ def play(tmp_path: Path, *options: str, **variables: Any) -> subprocess.Complete
     )
 
 
-def settings(page: ReleasePage, tmp_path: Path, *, packed: bool, sums: dict[str, str]) -> dict[str, Any]:
-    return {
-        "ansible_python_interpreter": sys.executable,
-        "kustomize_cache_directory": str(tmp_path / "cache"),
-        "kustomize_version": "9.9.9",
-        "__kustomize_address": page.address,
-        "__kustomize_releases": {"9.9.9": {"asset": "kustomize_", "packed": packed, "sums": sums}},
+@pytest.mark.parametrize(("release", "version"), [("1.6.1", "3.2.0"), ("1.9.1", "5.2.1")], ids=["program", "archive"])
+def test_the_release_s_own_comes_from_the_first_mirror_of_use_and_then_from_the_cache(
+    mirror: Mirror, package: Path, tmp_path: Path, release: str, version: str
+) -> None:
+    mirrors = [f"{mirror.address}/bad", f"{mirror.address}/good"]
+
+    first = play(tmp_path, package, kubeflow_release=release, kustomize_mirrors=mirrors)
+    second = play(tmp_path, package, kubeflow_release=release, kustomize_mirrors=mirrors)
+
+    place = tmp_path / "cache" / "kubeflow-volcano" / "kustomize" / version / "kustomize"
+    assert first.returncode == 0, first.stdout
+    assert "changed=1" in first.stdout
+    assert place.read_bytes() == program(version)
+    assert os.access(place, os.X_OK)
+    assert (second.returncode, "changed=0" in second.stdout) == (0, True), second.stdout
+    assert [path.split("/")[1] for path in mirror.asked] == ["bad", "good"]
+
+
+def test_without_any_address_of_use_all_refusals_are_told_and_nothing_is_left(
+    mirror: Mirror, package: Path, tmp_path: Path
+) -> None:
+    done = play(tmp_path, package, kustomize_mirrors=[f"{mirror.address}/bad", f"{mirror.address}/absent"])
+
+    assert done.returncode == 2
+    for words in ("https://github.com/kubernetes-sigs", "HTML page", "404", "set kustomize_binary"):
+        assert words in done.stdout
+    assert [path for path in (tmp_path / "cache").rglob("*") if path.is_file()] == []
+
+
+def test_a_version_without_a_known_sum_is_refused_before_any_download(
+    mirror: Mirror, package: Path, tmp_path: Path
+) -> None:
+    done = play(tmp_path, package, kustomize_version="5.9.9", kustomize_mirrors=[f"{mirror.address}/good"])
+
+    assert done.returncode == 2
+    assert "5.9.9" in done.stdout
+    assert mirror.asked == []
+
+
+def test_hosts_get_it_and_change_with_the_version_and_check_mode_foresees_that(
+    mirror: Mirror, package: Path, tmp_path: Path
+) -> None:
+    target = tmp_path / "bin"
+    common = {
+        "kustomize_mirrors": [f"{mirror.address}/good"],
+        "kustomize_install_on_hosts": True,
+        "kustomize_directory": str(target),
     }
 
+    foreseen = play(tmp_path, package, "--check", kubeflow_release="1.9.1", **common)
+    assert foreseen.returncode == 0, foreseen.stdout
+    assert not target.exists()
+    assert "changed=3" in foreseen.stdout  # the cache, the directory, the file
 
-@pytest.mark.parametrize("packed", [True, False], ids=["archive", "bare program"])
-def test_it_is_downloaded_once_and_then_found_in_the_cache(page: ReleasePage, tmp_path: Path, *, packed: bool) -> None:
-    variables = settings(page, tmp_path, packed=packed, sums=page.offer(packed=packed))
+    assert "changed=2" in play(tmp_path, package, kubeflow_release="1.9.1", **common).stdout
+    assert (target / "kustomize").read_bytes() == program("5.2.1")
+    assert "changed=0" in play(tmp_path, package, kubeflow_release="1.9.1", **common).stdout
 
-    first = play(tmp_path, **variables)
-    second = play(tmp_path, **variables)
-
-    program = tmp_path / "cache" / "9.9.9" / "kustomize"
-    assert first.returncode == 0, first.stdout
-    assert "changed=0" not in first.stdout
-    assert program.read_bytes() == PROGRAM
-    assert os.access(program, os.X_OK)
-    assert (second.returncode, "changed=0" in second.stdout) == (0, True), second.stdout
-    assert len(page.asked) == 1
+    assert "changed=2" in play(tmp_path, package, kubeflow_release="1.6.1", **common).stdout
+    assert (target / "kustomize").read_bytes() == program("3.2.0")
+    assert os.access(target / "kustomize", os.X_OK)
 
 
-def test_a_wrong_sum_leaves_no_program_behind_and_says_what_to_do(page: ReleasePage, tmp_path: Path) -> None:
-    page.offer(packed=True)
-    variables = settings(page, tmp_path, packed=True, sums=dict.fromkeys(ARCHITECTURES, "0" * 64))
-
-    done = play(tmp_path, **variables)
-
-    assert done.returncode == 2
-    assert "Do: set kustomize_binary" in done.stdout
-    assert not (tmp_path / "cache" / "9.9.9" / "kustomize").exists()
-
-
-def test_a_version_without_a_known_sum_is_refused_before_any_download(page: ReleasePage, tmp_path: Path) -> None:
-    variables = settings(page, tmp_path, packed=True, sums={})
-
-    done = play(tmp_path, **variables)
-
-    assert done.returncode == 2
-    assert "whose sum is not known" in done.stdout
-    assert page.asked == []
-
-
-def test_a_given_binary_is_used_as_it_is_also_in_check_mode(page: ReleasePage, tmp_path: Path) -> None:
+def test_a_given_binary_is_used_as_it_is_also_in_check_mode(mirror: Mirror, package: Path, tmp_path: Path) -> None:
     mine = tmp_path / "my-kustomize"
-    mine.write_bytes(PROGRAM)
+    mine.write_bytes(program("9.9.9"))
     mine.chmod(0o755)
-    variables = settings(page, tmp_path, packed=True, sums={}) | {"kustomize_binary": str(mine)}
 
-    done = play(tmp_path, "--check", **variables)
+    done = play(tmp_path, package, "--check", kustomize_binary=str(mine))
 
     assert (done.returncode, "changed=0" in done.stdout) == (0, True), done.stdout
-    assert page.asked == []
+    assert mirror.asked == []
