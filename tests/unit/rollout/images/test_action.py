@@ -1,0 +1,101 @@
+"""What the role shows and refuses, from the settings to the mirror: its action, on upstream's manifests."""
+
+from __future__ import annotations
+
+import importlib.util
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from kubeflow_volcano.problems import InvalidInput
+from kubeflow_volcano.rollout.settings import parse
+
+pytestmark = pytest.mark.upstream
+
+ROOT = Path(__file__).parents[4]
+
+
+@pytest.fixture(scope="module")
+def action() -> ModuleType:
+    spec = importlib.util.spec_from_file_location(
+        "kfv_images_under_test", ROOT / "plugins" / "action" / "kfv_images.py"
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def variables(upstream_dir: Path, kustomize: Path) -> dict[str, Any]:
+    return {
+        "kubeflow_release": "1.9.1",
+        "kubeflow_components": ["training-operator"],
+        "kubeflow_source": str(upstream_dir / "manifests-1.9.1.tar.gz"),
+        "kustomize_binary": str(kustomize),
+        "gang_scheduling_scheduler": "none",
+        "image_mirror_mode": "rewrite",
+    }
+
+
+@contextmanager
+def mirror(missing: str) -> Iterator[tuple[str, list[str]]]:
+    """A registry without one image; its address and what it was asked for."""
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            pass
+
+        def do_HEAD(self) -> None:
+            asked.append(self.path)
+            self.send_response(404 if missing in self.path else 200)
+            self.end_headers()
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield f"127.0.0.1:{server.server_address[1]}", asked
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+IMAGES = ["/v2/kubeflow/kubectl-delivery/manifests/latest", "/v2/kubeflow/training-operator/manifests/v1-04f9f13"]
+
+
+def test_every_rule_is_shown(action: ModuleType, variables: dict[str, Any], capfd: pytest.CaptureFixture[str]) -> None:
+    result = action._looked_at(parse({**variables, "image_mirror_preset": "daocloud"}))  # noqa: SLF001  the work itself
+    assert (result["images"], result["requests"]) == (3, 0)
+    assert [(row["rule"], row["images"]) for row in result["rules"]] == [
+        ("overrides of the catalog, for images that are gone", 0),
+        ("preset daocloud", 3),
+        ("no rule", 0),
+    ]
+    assert (
+        "3 by preset daocloud, such as docker.io/kubeflow/kubectl-delivery:latest -> m.daoc" in capfd.readouterr().out
+    )
+
+
+def test_a_mirror_that_has_all_is_asked_once_for_each(action: ModuleType, variables: dict[str, Any]) -> None:
+    with mirror(missing="nothing") as (address, asked):
+        rules = [{"source": "*", "registry": address}]
+        result = action._looked_at(parse({**variables, "image_mirror_rules": rules, "image_mirror_probe": True}))  # noqa: SLF001
+    assert result["requests"] == 3
+    assert sorted(asked) == [*IMAGES, "/v2/library/alpine/manifests/3.10"]
+
+
+def test_what_the_mirror_lacks_stops_the_roll_out(action: ModuleType, variables: dict[str, Any]) -> None:
+    with mirror(missing="alpine") as (address, _):
+        rules = [{"source": "*", "registry": address}]
+        with pytest.raises(InvalidInput, match=f"1 images missing on the mirror: {address}/library/alpine:3.10"):
+            action._looked_at(parse({**variables, "image_mirror_rules": rules, "image_mirror_probe": True}))  # noqa: SLF001
