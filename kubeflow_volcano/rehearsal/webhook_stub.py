@@ -17,6 +17,7 @@ import queue
 import sys
 import tempfile
 import threading
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,8 @@ _COLLECTIONS = {
     "CustomResourceDefinition": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
     _SLICES: "/apis/discovery.k8s.io/v1/endpointslices",
 }
-_QUIET_SECONDS = 0.05
+_QUIET_SECONDS, _LONGEST_SECONDS = 0.05, 0.5
+"""News that follow each other this closely are acted upon together, but not later than that."""
 _RETRY_SECONDS = 1.0
 
 Object = dict[str, Any]
@@ -71,12 +73,12 @@ class Keeper:
                 settled = self.reconcile()
 
     def take(self, *, settled: bool) -> None:
-        """Wait for news (at most a moment when there is unfinished work), then take in all that there are."""
+        """Wait for news (at most a moment when there is unfinished work), then take in what follows closely."""
         try:
-            item = self.news.get(timeout=None if settled or len(self.known) < len(_COLLECTIONS) else _RETRY_SECONDS)
-            while True:
-                self._merge(*item)
-                item = self.news.get(timeout=_QUIET_SECONDS)
+            self._merge(*self.news.get(timeout=None if settled else _RETRY_SECONDS))
+            end = time.monotonic() + _LONGEST_SECONDS
+            while time.monotonic() < end:
+                self._merge(*self.news.get(timeout=_QUIET_SECONDS))
         except queue.Empty:
             return
 
