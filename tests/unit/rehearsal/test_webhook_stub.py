@@ -238,6 +238,15 @@ def test_what_was_refused_is_tried_again_and_what_is_gone_leaves_the_list() -> N
     assert api.requests[-1][1]["data"]["webhooks.json"] == "[]"
 
 
+def test_news_that_never_cease_do_not_keep_it_from_acting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kubeflow_volcano.rehearsal.webhook_stub._LONGEST_SECONDS", 0.0)
+
+    kept = keeper(Recorder(), ("EndpointSlice", "RESET", []))
+
+    assert set(kept.known) == {"MutatingWebhookConfiguration"}
+    assert kept.news.qsize() == 3
+
+
 @pytest.fixture(scope="module")
 def pki(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("pki")
