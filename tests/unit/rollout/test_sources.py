@@ -146,9 +146,9 @@ def test_a_path_with_a_sum_is_compared_with_it(configure: Configure, checkout: P
     archive.write_bytes(packed(checkout))
     total = hashlib.sha256(archive.read_bytes()).hexdigest()
     settings = configure()
-    assert place(replace(settings, source=f"{archive}#sha256={total}"))
-    assert place(replace(settings, source=f"{archive}#content-sha256={content_sum(checkout)}"))
-    assert place(replace(settings, source=f"{checkout}#content-sha256={content_sum(checkout)}"))
+    assert place(replace(settings, source=f"{archive}#sha256={total}")).is_dir()
+    assert place(replace(settings, source=f"{archive}#content-sha256={content_sum(checkout)}")).is_dir()
+    assert place(replace(settings, source=f"{checkout}#content-sha256={content_sum(checkout)}")).is_dir()
     for kind in ("sha256", "content-sha256"):
         assert "0" * 64 in refusal(replace(settings, source=f"{archive}#{kind}={'0' * 64}"))
 

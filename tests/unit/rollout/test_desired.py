@@ -1,0 +1,99 @@
+"""One pipeline from sources to objects, with every problem at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubeflow_volcano.catalog.model import Component
+from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.problems import InvalidInput
+from kubeflow_volcano.progress import silent
+from kubeflow_volcano.rollout.desired import Desired, desired
+from kubeflow_volcano.rollout.settings import Settings, parse
+
+NAMESPACE = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shared}\n"
+MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, namespace: shared}\n"
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: p, namespace: shared}
+spec: {containers: [{name: c, image: "gcr.io/a/b:v1"}]}
+"""
+
+Write = Callable[..., tuple[Settings, Sequence[Component]]]
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
+    """Settings and components for plain manifests by component name."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+    def build(texts: dict[str, str], **variables: Any) -> tuple[Settings, Sequence[Component]]:
+        settings = parse({"kubeflow_release": "1.9.1", **variables})
+        model = settings.release.components["kubeflow-namespace"]
+        sources = {}
+        for name, text in texts.items():
+            sources[name] = str(tmp_path / f"{name}.yaml")
+            Path(sources[name]).write_text(text)
+        settings = replace(settings, sources=sources)
+        return settings, [replace(model, name=name, workloads=(), crds=(), webhooks=()) for name in texts]
+
+    return build
+
+
+def names(found: Desired) -> dict[str, list[str]]:
+    return {name: [obj["metadata"]["name"] for obj in objects] for name, objects in found.parts.items()}
+
+
+def test_what_two_components_bring_is_the_first_one_s_and_the_order_stays(write: Write) -> None:
+    found = desired(*write({"b": f"{MAP % 'z'}---\n{NAMESPACE}", "a": f"{NAMESPACE}---\n{MAP % 'y'}"}), silent)
+    assert names(found) == {"b": ["z", "shared"], "a": ["y"]}
+
+
+def test_components_that_disagree_about_an_object_are_refused(write: Write) -> None:
+    other = NAMESPACE.replace("name: shared", "name: shared, labels: {x: y}")
+    with pytest.raises(InvalidInput, match="Namespace shared stands in b and, with another content, in a"):
+        desired(*write({"b": NAMESPACE, "a": other}), silent)
+
+
+def test_everything_that_is_wrong_with_sources_is_told_at_once(write: Write) -> None:
+    settings, components = write({"good": NAMESPACE, "bad": "- 1\n", "twice": f"{NAMESPACE}---\n{NAMESPACE}"})
+    settings = replace(settings, sources={**settings.sources, "absent": "/absent"})
+    components = [*components, replace(components[0], name="absent")]
+    with pytest.raises(InvalidInput) as caught:
+        desired(settings, components, silent)
+    text = str(caught.value)
+    assert len(caught.value.problems) == 3
+    for words in ("is list", "stands there twice", "no /absent"):
+        assert words in text
+
+
+def test_what_the_catalog_expects_and_is_not_there_is_told(write: Write) -> None:
+    settings, (part,) = write({"kserve": NAMESPACE})
+    part = replace(part, workloads=(Ref("apps/v1", "Deployment", "n", "controller"),), crds=("xs.example.com",))
+    with pytest.raises(InvalidInput) as caught:
+        desired(settings, [part], silent)
+    (problem,) = caught.value.problems
+    assert "Deployment n/controller" in problem.found
+    assert "CustomResourceDefinition xs.example.com" in problem.found
+    assert "kubeflow_sources.kserve" in problem.todo
+
+
+def test_images_are_rewritten_and_listed(write: Write) -> None:
+    rules = {"image_mirror_mode": "rewrite", "image_mirror_rules": [{"source": "gcr.io", "prefix": "m.daocloud.io"}]}
+    found = desired(*write({"a": POD}, **rules), silent)
+    assert found.parts["a"][0]["spec"]["containers"][0]["image"] == "m.daocloud.io/gcr.io/a/b:v1"
+    assert [(use.original, use.final) for use in found.images.images] == [
+        ("gcr.io/a/b:v1", "m.daocloud.io/gcr.io/a/b:v1")
+    ]
+
+
+def test_storage_that_the_cluster_brings_is_a_component_without_objects(write: Write) -> None:
+    settings, _ = write({}, local_path_storage_mode="existing")
+    found = desired(settings, [settings.local_path], silent)
+    assert names(found) == {"local-path": []}
