@@ -30,7 +30,8 @@ class ImageUse:
     """One image and all that names it.
 
     `original`, `override` (None: it is taken as it is) and `final` are complete references. `covered` says whether a
-    mirror rule fits, `rule` its number from 0. `kinds` are those of Reference.
+    mirror rule fits, `rule` its number from 0. `written` is how the manifests spell it, whose tag may stand
+    elsewhere; `kinds` are those of Reference.
     """
 
     original: str
@@ -38,6 +39,7 @@ class ImageUse:
     final: str
     covered: bool
     rule: int | None
+    written: tuple[str, ...]
     kinds: tuple[str, ...]
     components: tuple[str, ...]
     sites: tuple[str, ...]
@@ -161,6 +163,7 @@ def _uses(decided: Iterable[tuple[Reference, Decision]], owners: Mapping[Ref, st
             final=str(items[0][1].final),
             covered=items[0][1].rule is not None,
             rule=items[0][1].rule,
+            written=tuple(dict.fromkeys(item.text for item, _ in items)),
             kinds=tuple(dict.fromkeys(item.kind for item, _ in items)),
             components=tuple(dict.fromkeys(owners[item.ref] for item, _ in items)),
             sites=tuple(dict.fromkeys(f"{item.ref} {item.site}" for item, _ in items)),

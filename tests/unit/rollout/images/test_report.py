@@ -81,6 +81,7 @@ def test_json_says_all_that_is_known(objects: tuple[dict[str, Any], ...]) -> Non
     frontend = by_name["ghcr.io/kubeflow/kfp-frontend:2.15.0"]
     assert (frontend["architectures"], frontend["missing"]) == (["amd64"], ["arm64"])
     assert by_name["docker.io/library/mysql:8.0.29"]["architectures"] == []
+    assert by_name["docker.io/library/mysql:8.0.29"]["written"] == ["mysql:8.0.29"]
     assert by_name["docker.io/library/mysql:8.0.29"]["sites"] == [
         "Deployment kubeflow/a spec.template.spec.containers[0].image"
     ]
