@@ -46,9 +46,15 @@ def apply_addons(cluster: Cluster, authority: Path) -> tuple[str, ...]:
             ref = Ref.of(obj)
             before = cluster.get(ref)
             after = cluster.apply(obj, manager=_MANAGER, force=True)
-            if before is None or before["metadata"]["resourceVersion"] != after["metadata"]["resourceVersion"]:
+            if before is None or _content(before) != _content(after):
                 changed.append(f"{ref} {'changed' if before else 'created'}")
     return tuple(changed)
+
+
+def _content(obj: Object) -> Object:
+    """The object without its version: of one that declares nothing, 1.22 notes only later who had made it."""
+    kept = {key: value for key, value in obj["metadata"].items() if key not in {"managedFields", "resourceVersion"}}
+    return {**obj, "metadata": kept}
 
 
 def assign_pod_range(cluster: Cluster, node_name: str) -> tuple[str, ...]:
