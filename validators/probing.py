@@ -20,7 +20,7 @@ from validators.report.document import Report
 __all__ = ["probe"]
 
 
-def probe(cluster: Cluster, judging: Judging, report: Report, namespace: str, progress: Progress) -> None:
+def probe(cluster: Cluster, judging: Judging, report: Report, options: Options, progress: Progress) -> None:
     """Act, remove, judge. Whatever happens, the session is closed and its account stands in the report."""
     facts = report.facts
     if facts is None:
@@ -28,7 +28,7 @@ def probe(cluster: Cluster, judging: Judging, report: Report, namespace: str, pr
     names = [name for name in judging.probes() if name in PROBES]
     evidence: dict[str, Any] = {"cleanup": Cleanup((), (), (), (), 0.0)}
     if names:
-        session = Session(cluster, progress, Options(namespace=namespace))
+        session = Session(cluster, progress, options)
         report.run = session.run
         try:
             session.sweep()

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from kubeflow_volcano.catalog.images.probes import BUSYBOX, PAUSE
 from kubeflow_volcano.catalog.read import releases
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.errors import ApiError
@@ -21,6 +22,7 @@ from validators.judging import Judging
 from validators.model import Check
 from validators.operator_flags import container_of
 from validators.permissions import missing_for_probes
+from validators.probes.session import Options as ProbeOptions
 from validators.probing import probe
 from validators.report import files
 from validators.report.document import Report
@@ -52,6 +54,8 @@ class Options:
     waive: Mapping[str, str] = field(default_factory=dict)
     ignore_namespaces: tuple[str, ...] = ()
     probe_namespace: str = ""
+    pause_image: str = PAUSE
+    busybox_image: str = BUSYBOX
     read_only: bool = False
     strict: bool = False
     stability_seconds: float = 10.0
@@ -121,7 +125,10 @@ def _run(options: Options, judging: Judging, report: Report, progress: Progress)
         judging.judge(report.facts)
         if options.read_only:
             judging.leave_out_probes()
-        probe(cluster, judging, report, options.probe_namespace, progress)
+        chosen = ProbeOptions(
+            namespace=options.probe_namespace, pause_image=options.pause_image, busybox_image=options.busybox_image
+        )
+        probe(cluster, judging, report, chosen, progress)
     finally:
         report.retries = cluster.retries
 

@@ -12,7 +12,9 @@ from ansible.utils.color import ANSIBLE_COLOR
 from ansible.utils.display import Display
 
 try:
+    from kubeflow_volcano.catalog.images.probes import BUSYBOX, PAUSE
     from kubeflow_volcano.problems import ProblemsError
+    from kubeflow_volcano.rollout.images.rules import renamed
     from kubeflow_volcano.rollout.settings import Settings, parse
     from validators.report.console import render
     from validators.report.document import Report
@@ -74,6 +76,8 @@ def _options(settings: Settings, arguments: dict[str, Any], *, check: bool) -> O
         select=tuple(arguments["select"]),
         waive=arguments["waivers"],
         probe_namespace=arguments["probe_namespace"],
+        pause_image=renamed(PAUSE, settings.mirror),
+        busybox_image=renamed(BUSYBOX, settings.mirror),
         read_only=arguments["read_only"] or check,
         strict=arguments["strict"],
         report_dir=None if check else Path(arguments["report_directory"]),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 
+from kubeflow_volcano.catalog.images.probes import BUSYBOX, PAUSE
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.deadline import Deadline
 from kubeflow_volcano.cluster.errors import ApiError
@@ -35,8 +36,8 @@ class Options:
 
     namespace: str = ""
     queue: str = "default"
-    pause_image: str = "registry.k8s.io/pause:3.10"
-    busybox_image: str = "docker.io/library/busybox:1.36"
+    pause_image: str = PAUSE
+    busybox_image: str = BUSYBOX
 
 
 class ProbeRefused(Exception):  # noqa: N818  reads as what it states

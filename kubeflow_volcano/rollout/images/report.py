@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import yaml
 
 from kubeflow_volcano.catalog.images.names import ImageName
+from kubeflow_volcano.catalog.images.probes import BUSYBOX, PAUSE
 from kubeflow_volcano.problems import Problem
+from kubeflow_volcano.rollout.groups import MirrorSettings
 from kubeflow_volcano.rollout.images.judge import Judgement, judge, own_list
 from kubeflow_volcano.rollout.images.rewrite import ImageUse, Rewritten
+from kubeflow_volcano.rollout.images.rules import Rules
 from kubeflow_volcano.rollout.settings import Settings
 
 __all__ = ["Entry", "ImagesReport", "report"]
@@ -84,13 +87,31 @@ def report(rewritten: Rewritten, settings: Settings) -> ImagesReport:
         InvalidInput: the inventory's allow-list cannot be used.
     """
     listed = own_list(settings.mirror)
-    entries = tuple(Entry(use, judge(use, listed, settings.plan.architectures)) for use in rewritten.images)
+    uses = (*rewritten.images, *_of_probes(settings.mirror, {use.original for use in rewritten.images}))
+    entries = tuple(Entry(use, judge(use, listed, settings.plan.architectures)) for use in sorted(uses, key=_name))
     return ImagesReport(
         entries=entries,
         problems=rewritten.problems,
         warnings=(*rewritten.warnings, *_judged(entries, settings)),
         documentation=tuple(dict.fromkeys(f"{item.text} in {item.ref} {item.site}" for item in rewritten.idle)),
     )
+
+
+def _name(use: ImageUse) -> str:
+    return use.original
+
+
+def _of_probes(mirror: MirrorSettings, others: Collection[str]) -> Iterator[ImageUse]:
+    """The images that the validation brings, in so far as no manifest names them as well."""
+    rules = Rules(mirror)
+    for text in (BUSYBOX, PAUSE):
+        image = ImageName.parse(text)
+        if image and text not in others:
+            decision = rules.decide(image)
+            override = str(decision.override) if decision.override else None
+            covered = decision.rule is not None
+            where = (("probe",), ("validation",), ("pods of the validation",))
+            yield ImageUse(text, override, str(decision.final), covered, decision.rule, (text,), *where)
 
 
 def _judged(entries: Sequence[Entry], settings: Settings) -> Iterator[Problem]:

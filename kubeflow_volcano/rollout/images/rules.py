@@ -12,7 +12,7 @@ from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.groups import MirrorRule, MirrorSettings
 
-__all__ = ["Decision", "Rules", "shown", "strange_rules"]
+__all__ = ["Decision", "Rules", "renamed", "shown", "strange_rules"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +69,13 @@ class Rules:
                 return (ImageName(new.host, new.path, image.tag, image.digest) if keeps else new), text
         entry = tables.gone(image) if self._mirror.catalog_overrides else None
         return (entry.replaces(image), "the catalog") if entry else (None, "")
+
+
+def renamed(text: str, mirror: MirrorSettings) -> str:
+    """The name that an image gets which no manifest names; the text itself where nothing applies to it."""
+    image = ImageName.parse(text)
+    final = Rules(mirror).decide(image).final if image else None
+    return str(final) if final and final != image else text
 
 
 def shown(rule: MirrorRule) -> str:

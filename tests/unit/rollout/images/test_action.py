@@ -70,19 +70,26 @@ def mirror(missing: str) -> Iterator[tuple[str, list[str]]]:
         thread.join()
 
 
-IMAGES = ["/v2/kubeflow/kubectl-delivery/manifests/latest", "/v2/kubeflow/training-operator/manifests/v1-04f9f13"]
+IMAGES = [
+    "/v2/kubeflow/kubectl-delivery/manifests/latest",
+    "/v2/kubeflow/training-operator/manifests/v1-04f9f13",
+    "/v2/library/alpine/manifests/3.10",
+    "/v2/library/busybox/manifests/1.36",
+    "/v2/pause/manifests/3.10",
+]
+"""The operator, what it starts, and what the validation brings."""
 
 
 def test_every_rule_is_shown(action: ModuleType, variables: dict[str, Any], capfd: pytest.CaptureFixture[str]) -> None:
     result = action._looked_at(parse({**variables, "image_mirror_preset": "daocloud"}))  # noqa: SLF001  the work itself
-    assert (result["images"], result["requests"]) == (3, 0)
+    assert (result["images"], result["requests"]) == (5, 0)
     assert [(row["rule"], row["images"]) for row in result["rules"]] == [
         ("overrides of the catalog, for images that are gone", 0),
-        ("preset daocloud", 3),
+        ("preset daocloud", 5),
         ("no rule", 0),
     ]
     assert (
-        "3 by preset daocloud, such as docker.io/kubeflow/kubectl-delivery:latest -> m.daoc" in capfd.readouterr().out
+        "5 by preset daocloud, such as docker.io/kubeflow/kubectl-delivery:latest -> m.daoc" in capfd.readouterr().out
     )
 
 
@@ -90,8 +97,8 @@ def test_a_mirror_that_has_all_is_asked_once_for_each(action: ModuleType, variab
     with mirror(missing="nothing") as (address, asked):
         rules = [{"source": "*", "registry": address}]
         result = action._looked_at(parse({**variables, "image_mirror_rules": rules, "image_mirror_probe": True}))  # noqa: SLF001
-    assert result["requests"] == 3
-    assert sorted(asked) == [*IMAGES, "/v2/library/alpine/manifests/3.10"]
+    assert result["requests"] == 5
+    assert sorted(asked) == IMAGES
 
 
 def test_what_the_mirror_lacks_stops_the_roll_out(action: ModuleType, variables: dict[str, Any]) -> None:

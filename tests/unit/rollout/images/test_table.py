@@ -44,7 +44,7 @@ def test_each_rule_is_a_row(deployment: Make) -> None:
         ("overrides of the catalog, for images that are gone", 1),
         ("gcr.io/mine: registry.lan in place of the host", 1),
         ("ghcr.io: m.daocloud.io/ before the name", 0),
-        ("preset daocloud", 4),
+        ("preset daocloud", 6),
         ("no rule", 1),
     ]
     lines = render(found).splitlines()
