@@ -10,6 +10,7 @@ from kubeflow_volcano.catalog.operator import GANG_FLAGS, era_of, version_of_ima
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.account import Account, foreseen
+from kubeflow_volcano.rollout.namespaces import label_namespaces
 from kubeflow_volcano.rollout.settings import Settings
 from kubeflow_volcano.rollout.sign_in import dex, first_profile, relying_party
 from kubeflow_volcano.rollout.trainer import gang_runtimes
@@ -34,7 +35,7 @@ def patched(objects: Iterable[Object], component: str, settings: Settings) -> tu
         InvalidInput: the objects lack what a patch is about.
     """
     found = [copy.deepcopy(obj) for obj in objects]
-    for patch in (_aggregated_rules, *_PATCHES.get(component, ())):
+    for patch in (_aggregated_rules, _labels, *_PATCHES.get(component, ())):
         patch(found, settings)
     return tuple(found)
 
@@ -58,6 +59,10 @@ def _aggregated_rules(objects: Sequence[Object], _settings: Settings) -> None:
     for obj in objects:
         if obj["kind"] == "ClusterRole" and obj.get("aggregationRule"):
             obj.pop("rules", None)
+
+
+def _labels(objects: Sequence[Object], settings: Settings) -> None:
+    label_namespaces(objects, settings.namespace_labels)
 
 
 def _gang(objects: Sequence[Object], settings: Settings) -> None:

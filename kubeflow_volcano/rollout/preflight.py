@@ -11,6 +11,7 @@ from kubeflow_volcano.rollout.credentials import strange_owners
 from kubeflow_volcano.rollout.desired import desired, gathered
 from kubeflow_volcano.rollout.engine import refused
 from kubeflow_volcano.rollout.matrix import require_kubernetes
+from kubeflow_volcano.rollout.namespaces import refused_namespaces
 from kubeflow_volcano.rollout.settings import Settings
 
 __all__ = ["preflight"]
@@ -36,6 +37,7 @@ def preflight(cluster: Cluster, settings: Settings, progress: Progress) -> int:
             count = sum(map(len, found.parts.values()))
             for line in (*found.notes, *map(str, found.images.warnings)):
                 progress(f"note: {line}")
+            problems += refused_namespaces(cluster, found.parts, settings)
             if "local-path" in found.parts:
                 storage.require_one_default(cluster, found.parts["local-path"])
     except ApiError as error:

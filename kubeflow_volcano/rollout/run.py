@@ -19,6 +19,7 @@ from kubeflow_volcano.rollout.engine import Engine, refused, unready
 from kubeflow_volcano.rollout.lease import Lease
 from kubeflow_volcano.rollout.ledger import expected_seconds, record
 from kubeflow_volcano.rollout.matrix import require_kubernetes
+from kubeflow_volcano.rollout.namespaces import label_namespaces
 from kubeflow_volcano.rollout.result import RolloutResult
 from kubeflow_volcano.rollout.settings import Settings
 
@@ -52,7 +53,7 @@ def roll_out(
         wanted = desired(settings, components, progress)
         if "local-path" in wanted.parts:
             storage.require_one_default(cluster, wanted.parts["local-path"])
-        parts = _with_namespaces(cluster, components, wanted.parts)
+        parts = _with_namespaces(cluster, components, wanted.parts, settings.namespace_labels)
         engine = engine_for(cluster, settings, components, parts, check=check, progress=progress, texts=texts)
     except ApiError as error:
         raise ProblemsError(refused(cluster, error)) from error
@@ -125,7 +126,10 @@ def engine_for(
 
 
 def _with_namespaces(
-    cluster: Cluster, components: Sequence[Component], parts: Mapping[str, Sequence[Object]]
+    cluster: Cluster,
+    components: Sequence[Component],
+    parts: Mapping[str, Sequence[Object]],
+    labels: Mapping[str, str],
 ) -> Mapping[str, Sequence[Object]]:
     """`parts` with the namespaces of their components that neither they nor the cluster have."""
     known = {obj["metadata"]["name"] for objects in parts.values() for obj in objects if obj["kind"] == "Namespace"}
@@ -135,6 +139,7 @@ def _with_namespaces(
             if parts[part.name] and name not in known and cluster.get(Ref("v1", "Namespace", "", name)) is None:
                 known.add(name)
                 made: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+                label_namespaces([made], labels)
                 done[part.name] = (made, *done[part.name])
     return done
 

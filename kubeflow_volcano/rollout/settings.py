@@ -47,6 +47,7 @@ class Settings:
     source: str
     sources: Mapping[str, str]
     user: UserSettings
+    namespace_labels: Mapping[str, str]
     mirror: MirrorSettings
     plan: PlanSettings
     wait_timeout_seconds: int
@@ -129,6 +130,7 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
         source=values["kubeflow_source"] or _address(release.source),
         sources=_sources(values, release, volcano, local_path),
         user=user_settings(values),
+        namespace_labels=dict(values["kubeflow_namespace_labels"]),
         mirror=mirror_settings(values),
         plan=plan_settings(values, release),
         wait_timeout_seconds=values["kubeflow_wait_timeout_seconds"],
