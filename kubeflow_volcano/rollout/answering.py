@@ -40,8 +40,8 @@ def wait_answering(
     """Wait until every webhook of these configurations answers; the problems name those that did not in time.
 
     Asked is by the first of `candidates` that a webhook sees, else by something made up that it sees. Webhooks whose
-    silence is ignored (failurePolicy), that refuse dry runs, or that see no creation of a kind with a known shape cannot
-    be asked from outside; they count as answering.
+    silence is ignored (failurePolicy), that refuse dry runs, or that see no creation of a kind with a known shape
+    cannot be asked from outside; they count as answering.
 
     Raises:
         ApiError: the configurations may not be read.

@@ -33,6 +33,7 @@ _REF = Ref("coordination.k8s.io/v1", "Lease", NAMESPACE, NAME)
 _PROCESS = "kubeflow-volcano/process"
 """Annotation that tells the holder's process from all others of its machine, so that its death is seen at once."""
 _RENEW_SECONDS = 8.0
+_LAST_SECONDS = 5.0
 _TRIES = 3
 
 
@@ -88,7 +89,8 @@ class Lease:
         self._thread.join(timeout=15)
         if not self.lost.is_set():
             with contextlib.suppress(ApiError):
-                self._write(self._spec(None), Deadline(5))
+                if not self._write(self._spec(None), Deadline(_LAST_SECONDS)) and self._still_ours():
+                    self._write(self._spec(None), Deadline(_LAST_SECONDS))
 
     def _take(self) -> bool:
         """Whether it is ours now; False when somebody was quicker."""
@@ -97,6 +99,8 @@ class Lease:
             made = create_once(self._cluster, self._text(self._spec(self._name)))
             self._version = made["metadata"]["resourceVersion"] if made else ""
             return made is not None
+        if self._still_ours():
+            return True
         held = _holder(live)
         if held and (held.alive or self._renewed(live, held)):
             raise Busy(_busy(held))
@@ -117,20 +121,20 @@ class Lease:
     def _keep(self) -> None:
         while not self._done.wait(_RENEW_SECONDS):
             try:
-                if not self._write(self._spec(self._name), Deadline(_RENEW_SECONDS)):
-                    self._look_again()
+                if not self._write(self._spec(self._name), Deadline(_RENEW_SECONDS)) and not self._still_ours():
+                    self.lost.set()
+                    return
             except ApiError:
                 continue  # a server that does not answer lets nobody else take it either
 
-    def _look_again(self) -> None:
-        """Somebody wrote it: an earlier try of our own whose answer was lost, or another run that took it over."""
+    def _still_ours(self) -> bool:
+        """Whether it was an earlier try of our own that changed it, whose answer was lost, and nobody else."""
         live = self._cluster.get(_REF)
         held = _holder(live) if live else None
         if live is None or held is None or held.process != self._process:
-            self.lost.set()
-            self._done.set()
-            return
+            return False
         self._version = live["metadata"]["resourceVersion"]
+        return True
 
     def _write(self, spec: Mapping[str, Any], deadline: Deadline) -> bool:
         """Whether the lease was as we last saw it, and now says this."""

@@ -1,0 +1,210 @@
+"""A reverse proxy between a client and a real API server that spoils answers on cue."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import socket
+import ssl
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from kubernetes import client as kubernetes_client
+from kubernetes import config as kubernetes_config
+
+from kubeflow_volcano.cluster.client import Cluster
+
+__all__ = ["LOST", "RESET", "Asked", "Fault", "FaultProxy", "proxied", "slow", "status"]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request on its way to the server: the `number`-th of all."""
+
+    number: int
+    method: str
+    path: str
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What happens instead of a good answer: with `reach` after the work was done; code 0 is a broken connection."""
+
+    code: int = 0
+    body: Mapping[str, object] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    reach: bool = False
+    delay: float = 0.0
+    spoil: bool = True
+
+
+RESET = Fault()
+LOST = Fault(reach=True)
+"""The work is done, and nobody hears of it."""
+
+
+def status(code: int, reason: str, message: str, **headers: str) -> Fault:
+    """A refusal as the API server words it; `Retry_After` becomes that header."""
+    body = {"kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": message}
+    return Fault(code, body, {name.replace("_", "-"): value for name, value in headers.items()})
+
+
+def slow(seconds: float) -> Fault:
+    """A good answer that takes its time."""
+    return Fault(reach=True, delay=seconds, spoil=False)
+
+
+Plan = Callable[[Asked], Fault | None]
+
+
+class FaultProxy:
+    """Listens on the loopback interface, without TLS; asks the real server with its administrator's credentials."""
+
+    def __init__(self, kubeconfig: Path) -> None:
+        self.plan: Plan = lambda _asked: None
+        self.asked: list[Asked] = []
+        self.spoilt: list[Asked] = []
+        self._lock = threading.Lock()
+        loaded = kubernetes_client.Configuration()
+        kubernetes_config.load_kube_config(str(kubeconfig), client_configuration=loaded)
+        self._server = urlsplit(loaded.host).netloc
+        self._context = ssl.create_default_context(cafile=loaded.ssl_ca_cert)
+        self._context.load_cert_chain(loaded.cert_file, loaded.key_file)
+
+    def connection(self) -> http.client.HTTPSConnection:
+        """A new one to the real server."""
+        return http.client.HTTPSConnection(self._server, context=self._context, timeout=60)
+
+    def fault(self, method: str, path: str) -> Fault | None:
+        """What is planned for the next request."""
+        with self._lock:
+            asked = Asked(len(self.asked), method, path)
+            self.asked.append(asked)
+            found = self.plan(asked)
+            if found:
+                self.spoilt.append(asked)
+        return found
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    proxy: FaultProxy
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def setup(self) -> None:
+        super().setup()
+        self.upstream = self.proxy.connection()
+
+    def finish(self) -> None:
+        self.upstream.close()
+        with contextlib.suppress(OSError):
+            super().finish()
+
+    def _serve(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        fault = self.proxy.fault(self.command, self.path)
+        try:
+            if fault and fault.spoil and not fault.reach:
+                self._spoil(fault)
+                return
+            answer = self._ask(body)
+            if fault and fault.delay:
+                time.sleep(fault.delay)
+            if fault and fault.spoil:
+                answer.read()
+                self._spoil(fault)
+                return
+            self._pass_on(answer)
+        except (OSError, http.client.HTTPException):  # the server is gone: so is the client's connection
+            self._reset()
+
+    def _ask(self, body: bytes) -> http.client.HTTPResponse:
+        kept = {name: value for name, value in self.headers.items() if name.lower() not in {"host", "authorization"}}
+        try:
+            self.upstream.request(self.command, self.path, body or None, kept)
+            return self.upstream.getresponse()
+        except (OSError, http.client.HTTPException):
+            self.upstream.close()
+            raise
+
+    def _pass_on(self, answer: http.client.HTTPResponse) -> None:
+        self.send_response(answer.status)
+        for name in ("Content-Type", "Retry-After"):
+            if value := answer.headers.get(name):
+                self.send_header(name, value)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        while chunk := answer.read1(65536):
+            self.wfile.write(f"{len(chunk):x}\r\n".encode() + chunk + b"\r\n")
+            self.wfile.flush()
+        self.wfile.write(b"0\r\n\r\n")
+
+    def _spoil(self, fault: Fault) -> None:
+        if not fault.code:
+            self._reset()
+            return
+        text = json.dumps(fault.body).encode()
+        self.send_response(fault.code)
+        for name, value in {**fault.headers, "Content-Type": "application/json"}.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def _reset(self) -> None:
+        # Linger 0 makes close() send RST.
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.close_connection = True
+        self.connection.close()
+
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _serve  # noqa: N815  the base class looks for these names
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Connections of these tests break on purpose."""
+
+    def shutdown_request(self, request: Any) -> None:
+        if request.fileno() != -1:
+            super().shutdown_request(request)
+
+
+@contextlib.contextmanager
+def proxied(kubeconfig: Path, folder: Path) -> Iterator[tuple[FaultProxy, Cluster]]:
+    """A proxy in front of the server of `kubeconfig`, and a client that goes through it."""
+    proxy = FaultProxy(kubeconfig)
+    server = _Server(("127.0.0.1", 0), type("Handler", (_Handler,), {"proxy": proxy}))
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
+    through = folder / "through-the-proxy.json"
+    through.write_text(
+        json.dumps(
+            {
+                "apiVersion": "v1",
+                "kind": "Config",
+                "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{server.server_address[1]}"}}],
+                "users": [{"name": "u", "user": {"token": "none"}}],
+                "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+                "current-context": "x",
+            }
+        )
+    )
+    try:
+        yield proxy, Cluster.connect(through)
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -1,0 +1,342 @@
+"""The roll-out against an API server that fails, dies and is slow, beside other hands, and against itself."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import signal
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.deadline import Deadline
+from kubeflow_volcano.cluster.errors import ApiError
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.waiting import wait_ready
+from kubeflow_volcano.problems import Busy, Exit
+from kubeflow_volcano.progress import silent
+from kubeflow_volcano.rehearsal.status import status as rehearsal_status
+from kubeflow_volcano.rollout.home import NAMESPACE
+from kubeflow_volcano.rollout.lease import Lease
+from kubeflow_volcano.rollout.result import Action, RolloutResult
+from kubeflow_volcano.rollout.run import apply_objects
+from tests.faults.proxy import LOST, RESET, Asked, Fault, FaultProxy, proxied, slow, status
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(240)]
+
+NUMBERS = itertools.count()
+ADMISSION = Ref("apps/v1", "Deployment", "volcano-system", "volcano-admission")
+LOCK = Ref("coordination.k8s.io/v1", "Lease", NAMESPACE, "rollout")
+
+
+def obj(kind: str, name: str, namespace: str = "", api_version: str = "v1", **more: Any) -> Object:
+    meta = {"name": name} | ({"namespace": namespace} if namespace else {})
+    return {"apiVersion": api_version, "kind": kind, "metadata": meta, **more}
+
+
+def crd(name: str, group: str) -> Object:
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    return obj(
+        "CustomResourceDefinition",
+        f"{name}s.{group}",
+        api_version="apiextensions.k8s.io/v1",
+        spec={
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"kind": name.capitalize(), "plural": f"{name}s", "singular": name},
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+        },
+    )
+
+
+@pytest.fixture
+def objects(cluster: Cluster) -> Iterator[list[Object]]:
+    """A small release: a namespace, CRDs with objects, rights, what pods read, and a workload without pods."""
+    name = f"faults-{os.getpid()}-{next(NUMBERS)}"
+    group = f"{name}.example.com"
+    labels = {"app": "main"}
+    pod = {"serviceAccountName": "main", "containers": [{"name": "main", "image": "none.invalid/main:1"}]}
+    spec = {
+        "replicas": 0,
+        "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": pod},
+    }
+    rbac = "rbac.authorization.k8s.io/v1"
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "main"}
+    made = [
+        obj("Namespace", name),
+        *(crd(kind, group) for kind in ("apple", "pear")),
+        *(obj(kind, str(number), name, f"{group}/v1") for kind in ("Apple", "Pear") for number in range(3)),
+        obj("Role", "main", name, rbac, rules=[{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]),
+        obj("RoleBinding", "main", name, rbac, roleRef=role, subjects=[{"kind": "ServiceAccount", "name": "main"}]),
+        obj("ServiceAccount", "main", name),
+        obj("Secret", "main", name, stringData={"key": "value"}),
+        *(obj("ConfigMap", f"main-{number}", name, data={"number": str(number)}) for number in range(8)),
+        obj("Deployment", "main", name, "apps/v1", spec=spec),
+    ]
+    yield made
+    for item in made:
+        if item["kind"] in {"Namespace", "CustomResourceDefinition"} and (live := cluster.get(Ref.of(item))):
+            cluster.delete(Ref.of(item), uid=live["metadata"]["uid"])
+
+
+@pytest.fixture
+def through(kubeconfig: Path, cluster: Cluster, tmp_path: Path) -> Iterator[tuple[FaultProxy, Cluster]]:
+    """A client behind a proxy, and the proxy."""
+    assert cluster.version  # a cluster that is not there is told as that
+    with proxied(kubeconfig, tmp_path) as pair:
+        yield pair
+
+
+def run(cluster: Cluster, objects: Sequence[Object], seconds: float = 90, **more: Any) -> RolloutResult:
+    return apply_objects(cluster, objects, Deadline(seconds), more.pop("progress", silent), **more)
+
+
+def outcomes(result: RolloutResult, action: Action) -> set[str]:
+    return {f"{item.ref.kind} {item.ref.name}" for item in result.outcomes if item.action is action}
+
+
+def assert_whole(cluster: Cluster, objects: Sequence[Object]) -> None:
+    """Everything is as declared: a run without faults finds nothing to do."""
+    again = run(cluster, objects)
+    assert not again.problems
+    assert {item.action for item in again.outcomes} == {Action.UNCHANGED}, again.as_dict()
+
+
+def often(*faults: Fault, share: float = 0.3, seed: int = 7) -> Any:
+    """Every so-manieth request meets one of the faults, in an order that is the same each time."""
+    choice = random.Random(seed)  # noqa: S311  no secret
+
+    def plan(asked: Asked) -> Fault | None:
+        return choice.choice(faults) if asked.path != "/version" and choice.random() < share else None
+
+    return plan
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        [
+            status(503, "ServiceUnavailable", "starting"),
+            status(429, "TooManyRequests", "slow down", Retry_After="1"),
+            status(500, "InternalError", "etcdserver: leader changed"),
+            status(504, "Timeout", "request timed out"),
+            status(409, "Conflict", "Operation cannot be fulfilled: the object has been modified"),
+        ],
+        [RESET, LOST],
+        [slow(1.0)],
+    ],
+    ids=["refused", "broken", "slow"],
+)
+def test_trouble_that_heals_is_outlived(
+    through: tuple[FaultProxy, Cluster], cluster: Cluster, objects: list[Object], faults: list[Fault]
+) -> None:
+    proxy, spoilt = through
+    proxy.plan = often(*faults)
+    result = run(spoilt, objects)
+    assert not result.problems
+    assert len(proxy.spoilt) > 5
+    assert_whole(cluster, objects)
+
+
+def test_retry_after_is_kept_to(through: tuple[FaultProxy, Cluster], objects: list[Object]) -> None:
+    proxy, spoilt = through
+    busy = status(429, "TooManyRequests", "slow down", Retry_After="2")
+    first = f"/api/v1/namespaces/{objects[0]['metadata']['name']}?"
+    seen: list[float] = []
+
+    def plan(asked: Asked) -> Fault | None:
+        if asked.method != "PATCH" or not asked.path.startswith(first):
+            return None
+        seen.append(time.monotonic())
+        return busy if len(seen) == 1 else None
+
+    proxy.plan = plan
+    assert not run(spoilt, objects[:1]).problems
+    assert 2.0 <= seen[1] - seen[0] < 4.0
+
+
+def test_a_refusal_that_stays_is_told_at_once_and_holds_up_only_what_needs_it(
+    cluster: Cluster, objects: list[Object]
+) -> None:
+    next(item for item in objects if item["kind"] == "Role")["rules"] = [{"verbs": []}]
+    started = time.monotonic()
+    result = run(cluster, objects)
+    assert time.monotonic() - started < 30
+    (problem,) = result.problems
+    assert "Role" in problem.found
+    assert outcomes(result, Action.FAILED) == {"Role main"}
+    assert outcomes(result, Action.HELD) == {"RoleBinding main", "Deployment main"}
+    assert result.count(Action.CREATED) == len(objects) - 3
+
+
+def test_all_refusals_are_told_together(cluster: Cluster, objects: list[Object]) -> None:
+    for item in objects:
+        if item["kind"] == "ConfigMap" and item["metadata"]["name"] in {"main-1", "main-2"}:
+            item["data"] = {"not a key!": "x"}
+    result = run(cluster, objects)
+    assert outcomes(result, Action.FAILED) == {"ConfigMap main-1", "ConfigMap main-2"}
+    assert len(result.problems) == 2
+
+
+def test_an_api_server_that_dies_in_the_middle_is_waited_for(
+    kubeconfig: Path, cluster: Cluster, through: tuple[FaultProxy, Cluster], objects: list[Object]
+) -> None:
+    """The proxy only says when: at the fifth object that is sent."""
+    proxy, spoilt = through
+    name = kubeconfig.parent.name
+    killed: list[int] = []
+
+    def plan(asked: Asked) -> Fault | None:
+        if asked.method == "PATCH" and not killed and sum(item.method == "PATCH" for item in proxy.asked) == 5:
+            (server,) = [item for item in rehearsal_status(name).daemons if item.name == "kube-apiserver"]
+            killed.append(server.pid)
+            os.kill(server.pid, signal.SIGKILL)
+        return None
+
+    proxy.plan = plan
+    result = run(spoilt, objects)
+    assert killed
+    assert not result.problems
+    assert spoilt.retries
+    assert_whole(cluster, objects)
+
+
+def test_a_webhook_that_comes_up_late_is_waited_for(cluster: Cluster, objects: list[Object]) -> None:
+    """Volcano's admission sees the Jobs of its own; it comes back only when the roll-out has begun to wait for it."""
+    namespace = objects[0]["metadata"]["name"]
+    pod = {"containers": [{"name": "c", "image": "none.invalid/c:1"}]}
+    tasks = [{"replicas": 1, "name": "t", "template": {"spec": pod}}]
+    job = obj("Job", "late", namespace, "batch.volcano.sh/v1alpha1", spec={"schedulerName": "volcano", "tasks": tasks})
+    cluster.patch(ADMISSION, {"spec": {"replicas": 0}})
+    assert wait_ready(cluster, [ADMISSION], Deadline(60), silent)[ADMISSION].ready
+    waiting = threading.Event()
+    lines: list[str] = []
+
+    def progress(line: str) -> None:
+        lines.append(line)
+        if "volcano.sh" in line:
+            waiting.set()
+
+    def bring_up() -> None:
+        waiting.wait(30)
+        cluster.patch(ADMISSION, {"spec": {"replicas": 1}})
+
+    helper = threading.Thread(target=bring_up)
+    helper.start()
+    try:
+        result = run(cluster, [*objects, job], progress=progress)
+    finally:
+        waiting.set()
+        helper.join()
+    assert not result.problems
+    assert any("failed calling webhook" in line for line in lines)
+    assert len(lines) < 30  # it is told, not repeated
+    assert_whole(cluster, [*objects, job])
+
+
+def edit(cluster: Cluster, ref: Ref, manager: str, body: Object) -> None:
+    path = cluster.resource(ref.api_version, ref.kind).path(ref.namespace, ref.name)
+    kind = "application/merge-patch+json"
+    cluster.request("PATCH", path, query={"fieldManager": manager}, body=body, content_type=kind)
+
+
+def test_other_hands_are_set_back_shared_with_or_refused(cluster: Cluster, objects: list[Object]) -> None:
+    assert not run(cluster, objects).problems
+    maps = [Ref.of(item) for item in objects if item["kind"] == "ConfigMap"]
+    edit(cluster, maps[0], "kubectl-edit", {"data": {"number": "by hand"}})
+    edit(cluster, maps[1], "some-controller", {"data": {"number": "by a controller"}})
+    edit(cluster, maps[2], "some-controller", {"data": {"own": "field"}})
+    same = {**objects[-2], "metadata": {**objects[-2]["metadata"]}}
+    cluster.apply(same, manager="somebody-else")
+    would = run(cluster, objects, check=True)
+    result = run(cluster, objects)
+    for found in (would, result):
+        assert outcomes(found, Action.CHANGED) == {f"ConfigMap {maps[0].name}"}
+        (problem,) = found.problems
+        assert "some-controller" in problem.found
+        assert maps[1].name in problem.found
+    data = [(cluster.get(ref) or {})["data"] for ref in maps[:3]]
+    assert data == [{"number": "0"}, {"number": "by a controller"}, {"number": "2", "own": "field"}]
+
+
+def test_fields_that_cannot_be_changed_are_replaced_only_where_nothing_is_lost(
+    cluster: Cluster, objects: list[Object]
+) -> None:
+    namespace = objects[0]["metadata"]["name"]
+    script = {"containers": [{"name": "c", "image": "none.invalid/c:1"}], "restartPolicy": "Never"}
+    job = obj("Job", "step", namespace, "batch/v1", spec={"suspend": True, "template": {"spec": script}})
+    foreign = obj("Job", "foreign", namespace, "batch/v1", spec={"suspend": True, "template": {"spec": script}})
+    assert not run(cluster, [*objects, job]).problems
+    cluster.create(foreign)
+    before = {item["metadata"]["name"]: (cluster.get(Ref.of(item)) or {})["metadata"]["uid"] for item in (job, foreign)}
+
+    other = {"spec": {**script, "containers": [{"name": "c", "image": "none.invalid/c:2"}]}}
+    changed = [{**item, "spec": {**item["spec"], "template": other}} for item in (job, foreign)]
+    binding = next(item for item in objects if item["kind"] == "RoleBinding")
+    deployment = next(item for item in objects if item["kind"] == "Deployment")
+    binding["roleRef"] = {**binding["roleRef"], "kind": "ClusterRole", "name": "view"}
+    deployment["spec"]["selector"]["matchLabels"] = {"app": "other"}
+    deployment["spec"]["template"]["metadata"]["labels"] = {"app": "other"}
+    wanted = [*objects, *changed]
+    would = run(cluster, wanted, check=True)
+    result = run(cluster, wanted)
+    for found in (would, result):
+        assert outcomes(found, Action.CHANGED) == {"Job step", "RoleBinding main"}
+        assert outcomes(found, Action.FAILED) == {"Job foreign", "Deployment main"}
+        assert any(f"kubectl delete Deployment.apps main -n {namespace}" in item.todo for item in found.problems)
+    after = {item["metadata"]["name"]: (cluster.get(Ref.of(item)) or {})["metadata"]["uid"] for item in (job, foreign)}
+    assert after["step"] != before["step"]
+    assert after["foreign"] == before["foreign"]
+
+
+def test_check_mode_on_nothing_lists_everything_and_makes_nothing(cluster: Cluster, objects: list[Object]) -> None:
+    result = run(cluster, objects, check=True)
+    assert not result.problems
+    assert result.count(Action.CREATED) == len(objects)
+    assert cluster.get(Ref.of(objects[0])) is None
+
+
+def test_a_second_run_is_refused_at_once_and_told_by_whom(cluster: Cluster) -> None:
+    started = time.monotonic()
+    with Lease(cluster, silent), pytest.raises(Busy) as refusal:
+        Lease(cluster, silent).__enter__()
+    assert time.monotonic() - started < 5
+    assert refusal.value.exit_code is Exit.BUSY
+    assert f"process {os.getpid()}" in refusal.value.problems[0].found
+    with Lease(cluster, silent) as lease:
+        assert not lease.lost.is_set()
+
+
+def test_a_lock_that_ran_out_is_taken_and_its_holder_notices(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kubeflow_volcano.rollout.lease._RENEW_SECONDS", 1.0)
+    lines: list[str] = []
+    with Lease(cluster, silent) as first:
+        long_ago = (datetime.now(UTC) - timedelta(seconds=60)).isoformat(timespec="microseconds").replace("+00:00", "Z")
+        elsewhere = {"metadata": {"annotations": {"kubeflow-volcano/process": "other-machine/1/1/x"}}}
+        cluster.patch(LOCK, {**elsewhere, "spec": {"holderIdentity": "dead", "renewTime": long_ago}})
+        assert first.lost.wait(10)
+        with Lease(cluster, lines.append) as second:
+            assert not second.lost.wait(2.5)
+    assert any("taking over from dead" in line for line in lines)
+
+
+def test_the_lock_outlives_an_api_server_that_does_not_answer(
+    through: tuple[FaultProxy, Cluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kubeflow_volcano.rollout.lease._RENEW_SECONDS", 1.0)
+    proxy, spoilt = through
+    with Lease(spoilt, silent) as lease:
+        proxy.plan = lambda asked: LOST if asked.method == "PUT" else None
+        time.sleep(3)
+        proxy.plan = lambda _asked: None
+        assert not lease.lost.wait(3)
+    with pytest.raises(ApiError):
+        spoilt.request("GET", "/no/such/path")
