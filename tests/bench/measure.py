@@ -17,6 +17,7 @@ from kubeflow_volcano.problems import Problem, ProblemsError
 __all__ = ["Run", "measure"]
 
 _LIMIT_SECONDS = 900.0
+_LINES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +67,16 @@ def measure(
     if process.returncode:
         raise ProblemsError(
             Problem(
-                f"{' '.join(command)} ended with {process.returncode} after {wall:.0f} s.",
+                f"{' '.join(command)} ended with {process.returncode} after {wall:.0f} s: {_end(log)}",
                 "a run that succeeds: a failed one has no time.",
-                f"read {log}.",
+                "remove the cause.",
             )
         )
     return Run(wall, usage.ru_utime + usage.ru_stime, server_seconds() - server, _facts(log))
+
+
+def _end(log: Path) -> str:
+    return " | ".join(log.read_text(errors="replace").splitlines()[-_LINES:])
 
 
 def _facts(log: Path) -> dict[str, object]:

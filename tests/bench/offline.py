@@ -29,20 +29,13 @@ class Offline:
         self._kustomize = programs["kustomize"]
         self._directory = directory
         self._progress = progress
-        self._environment = {
-            "XDG_CACHE_HOME": str(directory / "cache"),
-            "ANSIBLE_CONFIG": str(_ROOT / "ansible.cfg"),
-            "ANSIBLE_NOCOLOR": "1",
-        }
-        self._variables = directory / "variables.json"
-        self._variables.write_text(json.dumps(self._settings(archives)))
+        self._environment = {**release.environment, "ANSIBLE_CONFIG": str(_ROOT / "ansible.cfg")}
+        (directory / "plan.json").write_text(json.dumps(_plan_variables(archives, directory)))
         (directory / "hosts").write_text(_HOSTS)
 
     def render(self, number: int) -> Iterator[Sample]:
         """One round: all components of the example from unpacked sources, and upstream's one build."""
-        program = [sys.executable, "-m", "tests.bench.rendering", str(self._variables)]
-        if number == 0:
-            self._run(program, "sources")
+        program = [sys.executable, "-m", "tests.bench.rendering", str(self._release.variables)]
         renders = self._directory / "cache" / "kubeflow-volcano" / "renders"
         commands = {"ours": program, "kustomize": [str(self._kustomize), "build", str(self._release.example)]}
         for contestant in sorted(commands, reverse=bool(number % 2)):
@@ -52,7 +45,8 @@ class Offline:
     def plan(self, number: int) -> Iterator[Sample]:
         """One round: the whole playbook; before the first, once to warm the cache."""
         command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", f"{self._directory}/hosts"]
-        command += ["-e", f"@{self._variables}", str(_ROOT / "playbooks" / "plan.yml")]
+        command += ["-e", f"@{self._release.variables}", "-e", f"@{self._directory}/plan.json"]
+        command.append(str(_ROOT / "playbooks" / "plan.yml"))
         if number == 0:
             self._run(command, "warm-up")
         yield self._sample("plan", "ours", number, self._run(command, "plan"))
@@ -64,17 +58,17 @@ class Offline:
         seconds = float(str(run.facts.get("seconds", run.wall)))
         version = self._release.version
         self._progress(f"{version}, round {number + 1}: {contestant}, {stage}: {seconds:.2f} s")
-        return Sample(version, stage, contestant, number, seconds, run.client_cpu, 0.0, 0.0, dict(run.facts))
+        return Sample(version, stage, contestant, number, seconds, run.client_cpu, 0.0, 0.0, run.facts)
 
-    def _settings(self, archives: Path) -> dict[str, object]:
-        return {
-            "kubeflow_release": self._release.version,
-            "kubeflow_profile": "full",
-            "kubeflow_source": str(archives / f"manifests-{self._release.version}.tar.gz"),
-            "kustomize_binary": str(self._kustomize),
-            "volcano_version": "1.12.2",
-            "volcano_source": str(archives / "volcano-1.12.2.yaml.gz"),
-            "local_path_version": "0.0.37",
-            "local_path_source": str(archives / "local-path-storage-0.0.37.yaml"),
-            "plan_directory": str(self._directory / "plan"),
-        }
+
+def _plan_variables(archives: Path, directory: Path) -> dict[str, str]:
+    """The plan is that of the whole: with Volcano and with storage."""
+    return {
+        "gang_scheduling_scheduler": "volcano",
+        "volcano_version": "1.12.2",
+        "volcano_source": str(archives / "volcano-1.12.2.yaml.gz"),
+        "local_path_storage_mode": "local_path",
+        "local_path_version": "0.0.37",
+        "local_path_source": str(archives / "local-path-storage-0.0.37.yaml"),
+        "plan_directory": str(directory / "plan"),
+    }

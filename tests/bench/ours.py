@@ -1,8 +1,9 @@
-"""The subject: the project's own engine rolls out a render; run as a process of its own, so that it can be measured.
+"""The subject: the project's own engine rolls out upstream's example; a process of its own, so that it can be measured.
 
-python -m tests.bench.ours KUBECONFIG RENDER
+python -m tests.bench.ours KUBECONFIG VARIABLES
 
-Prints one line of JSON: seconds from connecting to the last object's acceptance; what became of the objects; requests
+VARIABLES is a JSON file of inventory variables. Renders first, or takes the kept builds. Prints one line of JSON:
+seconds from connecting to the last object's acceptance, without the rendering; what became of the objects; requests
 that had to be repeated; the process's peak memory.
 """
 
@@ -16,11 +17,10 @@ from collections import Counter
 from pathlib import Path
 
 from kubeflow_volcano.cluster.client import Cluster
-from kubeflow_volcano.cluster.deadline import Deadline
 from kubeflow_volcano.progress import to_stderr
-from kubeflow_volcano.rollout.run import apply_objects
-
-_LIMIT_SECONDS = 600.0
+from kubeflow_volcano.rollout.desired import rendered
+from kubeflow_volcano.rollout.run import engine_for
+from tests.bench.releases import example_of
 
 
 def peak_mib() -> float:
@@ -29,16 +29,21 @@ def peak_mib() -> float:
     return int(match[1]) / 1024 if match else 0.0
 
 
-def main(kubeconfig: str, render: str) -> None:
-    """Roll out `render`, a JSON list of objects."""
-    objects = json.loads(Path(render).read_bytes())
-    started = time.monotonic()
+def main(kubeconfig: str, variables: str) -> None:
+    """Roll out what these variables choose of the example."""
+    progress = to_stderr()
+    settings, components = example_of(Path(variables))
+    parts, _ = rendered(settings, components, progress)
+    started, cpu = time.monotonic(), time.process_time()
     cluster = Cluster.connect(Path(kubeconfig))
-    result = apply_objects(cluster, objects, Deadline(_LIMIT_SECONDS), to_stderr())
-    seconds = time.monotonic() - started
+    engine = engine_for(cluster, settings, components, parts, check=False, progress=progress, texts=False)
+    engine.apply()
+    seconds, cpu = time.monotonic() - started, time.process_time() - cpu
+    result = engine.result()
     facts = {
         "seconds": seconds,
-        "objects": len(objects),
+        "cpu": cpu,
+        "objects": sum(map(len, parts.values())),
         "actions": Counter(str(item.action) for item in result.outcomes),
         "problems": [str(problem) for problem in result.problems],
         "sent_again": cluster.retries,

@@ -14,15 +14,14 @@ from pathlib import Path
 
 from kubeflow_volcano.progress import to_stderr
 from kubeflow_volcano.rollout.desired import rendered
-from kubeflow_volcano.rollout.settings import parse
+from tests.bench.releases import example_of
 
 
 def main(variables: str) -> None:
-    """Render what stands in upstream's example, of the components that the variables choose."""
-    settings = parse(json.loads(Path(variables).read_bytes()))
-    example = [part for part in settings.components if part.example]
+    """Render what these variables choose of the example."""
+    settings, components = example_of(Path(variables))
     started = time.monotonic()
-    parts, _ = rendered(settings, example, to_stderr())
+    parts, _ = rendered(settings, components, to_stderr())
     facts = {"seconds": time.monotonic() - started, "objects": sum(map(len, parts.values()))}
     sys.stdout.write(json.dumps(facts) + "\n")
 

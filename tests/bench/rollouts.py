@@ -53,8 +53,10 @@ def _commands(
         names = {"kustomize": programs["kustomize"], "example": release.example, "kubectl": kubectl}
         again = f"{kubectl} {_APPLY} -f {release.yaml}"
         return ["sh", "-c", _LOOP.format(**names)], shlex.split(again)
-    program = ["-m", "tests.bench.ours"] if contestant == "ours" else ["-S", "-m", "tests.bench.replay"]
-    command = [sys.executable, *program, str(kubeconfig), str(release.json)]
+    if contestant == "replay":
+        command = [sys.executable, "-S", "-m", "tests.bench.replay", str(kubeconfig), str(release.json)]
+    else:
+        command = [sys.executable, "-m", "tests.bench.ours", str(kubeconfig), str(release.variables)]
     return command, command
 
 
@@ -70,17 +72,14 @@ def _sample(
 ) -> Sample:
     progress(f"{release.version}, round {number + 1}: {contestant}, {stage}")
     log = plane.directory / f"{contestant}-{stage}.log"
-    run = measure(command, log, server_seconds=plane.server_seconds)
-    _require_success(run, log)
-    seconds, peak = (
-        float(str(run.facts.get(key, default))) for key, default in (("seconds", run.wall), ("peak_mib", 0))
-    )
+    run = measure(command, log, environment=release.environment, server_seconds=plane.server_seconds)
+    _require_success(run)
+    figures = {"seconds": run.wall, "cpu": run.client_cpu, "peak_mib": 0.0} | run.facts
+    seconds, cpu, peak = (float(str(figures[name])) for name in ("seconds", "cpu", "peak_mib"))
     progress(f"{release.version}, round {number + 1}: {contestant}, {stage}: {seconds:.2f} s")
-    return Sample(
-        release.version, stage, contestant, number, seconds, run.client_cpu, run.server_cpu, peak, dict(run.facts)
-    )
+    return Sample(release.version, stage, contestant, number, seconds, cpu, run.server_cpu, peak, run.facts)
 
 
-def _require_success(run: Run, log: Path) -> None:
+def _require_success(run: Run) -> None:
     if problems := run.facts.get("problems"):
-        raise ProblemsError(Problem(f"the roll-out failed: {problems}", "one that succeeds.", f"read {log}."))
+        raise ProblemsError(Problem(f"the roll-out failed: {problems}", "one that succeeds.", "remove the cause."))
