@@ -104,5 +104,5 @@ def test_a_mirror_that_has_all_is_asked_once_for_each(action: ModuleType, variab
 def test_what_the_mirror_lacks_stops_the_roll_out(action: ModuleType, variables: dict[str, Any]) -> None:
     with mirror(missing="alpine") as (address, _):
         rules = [{"source": "*", "registry": address}]
-        with pytest.raises(InvalidInput, match=f"1 images missing on the mirror: {address}/library/alpine:3.10"):
+        with pytest.raises(InvalidInput, match=f"1 image missing on the mirror: {address}/library/alpine:3.10"):
             action._looked_at(parse({**variables, "image_mirror_rules": rules, "image_mirror_probe": True}))  # noqa: SLF001

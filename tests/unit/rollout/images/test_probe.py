@@ -174,7 +174,7 @@ def test_a_refusal_is_not_repeated(started: Start, status: int, verdict: str) ->
     assert verdicts(result) == [verdict, "there"]
     assert len(mirror.requests) == 2
     (problem,) = result.problems()
-    assert f"1 images {verdict} on the mirror: {mirror.host}/a/b:1 ({status})." in problem.found
+    assert f"1 image {verdict} on the mirror: {mirror.host}/a/b:1 ({status})." in problem.found
 
 
 @pytest.mark.parametrize("status", [403, 404, 502])

@@ -99,9 +99,9 @@ def test_json_says_all_that_is_known(objects: tuple[dict[str, Any], ...]) -> Non
 def test_what_is_known_against_images_is_told(objects: tuple[dict[str, Any], ...]) -> None:
     found = [warning.found for warning in listed(objects, **REWRITE, plan_architectures=["arm64"]).warnings]
     assert [text.partition(":")[0].partition(" (")[0] for text in found] == [
-        "1 images that their registry is known not to have any more",
-        "1 images that the mirror does not serve by its allow-list",
-        "2 images that are known not to be built for arm64",
+        "1 image known to be gone from the registry",
+        "1 image missing from the allow-list of the mirror",
+        "2 images known not to be built for arm64",
     ]
 
 

@@ -136,7 +136,9 @@ def test_images_that_no_rule_fits_are_told(mirror: Mirror, deployment: Make) -> 
     )
     result = rewrite({"part": objects}, mirror({"source": "gcr.io", "prefix": "m.daocloud.io"}))
     (warning,) = result.warnings
-    assert warning.found == ("2 images that no rule fits, from docker.io, quay.io: docker.io/library/x, quay.io/c/d:1.")
+    assert warning.found == (
+        "2 images without a rule that fits, from docker.io, quay.io: docker.io/library/x, quay.io/c/d:1."
+    )
     assert [use.covered for use in result.images] == [False, True, False]
 
 
