@@ -16,6 +16,7 @@ from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.desired import desired
 from kubeflow_volcano.rollout.engine import Engine, refused
+from kubeflow_volcano.rollout.home import ensure_namespace
 from kubeflow_volcano.rollout.lease import Lease
 from kubeflow_volcano.rollout.matrix import require_kubernetes
 from kubeflow_volcano.rollout.patches import OPERATOR
@@ -25,7 +26,7 @@ from kubeflow_volcano.rollout.run import engine_for
 from kubeflow_volcano.rollout.settings import Settings
 from kubeflow_volcano.rollout.trainer import RUNTIME_KINDS
 
-__all__ = ["POD_GROUPS", "wire_gang"]
+__all__ = ["POD_GROUPS", "Wiring", "wire_gang", "wiring_of"]
 
 POD_GROUPS = Ref("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "podgroups.scheduling.volcano.sh")
 """The CRD that the operator looks for once, at its start."""
@@ -40,7 +41,7 @@ _VERBS = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Wiring:
+class Wiring:
     """The objects that make an operator gang its jobs, and its Deployment."""
 
     part: Component
@@ -65,9 +66,11 @@ def wire_gang(cluster: Cluster, settings: Settings, *, check: bool, progress: Pr
         return RolloutResult((), (), 0.0)
     try:
         require_kubernetes(settings, cluster.version["gitVersion"])
-        wirings = [_wiring(part, desired(settings, (part,), progress).parts[part.name]) for part in parts]
+        wirings = [wiring_of(part, desired(settings, (part,), progress).parts[part.name]) for part in parts]
         objects = {wiring.part.name: wiring.objects for wiring in wirings}
         run = engine_for(cluster, settings, parts, objects, check=check, progress=progress)
+        if not check:
+            ensure_namespace(cluster, settings.namespace_labels)
         with contextlib.nullcontext() if check else Lease(cluster, progress) as lease:
             run.lost = lease.lost if lease else run.lost
             if run.apply() and run.finish() and settings.gang_scheduler == "volcano":
@@ -77,7 +80,12 @@ def wire_gang(cluster: Cluster, settings: Settings, *, check: bool, progress: Pr
     return run.result()
 
 
-def _wiring(part: Component, objects: Sequence[Object]) -> _Wiring:
+def wiring_of(part: Component, objects: Sequence[Object]) -> Wiring:
+    """What is to be wired of an operator's objects.
+
+    Raises:
+        InvalidInput: its Deployment is not among them.
+    """
     name = OPERATOR if part.name == OPERATOR else _TRAINER_MANAGER
     deployment = next((obj for obj in objects if obj["kind"] == "Deployment" and obj["metadata"]["name"] == name), None)
     if deployment is None:
@@ -89,11 +97,11 @@ def _wiring(part: Component, objects: Sequence[Object]) -> _Wiring:
             )
         )
     if part.name == OPERATOR:
-        return _Wiring(part, (deployment,), deployment)
-    return _Wiring(part, tuple(obj for obj in objects if obj["kind"] in RUNTIME_KINDS), deployment)
+        return Wiring(part, (deployment,), deployment)
+    return Wiring(part, tuple(obj for obj in objects if obj["kind"] in RUNTIME_KINDS), deployment)
 
 
-def _see_that_it_takes_effect(run: Engine, settings: Settings, wirings: Sequence[_Wiring]) -> None:
+def _see_that_it_takes_effect(run: Engine, settings: Settings, wirings: Sequence[Wiring]) -> None:
     try:
         for wiring in wirings:
             live = run.cluster.get(Ref.of(wiring.deployment))

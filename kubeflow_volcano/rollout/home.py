@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from http import HTTPStatus
 
 from kubeflow_volcano.cluster.client import Cluster
@@ -15,16 +16,15 @@ NAMESPACE = "kubeflow-volcano"
 _LABELS = {"app.kubernetes.io/managed-by": "kubeflow-volcano"}
 
 
-def ensure_namespace(cluster: Cluster) -> None:
-    """Make the namespace where it is missing.
+def ensure_namespace(cluster: Cluster, labels: Mapping[str, str] | None = None) -> None:
+    """Make the namespace where it is missing, with the inventory's `labels` for namespaces.
 
     Raises:
         ApiError: it may not be made.
     """
     if cluster.get(Ref("v1", "Namespace", "", NAMESPACE)) is None:
-        create_once(
-            cluster, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": _LABELS}}
-        )
+        meta = {"name": NAMESPACE, "labels": {**_LABELS, **(labels or {})}}
+        create_once(cluster, {"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
 
 
 def create_once(cluster: Cluster, obj: Object) -> Object | None:

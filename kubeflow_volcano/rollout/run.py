@@ -16,6 +16,7 @@ from kubeflow_volcano.rollout import storage
 from kubeflow_volcano.rollout.credentials import with_account
 from kubeflow_volcano.rollout.desired import desired
 from kubeflow_volcano.rollout.engine import Engine, refused, unready
+from kubeflow_volcano.rollout.home import ensure_namespace
 from kubeflow_volcano.rollout.lease import Lease
 from kubeflow_volcano.rollout.ledger import expected_seconds, record
 from kubeflow_volcano.rollout.matrix import require_kubernetes
@@ -68,6 +69,7 @@ def _locked(cluster: Cluster, settings: Settings, engine: Engine, progress: Prog
     names = tuple(engine.parts)
     engine.expect = lambda quiet: expected_seconds(cluster, names, quiet=quiet)
     try:
+        ensure_namespace(cluster, settings.namespace_labels)
         with Lease(cluster, progress) as lease:
             engine.lost = lease.lost
             if engine.apply():

@@ -10,6 +10,7 @@ import yaml
 
 from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.problems import InvalidInput
+from kubeflow_volcano.rollout.home import ensure_namespace
 from kubeflow_volcano.rollout.namespaces import label_namespaces, refused_namespaces
 from kubeflow_volcano.rollout.patches import patched
 from kubeflow_volcano.rollout.settings import parse
@@ -109,3 +110,13 @@ def test_an_api_server_that_cannot_answer_is_no_policy(api: Any) -> None:
     admission(api, 500, "InternalError")
     with pytest.raises(ApiError):
         list(refused_namespaces(api.connect(), {"x": (namespace("kubeflow"),)}, parse({})))
+
+
+def test_the_projects_own_namespace_has_them_as_well(api: Any) -> None:
+    admission(api, 403, "Forbidden")
+    with pytest.raises(ApiError, match="need the label"):
+        ensure_namespace(api.connect())
+    ensure_namespace(api.connect(), LABELS)
+    made = api.seen("POST", "/api/v1/namespaces")[-1]
+    assert made.body["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "kubeflow-volcano"
+    assert "dryRun" not in made.query
