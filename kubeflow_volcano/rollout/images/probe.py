@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from http import HTTPStatus
 
@@ -29,7 +28,7 @@ _PAUSE_SECONDS = 60.0
 """After a 429 that does not say for how long."""
 
 _LONGEST_PAUSE_SECONDS = 120.0
-_BEAT_SECONDS = 2.0
+_BEAT_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +84,18 @@ def probe(entries: Iterable[Entry], registry: Registry, pace: PerMinute, paralle
             known = "gone upstream" if entry.judgement.gone else ""
             known = "not on the mirror's list" if entry.judgement.served is False else known
             names[entry.use.final] = known
-    run = _Run(registry, pace, progress, len([known for known in names.values() if not known]))
+    total = len([known for known in names.values() if not known])
+    run = _Run(registry, pace)
+    progress(f"asking the mirror for {total} images, at most {pace.limit} requests a minute")
     with ThreadPoolExecutor(max_workers=parallel) as pool:
-        answers = tuple(pool.map(run.ask, names, names.values()))
-    return Probe(answers, pace.taken, run.stopped)
+        try:
+            answers = [pool.submit(run.ask, name, known) for name, known in names.items()]
+            while wait(answers, timeout=_BEAT_SECONDS).not_done:
+                progress(f"asked the mirror for {run.seen.total()} of {total} images: {run}")
+        except BaseException:  # also an interruption: nobody waits for the next minute
+            pace.call_off()
+            raise
+    return Probe(tuple(answer.result() for answer in answers), pace.taken, run.stopped)
 
 
 def ask_mirror(report: ImagesReport, mirror: MirrorSettings, progress: Progress) -> Probe:
@@ -100,17 +107,17 @@ def ask_mirror(report: ImagesReport, mirror: MirrorSettings, progress: Progress)
 
 
 class _Run:
-    def __init__(self, registry: Registry, pace: PerMinute, progress: Progress, total: int) -> None:
+    def __init__(self, registry: Registry, pace: PerMinute) -> None:
         self._registry = registry
         self._pace = pace
-        self._progress = progress
-        self._total = total
-        self._seen: Counter[str] = Counter()
         self._refusals = 0
         self._silent = 0
-        self._told = time.monotonic()
         self._lock = threading.Lock()
+        self.seen: Counter[str] = Counter()
         self.stopped = ""
+
+    def __str__(self) -> str:
+        return ", ".join(f"{count} {verdict}" for verdict, count in sorted(self.seen.items())) or "no answer yet"
 
     def ask(self, name: str, known: str) -> Probed:
         image = ImageName.parse(name)
@@ -138,12 +145,7 @@ class _Run:
         else:
             verdict, why = "unanswered", answer.error or str(status)
         with self._lock:
-            self._seen[verdict] += 1
-            now = time.monotonic()
-            if now - self._told > _BEAT_SECONDS:
-                self._told = now
-                seen = ", ".join(f"{count} {word}" for word, count in sorted(self._seen.items()))
-                self._progress(f"asked the mirror for {sum(self._seen.values())} of {self._total} images: {seen}")
+            self.seen[verdict] += 1
         return Probed(name, verdict, why)
 
     def _count(self, answer: Answer) -> None:

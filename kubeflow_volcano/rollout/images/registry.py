@@ -105,7 +105,8 @@ class Registry:
         return None
 
     def _ask(self, address: str, method: str, headers: Mapping[str, str]) -> tuple[Answer, Mapping[str, str], bytes]:
-        self._pace.turn()
+        if not self._pace.turn():
+            return Answer(0, error="it was called off"), {}, b""
         request = urllib.request.Request(  # noqa: S310  the scheme is checked below or our own
             address, method=method, headers={"User-Agent": "kubeflow-volcano", **headers}
         )

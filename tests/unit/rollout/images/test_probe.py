@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 import ssl
 import threading
 import time
@@ -217,6 +218,37 @@ def test_never_more_than_the_rate_in_any_minute(started: Start) -> None:
     assert len(stamps) == 50
     assert all(sum(start <= stamp < start + 60 for stamp in stamps) <= 20 for start in stamps)
     assert clock.now == 120.0
+
+
+def test_a_long_probe_tells_where_it_is(started: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kubeflow_volcano.rollout.images.probe._BEAT_SECONDS", 0.02)
+    mirror = started(Mirror(delay=0.05))
+    lines: list[str] = []
+    pace = PerMinute(100)
+    probe([entry(f"{mirror.host}/a:{number}") for number in range(3)], Registry(pace), pace, 1, lines.append)
+    assert lines[0] == "asking the mirror for 3 images, at most 100 requests a minute"
+    assert [
+        line
+        for line in lines[1:]
+        if not re.fullmatch(r"asked the mirror for \d of 3 images: (\d there|no answer yet)", line)
+    ] == []
+    assert len(lines) > 1
+
+
+def test_an_interruption_does_not_wait_for_the_next_minute(started: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kubeflow_volcano.rollout.images.probe._BEAT_SECONDS", 0.02)
+    mirror = started(Mirror())
+    pace = PerMinute(1)
+
+    def interrupt(line: str) -> None:
+        if line.startswith("asked"):
+            raise KeyboardInterrupt
+
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        probe([entry(f"{mirror.host}/a:{number}") for number in range(3)], Registry(pace), pace, 1, interrupt)
+    assert time.monotonic() - begun < 5
+    assert len(mirror.requests) == 1
 
 
 def test_no_more_at_once_than_allowed(started: Start) -> None:
