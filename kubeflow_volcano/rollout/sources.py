@@ -89,14 +89,15 @@ class Sources:
         """The directory of the release's manifests.
 
         Raises:
-            InvalidInput: it is not there, or is that of another release.
+            InvalidInput: it is not there, holds something else, or is that of another release.
         """
         text, release = self._settings.source, self._settings.release
         known = text in self._opened
-        root = _settled(self._open(text, "kubeflow_source"), [part.path for part in release.components.values()])
+        paths = [part.path for part in release.components.values()]
+        root = _settled(self._open(text, "kubeflow_source"), paths)
         if not known and _Source.of(text).sum != release.source.content_sha256:
             try:
-                self.notes += self._strangeness(root)
+                self.notes += self._strangeness(root, paths)
             except InvalidInput as error:
                 self._opened[text] = error
                 raise
@@ -175,11 +176,11 @@ class Sources:
             return self.trees.unpacked(path)
         return keep_plain(path, self._downloads) if is_compressed(path) else path
 
-    def _strangeness(self, root: Path) -> Iterator[str]:
+    def _strangeness(self, root: Path, paths: Iterable[str]) -> Iterator[str]:
         """What is to be told of manifests that only a person vouches for, judged by the release's marker.
 
         Raises:
-            InvalidInput: they are another release's.
+            InvalidInput: they are another release's, or no release's manifests at all.
         """
         release, name = self._settings.release, _Source.of(self._settings.source)
         if _is_that_of(root, release):
@@ -193,6 +194,14 @@ class Sources:
                         "correct kubeflow_source or kubeflow_release.",
                     )
                 )
+        if not any((root / path).is_dir() for path in paths):
+            raise InvalidInput(
+                Problem(
+                    f"{name} holds none of the components of Kubeflow {release.version}.",
+                    f"{release.source.title}: its archive, or a directory with what is in it.",
+                    "correct kubeflow_source; empty takes upstream's archive.",
+                )
+            )
         yield f"{name} is no known release, so that only its owner knows that it goes with Kubeflow {release.version}."
 
 

@@ -50,6 +50,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     found = parse({"kubeflow_release": "26.03", "kubeflow_source": str(tmp_path / "release")})
     release = replace(
         found.release,
+        components={"plain": replace(found.release.components["dex"], path="plain")},
         remote_sources=(
             Source("argo-workflows", "Argo", "https://github.com/x/archive/refs/tags/v3.7.3.tar.gz", "0" * 64, None),
             Source("jobset", "JobSet", "https://github.com/y/archive/refs/tags/v0.10.1.tar.gz", "0" * 64, None),

@@ -174,6 +174,26 @@ def test_the_archive_of_another_release_is_refused_by_its_name(configure: Config
     assert "Kubeflow 1.9.1, which kubeflow_release asks for" in text
 
 
+@pytest.mark.parametrize("kind", ["a directory", "a text", "an archive"])
+def test_what_is_no_release_at_all_is_refused_once(configure: Configure, tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "odd"
+    path.mkdir()
+    (path / "m.yaml").write_bytes(TEXT)
+    if kind == "an archive":
+        (tmp_path / "odd.tar.gz").write_bytes(packed(path))
+        path = tmp_path / "odd.tar.gz"
+    elif kind == "a text":
+        path /= "m.yaml"
+    sources = Sources(configure(kubeflow_source=str(path)), silent)
+    texts = set()
+    for part in list(RELEASE.components.values())[:3]:
+        with pytest.raises(InvalidInput) as caught:
+            sources.place(part)
+        texts.add(str(caught.value))
+    (text,) = texts
+    assert f"{path} holds none of the components of Kubeflow 1.9.1" in text
+
+
 def test_a_path_that_is_not_there_is_told_with_its_variable(configure: Configure, tmp_path: Path) -> None:
     text = refusal(configure(kubeflow_source=str(tmp_path / "absent")))
     assert f"no {tmp_path}/absent" in text
@@ -184,6 +204,7 @@ def test_a_path_that_is_not_there_is_told_with_its_variable(configure: Configure
 
 def test_a_source_without_the_component_is_told(configure: Configure, checkout: Path, tmp_path: Path) -> None:
     (checkout / OPERATOR.path / "kustomization.yaml").unlink()
+    (checkout / RELEASE.components["dex"].path).mkdir(parents=True)
     assert f"holds neither a kustomization nor {OPERATOR.path}" in refusal(configure(kubeflow_source=str(checkout)))
     (tmp_path / "empty").mkdir()
     own = configure(kubeflow_sources={"training-operator": str(tmp_path / "empty")})
