@@ -8,18 +8,19 @@ from collections.abc import Collection, Iterator
 from typing import Literal
 
 from kubeflow_volcano.cluster.objects import Ref
-from kubeflow_volcano.rollout.graph import CRD_KIND, Graph
+from kubeflow_volcano.rollout.graph import Graph
 
 __all__ = ["Frontier"]
 
+_READY_WEIGHT = 5
 _Condition = tuple[Literal["applied", "ready"], Ref]
 
 
 class Frontier:
     """The objects that are still to be sent, and the conditions that each of them waits for.
 
-    `settled` are there already and are not sent. Namespaces come first, then CRDs, because most others wait for them;
-    everything else in the order of the text.
+    `settled` are there already and are not sent. First comes what has the longest chain of others behind it, such as
+    a namespace, or the CRDs of a webhook's backend; then the order of the text counts.
     """
 
     def __init__(self, graph: Graph, settled: Collection[Ref]) -> None:
@@ -27,6 +28,7 @@ class Frontier:
         self._waiters: dict[_Condition, list[Ref]] = defaultdict(list)
         self._heap: list[tuple[int, int, Ref]] = []
         self._order = {ref: number for number, ref in enumerate(graph.needs)}
+        self._heights = _heights(graph)
         for ref, needs in graph.needs.items():
             if ref in settled:
                 continue
@@ -83,5 +85,24 @@ class Frontier:
                 self._push(waiter)
 
     def _push(self, ref: Ref) -> None:
-        rank = {"Namespace": 0, CRD_KIND: 1}.get(ref.kind, 2)
-        heapq.heappush(self._heap, (rank, self._order[ref], ref))
+        heapq.heappush(self._heap, (-self._heights[ref], self._order[ref], ref))
+
+
+def _heights(graph: Graph) -> dict[Ref, int]:
+    """The longest chain of objects behind each; waiting until something is ready counts as several."""
+    behind: dict[Ref, list[tuple[Ref, int]]] = defaultdict(list)
+    for ref, needs in graph.needs.items():
+        for need in needs.applied:
+            behind[need].append((ref, 1))
+        for need in needs.ready:
+            behind[need].append((ref, _READY_WEIGHT))
+    heights: dict[Ref, int] = {}
+
+    def height(ref: Ref) -> int:
+        if ref not in heights:
+            heights[ref] = max((height(other) + weight for other, weight in behind[ref]), default=0)
+        return heights[ref]
+
+    for ref in graph.needs:
+        height(ref)
+    return heights

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.rollout.intercepts import WEBHOOK_KINDS, Webhook, backends, labelled, webhooks
+from kubeflow_volcano.rollout.rights import Rights, pod_template
 
 __all__ = ["CRD_KIND", "WEBHOOK_KINDS", "WORKLOAD_KINDS", "Graph", "Needs", "graph"]
 
@@ -54,7 +55,8 @@ def graph(parts: Mapping[str, Sequence[Object]], requires: Mapping[str, Collecti
     """The graph over the objects of all `parts` (component name to objects); `requires` names what each part needs.
 
     The rules: a namespace before its content; a CRD established and served before objects of its kind, and before the
-    workloads of its own part and of those that require it, whose controllers may look for it only once, at their start;
+    workloads that may use them (of its part and of those that require it: also those whose rights are not known),
+    whose controllers may look for it only once, at their start;
     a role before its bindings; a storage class before claims; what a pod reads before workloads; a webhook
     configuration right after its backend is applied, because backends wait for it to put their CA into it; and the
     backend ready and the webhook answering before an object that it intercepts, unless the backend itself needs that
@@ -64,11 +66,15 @@ def graph(parts: Mapping[str, Sequence[Object]], requires: Mapping[str, Collecti
     by_ref = {Ref.of(obj): obj for objects in parts.values() for obj in objects}
     needs = {ref: Needs() for ref in by_ref}
     index = _Index(by_ref)
+    rights = Rights(by_ref.values())
+    crds = [obj for obj in by_ref.values() if obj["kind"] == CRD_KIND]
     for name, objects in parts.items():
         before = _closure(name, requires)
-        crds = {Ref.of(obj) for part in before for obj in parts.get(part, ()) if obj["kind"] == CRD_KIND}
+        own = [obj for part in before for obj in parts.get(part, ()) if obj["kind"] == CRD_KIND]
         for obj in objects:
-            _add(obj, needs[Ref.of(obj)], index, crds)
+            _add(obj, needs[Ref.of(obj)], index)
+            if obj["kind"] in WORKLOAD_KINDS:
+                needs[Ref.of(obj)].ready |= rights.crds(obj, own, crds)
     behind: dict[Ref, frozenset[Ref]] = defaultdict(frozenset)
     for hook in webhooks(by_ref.values()):
         found = frozenset(Ref.of(obj) for obj in backends(hook, by_ref.values()))
@@ -110,7 +116,7 @@ def _closure(part: str, requires: Mapping[str, Collection[str]]) -> set[str]:
     return found
 
 
-def _add(obj: Object, needs: Needs, index: _Index, crds: Collection[Ref]) -> None:
+def _add(obj: Object, needs: Needs, index: _Index) -> None:
     ref = Ref.of(obj)
     if ref.namespace in index.namespaces:
         needs.applied.add(index.namespaces[ref.namespace])
@@ -126,7 +132,6 @@ def _add(obj: Object, needs: Needs, index: _Index, crds: Collection[Ref]) -> Non
         needs.applied |= index.classes
     if ref.kind in WORKLOAD_KINDS:
         needs.applied |= index.read[""] | index.read[ref.namespace]
-        needs.ready |= set(crds)
 
 
 def _add_webhook(
@@ -144,7 +149,7 @@ def _add_webhook(
 
 def _pods(obj: Object) -> Iterator[Object]:
     """The pod that a workload will have made, as far as a webhook's rules look at it."""
-    template = obj["spec"].get("template") if obj["kind"] in WORKLOAD_KINDS - {"CronJob", "Pod"} else None
+    template = pod_template(obj) if obj["kind"] in WORKLOAD_KINDS - {"CronJob"} else None
     if template:
         labels = (template.get("metadata") or {}).get("labels") or {}
         meta = {"name": "", "namespace": obj["metadata"].get("namespace", ""), "labels": labels}

@@ -130,3 +130,57 @@ def test_a_bare_namespace_is_settled_by_its_existence() -> None:
     namespace: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}}
     found = {**namespace, "metadata": {"name": "n", "labels": {"kubernetes.io/metadata.name": "n"}}}
     assert settled(namespace, found, "me")
+
+
+@pytest.mark.parametrize(
+    ("declared", "live", "same"),
+    [
+        ({"limits": {"cpu": "1000m", "memory": "1.5Gi"}}, {"limits": {"cpu": "1", "memory": "1536Mi"}}, True),
+        ({"limits": {"cpu": 2}}, {"limits": {"cpu": "2"}}, True),
+        ({"limits": {"cpu": "1000m"}}, {"limits": {"cpu": "2"}}, False),
+        ({"data": {"amount": "1000m"}}, {"data": {"amount": "1"}}, False),
+        ({"a": "", "b": 0, "c": False, "d": None, "e": []}, {}, True),
+        ({"a": "x"}, {}, False),
+        ({"a": None, "z": 1}, {"a": "theirs", "z": 1}, True),
+        ({"items": [{"a": 1}, {"a": 2}]}, {"items": [{"a": 1, "default": "x"}, {"a": 2}]}, True),
+        ({"items": [{"a": 1}, {"a": 2}]}, {"items": [{"a": 2}, {"a": 1}]}, False),
+        ({"items": [{"a": 1}]}, {"items": [{"a": 1}, {"a": 2}]}, False),
+    ],
+)
+def test_values_in_the_server_s_own_form_are_the_same(declared: Any, live: Any, same: bool) -> None:  # noqa: FBT001  a column of the table
+    frame: dict[str, Any] = {"apiVersion": "v1", "kind": "X", "metadata": {"name": "x"}}
+    fields = {f"f:{key}": {} for key, value in declared.items() if value is not None}
+    fields |= {"f:limits": {"f:cpu": {}, "f:memory": {}}} if "memory" in declared.get("limits", {}) else {}
+    entry = {"manager": "me", "operation": "Apply", "apiVersion": "v1", "fieldsV1": fields}
+    obj = {**frame, **live, "metadata": {"name": "x", "managedFields": [entry]}}
+    assert settled({**frame, **declared}, obj, "me") is same
+
+
+def test_a_field_that_another_took_over_with_the_same_value_is_sent() -> None:
+    obj = live()
+    del obj["metadata"]["managedFields"][1]["fieldsV1"]["f:spec"]["f:replicas"]
+    assert not settled(DECLARED, obj, "me")
+
+
+def test_items_that_others_added_to_a_list_by_key_do_not_matter_but_the_order_does() -> None:
+    obj = live()
+    containers = obj["spec"]["template"]["spec"]["containers"]
+    containers.insert(0, {"name": "injected"})
+    assert settled(DECLARED, obj, "me")
+    two = copy.deepcopy(DECLARED)
+    two["spec"]["template"]["spec"]["containers"].append({"name": "second"})
+    fields = obj["metadata"]["managedFields"][1]["fieldsV1"]["f:spec"]["f:template"]["f:spec"]["f:containers"]
+    fields['k:{"name":"second"}'] = {".": {}, "f:name": {}}
+    containers.append({"name": "second"})
+    assert settled(two, obj, "me")
+    containers.reverse()
+    assert not settled(two, obj, "me")
+
+
+def test_an_empty_choice_that_is_not_there_is_sent_and_an_empty_map_that_others_fill_is_not() -> None:
+    declared = {"apiVersion": "v1", "kind": "X", "metadata": {"name": "x"}, "type": "Opaque", "data": {}}
+    entry = {"manager": "me", "operation": "Apply", "apiVersion": "v1", "fieldsV1": {"f:type": {}}}
+    obj = {**declared, "metadata": {"name": "x", "managedFields": [entry]}, "data": {"cert": "theirs"}}
+    assert settled(declared, obj, "me")
+    del obj["data"]
+    assert not settled(declared, obj, "me")

@@ -1,0 +1,70 @@
+"""Which object goes next, and what never goes when another fails."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.rollout.frontier import Frontier
+from kubeflow_volcano.rollout.graph import Graph, Needs
+
+
+def ref(name: str) -> Ref:
+    return Ref("v1", "ConfigMap", "n", name)
+
+
+def order(needs: Mapping[str, tuple[str, str]]) -> Graph:
+    """Object to the objects that must be applied and ready before it, each a word of letters."""
+    return Graph(
+        {ref(name): Needs(set(map(ref, applied)), set(map(ref, ready))) for name, (applied, ready) in needs.items()}, {}
+    )
+
+
+def taken(frontier: Frontier) -> str:
+    found = ""
+    while one := frontier.take():
+        found += one.name
+    return found
+
+
+def test_what_needs_nothing_goes_in_the_order_of_the_text() -> None:
+    frontier = Frontier(order({"b": ("", ""), "a": ("", ""), "c": ("", "")}), ())
+    assert taken(frontier) == "bac"
+    assert frontier.waiting == 0
+
+
+def test_the_longest_chain_goes_first() -> None:
+    frontier = Frontier(order({"x": ("", ""), "a": ("", ""), "c": ("", ""), "b": ("c", ""), "d": ("", "b")}), ())
+    assert taken(frontier) == "cxa"
+    frontier.applied(ref("c"))
+    assert taken(frontier) == "b"
+
+
+def test_an_object_goes_when_all_that_it_needs_is_there() -> None:
+    frontier = Frontier(order({"a": ("", ""), "b": ("", ""), "c": ("a", "b")}), ())
+    assert taken(frontier) == "ba"
+    assert frontier.awaited == {ref("b")}
+    for step in (frontier.applied, frontier.applied):
+        step(ref("a"))
+        assert taken(frontier) == ""
+    frontier.applied(ref("b"))
+    assert taken(frontier) == ""
+    frontier.ready(ref("b"))
+    assert taken(frontier) == "c"
+    assert frontier.awaited == set()
+
+
+def test_settled_objects_are_applied_but_not_known_to_be_ready() -> None:
+    frontier = Frontier(order({"a": ("", ""), "b": ("a", ""), "c": ("", "a")}), {ref("a")})
+    assert taken(frontier) == "b"
+    assert frontier.awaited == {ref("a")}
+    frontier.ready(ref("a"))
+    assert taken(frontier) == "c"
+
+
+def test_what_a_failure_holds_up_is_told_once_and_nothing_else_stays() -> None:
+    frontier = Frontier(order({"a": ("", ""), "b": ("a", ""), "c": ("", "b"), "d": ("ab", ""), "e": ("", "")}), ())
+    assert taken(frontier) == "ae"
+    assert sorted(item.name for item in frontier.lost(ref("a"))) == ["b", "c", "d"]
+    assert frontier.waiting == 0
+    assert taken(frontier) == ""
