@@ -29,12 +29,13 @@ _OTHER_NODES = "DEFAULT_PATH_FOR_NON_LISTED_NODES"
 
 
 def patched(objects: Iterable[Object], component: str, settings: Settings) -> tuple[Object, ...]:
-    """Copies of `objects` with the patches for all and those of their component; equal settings give equal text.
+    """`objects` with the patches for all and those of their component, in copies; equal settings give equal text.
 
     Raises:
         InvalidInput: the objects lack what a patch is about.
     """
-    found = [copy.deepcopy(obj) for obj in objects]
+    # No patch is about a CRD, and most of a release's text is in them.
+    found = [obj if obj["kind"] == "CustomResourceDefinition" else copy.deepcopy(obj) for obj in objects]
     for patch in (_aggregated_rules, _labels, *_PATCHES.get(component, ())):
         patch(found, settings)
     return tuple(found)

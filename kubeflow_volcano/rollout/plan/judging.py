@@ -27,15 +27,13 @@ def judge_kubernetes(settings: Settings) -> Finding:
     except InvalidInput as error:
         details = tuple(problem.found for problem in error.problems)
         first = error.problems[0]
-        return Finding(
-            "kubernetes", title, Verdict.FAIL, f"{len(details)} parts do not.", details, first.needed, first.todo
-        )
+        return Finding("kubernetes", title, Verdict.FAIL, "not all do.", details, first.needed, first.todo)
     if warnings:
         return Finding(
             "kubernetes",
             title,
             Verdict.WARN,
-            f"{len(warnings)} parts were made before it.",
+            "not all parts were made for it.",
             warnings,
             "versions that were tested together.",
             "rehearse the roll-out on that Kubernetes first.",
@@ -92,7 +90,7 @@ def judge_defects(defects: Sequence[Defect]) -> Finding:
     """Known defects, of which some may be left to a person."""
     left = [item for item in defects if not item.handled]
     details = tuple(
-        f"{item.id}: {item.title} {item.consequence} {'Handled' if item.handled else 'Left to you'}: {item.handling}"
+        f"{item.id}: {item.title}. {item.consequence} {'Handled' if item.handled else 'Left to you'}: {item.handling}"
         for item in (*left, *(item for item in defects if item.handled))
     )
     found = f"{len(defects)} apply, of which {len(left)} are not handled here."
