@@ -14,12 +14,16 @@ class Deadline:
         """With `whole` it is never later than that one."""
         self.seconds = seconds
         self._whole = whole
-        self._started = time.monotonic()
+        self._started = self._since = time.monotonic()
         self._ended = False
 
     def part(self, seconds: float) -> Deadline:
         """At most `seconds` of what is left; ends with this one, also when `end` is called later."""
         return Deadline(seconds, self)
+
+    def renew(self) -> None:
+        """Count the seconds from now on again, because something has come of them."""
+        self._since = time.monotonic()
 
     def end(self) -> None:
         """Let it pass now: whoever works until it, in whatever thread, is to stop."""
@@ -35,7 +39,7 @@ class Deadline:
         """Seconds left, never below 0."""
         if self._ended:
             return 0.0
-        own = max(0.0, self.seconds - self.elapsed)
+        own = max(0.0, self._since + self.seconds - time.monotonic())
         return min(own, self._whole.remaining) if self._whole else own
 
     @property

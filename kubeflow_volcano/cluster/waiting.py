@@ -24,8 +24,12 @@ _OWNERS_OF_PODS = frozenset({"DaemonSet", "Deployment", "Job", "StatefulSet"})
 _REVISION = "deployment.kubernetes.io/revision"
 
 
-def wait_ready(cluster: Cluster, refs: Sequence[Ref], deadline: Deadline, progress: Progress) -> dict[Ref, Readiness]:
+def wait_ready(
+    cluster: Cluster, refs: Sequence[Ref], deadline: Deadline, progress: Progress, *, renew: bool = False
+) -> dict[Ref, Readiness]:
     """Wait until every one of `refs` is ready, one of them cannot become so, or the deadline is over.
+
+    With `renew` the deadline begins anew whenever another one has become ready.
 
     The answer has every ref. One that exists and then does not is FAILED with reason Vanished. The message of a
     workload that is not ready ends with the trouble of its pods.
@@ -38,6 +42,7 @@ def wait_ready(cluster: Cluster, refs: Sequence[Ref], deadline: Deadline, progre
         return {}
     view = View(wanted)
     teller = _Teller(progress)
+    most = 0
     with Observer(cluster, subjects(wanted), deadline) as observer:
         for change in observer.changes(tick=_TICK_SECONDS):
             if change:
@@ -47,6 +52,10 @@ def wait_ready(cluster: Cluster, refs: Sequence[Ref], deadline: Deadline, progre
             answers = view.answers()
             if view.settled(answers):
                 return answers
+            ready = sum(answer.ready for answer in answers.values())
+            if renew and ready > most:
+                most = ready
+                deadline.renew()
             teller.tell(answers, deadline)
     return view.answers()
 

@@ -153,7 +153,7 @@ class Engine:
         if self.check:
             return True
         try:
-            answers = wait_ready(self.cluster, refs, self.deadline, self.progress)
+            answers = wait_ready(self.cluster, refs, self.deadline, self.progress, renew=True)
         except ApiError as error:
             self.fail(refused(self.cluster, error))
             return False
@@ -193,7 +193,7 @@ def unready(title: str, answer: Readiness, deadline: Deadline) -> Problem:
         todo = "read the log of that container (kubectl logs --previous), remove the cause, and run again."
     else:
         todo = "remove the cause that is named (kubectl describe tells more), and run again."
-    waited = f"{deadline.elapsed:.0f} of {deadline.seconds:.0f} s"
+    waited = f"{deadline.elapsed:.0f} s, {deadline.seconds:.0f} s at most without anything else becoming ready"
     return Problem(f"{answer.message} Waited {waited}.", f"{title} to be ready.", todo)
 
 

@@ -59,7 +59,10 @@ class Schedule:
         self.problems: list[Problem] = []
 
     def run(self) -> None:
-        """Send everything that can be sent, until the deadline; what came of it is in `outcomes` and `problems`."""
+        """Send everything that can be sent, until the deadline; what came of it is in `outcomes` and `problems`.
+
+        The deadline begins anew whenever an object is accepted or something becomes ready.
+        """
         for ref, found in self._found.items():
             if found.presence is Presence.SETTLED:
                 self.outcomes[ref] = ObjectOutcome(ref, Action.UNCHANGED, None, None)
@@ -79,12 +82,14 @@ class Schedule:
 
     def _loop(self, pool: ThreadPoolExecutor) -> None:
         busy = 0
-        end = Deadline(self._deadline.remaining + _LAST_NEWS_SECONDS)
+        end: Deadline | None = None
         while True:
             while not self._deadline.passed and busy < THREADS and (ref := self._frontier.take()):
                 pool.submit(self._send, self._objects[ref], self._found[ref]).add_done_callback(self._arrived(ref))
                 busy += 1
-            if not busy and (not self._frontier.waiting or end.passed):
+            if self._deadline.passed:
+                end = end or Deadline(_LAST_NEWS_SECONDS)
+            if not busy and (not self._frontier.waiting or (end and end.passed)):
                 return
             try:
                 news = self._news.get(timeout=_TICK_SECONDS)
@@ -117,6 +122,7 @@ class Schedule:
             self.problems.append(problem_of(outcome))
             self._hold(outcome.ref, f"{outcome.ref} was refused")
             return
+        self._deadline.renew()
         self._frontier.applied(outcome.ref)
         self._gates.passed(outcome.ref, outcome.generation, ready=False)
 
@@ -127,6 +133,7 @@ class Schedule:
         if opened.problems:
             self._hold(opened.ref, f"{opened.ref} is not ready")
         else:
+            self._deadline.renew()
             self._frontier.ready(opened.ref)
 
     def _hold(self, ref: Ref, why: str) -> None:
