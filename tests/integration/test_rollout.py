@@ -25,6 +25,8 @@ from kubeflow_volcano.rehearsal.lifecycle import down, up
 from kubeflow_volcano.rehearsal.spec import RehearsalSpec
 from kubeflow_volcano.rollout.answering import wait_answering
 from kubeflow_volcano.rollout.gang import POD_GROUPS, wire_gang
+from kubeflow_volcano.rollout.home import NAMESPACE
+from kubeflow_volcano.rollout.ledger import LEDGER
 from kubeflow_volcano.rollout.patches import DEFAULT_CLASS
 from kubeflow_volcano.rollout.preflight import preflight
 from kubeflow_volcano.rollout.restart import RESTARTED_FOR
@@ -90,7 +92,7 @@ def settings(variables: dict[str, Any]) -> Settings:
 
 
 def everything(cluster: Cluster) -> dict[tuple[str, str, str], tuple[str, Object]]:
-    """Address, UID and text of what nobody writes by itself."""
+    """Address, UID and text of what nobody writes by itself; the ledger is written by every run."""
     kinds = (
         ("v1", "Namespace"),
         ("v1", "ServiceAccount"),
@@ -111,6 +113,7 @@ def everything(cluster: Cluster) -> dict[tuple[str, str, str], tuple[str, Object
         (kind, obj["metadata"].get("namespace", ""), obj["metadata"]["name"]): (obj["metadata"]["uid"], shown(obj))
         for version, kind in kinds
         for obj in cluster.list(version, kind).items
+        if obj["metadata"].get("namespace") != NAMESPACE
     }
 
 
@@ -144,6 +147,7 @@ def test_check_mode_on_an_empty_cluster_lists_everything_and_creates_nothing(
         assert not result.problems
         assert all(entry["after"] and not entry["before"] for entry in result.diff())
     assert everything(cluster) == before
+    assert cluster.get(Ref("v1", "Namespace", "", NAMESPACE)) is None
 
 
 def test_a_run_that_is_killed_at_any_moment_converges(
@@ -159,9 +163,8 @@ def test_a_run_that_is_killed_at_any_moment_converges(
         with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
             time.sleep(seconds)
             process.send_signal(signal.SIGKILL)
-    for part in PARTS:
-        finished = roll_out(cluster, settings, (settings.component(part),), check=False, progress=silent)
-        assert not finished.problems
+    components = [settings.component(part) for part in PARTS]
+    assert not roll_out(cluster, settings, components, check=False, progress=silent).problems
     assert not wire_gang(cluster, settings, check=False, progress=silent).problems
     before = everything(cluster)
 
@@ -169,13 +172,29 @@ def test_a_run_that_is_killed_at_any_moment_converges(
         pytest.fail("a run without changes sends nothing")
 
     monkeypatch.setattr(Cluster, "apply", never)
-    for part in PARTS:
-        for check in (True, False):
-            again = roll_out(cluster, settings, (settings.component(part),), check=check, progress=silent)
-            assert {outcome.action for outcome in again.outcomes} == {Action.UNCHANGED}, again.diff()
-            assert not again.changed
+    for check in (True, False):
+        again = roll_out(cluster, settings, components, check=check, progress=silent)
+        assert {outcome.action for outcome in again.outcomes} == {Action.UNCHANGED}, again.diff()
+        assert not again.changed
     assert not wire_gang(cluster, settings, check=False, progress=silent).changed
     assert everything(cluster) == before
+    assert_written_down(cluster)
+
+
+def assert_written_down(cluster: Cluster) -> None:
+    """The ledger has the run that changed something and the one that did not."""
+    ledger = cluster.get(LEDGER)
+    assert ledger is not None
+    entry = json.loads(ledger["data"][".".join(PARTS)])
+    assert entry["outcome"] == "complete"
+    assert entry["release"] == "1.9.1"
+    assert entry["objects"] == {"created": 0, "changed": 0, "unchanged": 59, "failed": 0, "held": 0}
+    assert entry["seconds_of_a_change"] > entry["seconds_without_change"] > 0
+    assert {name: part["objects"] for name, part in entry["components"].items()} == {
+        "local-path": 9,
+        "volcano": 36,
+        "training-operator": 14,
+    }
 
 
 def test_gang_scheduling_goes_off_and_on(cluster: Cluster, settings: Settings, variables: dict[str, Any]) -> None:
@@ -286,18 +305,14 @@ def test_everything_that_stands_in_the_way_is_known_before_the_first_change(
     cluster: Cluster, variables: dict[str, Any], settings: Settings
 ) -> None:
     assert preflight(cluster, settings, silent) == 59
-    wrong = {
-        **variables,
-        "kubeflow_sources": {},
-        "volcano_source": variables["local_path_source"],
-        "local_path_source": "/no/such/file.yaml",
-    }
-    with pytest.raises(InvalidInput) as caught:
-        preflight(cluster, parse(wrong), silent)
-    found = "\n".join(problem.found for problem in caught.value.problems)
-    assert len(caught.value.problems) == 3
-    for words in ("no source for the manifests of Training operator", "lacks", "no /no/such/file.yaml"):
-        assert words in found
+    local_path = variables["local_path_source"]
+    absent = {"volcano_source": "/no/such/volcano.yaml", "local_path_source": "/no/such/file.yaml"}
+    others = {"volcano_source": local_path, "kubeflow_sources": {"training-operator": local_path}}
+    for wrong, words in ((absent, "no /no/such"), (others, "lack")):
+        with pytest.raises(InvalidInput) as caught:
+            preflight(cluster, parse({**variables, **wrong}), silent)
+        assert len(caught.value.problems) == 2
+        assert all(words in problem.found for problem in caught.value.problems)
 
 
 def test_rights_that_the_operator_lacks_are_named(cluster: Cluster, settings: Settings) -> None:
