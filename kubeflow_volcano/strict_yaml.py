@@ -23,21 +23,22 @@ class _Loader(yaml.CSafeLoader):
     """Refuses equal keys and keys that are not text."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002  PyYAML's signature
-        merged = {id(key) for key, _ in node.value if key.tag == f"{_TAG}merge"}
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if id(key) in merged:
+        mapping: dict[Any, Any] = {}
+        merges = False
+        for key, value in node.value:
+            if key.tag == f"{_TAG}merge":
+                merges = True
                 continue
             if key.tag != f"{_TAG}str":
                 raise yaml.constructor.ConstructorError(
                     None, None, f"the key {key.value!r} is not text; put it in quotes", key.start_mark
                 )
-            if key.value in seen:
+            if key.value in mapping:
                 raise yaml.constructor.ConstructorError(
                     None, None, f"the key {key.value!r} stands here twice", key.start_mark
                 )
-            seen.add(key.value)
-        return super().construct_mapping(node, deep=deep)
+            mapping[key.value] = self.construct_object(value, deep=deep)
+        return super().construct_mapping(node, deep=deep) if merges else mapping
 
 
 _Loader.yaml_implicit_resolvers = {
