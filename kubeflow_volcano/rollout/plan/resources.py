@@ -136,7 +136,8 @@ def _proxy(objects: Iterable[Object]) -> Mapping[str, Any]:
     """What Istio's injector asks for each sidecar; nothing where there is no injector."""
     for obj in objects:
         if obj["kind"] == "ConfigMap" and obj["metadata"]["name"].startswith("istio-sidecar-injector"):
-            values = json.loads(obj["data"]["values"])
-            found: Mapping[str, Any] = values["global"]["proxy"]["resources"]["requests"]
-            return found
+            found: Any = json.loads((obj.get("data") or {}).get("values") or "{}")
+            for step in ("global", "proxy", "resources", "requests"):
+                found = found.get(step) or {}
+            return dict(found)
     return {}

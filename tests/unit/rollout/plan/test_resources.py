@@ -87,6 +87,14 @@ def test_sidecars_are_added_where_istio_will_add_them() -> None:
     assert found.sidecar_memory == found.memory == 2 * 128 * 1024**2
 
 
+def test_an_injector_that_asks_for_nothing_adds_nothing() -> None:
+    bare = injector()
+    bare["data"] = {"values": "{}"}
+    inside = workload("Deployment", container("1"), namespace="in")
+    found = requests_of([bare, namespace("in", istio_injection="enabled"), inside])
+    assert (found.sidecars, found.cpu, found.sidecar_cpu) == (1, 1, 0)
+
+
 def claim(name: str, size: str) -> dict[str, Any]:
     spec = {"resources": {"requests": {"storage": size}}}
     meta = {"name": name, "namespace": "n"}

@@ -1,0 +1,95 @@
+"""A policy of a real API server about namespaces: told beforehand, and met by the inventory's labels."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.errors import ApiError
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.rollout.credentials import strange_owners
+from kubeflow_volcano.rollout.namespaces import label_namespaces, refused_namespaces
+from kubeflow_volcano.rollout.settings import parse
+
+pytestmark = pytest.mark.cluster
+
+NAME = "kfv-test-tenant"
+GROUP = "admissionregistration.k8s.io/v1"
+LABELS = {"environment": "system"}
+SECONDS_UNTIL_IN_FORCE = 30
+
+
+def namespace(name: str, **meta: Any) -> Object:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, **meta}}
+
+
+def policy() -> Object:
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["namespaces"]}
+    mine = {"name": "mine", "expression": "object.metadata.name.startsWith('kfv-test-')"}
+    wanted = "has(object.metadata.labels) && object.metadata.labels[?'environment'].orValue('') == 'system'"
+    return {
+        "apiVersion": GROUP,
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": NAME},
+        "spec": {
+            "matchConstraints": {"resourceRules": [rule]},
+            "matchConditions": [mine],
+            "validations": [{"expression": wanted, "message": "environment=system is missing"}],
+        },
+    }
+
+
+def binding() -> Object:
+    return {
+        "apiVersion": GROUP,
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": NAME},
+        "spec": {"policyName": NAME, "validationActions": ["Deny"]},
+    }
+
+
+@pytest.fixture
+def tenancy(cluster: Cluster) -> Iterator[Cluster]:
+    """A cluster that admits the namespaces of this test only with LABELS."""
+    made: list[Object] = []
+    try:
+        made += [cluster.apply(obj, manager="kfv-test", force=True) for obj in (policy(), binding())]
+        deadline = time.monotonic() + SECONDS_UNTIL_IN_FORCE
+        while time.monotonic() < deadline:
+            try:
+                cluster.create(namespace("kfv-test-any"), dry_run=True)
+            except ApiError:
+                break
+            time.sleep(0.2)
+        yield cluster
+    finally:
+        for obj in made:
+            cluster.delete(Ref.of(obj), uid=obj["metadata"]["uid"])
+
+
+def test_a_policy_that_wants_a_label_is_told_and_met(tenancy: Cluster) -> None:
+    settings = parse({"kubeflow_user_namespace": "kfv-test-team"})
+    objects = [namespace("kfv-test-a"), namespace("kfv-test-b", labels={"own": "x"})]
+    parts = {"kubeflow-namespace": objects, "user-namespace": []}
+    found = [problem.found for problem in refused_namespaces(tenancy, parts, settings)]
+    assert [text for text in found if "environment=system is missing" not in text] == []
+    assert len(found) == 3
+
+    labelled = parse({"kubeflow_user_namespace": "kfv-test-team", "kubeflow_namespace_labels": LABELS})
+    label_namespaces(objects, labelled.namespace_labels)
+    assert list(refused_namespaces(tenancy, parts, labelled)) == []
+    assert tenancy.get(Ref("v1", "Namespace", "", "kfv-test-a")) is None
+
+
+def test_a_namespace_without_an_owner_stands_in_the_way_of_the_profile(cluster: Cluster) -> None:
+    settings = parse({"kubeflow_user_namespace": "kfv-test-none"})
+    components = [settings.component("user-namespace")]
+    assert list(strange_owners(cluster, settings, components)) == []
+    taken = replace(settings, user=replace(settings.user, namespace="default"))
+    (problem,) = strange_owners(cluster, taken, components)
+    assert "namespace default exists and has no annotation owner" in problem.found
