@@ -38,9 +38,9 @@ from kubeflow_volcano.rehearsal.processes import end_processes, first_process
 from kubeflow_volcano.rehearsal.simulated_images import PLATFORM_IMAGES, TRAINING_IMAGES
 from kubeflow_volcano.rehearsal.spec import ClusterPaths
 
-__all__ = ["Node"]
+__all__ = ["MODULES", "Node"]
 
-_MODULES = (
+MODULES = (
     "boot",
     "mounts",
     "placement",
@@ -200,7 +200,7 @@ class Node:
         files[f"{configuration}/kwok-stages.yaml"] = (resources / "addons/kwok-stages.yaml").read_text()
         for package in ("kubeflow_volcano", "kubeflow_volcano/rehearsal"):
             files[f"lib/{package}/__init__.py"] = ""
-        for module in _MODULES:
+        for module in MODULES:
             files[f"lib/kubeflow_volcano/rehearsal/{module}.py"] = (resources / f"{module}.py").read_text()
         return files
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from kubeflow_volcano.rehearsal.node import MODULES
 from kubeflow_volcano.rehearsal.supervisor import Daemon, Duty, answers_ready, cut_log, next_pause
 
 PACKAGE = Path(__file__).parents[3]
@@ -123,8 +124,7 @@ def test_a_closed_port_is_not_ready() -> None:
 
 
 def test_modules_of_the_node_need_nothing_but_the_standard_library() -> None:
-    modules = ("boot", "mounts", "placement", "placement_server", "registry", "supervisor")
-    names = ",".join(f"kubeflow_volcano.rehearsal.{module}" for module in modules)
+    names = ",".join(f"kubeflow_volcano.rehearsal.{module}" for module in MODULES)
     foreign = "[m for m in sys.modules if m.startswith('kubeflow_volcano.rehearsal.')]"
 
     done = subprocess.run(
@@ -135,4 +135,4 @@ def test_modules_of_the_node_need_nothing_but_the_standard_library() -> None:
         check=True,
     )
 
-    assert sorted(json.loads(done.stdout)) == sorted(f"kubeflow_volcano.rehearsal.{module}" for module in modules)
+    assert sorted(json.loads(done.stdout)) == sorted(f"kubeflow_volcano.rehearsal.{module}" for module in MODULES)
