@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from typing import Literal
 
 from kubeflow_volcano.cluster.objects import Ref
-from kubeflow_volcano.rollout.graph import Graph
+from kubeflow_volcano.rollout.graph import CRD_KIND, Graph
 
 __all__ = ["Frontier"]
 
@@ -19,14 +19,15 @@ _Condition = tuple[Literal["applied", "ready"], Ref]
 class Frontier:
     """The objects that are still to be sent, and the conditions that each of them waits for.
 
-    `settled` are there already and are not sent. First comes what has the longest chain of others behind it, such as
-    a namespace, or the CRDs of a webhook's backend; then the order of the text counts.
+    `settled` are there already and are not sent. Namespaces and CRDs come first, all at once, for establishing CRDs is
+    what the API server takes longest for; among equals what has the longest chain of others behind it, such as the CRDs
+    of a webhook's backend; then the order of the text counts.
     """
 
     def __init__(self, graph: Graph, settled: Collection[Ref]) -> None:
         self._open: dict[Ref, set[_Condition]] = {}
         self._waiters: dict[_Condition, list[Ref]] = defaultdict(list)
-        self._heap: list[tuple[int, int, Ref]] = []
+        self._heap: list[tuple[int, int, int, Ref]] = []
         self._order = {ref: number for number, ref in enumerate(graph.needs)}
         self._heights = _heights(graph)
         for ref, needs in graph.needs.items():
@@ -53,7 +54,7 @@ class Frontier:
     def take(self) -> Ref | None:
         """The next object that may be sent; None when all that is left has to wait."""
         while self._heap:
-            ref = heapq.heappop(self._heap)[2]
+            ref = heapq.heappop(self._heap)[3]
             if self._open.pop(ref, None) is not None:
                 return ref
         return None
@@ -85,7 +86,8 @@ class Frontier:
                 self._push(waiter)
 
     def _push(self, ref: Ref) -> None:
-        heapq.heappush(self._heap, (-self._heights[ref], self._order[ref], ref))
+        rank = {"Namespace": 0, CRD_KIND: 1}.get(ref.kind, 2)
+        heapq.heappush(self._heap, (rank, -self._heights[ref], self._order[ref], ref))
 
 
 def _heights(graph: Graph) -> dict[Ref, int]:

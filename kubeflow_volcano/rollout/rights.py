@@ -12,6 +12,7 @@ from kubeflow_volcano.rollout.intercepts import selects
 __all__ = ["Rights", "pod_template"]
 
 Rule = Mapping[str, Any]
+_DEFAULT = "default"
 
 
 def pod_template(workload: Object) -> Mapping[str, Any]:
@@ -29,6 +30,7 @@ class Rights:
         found = tuple(objects)
         roles = {Ref.of(obj): obj for obj in found if obj["kind"] in {"ClusterRole", "Role"}}
         self._roles = {(ref.kind, ref.namespace, ref.name): _rules(obj, roles) for ref, obj in roles.items()}
+        self._accounts = {Ref.of(obj) for obj in found if obj["kind"] == "ServiceAccount"}
         self._bound: dict[tuple[str, str], list[Sequence[Rule] | None]] = defaultdict(list)
         for obj in found:
             if obj["kind"] in {"ClusterRoleBinding", "RoleBinding"}:
@@ -37,11 +39,14 @@ class Rights:
     def crds(self, workload: Object, own: Iterable[Object], others: Iterable[Object]) -> set[Ref]:
         """The CRDs that the workload may use: of `own` all if its rights are not known, of `others` those it names.
 
-        `own` are those of its own part and of what that requires; a right to everything is meant for these.
+        `own` are those of its own part and of what that requires; a right to everything is meant for these. Rights are
+        not known of an account that is not among the objects, or that is bound to a role that is not.
         """
         spec = pod_template(workload).get("spec") or workload.get("spec") or {}
-        account = spec.get("serviceAccountName") or spec.get("serviceAccount") or "default"
-        bound = self._bound.get((workload["metadata"].get("namespace", ""), account), [None])
+        account = spec.get("serviceAccountName") or spec.get("serviceAccount") or _DEFAULT
+        namespace = workload["metadata"].get("namespace", "")
+        known = account == _DEFAULT or Ref("v1", "ServiceAccount", namespace, account) in self._accounts
+        bound = self._bound.get((namespace, account), [] if known else [None])
         rules = [rule for part in bound for rule in part or ()]
         everything = any(part is None for part in bound)
         used = {Ref.of(crd) for crd in own if everything or any(_covers(rule, crd, wild=True) for rule in rules)}

@@ -29,8 +29,8 @@ def crd(kind: str, group: str) -> Object:
     return obj(CRD, f"{kind.lower()}s.{group}", api_version="apiextensions.k8s.io/v1", spec=spec)
 
 
-def deployment(name: str, namespace: str) -> Object:
-    template = {"metadata": {"labels": {"app": name}}, "spec": {}}
+def deployment(name: str, namespace: str, account: str = "default") -> Object:
+    template = {"metadata": {"labels": {"app": name}}, "spec": {"serviceAccountName": account}}
     return obj("Deployment", name, namespace, "apps/v1", spec={"template": template})
 
 
@@ -76,7 +76,7 @@ def test_namespace_comes_before_its_content() -> None:
 
 
 def test_a_crd_is_ready_before_its_objects_and_before_workloads() -> None:
-    made, custom, worker = crd("Foo", "g.io"), obj("Foo", "f", api_version="g.io/v1"), deployment("d", "n")
+    made, custom, worker = crd("Foo", "g.io"), obj("Foo", "f", api_version="g.io/v1"), deployment("d", "n", "strange")
     other = obj("Foo", "f", api_version="other.io/v1")
     order = one([custom, worker, made, other])
     assert ready_before(order, custom) == ready_before(order, worker) == {Ref.of(made)}
@@ -85,7 +85,7 @@ def test_a_crd_is_ready_before_its_objects_and_before_workloads() -> None:
 
 def test_workloads_wait_for_the_crds_of_their_own_part_and_of_what_it_requires() -> None:
     first, second, third = crd("A", "a.io"), crd("B", "b.io"), crd("C", "c.io")
-    worker = deployment("d", "n")
+    worker = deployment("d", "n", "strange")
     parts = {"far": [third], "base": [first], "middle": [second], "top": [worker], "other": [crd("D", "d.io")]}
     order = graph(parts, {"top": ["middle"], "middle": ["base"]})
     assert ready_before(order, worker) == {Ref.of(first), Ref.of(second)}
@@ -123,10 +123,11 @@ def test_aggregated_rights_count() -> None:
     assert ready_before(one([worker, made, crd("B", "b.io"), part, *rights]), worker) == {Ref.of(made)}
 
 
-def test_unknown_rights_are_taken_for_all() -> None:
+def test_unknown_rights_are_taken_for_all_and_no_rights_for_none() -> None:
     worker, made = deployment("d", "n"), crd("A", "a.io")
     binding = bound("n", [])[1]
     assert ready_before(one([worker, made, binding]), worker) == {Ref.of(made)}
+    assert ready_before(one([worker, made]), worker) == set()
 
 
 def test_an_object_waits_for_its_crd_whichever_part_brings_it() -> None:
