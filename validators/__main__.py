@@ -57,12 +57,17 @@ def _options(parsed: argparse.Namespace) -> Options:
         kubeconfig=parsed.kubeconfig,
         context=parsed.context,
         release=parsed.release,
-        profile=parsed.profile,
+        profile=_words(parsed.component) or parsed.profile,
+        exclude=_words(parsed.exclude),
+        storage_mode=parsed.storage_mode,
+        user_email=parsed.user_email,
+        user_namespace=parsed.user_namespace,
+        published_password=parsed.published_password,
         volcano_version=parsed.volcano_version,
         local_path_version=parsed.local_path_version,
         operator_version=parsed.operator_version,
         gang_scheduler=parsed.gang_scheduler,
-        select=tuple(word for text in parsed.select for word in text.split(",") if word),
+        select=_words(parsed.select),
         waive=_waivers(parsed.waive),
         ignore_namespaces=tuple(parsed.ignore_namespace),
         probe_namespace=parsed.probe_namespace,
@@ -71,6 +76,10 @@ def _options(parsed: argparse.Namespace) -> Options:
         stability_seconds=parsed.stability_seconds,
         report_dir=parsed.report_dir,
     )
+
+
+def _words(texts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(word for text in texts for word in text.split(",") if word)
 
 
 def _waivers(texts: Sequence[str]) -> dict[str, str]:
@@ -134,13 +143,25 @@ def _parser() -> argparse.ArgumentParser:
     expected = parser.add_argument_group("what is expected of it")
     known = ", ".join(releases())
     expected.add_argument("--release", default="auto", help=f"{known}, or auto (default): as the operator's image says")
-    expected.add_argument("--profile", default="training", metavar="NAME", help="set of components (default: training)")
+    expected.add_argument("--profile", default="training", metavar="NAME", help="training (default) or full")
+    expected.add_argument(
+        "--component", action="append", default=[], metavar="NAME[,…]", help="these instead of a profile; repeatable"
+    )
+    expected.add_argument(
+        "--exclude", action="append", default=[], metavar="NAME[,…]", help="without these components; repeatable"
+    )
     expected.add_argument(
         "--volcano-version", default="", metavar="V", help="default: the one that goes with the release"
     )
-    expected.add_argument("--local-path-version", default="", metavar="V", help="default: the newest that is known")
+    expected.add_argument("--local-path-version", default="", metavar="V", help="default: that of the release")
     expected.add_argument("--operator-version", default="", metavar="V", help="where its image does not tell")
     expected.add_argument("--gang-scheduler", default="volcano", choices=("volcano", "none"))
+    expected.add_argument("--storage-mode", default="local_path", choices=("local_path", "existing"))
+    expected.add_argument("--user-email", default="", metavar="ADDRESS", help="who is to sign in first")
+    expected.add_argument("--user-namespace", default="", metavar="NAME", help="the first user's profile")
+    expected.add_argument(
+        "--published-password", action="store_true", help="upstream's password is meant: E4 warns and does not fail"
+    )
     what = parser.add_argument_group("what is judged")
     what.add_argument(
         "--select", action="append", default=[], metavar="CHECK[,…]", help="ids, slugs or families; repeatable"

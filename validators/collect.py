@@ -52,7 +52,7 @@ def collect(
     facts = replace(facts, window=window, unread=unread_by_now, probe_namespace=probe_namespace)
     chosen = {item.id for item in checks}
     for extra in EXTRAS:
-        if chosen & extra.checks and (extra.changes_nothing or not read_only):
+        if (not extra.checks or chosen & extra.checks) and (extra.changes_nothing or not read_only):
             try:
                 facts = replace(facts, **{extra.field: extra.fetch(cluster, facts)})
             except CannotJudgeError as stop:  # what it starts from could not be read

@@ -27,6 +27,13 @@ class Expectations:
     """As the caller says; asked only where the operator's image does not tell."""
     gang_scheduler: str = "volcano"
     """Or 'none'."""
+    user_email: str = ""
+    """Who is to sign in first; empty where nobody says so."""
+    user_namespace: str = ""
+    """Name of the first user's profile; empty where nobody says so."""
+    published_password: bool = False
+    """Whether upstream's published password is asked for by name."""
+    components: frozenset[str] = frozenset()
     workloads: Mapping[Ref, str] = field(default_factory=dict)
     """Workloads that must come up, each with the name of its component."""
     crds: Mapping[str, str] = field(default_factory=dict)
@@ -45,9 +52,14 @@ def expect(
     local_path_version: str = "",
     operator_version: str = "",
     gang_scheduler: str = "volcano",
+    storage_mode: str = "local_path",
+    excluded: Sequence[str] = (),
     ignored_namespaces: Iterable[str] = (),
 ) -> Expectations:
     """What the catalog expects of a release; a version that is not given is the one that goes best with it.
+
+    `profile` is a name or a list of components, which stand for all that they require but what is `excluded`. Where
+    the cluster brings its own storage (mode existing), no provisioner is expected; without gang scheduling, no Volcano.
 
     Raises:
         InvalidInput: an unknown release, profile, component or version.
@@ -55,7 +67,12 @@ def expect(
     found = read.load_release(release)
     volcano_version = volcano_version or found.volcano_versions[0]
     local_path_version = local_path_version or found.local_path_version
-    chosen = read.components(found, profile, volcano_version, local_path_version)
+    unneeded = (
+        *(("local-path",) if storage_mode == "existing" else ()),
+        *(("volcano",) if gang_scheduler == "none" else ()),
+    )
+    left_out = (*excluded, "local-path") if storage_mode == "existing" else excluded
+    chosen = read.components(found, profile, volcano_version, local_path_version, excluded=left_out, unneeded=unneeded)
     ranges = {version: read.load_volcano(version).kubernetes for version in read.volcano_versions()}
     return Expectations(
         release=found.version,
@@ -64,6 +81,7 @@ def expect(
         volcano_kubernetes={version: bounds for version, bounds in ranges.items() if bounds},
         operator_version=operator_version,
         gang_scheduler=gang_scheduler,
+        components=frozenset(item.name for item in chosen),
         workloads={ref: item.name for item in chosen for ref in item.workloads},
         crds={name: item.name for item in chosen for name in item.crds},
         webhooks={ref: item.name for item in chosen for ref in item.webhooks},
@@ -73,8 +91,13 @@ def expect(
     )
 
 
-def release_of(operator_image: str) -> str:
-    """The newest release whose training operator is of that image; empty where none is."""
-    version = version_of_image(operator_image)
-    matching = [name for name in read.releases() if read.load_release(name).operator_version == version]
+def release_of(images: Iterable[str]) -> str:
+    """The newest release whose own operator has one of these images; empty where none is."""
+    versions = {found for image in images if (found := version_of_image(image) or _trainer_version(image))}
+    matching = [name for name in read.releases() if read.load_release(name).operator_version in versions]
     return matching[-1] if matching else ""
+
+
+def _trainer_version(image: str) -> str:
+    name, _, tag = image.partition("@")[0].rpartition("/")[2].partition(":")
+    return tag.removeprefix("v") if name == "trainer-controller-manager" else ""

@@ -14,11 +14,13 @@ from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import assess_pod
 from validators import crds, webhooks
-from validators.checks.operator import operator_start, podgroups_since, service_account
 from validators.facts import Facts, PodNotes
-from validators.permissions import allowed, operator_rules
+from validators.operators import OPERATORS, Operator, podgroups_since
+from validators.permissions import allowed
 from validators.pods import waits_for_gang, workload_of
-from validators.troubles import OPERATOR, judged
+from validators.sign_in import sign_in
+from validators.simulation import simulated_webhooks
+from validators.troubles import judged
 
 __all__ = ["EXTRAS", "Extra"]
 
@@ -31,7 +33,10 @@ _LOG_LINES = 40
 
 @dataclass(frozen=True, slots=True)
 class Extra:
-    """One further fact: the field of Facts, the checks that read it, how it is fetched, and its key in `unread`."""
+    """One further fact: the field of Facts, the checks that read it, how it is fetched, and its key in `unread`.
+
+    Without checks it stands in every report.
+    """
 
     field: str
     checks: frozenset[str]
@@ -81,11 +86,12 @@ def _plurals(cluster: Cluster, version: str) -> frozenset[str]:
 
 def certificates(cluster: Cluster, facts: Facts) -> Mapping[Ref, bytes]:
     """Public certificates that webhook backends serve with, from the Secrets that their pods mount. No key is kept."""
+    simulated = {ref for item in facts.simulated_webhooks for ref in item.services}
     services = {
         ref
         for item in webhooks.configurations(facts)
         for entry in item.get("webhooks") or ()
-        if (ref := webhooks.service_of(entry))
+        if (ref := webhooks.service_of(entry)) and ref not in simulated
     }
     found = {ref: _certificate(cluster, facts, ref) for ref in sorted(services)}
     return {ref: pem for ref, pem in found.items() if pem}
@@ -110,29 +116,44 @@ def _certificate(cluster: Cluster, facts: Facts, ref: Ref) -> bytes:
     return b""
 
 
-def operator_access(cluster: Cluster, facts: Facts) -> Mapping[str, bool]:
-    """What the operator's service account may do, of all that it needs."""
-    if facts.get("deployments.apps", OPERATOR.namespace, OPERATOR.name) is None:
-        return {}
-    kinds = (name for name, component in facts.expectations.crds.items() if component == OPERATOR.name)
-    rules = operator_rules(name.partition(".")[0] for name in kinds)
-    return {str(rule): answer for rule, answer in allowed(cluster, rules, user=service_account(facts)).items()}
+def operator_access(cluster: Cluster, facts: Facts) -> Mapping[str, Mapping[str, bool]]:
+    """What each operator's service account may do, of all that it needs."""
+    answers: dict[str, Mapping[str, bool]] = {}
+    for name, operator in _installed(facts).items():
+        plurals = (kind.partition(".") for kind in operator.kinds(facts))
+        rules = operator.rules(tuple(plural for plural, _, group in plurals if group == operator.job_group))
+        found = allowed(cluster, rules, user=operator.service_account(facts))
+        answers[name] = {str(rule): answer for rule, answer in found.items()}
+    return answers
 
 
-def operator_log(cluster: Cluster, facts: Facts) -> str:
-    """Log of an operator that started before the PodGroup CRD was there."""
-    started, since = operator_start(facts), podgroups_since(facts)
-    if started is None or (since is not None and started > since):
-        return ""
-    names = [Ref.of(pod).name for pod in facts.all("pods") if workload_of(pod) == OPERATOR]
-    return "\n".join(cluster.logs(OPERATOR.namespace, name, OPERATOR.name, tail=2000) for name in names)
+def _installed(facts: Facts) -> Mapping[str, Operator]:
+    return {
+        name: item
+        for name, item in OPERATORS.items()
+        if item.ref in facts.expectations.workloads and facts.get("deployments.apps", item.ref.namespace, item.ref.name)
+    }
+
+
+def operator_log(cluster: Cluster, facts: Facts) -> Mapping[str, str]:
+    """Logs of operators that started before the PodGroup CRD was there."""
+    since = podgroups_since(facts)
+    logs: dict[str, str] = {}
+    for name, operator in _installed(facts).items():
+        started = operator.started(facts)
+        if started is None or (since is not None and started > since):
+            continue
+        pods = [Ref.of(pod).name for pod in facts.all("pods") if workload_of(pod) == operator.ref]
+        texts = (cluster.logs(operator.ref.namespace, pod, operator.container, tail=2000) for pod in pods)
+        logs[name] = "\n".join(texts)
+    return logs
 
 
 def operator_admission(cluster: Cluster, facts: Facts) -> Mapping[str, str]:
     """Answers to dry-run creates of a job: '' where the webhook answered, whatever it said, else the trouble."""
-    namespace = facts.probe_namespace or "default"
-    meta = {"name": "kfv-dry-run", "namespace": namespace}
-    return {job["kind"]: _answer(cluster, {**job, "metadata": meta}) for job in _JOBS}
+    meta = {"name": "kfv-dry-run", "namespace": facts.probe_namespace or "default"}
+    jobs = [job for operator in _installed(facts).values() for job in operator.dry_runs]
+    return {job["kind"]: _answer(cluster, {**job, "metadata": meta}) for job in jobs}
 
 
 def _answer(cluster: Cluster, job: Object) -> str:
@@ -179,29 +200,19 @@ def _log(cluster: Cluster, pod: Object) -> str:
     return ""
 
 
-def _job(kind: str, replicas: str, role: str, container: str) -> Object:
-    template = {"spec": {"containers": [{"name": container, "image": "registry.k8s.io/pause:3.10"}]}}
-    return {
-        "apiVersion": "kubeflow.org/v1",
-        "kind": kind,
-        "spec": {replicas: {role: {"replicas": 1, "template": template}}},
-    }
-
-
-_JOBS = (
-    _job("PyTorchJob", "pytorchReplicaSpecs", "Worker", "pytorch"),
-    _job("TFJob", "tfReplicaSpecs", "Worker", "tensorflow"),
-)
-
-_PODS = frozenset({"C2", "C3", "C4", "C5", "C6", "C7", "C8", "F1", "B3", "G4"})
+_PODS = frozenset({"C2", "C3", "C4", "C5", "C6", "C7", "C8", "F1", "B3", "G4", "G10"})
 
 EXTRAS = (
+    Extra("simulated_webhooks", frozenset(), simulated_webhooks, "simulated-webhooks"),
     Extra("ready_answers", frozenset({"A1"}), ready_answers, "readyz"),
-    Extra("discovery", frozenset({"B1", "F2", "G4"}), discovery, "discovery"),
+    Extra("discovery", frozenset({"B1", "F2", "G4", "G10"}), discovery, "discovery"),
     Extra("certificates", frozenset({"B3"}), certificates, "certificates"),
-    Extra("operator_access", frozenset({"G2"}), operator_access, "operator-access"),
-    Extra("operator_log", frozenset({"G3"}), operator_log, "operator-log"),
-    Extra("operator_admission", frozenset({"G4"}), operator_admission, "operator-admission", changes_nothing=False),
+    Extra("operator_access", frozenset({"G2", "G8"}), operator_access, "operator-access"),
+    Extra("operator_log", frozenset({"G3", "G9"}), operator_log, "operator-log"),
+    Extra(
+        "operator_admission", frozenset({"G4", "G10"}), operator_admission, "operator-admission", changes_nothing=False
+    ),
+    Extra("sign_in", frozenset({"E4", "E5", "E8"}), sign_in, "sign-in"),
     Extra("pod_notes", _PODS, pod_notes),
 )
 """All of them, in the order in which they are fetched."""

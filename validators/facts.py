@@ -12,7 +12,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.expectations import Expectations
 from validators.model import CannotJudgeError, errored
 
-__all__ = ["RESOURCES", "Facts", "PodNotes", "ProbeFailure", "Unread", "Window"]
+__all__ = ["RESOURCES", "Facts", "PodNotes", "ProbeFailure", "SignIn", "SimulatedWebhook", "Unread", "Window"]
 
 SIMULATED_NODE = "kwok.x-k8s.io/node"
 SIMULATED_POD = "rehearsal.kubeflow-volcano.io/simulated"
@@ -21,6 +21,7 @@ RUN_LABEL = "kfv.io/run"
 
 RESOURCES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
+        "clustertrainingruntimes.trainer.kubeflow.org": ("trainer.kubeflow.org/v1alpha1", "ClusterTrainingRuntime"),
         "configmaps": ("v1", "ConfigMap"),
         "customresourcedefinitions.apiextensions.k8s.io": ("apiextensions.k8s.io/v1", "CustomResourceDefinition"),
         "csidrivers.storage.k8s.io": ("storage.k8s.io/v1", "CSIDriver"),
@@ -38,6 +39,7 @@ RESOURCES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "persistentvolumes": ("v1", "PersistentVolume"),
         "podgroups.scheduling.volcano.sh": ("scheduling.volcano.sh/v1beta1", "PodGroup"),
         "pods": ("v1", "Pod"),
+        "profiles.kubeflow.org": ("kubeflow.org/v1", "Profile"),
         "queues.scheduling.volcano.sh": ("scheduling.volcano.sh/v1beta1", "Queue"),
         "services": ("v1", "Service"),
         "statefulsets.apps": ("apps/v1", "StatefulSet"),
@@ -86,6 +88,29 @@ class PodNotes:
     log: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class SimulatedWebhook:
+    """A webhook configuration, or a CRD with conversion, that a rehearsal answers for the pods behind `services`."""
+
+    kind: str
+    name: str
+    webhooks: tuple[str, ...]
+    services: tuple[Ref, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SignIn:
+    """Who may sign in with a password of Dex's own. No hash is kept.
+
+    `published` are the users whose password is the one that upstream publishes, `unknown` those whose hash was not
+    found where Dex looks for it.
+    """
+
+    emails: tuple[str, ...] = ()
+    published: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, eq=False)
 class Facts:
     """One snapshot. Judges read it through `all`, `get` and `probe`, which end the judgement when a fact is missing."""
@@ -102,18 +127,21 @@ class Facts:
     """By `plural.group`; a kind that is not served has no objects."""
     unread: Mapping[str, Unread] = field(default_factory=dict)
     """By `plural.group`, or by what else is fetched: readyz, discovery, window, certificates, operator-access,
-    operator-log, operator-admission."""
+    operator-log, operator-admission, sign-in, simulated-webhooks."""
     discovery: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Served plurals by apiVersion, for the versions of the expected CRDs."""
     window: Window | None = None
     certificates: Mapping[Ref, bytes] = field(default_factory=dict)
     """Public serving certificates (PEM) of webhook backends, by the reference of their Service."""
-    operator_access: Mapping[str, bool] = field(default_factory=dict)
-    """What the training operator's service account may do, as 'verb resource.group'."""
-    operator_log: str = ""
-    """Kept where the operator started before the PodGroup CRD was established."""
+    operator_access: Mapping[str, Mapping[str, bool]] = field(default_factory=dict)
+    """By operator's component, what its service account may do, as 'verb resource.group'."""
+    operator_log: Mapping[str, str] = field(default_factory=dict)
+    """By operator's component; kept where it started before the PodGroup CRD was established."""
     operator_admission: Mapping[str, str] = field(default_factory=dict)
     """Answers to a dry-run create by job kind: '' for accepted, else the refusal."""
+    sign_in: SignIn | None = None
+    """None where there is no Dex."""
+    simulated_webhooks: tuple[SimulatedWebhook, ...] = ()
     probe_namespace: str = ""
     """An existing namespace for whatever is tried out; empty where the run makes its own."""
     pod_notes: Mapping[str, PodNotes] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Who may do what: the rules that the checks need, and those that the training operator needs."""
+"""Who may do what: the rules that the checks need, and whether the server grants them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from kubeflow_volcano.cluster.client import Cluster
 from validators.facts import RESOURCES, Unread
 from validators.model import Check, Rule
 
-__all__ = ["allowed", "as_yaml", "missing_for_probes", "missing_for_reading", "operator_rules"]
+__all__ = ["allowed", "as_yaml", "missing_for_probes", "missing_for_reading"]
 
 _API = "authorization.k8s.io/v1"
 _ONLY_FOR_OWN_NAMESPACE = frozenset({"namespaces", "resourcequotas", "serviceaccounts"})
-_PODGROUP_VERBS = ("get", "list", "watch", "create", "update", "patch", "delete")
 
 
 def allowed(cluster: Cluster, rules: Collection[Rule], *, namespace: str = "", user: str = "") -> Mapping[Rule, bool]:
@@ -91,13 +90,3 @@ def as_yaml(rules: Iterable[Rule]) -> str:
     return "\n".join(
         f"- {{apiGroups: ['{rule.group}'], resources: ['{rule.resource}'], verbs: ['{rule.verb}']}}" for rule in rules
     )
-
-
-def operator_rules(plurals: Iterable[str]) -> tuple[Rule, ...]:
-    """What an operator must be allowed to do to make gangs of jobs: all of podgroups, and finalizers of each kind.
-
-    Without the latter it cannot name a job as owner where OwnerReferencesPermissionEnforcement is on (volcano#2024).
-    """
-    podgroups = (Rule(verb, "scheduling.volcano.sh", "podgroups") for verb in _PODGROUP_VERBS)
-    finalizers = (Rule("update", "kubeflow.org", f"{plural}/finalizers") for plural in sorted(plurals))
-    return (*podgroups, *finalizers)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from kubeflow_volcano.catalog.images.probes import BUSYBOX, PAUSE
@@ -21,13 +21,13 @@ from validators.interruption import Interrupted, interruptible, postponed
 from validators.judging import Judging
 from validators.model import Check
 from validators.operator_flags import container_of
+from validators.operators import OPERATORS
 from validators.permissions import missing_for_probes
 from validators.probes.session import Options as ProbeOptions
 from validators.probing import probe
 from validators.report import files
 from validators.report.document import Report
 from validators.selection import select, waivers
-from validators.troubles import OPERATOR
 
 __all__ = ["LONGEST_WINDOW", "Options", "validate"]
 
@@ -39,7 +39,8 @@ AUTO = "auto"
 class Options:
     """What a person may choose. `profile` is a profile's name or a tuple of components; times are in seconds.
 
-    `release` may be 'auto': that of the running training operator, else the newest that the catalog knows.
+    `release` may be 'auto': that of the running operator of training jobs, else the newest that the catalog knows.
+    `storage_mode` is local_path or existing. `user_email` and `user_namespace` say who is to sign in first.
     """
 
     kubeconfig: Path | None = None
@@ -50,6 +51,11 @@ class Options:
     local_path_version: str = ""
     operator_version: str = ""
     gang_scheduler: str = "volcano"
+    exclude: tuple[str, ...] = ()
+    storage_mode: str = "local_path"
+    user_email: str = ""
+    user_namespace: str = ""
+    published_password: bool = False
     select: tuple[str, ...] = ()
     waive: Mapping[str, str] = field(default_factory=dict)
     ignore_namespaces: tuple[str, ...] = ()
@@ -147,31 +153,40 @@ def _see_that_they_make_sense(options: Options) -> None:
 
 
 def _expected(options: Options, release: str) -> Expectations:
-    return expect(
+    found = expect(
         release,
         options.profile,
         volcano_version=options.volcano_version,
         local_path_version=options.local_path_version,
         operator_version=options.operator_version,
         gang_scheduler=options.gang_scheduler,
+        storage_mode=options.storage_mode,
+        excluded=options.exclude,
         ignored_namespaces=options.ignore_namespaces,
+    )
+    return replace(
+        found,
+        user_email=options.user_email,
+        user_namespace=options.user_namespace,
+        published_password=options.published_password,
     )
 
 
 def _expectations(options: Options, cluster: Cluster, report: Report) -> Expectations:
     if options.release == AUTO:
-        detected = release_of(_operator_image(cluster))
+        detected = release_of(_operator_images(cluster))
         report.release = detected or releases()[-1]
         report.release_from = "of the running operator" if detected else "newest known; the operator does not tell"
     return _expected(options, report.release)
 
 
-def _operator_image(cluster: Cluster) -> str:
-    try:
-        operator = cluster.get(OPERATOR)
-    except ApiError:  # the checks that want to read it say why
-        return ""
-    return container_of(operator)["image"] if operator else ""
+def _operator_images(cluster: Cluster) -> Iterator[str]:
+    for item in OPERATORS.values():
+        try:
+            if operator := cluster.get(item.ref):
+                yield container_of(operator)["image"]
+        except ApiError:  # the checks that want to read it say why
+            continue
 
 
 def _cause(error: Exception) -> tuple[str, str, str]:

@@ -64,12 +64,16 @@ class ActionModule(ActionBase):
 
 def _options(settings: Settings, arguments: dict[str, Any], *, check: bool) -> Options:
     """In check mode nothing is created, neither probes nor report files."""
-    existing = settings.storage_mode == "existing"
     return Options(
         kubeconfig=settings.kubeconfig,
         context=settings.context,
         release=settings.release.version,
-        profile=tuple(item.name for item in settings.components if not (existing and item.name == "local-path")),
+        profile=tuple(item.name for item in settings.components),
+        exclude=settings.excluded,
+        storage_mode=settings.storage_mode,
+        user_email=settings.user.email,
+        user_namespace=settings.user.namespace,
+        published_password=settings.user.published_password,
         volcano_version=settings.volcano.version,
         local_path_version=settings.local_path.version,
         gang_scheduler=settings.gang_scheduler,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from validators.checks import gang, machinery, operator, reach, storage, volcano, workloads
+from validators.checks import account, gang, machinery, operator, reach, storage, trainer, volcano, workloads
 from validators.model import Check, natural
 
 __all__ = ["CHECKS"]
@@ -14,8 +14,10 @@ CHECKS: tuple[Check, ...] = tuple(
             *machinery.CHECKS,
             *workloads.CHECKS,
             *storage.CHECKS,
+            *account.CHECKS,
             *volcano.CHECKS,
             *operator.CHECKS,
+            *trainer.CHECKS,
             *gang.CHECKS,
         ),
         key=lambda item: natural(item.id),

@@ -12,14 +12,14 @@ from dataclasses import replace
 from kubeflow_volcano.cluster.objects import Ref
 from validators import gang_steps
 from validators.facts import Facts
-from validators.model import Outcome, Rule, Severity, Status, check, failed, passed, skipped
+from validators.model import Outcome, Rule, Severity, Status, check, failed, passed, skipped, warned
 from validators.probes.gang import GangEvidence
-from validators.probes.operator import MADE_SECONDS, OperatorEvidence
+from validators.probes.operator import MADE_SECONDS, PLACED_SECONDS, OperatorEvidence
 from validators.probes.remains import Cleanup
 from validators.probes.stage import PODGROUP
 from validators.refusals import interruption, refusal
 
-__all__ = ["CHECKS", "NEEDS_GANG", "NEEDS_OPERATOR", "NEEDS_PROBE", "gang_verdict", "operator_verdict"]
+__all__ = ["CHECKS", "NEEDS_GANG", "NEEDS_OPERATOR", "NEEDS_PROBE", "NEEDS_TRAINER", "gang_verdict", "operator_verdict"]
 
 NEEDS_PROBE = (
     *(Rule(verb, "", "namespaces") for verb in ("create", "delete", "list", "watch")),
@@ -39,10 +39,17 @@ NEEDS_GANG = (
 
 NEEDS_OPERATOR = (
     *NEEDS_PROBE,
-    *(Rule(verb, "kubeflow.org", "tfjobs") for verb in ("create", "delete", "list", "watch")),
+    *(Rule(verb, "kubeflow.org", "tfjobs") for verb in ("create", "delete", "list", "patch", "watch")),
     *(Rule(verb, "scheduling.volcano.sh", "podgroups") for verb in ("delete", "list", "watch")),
 )
-"""What the operator's probe job must be allowed to do."""
+"""What the training operator's probe job must be allowed to do."""
+
+NEEDS_TRAINER = (
+    *NEEDS_PROBE,
+    *(Rule(verb, "trainer.kubeflow.org", "trainjobs") for verb in ("create", "delete", "list", "patch", "watch")),
+    *(Rule(verb, "scheduling.volcano.sh", "podgroups") for verb in ("delete", "list", "watch")),
+)
+"""What Trainer's probe job must be allowed to do."""
 
 _Judge = Callable[[GangEvidence], Outcome | None]
 
@@ -84,13 +91,23 @@ def operator_verdict(evidence: OperatorEvidence) -> Outcome:
     objects = (evidence.job, Ref(*PODGROUP, evidence.job.namespace, evidence.job.name))
     observed = {
         "pod_group": (evidence.group or {}).get("spec"),
-        "phase": (evidence.group or {}).get("status", {}).get("phase", ""),
+        "phase": evidence.phase,
         "pods": {item.name: f"schedulerName {item.scheduler}, group {item.group or 'none'}" for item in evidence.pods},
     }
     wanted = f"a PodGroup with minMember {evidence.replicas} in queue {evidence.queue}, and {evidence.replicas} pods"
     if not fault:
-        text = f"a TFJob of {evidence.replicas} workers became {wanted} that are Volcano's."
-        return passed(text, objects=objects, observed=observed)
+        kind = evidence.job.kind
+        text = f"a {kind} of {evidence.replicas} workers became {wanted} that are Volcano's"
+        if not evidence.nudged:
+            return passed(f"{text}, {_placed(evidence)}.", objects=objects, observed=observed)
+        return warned(
+            "Nudged",
+            f"{text}, but only after the job was touched: the operator had missed that its group may run.",
+            expected="the pods come as soon as the group may run",
+            observed=observed,
+            objects=objects,
+            todo="annotate a job that hangs, or restart the operator; 1.6.0 is free of it (kubeflow/trainer#1574).",
+        )
     reason, message, todo = fault
     return failed(
         reason,
@@ -103,14 +120,22 @@ def operator_verdict(evidence: OperatorEvidence) -> Outcome:
     )
 
 
+def _placed(evidence: OperatorEvidence) -> str:
+    nodes = sorted({item.node for item in evidence.pods if item.node})
+    if all(item.node for item in evidence.pods):
+        return f"and were placed on {', '.join(nodes)}"
+    return f"and were not placed within {PLACED_SECONDS:.0f} s, of which H1 says more"
+
+
 def _operator_faults(evidence: OperatorEvidence) -> Iterator[tuple[str, str, str]]:
     """Reason, message and what to do, of each thing that is not as a gang needs it, the most telling first."""
-    group, made, wanted = evidence.group, len(evidence.pods), evidence.replicas
+    group, made, wanted, phase = evidence.group, len(evidence.pods), evidence.replicas, evidence.phase
+    wiring = "its runtimes (G7)" if evidence.job.kind == "TrainJob" else "its gang arguments (G1)"
     if group is None:
         message = f"the operator made no PodGroup within {MADE_SECONDS:.0f} s, and {made} pods."
-        yield "NoPodGroup", message, "see its gang arguments (G1) and its log; restart it if it is older than Volcano."
+        yield "NoPodGroup", message, f"see {wiring} and its log; restart it if it is older than Volcano."
         return
-    spec, phase = group["spec"], group.get("status", {}).get("phase", "")
+    spec = group["spec"]
     policy = "see that no admission policy changes PodGroups."
     if spec.get("minMember") != wanted:
         message = f"the PodGroup has minMember {spec.get('minMember')}, the job has {wanted} replicas."
@@ -121,12 +146,12 @@ def _operator_faults(evidence: OperatorEvidence) -> Iterator[tuple[str, str, str
         message = f"the PodGroup has phase {phase or 'unset'}: until that changes the operator makes no pods."
         yield "PodsHeldBack", message, "see whether the scheduler is alive (F6) and the cluster has room."
     elif made < wanted:
-        todo = "restart the operator: until 1.5 it can miss that a group may run (kubeflow/trainer#1574)."
+        todo = "restart the operator, and read its log."
         yield "PodsMissing", f"the PodGroup is {phase}, and only {made} of {wanted} pods came.", todo
     stray = [item for item in evidence.pods if item.scheduler != "volcano" or item.group != evidence.job.name]
     if stray:
         told = ", ".join(f"{item.name} has schedulerName {item.scheduler} and group {item.group!r}" for item in stray)
-        yield "PodsNotGanged", f"{told}.", "see the operator's gang arguments (G1)."
+        yield "PodsNotGanged", f"{told}.", f"see {wiring}."
 
 
 def _step(facts: Facts, judge: Callable[[GangEvidence], Outcome], *, of: str = "") -> Outcome:

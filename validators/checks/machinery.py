@@ -46,16 +46,27 @@ def webhooks_sound(facts: Facts) -> Outcome:
     found = webhooks.troubled(facts)
     if not found:
         facts.demand("certificates")
-    entries = [entry for item in webhooks.configurations(facts) for entry in item.get("webhooks") or ()]
-    services = {ref for entry in entries if (ref := webhooks.service_of(entry))}
-    unchecked = sorted(str(ref) for ref in services if ref not in facts.certificates)
-    told = f" The certificate of {', '.join(unchecked)} is in no Secret and was not looked at." if unchecked else ""
     return verdict(
         found,
         looked_at,
-        claim=f"{len(entries)} webhooks in {len(looked_at)} configurations are sound.{told}",
+        claim=_sound(facts),
         expected="a valid caBundle, a Service with a ready endpoint, a certificate that chains to the caBundle",
     )
+
+
+def _sound(facts: Facts) -> str:
+    configurations = webhooks.configurations(facts)
+    entries = [entry for item in configurations for entry in item.get("webhooks") or ()]
+    simulated = {ref for item in facts.simulated_webhooks for ref in item.services}
+    services = [ref for entry in entries if (ref := webhooks.service_of(entry))]
+    stubbed = sum(ref in simulated for ref in services)
+    told = f"{len(entries)} webhooks in {len(configurations)} configurations are sound."
+    if stubbed:
+        told += f" {stubbed} of them are answered by the rehearsal and say nothing about their backends."
+    unchecked = sorted({str(ref) for ref in services if ref not in facts.certificates and ref not in simulated})
+    if unchecked:
+        told += f" The certificate of {', '.join(unchecked)} is in no Secret and was not looked at."
+    return told
 
 
 CHECKS = (crds_served, webhooks_sound)

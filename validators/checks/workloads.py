@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubeflow_volcano.cluster.objects import Ref
-from validators import pods, workloads
+from validators import pods, simulation, workloads
 from validators.facts import Facts
 from validators.model import Outcome, Rule, Severity, check
 from validators.troubles import GRACE_SECONDS, judged, verdict
@@ -19,14 +19,17 @@ def _of_kind(facts: Facts, check_id: str, kind: str, expected: str) -> Outcome:
     facts.demand("window")
     looked_at = [Ref.of(item) for item in judged(facts, workloads.RESOURCE_OF_KIND[kind])]
     found = [item for item in workloads.troubled(facts) if item.check == check_id]
-    return verdict(found, looked_at, claim=f"{len(looked_at)} of kind {kind} are as asked for.", expected=expected)
+    claim = f"{len(looked_at)} of kind {kind} are as asked for.{simulation.of_workloads(facts, looked_at)}"
+    return verdict(found, looked_at, claim=claim, expected=expected)
 
 
 def _of_pods(facts: Facts, check_id: str, claim: str, expected: str) -> Outcome:
     facts.demand("window")
     looked_at = [Ref.of(item) for item in judged(facts, "pods") if not pods.waits_for_gang(item)]
+    simulated = len({Ref.of(item) for item in facts.simulated_pods}.intersection(looked_at))
     waiting = sum(pods.waits_for_gang(item) for item in judged(facts, "pods"))
-    told = f" {waiting} members of gangs wait for their group and are not counted." if waiting else ""
+    told = f" {simulated} of them are simulated." if simulated else ""
+    told += f" {waiting} members of gangs wait for their group and are not counted." if waiting else ""
     found = [item for item in pods.troubled(facts) if item.check == check_id]
     return verdict(found, looked_at, claim=f"{len(looked_at)} pods {claim}.{told}", expected=expected)
 

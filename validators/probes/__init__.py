@@ -8,12 +8,12 @@ from typing import Any
 
 from kubeflow_volcano.progress import Progress
 from validators.facts import Facts
-from validators.probes import gang, operator, storage
+from validators.probes import gang, operator, storage, trainer
 from validators.probes.session import Session
 
 __all__ = ["PROBES"]
 
 PROBES: Mapping[str, Callable[[Session, Facts, Progress], Any]] = MappingProxyType(
-    {"storage": storage.run, "gang": gang.run, "operator": operator.run}
+    {"storage": storage.run, "gang": gang.run, "operator": operator.run, "trainer": trainer.run}
 )
 """Every probe by the name under which checks ask for its evidence."""

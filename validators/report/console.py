@@ -42,15 +42,22 @@ def attention(document: Mapping[str, Any]) -> list[list[Mapping[str, Any]]]:
 
 
 def simulated(document: Mapping[str, Any]) -> str:
-    """A sentence about what of the cluster is simulated; empty when nothing is."""
+    """What of the cluster is simulated, in a few sentences; empty when nothing is."""
     cluster = document["cluster"]
-    nodes, pods = cluster["simulated_nodes"], cluster["simulated_pods"]
+    nodes, pods, hooks = cluster["simulated_nodes"], cluster["simulated_pods"], cluster["simulated_webhooks"]
     if not (nodes or pods):
         return ""
-    return (
-        f"simulated: {nodes} of {cluster['nodes']} nodes and {pods} pods; nothing runs on those nodes, so that a pod "
-        "there proves placement, not that its containers work."
+    told = (
+        f"simulated: {nodes} of {cluster['nodes']} nodes and {pods} of {cluster['pods'] or pods} pods; nothing runs on "
+        "those nodes, so that a pod there proves placement, not that its containers work."
     )
+    if hooks:
+        number = sum(len(item["webhooks"]) for item in hooks)
+        told += (
+            f" The rehearsal answers {number} webhooks of {len(hooks)} objects in place of simulated pods; "
+            "nothing was validated or filled in by them."
+        )
+    return told
 
 
 def _head(document: Mapping[str, Any]) -> str:
@@ -92,11 +99,18 @@ def _finding(items: list[Mapping[str, Any]], *, colour: bool) -> list[str]:
 
 
 def _skips(document: Mapping[str, Any]) -> list[str]:
-    return [
-        f" {_MARKS['skip']} {item['id']:<3} {item['slug']}  {_line(item['message'], 160)}"
-        for item in document["checks"]
-        if item["status"] == "skip"
-    ]
+    """One line for each reason; checks that are skipped for one and the same stand together."""
+    groups: dict[str, list[Mapping[str, Any]]] = {}
+    for item in document["checks"]:
+        if item["status"] == "skip":
+            groups.setdefault(item["message"], []).append(item)
+    return [f" {_MARKS['skip']} {_names(items)}  {_line(message, 160)}" for message, items in groups.items()]
+
+
+def _names(items: list[Mapping[str, Any]]) -> str:
+    if len(items) == 1:
+        return f"{items[0]['id']:<3} {items[0]['slug']}"
+    return " ".join(item["id"] for item in items)
 
 
 def _cleaned(document: Mapping[str, Any]) -> str:

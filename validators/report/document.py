@@ -117,7 +117,12 @@ class Report:
             "nodes": len(nodes),
             "os": sorted(text(item) for item in systems if item),
             "simulated_nodes": len(facts.simulated_nodes) if facts else 0,
+            "pods": len(facts.objects.get("pods", ())) if facts else 0,
             "simulated_pods": len(facts.simulated_pods) if facts else 0,
+            "simulated_webhooks": [
+                {"kind": text(item.kind), "name": text(item.name), "webhooks": [text(name) for name in item.webhooks]}
+                for item in (facts.simulated_webhooks if facts else ())
+            ],
         }
 
 

@@ -15,7 +15,12 @@ _LONGEST_CELL = 400
 
 def render(document: Mapping[str, Any]) -> str:
     """Markdown of a report document. Text that came from a cluster is escaped."""
-    parts = [_summary(document), _table("Needs attention", _attention(document)), _table("All checks", _all(document))]
+    parts = [
+        _summary(document),
+        _table("Needs attention", _attention(document)),
+        _table("All checks", _all(document)),
+        _table("Webhooks that the rehearsal answers", _simulated_webhooks(document)),
+    ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -66,6 +71,14 @@ def _all(document: Mapping[str, Any]) -> list[list[str]]:
         for item in document["checks"]
     ]
     return [["id", "claim", "status", "severity", "found"], *rows]
+
+
+def _simulated_webhooks(document: Mapping[str, Any]) -> list[list[str]]:
+    rows = [
+        [_cell(item["kind"]), _cell(item["name"]), str(len(item["webhooks"]))]
+        for item in document["cluster"]["simulated_webhooks"]
+    ]
+    return [["kind", "name", "webhooks"], *rows] if rows else []
 
 
 def _table(title: str, rows: Iterable[list[str]]) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from kubeflow_volcano.catalog.read import load_release, releases
 from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.problems import InvalidInput
 from validators.collect import unread
 from validators.expectations import expect, release_of
 from validators.model import Rule
-from validators.permissions import as_yaml, operator_rules
+from validators.operators import TRAINER, TRAINING
+from validators.permissions import as_yaml
 from validators.testing import ref
 
 
@@ -27,6 +29,28 @@ def test_a_list_of_components_expects_no_more_than_them() -> None:
     assert set(expect("1.9.1", ("local-path",)).workloads.values()) == {"local-path"}
 
 
+@pytest.mark.parametrize("release", releases())
+def test_a_whole_release_expects_all_of_its_example(release: str) -> None:
+    found = expect(release, "full")
+    known = load_release(release)
+    assert found.components == {*known.profiles["full"]}
+    assert set(found.workloads) >= {
+        ref for name in known.profiles["full"] if name in known.components for ref in known.components[name].workloads
+    }
+    assert len(found.claims) >= 3
+    assert found.namespaces >= {"auth", "cert-manager", "istio-system", "knative-serving", "kubeflow", "volcano-system"}
+
+
+def test_what_is_excluded_or_not_needed_is_not_expected() -> None:
+    found = expect("1.9.1", "full", excluded=("katib",))
+    assert "katib" not in found.components
+    assert ref("Deployment", "kubeflow/katib-mysql") not in found.workloads
+    assert {item.name for item in found.claims} == {"minio-pvc", "mysql-pv-claim"}
+    own = expect("1.9.1", ("pipelines", "training-operator"), storage_mode="existing", gang_scheduler="none")
+    assert not own.components & {"local-path", "volcano"}
+    assert "local-path" not in expect("1.9.1", "training", storage_mode="existing").components
+
+
 def test_what_the_catalog_does_not_know_is_refused() -> None:
     with pytest.raises(InvalidInput, match=r"0\.0\.0"):
         expect("0.0.0")
@@ -39,19 +63,21 @@ def test_what_the_catalog_does_not_know_is_refused() -> None:
     [
         ("docker.io/kubeflow/training-operator:v1-04f9f13", "1.9.1"),
         ("mirror.example:5000/x/training-operator:v1-04f9f13@sha256:0", "1.9.1"),
+        ("ghcr.io/kubeflow/trainer/trainer-controller-manager:v2.1.0", "26.03"),
         ("kubeflow/training-operator:latest", ""),
         ("", ""),
     ],
 )
 def test_the_release_is_known_by_the_operators_image(image: str, release: str) -> None:
-    assert release_of(image) == release
+    assert release_of([image]) == release
 
 
 def test_rules_are_told_as_they_stand_in_a_role() -> None:
     assert as_yaml([Rule("list", "", "pods")]) == "- {apiGroups: [''], resources: ['pods'], verbs: ['list']}"
-    rules = {str(rule) for rule in operator_rules(["tfjobs"])}
+    rules = {str(rule) for rule in TRAINING.rules(("tfjobs",))}
     assert {"create podgroups.scheduling.volcano.sh", "update tfjobs/finalizers.kubeflow.org"} <= rules
     assert len(rules) == 8
+    assert "update trainjobs/finalizers.trainer.kubeflow.org" in {str(rule) for rule in TRAINER.rules(("trainjobs",))}
 
 
 @pytest.mark.parametrize(("status", "reason"), [(403, "Forbidden"), (401, "Forbidden"), (0, "Unreachable")])

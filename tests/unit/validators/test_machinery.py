@@ -16,7 +16,7 @@ from kubeflow_volcano.catalog.model import MinorRange
 from kubeflow_volcano.cluster.objects import Object
 from validators.checks.machinery import crds_served, webhooks_sound
 from validators.expectations import Expectations
-from validators.facts import Facts, Unread
+from validators.facts import Facts, SimulatedWebhook, Unread
 from validators.model import CannotJudgeError, Status
 from validators.testing import NOW, crd, deployment, facts, obj, pod, ref
 
@@ -134,6 +134,15 @@ def cluster(*, bundle: bytes | None = None, ready: bool = True, port: int = 443,
 def test_a_sound_webhook_passes_and_is_named() -> None:
     outcome = webhooks_sound(cluster())
     assert (outcome.status, outcome.objects) == (Status.PASS, (CONFIGURATION,))
+
+
+def test_a_webhook_that_the_rehearsal_answers_proves_nothing_about_its_backend_and_that_is_told() -> None:
+    stub = SimulatedWebhook("MutatingWebhookConfiguration", "pods-mutate", ("m.volcano.sh",), (SERVICE,))
+    outcome = webhooks_sound(cluster(certificates={}, simulated_webhooks=(stub,)))
+    assert outcome.status is Status.PASS
+    assert "1 of them are answered by the rehearsal" in outcome.message
+    assert "is in no Secret" not in outcome.message
+    assert "is in no Secret" in webhooks_sound(cluster(certificates={})).message
 
 
 def expired() -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,9 +15,10 @@ from validators.facts import Facts, Unread
 from validators.model import CannotJudgeError, Check, Outcome, Status
 from validators.operator_flags import read_flags
 from validators.probes.operator import JobPod, OperatorEvidence
-from validators.testing import crd, deployment, facts, instant, pod, ref
+from validators.testing import crd, deployment, facts, instant, obj, pod, ref
 
 NAME = "kubeflow/training-operator"
+COMPONENT = "training-operator"
 IMAGE = "docker.io/kubeflow/training-operator:"
 TAGS = {"1.5.0": "v1-e1434f6", "1.6.0": "v1-5a5f92d", "1.8.1": "v1-04f9f13"}
 JOBS = {"tfjobs.kubeflow.org": "training-operator", "pytorchjobs.kubeflow.org": "training-operator"}
@@ -97,9 +99,9 @@ def test_no_gang_asked_for_is_a_skip_and_no_operator_follows_c2() -> None:
 
 def test_a_service_account_with_all_rules_passes_and_one_without_is_told_how_to_see_it() -> None:
     access = {"create podgroups.scheduling.volcano.sh": True, "update tfjobs/finalizers.kubeflow.org": True}
-    assert checks.operator_may_group(known(operator(), operator_access=access)).status is Status.PASS
+    assert checks.operator_may_group(known(operator(), operator_access={COMPONENT: access})).status is Status.PASS
     access["create podgroups.scheduling.volcano.sh"] = False
-    outcome = checks.operator_may_group(known(operator(), operator_access=access))
+    outcome = checks.operator_may_group(known(operator(), operator_access={COMPONENT: access}))
     assert (outcome.status, outcome.reason) == (Status.FAIL, "Denied")
     assert outcome.commands == (
         (
@@ -135,7 +137,7 @@ def test_an_operator_that_started_before_is_judged_by_its_log() -> None:
     early = (operator(), started(300), crd(PODGROUPS, established_ago=200))
     assert checks.operator_after_volcano(known(*early)).status is Status.PASS
     log = "E1 could not find the requested resource (post podgroups.scheduling.volcano.sh)"
-    outcome = checks.operator_after_volcano(known(*early, operator_log=log))
+    outcome = checks.operator_after_volcano(known(*early, operator_log={COMPONENT: log}))
     assert (outcome.reason, outcome.commands[0].split()[-1]) == ("StartedTooEarly", "deployment/training-operator")
     unread = {"operator-log": Unread("Forbidden", "no", "ask")}
     assert judged(checks.operator_after_volcano, known(*early, unread=unread)).status is Status.ERROR
@@ -189,6 +191,32 @@ def made(*pods: str) -> OperatorEvidence:
 def test_a_job_that_becomes_a_gang_passes() -> None:
     outcome = judged(checks.podgroup_made, known(operator(), probes={"operator": made("w-0", "w-1")}))
     assert (outcome.status, bool(outcome.objects)) == (Status.PASS, True)
+
+
+def test_where_the_gang_was_placed_is_told_and_no_room_is_not_the_operators_fault() -> None:
+    placed = made("w-0", "w-1")
+    waits = replace(placed, pods=tuple(replace(item, node="") for item in placed.pods))
+
+    told = [judged(checks.podgroup_made, known(operator(), probes={"operator": item})) for item in (placed, waits)]
+
+    assert [item.status for item in told] == [Status.PASS, Status.PASS]
+    assert "placed on n1" in told[0].message
+    assert "not placed within" in told[1].message
+
+
+def test_pods_that_came_only_when_the_job_was_touched_are_a_warning() -> None:
+    evidence = replace(made("w-0", "w-1"), nudged=True)
+    outcome = judged(checks.podgroup_made, known(operator(), probes={"operator": evidence}))
+    assert (outcome.status, outcome.reason) == (Status.WARN, "Nudged")
+    assert "kubeflow/trainer#1574" in outcome.todo
+
+
+def test_an_operator_that_is_simulated_proves_nothing() -> None:
+    node = obj("Node", "kwok", metadata={"annotations": {"kwok.x-k8s.io/node": "fake"}}, spec={}, status={})
+    simulated = pod("kubeflow/o", owner=COMPONENT, spec={"nodeName": "kwok", "containers": []})
+    found = known(operator(), simulated, node, probes={"operator": made("w-0", "w-1")})
+    assert judged(checks.podgroup_made, found).reason == "Simulated"
+    assert judged(checks.operator_after_volcano, found).reason == "Simulated"
 
 
 def test_pods_that_do_not_come_may_be_kept_out_by_a_webhook() -> None:

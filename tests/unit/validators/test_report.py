@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from importlib.resources import files as resources
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from jsonschema import Draft202012Validator
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.problems import Exit
 from validators.checks import CHECKS
-from validators.facts import Window
+from validators.facts import SimulatedWebhook, Window
 from validators.model import Outcome, Status, failed, passed, skipped
 from validators.probes.remains import Cleanup, Tracked
 from validators.report import console, files, markdown
@@ -83,8 +84,28 @@ def test_two_reports_of_the_same_findings_are_equal() -> None:
 def test_what_is_simulated_is_told_everywhere() -> None:
     document = all_kinds().as_dict()
     assert (document["cluster"]["simulated_nodes"], document["cluster"]["simulated_pods"]) == (1, 1)
-    assert "simulated: 1 of 1 nodes and 1 pods" in console.render(document, {})
-    assert "simulated: 1 of 1 nodes and 1 pods" in markdown.render(document)
+    assert "simulated: 1 of 1 nodes and 1 of 1 pods" in console.render(document, {})
+    assert "simulated: 1 of 1 nodes and 1 of 1 pods" in markdown.render(document)
+
+
+def test_webhooks_that_the_rehearsal_answers_are_counted_on_the_console_and_named_in_the_files() -> None:
+    found = all_kinds()
+    assert found.facts
+    hooks = tuple(SimulatedWebhook("MutatingWebhookConfiguration", f"hook-{n}", ("a", "b"), ()) for n in range(30))
+    document = replace(found, facts=replace(found.facts, simulated_webhooks=hooks)).as_dict()
+
+    assert problems(document) == []
+    assert document["cluster"]["simulated_webhooks"][29]["webhooks"] == ["a", "b"]
+    assert "answers 60 webhooks of 30 objects" in console.render(document, {})
+    assert "hook-29" not in console.render(document, {})
+    assert "| MutatingWebhookConfiguration | hook-29 | 2 |" in markdown.render(document)
+
+
+def test_checks_that_are_skipped_for_one_reason_share_a_line() -> None:
+    document = report(*(skipped("NotExpected", "no Trainer") for _ in range(3))).as_dict()
+    (line,) = [line for line in console.render(document, {}).splitlines() if line.startswith(" -")]
+    assert line.split()[-2:] == ["no", "Trainer"]
+    assert all(check.id in line for check in CHECKS[:3])
 
 
 def test_the_console_says_found_needed_and_do_failures_first() -> None:

@@ -1,0 +1,57 @@
+"""Which ClusterTrainingRuntimes make Volcano gangs (Trainer 2.1 and later, pkg/runtime/framework/plugins/volcano)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kubeflow_volcano.cluster.objects import Object
+from validators.facts import Facts
+
+__all__ = ["RESOURCE", "Fault", "fault", "for_probe"]
+
+RESOURCE = "clustertrainingruntimes.trainer.kubeflow.org"
+_SCHEDULER = "volcano"
+_PUBLISHED = "trainer.kubeflow.org/framework"
+"""Label of the runtimes that upstream publishes."""
+_FAVOURITE = "torch-distributed"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What a runtime lacks; `half` where only one of policy and scheduler is there, `published` for upstream's."""
+
+    text: str
+    half: bool
+    published: bool
+
+
+def fault(runtime: Object) -> Fault | None:
+    """What keeps the runtime's jobs from being gangs; None when nothing does."""
+    policy = "volcano" in (runtime["spec"].get("podGroupPolicy") or {})
+    others = sorted({pod.get("schedulerName") or "the default scheduler" for pod in _pods(runtime)} - {_SCHEDULER})
+    published = _PUBLISHED in (runtime["metadata"].get("labels") or {})
+    if policy and not others:
+        return None
+    missing = [] if policy else ["has no podGroupPolicy.volcano"]
+    missing += [f"leaves pods to {', '.join(others)}"] if others else []
+    return Fault(" and ".join(missing), half=policy or not others, published=published)
+
+
+def for_probe(facts: Facts) -> Object | None:
+    """A runtime of the cluster that makes gangs and has one kind of pods, which run as long as they like.
+
+    MPI's launcher logs in to its nodes, which takes more than a pause.
+    """
+    fit = [
+        item
+        for item in facts.objects.get(RESOURCE, ())
+        if fault(item) is None and len([*_pods(item)]) == 1 and "mpi" not in (item["spec"].get("mlPolicy") or {})
+    ]
+    fit.sort(key=lambda item: (item["metadata"]["name"] != _FAVOURITE, item["metadata"]["name"]))
+    return fit[0] if fit else None
+
+
+def _pods(runtime: Object) -> Iterator[Object]:
+    for job in runtime["spec"]["template"]["spec"]["replicatedJobs"]:
+        yield job["template"]["spec"]["template"]["spec"]
