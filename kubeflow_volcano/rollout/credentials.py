@@ -7,7 +7,7 @@ import json
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from kubeflow_volcano.catalog.model import Component
@@ -15,7 +15,7 @@ from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.progress import Progress
-from kubeflow_volcano.rollout.account import Account, Known, settled
+from kubeflow_volcano.rollout.account import Known, settled
 from kubeflow_volcano.rollout.settings import Settings
 from kubeflow_volcano.rollout.sign_in import HASH_KEY, PASSWORDS, decoded
 
@@ -29,6 +29,15 @@ _OWNER = "owner"
 """Annotation by which the profile controller knows a namespace as somebody's."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What the file holds, and of which cluster."""
+
+    known: Known
+    cluster: str
+    text: str = field(repr=False)
+
+
 def reads_account(components: Iterable[Component]) -> bool:
     """Whether one of these has the account in its manifests."""
     return any(part.name in _READERS for part in components)
@@ -36,7 +45,8 @@ def reads_account(components: Iterable[Component]) -> bool:
 
 def credentials_file(settings: Settings) -> Path:
     """The file for that cluster, named after the context and a sum of where the cluster is found."""
-    place = f"{settings.kubeconfig.absolute() if settings.kubeconfig else ''} {settings.context or ''}"
+    found = settings.kubeconfig.absolute() if settings.kubeconfig else os.environ.get("KUBECONFIG", "")
+    place = f"{found} {settings.context or ''}"
     name = f"{settings.context or 'account'}-{hashlib.sha256(place.encode()).hexdigest()[:8]}.json"
     return settings.user.credentials_directory / name.replace("/", "-")
 
@@ -47,7 +57,8 @@ def with_account(
     """The settings with their account, where one of the components reads it.
 
     It is the one of the file, else of the cluster, else a new one, which is then kept in the file before the cluster
-    knows it. In check mode nothing is written; a new account is then forgotten.
+    knows it. Where the file is another cluster's, as a context may mean now this one and now that, what this cluster
+    has goes before it. In check mode nothing is written; a new account is then forgotten.
 
     Raises:
         InvalidInput: the file cannot be read or written, or the namespace of the profile is somebody else's.
@@ -57,13 +68,17 @@ def with_account(
         return settings
     if problems := [*strange_owners(cluster, settings, components)]:
         raise InvalidInput(problems)
-    place = credentials_file(settings)
+    place, identity = credentials_file(settings), _identity(cluster)
     kept = _read(place)
-    account = settled(settings.user, kept or _live(cluster))
-    if not check and _text(account) != (place.read_text() if kept else None):
-        _write(place, account)
+    known = kept.known if kept and kept.cluster == identity else _live(cluster)
+    if kept and known.password_hash is None:
+        known = kept.known
+    account = settled(settings.user, known)
+    text = json.dumps({"cluster": identity, **asdict(account)}, indent=2) + "\n"
+    if not check and text != (kept.text if kept else None):
+        _write(place, text)
         progress(f"the account of {account.email} is kept in {place}")
-        if account.password and (kept is None or account.password != kept.password):
+        if account.password and account.password != (kept.known.password if kept else None):
             progress(f"sign in as {account.email} with {account.password} (shown this once)")
     return replace(settings, account=account)
 
@@ -96,10 +111,18 @@ def _live(cluster: Cluster) -> Known:
     return Known(password_hash=hashes.get(HASH_KEY), client_secret=texts(_CLIENT).get(_CLIENT_KEY))
 
 
-def _read(place: Path) -> Known | None:
+def _identity(cluster: Cluster) -> str:
+    """What tells clusters apart: the UID of a namespace that each has from its first day to its last."""
+    system = cluster.get(Ref("v1", "Namespace", "", "kube-system"))
+    return str(system["metadata"]["uid"]) if system else ""
+
+
+def _read(place: Path) -> _Kept | None:
     try:
-        found = json.loads(place.read_text())
-        return Known(*(_optional(found[name]) for name in ("password", "password_hash", "client_secret")))
+        text = place.read_text()
+        found = json.loads(text)
+        known = Known(*(_optional(found[name]) for name in ("password", "password_hash", "client_secret")))
+        return _Kept(known, str(found.get("cluster", "")), text)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -118,18 +141,15 @@ def _optional(value: object) -> str | None:
     raise TypeError
 
 
-def _text(account: Account) -> str:
-    return json.dumps(asdict(account), indent=2) + "\n"
-
-
-def _write(place: Path, account: Account) -> None:
+def _write(place: Path, text: str) -> None:
     """Whole or not at all, readable by its owner alone."""
     try:
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle, partial = tempfile.mkstemp(dir=place.parent)  # mode 0600
-        with os.fdopen(handle, "w") as file:
-            file.write(_text(account))
-        Path(partial).replace(place)
+        with tempfile.TemporaryDirectory(dir=place.parent) as scratch:
+            partial = Path(scratch) / place.name
+            partial.touch(mode=0o600)
+            partial.write_text(text)
+            partial.replace(place)
     except OSError as error:
         raise InvalidInput(
             Problem(

@@ -23,6 +23,11 @@ PASSWORDS = "/api/v1/namespaces/auth/secrets/dex-passwords"
 CLIENT = "/api/v1/namespaces/auth/secrets/dex-oidc-client"
 
 
+def is_cluster(api: Any, uid: str) -> None:
+    system = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-system", "uid": uid}}
+    api.on("GET", "/api/v1/namespaces/kube-system", api.reply(body=system))
+
+
 @pytest.fixture
 def served(api: Any) -> Any:
     """An API server that knows Namespaces and Secrets, and has none."""
@@ -31,6 +36,7 @@ def served(api: Any) -> Any:
         {"kind": "Secret", "name": "secrets", "namespaced": True},
     ]
     api.on("GET", "/api/v1", api.reply(body={"resources": resources}))
+    is_cluster(api, "one")
     return api
 
 
@@ -96,6 +102,24 @@ def test_without_a_file_the_cluster_is_asked(served: Any, settings: Settings) ->
     assert (account.password, account.password_hash, account.client_secret) == (None, known, "shared")
 
 
+def test_another_cluster_behind_the_same_context_keeps_its_own(served: Any, settings: Settings) -> None:
+    first = account_of(served, settings)
+    is_cluster(served, "two")
+    known = bcrypt.hashpw(b"of the second", bcrypt.gensalt(4)).decode()
+    served.on("GET", PASSWORDS, served.reply(body=secret(DEX_USER_PASSWORD=known)))
+    second = account_of(served, settings)
+    assert second.password_hash == known
+    assert second.client_secret != first.client_secret
+
+
+def test_a_cluster_that_was_built_anew_gets_what_the_file_has(served: Any, settings: Settings) -> None:
+    first = account_of(served, settings)
+    is_cluster(served, "two")
+    lines: list[str] = []
+    assert account_of(served, settings, lines) == first
+    assert not any("shown this once" in line for line in lines)
+
+
 def test_check_mode_writes_nothing(served: Any, settings: Settings) -> None:
     lines: list[str] = []
     assert account_of(served, settings, lines, check=True).password
@@ -116,7 +140,9 @@ def test_another_cluster_has_another_file(settings: Settings) -> None:
     assert {item.parent for item in files} == {settings.user.credentials_directory}
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"password": 1, "password_hash": null, "client_secret": null}'])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"password": 1, "password_hash": null, "client_secret": null, "cluster": ""}']
+)
 def test_a_broken_file_is_refused_and_kept(served: Any, settings: Settings, text: str) -> None:
     place = credentials_file(settings)
     place.parent.mkdir()
