@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -16,7 +15,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 from kubeflow_volcano.cluster.deadline import Deadline
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.progress import Progress
-from kubeflow_volcano.rollout.trees import file_sum, page_instead
+from kubeflow_volcano.rollout.trees import file_sum, page_instead, scratch
 
 __all__ = ["fetch", "first_good", "mirrored", "shown"]
 
@@ -74,10 +73,9 @@ def first_good(addresses: Sequence[str], take: Callable[[Path, str], T], cache: 
         InvalidInput: each address's refusal.
     """
     refusals: list[Problem] = []
-    cache.mkdir(parents=True, exist_ok=True)
     for address in addresses:
-        with tempfile.TemporaryDirectory(dir=cache, prefix="new-") as scratch:
-            partial = Path(scratch, _name(address))
+        with scratch(cache) as fresh:
+            partial = fresh / _name(address)
             try:
                 _download(address, partial, progress)
                 return take(partial, shown(address))

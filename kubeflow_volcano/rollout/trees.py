@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import hashlib
 import os
+import shutil
 import tarfile
 import tempfile
+import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from kubeflow_volcano.problems import InvalidInput, Problem
@@ -22,12 +25,14 @@ __all__ = [
     "keep_plain",
     "other_content",
     "page_instead",
+    "scratch",
     "top_of",
 ]
 
 _TARS = (".tar.gz", ".tgz", ".tar")
 _GZIP = b"\x1f\x8b"
 _REPOSITORY = ".git"
+_DAY_SECONDS = 86_400
 
 
 def file_sum(path: Path) -> str:
@@ -105,6 +110,18 @@ def page_instead(file: Path) -> str:
     return ""
 
 
+@contextlib.contextmanager
+def scratch(home: Path) -> Iterator[Path]:
+    """An empty directory below `home` while the block runs; what killed runs left of theirs goes after a day."""
+    home.mkdir(parents=True, exist_ok=True)
+    for left in home.glob("new-*"):
+        with contextlib.suppress(FileNotFoundError):
+            if time.time() - left.stat().st_mtime > _DAY_SECONDS:
+                shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(dir=home, prefix="new-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
 class Trees:
     """A directory of folders that are named by the sum of what they hold, and an index of what they were made from."""
 
@@ -142,9 +159,8 @@ class Trees:
         Raises:
             InvalidInput: the content is not the one asked for; nothing is kept.
         """
-        self._home.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=self._home, prefix="new-", ignore_cleanup_errors=True) as scratch:
-            folder = Path(scratch, "content")
+        with scratch(self._home) as fresh:
+            folder = fresh / "content"
             folder.mkdir()
             top = fill(folder)
             found = content_sum(top)
@@ -153,9 +169,9 @@ class Trees:
             tree = self._home / found
             if self.of_content(found) is None:
                 if tree.exists():
-                    tree.rename(Path(scratch, "damaged"))
+                    tree.rename(fresh / "damaged")
                 self._settle(top, tree)
-            index = Path(scratch, "index")
+            index = fresh / "index"
             index.write_text(found, "ascii")
             (self._home / "index").mkdir(exist_ok=True)
             index.replace(self._home / "index" / key)

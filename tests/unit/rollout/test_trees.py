@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import os
 import tarfile
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -72,6 +74,15 @@ def test_runs_at_the_same_time_get_the_same_whole_tree(tmp_path: Path) -> None:
     (tree,) = found
     assert content_sum(tree) == tree.name
     assert left(tmp_path / "trees") == sorted([tree.name, "index"])
+
+
+def test_what_a_killed_run_left_goes_after_a_day(tmp_path: Path) -> None:
+    trees = tmp_path / "trees"
+    for name, age in (("new-old", 100_000), ("new-young", 100)):
+        (trees / name / "content").mkdir(parents=True)
+        os.utime(trees / name, (time.time() - age,) * 2)
+    tree = Trees(trees).unpacked(archive(tmp_path / "a.tar.gz", {"v/m.yaml": TEXT}))
+    assert left(trees) == sorted([tree.name, "index", "new-young"])
 
 
 def test_another_content_is_refused_and_not_kept(tmp_path: Path) -> None:
