@@ -1,0 +1,33 @@
+"""What stands in the way is told before the first change, all of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubeflow_volcano.problems import InvalidInput
+from kubeflow_volcano.rollout.preflight import preflight
+from kubeflow_volcano.rollout.settings import parse
+
+
+def test_every_reason_is_told_at_once_and_nothing_is_changed(
+    api: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    api.on("GET", "/version", api.reply(body={"gitVersion": "v1.20.0"}))
+    settings = parse(
+        {
+            "kubeflow_release": "1.9.1",
+            "kubeflow_source": "/absent",
+            "volcano_source": "/missing",
+            "local_path_storage_mode": "existing",
+        }
+    )
+    with pytest.raises(InvalidInput) as caught:
+        preflight(api.connect(), settings, lambda _: None)
+    text = str(caught.value)
+    for words in ("1.20", "no /absent", "kubeflow_source", "no /missing", "volcano_source"):
+        assert words in text
+    assert {request.method for request in api.requests} == {"GET"}
