@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
+from kubeflow_volcano.catalog.operator import version_of_image
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.deadline import Deadline
 from kubeflow_volcano.cluster.errors import ApiError
@@ -15,6 +16,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import assess_pod
 from validators import crds, webhooks
 from validators.facts import Facts, PodNotes
+from validators.operator_flags import container_of
 from validators.operators import OPERATORS, Operator, podgroups_since
 from validators.permissions import allowed
 from validators.pods import waits_for_gang, workload_of
@@ -120,8 +122,9 @@ def operator_access(cluster: Cluster, facts: Facts) -> Mapping[str, Mapping[str,
     """What each operator's service account may do, of all that it needs."""
     answers: dict[str, Mapping[str, bool]] = {}
     for name, operator in _installed(facts).items():
-        plurals = (kind.partition(".") for kind in operator.kinds(facts))
-        rules = operator.rules(tuple(plural for plural, _, group in plurals if group == operator.job_group))
+        kinds = (kind.partition(".") for kind in operator.kinds(facts))
+        plurals = [plural for plural, _, group in kinds if group == operator.job_group]
+        rules = operator.rules(plurals, _version(operator, facts))
         found = allowed(cluster, rules, user=operator.service_account(facts))
         answers[name] = {str(rule): answer for rule, answer in found.items()}
     return answers
@@ -133,6 +136,11 @@ def _installed(facts: Facts) -> Mapping[str, Operator]:
         for name, item in OPERATORS.items()
         if item.ref in facts.expectations.workloads and facts.get("deployments.apps", item.ref.namespace, item.ref.name)
     }
+
+
+def _version(operator: Operator, facts: Facts) -> str:
+    image: str = container_of(operator.deployment(facts))["image"]
+    return version_of_image(image) or facts.expectations.operator_version
 
 
 def operator_log(cluster: Cluster, facts: Facts) -> Mapping[str, str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
 from kubeflow_volcano.catalog.images.probes import PAUSE
+from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from validators import crds, simulation
 from validators.facts import Facts
@@ -23,10 +24,11 @@ _PODGROUPS = "podgroups.scheduling.volcano.sh"
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """One operator. `podgroup_verbs` and `finalizers` are what its service account needs to make gangs.
+    """One operator. `podgroup_verbs` is what its service account needs to make gangs.
 
-    `late` is what it logs when it looked for the PodGroup CRD before that was there. `dry_runs` are small jobs without
-    metadata, which its webhook is asked about.
+    `owns_since` is the version since which its role has the finalizers of jobs. `late` is what it logs when it looked
+    for the PodGroup CRD before that was there. `dry_runs` are small jobs without metadata, which its webhook is asked
+    about.
     """
 
     ref: Ref
@@ -35,15 +37,18 @@ class Operator:
     container: str
     podgroup_verbs: tuple[str, ...]
     job_group: str
+    owns_since: str
     late: str
     dry_runs: tuple[Mapping[str, Any], ...]
 
-    def rules(self, plurals: tuple[str, ...]) -> tuple[Rule, ...]:
-        """What it must be allowed to do: PodGroups, and the finalizers of its kinds of jobs.
+    def rules(self, plurals: Iterable[str], version: str) -> tuple[Rule, ...]:
+        """What that version must be allowed to do: PodGroups, and the finalizers of its kinds of jobs.
 
         Without the latter it cannot name a job as owner where OwnerReferencesPermissionEnforcement is on
         (volcano-sh/volcano#2024).
         """
+        if version and version_key(version) < version_key(self.owns_since):
+            plurals = ()
         podgroups = (Rule(verb, "scheduling.volcano.sh", "podgroups") for verb in self.podgroup_verbs)
         finalizers = (Rule("update", self.job_group, f"{plural}/finalizers") for plural in sorted(plurals))
         return (*podgroups, *finalizers)
@@ -119,6 +124,7 @@ TRAINING = Operator(
     container="training-operator",
     podgroup_verbs=("get", "list", "watch", "create", "update", "patch", "delete"),
     job_group="kubeflow.org",
+    owns_since="1.6.0",
     late="could not find the requested resource",
     dry_runs=(
         _job("PyTorchJob", "pytorchReplicaSpecs", "Worker", "pytorch"),
@@ -135,6 +141,7 @@ TRAINER = Operator(
     # No delete: a PodGroup belongs to its TrainJob, with which the garbage collector removes it.
     podgroup_verbs=("get", "list", "watch", "create", "update", "patch"),
     job_group="trainer.kubeflow.org",
+    owns_since="2.1.0",
     late="PodGroup CRDs must be installed in advance",
     dry_runs=(
         {

@@ -60,8 +60,8 @@ def gang_flag(facts: Facts) -> Outcome:
 def operator_may_group(facts: Facts) -> Outcome:
     """The training operator's service account may manage PodGroups and the finalizers of its jobs.
 
-    Otherwise pods are made without a group, or not at all. The operator's ClusterRole has carried these rules since
-    1.3: apply its manifest again instead of editing the role.
+    Otherwise pods are made without a group, or not at all. The operator's ClusterRole has carried the rules for
+    PodGroups since 1.3 and those for finalizers since 1.6: apply its manifest again instead of editing the role.
     """
     return judging.may_group(TRAINING, facts)
 

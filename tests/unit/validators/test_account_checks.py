@@ -111,7 +111,7 @@ def test_dexs_user_owns_the_profile() -> None:
         ([], {}, "NoProfile"),
     ],
 )
-def test_two_owners_are_told_with_both_names(profiles: list[Object], expected: dict[str, str], reason: str) -> None:
+def test_two_owners_are_told_with_both_names(profiles: list[Object], expected: dict[str, Any], reason: str) -> None:
     outcome = judged(one_owner, known(*profiles, **expected))
     assert (outcome.status, outcome.reason) == (Status.FAIL, reason)
     assert USER in outcome.message
