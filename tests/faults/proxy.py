@@ -77,6 +77,7 @@ class FaultProxy:
         kubernetes_config.load_kube_config(str(kubeconfig), client_configuration=loaded)
         self._server = urlsplit(loaded.host).netloc
         self._context = ssl.create_default_context(cafile=loaded.ssl_ca_cert)
+        assert loaded.cert_file, "the rehearsal cluster is administered with a certificate"
         self._context.load_cert_chain(loaded.cert_file, loaded.key_file)
 
     def connection(self) -> http.client.HTTPSConnection:

@@ -149,7 +149,7 @@ def test_a_bare_namespace_is_settled_by_its_existence() -> None:
 )
 def test_values_in_the_server_s_own_form_are_the_same(declared: Any, live: Any, same: bool) -> None:  # noqa: FBT001  a column of the table
     frame: dict[str, Any] = {"apiVersion": "v1", "kind": "X", "metadata": {"name": "x"}}
-    fields = {f"f:{key}": {} for key, value in declared.items() if value is not None}
+    fields: dict[str, Any] = {f"f:{key}": {} for key, value in declared.items() if value is not None}
     fields |= {"f:limits": {"f:cpu": {}, "f:memory": {}}} if "memory" in declared.get("limits", {}) else {}
     entry = {"manager": "me", "operation": "Apply", "apiVersion": "v1", "fieldsV1": fields}
     obj = {**frame, **live, "metadata": {"name": "x", "managedFields": [entry]}}
