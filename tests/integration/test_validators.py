@@ -14,6 +14,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import bcrypt
 import pytest
 import yaml
 from jsonschema import Draft202012Validator
@@ -203,6 +204,47 @@ def crashes(cluster: Cluster) -> bool:
         for pod in pods_of(cluster, OPERATOR)
         for status in pod["status"].get("containerStatuses", ())
     )
+
+
+AUTH = "auth"
+PASSWORDS = Ref("v1", "Secret", AUTH, "dex-passwords")
+
+
+def dex() -> Iterator[Object]:
+    """Dex's account as upstream lays it out, behind a Deployment that starts nothing."""
+    yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": AUTH}}
+    config = yaml.safe_dump({"staticPasswords": [{"email": "user@example.com", "hashFromEnv": "HASH"}]})
+    meta = {"namespace": AUTH, "name": "dex"}
+    yield {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"config.yaml": config}}
+    own = bcrypt.hashpw(b"an own one", bcrypt.gensalt(4)).decode()
+    yield {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"namespace": AUTH, "name": PASSWORDS.name},
+        "stringData": {"HASH": own},
+    }
+    source = [{"secretRef": {"name": PASSWORDS.name}}]
+    pod = {"containers": [{"name": "dex", "image": "dex", "envFrom": source}]}
+    labels = {"app": "dex"}
+    template = {"metadata": {"labels": labels}, "spec": pod}
+    spec = {"replicas": 0, "selector": {"matchLabels": labels}, "template": template}
+    yield {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": spec}
+
+
+def test_the_published_password_is_known_by_its_hash(kubeconfig: Path, cluster: Cluster) -> None:
+    published = bcrypt.hashpw(b"12341234", bcrypt.gensalt(4)).decode()
+    namespace, *others = dex()
+    uid = cluster.create(namespace)["metadata"]["uid"]
+    try:
+        for item in others:
+            cluster.create(item)
+        assert judge(kubeconfig, "E4", "E8") == {"E4": ("pass", "AsClaimed"), "E8": ("skip", "NotExpected")}
+        cluster.patch(PASSWORDS, {"stringData": {"HASH": published}})
+        assert judge(kubeconfig, "E4")["E4"] == ("fail", "PublishedPassword")
+        cluster.patch(PASSWORDS, {"data": {"HASH": None}})
+        assert judge(kubeconfig, "E4")["E4"] == ("error", "HashNotFound")
+    finally:
+        cluster.delete(Ref.of(namespace), uid=uid)
 
 
 @healing

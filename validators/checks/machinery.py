@@ -63,6 +63,8 @@ def _sound(facts: Facts) -> str:
     told = f"{len(entries)} webhooks in {len(configurations)} configurations are sound."
     if stubbed:
         told += f" {stubbed} of them are answered by the rehearsal and say nothing about their backends."
+    if "simulated-webhooks" in facts.unread:
+        told += " Whether a rehearsal answers some of them could not be read."
     unchecked = sorted({str(ref) for ref in services if ref not in facts.certificates and ref not in simulated})
     if unchecked:
         told += f" The certificate of {', '.join(unchecked)} is in no Secret and was not looked at."

@@ -143,6 +143,8 @@ def test_a_webhook_that_the_rehearsal_answers_proves_nothing_about_its_backend_a
     assert "1 of them are answered by the rehearsal" in outcome.message
     assert "is in no Secret" not in outcome.message
     assert "is in no Secret" in webhooks_sound(cluster(certificates={})).message
+    unread = {"simulated-webhooks": Unread("Forbidden", "no", "ask")}
+    assert "could not be read" in webhooks_sound(cluster(unread=unread)).message
 
 
 def expired() -> bytes:
