@@ -23,7 +23,7 @@ from kubeflow_volcano.problems import Busy, Problem
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.home import NAMESPACE, create_once, ensure_namespace
 
-__all__ = ["Lease", "holder_of"]
+__all__ = ["Lease", "holder_of", "require_free"]
 
 NAME = "rollout"
 SECONDS = 30
@@ -156,6 +156,18 @@ class Lease:
     def _spec(holder: str | None) -> Mapping[str, Any]:
         now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
         return {"holderIdentity": holder or "", "leaseDurationSeconds": SECONDS, "renewTime": now}
+
+
+def require_free(cluster: Cluster) -> None:
+    """See, before anything else is done, that no other run is under way; taking the lock is what makes it certain.
+
+    Raises:
+        Busy: one is; names who, and until when.
+        ApiError: the lock may not be read.
+    """
+    held = holder_of(cluster)
+    if held and held.alive:
+        raise Busy(_busy(held))
 
 
 def holder_of(cluster: Cluster) -> Holder | None:

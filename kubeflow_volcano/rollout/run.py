@@ -17,7 +17,7 @@ from kubeflow_volcano.rollout.credentials import with_account
 from kubeflow_volcano.rollout.desired import desired
 from kubeflow_volcano.rollout.engine import Engine, refused, unready
 from kubeflow_volcano.rollout.home import ensure_namespace
-from kubeflow_volcano.rollout.lease import Lease
+from kubeflow_volcano.rollout.lease import Lease, require_free
 from kubeflow_volcano.rollout.ledger import expected_seconds, record
 from kubeflow_volcano.rollout.matrix import require_kubernetes
 from kubeflow_volcano.rollout.namespaces import label_namespaces
@@ -46,10 +46,13 @@ def roll_out(
 
     Raises:
         InvalidInput: sources, versions or the cluster's state do not allow it; nothing was changed.
+        Busy: another run is under way.
         ProblemsError: the API server refused what is asked before the first change.
     """
     try:
         require_kubernetes(settings, cluster.version["gitVersion"])
+        if not check:
+            require_free(cluster)
         settings = with_account(cluster, settings, components, check=check, progress=progress)
         wanted = desired(settings, components, progress)
         if "local-path" in wanted.parts:

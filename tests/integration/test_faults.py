@@ -24,7 +24,7 @@ from kubeflow_volcano.problems import Busy, Exit
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rehearsal.status import status as rehearsal_status
 from kubeflow_volcano.rollout.home import NAMESPACE
-from kubeflow_volcano.rollout.lease import Lease
+from kubeflow_volcano.rollout.lease import Lease, require_free
 from kubeflow_volcano.rollout.result import Action, RolloutResult
 from kubeflow_volcano.rollout.run import apply_objects
 from tests.faults.proxy import LOST, RESET, Asked, Fault, FaultProxy, proxied, slow, status
@@ -306,8 +306,12 @@ def test_check_mode_on_nothing_lists_everything_and_makes_nothing(cluster: Clust
 
 def test_a_second_run_is_refused_at_once_and_told_by_whom(cluster: Cluster) -> None:
     started = time.monotonic()
-    with Lease(cluster, silent), pytest.raises(Busy) as refusal:
-        Lease(cluster, silent).__enter__()
+    with Lease(cluster, silent):
+        with pytest.raises(Busy) as refusal:
+            Lease(cluster, silent).__enter__()
+        with pytest.raises(Busy):
+            require_free(cluster)
+    require_free(cluster)
     assert time.monotonic() - started < 5
     assert refusal.value.exit_code is Exit.BUSY
     assert f"process {os.getpid()}" in refusal.value.problems[0].found
