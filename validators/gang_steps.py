@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from kubeflow_volcano.cluster.objects import Ref
 from validators.model import Outcome, errored, failed, passed, warned
-from validators.probes.gang import BIND_SECONDS, GangEvidence
+from validators.probes.gang import BIND_SECONDS, STUCK, GangEvidence
 from validators.probes.stage import PODGROUP, Step
 from validators.refusals import interruption, refusal
 
@@ -186,11 +186,12 @@ def control(evidence: GangEvidence) -> Outcome:
     step = evidence.steps.get("H4")
     if step is None:
         return _ended_early(evidence)
-    stuck = step.members[-1] if step.members else None
+    stuck = next((item for item in step.members if item.name.endswith(STUCK)), None)
     if step.disturbed:
         return _disturbed(evidence, step)
-    if not step.bound or (stuck and stuck.node):
-        found = f"{stuck.name} runs on {stuck.node}" if stuck and stuck.node else f"none was bound: {_why(step)}"
+    if not step.bound or stuck is None or stuck.node:
+        found = f"none was bound: {_why(step)}" if not step.bound else "the third was not seen"
+        found = f"{stuck.name} runs on {stuck.node}" if stuck and stuck.node else found
         return errored(
             "ControlFailed",
             f"the control did not come out, so the gang cannot be told from lack of room: {found}",

@@ -22,10 +22,13 @@ from validators.probes.record import Recorder
 from validators.probes.session import ProbeRefused, Session
 from validators.probes.stage import NOWHERE, PODGROUP, Stage, Step, was_judged
 
-__all__ = ["BIND_SECONDS", "GangEvidence", "run"]
+__all__ = ["BIND_SECONDS", "STUCK", "GangEvidence", "run"]
 
 BIND_SECONDS = 30.0
 """Within this time a scheduler that works has placed three tiny pods."""
+
+STUCK = "p2"
+"""How the name of the one that fits nowhere ends, in H2 and H4."""
 
 _SUITE_SECONDS = 180.0
 _SHORTEST_HOLD = 5.0
@@ -211,11 +214,12 @@ def _same_pods_without_gang(stage: Stage, evidence: GangEvidence, progress: Prog
     stage.pod(names[2], f"{prefix}h4", required=_nowhere())
     record = stage.recorder
 
-    def both() -> bool:
-        return set(record.bound()) >= set(names[:2])
+    def seen() -> bool:  # the watch may tell of the third after the others were bound
+        known = {item.name for item in record.members.values()}
+        return known >= set(names) and set(record.bound()) >= set(names[:2])
 
-    record.until(lambda: both() or record.disturbed(), BIND_SECONDS)
-    evidence.steps["H4"] = stage.step("H4", names, reached=both())
+    record.until(lambda: seen() or record.disturbed(), BIND_SECONDS)
+    evidence.steps["H4"] = stage.step("H4", names, reached=seen())
     stage.clear()
     return ("H4",)
 

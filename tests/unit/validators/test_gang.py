@@ -191,6 +191,13 @@ def test_a_control_that_does_not_come_out_is_an_error(bad: Step) -> None:
     assert (gang.gang_verdict(seen).status, gang.gang_verdict(seen).because) == (Status.ERROR, ("H4",))
 
 
+def test_the_control_looks_at_the_one_that_fits_nowhere_in_whatever_order_the_pods_came() -> None:
+    turned = replace(control(), members=tuple(reversed(control().members)))
+    assert judge(evidence(*without("H4", turned)))["H4"].status is Status.PASS
+    unseen = replace(control(), members=control().members[:2])
+    assert judge(evidence(*without("H4", unseen)))["H4"].reason == "ControlFailed"
+
+
 def test_one_bound_member_is_control_enough() -> None:
     assert judge(evidence(*without("H4", control(bound=1))))["H4"].status is Status.PASS
 
