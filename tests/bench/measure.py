@@ -51,7 +51,7 @@ def measure(
             stdout=output,
             stderr=output,
             env={**os.environ, **(environment or {})},
-            start_new_session=True,
+            process_group=0,
         )
         guard = threading.Timer(_LIMIT_SECONDS, os.killpg, (process.pid, signal.SIGKILL))
         guard.start()
