@@ -180,6 +180,8 @@ class Check:
     """What the caller must be allowed to do. Rules with the verb `list` are also what is read."""
     probe: str = ""
     """Name of the probe whose evidence is judged."""
+    component: str = ""
+    """Without this component there is nothing to judge, so that nobody needs the rights for it."""
 
     @property
     def family(self) -> str:
@@ -199,6 +201,7 @@ def check(
     requires: Sequence[str] = (),
     needs: Sequence[Rule] = (),
     probe: str = "",
+    component: str = "",
 ) -> Callable[[Callable[[Facts], Outcome]], Check]:
     """Make a check of a function of facts; its docstring is the claim (first line) and the remedy (the rest)."""
 
@@ -207,7 +210,16 @@ def check(
         if not (title and remedy.strip()):
             raise ValueError(f"check {id_} needs a claim and a remedy in its docstring")
         return Check(
-            id_, slug, title.rstrip("."), remedy.strip(), severity, judge, tuple(requires), tuple(needs), probe
+            id_,
+            slug,
+            title.rstrip("."),
+            remedy.strip(),
+            severity,
+            judge,
+            tuple(requires),
+            tuple(needs),
+            probe,
+            component,
         )
 
     return make

@@ -14,11 +14,7 @@ from validators.troubles import verdict
 __all__ = ["NEEDS_ACCESS", "NEEDS_KINDS", "NEEDS_START", "READ_DEPLOYMENTS", "after_volcano", "kinds", "may_group"]
 
 READ_DEPLOYMENTS = (Rule("list", "apps", "deployments"),)
-NEEDS_ACCESS = (
-    *READ_DEPLOYMENTS,
-    Rule("list", "", "pods"),
-    Rule("create", "authorization.k8s.io", "subjectaccessreviews"),
-)
+NEEDS_ACCESS = (*READ_DEPLOYMENTS, Rule("create", "authorization.k8s.io", "subjectaccessreviews"))
 NEEDS_START = (*READ_DEPLOYMENTS, *crds.READS, Rule("list", "", "pods"), Rule("get", "", "pods/log"))
 NEEDS_KINDS = (*READ_DEPLOYMENTS, *crds.READS, *webhooks.READS)
 

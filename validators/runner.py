@@ -118,7 +118,8 @@ def _run(options: Options, judging: Judging, report: Report, progress: Progress)
     try:
         expectations = _expectations(options, cluster, report)
         if not options.read_only:
-            judging.forbid(missing_for_probes(cluster, judging.open_checks(), options.probe_namespace))
+            wanted = [item for item in judging.open_checks() if item.component in {"", *expectations.components}]
+            judging.forbid(missing_for_probes(cluster, wanted, options.probe_namespace))
         report.facts = collect(
             cluster,
             judging.open_checks(),

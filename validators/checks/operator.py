@@ -98,6 +98,7 @@ def operator_kinds(facts: Facts) -> Outcome:
     requires=("F1", "F3", "G1", "G4"),
     needs=(*judging.READ_DEPLOYMENTS, Rule("list", "", "pods"), *NEEDS_OPERATOR),
     probe="operator",
+    component="training-operator",
 )
 def podgroup_made(facts: Facts) -> Outcome:
     """A job makes a PodGroup, and its pods are handed to Volcano.

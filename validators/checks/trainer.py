@@ -90,6 +90,7 @@ def trainer_kinds(facts: Facts) -> Outcome:
     requires=("F1", "F3", "G7", "G10"),
     needs=(*_READS, Rule("list", "", "pods"), *NEEDS_TRAINER),
     probe="trainer",
+    component="trainer",
 )
 def trainjob_ganged(facts: Facts) -> Outcome:
     """A TrainJob on a runtime of the cluster makes a PodGroup, and its pods are handed to Volcano.
