@@ -1,7 +1,7 @@
 """Repositories of images that are not made here and whose pods are simulated. `*` matches as in the shell, also `/`.
 
-Neither Volcano nor an operator of training jobs is among them: what this project is about runs for real, and where its
-image is missing it is to fail.
+Volcano is not among them: it runs for real, and where its image is missing it is to fail. An operator of training jobs
+is simulated where its image is not made here: the rest of its release can then be rolled out, its jobs cannot run.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ PLATFORM_IMAGES = (
     "docker.io/kubeflowkatib/*",
     "docker.io/kubeflowmanifestswg/*",
     "docker.io/kubeflownotebookswg/*",
+    "docker.io/kubeflow/training-operator",
     "docker.io/library/mysql",
     "docker.io/library/python",
     "docker.io/metacontrollerio/*",
@@ -55,6 +56,8 @@ PLATFORM_IMAGES = (
     "ghcr.io/kubeflow/kfp-*",
     "ghcr.io/kubeflow/kubeflow/*",
     "ghcr.io/kubeflow/spark-operator/*",
+    "ghcr.io/kubeflow/trainer/trainer-controller-manager",
+    "ghcr.io/kubeflow/training-v1/training-operator",
     "ghcr.io/metacontroller/*",
     "nvcr.io/nvidia/tritonserver",
     "public.ecr.aws/docker/library/python",
@@ -62,6 +65,7 @@ PLATFORM_IMAGES = (
     "quay.io/brancz/kube-rbac-proxy",
     "quay.io/jetstack/cert-manager-*",
     "quay.io/oauth2-proxy/oauth2-proxy",
+    "registry.k8s.io/jobset/jobset",
     "registry.k8s.io/kubebuilder/kube-rbac-proxy",
 )
 """The parts of Kubeflow 1.6.1 to 26.03, and what takes the place of those that are gone upstream.

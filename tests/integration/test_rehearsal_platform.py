@@ -38,6 +38,7 @@ GENERATION = os.environ.get("KFV_TEST_GENERATION") or RehearsalSpec().generation
 SPEC = RehearsalSpec(f"t-{uuid.uuid4().hex[:8]}", gpu_nodes=0, generation=GENERATION)
 PATHS = ClusterPaths.of(SPEC.name)
 RELEASES = ("1.6.1",) if GENERATION == "1.22" else ("1.6.1", "1.9.1")  # as far as its kustomize can build them
+OPERATOR_MADE_OF = {"1.22": "1.6.1", "1.30": "1.9.1"}.get(GENERATION)
 UPSTREAM = Path(__file__).parents[3] / "shared/upstream"
 MYSQL = {"name": "main", "image": "mysql:8.0.29", "ports": [{"containerPort": 10250}]}
 Content = Callable[[Object], bool]
@@ -122,7 +123,7 @@ def template(container: dict[str, Any], **more: Any) -> dict[str, Any]:
 @pytest.mark.usefixtures("running")
 @pytest.mark.parametrize("release", RELEASES)
 def test_every_pod_of_a_release_has_a_place(release: str, sources: Callable[[str], Path]) -> None:
-    """Every pod is simulated but for the training operator's, which runs for real or fails."""
+    """Every pod is simulated but for the training operator's where it is made here."""
     local = {name for image in load_generation(SPEC.generation).images for name in image.names}
     rules = Rules(local, TRAINING_IMAGES, PLATFORM_IMAGES, "rehearsal-1")
     workloads = [obj for obj in rendered(sources(release) / "example") if "template" in obj.get("spec", {})]
@@ -134,7 +135,7 @@ def test_every_pod_of_a_release_has_a_place(release: str, sources: Callable[[str
     ]
 
     assert len(pods) > 40
-    assert left == ["training-operator"]
+    assert left == (["training-operator"] if release == OPERATOR_MADE_OF else [])
 
 
 def test_a_volume_of_a_simulated_pod_is_made_and_removed_by_the_real_provisioner(running: Running) -> None:
