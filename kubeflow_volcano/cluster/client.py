@@ -109,14 +109,11 @@ class Cluster(Connection):
         Raises:
             NotServed: the group version or the kind is not served (yet).
         """
-        kinds = self.kinds(api_version) if refresh else self.kinds_once(api_version)
+        known = None if refresh else self._discovered.get(api_version)
+        kinds = known or self.kinds(api_version)
         if kind not in kinds:
             raise NotServed(api_version, kind)
         return kinds[kind]
-
-    def kinds_once(self, api_version: str) -> Mapping[str, Resource]:
-        """What the server served in that group version when it was asked first."""
-        return self._discovered.get(api_version) or self.kinds(api_version)
 
     def kinds(self, api_version: str) -> Mapping[str, Resource]:
         """What the server serves in that group version just now; nothing when it does not know it."""
@@ -215,10 +212,12 @@ class Cluster(Connection):
     ) -> Object:
         """Server-side apply: the object's fields become owned by `manager`; returns what the server now holds.
 
-        With `brief` only its metadata, which saves sending and reading the rest.
+        With `brief` only its metadata, and unknown fields are not warned of: both save the server work.
         """
         ref = Ref.of(obj)
         query = {"fieldManager": manager, "force": str(force).lower()} | _dry(dry_run)
+        if brief:
+            query["fieldValidation"] = "Ignore"
         path = self.resource(ref.api_version, ref.kind).path(ref.namespace, ref.name)
         applied: Object = self.request(
             "PATCH",

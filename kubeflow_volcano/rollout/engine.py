@@ -22,7 +22,7 @@ from kubeflow_volcano.rollout.graph import CRD_KIND, WEBHOOK_KINDS, WORKLOAD_KIN
 from kubeflow_volcano.rollout.placing import placed
 from kubeflow_volcano.rollout.result import ObjectOutcome, RolloutResult
 from kubeflow_volcano.rollout.schedule import Schedule
-from kubeflow_volcano.rollout.survey import Found, Presence, survey
+from kubeflow_volcano.rollout.survey import Found, Presence, learn_kinds, survey
 from kubeflow_volcano.rollout.telling import Teller
 from kubeflow_volcano.rollout.trust import renew_trust
 
@@ -55,9 +55,9 @@ class Engine:
         self.check = check
         self.progress = progress
         self.deadline = deadline
-        self._parts = placed(
-            cluster, {name: tuple(map(declared, objects)) for name, objects in parts.items()}, progress
-        )
+        self._kinds = learn_kinds(cluster, (obj["apiVersion"] for objects in parts.values() for obj in objects))
+        texts_of = {name: tuple(map(declared, objects)) for name, objects in parts.items()}
+        self._parts = placed(self._kinds, texts_of, progress)
         self._objects = {Ref.of(obj): obj for objects in self._parts.values() for obj in objects}
         self._owner = {Ref.of(obj): name for name, objects in self._parts.items() for obj in objects}
         self._requires = requires
@@ -95,7 +95,7 @@ class Engine:
     def apply(self) -> bool:
         """Send everything that is not as it should be, each after what it needs; whether all came out well."""
         try:
-            self._found = survey(self.cluster, self._objects, MANAGER, self.deadline)
+            self._found = survey(self.cluster, self._objects, self._kinds, MANAGER, self.deadline)
             settled = {ref for ref, found in self._found.items() if found.presence is Presence.SETTLED}
             self._teller.expected = self.expect(len(settled) == len(self._objects))
         except ApiError as error:

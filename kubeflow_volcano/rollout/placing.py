@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.graph import CRD_KIND
+from kubeflow_volcano.rollout.survey import Kinds
 
 __all__ = ["placed"]
 
 _DEFAULT = "default"
 
 
-def placed(
-    cluster: Cluster, parts: Mapping[str, Sequence[Object]], progress: Progress
-) -> Mapping[str, tuple[Object, ...]]:
-    """`parts` in which every object of a namespaced kind names its namespace; upstream has a few that don't.
-
-    Raises:
-        ApiError: the API server does not tell which kinds it serves.
-    """
+def placed(kinds: Kinds, parts: Mapping[str, Sequence[Object]], progress: Progress) -> Mapping[str, tuple[Object, ...]]:
+    """`parts` in which every object of a namespaced kind names its namespace; upstream has a few that don't."""
     scopes = {
         (obj["spec"]["group"], obj["spec"]["names"]["kind"]): obj["spec"]["scope"] == "Namespaced"
         for objects in parts.values()
@@ -33,7 +27,7 @@ def placed(
         ref = Ref.of(obj)
         if ref.namespace:
             return obj
-        known = cluster.kinds_once(ref.api_version).get(ref.kind)
+        known = kinds[ref.api_version].get(ref.kind)
         if not (known.namespaced if known else scopes.get((ref.group, ref.kind), False)):
             return obj
         progress(f"{ref} names no namespace: it goes to {_DEFAULT}, as with kubectl")

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import StrEnum
 from http import HTTPStatus
 
-from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.client import Cluster, Resource
 from kubeflow_volcano.cluster.deadline import Deadline
-from kubeflow_volcano.cluster.errors import ApiError, NotServed
+from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import assess
 from kubeflow_volcano.rollout.compare import settled
 
-__all__ = ["THREADS", "Found", "Presence", "survey"]
+__all__ = ["THREADS", "Found", "Kinds", "Presence", "learn_kinds", "survey"]
 
 THREADS = 8
 """More gain nothing: measured with 594 objects, the API server is then the bottleneck."""
@@ -45,8 +45,10 @@ class Found:
     ready: bool = False
 
 
-def survey(cluster: Cluster, objects: Mapping[Ref, Object], manager: str, deadline: Deadline) -> Mapping[Ref, Found]:
-    """Look for all `objects` (their declared texts) on the cluster, with 8 requests at a time.
+def survey(
+    cluster: Cluster, objects: Mapping[Ref, Object], kinds: Kinds, manager: str, deadline: Deadline
+) -> Mapping[Ref, Found]:
+    """Look for all `objects` (their declared texts) of the served `kinds` on the cluster, 8 requests at a time.
 
     Raises:
         ApiError: something may not be read, or the server does not answer.
@@ -57,11 +59,10 @@ def survey(cluster: Cluster, objects: Mapping[Ref, Object], manager: str, deadli
         for item in page.items
         if "deletionTimestamp" not in item["metadata"]
     }
-    served = _served(cluster, {ref.api_version for ref in objects})
     found: dict[Ref, Found] = {}
     groups: dict[tuple[str, str, str], list[Ref]] = defaultdict(list)
     for ref in objects:
-        if ref.api_version not in served:
+        if ref.kind not in kinds[ref.api_version]:
             found[ref] = Found(Presence.NOT_SERVED)
         elif ref.namespace and ref.namespace not in namespaces:
             found[ref] = Found(Presence.NO_NAMESPACE)
@@ -70,23 +71,29 @@ def survey(cluster: Cluster, objects: Mapping[Ref, Object], manager: str, deadli
             groups[ref.api_version, ref.kind, ref.namespace].append(ref)
 
     def look(refs: Sequence[Ref]) -> None:
-        try:
-            for live in _live(cluster, refs, deadline):
-                ref = Ref(refs[0].api_version, refs[0].kind, refs[0].namespace, live["metadata"]["name"])
-                if ref in found:
-                    found[ref] = _compared(objects[ref], live, manager)
-        except NotServed:
-            found.update((ref, Found(Presence.NOT_SERVED)) for ref in refs)
+        for live in _live(cluster, refs, deadline):
+            ref = Ref(refs[0].api_version, refs[0].kind, refs[0].namespace, live["metadata"]["name"])
+            if ref in found:
+                found[ref] = _compared(objects[ref], live, manager)
 
     with ThreadPoolExecutor(THREADS, thread_name_prefix="survey") as pool:
         list(pool.map(look, groups.values()))
     return found
 
 
-def _served(cluster: Cluster, versions: set[str]) -> set[str]:
-    """Which of these group versions are served; asked anew, because what an earlier run learnt may be out of date."""
+Kinds = Mapping[str, Mapping[str, Resource]]
+"""What is served, by group version and kind."""
+
+
+def learn_kinds(cluster: Cluster, versions: Iterable[str]) -> Kinds:
+    """Ask for the kinds of these group versions, all at once; what an earlier run learnt may be out of date.
+
+    Raises:
+        ApiError: the server does not tell.
+    """
     with ThreadPoolExecutor(THREADS, thread_name_prefix="discover") as pool:
-        return {version for version, kinds in zip(versions, pool.map(cluster.kinds, versions), strict=True) if kinds}
+        wanted = sorted(set(versions))
+        return dict(zip(wanted, pool.map(cluster.kinds, wanted), strict=True))
 
 
 def _live(cluster: Cluster, refs: Sequence[Ref], deadline: Deadline) -> Iterator[Object]:

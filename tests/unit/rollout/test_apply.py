@@ -12,7 +12,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.apply import MANAGER, Applier, problem_of
 from kubeflow_volcano.rollout.result import Action, ObjectOutcome
-from kubeflow_volcano.rollout.survey import survey
+from kubeflow_volcano.rollout.survey import learn_kinds, survey
 
 ONE = "/api/v1/namespaces/ns/configmaps/one"
 TWO = "/api/v1/namespaces/ns/configmaps/two"
@@ -33,7 +33,8 @@ def applied(api: Any, *objects: Object, seconds: float = 20, **more: Any) -> tup
     api.on("GET", "/api/v1/namespaces", api.reply(body={"items": namespaces, "metadata": {"resourceVersion": "1"}}))
     engine = Applier(api.connect(), Deadline(seconds), more.pop("progress", silent), **more)
     wanted = objects or (text(),)
-    found = survey(engine.cluster, {Ref.of(obj): obj for obj in wanted}, MANAGER, Deadline(seconds))
+    kinds = learn_kinds(engine.cluster, (obj["apiVersion"] for obj in wanted))
+    found = survey(engine.cluster, {Ref.of(obj): obj for obj in wanted}, kinds, MANAGER, Deadline(seconds))
     return tuple(engine.apply(obj, found[Ref.of(obj)]) for obj in wanted)
 
 

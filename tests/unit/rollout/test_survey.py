@@ -6,7 +6,7 @@ from typing import Any
 
 from kubeflow_volcano.cluster.deadline import Deadline
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.rollout.survey import Found, Presence, survey
+from kubeflow_volcano.rollout.survey import Found, Presence, learn_kinds, survey
 
 MAPS = "/api/v1/namespaces/ns/configmaps"
 
@@ -28,7 +28,9 @@ def live(name: str, value: str = "1", **meta: Any) -> Object:
 def looked(api: Any, *objects: Object, namespaces: tuple[str, ...] = ("ns",)) -> dict[str, Found]:
     items = [{"metadata": {"name": name}} for name in namespaces]
     api.on("GET", "/api/v1/namespaces", api.reply(body={"items": items, "metadata": {"resourceVersion": "1"}}))
-    found = survey(api.connect(), {Ref.of(obj): obj for obj in objects}, "me", Deadline(10))
+    cluster = api.connect()
+    kinds = learn_kinds(cluster, (obj["apiVersion"] for obj in objects))
+    found = survey(cluster, {Ref.of(obj): obj for obj in objects}, kinds, "me", Deadline(10))
     return {ref.name: item for ref, item in found.items()}
 
 
