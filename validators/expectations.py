@@ -10,7 +10,7 @@ from kubeflow_volcano.catalog.model import Claim, MinorRange
 from kubeflow_volcano.catalog.operator import version_of_image
 from kubeflow_volcano.cluster.objects import Ref
 
-__all__ = ["Expectations", "expect", "release_of"]
+__all__ = ["Expectations", "expect", "newest_for", "release_of"]
 
 
 @dataclass(frozen=True)
@@ -96,6 +96,13 @@ def release_of(images: Iterable[str]) -> str:
     versions = {found for image in images if (found := version_of_image(image) or _trainer_version(image))}
     matching = [name for name in read.releases() if read.load_release(name).operator_version in versions]
     return matching[-1] if matching else ""
+
+
+def newest_for(server_version: str) -> str:
+    """The newest release that was tested with that Kubernetes version; where none was, the newest of all."""
+    known = read.releases()
+    fit = [name for name in known if server_version and read.load_release(name).kubernetes.covers(server_version)]
+    return (fit or known)[-1]
 
 
 def _trainer_version(image: str) -> str:

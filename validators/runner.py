@@ -9,14 +9,13 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from kubeflow_volcano.catalog.images.probes import BUSYBOX, PAUSE
-from kubeflow_volcano.catalog.read import releases
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.problems import InvalidInput, Problem, Unreachable
 from kubeflow_volcano.progress import Progress
 from validators.checks import CHECKS
 from validators.collect import collect, unread
-from validators.expectations import Expectations, expect, release_of
+from validators.expectations import Expectations, expect, newest_for, release_of
 from validators.interruption import Interrupted, interruptible, postponed
 from validators.judging import Judging
 from validators.model import Check
@@ -39,7 +38,7 @@ AUTO = "auto"
 class Options:
     """What a person may choose. `profile` is a profile's name or a tuple of components; times are in seconds.
 
-    `release` may be 'auto': that of the running operator of training jobs, else the newest that the catalog knows.
+    `release` may be 'auto': that of the running operator of training jobs, else the newest for that server.
     `storage_mode` is local_path or existing. `user_email` and `user_namespace` say who is to sign in first.
     """
 
@@ -176,8 +175,8 @@ def _expected(options: Options, release: str) -> Expectations:
 def _expectations(options: Options, cluster: Cluster, report: Report) -> Expectations:
     if options.release == AUTO:
         detected = release_of(_operator_images(cluster))
-        report.release = detected or releases()[-1]
-        report.release_from = "of the running operator" if detected else "newest known; the operator does not tell"
+        report.release = detected or newest_for(cluster.version.get("gitVersion", ""))
+        report.release_from = "of the running operator" if detected else "newest for this Kubernetes; no operator tells"
     return _expected(options, report.release)
 
 

@@ -8,7 +8,7 @@ from kubeflow_volcano.catalog.read import load_release, releases
 from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.problems import InvalidInput
 from validators.collect import unread
-from validators.expectations import expect, release_of
+from validators.expectations import expect, newest_for, release_of
 from validators.model import Rule
 from validators.operators import TRAINER, TRAINING
 from validators.permissions import as_yaml
@@ -70,6 +70,13 @@ def test_what_the_catalog_does_not_know_is_refused() -> None:
 )
 def test_the_release_is_known_by_the_operators_image(image: str, release: str) -> None:
     assert release_of([image]) == release
+
+
+@pytest.mark.parametrize(
+    ("server", "release"), [("v1.22.17", "1.6.1"), ("v1.30.2", "1.9.1"), ("v1.35.4", "26.03"), ("v1.19.0", "26.03")]
+)
+def test_where_no_operator_tells_it_is_the_newest_release_for_the_server(server: str, release: str) -> None:
+    assert newest_for(server) == release
 
 
 def test_rules_are_told_as_they_stand_in_a_role() -> None:
