@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from kubeflow_volcano.problems import ProblemsError
-from kubeflow_volcano.rehearsal.recipes import Generation, Tool
+from kubeflow_volcano.rehearsal.recipes import Generated, Generation, Tool
 from kubeflow_volcano.rehearsal.toolchain import Go
 from kubeflow_volcano.rehearsal.tools import ensure_tools, main, tool_digest
 
@@ -190,3 +190,35 @@ def _wait_for(condition: Callable[[], bool], what: str) -> None:
     while not condition():
         assert time.monotonic() < deadline, what
         time.sleep(0.01)
+
+
+def test_sources_that_a_module_is_published_without_are_generated_in_a_copy(
+    make_generation: Make, tmp_path: Path
+) -> None:
+    published = tmp_path / "published"
+    published.mkdir()
+    (published / "go.mod").write_text("module example.invalid/dep\n\ngo 1.21\n")
+    (published / "doc.go").write_text("// +to-be-made\n\npackage dep\n")
+    use = 'package main\n\nimport "example.invalid/dep"\n\nfunc main() { print(dep.Made) }\n'
+    generation = make_generation(one=use)
+    tool = generation.tools[0]
+    required = f"\nrequire example.invalid/dep v0.0.0\n\nreplace example.invalid/dep => {published}\n"
+    (tool.directory / "go.mod").write_text((tool.directory / "go.mod").read_text() + required)
+    (tool.directory / "make").mkdir()
+    (tool.directory / "make/main.go").write_text(
+        'package main\n\nimport "os"\n\nfunc main() {\n'
+        '\tmade := "package dep\\n\\nconst Made = `" + os.Args[1] + "`\\n"\n'
+        '\terr := os.WriteFile("vendor/example.invalid/dep/made.go", []byte(made), 0o644)\n'
+        "\tif err != nil {\n\t\tpanic(err)\n\t}\n}\n"
+    )
+    generated = Generated("./make", "// +to-be-made", ("{marked}",))
+    before = sorted(tool.directory.rglob("*"))
+
+    changed = dataclasses.replace(generation, tools=(dataclasses.replace(tool, generated=generated),))
+    tools = ensure_tools(changed, tmp_path / "cache")
+
+    done = subprocess.run([tools.programs["one"]], capture_output=True, check=True, timeout=10)
+    assert done.stderr == b"example.invalid/dep"
+    assert sorted(tool.directory.rglob("*")) == before
+    assert [path.name for path in published.iterdir() if path.name == "made.go"] == []
+    assert sorted(path.name for path in tools.homes["one"].iterdir()) == ["bin"]
