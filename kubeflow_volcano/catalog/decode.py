@@ -66,6 +66,7 @@ def release(data: Mapping[str, Any]) -> Release:
         remote_sources=tuple(_source(item) for item in data.get("remote_sources", ())),
         remote_bases=tuple(RemoteBase(**item) for item in data.get("remote_bases", ())),
         kubernetes=MinorRange(data["kubernetes"]["lowest"], data["kubernetes"]["highest"]),
+        kubernetes_targeted=data.get("kubernetes_targeted", data["kubernetes"]["lowest"]),
         kubernetes_tested=data["kubernetes_tested"],
         kustomize_version=data["kustomize_version"],
         operator=Operator(**data["operator"]),

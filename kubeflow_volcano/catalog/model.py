@@ -151,6 +151,7 @@ class Release:
     remote_sources: tuple[Source, ...]
     remote_bases: tuple[RemoteBase, ...]
     kubernetes: MinorRange
+    kubernetes_targeted: str
     kubernetes_tested: str
     kustomize_version: str
     operator: Operator

@@ -1,7 +1,8 @@
 """Which versions go together: release, Volcano, kustomize, and the Kubernetes that is there.
 
-All but Kubernetes is known from the inventory alone. A Kubernetes older than what a part is made for is refused: the
-part uses what is not there. A newer one is refused only where the release is known to fail, and is a warning else.
+All but Kubernetes is known from the inventory alone. A Kubernetes older than what a part asks for is refused: the part
+uses what is not there. A newer one is refused only where the release is known to fail. What lies outside of what
+upstream tested is a warning.
 """
 
 from __future__ import annotations
@@ -50,26 +51,32 @@ def require_kubernetes(settings: Settings, git_version: str) -> tuple[str, ...]:
         raise InvalidInput(
             Problem(
                 f"Kubernetes {git_version}, and {name} is made for {limits}.",
-                f"versions that go together; these fit all that is chosen: Kubernetes {_common(stated)}.",
+                f"versions that go together; all that is chosen can go onto Kubernetes {_common(own[1], parts)}.",
                 _way_out(settings, git_version),
             )
             for name, limits in failing
         )
-    tested = MinorRange(release.kubernetes.low, release.kubernetes_tested)
-    if tested.exceeded_by(git_version):
-        newer.insert(0, (f"the test of Kubeflow {release.version}", tested))
-    return tuple(
-        f"Kubernetes {git_version} is newer than what {name} was made for ({limits})." for name, limits in newer
+    return (
+        *_untested(release, git_version),
+        *(f"Kubernetes {git_version} is newer than what {name} was made for ({limits})." for name, limits in newer),
     )
 
 
-def _common(stated: Sequence[tuple[str, MinorRange]]) -> str:
-    low = max((limits.low for _, limits in stated), key=version_key)
-    highs = [limits.high for _, limits in stated if limits.high]
-    high = min(highs, key=version_key) if highs else None
-    if high and version_key(high) < version_key(low):
-        return "none"
-    return str(MinorRange(low, high))
+def _untested(release: Release, git_version: str) -> Iterator[str]:
+    tested = MinorRange(release.kubernetes_targeted, release.kubernetes_tested)
+    if not tested.covers(git_version):
+        side = "newer" if tested.exceeded_by(git_version) else "older"
+        yield (
+            f"Kubernetes {git_version} is {side} than what upstream tested Kubeflow {release.version} with ({tested})."
+        )
+
+
+def _common(own: MinorRange, parts: Sequence[tuple[str, MinorRange]]) -> str:
+    """What is not refused: above the range of a part is only a warning."""
+    low = max((own.low, *(limits.low for _, limits in parts)), key=version_key)
+    if own.high and version_key(own.high) < version_key(low):
+        return "of no version"
+    return str(MinorRange(low, own.high))
 
 
 def _way_out(settings: Settings, git_version: str) -> str:

@@ -32,7 +32,7 @@ def test_kubernetes_of_the_rehearsal_cluster_fits() -> None:
 def test_a_release_is_refused_below_what_it_is_made_for_and_the_nearest_that_works_is_named() -> None:
     (problem,) = refused("v1.22.17")
     assert "Kubernetes v1.22.17, and Kubeflow 1.9.1 is made for 1.29 and later" in problem.found
-    assert "1.29 to 1.30" in problem.needed
+    assert "Kubernetes 1.29 and later." in problem.needed
     assert problem.todo == 'set kubeflow_release: "1.6.1" and volcano_version: "1.8.2".'
 
 
@@ -50,8 +50,20 @@ def test_a_volcano_is_refused_below_what_it_is_made_for_and_a_fitting_one_is_nam
 def test_a_kubernetes_above_the_range_of_a_volcano_that_the_release_lists_is_a_warning() -> None:
     settings = parse({"kubeflow_release": "26.03", "volcano_version": "1.10.0"})
     first, second = require_kubernetes(settings, "v1.35.4")
-    assert first == "Kubernetes v1.35.4 is newer than what the test of Kubeflow 26.03 was made for (1.33 to 1.34)."
+    assert first == "Kubernetes v1.35.4 is newer than what upstream tested Kubeflow 26.03 with (1.33 to 1.34)."
     assert second == "Kubernetes v1.35.4 is newer than what Volcano 1.10.0 was made for (1.21 to 1.30)."
+
+
+def test_a_kubernetes_below_what_upstream_targets_is_a_warning_where_all_parts_ask_for_less() -> None:
+    settings = parse({"kubeflow_release": "1.10.2", "volcano_version": "1.10.0"})
+    assert require_kubernetes(settings, "v1.30.2") == (
+        "Kubernetes v1.30.2 is older than what upstream tested Kubeflow 1.10.2 with (1.32 to 1.33).",
+    )
+
+
+def test_a_refusal_names_a_kubernetes_also_where_the_volcano_is_older_than_it() -> None:
+    (problem,) = refused("v1.30.2", kubeflow_release="1.11.0", volcano_version="1.10.0")
+    assert "all that is chosen can go onto Kubernetes 1.34 and later" in problem.needed
 
 
 def test_without_volcano_its_range_does_not_count() -> None:
