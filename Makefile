@@ -14,11 +14,11 @@ help: ## list the verbs
 
 rehearse: ## bring up a real Kubernetes on this machine, install on it, prove it, write reports/
 	@requirements/setup.sh run
-	$(PLAYBOOK) -i inventory/rehearsal playbooks/rehearsal.yml playbooks/site.yml
+	$(PLAYBOOK) -i $(INVENTORY) playbooks/rehearsal.yml playbooks/site.yml
 
 rehearsal-down: ## remove that Kubernetes, and all that it left on this machine
 	@requirements/setup.sh run
-	$(PLAYBOOK) -i inventory/rehearsal playbooks/rehearsal.yml -e rehearsal_cluster_state=absent
+	$(PLAYBOOK) -i $(INVENTORY) playbooks/rehearsal.yml -e rehearsal_cluster_state=absent
 
 validate: ## judge a cluster that is there already: make validate INVENTORY=inventory/mine
 	@requirements/setup.sh run
@@ -26,7 +26,7 @@ validate: ## judge a cluster that is there already: make validate INVENTORY=inve
 
 gang-demo: ## show what gang scheduling changes: one job on the rehearsal cluster, three times, side by side
 	@requirements/setup.sh run
-	$(PLAYBOOK) -i inventory/rehearsal playbooks/rehearsal.yml playbooks/install.yml playbooks/gang_demo.yml
+	$(PLAYBOOK) -i $(INVENTORY) playbooks/rehearsal.yml playbooks/install.yml playbooks/gang_demo.yml
 
 test: ## run every test, on a rehearsal cluster made for it and removed after
 	@requirements/setup.sh dev
