@@ -141,9 +141,19 @@ class Schedule:
             self.outcomes[waiter] = ObjectOutcome(waiter, Action.HELD, None, None, why)
 
     def _hold_the_rest(self) -> None:
-        for ref in self._objects:
-            if ref not in self.outcomes:
-                self.outcomes[ref] = ObjectOutcome(ref, Action.HELD, None, None, "there was no time left for it")
+        rest = [ref for ref in self._objects if ref not in self.outcomes]
+        for ref in rest:
+            self.outcomes[ref] = ObjectOutcome(ref, Action.HELD, None, None, "there was no time left for it")
+        if rest and not self.problems:
+            self.problems.append(_out_of_time(len(rest), self._deadline))
+
+
+def _out_of_time(count: int, deadline: Deadline) -> Problem:
+    return Problem(
+        f"{count} objects were not sent when {deadline.seconds:.0f} s had passed without anything becoming ready.",
+        "an API server that takes them in time.",
+        "run again, which goes on from here; set kubeflow_wait_timeout_seconds higher if that happens again.",
+    )
 
 
 def _taken_over() -> Problem:

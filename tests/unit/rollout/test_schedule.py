@@ -1,0 +1,152 @@
+"""Objects are sent side by side, each after what it needs; what is left over is told."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection
+from typing import Any, cast
+
+import pytest
+
+from kubeflow_volcano.cluster.deadline import Deadline
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.problems import Problem
+from kubeflow_volcano.rollout.frontier import Frontier
+from kubeflow_volcano.rollout.gates import Gates, Opened
+from kubeflow_volcano.rollout.graph import Graph, Needs
+from kubeflow_volcano.rollout.result import Action, ObjectOutcome
+from kubeflow_volcano.rollout.schedule import Schedule
+from kubeflow_volcano.rollout.survey import Found, Presence
+
+Send = Callable[[Object, Found], ObjectOutcome]
+
+
+class Instant:
+    """Gates that open as soon as the object is applied, but for those in `stuck`, which report that problem."""
+
+    def __init__(self, stuck: dict[Ref, Problem] | None = None) -> None:
+        self.stuck = stuck or {}
+
+    def start(self, awaited: Collection[Ref], put: Callable[[Opened], None]) -> None:
+        self.awaited, self.put = awaited, put
+
+    def passed(self, ref: Ref, generation: int, *, ready: bool) -> None:
+        assert generation >= 0
+        assert ready in {True, False}
+        if ref in self.awaited:
+            self.put(Opened(ref, (self.stuck[ref],) if ref in self.stuck else ()))
+
+    def close(self) -> None:
+        pass
+
+
+def obj(name: str) -> Object:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "n"}}
+
+
+def ref(name: str) -> Ref:
+    return Ref.of(obj(name))
+
+
+def schedule(needs: dict[str, tuple[str, str]], send: Send, **more: Any) -> Schedule:
+    graph = Graph({ref(name): Needs(set(map(ref, one)), set(map(ref, two))) for name, (one, two) in needs.items()}, {})
+    settled = set(map(ref, more.get("settled", "")))
+    found = {item: Found(Presence.SETTLED if item in settled else Presence.ABSENT) for item in graph.needs}
+    return Schedule(
+        objects={ref(name): obj(name) for name in needs},
+        found=found,
+        frontier=Frontier(graph, settled),
+        gates=cast("Gates", Instant(more.get("stuck"))),
+        send=send,
+        deadline=Deadline(more.get("seconds", 10)),
+        tell=lambda _done, _gates: None,
+        lost=more.get("lost", threading.Event()),
+    )
+
+
+def made(obj: Object, _found: Found) -> ObjectOutcome:
+    return ObjectOutcome(Ref.of(obj), Action.CREATED, None, None)
+
+
+def actions(done: Schedule) -> dict[str, str]:
+    return {ref.name: str(outcome.action) for ref, outcome in done.outcomes.items()}
+
+
+def test_objects_without_needs_are_sent_side_by_side() -> None:
+    together = threading.Barrier(8, timeout=5)
+
+    def send(obj: Object, found: Found) -> ObjectOutcome:
+        together.wait()
+        return made(obj, found)
+
+    done = schedule(dict.fromkeys("abcdefgh", ("", "")), send)
+    done.run()
+    assert set(actions(done).values()) == {"created"}
+    assert not done.problems
+
+
+def test_each_is_sent_after_what_it_needs_and_settled_ones_never() -> None:
+    order: list[str] = []
+
+    def send(obj: Object, found: Found) -> ObjectOutcome:
+        order.append(obj["metadata"]["name"])
+        return made(obj, found)
+
+    done = schedule({"d": ("", "c"), "c": ("b", ""), "b": ("a", ""), "a": ("", "")}, send, settled="a")
+    done.run()
+    assert order == ["b", "c", "d"]
+    assert actions(done)["a"] == "unchanged"
+
+
+def test_what_failed_holds_up_only_what_needs_it() -> None:
+    def send(obj: Object, found: Found) -> ObjectOutcome:
+        if obj["metadata"]["name"] == "a":
+            return ObjectOutcome(Ref.of(obj), Action.FAILED, None, None, "422 Invalid: no good")
+        return made(obj, found)
+
+    done = schedule({"a": ("", ""), "b": ("a", ""), "c": ("", ""), "d": ("", "c"), "e": ("", "b")}, send)
+    done.run()
+    assert actions(done) == {"a": "failed", "b": "held", "c": "created", "d": "created", "e": "held"}
+    assert len(done.problems) == 1
+
+
+def test_what_does_not_become_ready_is_told_once() -> None:
+    problem = Problem("it crashes.", "it to run.", "look.")
+    done = schedule({"a": ("", ""), "b": ("", "a"), "c": ("", "a")}, made, stuck={ref("a"): problem})
+    done.run()
+    assert actions(done) == {"a": "created", "b": "held", "c": "held"}
+    assert done.problems == [problem]
+
+
+def test_what_there_was_no_time_for_is_a_problem() -> None:
+    def send(obj: Object, found: Found) -> ObjectOutcome:
+        time.sleep(0.4)
+        return made(obj, found)
+
+    done = schedule({"a": ("", ""), "b": ("a", "")}, send, seconds=0.1)
+    done._deadline.renew = lambda: None  # type: ignore[method-assign]  # noqa: SLF001  as if nothing had come of it
+    done.run()
+    assert actions(done) == {"a": "created", "b": "held"}
+    assert "1 objects were not sent" in done.problems[0].found
+
+
+def test_a_lost_lock_ends_the_run() -> None:
+    lost = threading.Event()
+
+    def send(obj: Object, found: Found) -> ObjectOutcome:
+        lost.set()
+        return made(obj, found)
+
+    done = schedule({"a": ("", ""), "b": ("a", "")}, send, lost=lost)
+    done.run()
+    assert actions(done)["b"] == "held"
+    assert "another roll-out has taken the lock over" in done.problems[0].found
+
+
+def test_a_mistake_in_a_thread_is_not_swallowed() -> None:
+    def send(_obj: Object, _found: Found) -> ObjectOutcome:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        schedule({"a": ("", "")}, send).run()
