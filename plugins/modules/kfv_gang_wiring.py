@@ -44,7 +44,11 @@ objects:
   returned: success
   type: list
   elements: dict
-  sample: [{"object": "Deployment kubeflow/training-operator", "action": "changed"}]
+  sample: [{"object": "Deployment kubeflow/training-operator", "action": "changed", "component": "training-operator"}]
+exit_code:
+  description: When nothing could be begun, why, as with python -m validators; 2 for unusable settings, 5 for a lock.
+  returned: failure
+  type: int
 seconds:
   description: How long it took.
   returned: success
