@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kubeflow_volcano.ref import Ref
 
@@ -122,7 +122,7 @@ class RemoteBase:
 class Defect:
     """Something known to be wrong with a release, the components that it touches, and what is done about it here.
 
-    `handled` says that nothing is left for a person to do.
+    `handled` says that nothing is left for a person to do, or with which values of variables that is so.
     """
 
     id: str
@@ -130,7 +130,7 @@ class Defect:
     applies_to: tuple[str, ...]
     consequence: str
     handling: str
-    handled: bool
+    handled: bool | Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from kubeflow_volcano.rollout.images.report import ImagesReport, report
 from kubeflow_volcano.rollout.plan import judging
 from kubeflow_volcano.rollout.plan.account import account_of, judge_account, judge_published_secrets
 from kubeflow_volcano.rollout.plan.apis import judge_apis
+from kubeflow_volcano.rollout.plan.defects import defects_of, judge_defects
 from kubeflow_volcano.rollout.plan.findings import Finding, Verdict, exit_code, worst
 from kubeflow_volcano.rollout.plan.hosts import hosts_of
 from kubeflow_volcano.rollout.plan.images import judge_images
@@ -82,7 +83,7 @@ class Plan:
             "resources": self._resources(),
             "images": self.images.as_dict(),
             "client_side_limit": [{"object": str(item.ref), "bytes": item.size} for item in self.large],
-            "defects": [_defect(item) for item in judging.defects_of(settings)],
+            "defects": [_defect(item) for item in defects_of(settings)],
             "findings": [_finding(item) for item in self.findings],
             "notes": list(self.desired.notes),
         }
@@ -122,7 +123,7 @@ def plan(settings: Settings, progress: Progress, nodes: Sequence[str] = ()) -> P
         *judge_images(images),
         *judging.judge_resources(settings, requests, claims),
         judging.judge_sizes(large),
-        judging.judge_defects(judging.defects_of(settings)),
+        judge_defects(defects_of(settings)),
     ]
     if account_of(settings):
         findings.append(judge_account(settings))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
-from kubeflow_volcano.catalog.model import Defect
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.matrix import require_kubernetes
 from kubeflow_volcano.rollout.plan.findings import Finding, Verdict
@@ -13,7 +12,7 @@ from kubeflow_volcano.rollout.plan.resources import Claimed, Requests
 from kubeflow_volcano.rollout.plan.sizes import LIMIT, Sized
 from kubeflow_volcano.rollout.settings import Settings
 
-__all__ = ["GB", "defects_of", "judge_defects", "judge_kubernetes", "judge_resources", "judge_sizes"]
+__all__ = ["GB", "judge_kubernetes", "judge_resources", "judge_sizes"]
 
 GB = 1000**3
 
@@ -76,32 +75,3 @@ def judge_resources(settings: Settings, requests: Requests, claims: Sequence[Cla
                 needed=f"a cluster with {asked:.1f} {unit} to spare.",
                 todo=f"set plan_minimum_{name} to what the cluster has, or leave components out (kubeflow_exclude).",
             )
-
-
-def defects_of(settings: Settings) -> tuple[Defect, ...]:
-    """Known defects of the release that touch what is chosen."""
-    chosen = {part.name for part in settings.components}
-    return tuple(
-        item for item in settings.release.defects if not item.applies_to or chosen.intersection(item.applies_to)
-    )
-
-
-def judge_defects(defects: Sequence[Defect]) -> Finding:
-    """Known defects, of which some may be left to a person."""
-    left = [item for item in defects if not item.handled]
-    details = tuple(
-        f"{item.id}: {item.title}. {item.consequence} {'Handled' if item.handled else 'Left to you'}: {item.handling}"
-        for item in (*left, *(item for item in defects if item.handled))
-    )
-    found = f"{len(defects)} apply, of which {len(left)} are not handled here."
-    if not left:
-        return Finding("defects", "Known defects of the release", Verdict.PASS, found, details)
-    return Finding(
-        "defects",
-        "Known defects of the release",
-        Verdict.WARN,
-        found,
-        details,
-        "to know them beforehand.",
-        "read what is to be done about each.",
-    )

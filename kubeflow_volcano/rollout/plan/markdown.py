@@ -100,7 +100,8 @@ def _waves(document: Document) -> Iterator[tuple[str, ...]]:
 
 def _defects(document: Document) -> Iterator[tuple[str, ...]]:
     for item in document["defects"]:
-        yield item["id"], item["title"], item["consequence"], item["handling"]
+        handled = "handled" if item["handled"] else "left to you"
+        yield item["id"], item["title"], item["consequence"], f"{handled}: {item['handling']}"
 
 
 def _claims(document: Document) -> Sequence[Mapping[str, Any]]:

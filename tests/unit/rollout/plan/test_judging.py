@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kubeflow_volcano.catalog import read
 from kubeflow_volcano.catalog.model import Defect
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.problems import Exit, Problem
@@ -17,13 +18,12 @@ from kubeflow_volcano.rollout.account import foreseen
 from kubeflow_volcano.rollout.images.report import ImagesReport
 from kubeflow_volcano.rollout.plan.account import account_of, judge_account, judge_published_secrets
 from kubeflow_volcano.rollout.plan.apis import judge_apis
+from kubeflow_volcano.rollout.plan.defects import defects_of, judge_defects
 from kubeflow_volcano.rollout.plan.findings import Finding, Verdict, exit_code, worst
 from kubeflow_volcano.rollout.plan.hosts import hosts_of
 from kubeflow_volcano.rollout.plan.images import judge_images
 from kubeflow_volcano.rollout.plan.judging import (
     GB,
-    defects_of,
-    judge_defects,
     judge_kubernetes,
     judge_resources,
     judge_sizes,
@@ -108,7 +108,7 @@ def test_kubernetes_that_the_release_is_not_made_for(settings: Settings) -> None
     assert "newer" in new.details[0]
 
 
-def defect(name: str, *applies_to: str, handled: bool) -> Defect:
+def defect(name: str, *applies_to: str, handled: bool | dict[str, Any]) -> Defect:
     return Defect(name, f"title of {name}", applies_to, "consequence", "handling", handled)
 
 
@@ -125,6 +125,33 @@ def test_defects_of_what_is_chosen(settings: Settings) -> None:
     assert told.verdict is Verdict.WARN
     assert [text.partition(":")[0] for text in told.details] == ["of-volcano", "of-all"]
     assert judge_defects(found[:1]).verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize(
+    ("handled", "variables", "expected"),
+    [
+        ({"image_mirror_mode": "rewrite"}, {}, False),
+        ({"image_mirror_mode": "rewrite"}, {"image_mirror_mode": "rewrite"}, True),
+        ({"image_mirror_mode": "none", "plan_architectures": ["amd64"]}, {}, True),
+        ({"plan_architectures": ["amd64"]}, {"plan_architectures": ["amd64", "arm64"]}, False),
+        ({"kubeflow_published_password": False}, {"kubeflow_published_password": True}, False),
+    ],
+)
+def test_whether_a_defect_is_handled_may_depend_on_the_inventory(
+    *, handled: dict[str, Any], variables: dict[str, Any], expected: bool
+) -> None:
+    given = parse(variables)
+    given = replace(given, release=replace(given.release, defects=(defect("x", handled=handled),)))
+    assert [item.handled for item in defects_of(given)] == [expected]
+
+
+@pytest.mark.parametrize("release", read.releases())
+def test_every_defect_of_the_catalog_can_be_judged(release: str) -> None:
+    full = {"kubeflow_release": release, "kubeflow_profile": "full"}
+    by_default = {item.id: item.handled for item in defects_of(parse(full))}
+    rewriting = {item.id: item.handled for item in defects_of(parse({**full, "image_mirror_mode": "rewrite"}))}
+    assert by_default["published-password"] is by_default["amd64-only"] is True
+    assert {name for name in rewriting if rewriting[name] != by_default[name]} == {"images-gone"} & set(by_default)
 
 
 def with_sign_in(settings: Settings) -> Settings:
