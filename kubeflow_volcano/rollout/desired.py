@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kubeflow_volcano.catalog.model import Component
+from kubeflow_volcano.catalog import read
+from kubeflow_volcano.catalog.model import Component, version_key
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.progress import Progress
@@ -51,6 +52,7 @@ def desired(settings: Settings, components: Sequence[Component], progress: Progr
     problems: list[Problem] = []
     for part in components:
         with gathered(problems):
+            _require_version(part, parts[part.name])
             _require_expected(part, parts[part.name], settings)
     images = rewrite(_once(parts, problems), settings.mirror)
     problems += images.problems
@@ -107,6 +109,35 @@ def _require_expected(part: Component, objects: Sequence[Object], settings: Sett
                 f"correct {variable}, or the version that is asked for.",
             )
         )
+
+
+def _require_version(part: Component, objects: Sequence[Object]) -> None:
+    """See that the programs of a part with files of its own in the catalog are not those of another version there.
+
+    Raises:
+        InvalidInput: their images carry the tag of one.
+    """
+    known = {"volcano": read.volcano_versions, "local-path": read.local_path_versions}
+    if part.name not in known:
+        return
+    own = [obj for obj in objects if Ref.of(obj) in part.workloads]
+    tags = {tag for obj in own for tag in _tags(obj)}
+    if others := sorted((tags - {part.version}) & {*known[part.name]()}, key=version_key):
+        variable = part.name.replace("-", "_")
+        raise InvalidInput(
+            Problem(
+                f"{variable}_source holds {part.title} {', '.join(others)}, {variable}_version is {part.version}.",
+                f"the manifests of {part.title} {part.version}: {part.manifests}.",
+                f'correct {variable}_source, or set {variable}_version: "{others[-1]}".',
+            )
+        )
+
+
+def _tags(workload: Object) -> Iterator[str]:
+    """Tags of the containers' images, without a leading v."""
+    for container in workload["spec"]["template"]["spec"]["containers"]:
+        image = container["image"].partition("@")[0].rpartition("/")[2]
+        yield image.partition(":")[2].removeprefix("v")
 
 
 def _once(parts: Parts, problems: list[Problem]) -> Parts:

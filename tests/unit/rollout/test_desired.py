@@ -84,6 +84,26 @@ def test_what_the_catalog_expects_and_is_not_there_is_told(write: Write) -> None
     assert "kubeflow_sources.kserve" in problem.todo
 
 
+DEPLOYMENT = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: d, namespace: n}
+spec: {template: {spec: {containers: [{name: c, image: "REGISTRY/vc-scheduler:v1.10.0@sha256:0"}]}}}
+"""
+
+
+@pytest.mark.parametrize("registry", ["docker.io/volcanosh", "registry.lan:5000/x"])
+def test_a_volcano_of_another_version_is_refused_by_the_tags_of_its_programs(write: Write, registry: str) -> None:
+    settings, (part,) = write({"volcano": DEPLOYMENT.replace("REGISTRY", registry)})
+    part = replace(part, title="Volcano", workloads=(Ref("apps/v1", "Deployment", "n", "d"),))
+    with pytest.raises(InvalidInput) as caught:
+        desired(settings, [replace(part, version="1.8.2")], silent)
+    (problem,) = caught.value.problems
+    assert problem.found == "volcano_source holds Volcano 1.10.0, volcano_version is 1.8.2."
+    assert problem.todo.endswith('set volcano_version: "1.10.0".')
+    assert names(desired(settings, [replace(part, version="1.10.0")], silent)) == {"volcano": ["d"]}
+
+
 def test_images_are_rewritten_and_listed(write: Write) -> None:
     rules = {"image_mirror_mode": "rewrite", "image_mirror_rules": [{"source": "gcr.io", "prefix": "m.daocloud.io"}]}
     found = desired(*write({"a": POD}, **rules), silent)
