@@ -83,19 +83,19 @@ def components(
     What is `excluded` is left out; what is `unneeded` does not come along for those that require it.
 
     Raises:
-        InvalidInput: an unknown profile or component, a refused one, or an excluded one that others require.
+        InvalidInput: an unknown profile or component, a refused one, an excluded one that is asked for or that others
+            require, or nothing left.
     """
     known = {
         "local-path": load_local_path(local_path_version),
         "volcano": load_volcano(volcano_version),
         **release.components,
     }
-    if isinstance(profile, str):
-        if profile not in release.profiles:
-            raise InvalidInput(_unknown("profile", profile, sorted(release.profiles)))
-        profile = release.profiles[profile]
-    if problems := [_no_component(release, name, tuple(known)) for name in (*profile, *excluded) if name not in known]:
+    names = _names(release, profile)
+    if problems := [_no_component(release, name, tuple(known)) for name in (*names, *excluded) if name not in known]:
         raise InvalidInput(problems)
+    if (both := [name for name in names if name in excluded]) and (names is profile or both == [*names]):
+        raise InvalidInput(_contradiction(", ".join(both)))
     ordered: dict[str, Component] = {}
 
     def add(name: str) -> None:
@@ -104,12 +104,28 @@ def components(
                 add(need)
         ordered.setdefault(name, known[name])
 
-    for name in profile:
+    for name in names:
         if name not in excluded:
             add(name)
     if needed := [name for name in ordered if name in excluded]:
         raise InvalidInput(_needed(name, ordered.values()) for name in needed)
     return tuple(ordered.values())
+
+
+def _names(release: Release, profile: str | Sequence[str]) -> Sequence[str]:
+    if not isinstance(profile, str):
+        return profile
+    if profile not in release.profiles:
+        raise InvalidInput(_unknown("profile", profile, sorted(release.profiles), "correct the name."))
+    return release.profiles[profile]
+
+
+def _contradiction(names: str) -> Problem:
+    return Problem(
+        f"{names} asked for and excluded.",
+        "something to install, and exclusions of what a profile brings.",
+        f"take {names} out of the exclusions, or out of what is asked for.",
+    )
 
 
 def _no_component(release: Release, name: str, known: Sequence[str]) -> Problem:
@@ -195,9 +211,11 @@ def _one(folder: str, version: str, what: str, schema: str) -> Any:
     return data
 
 
-def _unknown(what: str, word: str, known: Sequence[str]) -> Problem:
+def _unknown(
+    what: str, word: str, known: Sequence[str], todo: str = "correct the name, or add its data file to the catalog."
+) -> Problem:
     return Problem(
         f"{what} {word!r}, which the catalog does not know.{nearest(word, known)}",
         f"one of: {', '.join(known)}.",
-        "correct the name, or add its data file to the catalog.",
+        todo,
     )

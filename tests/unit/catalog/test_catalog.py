@@ -57,6 +57,18 @@ def test_unknown_components_are_all_named() -> None:
     assert "Did you mean volcano?" in caught.value.problems[0].found
 
 
+@pytest.mark.parametrize("chosen", [("katib", "dex"), ("katib",)])
+def test_what_is_asked_for_and_excluded_is_a_contradiction(chosen: tuple[str, ...]) -> None:
+    with pytest.raises(InvalidInput, match="katib asked for and excluded"):
+        read.components(read.load_release("1.9.1"), chosen, "1.10.0", "0.0.30", excluded=["katib"])
+
+
+def test_a_profile_of_which_nothing_is_left_is_refused() -> None:
+    release = read.load_release("1.9.1")
+    with pytest.raises(InvalidInput, match="asked for and excluded"):
+        read.components(release, "training", "1.10.0", "0.0.30", excluded=release.profiles["training"])
+
+
 def test_unknown_profile_is_refused() -> None:
     with pytest.raises(InvalidInput, match="trainning"):
         read.components(read.load_release("1.9.1"), "trainning", "1.10.0", "0.0.30")
