@@ -87,13 +87,16 @@ def _wrong_values(given: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _shown(value: Any) -> str:
-    kinds = {bool: "the truth value", int: "the number", float: "the number", str: "the text", type(None): "empty:"}
+    kinds: dict[type, str] = {bool: "the truth value", str: "the text", type(None): "empty:"}
+    kinds |= {int: "the number", float: "the number", list: "the list", dict: "the mapping"}
     text = re.sub(r"://[^/@\s]*@", "://***@", json.dumps(value, default=str, ensure_ascii=False))
-    return f"{kinds.get(type(value), 'the ' + type(value).__name__)} {text}"
+    return f"{kinds.get(type(value), 'the value')} {text}"
 
 
 def _allowed(error: ValidationError) -> str:
-    return f": one of {', '.join(_rule(error)['enum'])}" if error.validator == "enum" else ""
+    if error.validator != "enum":
+        return ", each once" if error.validator == "uniqueItems" else ""
+    return f": one of {', '.join(item or 'nothing' for item in _rule(error)['enum'])}"
 
 
 def _rule(error: ValidationError) -> Mapping[str, Any]:

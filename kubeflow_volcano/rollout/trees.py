@@ -209,8 +209,9 @@ def _extract(tar: tarfile.TarFile, root: Path) -> None:
 
 
 def _broken(file: Path, origin: str, error: Exception) -> Problem:
+    text = "it is no tar archive" if "could not be opened" in str(error) else str(error)
     return Problem(
-        f"{origin or file} cannot be unpacked{page_instead(file)}: {error}.",
+        f"{origin or file} cannot be unpacked{page_instead(file)}: {text}.",
         "a whole gzip-compressed tar archive, or a whole file that is compressed by gzip.",
         "fetch the file again.",
     )

@@ -190,6 +190,20 @@ def test_new_values_out_of_bounds_are_refused(name: str, value: Any) -> None:
     assert all(problem.found.startswith(name) for problem in problems(**{name: value}))
 
 
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [
+        ({"kubeflow_components": ["katib", "katib"]}, "takes the profile's, each once."),
+        ({"image_mirror_preset": "daocluod"}, "one of nothing, daocloud."),
+        ({"image_mirror_rules": [{"source": "gcr.io", "hst": "a.b"}]}, "is the mapping {"),
+        ({"kubeflow_profile": "ful"}, "Do: correct the name."),
+    ],
+)
+def test_messages_read_as_sentences(variables: dict[str, Any], words: str) -> None:
+    (problem,) = problems(**variables)
+    assert words in str(problem)
+
+
 def test_a_registry_is_no_address() -> None:
     (problem,) = problems(image_mirror_rules=[{"source": "*", "prefix": "https://a.io"}])
     assert problem.todo == "leave https:// out of image_mirror_rules[0].prefix."

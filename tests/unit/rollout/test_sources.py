@@ -107,7 +107,7 @@ def test_an_address_with_the_sum_of_the_file_is_asked_once(configure: Configure,
         ("half of it", "cannot be unpacked"),
         ("a page", "HTML page"),
         ("another archive", "has the content sum"),
-        ("a text", "cannot be unpacked"),
+        ("a text", "cannot be unpacked: it is no tar archive"),
     ],
 )
 def test_what_is_not_the_content_is_refused_and_never_kept(
