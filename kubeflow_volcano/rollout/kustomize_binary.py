@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 import subprocess
 import tarfile
 import tempfile
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kubeflow_volcano.catalog.kustomize import RELEASES, KustomizeRelease, kustomize_release
+from kubeflow_volcano.catalog.model import Release, version_key
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.downloads import fetch, mirrored
@@ -33,15 +35,16 @@ def provide(settings: Settings, machine: str, progress: Progress) -> Provided:
     """A kustomize for a machine of that kind (`uname -m`; empty is this one), on the machine that this runs on.
 
     Raises:
-        InvalidInput: the named one is not there, no sum is known, or no address serves the file of that sum.
+        InvalidInput: the named one is not there or is of an older major version than the release's, no sum is known, or
+            no address serves the file of that sum.
     """
     if settings.own_kustomize:
-        _see_that_it_runs(settings.kustomize)
+        _see_that_it_fits(settings.kustomize, _said(settings.kustomize), settings.release)
         return Provided(settings.kustomize, changed=False)
     here = platform.machine()
     if machine in {"", here}:
         changed = _cached(settings.kustomize, settings, here, progress)
-        _see_that_it_runs(settings.kustomize)
+        _said(settings.kustomize)
         return Provided(settings.kustomize, changed)
     place = settings.kustomize.parent / machine / "kustomize"
     return Provided(place, _cached(place, settings, machine, progress))
@@ -70,9 +73,10 @@ def _cached(place: Path, settings: Settings, machine: str, progress: Progress) -
     return True
 
 
-def _see_that_it_runs(place: Path) -> None:
+def _said(place: Path) -> str:
+    """What the program prints as its version."""
     try:
-        subprocess.run([place, "version"], capture_output=True, timeout=_VERSION_SECONDS, check=True)
+        done = subprocess.run([place, "version"], capture_output=True, timeout=_VERSION_SECONDS, check=True)
     except (OSError, subprocess.SubprocessError) as error:
         raise InvalidInput(
             Problem(
@@ -81,6 +85,23 @@ def _see_that_it_runs(place: Path) -> None:
                 "correct kustomize_binary, or let kustomize_cache_directory be where programs may run.",
             )
         ) from error
+    return done.stdout.decode("utf-8", "replace").strip()
+
+
+def _see_that_it_fits(place: Path, said: str, release: Release) -> None:
+    """A build without a version ("(devel)", "unknown") is trusted; a program that is no kustomize says neither."""
+    version = re.search(r"(\d+)\.\d+\.\d+", said)
+    if not version and re.search("devel|unknown", said):
+        return
+    needed = release.kustomize_version
+    if not version or int(version[1]) < version_key(needed)[0]:
+        raise InvalidInput(
+            Problem(
+                f"{place} says {said[:80] or 'nothing'} when asked for its version.",
+                f"kustomize {needed}, which builds Kubeflow {release.version}, or another of that major version.",
+                "correct kustomize_binary, or remove it.",
+            )
+        )
 
 
 def _record(place: Path) -> Path:

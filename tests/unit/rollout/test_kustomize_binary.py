@@ -83,6 +83,27 @@ def test_a_named_binary_that_cannot_run_is_refused(tmp_path: Path, state: str) -
         provide(parse({"kustomize_binary": str(path)}), "", silent)
 
 
+@pytest.mark.parametrize(
+    "said", ["v5.8.1", "(devel)", "{Version:kustomize/v5.0.0 GitCommit:x}", "{KustomizeVersion:unknown}"]
+)
+def test_a_named_binary_of_the_release_s_major_version_or_without_one_is_taken(tmp_path: Path, said: str) -> None:
+    assert provide(parse({"kustomize_binary": str(saying(tmp_path, said))}), "", silent).changed is False
+
+
+@pytest.mark.parametrize("said", ["", "{KustomizeVersion:3.2.0 GitCommit:x}", "{Version:kustomize/v4.5.7}", "version"])
+def test_a_named_binary_that_cannot_build_the_release_is_refused(tmp_path: Path, said: str) -> None:
+    path = saying(tmp_path, said)
+    with pytest.raises(InvalidInput, match=r"asked for its version.*kustomize 5\.2\.1, which builds Kubeflow 1\.9\.1"):
+        provide(parse({"kustomize_binary": str(path)}), "", silent)
+
+
+def saying(folder: Path, text: str) -> Path:
+    path = folder / "kustomize"
+    path.write_text(f"#!/bin/sh\necho '{text}'\n")
+    path.chmod(0o755)
+    return path
+
+
 def test_an_unknown_version_is_refused_with_the_nearest() -> None:
     with pytest.raises(InvalidInput, match=r"Did you mean 5\.4\.3\?"):
         kustomize_release("5.4.4")
