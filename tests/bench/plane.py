@@ -7,7 +7,6 @@ are plain processes on the loopback interface with a fresh etcd, so that a sampl
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
 import socket
@@ -23,14 +22,13 @@ from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import Problem, ProblemsError, Unreachable
 from kubeflow_volcano.rehearsal import pki
+from tests.bench import daemons
 
 __all__ = ["Plane"]
 
 _START_SECONDS = 90.0
 _QUIET_SHARE, _QUIET_WINDOW_SECONDS, _QUIET_SECONDS = 0.15, 2.0, 60.0
 _TICKS = os.sysconf("SC_CLK_TCK")
-_SERVICES = "10.96.0.0/16"
-_STAGES = Path(pki.__file__).parent / "addons" / "kwok-stages.yaml"
 _VOLUMES = 8  # more than any release claims
 
 
@@ -87,21 +85,18 @@ class Plane:
         for user in ("admin", "controller-manager", "scheduler", "kwok"):
             text = pki.kubeconfig(keys, user, server=f"https://127.0.0.1:{api}", cluster="bench")
             (self.directory / f"{user}.kubeconfig").write_text(text)
-        self._run("etcd", _etcd(self.directory, etcd, peer))
+        self._run("etcd", daemons.etcd(self.directory, etcd, peer))
         self._run_webhooks()
         environment = {"SSL_CERT_FILE": str(self.directory / "webhooks.crt")}
-        self._run("kube-apiserver", _api_server(self.directory, etcd, api), environment)
+        self._run("kube-apiserver", daemons.api_server(self.directory, etcd, api), environment)
         cluster = self._reach()
-        self._run("kube-controller-manager", _controller_manager(self.directory))
-        self._run("kube-scheduler", self._credentials("scheduler"))
-        self._run("kwok", _kwok(self.directory, kwok))
+        self._run("kube-controller-manager", daemons.controller_manager(self.directory))
+        self._run("kube-scheduler", daemons.credentials(self.directory, "scheduler"))
+        self._run("kwok", daemons.kwok(self.directory, kwok))
         for obj in (_node(), *map(_volume, range(_VOLUMES))):
             cluster.create(obj)
         self._await(cluster, Ref("v1", "ServiceAccount", "default", "default"))
         self.settle()
-
-    def _credentials(self, user: str) -> list[str]:
-        return _credentials(self.directory, user)
 
     def _run(self, name: str, arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
         self._spawn(name, [str(self.programs[name]), *arguments], environment or {})
@@ -163,78 +158,6 @@ def _free_ports(count: int) -> list[int]:
     finally:
         for one in sockets:
             one.close()
-
-
-def _credentials(directory: Path, user: str) -> list[str]:
-    path = directory / f"{user}.kubeconfig"
-    names = ("kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig")
-    return [*(f"--{name}={path}" for name in names), "--leader-elect=false", "--secure-port=0"]
-
-
-def _etcd(directory: Path, client: int, peer: int) -> list[str]:
-    return [
-        f"--data-dir={directory}/etcd",
-        f"--listen-client-urls=http://127.0.0.1:{client}",
-        f"--advertise-client-urls=http://127.0.0.1:{client}",
-        f"--listen-peer-urls=http://127.0.0.1:{peer}",
-        f"--initial-advertise-peer-urls=http://127.0.0.1:{peer}",
-        f"--initial-cluster=default=http://127.0.0.1:{peer}",
-        "--unsafe-no-fsync",
-        "--log-level=warn",
-    ]
-
-
-def _api_server(directory: Path, etcd: int, port: int) -> list[str]:
-    connection = {"proxyProtocol": "HTTPConnect", "transport": {"uds": {"udsName": f"{directory}/webhooks.sock"}}}
-    selector = {
-        "apiVersion": "apiserver.k8s.io/v1beta1",
-        "kind": "EgressSelectorConfiguration",
-        "egressSelections": [{"name": "cluster", "connection": connection}],
-    }
-    (directory / "egress.json").write_text(json.dumps(selector))
-    keys = directory / "pki"
-    return [
-        f"--etcd-servers=http://127.0.0.1:{etcd}",
-        "--advertise-address=127.0.0.1",
-        "--bind-address=127.0.0.1",
-        f"--secure-port={port}",
-        f"--service-cluster-ip-range={_SERVICES}",
-        "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
-        f"--service-account-key-file={keys}/sa.pub",
-        f"--service-account-signing-key-file={keys}/sa.key",
-        "--authorization-mode=RBAC",
-        "--allow-privileged=true",
-        f"--client-ca-file={keys}/ca.crt",
-        f"--tls-cert-file={keys}/apiserver.crt",
-        f"--tls-private-key-file={keys}/apiserver.key",
-        "--endpoint-reconciler-type=none",  # it refuses a loopback address
-        f"--egress-selector-config-file={directory}/egress.json",
-    ]
-
-
-def _controller_manager(directory: Path) -> list[str]:
-    keys = directory / "pki"
-    return [
-        *_credentials(directory, "controller-manager"),
-        f"--service-account-private-key-file={keys}/sa.key",
-        f"--root-ca-file={keys}/ca.crt",
-        "--use-service-account-credentials=true",
-        "--kube-api-qps=300",  # as the rehearsal cluster: each controller fetches its own token at the start
-        "--kube-api-burst=600",
-        "--allocate-node-cidrs=false",
-    ]
-
-
-def _kwok(directory: Path, port: int) -> list[str]:
-    return [
-        f"--kubeconfig={directory}/kwok.kubeconfig",
-        f"--config={_STAGES}",
-        "--manage-all-nodes=true",
-        "--node-lease-duration-seconds=40",
-        "--cidr=10.97.0.0/16",
-        "--node-ip=127.0.0.1",
-        f"--server-address=127.0.0.1:{port}",
-    ]
 
 
 def _node() -> Object:
