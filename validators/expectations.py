@@ -67,12 +67,10 @@ def expect(
     found = read.load_release(release)
     volcano_version = volcano_version or found.volcano_versions[0]
     local_path_version = local_path_version or found.local_path_version
-    unneeded = (
-        *(("local-path",) if storage_mode == "existing" else ()),
-        *(("volcano",) if gang_scheduler == "none" else ()),
-    )
-    left_out = (*excluded, "local-path") if storage_mode == "existing" else excluded
-    chosen = read.components(found, profile, volcano_version, local_path_version, excluded=left_out, unneeded=unneeded)
+    own_storage = storage_mode == "existing"
+    unneeded = [name for name, is_not in (("local-path", own_storage), ("volcano", gang_scheduler == "none")) if is_not]
+    parts = read.components(found, profile, volcano_version, local_path_version, excluded=excluded, unneeded=unneeded)
+    chosen = [item for item in parts if not (own_storage and item.name == "local-path")]
     ranges = {version: read.load_volcano(version).kubernetes for version in read.volcano_versions()}
     return Expectations(
         release=found.version,

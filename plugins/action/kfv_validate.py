@@ -69,7 +69,6 @@ def _options(settings: Settings, arguments: dict[str, Any], *, check: bool) -> O
         context=settings.context,
         release=settings.release.version,
         profile=tuple(item.name for item in settings.components),
-        exclude=settings.excluded,
         storage_mode=settings.storage_mode,
         user_email=settings.user.email,
         user_namespace=settings.user.namespace,

@@ -49,6 +49,7 @@ def test_what_is_excluded_or_not_needed_is_not_expected() -> None:
     own = expect("1.9.1", ("pipelines", "training-operator"), storage_mode="existing", gang_scheduler="none")
     assert not own.components & {"local-path", "volcano"}
     assert "local-path" not in expect("1.9.1", "training", storage_mode="existing").components
+    assert "local-path" not in expect("1.9.1", ("local-path", "training-operator"), storage_mode="existing").components
 
 
 def test_what_the_catalog_does_not_know_is_refused() -> None:
