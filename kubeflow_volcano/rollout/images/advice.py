@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Iterable, Iterator, Sequence
 
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.problems import Problem
+from kubeflow_volcano.progress import counted
 from kubeflow_volcano.rollout.images.find import Reference
 from kubeflow_volcano.rollout.images.rules import Decision, Rules, shown
 
-__all__ = ["beyond_manifests", "collisions", "counted", "no_room", "strangers", "uncovered", "unknown", "unused"]
+__all__ = ["beyond_manifests", "collisions", "no_room", "strangers", "uncovered", "unknown", "unused"]
 
 Decided = Sequence[tuple[Reference, Decision]]
 
@@ -87,7 +88,7 @@ def uncovered(rules: Rules, decided: Decided) -> Iterator[Problem]:
     if left and rules.rules:
         hosts = sorted({name.partition("/")[0] for name in left})
         yield Problem(
-            f"{counted(left)} without a rule that fits, from {', '.join(hosts)}: {_list(left)}.",
+            f"{counted(len(left), 'image')} without a rule that fits, from {', '.join(hosts)}: {_list(left)}.",
             "a rule for each image, or nodes that reach those registries.",
             f"add a rule to image_mirror_rules, such as source: {hosts[0]}.",
         )
@@ -101,11 +102,6 @@ def beyond_manifests(items: Sequence[Reference]) -> Iterator[Problem]:
             "nodes that find it by that name.",
             "mirror it in the container runtime of the nodes, or do without what needs it.",
         )
-
-
-def counted(items: Sized) -> str:
-    """How many images: 1 image, 2 images."""
-    return f"{len(items)} image{'' if len(items) == 1 else 's'}"
 
 
 def _list(names: Sequence[str]) -> str:

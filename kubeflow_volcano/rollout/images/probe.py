@@ -12,9 +12,8 @@ from http import HTTPStatus
 from kubeflow_volcano.catalog.images.mirrors import mirror_of
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.problems import Problem
-from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.progress import Progress, counted
 from kubeflow_volcano.rollout.groups import MirrorSettings
-from kubeflow_volcano.rollout.images.advice import counted
 from kubeflow_volcano.rollout.images.pace import PerMinute
 from kubeflow_volcano.rollout.images.registry import Answer, Registry
 from kubeflow_volcano.rollout.images.report import Entry, ImagesReport
@@ -59,14 +58,14 @@ class Probe:
             if bad:
                 names = ", ".join(f"{item.image} ({item.why})" for item in bad)
                 yield Problem(
-                    f"{counted(bad)} {verdict} on the mirror: {names}.",
+                    f"{counted(len(bad), 'image')} {verdict} on the mirror: {names}.",
                     needed,
                     "correct image_mirror_rules or image_mirror_overrides; don't ask again soon for what was refused.",
                 )
         if self.stopped:
             left = [item for item in self.answers if item.why == self.stopped]
             yield Problem(
-                f"the mirror was not asked for {counted(left)}: {self.stopped}.",
+                f"the mirror was not asked for {counted(len(left), 'image')}: {self.stopped}.",
                 "answers that do not look like a ban in the making.",
                 "see the answers so far; ask again later, or set image_mirror_probe: false.",
             )

@@ -12,8 +12,8 @@ import yaml
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.catalog.images.probes import BUSYBOX, PAUSE
 from kubeflow_volcano.problems import Problem
+from kubeflow_volcano.progress import counted
 from kubeflow_volcano.rollout.groups import MirrorSettings
-from kubeflow_volcano.rollout.images.advice import counted
 from kubeflow_volcano.rollout.images.judge import Judgement, judge, own_list
 from kubeflow_volcano.rollout.images.rewrite import ImageUse, Rewritten
 from kubeflow_volcano.rollout.images.rules import Rules
@@ -120,7 +120,7 @@ def _judged(entries: Sequence[Entry], settings: Settings) -> Iterator[Problem]:
     if gone:
         evidence = "; ".join(dict.fromkeys(item.judgement.gone for item in gone))
         yield Problem(
-            f"{counted(gone)} known to be gone from the registry ({evidence}): {_names(gone)}.",
+            f"{counted(len(gone), 'image')} known to be gone from the registry ({evidence}): {_names(gone)}.",
             "images that can be pulled.",
             "name copies of your own in image_mirror_overrides, or leave their components out (kubeflow_exclude)."
             if settings.mirror.mode == "rewrite" and settings.mirror.catalog_overrides
@@ -128,7 +128,7 @@ def _judged(entries: Sequence[Entry], settings: Settings) -> Iterator[Problem]:
         )
     if refused := [item for item in entries if item.judgement.served is False]:
         yield Problem(
-            f"{counted(refused)} missing from the allow-list of the mirror: {_names(refused)}.",
+            f"{counted(len(refused), 'image')} missing from the allow-list of the mirror: {_names(refused)}.",
             "images on the mirror's list; it answers 403 to others, and bans who asks often.",
             "add a rule for each before the others in image_mirror_rules, or an override that the mirror serves.",
         )
@@ -136,7 +136,7 @@ def _judged(entries: Sequence[Entry], settings: Settings) -> Iterator[Problem]:
         lacking = [item for item in entries if architecture in item.judgement.missing]
         if lacking:
             yield Problem(
-                f"{counted(lacking)} known not to be built for {architecture}: {_names(lacking)}.",
+                f"{counted(len(lacking), 'image')} known not to be built for {architecture}: {_names(lacking)}.",
                 f"images for {architecture}, which plan_architectures names.",
                 "keep their pods on nodes of another kind, or name builds of your own in image_mirror_overrides.",
             )

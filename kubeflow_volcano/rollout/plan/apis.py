@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from kubeflow_volcano.catalog.served_apis import served_apis
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.progress import counted
 from kubeflow_volcano.rollout.plan.findings import Finding, Verdict
 
 __all__ = ["judge_apis"]
@@ -23,7 +24,7 @@ def judge_apis(parts: Mapping[str, Sequence[Object]], kubernetes: str) -> Findin
         "apis",
         title,
         Verdict.FAIL,
-        f"{len(details)} objects in API versions that Kubernetes {kubernetes} does not serve.",
+        f"{counted(len(details), 'object')} in API versions that Kubernetes {kubernetes} does not serve.",
         details,
         "manifests for that Kubernetes.",
         "choose a release whose Kubernetes range has that version, or give kubeflow_sources with mended manifests.",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kubeflow_volcano.progress import counted
+
 __all__ = ["render"]
 
 _MARKS = {"pass": "✓", "warn": "!", "fail": "✗"}
@@ -17,14 +19,18 @@ def render(document: Mapping[str, Any], files: Mapping[str, str]) -> str:
     """A line per component and per question; details only of what needs attention, the rest is in the files."""
     asked = document["resources"]
     head = (
-        f"Kubeflow {document['release']} on Kubernetes {document['kubernetes']}: {document['objects']} objects, "
-        f"{len(document['steps'])} components, {len(document['waves'])} waves, {document['images']['count']} images"
+        f"Kubeflow {document['release']} on Kubernetes {document['kubernetes']}: "
+        f"{counted(document['objects'], 'object')}, {counted(len(document['steps']), 'component')}, "
+        f"{counted(len(document['waves']), 'wave')}, {counted(document['images']['count'], 'image')}"
     )
     sums = (
         f"asks for {asked['cpu']:.1f} CPUs, {asked['memory_gb']:.1f} GB of memory, "
         f"{asked['storage_gb']:.1f} GB of storage"
     )
-    rows = [(str(item["step"]), item["component"], item["version"], str(item["objects"])) for item in document["steps"]]
+    rows = [
+        (str(item["step"]), item["component"], item["version"], *counted(item["objects"], "object").split())
+        for item in document["steps"]
+    ]
     lines = [head, sums, "", *_columns(rows), ""]
     for item in document["findings"]:
         lines.append(_line(f"{_MARKS[item['verdict']]} {item['title']}: {item['found']}"))
@@ -45,6 +51,6 @@ def _line(text: str) -> str:
 def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))] if rows else []
     return [
-        f"  {row[0]:>{widths[0]}}  {row[1]:<{widths[1]}}  {row[2]:<{widths[2]}}  {row[3]:>{widths[3]}} objects"
+        f"  {row[0]:>{widths[0]}}  {row[1]:<{widths[1]}}  {row[2]:<{widths[2]}}  {row[3]:>{widths[3]}} {row[4]}"
         for row in rows
     ]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from kubeflow_volcano.progress import counted
+
 __all__ = ["render"]
 
 Document = Mapping[str, Any]
@@ -28,8 +30,8 @@ def render(document: Document) -> str:
 def _head(document: Document) -> str:
     asked, gang, account = document["resources"], document["gang"], document["account"]
     counts = (
-        f"- {document['objects']} objects of {len(document['steps'])} components in {len(document['waves'])} waves, "
-        f"{document['images']['count']} images"
+        f"- {counted(document['objects'], 'object')} of {counted(len(document['steps']), 'component')} "
+        f"in {counted(len(document['waves']), 'wave')}, {counted(document['images']['count'], 'image')}"
     )
     sums = (
         f"- asks for {asked['cpu']:.1f} CPUs and {asked['memory_gb']:.1f} GB of memory for {asked['pods']} pods "
@@ -65,7 +67,7 @@ def _attention(document: Document) -> str:
             [
                 f"## {item['verdict']}: {item['title']}",
                 "",
-                f"{_cell(item['found'])} Needed: {_cell(item['needed'])} Do: {_cell(item['todo'])}",
+                f"{_begun(item['found'])} Needed: {_cell(item['needed'])} Do: {_cell(item['todo'])}",
                 "",
                 *(f"- {_cell(detail)}" for detail in item["details"]),
             ]
@@ -112,7 +114,7 @@ def _claims(document: Document) -> Sequence[Mapping[str, Any]]:
 def _images(document: Document) -> Iterator[tuple[str, ...]]:
     for item in document["images"]["images"]:
         final = "as it is" if item["final"] == item["original"] else item["final"]
-        places = f"{', '.join(item['components'])}: {len(item['sites'])} places"
+        places = f"{', '.join(item['components'])}: {counted(len(item['sites']), 'place')}"
         yield item["original"], final, places, item["gone"], ", ".join(item["architectures"]) or "unknown"
 
 
@@ -126,6 +128,11 @@ def _table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> s
 def _cell(text: str) -> str:
     """Text in one line that Markdown takes as text."""
     return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+
+
+def _begun(text: str) -> str:
+    """The cell of a sentence that stands by itself."""
+    return _cell(text[:1].upper() + text[1:])
 
 
 def _code(text: str) -> str:

@@ -1,0 +1,50 @@
+"""The plan reads as sentences, also about one thing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kubeflow_volcano.rollout.plan import console, markdown
+from kubeflow_volcano.rollout.plan.apis import judge_apis
+
+BUDGET = {"apiVersion": "policy/v1beta1", "kind": "PodDisruptionBudget", "metadata": {"name": "x", "namespace": "n"}}
+FINDING = {"title": "Title", "verdict": "warn", "found": "not all do.", "details": [], "needed": "n.", "todo": "t."}
+
+
+def document() -> dict[str, Any]:
+    image = {"original": "a:1", "final": "a:1", "components": ["one"], "sites": ["x"], "gone": "", "architectures": []}
+    steps = [
+        {"step": 1, "component": "one", "version": "1.0", "objects": 1, "requires": [], "source": "s"},
+        {"step": 2, "component": "other", "version": "1.0", "objects": 12, "requires": [], "source": "s"},
+    ]
+    asked: dict[str, Any] = dict.fromkeys(("pods", "cpu", "memory_gb", "storage_gb"), 1)
+    return {
+        "release": "1.9.1",
+        "kubernetes": "1.30",
+        "verdict": "warn",
+        "objects": 13,
+        "steps": steps,
+        "waves": [{"wave": 1, "objects": 13, "kinds": {}, "awaits": []}],
+        "images": {"count": 1, "images": [image]},
+        "resources": {**asked, "sidecars": {"pods": 0}, "claims": []},
+        "findings": [FINDING],
+        "defects": [],
+        "hosts": {"note": ""},
+        "notes": [],
+        "account": {},
+        "gang": {"scheduler": "none", "volcano": "", "operator_arguments": [], "trainer_runtimes": []},
+        "source": "s",
+        "kustomize": "5.0",
+    }
+
+
+def test_one_of_something_is_not_told_as_many() -> None:
+    told = console.render(document(), {})
+    assert "13 objects, 2 components, 1 wave, 1 image\n" in told
+    assert "  1  one    1.0   1 object\n  2  other  1.0  12 objects\n" in told
+    assert "one: 1 place " in markdown.render(document())
+    assert judge_apis({"knative": [BUDGET]}, "1.25").found.startswith("1 object in API versions")
+
+
+def test_an_answer_that_stands_by_itself_begins_as_a_sentence() -> None:
+    assert "\nNot all do. Needed: n. Do: t.\n" in markdown.render(document())
