@@ -92,7 +92,7 @@ def test_an_injector_that_asks_for_nothing_adds_nothing() -> None:
     bare["data"] = {"values": "{}"}
     inside = workload("Deployment", container("1"), namespace="in")
     found = requests_of([bare, namespace("in", istio_injection="enabled"), inside])
-    assert (found.sidecars, found.cpu, found.sidecar_cpu) == (1, 1, 0)
+    assert (found.sidecars, found.cpu, found.sidecar_cpu) == (1, Decimal(1), Decimal(0))
 
 
 def claim(name: str, size: str) -> dict[str, Any]:
