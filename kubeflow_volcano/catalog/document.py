@@ -1,0 +1,129 @@
+"""docs/releases.md: the catalog for reading. `python -m kubeflow_volcano.catalog.document` writes it anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from kubeflow_volcano.catalog import read
+from kubeflow_volcano.catalog.model import Defect, MinorRange, Release
+
+__all__ = ["DOCUMENT", "render"]
+
+DOCUMENT = Path("docs/releases.md")
+"""Where it stands, from the top of the checkout."""
+
+_HEAD = f"""\
+# Releases
+
+What the catalog knows, written by `python -m kubeflow_volcano.catalog.document` from `kubeflow_volcano/catalog`; `{DOCUMENT}` is not edited by hand.
+
+**Kubernetes**: an older one is refused, and a newer one where the range has an end. **Tested**: what upstream states or tests; outside of it a roll-out warns. **Volcano**: the versions that go with the release; the first is taken where `volcano_version` is empty. Components that are not part of upstream's example are installed by name (`kubeflow_components`)."""  # noqa: E501  paragraphs are lines
+
+
+def render() -> str:
+    """The document's text."""
+    releases = [read.load_release(version) for version in read.releases()]
+    volcanoes = [read.load_volcano(version) for version in read.volcano_versions()]
+    heads = ("Kubeflow", "Kubernetes", "tested", "kustomize", "operator", "Volcano", "local path", "components")
+    names = [release.version for release in releases]
+    parts = [
+        _HEAD,
+        _table(heads, map(_release, releases)),
+        "## Components\n\nIn upstream's order; *in italics* what is not part of the example.",
+        _table(("", *names), _components(releases)),
+        "## Volcano",
+        _table(
+            ("Volcano", "Kubernetes, as its project states"),
+            ((item.version, f"{item.kubernetes}") for item in volcanoes),
+        ),
+        "## Known defects\n\n`playbooks/plan.yml` tells which of them touch what you chose.",
+        _table(("Kubeflow", "defect", "consequence", "what is done about it"), _defects(releases)),
+        "## Refused",
+        _table(("Kubeflow", "component", "because"), _refused(releases)),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _release(release: Release) -> Sequence[str]:
+    example = sum(part.example for part in release.components.values())
+    return (
+        release.version,
+        str(release.kubernetes),
+        str(MinorRange(release.kubernetes_targeted, release.kubernetes_tested)),
+        release.kustomize_version,
+        f"{release.operator.kind} {release.operator.version}",
+        ", ".join(release.volcano_versions),
+        release.local_path_version,
+        f"{example} of the example, {len(release.components) - example} more",
+    )
+
+
+def _components(releases: Sequence[Release]) -> Iterator[Sequence[str]]:
+    """A row per name; a name that only later releases have follows what precedes it there."""
+    names: list[str] = []
+    for release in releases:
+        place = 0
+        for name in release.components:
+            if name not in names:
+                names.insert(place, name)
+            place = names.index(name) + 1
+    for name in names:
+        yield f"`{name}`", *(_version(release, name) for release in releases)
+
+
+def _version(release: Release, name: str) -> str:
+    part = release.components.get(name)
+    if part is None:
+        return ""
+    return part.version if part.example else f"*{part.version}*"
+
+
+def _defects(releases: Iterable[Release]) -> Iterator[Sequence[str]]:
+    """A row per defect, with all releases that have it in the same words."""
+    rows: dict[tuple[str, ...], list[str]] = {}
+    for release in releases:
+        for item in release.defects:
+            texts = (f"`{item.id}`: {item.title}.", item.consequence, f"{_handled(item)}: {item.handling}")
+            rows.setdefault(texts, []).append(release.version)
+    for texts in sorted(rows, key=_id):  # the same defect in other words stands beside it
+        yield ", ".join(rows[texts]), *texts
+
+
+def _id(texts: Sequence[str]) -> str:
+    return texts[0].partition(":")[0]
+
+
+def _handled(item: Defect) -> str:
+    if isinstance(item.handled, bool):
+        return "Handled" if item.handled else "Left to you"
+    given = " and ".join(f"`{name}: {_yaml(value)}`" for name, value in item.handled.items())
+    return f"Handled with {given}, else left to you"
+
+
+def _yaml(value: object) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_yaml, value))}]"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _refused(releases: Iterable[Release]) -> Iterator[Sequence[str]]:
+    rows: dict[tuple[str, str], list[str]] = {}
+    for release in releases:
+        for name, reason in release.refused.items():
+            rows.setdefault((f"`{name}`", reason), []).append(release.version)
+    for texts, versions in rows.items():
+        yield ", ".join(versions), *texts
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join(f"| {' | '.join(map(_cell, row))} |" for row in lines)
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    DOCUMENT.write_text(render(), encoding="utf-8")
