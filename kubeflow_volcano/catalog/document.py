@@ -16,9 +16,9 @@ DOCUMENT = Path("docs/releases.md")
 _HEAD = f"""\
 # Releases
 
-What the catalog knows, written by `python -m kubeflow_volcano.catalog.document` from `kubeflow_volcano/catalog`; `{DOCUMENT}` is not edited by hand.
+What the catalog knows, written by `.venv/bin/python -m kubeflow_volcano.catalog.document` from `kubeflow_volcano/catalog`; `{DOCUMENT}` is not edited by hand.
 
-**Kubernetes**: an older one is refused, and a newer one where the range has an end. **Tested**: what upstream states or tests; outside of it a roll-out warns. **Volcano**: the versions that go with the release; the first is taken where `volcano_version` is empty. Components that are not part of upstream's example are installed by name (`kubeflow_components`)."""  # noqa: E501  paragraphs are lines
+**Kubernetes**: an older one is refused, and a newer one where the range has an end. **Tested**: from the one that the release is meant for to the newest that upstream's tests ran on; outside of it a roll-out warns. **Volcano**: the versions that go with the release; the first is taken where `volcano_version` is empty. Components that are not part of upstream's example are installed by name (`kubeflow_components`)."""  # noqa: E501  paragraphs are lines
 
 
 def render() -> str:
@@ -34,8 +34,8 @@ def render() -> str:
         _table(("", *names), _components(releases)),
         "## Volcano",
         _table(
-            ("Volcano", "Kubernetes, as its project states"),
-            ((item.version, f"{item.kubernetes}") for item in volcanoes),
+            ("Volcano", "Kubernetes, as stated"),
+            ((item.version, str(item.kubernetes)) for item in volcanoes),
         ),
         "## Known defects\n\n`playbooks/plan.yml` tells which of them touch what you chose.",
         _table(("Kubeflow", "defect", "consequence", "what is done about it"), _defects(releases)),
@@ -81,7 +81,7 @@ def _version(release: Release, name: str) -> str:
 
 def _defects(releases: Iterable[Release]) -> Iterator[Sequence[str]]:
     """A row per defect, with all releases that have it in the same words."""
-    rows: dict[tuple[str, ...], list[str]] = {}
+    rows: dict[tuple[str, str, str], list[str]] = {}
     for release in releases:
         for item in release.defects:
             texts = (f"`{item.id}`: {item.title}.", item.consequence, f"{_handled(item)}: {item.handling}")
