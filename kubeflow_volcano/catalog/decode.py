@@ -68,6 +68,7 @@ def release(data: Mapping[str, Any]) -> Release:
         kubernetes=MinorRange(data["kubernetes"]["lowest"], data["kubernetes"]["highest"]),
         kubernetes_targeted=data.get("kubernetes_targeted", data["kubernetes"]["lowest"]),
         kubernetes_tested=data["kubernetes_tested"],
+        replaced_apis=data.get("replaced_apis", {}),
         kustomize_version=data["kustomize_version"],
         operator=Operator(**data["operator"]),
         volcano_versions=tuple(data["volcano_versions"]),

@@ -153,6 +153,7 @@ class Release:
     kubernetes: MinorRange
     kubernetes_targeted: str
     kubernetes_tested: str
+    replaced_apis: Mapping[str, str]
     kustomize_version: str
     operator: Operator
     volcano_versions: tuple[str, ...]

@@ -14,6 +14,7 @@ from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.images import Rewritten, rewrite
 from kubeflow_volcano.rollout.kustomizations import Kustomizations
+from kubeflow_volcano.rollout.newer_apis import in_newer_apis
 from kubeflow_volcano.rollout.patches import patched
 from kubeflow_volcano.rollout.remote_bases import without_remotes
 from kubeflow_volcano.rollout.render import Renderer
@@ -32,7 +33,7 @@ Parts = Mapping[str, tuple[Object, ...]]
 class Desired:
     """The objects of each component as they are to be, in the order of the roll-out.
 
-    `images` has what became of image names, with its warnings; `notes` are for a person, about sources.
+    `images` has what became of image names, with its warnings; `notes` are for a person, about sources and APIs.
     """
 
     parts: Parts
@@ -48,7 +49,8 @@ def desired(settings: Settings, components: Sequence[Component], progress: Progr
     Raises:
         InvalidInput: everything that is wrong with sources, manifests and settings.
     """
-    parts, notes = rendered(settings, components, progress)
+    upstream, notes = rendered(settings, components, progress)
+    parts, replaced = in_newer_apis(upstream, settings.release)
     problems: list[Problem] = []
     for part in components:
         with gathered(problems):
@@ -62,7 +64,7 @@ def desired(settings: Settings, components: Sequence[Component], progress: Progr
             done[name] = patched(objects, name, settings) if objects else ()
     if problems:
         raise InvalidInput(problems)
-    return Desired(done, replace(images, parts=done), notes)
+    return Desired(done, replace(images, parts=done), (*notes, *replaced))
 
 
 def rendered(settings: Settings, components: Sequence[Component], progress: Progress) -> tuple[Parts, tuple[str, ...]]:

@@ -63,12 +63,16 @@ def require_kubernetes(settings: Settings, git_version: str) -> tuple[str, ...]:
 
 
 def _untested(release: Release, git_version: str) -> Iterator[str]:
-    tested = MinorRange(release.kubernetes_targeted, release.kubernetes_tested)
+    tested = _tested(release)
     if not tested.covers(git_version):
         side = "newer" if tested.exceeded_by(git_version) else "older"
         yield (
             f"Kubernetes {git_version} is {side} than what upstream tested Kubeflow {release.version} with ({tested})."
         )
+
+
+def _tested(release: Release) -> MinorRange:
+    return MinorRange(release.kubernetes_targeted, release.kubernetes_tested)
 
 
 def _common(own: MinorRange, parts: Sequence[tuple[str, MinorRange]]) -> str:
@@ -80,17 +84,17 @@ def _common(own: MinorRange, parts: Sequence[tuple[str, MinorRange]]) -> str:
 
 
 def _way_out(settings: Settings, git_version: str) -> str:
-    """The release nearest to the chosen one that works there, with the best of its Volcanoes for that Kubernetes."""
+    """The nearest release that works there, if possible one that was tested there, and the best of its Volcanoes."""
     known = read.releases()
     place = known.index(settings.release.version)
-    for version in sorted(known, key=lambda name: abs(known.index(name) - place)):
-        release = read.load_release(version)
+    near = [read.load_release(name) for name in sorted(known, key=lambda name: abs(known.index(name) - place))]
+    for release in sorted(near, key=lambda item: not _tested(item).covers(git_version)):
         volcanoes = [read.load_volcano(name) for name in release.volcano_versions]
         limits = [(item.version, item.kubernetes) for item in volcanoes if item.kubernetes]
         fitting = [name for name, stated in limits if stated.covers(git_version)]
         fitting += [name for name, stated in limits if stated.exceeded_by(git_version)]
         if release.kubernetes.covers(git_version) and fitting:
-            return f'set kubeflow_release: "{version}" and volcano_version: "{fitting[0]}".'
+            return f'set kubeflow_release: "{release.version}" and volcano_version: "{fitting[0]}".'
     return "bring the cluster to one of those versions; the catalog has no release for this one."
 
 

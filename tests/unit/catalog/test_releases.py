@@ -9,6 +9,7 @@ import pytest
 from kubeflow_volcano.catalog import decode, operator, read
 from kubeflow_volcano.catalog.identities import identities
 from kubeflow_volcano.catalog.model import Component, Release, version_key
+from kubeflow_volcano.catalog.served_apis import served_apis
 from kubeflow_volcano.problems import InvalidInput
 
 OBJECTS = {"1.6.1": 594, "1.7.0": 611, "1.8.1": 634, "1.9.1": 569, "1.10.2": 611, "1.11.0": 653, "26.03": 675}
@@ -120,6 +121,13 @@ def test_versions_that_a_release_names_exist(release: Release) -> None:
     assert set(release.volcano_versions) <= set(read.volcano_versions())
     assert release.local_path_version in read.local_path_versions()
     assert release.kubernetes.covers(release.kubernetes_tested)
+
+
+@releases
+def test_an_api_is_replaced_by_its_successor_where_all_kubernetes_of_the_range_serve_that(release: Release) -> None:
+    for old, new in release.replaced_apis.items():
+        assert {api.successor for api in served_apis() if api.api_version == old} == {new}
+        assert all(api.kubernetes.covers(release.kubernetes.low) for api in served_apis() if api.api_version == new)
 
 
 @releases

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kubeflow_volcano.catalog import read
 from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.problems import InvalidInput
@@ -82,6 +83,25 @@ def test_what_the_catalog_expects_and_is_not_there_is_told(write: Write) -> None
     assert "Deployment n/controller" in problem.found
     assert "CustomResourceDefinition xs.example.com" in problem.found
     assert "kubeflow_sources.kserve" in problem.todo
+
+
+SCALER = """\
+apiVersion: %s
+kind: HorizontalPodAutoscaler
+metadata: {name: h, namespace: n}
+spec: {maxReplicas: 2}
+"""
+
+
+@pytest.mark.parametrize(("release", "applied"), [("1.7.0", "autoscaling/v2"), ("1.6.1", "autoscaling/v2beta2")])
+def test_an_api_that_is_gone_is_replaced_where_the_release_says_so(write: Write, release: str, applied: str) -> None:
+    settings, (part, *_) = write(
+        {"knative": SCALER % "autoscaling/v2beta2", "other": SCALER.replace("h,", "i,") % "x/v1"}
+    )
+    settings = replace(settings, release=read.load_release(release))
+    found = desired(settings, [part, replace(part, name="other")], silent)
+    assert [obj["apiVersion"] for objects in found.parts.values() for obj in objects] == [applied, "x/v1"]
+    assert len(found.notes) == (applied == "autoscaling/v2")
 
 
 DEPLOYMENT = """\

@@ -42,6 +42,12 @@ def test_a_release_is_refused_where_its_apis_are_gone() -> None:
     assert 'kubeflow_release: "1.7.0"' in problem.todo
 
 
+@pytest.mark.parametrize(("version", "release"), [("v1.26.1", "1.8.1"), ("v1.30.2", "1.9.1"), ("v1.28.0", "1.7.0")])
+def test_the_way_out_is_a_release_that_was_tested_there_where_there_is_one(version: str, release: str) -> None:
+    (problem,) = refused(version, kubeflow_release="1.6.1")
+    assert f'set kubeflow_release: "{release}"' in problem.todo
+
+
 def test_a_volcano_is_refused_below_what_it_is_made_for_and_a_fitting_one_is_named() -> None:
     release = {"kubeflow_release": "1.10.2", "volcano_version": "1.15.1"}
     assert len(refused("v1.22.17", **release)) == 2
