@@ -1,0 +1,41 @@
+"""The roll-out does what the plan tells: roles of one component run where that component is chosen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import pytest
+
+from kubeflow_volcano import strict_yaml
+from kubeflow_volcano.rollout.settings import parse
+
+PLAYBOOK = Path(__file__).parents[3] / "playbooks/install.yml"
+ROLES = {"local_path": "local-path", "volcano": "volcano"}
+
+
+def runs(variables: dict[str, Any]) -> set[str]:
+    """Which of the roles run with these variables, by the conditions in the playbook."""
+    ((play,),) = strict_yaml.parse(PLAYBOOK.read_bytes(), str(PLAYBOOK))
+    chosen = [part.name for part in parse(variables).components]
+    holds = {
+        item["role"]: jinja2.Environment(autoescape=True).compile_expression(str(item.get("when", True)))
+        for item in play["roles"]
+    }
+    return {name for name in ROLES if holds[name](__install_inventory={"components": chosen})}
+
+
+@pytest.mark.parametrize(
+    ("variables", "roles"),
+    [
+        ({}, {"local_path", "volcano"}),
+        ({"kubeflow_components": ["dex"]}, set()),
+        ({"kubeflow_components": ["katib"]}, {"local_path"}),
+        ({"kubeflow_components": ["training-operator"]}, {"volcano"}),
+        ({"kubeflow_components": ["training-operator"], "gang_scheduling_scheduler": "none"}, set()),
+        ({"kubeflow_exclude": ["local-path"]}, {"volcano"}),
+    ],
+)
+def test_a_role_of_one_component_runs_where_that_is_chosen(variables: dict[str, Any], roles: set[str]) -> None:
+    assert runs(variables) == roles
