@@ -12,7 +12,7 @@ from kubeflow_volcano import strict_yaml
 from kubeflow_volcano.rollout.settings import parse
 
 PLAYBOOK = Path(__file__).parents[3] / "playbooks/install.yml"
-ROLES = {"local_path": "local-path", "volcano": "volcano"}
+ROLES = ("local_path", "volcano")
 
 
 def runs(variables: dict[str, Any]) -> set[str]:
@@ -23,7 +23,8 @@ def runs(variables: dict[str, Any]) -> set[str]:
         item["role"]: jinja2.Environment(autoescape=True).compile_expression(str(item.get("when", True)))
         for item in play["roles"]
     }
-    return {name for name in ROLES if holds[name](__install_inventory={"components": chosen})}
+    given = {"local_path_storage_mode": "local_path", **variables, "__install_inventory": {"components": chosen}}
+    return {name for name in ROLES if holds[name](**given)}
 
 
 @pytest.mark.parametrize(
@@ -35,6 +36,7 @@ def runs(variables: dict[str, Any]) -> set[str]:
         ({"kubeflow_components": ["training-operator"]}, {"volcano"}),
         ({"kubeflow_components": ["training-operator"], "gang_scheduling_scheduler": "none"}, set()),
         ({"kubeflow_exclude": ["local-path"]}, {"volcano"}),
+        ({"kubeflow_components": ["katib"], "local_path_storage_mode": "existing"}, {"local_path"}),
     ],
 )
 def test_a_role_of_one_component_runs_where_that_is_chosen(variables: dict[str, Any], roles: set[str]) -> None:
