@@ -16,29 +16,14 @@ from kubernetes import config as kubernetes_config
 
 from kubeflow_volcano.cluster.connection import BRIEF, WHOLE, Connection
 from kubeflow_volcano.cluster.deadline import Deadline
+from kubeflow_volcano.cluster.discovery import AGGREGATED, Kinds, Resource, aggregated, root
 from kubeflow_volcano.cluster.errors import ApiError, NotServed
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import Problem, Unreachable
 
-__all__ = ["Cluster", "Listing", "Resource"]
+__all__ = ["Cluster", "Listing"]
 
 _PAGE = 500
-
-
-@dataclass(frozen=True, slots=True)
-class Resource:
-    """How a kind is addressed."""
-
-    api_version: str
-    kind: str
-    plural: str
-    namespaced: bool
-
-    def path(self, namespace: str = "", name: str = "") -> str:
-        """URL path of the collection, or of one object of it."""
-        root = f"/apis/{self.api_version}" if "/" in self.api_version else f"/api/{self.api_version}"
-        scope = f"/namespaces/{namespace}" if self.namespaced and namespace else ""
-        return f"{root}{scope}/{self.plural}" + (f"/{name}" if name else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +102,8 @@ class Cluster(Connection):
 
     def kinds(self, api_version: str) -> Mapping[str, Resource]:
         """What the server serves in that group version just now; nothing when it does not know it."""
-        root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
         try:
-            answer = self.request("GET", root)
+            answer = self.request("GET", root(api_version))
         except ApiError as error:
             if error.status == HTTPStatus.NOT_FOUND:
                 return {}
@@ -130,6 +114,12 @@ class Cluster(Connection):
             if "/" not in item["name"]
         }
         self._discovered[api_version] = found
+        return found
+
+    def all_kinds(self, *, deadline: Deadline | None = None) -> Kinds | None:
+        """What the server serves just now in all groups but the core one; None when it tells that only by version."""
+        found = aggregated(self.request("GET", "/apis", accept=AGGREGATED, deadline=deadline))
+        self._discovered |= found or {}
         return found
 
     # objects

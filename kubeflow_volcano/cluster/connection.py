@@ -122,7 +122,7 @@ class Connection:
             response = self._pool.request(
                 method,
                 url,
-                body=None if body is None else json.dumps(body).encode(),
+                body=None if body is None else json.dumps(body, separators=(",", ":")).encode(),
                 headers=headers,
                 timeout=urllib3.Timeout(connect=_CONNECT_SECONDS, read=read),
                 retries=False,

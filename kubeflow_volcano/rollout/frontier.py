@@ -8,11 +8,13 @@ from collections.abc import Collection, Iterator
 from typing import Literal
 
 from kubeflow_volcano.cluster.objects import Ref
-from kubeflow_volcano.rollout.graph import CRD_KIND, Graph
+from kubeflow_volcano.rollout.graph import CRD_KIND, WEBHOOK_KINDS, WORKLOAD_KINDS, Graph
 
 __all__ = ["Frontier"]
 
 _READY_WEIGHT = 5
+_OTHERS = 2
+"""The rank of what is neither a namespace nor a CRD."""
 _Condition = tuple[Literal["applied", "ready"], Ref]
 
 
@@ -21,7 +23,8 @@ class Frontier:
 
     `settled` are there already and are not sent. Namespaces and CRDs come first, all at once, for establishing CRDs is
     what the API server takes longest for; among equals what has the longest chain of others behind it, such as the CRDs
-    of a webhook's backend; then the order of the text counts.
+    of a webhook's backend; then the order of the text counts. Last come workloads and webhooks whose readiness nobody
+    waits for: the pods that they bring about would slow down everything else.
     """
 
     def __init__(self, graph: Graph, settled: Collection[Ref]) -> None:
@@ -50,6 +53,11 @@ class Frontier:
     def awaited(self) -> frozenset[Ref]:
         """Whose readiness somebody still waits for."""
         return frozenset(ref for (kind, ref), waiters in self._waiters.items() if kind == "ready" and waiters)
+
+    @property
+    def defining(self) -> bool:
+        """Whether a namespace or a CRD is next."""
+        return bool(self._heap) and self._heap[0][0] < _OTHERS
 
     def take(self) -> Ref | None:
         """The next object that may be sent; None when all that is left has to wait."""
@@ -86,8 +94,12 @@ class Frontier:
                 self._push(waiter)
 
     def _push(self, ref: Ref) -> None:
-        rank = {"Namespace": 0, CRD_KIND: 1}.get(ref.kind, 2)
-        heapq.heappush(self._heap, (rank, -self._heights[ref], self._order[ref], ref))
+        heapq.heappush(self._heap, (self._rank(ref), -self._heights[ref], self._order[ref], ref))
+
+    def _rank(self, ref: Ref) -> int:
+        if ref.kind in WORKLOAD_KINDS | WEBHOOK_KINDS and self._heights[ref] < _READY_WEIGHT:
+            return _OTHERS + 1
+        return {"Namespace": 0, CRD_KIND: 1}.get(ref.kind, _OTHERS)
 
 
 def _heights(graph: Graph) -> dict[Ref, int]:

@@ -13,8 +13,9 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import Readiness
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.graph import CRD_KIND, WEBHOOK_KINDS, Graph
-from kubeflow_volcano.rollout.monitor import Monitor, Served
+from kubeflow_volcano.rollout.monitor import Monitor
 from kubeflow_volcano.rollout.result import ObjectOutcome
+from kubeflow_volcano.rollout.served import Served
 
 __all__ = ["Gates", "Opened"]
 
@@ -72,13 +73,10 @@ class Gates:
             self._cluster,
             {ref: self._objects[ref] for ref in crds},
             self._deadline,
-            lambda ref: self._open(Opened(ref)),
+            self._heard,
         )
-        self._monitors = [
-            Monitor(self._cluster, refs, self._deadline, self._heard)
-            for refs in (crds, set(awaited) - crds - self._hooks.keys())
-        ]
-        self._crds = crds
+        others = set(awaited) - crds - self._hooks.keys()
+        self._monitor = Monitor(self._cluster, others, self._deadline, self._heard)
 
     def passed(self, ref: Ref, generation: int, *, ready: bool) -> None:
         """The object is on the cluster, in that generation; `ready` when it is known to be so already."""
@@ -89,21 +87,26 @@ class Gates:
             self._try_hooks()
         elif ready:
             self._open(Opened(ref))
+        elif ref.kind == CRD_KIND:
+            self._served.arm(ref)
         else:
-            self._monitors[0 if ref in self._crds else 1].arm(ref, generation)
+            self._monitor.arm(ref, generation)
 
     @property
     def pending(self) -> Mapping[Ref, str]:
         """What is on the cluster and not ready yet, each with a sentence that says how it stands."""
-        told = {ref: text for monitor in self._monitors for ref, text in list(monitor.pending.items())}
-        told |= {ref: f"{ref} is not served yet." for ref in self._served.pending}
+        told = dict(self._served.pending) | dict(self._monitor.pending)
         return told | {ref: f"the webhooks of {ref.name} are asked." for ref in list(self._asked)}
+
+    @property
+    def establishing(self) -> bool:
+        """Whether the API server is at work on CRDs that somebody waits for."""
+        return self._served.busy
 
     def close(self) -> None:
         """Wait for nothing any more."""
         self._closed = True
-        for monitor in self._monitors:
-            monitor.close()
+        self._monitor.close()
         self._served.close()
 
     def _heard(self, ref: Ref, answer: Readiness | ApiError) -> None:
@@ -111,8 +114,6 @@ class Gates:
             self._open(Opened(ref, (self._refused(answer),)))
         elif not answer.ready:
             self._open(Opened(ref, (self._unready(answer, ref),)))
-        elif ref in self._crds:
-            self._served.ask(ref)
         else:
             self._open(Opened(ref))
 

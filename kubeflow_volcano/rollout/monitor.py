@@ -1,23 +1,21 @@
-"""Who is ready by now: one watch for all CRDs, a few for workloads, and an announcement for each that comes up."""
+"""Who is ready by now: a few watches for all, and an announcement for each that comes up."""
 
 from __future__ import annotations
 
 import threading
-from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection
 
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.deadline import Deadline
 from kubeflow_volcano.cluster.errors import ApiError
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.cluster.readiness import Readiness, State
 from kubeflow_volcano.cluster.waiting import View, subjects
 from kubeflow_volcano.cluster.watching import Observer
 
-__all__ = ["Monitor", "Served"]
+__all__ = ["Monitor", "Report"]
 
 _TICK_SECONDS = 0.2
-_PAUSE_SECONDS = 0.1
 
 Report = Callable[[Ref, Readiness | ApiError], None]
 
@@ -80,81 +78,3 @@ class Monitor:
                 self._report(ref, answer)
             else:
                 self.pending[ref] = answer.message
-
-
-class Served:
-    """Asks discovery, in a thread of its own, until the kinds of established CRDs are really served.
-
-    One question answers for all kinds of a group version.
-    """
-
-    def __init__(
-        self, cluster: Cluster, crds: Mapping[Ref, Object], deadline: Deadline, report: Callable[[Ref], None]
-    ) -> None:
-        self._cluster = cluster
-        self._crds = crds
-        self._deadline = deadline
-        self._report = report
-        self._missing: dict[Ref, set[str]] = {}
-        self._news = threading.Condition()
-        self._stopped = False
-        self._thread = threading.Thread(target=self._run, daemon=True, name="served")
-
-    @property
-    def pending(self) -> tuple[Ref, ...]:
-        """The CRDs whose kinds are not served yet."""
-        return tuple(self._missing)
-
-    def ask(self, ref: Ref) -> None:
-        """Find out about this CRD, which is established."""
-        with self._news:
-            self._missing[ref] = set(_versions(self._crds[ref]))
-            self._news.notify()
-        if not self._thread.ident:
-            self._thread.start()
-
-    def close(self) -> None:
-        """Ask no more."""
-        with self._news:
-            self._stopped = True
-            self._news.notify()
-        if self._thread.ident:
-            self._thread.join(timeout=10)
-
-    def _run(self) -> None:
-        while not self._deadline.passed:
-            with self._news:
-                while not self._missing and not self._stopped:
-                    self._news.wait(timeout=1)
-                if self._stopped:
-                    return
-                asked: dict[str, list[Ref]] = defaultdict(list)
-                for ref, versions in self._missing.items():
-                    for version in versions:
-                        asked[version].append(ref)
-            for version, refs in asked.items():
-                self._look(version, refs)
-            self._news_pause()
-
-    def _look(self, version: str, refs: Sequence[Ref]) -> None:
-        try:
-            kinds = self._cluster.kinds(version)
-        except ApiError:
-            return  # trouble that lasts is told by the objects of that kind
-        for ref in refs:
-            if self._crds[ref]["spec"]["names"]["kind"] in kinds:
-                self._missing[ref].discard(version)
-                if not self._missing[ref]:
-                    with self._news:
-                        del self._missing[ref]
-                    self._report(ref)
-
-    def _news_pause(self) -> None:
-        if self._missing:
-            with self._news:
-                self._news.wait(timeout=_PAUSE_SECONDS)
-
-
-def _versions(crd: Object) -> list[str]:
-    spec = crd["spec"]
-    return [f"{spec['group']}/{item['name']}" for item in spec["versions"] if item["served"]]

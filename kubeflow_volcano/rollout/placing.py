@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from kubeflow_volcano.cluster.discovery import Kinds
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.graph import CRD_KIND
-from kubeflow_volcano.rollout.survey import Kinds
 
 __all__ = ["placed"]
 

@@ -20,6 +20,8 @@ from kubeflow_volcano.rollout.survey import THREADS, Found, Presence
 __all__ = ["Schedule"]
 
 _TICK_SECONDS = 0.5
+_BESIDE_CRDS = 2
+"""While the API server establishes CRDs, one after the other, more requests would only slow that down."""
 _LAST_NEWS_SECONDS = 3.0
 """How long after the deadline the last answers of what is waited for may come."""
 
@@ -84,7 +86,7 @@ class Schedule:
         busy = 0
         end: Deadline | None = None
         while True:
-            while not self._deadline.passed and busy < THREADS and (ref := self._frontier.take()):
+            while not self._deadline.passed and busy < self._limit and (ref := self._frontier.take()):
                 pool.submit(self._send, self._objects[ref], self._found[ref]).add_done_callback(self._arrived(ref))
                 busy += 1
             if self._deadline.passed:
@@ -108,6 +110,11 @@ class Schedule:
                 self._deadline.end()
                 self.problems.append(_taken_over())
                 return
+
+    @property
+    def _limit(self) -> int:
+        """How many requests may be in flight now."""
+        return _BESIDE_CRDS if self._gates.establishing and not self._frontier.defining else THREADS
 
     def _arrived(self, ref: Ref) -> Callable[[Future[ObjectOutcome]], None]:
         def put(future: Future[ObjectOutcome]) -> None:

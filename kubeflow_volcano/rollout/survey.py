@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from http import HTTPStatus
 
-from kubeflow_volcano.cluster.client import Cluster, Resource
+from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.deadline import Deadline
+from kubeflow_volcano.cluster.discovery import Kinds
 from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import assess
 from kubeflow_volcano.rollout.compare import settled
 
-__all__ = ["THREADS", "Found", "Kinds", "Presence", "learn_kinds", "survey"]
+__all__ = ["THREADS", "Found", "Presence", "learn_kinds", "survey"]
 
 THREADS = 8
 """More gain nothing: measured with 594 objects, the API server is then the bottleneck."""
@@ -79,10 +80,6 @@ def survey(
     with ThreadPoolExecutor(THREADS, thread_name_prefix="survey") as pool:
         list(pool.map(look, groups.values()))
     return found
-
-
-Kinds = Mapping[str, Mapping[str, Resource]]
-"""What is served, by group version and kind."""
 
 
 def learn_kinds(cluster: Cluster, versions: Iterable[str]) -> Kinds:

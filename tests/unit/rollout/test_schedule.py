@@ -25,6 +25,8 @@ Send = Callable[[Object, Found], ObjectOutcome]
 class Instant:
     """Gates that open as soon as the object is applied, but for those in `stuck`, which report that problem."""
 
+    establishing = False
+
     def __init__(self, stuck: dict[Ref, Problem] | None = None) -> None:
         self.stuck = stuck or {}
 

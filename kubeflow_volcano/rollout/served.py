@@ -1,0 +1,117 @@
+"""Which CRDs are established and served, as discovery tells: a watch would bring each CRD whole, several times."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+
+from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.deadline import Deadline
+from kubeflow_volcano.cluster.discovery import Resource
+from kubeflow_volcano.cluster.errors import ApiError
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.readiness import Readiness, State, assess
+from kubeflow_volcano.rollout.monitor import Report
+
+__all__ = ["Served"]
+
+_PAUSE_SECONDS = 0.2
+_LATE_SECONDS = 5.0
+"""From then on the CRD itself is looked at, too, to tell what is in its way."""
+_MISSES = 4
+"""How many group versions in a row are asked for in vain before the next pause; CRDs are established in turn."""
+
+
+class Served:
+    """Asks discovery, in a thread of its own, until all served versions of each armed CRD are there.
+
+    Discovery names the kind of an established CRD only. A CRD that is refused its names is reported as failed; at the
+    deadline the others are reported as they are.
+    """
+
+    def __init__(self, cluster: Cluster, crds: Mapping[Ref, Object], deadline: Deadline, report: Report) -> None:
+        self._cluster = cluster
+        self._wanted = {ref: (obj["spec"]["names"]["kind"], _versions(obj)) for ref, obj in crds.items()}
+        self._deadline = deadline
+        self._report = report
+        self._since: dict[Ref, float] = {}
+        self.pending: dict[Ref, str] = {}
+        """What is armed and not served yet, each with a sentence that says how it stands."""
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True, name="served")
+
+    @property
+    def busy(self) -> bool:
+        """Whether CRDs are pending, none of which has been so for long."""
+        since = list(self._since.values())
+        return bool(since) and min(since) > time.monotonic() - _LATE_SECONDS
+
+    def arm(self, ref: Ref) -> None:
+        """From now on, report this one once it is served."""
+        self.pending[ref] = f"{ref} is not served yet."
+        self._since[ref] = time.monotonic()
+        if not self._thread.ident:
+            self._thread.start()
+
+    def close(self) -> None:
+        """Ask no more."""
+        self._stop.set()
+        if self._thread.ident:
+            self._thread.join(timeout=10)
+
+    def _run(self) -> None:
+        try:
+            while not self._deadline.passed:
+                if self._stop.wait(_PAUSE_SECONDS):
+                    return
+                self._look()
+                self._look_at_late()
+            for ref in list(self._since):
+                self._settle(ref, self._live(ref))
+        except ApiError as error:
+            for ref in list(self._since):
+                self._settle(ref, error)
+
+    def _look(self) -> None:
+        whole = self._cluster.all_kinds(deadline=self._deadline) if self._since else {}
+        asked: dict[str, Mapping[str, Resource]] = {}
+        misses = 0
+        for ref in list(self._since):
+            kind, versions = self._wanted[ref]
+            for version in versions:
+                if whole is None and version not in asked:
+                    asked[version] = self._cluster.kinds(version)
+            known = asked if whole is None else whole
+            if all(kind in known.get(version, {}) for version in versions):
+                self._settle(ref, Readiness(State.READY, "Served", f"{ref} is served."))
+            elif not self._late(ref):
+                misses += 1
+                if whole is None and misses == _MISSES:
+                    return
+
+    def _look_at_late(self) -> None:
+        for ref in filter(self._late, list(self._since)):
+            answer = self._live(ref)
+            if answer.state is State.FAILED:
+                self._settle(ref, answer)
+            else:
+                self.pending[ref] = answer.message
+
+    def _late(self, ref: Ref) -> bool:
+        return self._since[ref] < time.monotonic() - _LATE_SECONDS
+
+    def _live(self, ref: Ref) -> Readiness:
+        """How an unserved CRD stands by its own text."""
+        live = self._cluster.get(ref)
+        answer = assess(live) if live else Readiness(State.WAIT, "Gone", f"{ref} is not there any more.")
+        return Readiness(State.WAIT, "NotServed", f"{ref} is not served yet.") if answer.ready else answer
+
+    def _settle(self, ref: Ref, answer: Readiness | ApiError) -> None:
+        del self._since[ref], self.pending[ref]
+        self._report(ref, answer)
+
+
+def _versions(crd: Object) -> tuple[str, ...]:
+    spec = crd["spec"]
+    return tuple(f"{spec['group']}/{item['name']}" for item in spec["versions"] if item["served"])
