@@ -76,12 +76,13 @@ def graph(parts: Mapping[str, Sequence[Object]], requires: Mapping[str, Collecti
             if obj["kind"] in WORKLOAD_KINDS:
                 needs[Ref.of(obj)].ready |= rights.crds(obj, own, crds)
     behind: dict[Ref, frozenset[Ref]] = defaultdict(frozenset)
+    created = tuple(_created(by_ref, index))
     for hook in webhooks(by_ref.values()):
         found = frozenset(Ref.of(obj) for obj in backends(hook, by_ref.values()))
         behind[hook.owner] |= found
         needs[hook.owner].applied |= found
         if hook.matters:
-            _add_webhook(hook, found, by_ref, index, needs)
+            _add_webhook(hook, found, created, needs)
     return Graph(needs, dict(behind))
 
 
@@ -134,16 +135,22 @@ def _add(obj: Object, needs: Needs, index: _Index) -> None:
         needs.applied |= index.read[""] | index.read[ref.namespace]
 
 
+_Created = tuple[Ref, Sequence[Object], Object]
+"""An object, what webhooks will see when it is sent, and the namespace of that."""
+
+
+def _created(by_ref: Mapping[Ref, Object], index: _Index) -> Iterator[_Created]:
+    for ref, obj in by_ref.items():
+        live = index.namespaces.get(ref.namespace)
+        yield ref, (obj, *_pods(obj)), labelled(by_ref[live] if live else None, ref.namespace)
+
+
 def _add_webhook(
-    hook: Webhook, behind: frozenset[Ref], by_ref: Mapping[Ref, Object], index: _Index, needs: Mapping[Ref, Needs]
+    hook: Webhook, behind: frozenset[Ref], created: Sequence[_Created], needs: Mapping[Ref, Needs]
 ) -> None:
     before = _all_before({hook.owner, *behind}, needs)
-    for ref, obj in by_ref.items():
-        if ref in before:
-            continue
-        live = index.namespaces.get(ref.namespace)
-        namespace = labelled(by_ref[live] if live else None, ref.namespace)
-        if any(hook.intercepts(item, namespace) for item in (obj, *_pods(obj))):
+    for ref, seen, namespace in created:
+        if ref not in before and any(hook.intercepts(item, namespace) for item in seen):
             needs[ref].ready |= {hook.owner, *behind}
 
 

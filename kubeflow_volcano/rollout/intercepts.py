@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object, Ref, group_of
@@ -58,6 +59,7 @@ def labelled(namespace: Object | None, name: str) -> Object:
     return {"kind": "Namespace", "metadata": {"name": name, "labels": {**labels, "kubernetes.io/metadata.name": name}}}
 
 
+@cache
 def _plural(kind: str) -> str:
     word = kind.lower()
     if word.endswith("y"):

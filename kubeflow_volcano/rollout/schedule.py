@@ -20,7 +20,7 @@ from kubeflow_volcano.rollout.survey import THREADS, Found, Presence
 __all__ = ["Schedule"]
 
 _TICK_SECONDS = 0.5
-_BESIDE_CRDS = 2
+_BESIDE_CRDS = 4
 """While the API server establishes CRDs, one after the other, more requests would only slow that down."""
 _LAST_NEWS_SECONDS = 3.0
 """How long after the deadline the last answers of what is waited for may come."""

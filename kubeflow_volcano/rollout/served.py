@@ -16,7 +16,7 @@ from kubeflow_volcano.rollout.monitor import Report
 
 __all__ = ["Served"]
 
-_PAUSE_SECONDS = 0.2
+_PAUSE_SECONDS = 0.3
 _LATE_SECONDS = 5.0
 """From then on the CRD itself is looked at, too, to tell what is in its way."""
 _MISSES = 4

@@ -83,6 +83,24 @@ def test_an_answer_is_an_answer_even_when_it_refuses(api: Any) -> None:
     assert {request.query["dryRun"] for request in api.seen("POST", PODS)} == {"All"}
 
 
+@pytest.mark.parametrize(("there", "method"), [(False, "PATCH"), (True, "POST")])
+def test_a_custom_resource_is_applied_unless_it_is_there(api: Any, there: bool, method: str) -> None:  # noqa: FBT001
+    rule = {"operations": ["CREATE"], "apiGroups": ["g.io"], "apiVersions": ["v1"], "resources": ["foos"]}
+    serve(api, rules=[rule])
+    kinds = [{"kind": "Foo", "name": "foos", "namespaced": True}]
+    api.on("GET", "/apis/g.io/v1", api.reply(body={"resources": kinds}))
+    foo = {"apiVersion": "g.io/v1", "kind": "Foo", "metadata": {"name": "one", "namespace": "a"}}
+    many = "/apis/g.io/v1/namespaces/a/foos"
+    paths = {"POST": many, "PATCH": f"{many}/one"}
+    if there:
+        api.on("GET", paths["PATCH"], api.reply(body=foo))
+    api.on(method, paths[method], api.status(*DOWN), api.reply(201, {}))
+    assert wait_answering(api.connect(), [HOOK], Deadline(20), silent, [foo]) == ()
+    asked = api.seen(method, paths[method])
+    assert len(asked) == 2
+    assert {request.query["dryRun"] for request in asked} == {"All"}
+
+
 def test_silence_is_waited_for(api: Any) -> None:
     serve(api)
     api.on("POST", PODS, api.status(*DOWN), api.status(*DOWN), api.reply(201, {}))

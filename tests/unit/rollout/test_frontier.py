@@ -40,6 +40,17 @@ def test_the_longest_chain_goes_first() -> None:
     assert taken(frontier) == "b"
 
 
+def test_workloads_that_nobody_waits_for_go_last() -> None:
+    names = {"b": "Deployment", "d": "Deployment", "m": "ConfigMap", "n": "Namespace", "x": "ConfigMap"}
+    refs = {name: Ref("v1", kind, "n", name) for name, kind in names.items()}
+    needs = {refs[name]: Needs() for name in "dbmn"} | {refs["x"]: Needs(set(), {refs["b"]})}
+    frontier = Frontier(Graph(needs, {}), ())
+    assert frontier.defining
+    assert frontier.take() == refs["n"]
+    assert not frontier.defining
+    assert taken(frontier) == "bmd"
+
+
 def test_an_object_goes_when_all_that_it_needs_is_there() -> None:
     frontier = Frontier(order({"a": ("", ""), "b": ("", ""), "c": ("a", "b")}), ())
     assert taken(frontier) == "ba"

@@ -88,6 +88,25 @@ def test_objects_without_needs_are_sent_side_by_side() -> None:
     assert not done.problems
 
 
+def test_fewer_are_sent_while_crds_are_being_established(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Instant, "establishing", True)
+    lock = threading.Lock()
+    busy: list[int] = [0]
+
+    def send(obj: Object, found: Found) -> ObjectOutcome:
+        with lock:
+            busy.append(busy[-1] + 1)
+        time.sleep(0.05)
+        with lock:
+            busy.append(busy[-1] - 1)
+        return made(obj, found)
+
+    done = schedule(dict.fromkeys("abcdefghijkl", ("", "")), send)
+    done.run()
+    assert set(actions(done).values()) == {"created"}
+    assert max(busy) == 4
+
+
 def test_each_is_sent_after_what_it_needs_and_settled_ones_never() -> None:
     order: list[str] = []
 
