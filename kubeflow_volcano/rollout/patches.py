@@ -36,7 +36,7 @@ def patched(objects: Iterable[Object], component: str, settings: Settings) -> tu
     """
     # No patch is about a CRD, and most of a release's text is in them.
     found = [obj if obj["kind"] == "CustomResourceDefinition" else copy.deepcopy(obj) for obj in objects]
-    for patch in (_aggregated_rules, _labels, *_PATCHES.get(component, ())):
+    for patch in (_labels, *_PATCHES.get(component, ())):
         patch(found, settings)
     return tuple(found)
 
@@ -53,13 +53,6 @@ def gang_arguments(arguments: Sequence[str], required: Sequence[str]) -> list[st
         elif not equals and name == "--gang-scheduler-name":
             next(rest, None)  # its value stands apart; the truth value of the other flag never does
     return [*kept, *required]
-
-
-def _aggregated_rules(objects: Sequence[Object], _settings: Settings) -> None:
-    """The rules of an aggregated ClusterRole are its controller's; declaring them, even empty, is a conflict."""
-    for obj in objects:
-        if obj["kind"] == "ClusterRole" and obj.get("aggregationRule"):
-            obj.pop("rules", None)
 
 
 def _labels(objects: Sequence[Object], settings: Settings) -> None:

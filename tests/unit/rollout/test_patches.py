@@ -154,14 +154,6 @@ def test_components_without_patches_pass_unchanged() -> None:
     assert patched([CLASS], "volcano", parse({})) == (CLASS,)
 
 
-def test_rules_of_an_aggregated_role_are_left_to_its_controller() -> None:
-    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "r"}, "rules": []}
-    aggregated = {**role, "aggregationRule": {"clusterRoleSelectors": [{}]}}
-    plain, patched_role = patched([role, aggregated], "volcano", parse({}))
-    assert plain == role
-    assert "rules" not in patched_role
-
-
 RUNTIME = {
     "apiVersion": "trainer.kubeflow.org/v1alpha1",
     "kind": "ClusterTrainingRuntime",
