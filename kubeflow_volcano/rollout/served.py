@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
+from functools import cache
 
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.deadline import Deadline
-from kubeflow_volcano.cluster.discovery import Resource
 from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import Readiness, State, assess
@@ -35,6 +35,7 @@ class Served:
         self._wanted = {ref: (obj["spec"]["names"]["kind"], _versions(obj)) for ref, obj in crds.items()}
         self._deadline = deadline
         self._report = report
+        self._in_one = True
         self._since: dict[Ref, float] = {}
         self.pending: dict[Ref, str] = {}
         """What is armed and not served yet, each with a sentence that says how it stands."""
@@ -74,20 +75,19 @@ class Served:
                 self._settle(ref, error)
 
     def _look(self) -> None:
-        whole = self._cluster.all_kinds(deadline=self._deadline) if self._since else {}
-        asked: dict[str, Mapping[str, Resource]] = {}
+        if not self._since:
+            return
+        whole = self._cluster.all_kinds(deadline=self._deadline) if self._in_one else None
+        self._in_one = whole is not None
+        kinds_of = cache(self._cluster.kinds if whole is None else lambda version: whole.get(version, {}))
         misses = 0
         for ref in list(self._since):
             kind, versions = self._wanted[ref]
-            for version in versions:
-                if whole is None and version not in asked:
-                    asked[version] = self._cluster.kinds(version)
-            known = asked if whole is None else whole
-            if all(kind in known.get(version, {}) for version in versions):
+            if all(kind in kinds_of(version) for version in versions):
                 self._settle(ref, Readiness(State.READY, "Served", f"{ref} is served."))
             elif not self._late(ref):
                 misses += 1
-                if whole is None and misses == _MISSES:
+                if misses == _MISSES and not self._in_one:
                     return
 
     def _look_at_late(self) -> None:
