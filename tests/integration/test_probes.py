@@ -46,8 +46,9 @@ CONSUMER = 999
 
 
 def facts_of(cluster: Cluster) -> Facts:
-    """A snapshot of all kinds."""
-    objects = {name: cluster.list(*kind).items for name, kind in RESOURCES.items()}
+    """A snapshot of all kinds that are served."""
+    served = {name: (version, kind) for name, (version, kind) in RESOURCES.items() if kind in cluster.kinds(version)}
+    objects = {name: cluster.list(*kind).items for name, kind in served.items()}
     return Facts(expect("1.9.1"), time.time(), objects=objects)
 
 

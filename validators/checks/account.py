@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.progress import counted
 from validators import simulation, workloads
 from validators.facts import Facts, SignIn
 from validators.model import (
@@ -91,7 +92,8 @@ def profile_visible(facts: Facts) -> Outcome:
     unmade = simulation.simulated_workload(facts, _CONTROLLER)
     missing = [item for item in profiles if facts.get("namespaces", "", item["metadata"]["name"]) is None]
     if unmade and len(missing) == len(profiles):
-        text = f"{_CONTROLLER} is simulated in this rehearsal: nobody makes the namespaces of {len(missing)} profiles."
+        lacking = counted(len(missing), "profile")
+        text = f"{_CONTROLLER} is simulated in this rehearsal: nobody makes the namespaces of {lacking}."
         raise CannotJudgeError(skipped("Simulated", text, objects=(_CONTROLLER,)))
     looked_at = [item for item in profiles if not (unmade and item in missing)]
     found = [trouble for item in looked_at if (trouble := _namespace(item, facts))]
