@@ -71,12 +71,14 @@ class Cluster(Connection):
             cluster.version  # noqa: B018  asking is the test
         except (kubernetes_config.ConfigException, yaml.YAMLError, ValueError, OSError) as error:
             raise Unreachable(_no_credentials(origin, " ".join(str(error).split()))) from error
+        except (AttributeError, KeyError, TypeError) as error:  # what the loader makes of YAML of another shape
+            raise Unreachable(_no_credentials(origin, "it is no kubeconfig")) from error
         except ApiError as error:
             raise Unreachable(
                 Problem(
                     f"the API server of {origin} answered: {error}.",
                     "an API server that answers /version.",
-                    "check that it runs, the address and authority in the kubeconfig, and the proxy variables.",
+                    "check that it runs, the kubeconfig (address, authority, credentials) and the proxy variables.",
                 )
             ) from error
         return cluster

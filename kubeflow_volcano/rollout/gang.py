@@ -20,7 +20,7 @@ from kubeflow_volcano.rollout.home import ensure_namespace
 from kubeflow_volcano.rollout.lease import Lease
 from kubeflow_volcano.rollout.matrix import require_kubernetes
 from kubeflow_volcano.rollout.patches import OPERATOR
-from kubeflow_volcano.rollout.restart import restart
+from kubeflow_volcano.rollout.restart import RESTARTED_FOR, restart
 from kubeflow_volcano.rollout.result import RolloutResult
 from kubeflow_volcano.rollout.run import engine_for
 from kubeflow_volcano.rollout.settings import Settings
@@ -67,7 +67,7 @@ def wire_gang(cluster: Cluster, settings: Settings, *, check: bool, progress: Pr
     try:
         require_kubernetes(settings, cluster.version["gitVersion"])
         wirings = [wiring_of(part, desired(settings, (part,), progress).parts[part.name]) for part in parts]
-        objects = {wiring.part.name: wiring.objects for wiring in wirings}
+        objects = {wiring.part.name: _foreseeable(cluster, wiring) if check else wiring.objects for wiring in wirings}
         run = engine_for(cluster, settings, parts, objects, check=check, progress=progress)
         if not check:
             ensure_namespace(cluster, settings.namespace_labels)
@@ -101,6 +101,12 @@ def wiring_of(part: Component, objects: Sequence[Object]) -> Wiring:
     return Wiring(part, tuple(obj for obj in objects if obj["kind"] in RUNTIME_KINDS), deployment)
 
 
+def _foreseeable(cluster: Cluster, wiring: Wiring) -> tuple[Object, ...]:
+    """The objects to wire that are there; an operator that is still to come comes wired, and is told where it comes."""
+    there = cluster.get(Ref.of(wiring.deployment)) is not None
+    return wiring.objects if there else ()
+
+
 def _see_that_it_takes_effect(run: Engine, settings: Settings, wirings: Sequence[Wiring]) -> None:
     try:
         for wiring in wirings:
@@ -130,11 +136,17 @@ def _restart_if_older(run: Engine, deployment: Object) -> None:
     since = _since(crd) if crd else None
     if crd is None or since is None:
         return  # only in check mode, where Volcano may still be to come
-    old = [pod["metadata"]["name"] for pod in _pods(run.cluster, deployment) if _started(pod) <= since]
+    cause = crd["metadata"]["uid"]
+    # Times are whole seconds: a pod that was started anew in the second of the CRD is told by its annotation.
+    old = [
+        pod["metadata"]["name"]
+        for pod in _pods(run.cluster, deployment)
+        if _started(pod) <= since and (pod["metadata"].get("annotations") or {}).get(RESTARTED_FOR) != cause
+    ]
     if not old:
         return
     run.progress(f"{', '.join(old)} started before the PodGroup CRD was established: restarting the operator")
-    run.note(restart(run.cluster, deployment, crd["metadata"]["uid"], check=run.check))
+    run.note(restart(run.cluster, deployment, cause, check=run.check))
     run.wait([Ref.of(deployment)])
 
 

@@ -89,7 +89,7 @@ class RolloutResult:
         return f"{len(self.outcomes)} objects: {numbers}, {self.seconds:.1f} s"
 
     def as_dict(self) -> dict[str, Any]:
-        """The whole as plain data: every object but the unchanged ones, and all problems in the message."""
+        """The whole as plain data: the changed objects, or those that failed, and all problems in the message."""
         told = [self.summary(), *([ProblemsError(self.problems).told()] if self.problems else [])]
         return {
             "changed": self.changed,
@@ -98,7 +98,7 @@ class RolloutResult:
             "objects": [
                 {"object": str(item.ref), "action": str(item.action), "component": item.component}
                 for item in self.outcomes
-                if item.action is not Action.UNCHANGED
+                if item.action is Action.FAILED or (item.action is not Action.UNCHANGED and not self.problems)
             ],
             "seconds": round(self.seconds, 1),
         }

@@ -160,6 +160,14 @@ def test_missing_kubeconfig_names_the_file(tmp_path: Path) -> None:
         Cluster.connect(tmp_path / "absent-kubeconfig")
 
 
+@pytest.mark.parametrize("text", ["root:x:0:0:root:/root:/bin/sh\n", "- a\n", "clusters: 7\ncurrent-context: a\n"])
+def test_a_file_of_another_kind_is_no_kubeconfig(tmp_path: Path, text: str) -> None:
+    place = tmp_path / "notes"
+    place.write_text(text)
+    with pytest.raises(Unreachable, match=r"no usable credentials .*notes"):
+        Cluster.connect(place)
+
+
 def test_unknown_context_is_named(api: Any) -> None:
     with pytest.raises(Unreachable, match="no-such-context"):
         Cluster.connect(api.kubeconfig, "no-such-context")

@@ -50,3 +50,13 @@ def test_without_an_operator_the_cluster_is_not_even_asked(api: Any) -> None:
     assert (result.changed, result.problems) == (False, ())
     assert len(api.requests) == asked
     assert lines == ["no operator of training jobs is chosen: nothing to wire"]
+
+
+@pytest.mark.parametrize(("live", "foreseen"), [(None, ()), (OPERATOR, (OPERATOR,))])
+def test_a_dry_run_counts_an_operator_that_is_still_to_come_once(
+    api: Any, monkeypatch: pytest.MonkeyPatch, live: Any, foreseen: Any
+) -> None:
+    wiring = gang.wiring_of(parse({}).component("training-operator"), [OPERATOR])
+    cluster = api.connect()
+    monkeypatch.setattr(cluster, "get", lambda _ref: live)
+    assert gang._foreseeable(cluster, wiring) == foreseen  # noqa: SLF001  the rule that keeps --check honest

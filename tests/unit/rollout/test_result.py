@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.result import Action, ObjectOutcome, RolloutResult, same, shown
 
 
@@ -52,6 +53,14 @@ def test_shown_leaves_the_object_alone() -> None:
     obj = live(status={})
     shown(obj)
     assert obj == live(status={})
+
+
+def test_a_failure_is_not_buried_under_what_went_well() -> None:
+    items = (outcome(Action.CREATED, None, live()), outcome(Action.FAILED, None, None))
+    trouble = Problem("a webhook is silent.", "an answer.", "look at it.")
+    told = RolloutResult(items, (trouble,), 1.0).as_dict()
+    assert [item["action"] for item in told["objects"]] == ["failed"]
+    assert [item["action"] for item in RolloutResult(items[:1], (), 1.0).as_dict()["objects"]] == ["created"]
 
 
 def test_diff_has_what_was_created_and_changed_without_noise() -> None:
