@@ -1,4 +1,4 @@
-"""Sending a graph of objects: each as soon as what it needs is there, eight at a time."""
+"""Sending a graph of objects: each as soon as what it needs is there, eight at a time at most."""
 
 from __future__ import annotations
 
