@@ -39,6 +39,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 PARTS = ("local-path", "volcano", "training-operator")
 NAME = f"rollout-{os.getpid()}"
+STORAGE_CLASS = Ref("storage.k8s.io/v1", "StorageClass", "", "local-path")
 OPERATOR = Ref("apps/v1", "Deployment", "kubeflow", "training-operator")
 ADMISSION = Ref("apps/v1", "Deployment", "volcano-system", "volcano-admission")
 
@@ -165,6 +166,8 @@ def test_a_run_that_is_killed_at_any_moment_converges(
         with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
             time.sleep(seconds)
             process.send_signal(signal.SIGKILL)
+    if live := cluster.get(STORAGE_CLASS):  # so that something is left to do, however far the last run came
+        cluster.delete(STORAGE_CLASS, uid=live["metadata"]["uid"])
     components = [settings.component(part) for part in PARTS]
     assert not roll_out(cluster, settings, components, check=False, progress=silent).problems
     assert not wire_gang(cluster, settings, check=False, progress=silent).problems
