@@ -24,7 +24,7 @@ from kubeflow_volcano.rollout.namespaces import label_namespaces
 from kubeflow_volcano.rollout.result import RolloutResult
 from kubeflow_volcano.rollout.settings import Settings
 
-__all__ = ["apply_objects", "engine_for", "roll_out"]
+__all__ = ["engine_for", "roll_out"]
 
 _CRD = ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "")
 
@@ -82,15 +82,6 @@ def _locked(cluster: Cluster, settings: Settings, engine: Engine, progress: Prog
     except ApiError as error:
         raise ProblemsError([*engine.result().problems, refused(cluster, error)]) from error
     return result
-
-
-def apply_objects(
-    cluster: Cluster, objects: Sequence[Object], deadline: Deadline, progress: Progress, *, check: bool = False
-) -> RolloutResult:
-    """Apply plain objects, in the order of what they need; does not wait for what nothing else waits for."""
-    engine = Engine(cluster, {"": objects}, {}, deadline=deadline, progress=progress, check=check, texts=False)
-    engine.apply()
-    return engine.result()
 
 
 def engine_for(

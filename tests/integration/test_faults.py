@@ -21,12 +21,12 @@ from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.waiting import wait_ready
 from kubeflow_volcano.problems import Busy, Exit
-from kubeflow_volcano.progress import silent
+from kubeflow_volcano.progress import Progress, silent
 from kubeflow_volcano.rehearsal.status import status as rehearsal_status
+from kubeflow_volcano.rollout.engine import Engine
 from kubeflow_volcano.rollout.home import NAMESPACE
 from kubeflow_volcano.rollout.lease import Lease, require_free
 from kubeflow_volcano.rollout.result import Action, RolloutResult
-from kubeflow_volcano.rollout.run import apply_objects
 from tests.faults.proxy import LOST, RESET, Asked, Fault, FaultProxy, proxied, slow, status
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(240)]
@@ -95,8 +95,17 @@ def through(kubeconfig: Path, cluster: Cluster, tmp_path: Path) -> Iterator[tupl
         yield pair
 
 
-def run(cluster: Cluster, objects: Sequence[Object], seconds: float = 90, **more: Any) -> RolloutResult:
-    return apply_objects(cluster, objects, Deadline(seconds), more.pop("progress", silent), **more)
+def run(
+    cluster: Cluster,
+    objects: Sequence[Object],
+    seconds: float = 90,
+    progress: Progress = silent,
+    *,
+    check: bool = False,
+) -> RolloutResult:
+    engine = Engine(cluster, {"": objects}, {}, deadline=Deadline(seconds), progress=progress, check=check, texts=False)
+    engine.apply()
+    return engine.result()
 
 
 def outcomes(result: RolloutResult, action: Action) -> set[str]:
