@@ -17,10 +17,11 @@ ALLOWED: dict[str, set[str]] = {
     "bottom": set(),
     "catalog": set(),
     "cluster": {"catalog"},
+    "hosts": {"catalog", "cluster"},
     "rollout": {"catalog", "cluster"},
     "rehearsal": {"catalog", "cluster"},
-    "validators": {"catalog", "cluster"},
-    "plugins": {"catalog", "cluster", "rehearsal", "rollout", "validators"},
+    "validators": {"catalog", "cluster", "hosts"},
+    "plugins": {"catalog", "cluster", "hosts", "rehearsal", "rollout", "validators"},
 }
 """Room to the rooms that it may import beside itself and the bottom."""
 
