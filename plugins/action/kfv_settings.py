@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -12,6 +12,7 @@ from ansible.plugins.action import ActionBase
 
 try:
     from kubeflow_volcano.problems import Problem, ProblemsError
+    from kubeflow_volcano.rollout import per_host
     from kubeflow_volcano.rollout.settings import PREFIXES, parse
     from kubeflow_volcano.rollout.shape import SECRETS
     from validators.checks import CHECKS
@@ -34,12 +35,14 @@ class ActionModule(ActionBase):
         result: dict[str, Any] = super().run(tmp, task_vars)
         _, arguments = self.validate_argument_spec(argument_spec=ARGUMENTS)
         given = arguments["variables"]
-        variables, problems = self._of_host(task_vars or {}) if given is None else (plain(given), [])
+        variables, problems = self._own(task_vars or {}) if given is None else (plain(given), [])
         problems += _about_checks(variables)
         try:
             settings = parse(variables)
         except ProblemsError as error:
             problems += error.problems
+        if given is None and (task_vars or {}).get("inventory_hostname") == "localhost":
+            problems += _about_hosts(task_vars or {}, problems)
         if problems:
             return result | {"failed": True, "msg": ProblemsError(problems).told()}
         return result | {
@@ -52,23 +55,45 @@ class ActionModule(ActionBase):
             "kustomize_version": settings.kustomize_version,
         }
 
-    def _of_host(self, task_vars: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
-        found: dict[str, Any] = {}
-        problems: list[Problem] = []
-        for name in sorted(task_vars):
-            if not name.startswith(PREFIXES):
-                continue
-            try:
-                found[name] = plain(self._templar.template(task_vars[name]))
-            except AnsibleError as error:
-                problems.append(
-                    Problem(
-                        f"the variable {name} cannot be worked out: {error}.",
-                        "a value, or a template whose parts all exist.",
-                        f"correct {name} in the inventory.",
-                    )
+    def _own(self, task_vars: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
+        return _worked_out(task_vars, lambda name: self._templar.template(task_vars[name]))
+
+
+def _about_hosts(task_vars: Mapping[str, Any], known: Iterable[Problem]) -> Iterator[Problem]:
+    """What is wrong with the variables of the other hosts of the inventory, and not yet known of localhost."""
+    of_all = task_vars["hostvars"]["localhost"]
+    cluster, _ = _worked_out(of_all, of_all.__getitem__)
+    found: dict[str, dict[str, Any]] = {}
+    broken: dict[Problem, list[str]] = {}
+    for host in task_vars["groups"]["all"]:
+        if host == "localhost":
+            continue
+        variables = task_vars["hostvars"][host]
+        found[host], problems = _worked_out(variables, variables.__getitem__)
+        for problem in problems:
+            broken.setdefault(problem, []).append(host)
+    for problem, hosts in broken.items():
+        if problem not in known:
+            yield Problem(f"on {per_host.named(hosts)}: {problem.found}", problem.needed, problem.todo)
+    yield from per_host.judged(cluster, found)
+
+
+def _worked_out(names: Iterable[str], value: Callable[[str], Any]) -> tuple[dict[str, Any], list[Problem]]:
+    """Public variables among `names` with their values, and what is wrong with those that have none."""
+    found: dict[str, Any] = {}
+    problems: list[Problem] = []
+    for name in sorted(name for name in names if name.startswith(PREFIXES)):
+        try:
+            found[name] = plain(value(name))
+        except AnsibleError as error:
+            problems.append(
+                Problem(
+                    f"the variable {name} cannot be worked out: {error}.",
+                    "a value, or a template whose parts all exist.",
+                    f"correct {name} in the inventory.",
                 )
-        return found, problems
+            )
+    return found, problems
 
 
 def _about_checks(variables: Mapping[str, Any]) -> list[Problem]:

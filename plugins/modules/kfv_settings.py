@@ -10,6 +10,8 @@ description:
     together against the schema and the release catalog, and returns them complete with defaults.
   - Reports every error in one go, each with what was found, what is needed and what to do; names that are not
     known are answered with the nearest one that is.
+  - On localhost, the variables of all other hosts of the inventory are checked too. A mistake that many hosts share is
+    told once, with their names.
   - Runs on the machine that runs Ansible and contacts nothing.
 version_added: "0.1.0"
 options:

@@ -1,0 +1,92 @@
+"""kfv_settings on localhost judges what the inventory says about every other host, before any of them is asked."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def inventory(tmp_path: Path) -> Path:
+    """Fifty hosts that nobody could reach, and localhost."""
+    names = {f"node-{number:02}": {"ansible_host": "192.0.2.1"} for number in range(1, 51)}
+    groups = {"control_plane": {"hosts": {"node-01": {}}}, "nodes": {"hosts": names}}
+    here = {"localhost": {"ansible_connection": "local"}}
+    (tmp_path / "hosts.json").write_text(json.dumps({"all": {"hosts": here, "children": groups}}), "utf-8")
+    return tmp_path
+
+
+def say(inventory: Path, place: str, **variables: Any) -> None:
+    file = inventory / f"{place}.json"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps(variables), "utf-8")
+
+
+def judged(inventory: Path, play: dict[str, Any] | None = None) -> str:
+    playbook = inventory / "play.yml"
+    whole = {"hosts": "localhost", "gather_facts": False, "tasks": [{"kfv_settings": {}}], **(play or {})}
+    playbook.write_text(json.dumps([whole]), "utf-8")
+    done = subprocess.run(
+        [Path(sys.executable).with_name("ansible-playbook"), "-i", inventory / "hosts.json", playbook],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "NO_COLOR": "1"},
+    )
+    assert "Traceback" not in done.stdout + done.stderr
+    assert (done.returncode == 0) == ("Found:" not in done.stdout)
+    return done.stdout.partition("msg: ")[2]
+
+
+def test_hosts_that_say_nothing_are_fine(inventory: Path) -> None:
+    say(inventory, "group_vars/all", kubeflow_release="1.8.1", local_path_base_directory="/data")
+    assert judged(inventory) == ""
+
+
+def test_every_mistake_about_hosts_is_told_at_once_and_those_of_many_hosts_once(inventory: Path) -> None:
+    say(inventory, "group_vars/nodes", local_path_base_dir="/data", kustomize_directory="{{ nobody_knows }}/bin")
+    say(inventory, "host_vars/node-07", local_path_base_directory="relative")
+
+    told = judged(inventory)
+
+    assert told.count("Found:") == told.count("Needed:") == told.count("Do:") == 3
+    assert "on all 50 hosts: the variable local_path_base_dir, which nothing reads." in told
+    assert "Did you mean local_path_base_directory?" in told
+    assert "and 45 more: the variable kustomize_directory cannot be worked out: 'nobody_knows' is undefined" in told
+    assert 'on node-07: local_path_base_directory is the text "relative"' in told
+
+
+def test_a_mistake_for_all_is_not_repeated_for_each_host(inventory: Path) -> None:
+    say(inventory, "group_vars/all", volcano_verison="1.10.0", plan_directory="{{ nobody_knows }}")
+    told = judged(inventory)
+    assert told.count("volcano_verison, which nothing reads") == 1
+    assert told.count("plan_directory cannot be worked out") == 1
+
+
+def test_templates_are_worked_out_for_the_host_that_they_belong_to(inventory: Path) -> None:
+    say(inventory, "group_vars/nodes", kubeflow_node_name="{{ inventory_hostname }}.example.org")
+    assert judged(inventory) == ""
+
+
+def test_a_play_may_set_a_setting_of_the_cluster_for_itself(inventory: Path) -> None:
+    say(inventory, "group_vars/all", gang_scheduling_scheduler="volcano")
+    assert judged(inventory, {"vars": {"gang_scheduling_scheduler": "none"}}) == ""
+
+
+def test_a_setting_of_the_cluster_that_only_hosts_have_is_told_as_having_no_effect(inventory: Path) -> None:
+    say(inventory, "group_vars/nodes", kubeflow_release="1.8.1")
+    assert "on all 50 hosts: the variable kubeflow_release has another value than on localhost" in judged(inventory)
+
+
+def test_a_task_on_a_host_judges_that_host_alone(inventory: Path) -> None:
+    say(inventory, "host_vars/node-07", local_path_base_directory="relative")
+    assert judged(inventory, {"hosts": "node-08"}) == ""
+    assert 'local_path_base_directory is the text "relative"' in judged(inventory, {"hosts": "node-07"})
