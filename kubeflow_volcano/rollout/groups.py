@@ -1,25 +1,30 @@
-"""Settings that one part of the project reads together: the first user, the image mirror, the plan."""
+"""Settings that one part of the project reads together: the first user, the image mirror, volumes, the plan."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kubeflow_volcano.catalog.model import Release
+from kubeflow_volcano.catalog import read
+from kubeflow_volcano.catalog.model import Component, Release
 from kubeflow_volcano.problems import Problem
 
 __all__ = [
     "PUBLISHED_PASSWORD",
+    "ContainerdSettings",
     "MirrorRule",
     "MirrorSettings",
     "PlanSettings",
+    "StorageSettings",
     "UserSettings",
     "mirror_settings",
     "plan_settings",
+    "storage_settings",
     "strange_passwords",
+    "strange_static",
     "user_settings",
 ]
 
@@ -52,8 +57,26 @@ class MirrorRule:
 
 
 @dataclass(frozen=True, slots=True)
+class ContainerdSettings:
+    """How the nodes' containerd finds the mirror. `ca` is a file on the controller, or None.
+
+    `existing` says what becomes of a hosts.toml that somebody else wrote: refuse or extend. Times in seconds.
+    """
+
+    upstream: bool
+    ca: Path | None
+    plain_http: tuple[str, ...]
+    registries: tuple[str, ...]
+    config_path: str
+    existing: str
+    test_image: str
+    ready_seconds: int
+    node_seconds: int
+
+
+@dataclass(frozen=True, slots=True)
 class MirrorSettings:
-    """How images are renamed. `mode` is none or rewrite; `allow_list` None takes the preset's."""
+    """Where images come from. `mode` is none, rewrite, containerd or registry; `allow_list` None takes the preset's."""
 
     mode: str
     preset: str
@@ -64,6 +87,26 @@ class MirrorSettings:
     probe: bool
     probe_per_minute: int
     probe_parallel: int
+    containerd: ContainerdSettings
+
+
+@dataclass(frozen=True, slots=True)
+class StorageSettings:
+    """Who provides volumes (local_path, existing or static), and in which directory of which node.
+
+    `node_paths` holds the nodes whose directory is not `base_directory`; `static_nodes` the claims, as
+    namespace/name, whose volume is not on `static_node`.
+    """
+
+    mode: str
+    base_directory: str
+    node_paths: Mapping[str, str]
+    static_node: str
+    static_nodes: Mapping[str, str]
+
+    def directory_on(self, node: str) -> str:
+        """The base directory of that node."""
+        return self.node_paths.get(node, self.base_directory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +169,61 @@ def mirror_settings(values: Mapping[str, Any]) -> MirrorSettings:
         probe=values["image_mirror_probe"],
         probe_per_minute=values["image_mirror_probe_per_minute"],
         probe_parallel=values["image_mirror_probe_parallel"],
+        containerd=_containerd_settings(values),
     )
+
+
+def _containerd_settings(values: Mapping[str, Any]) -> ContainerdSettings:
+    ca = values["image_mirror_containerd_ca"]
+    return ContainerdSettings(
+        upstream=values["image_mirror_containerd_upstream"],
+        ca=Path(ca).expanduser() if ca else None,
+        plain_http=tuple(values["image_mirror_containerd_plain_http"]),
+        registries=tuple(values["image_mirror_containerd_registries"]),
+        config_path=values["image_mirror_containerd_config_path"],
+        existing=values["image_mirror_containerd_existing"],
+        test_image=values["image_mirror_containerd_test_image"],
+        ready_seconds=values["image_mirror_containerd_ready_seconds"],
+        node_seconds=values["image_mirror_containerd_node_seconds"],
+    )
+
+
+def storage_settings(values: Mapping[str, Any]) -> StorageSettings:
+    """The settings of volumes of well-shaped values."""
+    base = values["local_path_base_directory"]
+    return StorageSettings(
+        mode=values["local_path_storage_mode"],
+        base_directory=base,
+        node_paths={node: path for node, path in values["local_path_node_paths"].items() if path != base},
+        static_node=values["local_path_static_node"],
+        static_nodes=dict(values["local_path_static_nodes"]),
+    )
+
+
+def strange_static(storage: StorageSettings, parts: Iterable[Component]) -> Iterator[Problem]:
+    """What is wrong with volumes that are to be made in advance."""
+    if storage.mode != "static":
+        return
+    claims = [f"{claim.namespace}/{claim.name}" for part in parts for claim in part.claims]
+    if not claims:
+        yield Problem(
+            "local_path_storage_mode is static, and no chosen component claims a volume.",
+            "components with claims, such as those of the profile full.",
+            "set local_path_storage_mode: local_path, or choose more components.",
+        )
+    for name in storage.static_nodes:
+        if name not in claims:
+            yield Problem(
+                f"local_path_static_nodes.{name}, which no chosen component claims.{read.nearest(name, claims)}",
+                f"one of: {', '.join(claims)}.",
+                "correct the name, or remove the entry.",
+            )
+    if without := [name for name in claims if not storage.static_nodes.get(name, storage.static_node)]:
+        yield Problem(
+            f"no node for the volumes of {', '.join(without)}.",
+            "the node on whose disk each of them is, as local_path_storage_mode is static.",
+            "set local_path_static_node to the name of a Node, or local_path_static_nodes for single claims.",
+        )
 
 
 def plan_settings(values: Mapping[str, Any], release: Release) -> PlanSettings:

@@ -21,7 +21,7 @@ def collisions(decided: Decided) -> Iterator[Problem]:
     """Different images that would get one name."""
     sources: dict[ImageName, set[ImageName]] = defaultdict(set)
     for _, decision in decided:
-        sources[decision.final].add(decision.override or decision.original)
+        sources[decision.mirrored].add(decision.override or decision.original)
     for final, several in sorted(sources.items()):
         if len(several) > 1:
             yield Problem(

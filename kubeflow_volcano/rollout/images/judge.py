@@ -31,11 +31,11 @@ class Judgement:
 def judge(use: ImageUse, listed: AllowList | None, architectures: Sequence[str]) -> Judgement:
     """What is known about the image that will be pulled; `listed` goes before what the catalog knows of the mirror."""
     source = ImageName.parse(use.override or use.original)
-    final = ImageName.parse(use.final)
-    if source is None or final is None:
+    mirrored = ImageName.parse(use.mirrored)
+    if source is None or mirrored is None:
         return Judgement("", None, (), ())
     end = tables.gone(source)
-    mirror = mirror_of(final)
+    mirror = mirror_of(mirrored)
     built = tables.architectures_of(source)
     return Judgement(
         gone=f"since {end.since}, {end.evidence}" if end else "",

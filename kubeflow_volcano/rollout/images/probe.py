@@ -72,7 +72,7 @@ class Probe:
 
 
 def probe(entries: Iterable[Entry], registry: Registry, pace: PerMinute, parallel: int, progress: Progress) -> Probe:
-    """Ask for each final name of a mirror once, at most `parallel` at a time and as often as `pace` allows.
+    """Ask for each name on a mirror once, at most `parallel` at a time and as often as `pace` allows.
 
     Names that are known to be gone or not served are not asked for. A 403 or 404 is final; a 429 is repeated once,
     after the time that the mirror asks for.
@@ -82,7 +82,7 @@ def probe(entries: Iterable[Entry], registry: Registry, pace: PerMinute, paralle
         if entry.use.covered:
             known = "gone upstream" if entry.judgement.gone else ""
             known = "not on the mirror's list" if entry.judgement.served is False else known
-            names[entry.use.final] = known
+            names[entry.use.mirrored] = known
     total = len([known for known in names.values() if not known])
     run = _Run(registry, pace)
     progress(f"asking the mirror for {total} images, at most {pace.limit} requests a minute")
@@ -99,7 +99,7 @@ def probe(entries: Iterable[Entry], registry: Registry, pace: PerMinute, paralle
 
 def ask_mirror(report: ImagesReport, mirror: MirrorSettings, progress: Progress) -> Probe:
     """Probe the images of a report as the inventory says, and a known mirror no more often than it allows."""
-    names = (ImageName.parse(entry.use.final) for entry in report.entries if entry.use.covered)
+    names = (ImageName.parse(entry.use.mirrored) for entry in report.entries if entry.use.covered)
     rates = {found.requests_per_minute for name in names if name and (found := mirror_of(name))}
     pace = PerMinute(min({mirror.probe_per_minute, *rates}))
     return probe(report.entries, Registry(pace), pace, mirror.probe_parallel, progress)

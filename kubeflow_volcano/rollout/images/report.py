@@ -71,8 +71,8 @@ class ImagesReport:
         return yaml.safe_dump(plain, sort_keys=False, width=200) if plain else "{}\n"
 
     def crane(self) -> str:
-        """Source and target of each image that gets another name, one pair a line: `xargs -n2 crane copy < FILE`."""
-        pairs = sorted({(item.source, item.use.final) for item in self.entries if item.source != item.use.final})
+        """Source and name on a mirror of each image there, one pair a line: `xargs -n2 crane copy < FILE`."""
+        pairs = sorted({(item.source, item.use.mirrored) for item in self.entries if item.source != item.use.mirrored})
         return "".join(f"{source} {target}\n" for source, target in pairs)
 
     def _sources(self) -> Iterator[ImageName]:
@@ -111,8 +111,9 @@ def _of_probes(mirror: MirrorSettings, others: Collection[str]) -> Iterator[Imag
             decision = rules.decide(image)
             override = str(decision.override) if decision.override else None
             covered = decision.rule is not None
+            names = (str(decision.final), str(decision.mirrored))
             where = (("probe",), ("validation",), ("pods of the validation",))
-            yield ImageUse(text, override, str(decision.final), covered, decision.rule, (text,), *where)
+            yield ImageUse(text, override, *names, covered, decision.rule, (text,), *where)
 
 
 def _judged(entries: Sequence[Entry], settings: Settings) -> Iterator[Problem]:
@@ -123,7 +124,7 @@ def _judged(entries: Sequence[Entry], settings: Settings) -> Iterator[Problem]:
             f"{counted(len(gone), 'image')} known to be gone from the registry ({evidence}): {_names(gone)}.",
             "images that can be pulled.",
             "name copies of your own in image_mirror_overrides, or leave their components out (kubeflow_exclude)."
-            if settings.mirror.mode == "rewrite" and settings.mirror.catalog_overrides
+            if settings.mirror.mode != "none" and settings.mirror.catalog_overrides
             else "set image_mirror_mode: rewrite and image_mirror_catalog_overrides: true, or name copies of your own.",
         )
     if refused := [item for item in entries if item.judgement.served is False]:

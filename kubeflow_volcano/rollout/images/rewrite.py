@@ -29,14 +29,15 @@ _IDLE = frozenset({"documentation", "unknown"})
 class ImageUse:
     """One image and all that names it.
 
-    `original`, `override` (None: it is taken as it is) and `final` are complete references. `covered` says whether a
-    mirror rule fits, `rule` its number from 0. `written` is how the manifests spell it, whose tag may stand
-    elsewhere; `kinds` are those of Reference.
+    `original`, `override` (None: it is taken as it is), `final` and `mirrored` are complete references: what nodes are
+    told, and what is asked for at the mirror. `covered` says whether a mirror rule fits, `rule` its number from 0.
+    `written` is how the manifests spell it, whose tag may stand elsewhere; `kinds` are those of Reference.
     """
 
     original: str
     override: str | None
     final: str
+    mirrored: str
     covered: bool
     rule: int | None
     written: tuple[str, ...]
@@ -68,7 +69,8 @@ def rewrite(parts: Parts, mirror: MirrorSettings) -> Rewritten:
 
     Where a container's image is pinned by digest or by a tag that does not move, `Always` becomes `IfNotPresent`, so
     that what was pulled beforehand is used. Pods that read a renamed configuration are marked with its sum, so that
-    another one reaches them. In the mode none nothing is changed, and the images are listed as they are.
+    another one reaches them. In the mode none nothing is changed, and the images are listed as they are; in the mode
+    containerd only overrides change names, as the nodes' runtime knows the mirror.
     """
     owners = {Ref.of(obj): name for name, objects in parts.items() for obj in objects}
     objects = [obj for group in parts.values() for obj in group]
@@ -90,7 +92,7 @@ def rewrite(parts: Parts, mirror: MirrorSettings) -> Rewritten:
         warnings += [
             *advice.unused(rules, decided),
             *advice.uncovered(rules, decided),
-            *advice.beyond_manifests([item for item, _ in stuck if item.kind == "compiled"]),
+            *advice.beyond_manifests([item for item, _ in stuck if item.kind == "compiled" and rules.renames]),
         ]
     return Rewritten(
         {name: tuple(done.get(Ref.of(obj), obj) for obj in group) for name, group in parts.items()},
@@ -161,6 +163,7 @@ def _uses(decided: Iterable[tuple[Reference, Decision]], owners: Mapping[Ref, st
             original=str(image),
             override=str(items[0][1].override) if items[0][1].override else None,
             final=str(items[0][1].final),
+            mirrored=str(items[0][1].mirrored),
             covered=items[0][1].rule is not None,
             rule=items[0][1].rule,
             written=tuple(dict.fromkeys(item.text for item, _ in items)),

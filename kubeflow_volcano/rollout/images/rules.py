@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from kubeflow_volcano.catalog.images import tables
@@ -17,20 +17,30 @@ __all__ = ["Decision", "Rules", "renamed", "shown", "strange_rules"]
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What becomes of `original`. `rule` is the number of the rule that fits, from 0, or None: none does."""
+    """What becomes of `original`. `rule` is the number of the rule that fits, from 0, or None: none does.
+
+    `final` is the name that nodes are told; `elsewhere` the mirror's name for it, where their runtime translates it.
+    """
 
     original: ImageName
     override: ImageName | None
     final: ImageName
     rule: int | None
     overridden_by: str = ""
+    elsewhere: ImageName | None = None
+
+    @property
+    def mirrored(self) -> ImageName:
+        """The name under which it is asked for, whoever translates."""
+        return self.elsewhere or self.final
 
 
 class Rules:
     """The inventory's rules and overrides, ready to be applied. Applying them to what they made changes nothing."""
 
     def __init__(self, mirror: MirrorSettings) -> None:
-        self.active = mirror.mode == "rewrite"
+        self.active = mirror.mode != "none"
+        self.renames = mirror.mode != "containerd"
         self._mirror = mirror
         self._known: dict[ImageName, Decision] = {}
         preset = load_mirror(mirror.preset) if mirror.preset else None
@@ -47,6 +57,9 @@ class Rules:
         """What becomes of `image`."""
         if image not in self._known:
             self._known[image] = self._decide(image) if self.active else Decision(image, None, image, None)
+            if not self.renames:
+                known = self._known[image]
+                self._known[image] = replace(known, final=known.override or image, elsewhere=known.final)
         return self._known[image]
 
     def _decide(self, image: ImageName) -> Decision:
@@ -87,7 +100,7 @@ def shown(rule: MirrorRule) -> str:
 
 def strange_rules(mirror: MirrorSettings) -> Iterator[Problem]:
     """What is wrong with the rules and overrides themselves, before any image is looked at."""
-    if mirror.mode != "rewrite":
+    if mirror.mode == "none":
         named = {
             "image_mirror_preset": mirror.preset,
             "image_mirror_rules": mirror.rules,
@@ -98,8 +111,8 @@ def strange_rules(mirror: MirrorSettings) -> Iterator[Problem]:
         for name in [name for name, value in named.items() if value]:
             yield Problem(
                 f"{name} is set, and image_mirror_mode is {mirror.mode}.",
-                "the mode rewrite, in which images get other names.",
-                f"set image_mirror_mode: rewrite, or remove {name}.",
+                "a mode in which images come from elsewhere.",
+                f"set image_mirror_mode to rewrite or containerd, or remove {name}.",
             )
     for old, new in mirror.overrides.items():
         for text in (old, new):
@@ -119,6 +132,12 @@ def strange_rules(mirror: MirrorSettings) -> Iterator[Problem]:
             )
         seen.add(rule.source)
         yield from _wrong_host(rule)
+        if mirror.mode == "containerd" and "/" in rule.source:
+            yield Problem(
+                f"image_mirror_rules has a rule for {rule.source}, and image_mirror_mode is containerd.",
+                "rules for whole registries, as containerd's hosts.toml has no paths.",
+                f"write source: {rule.source.partition('/')[0]}, or use the mode rewrite.",
+            )
 
 
 def _wrong_host(rule: MirrorRule) -> Iterator[Problem]:

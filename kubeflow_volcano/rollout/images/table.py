@@ -54,7 +54,7 @@ def _repository(entry: Entry) -> str:
 
 def _row(rule: str, entries: Sequence[Entry]) -> Row:
     use = next((entry.use for entry in entries), None)
-    return Row(rule, len(entries), use.original if use else "", use.final if use else "")
+    return Row(rule, len(entries), use.original if use else "", use.mirrored if use else "")
 
 
 def render(found: Iterable[Row]) -> str:

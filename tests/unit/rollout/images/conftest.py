@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.rollout.groups import MirrorRule, MirrorSettings
+from kubeflow_volcano.rollout.settings import parse
 
 Objects = Callable[..., dict[str, Any]]
 
@@ -28,6 +29,7 @@ def mirror() -> Callable[..., MirrorSettings]:
             "probe": False,
             "probe_per_minute": 20,
             "probe_parallel": 4,
+            "containerd": parse({}).mirror.containerd,
         }
         return MirrorSettings(**values | changes)
 

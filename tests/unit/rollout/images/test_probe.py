@@ -128,7 +128,9 @@ class Clock:
 
 
 def entry(image: str, *, gone: str = "", served: bool | None = None, covered: bool = True) -> Entry:
-    use = ImageUse(image, None, image, covered, 0 if covered else None, (image,), ("pod",), ("part",), ("somewhere",))
+    use = ImageUse(
+        image, None, image, image, covered, 0 if covered else None, (image,), ("pod",), ("part",), ("somewhere",)
+    )
     return Entry(use, Judgement(gone, served, (), ()))
 
 

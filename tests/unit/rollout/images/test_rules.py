@@ -148,6 +148,25 @@ def test_two_images_never_get_one_name(mirror: Mirror, deployment: Make) -> None
     assert problem.found == "gcr.io/a/b:1, quay.io/a/b:1 would all become registry.lan/a/b:1."
 
 
+def test_a_runtime_that_knows_the_mirror_leaves_names_as_they_are(mirror: Mirror, deployment: Make) -> None:
+    objects = (deployment("d", image="gcr.io/a/b:1"), deployment("e", image="quay.io/old:1"))
+    settings = mirror({"source": "*", "prefix": "m.x"}, mode="containerd", overrides={"quay.io/old": "quay.io/new"})
+    found = rewrite({"part": objects}, settings)
+    assert [(use.original, use.final, use.mirrored) for use in found.images] == [
+        ("gcr.io/a/b:1", "gcr.io/a/b:1", "m.x/gcr.io/a/b:1"),
+        ("quay.io/old:1", "quay.io/new:1", "m.x/quay.io/new:1"),
+    ]
+    images = [obj["spec"]["template"]["spec"]["containers"][0]["image"] for obj in found.parts["part"]]
+    assert images == ["gcr.io/a/b:1", "quay.io/new:1"]
+
+
+def test_a_runtime_that_knows_the_mirror_has_one_image_below_a_name_there(mirror: Mirror, deployment: Make) -> None:
+    objects = (deployment("d", image="gcr.io/a/b:1"), deployment("e", image="quay.io/a/b:1"))
+    settings = mirror({"source": "*", "registry": "registry.lan"}, mode="containerd")
+    (problem,) = rewrite({"part": objects}, settings).problems
+    assert problem.found == "gcr.io/a/b:1, quay.io/a/b:1 would all become registry.lan/a/b:1."
+
+
 @pytest.mark.parametrize(
     ("rules", "changes", "found"),
     [
@@ -159,6 +178,7 @@ def test_two_images_never_get_one_name(mirror: Mirror, deployment: Make) -> None
         (({"source": "k8s.gcr.io", "host": "k8s.gcr.m.daocloud.io"},), {}, "which the public image mirror of DaoCloud"),
         (({"source": "registry.k8s.io", "host": "registry.k8s.m.daocloud.io"},), {}, "does not have"),
         (({"source": "public.ecr.aws", "host": "ecr.m.daocloud.io"},), {}, "does not have"),
+        (({"source": "gcr.io/a", "host": "m.x"},), {"mode": "containerd"}, "image_mirror_mode is containerd"),
     ],
 )
 def test_rules_that_cannot_be_meant(
