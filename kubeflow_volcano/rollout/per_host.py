@@ -11,10 +11,18 @@ from kubeflow_volcano.rollout.shape import shaped
 
 __all__ = ["judged", "named", "node_name"]
 
-_OF_THE_CLUSTER = ("gang_scheduling_", "kubeflow_", "plan_", "rehearsal_cluster_", "validation_", "volcano_")
+_OF_THE_CLUSTER = (
+    "gang_scheduling_",
+    "kubeflow_",
+    "kustomize_",
+    "plan_",
+    "rehearsal_cluster_",
+    "validation_",
+    "volcano_",
+)
 """Beginnings of variables that are read where Ansible runs, for the whole cluster; on a host they change nothing."""
 
-_OF_A_HOST = ("kubeflow_node_name",)
+_OF_A_HOST = ("kubeflow_node_name", "kustomize_directory", "kustomize_install_on_hosts")
 """Exceptions from that."""
 
 _NAMED = 5

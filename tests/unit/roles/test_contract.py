@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[3]
 ROLES = sorted(path for path in (ROOT / "roles").iterdir() if path.is_dir())
 TASK_FILES = sorted((ROOT / "roles").glob("*/tasks/*.yml"))
 LONGEST_TASK_FILE = 60
-OWN_PLUGINS = {path.stem for path in (ROOT / "plugins" / "action").glob("kfv_*.py")}
+OWN_PLUGINS = {path.stem for path in (ROOT / "plugins" / "modules").glob("kfv_*.py")}
 FORBIDDEN_MODULES = {
     "ansible.builtin.shell",
     "ansible.builtin.raw",
@@ -32,6 +32,7 @@ TASK_KEYWORDS = {
     "name",
     "register",
     "rescue",
+    "run_once",
     "vars",
     "when",
 }

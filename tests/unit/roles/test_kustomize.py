@@ -6,6 +6,8 @@ import hashlib
 import io
 import json
 import os
+import re
+import stat
 import subprocess
 import sys
 import tarfile
@@ -93,15 +95,18 @@ def package(mirror: Mirror, tmp_path: Path) -> Path:
     return target.parent
 
 
-def play(tmp_path: Path, package: Path, *options: str, **variables: Any) -> subprocess.CompletedProcess[str]:
+def play(
+    tmp_path: Path, package: Path, *options: str, hosts: str = "localhost,", entry: str = "main.yml", **variables: Any
+) -> subprocess.CompletedProcess[str]:
     """Run the role alone with these variables, where upstream cannot be reached."""
     playbook = tmp_path / "play.yml"
-    playbook.write_text("- hosts: localhost\n  gather_facts: false\n  roles: [kustomize]\n", "utf-8")
+    role = {"ansible.builtin.import_role": {"name": "kustomize", "tasks_from": entry}}
+    playbook.write_text(json.dumps([{"hosts": "all", "gather_facts": False, "tasks": [role]}]), "utf-8")
     environment = {
         **os.environ,
         "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
         "NO_COLOR": "1",
-        "PYTHONPATH": str(package),
+        "PYTHONPATH": f"{package}:{ROOT}",
         "XDG_CACHE_HOME": str(tmp_path / "cache"),
         "https_proxy": "http://127.0.0.1:9",
     }
@@ -110,7 +115,7 @@ def play(tmp_path: Path, package: Path, *options: str, **variables: Any) -> subp
         [
             Path(sys.executable).with_name("ansible-playbook"),
             "-i",
-            "localhost,",
+            hosts,
             "-e",
             json.dumps(given),
             *options,
@@ -165,26 +170,74 @@ def test_a_version_without_a_known_sum_is_refused_before_any_download(
 def test_hosts_get_it_and_change_with_the_version_and_check_mode_foresees_that(
     mirror: Mirror, package: Path, tmp_path: Path
 ) -> None:
+    """Two names of this machine stand for hosts; tests/hosts has real ones."""
     target = tmp_path / "bin"
     target.mkdir()
-    common = {
-        "kustomize_mirrors": [f"{mirror.address}/good"],
-        "kustomize_install_on_hosts": True,
-        "kustomize_directory": str(target),
-    }
 
-    foreseen = play(tmp_path, package, "--check", kubeflow_release="1.9.1", **common)
-    assert foreseen.returncode == 0, foreseen.stdout
-    assert list(target.iterdir()) == []
-    assert "changed=2" in foreseen.stdout  # the cache, which is there from now on, and the host
+    def on_hosts(*options: str, **variables: Any) -> tuple[int, list[str]]:
+        """Exit code, and how much changed on each host."""
+        done = play(
+            tmp_path,
+            package,
+            *options,
+            hosts="node-1,node-2",
+            entry="hosts.yml",
+            kustomize_mirrors=[f"{mirror.address}/good"],
+            kustomize_directory=f"{target}/{{{{ inventory_hostname }}}}",
+            **variables,
+        )
+        return done.returncode, re.findall(r"changed=(\d+)", done.stdout)
 
-    assert "changed=1" in play(tmp_path, package, kubeflow_release="1.9.1", **common).stdout
+    programs = [target / name / "kustomize" for name in ("node-1", "node-2")]
+    for program_of_host in programs:
+        program_of_host.parent.mkdir()
+
+    assert on_hosts(kubeflow_release="1.9.1") == (0, ["0", "0"])  # nobody asked for it
+    assert mirror.asked == []
+
+    asked = {"kustomize_install_on_hosts": True}
+    # The cache, which is filled once and counted with the first host, and each host.
+    assert on_hosts("--check", kubeflow_release="1.9.1", **asked) == (0, ["2", "1"])
+    assert not any(program_of_host.exists() for program_of_host in programs)
+    assert len(mirror.asked) == 1
+
+    assert on_hosts(kubeflow_release="1.9.1", **asked) == (0, ["1", "1"])
+    assert {program_of_host.read_bytes() for program_of_host in programs} == {program("5.2.1")}
+    assert on_hosts(kubeflow_release="1.9.1", **asked) == (0, ["0", "0"])
+
+    assert on_hosts(kubeflow_release="1.6.1", **asked) == (0, ["2", "1"])
+    for program_of_host in programs:
+        (former,) = program_of_host.parent.glob("kustomize.*~")
+        assert program_of_host.read_bytes() == program("3.2.0")
+        assert stat.S_IMODE(program_of_host.stat().st_mode) == 0o755
+        assert former.read_bytes() == program("5.2.1")
+    assert len(mirror.asked) == 2
+
+
+def test_a_program_that_does_not_run_on_a_host_does_not_replace_the_one_that_does(
+    mirror: Mirror, package: Path, tmp_path: Path
+) -> None:
+    mine = tmp_path / "my-kustomize"
+    mine.write_text(f"#!/bin/sh\n[ $0 = {mine} ] && echo v9.9.9\n", "utf-8")  # runs at its own place only
+    mine.chmod(0o755)
+    target = tmp_path / "bin"
+    target.mkdir()
+    (target / "kustomize").write_bytes(program("5.2.1"))
+
+    done = play(
+        tmp_path,
+        package,
+        hosts="node-1,",
+        entry="hosts.yml",
+        kustomize_install_on_hosts=True,
+        kustomize_directory=str(target),
+        kustomize_binary=str(mine),
+    )
+
+    assert done.returncode == 2
+    assert "failed to validate" in done.stdout
     assert (target / "kustomize").read_bytes() == program("5.2.1")
-    assert "changed=0" in play(tmp_path, package, kubeflow_release="1.9.1", **common).stdout
-
-    assert "changed=2" in play(tmp_path, package, kubeflow_release="1.6.1", **common).stdout
-    assert (target / "kustomize").read_bytes() == program("3.2.0")
-    assert os.access(target / "kustomize", os.X_OK)
+    assert mirror.asked == []
 
 
 def test_a_given_binary_is_used_as_it_is_also_in_check_mode(mirror: Mirror, package: Path, tmp_path: Path) -> None:
