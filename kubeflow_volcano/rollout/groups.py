@@ -76,7 +76,10 @@ class ContainerdSettings:
 
 @dataclass(frozen=True, slots=True)
 class MirrorSettings:
-    """Where images come from. `mode` is none, rewrite, containerd or registry; `allow_list` None takes the preset's."""
+    """Where images come from. `mode` is none, rewrite, containerd or registry; `allow_list` None takes the preset's.
+
+    After so many `refusals` nobody is asked any more.
+    """
 
     mode: str
     preset: str
@@ -88,6 +91,7 @@ class MirrorSettings:
     probe_per_minute: int
     probe_parallel: int
     containerd: ContainerdSettings
+    refusals: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,10 +163,14 @@ def strange_passwords(values: Mapping[str, Any]) -> Iterator[Problem]:
 def mirror_settings(values: Mapping[str, Any]) -> MirrorSettings:
     """The image mirror's settings of well-shaped values."""
     allow_list = values["image_mirror_allow_list"]
+    preset, rules = values["image_mirror_preset"], values["image_mirror_rules"]
+    if values["image_mirror_mode"] == "registry":  # both say where that is filled from; see transport.py
+        preset, rules = "", [{"source": "*", "prefix": values["image_mirror_registry"]}]
     return MirrorSettings(
         mode=values["image_mirror_mode"],
-        preset=values["image_mirror_preset"],
-        rules=tuple(MirrorRule(**rule) for rule in values["image_mirror_rules"]),
+        preset=preset,
+        rules=tuple(MirrorRule(**rule) for rule in rules),
+        refusals=values["image_mirror_refusals"],
         overrides=dict(values["image_mirror_overrides"]),
         catalog_overrides=values["image_mirror_catalog_overrides"],
         allow_list=Path(allow_list).expanduser() if allow_list else None,

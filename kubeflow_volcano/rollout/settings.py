@@ -15,14 +15,24 @@ from kubeflow_volcano.rollout.account import Account
 from kubeflow_volcano.rollout.groups import (
     MirrorSettings,
     PlanSettings,
+    StorageSettings,
     UserSettings,
     mirror_settings,
     plan_settings,
+    storage_settings,
     strange_passwords,
+    strange_static,
     user_settings,
 )
 from kubeflow_volcano.rollout.matrix import misfits
 from kubeflow_volcano.rollout.shape import PREFIXES, shaped
+from kubeflow_volcano.rollout.transport import (
+    PullSettings,
+    RegistrySettings,
+    pull_settings,
+    registry_settings,
+    strange_registry,
+)
 
 __all__ = ["PREFIXES", "Settings", "parse"]
 
@@ -49,12 +59,13 @@ class Settings:
     user: UserSettings
     namespace_labels: Mapping[str, str]
     mirror: MirrorSettings
+    pull: PullSettings
+    registry: RegistrySettings
     plan: PlanSettings
     wait_timeout_seconds: int
     volcano: Component
     local_path: Component
-    local_path_base_directory: str
-    storage_mode: str
+    storage: StorageSettings
     gang_scheduler: str
     kustomize: Path
     kustomize_version: str
@@ -79,7 +90,7 @@ class Settings:
             (component.name,),
             self.volcano.version,
             self.local_path.version,
-            unneeded=_unneeded(self.gang_scheduler, self.storage_mode),
+            unneeded=_unneeded(self.gang_scheduler, self.storage.mode),
         )[:-1]
 
 
@@ -99,7 +110,7 @@ def parse(variables: Mapping[str, Any]) -> Settings:
 
 def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
     """The settings of well-shaped values, or what does not go together in them."""
-    problems: list[Problem] = [*strange_passwords(values)]
+    problems: list[Problem] = [*strange_passwords(values), *strange_registry(values)]
     release = _loaded(read.load_release, "kubeflow_release", values["kubeflow_release"], problems)
     best = (release.volcano_versions[0], release.local_path_version) if release else _NEWEST
     volcano = _loaded(read.load_volcano, "volcano_version", values["volcano_version"] or best[0], problems)
@@ -112,6 +123,8 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
         chosen = _chosen(values, release, volcano, local_path)
     except InvalidInput as error:
         problems += error.problems
+    storage = storage_settings(values)
+    problems += strange_static(storage, chosen) if chosen else ()
     problems += _strange_sources(values["kubeflow_sources"], release)
     problems += _strange_namespace(
         values["kubeflow_user_namespace"], [volcano, local_path, *release.components.values()]
@@ -132,12 +145,13 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
         user=user_settings(values),
         namespace_labels=dict(values["kubeflow_namespace_labels"]),
         mirror=mirror_settings(values),
+        pull=pull_settings(values),
+        registry=registry_settings(values),
         plan=plan_settings(values, release),
         wait_timeout_seconds=values["kubeflow_wait_timeout_seconds"],
         volcano=volcano,
         local_path=local_path,
-        local_path_base_directory=values["local_path_base_directory"],
-        storage_mode=values["local_path_storage_mode"],
+        storage=storage,
         gang_scheduler=values["gang_scheduling_scheduler"],
         kustomize=Path(values["kustomize_binary"] or tools / version / "kustomize").expanduser(),
         kustomize_version=version,

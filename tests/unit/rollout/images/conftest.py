@@ -30,6 +30,7 @@ def mirror() -> Callable[..., MirrorSettings]:
             "probe_per_minute": 20,
             "probe_parallel": 4,
             "containerd": parse({}).mirror.containerd,
+            "refusals": 5,
         }
         return MirrorSettings(**values | changes)
 
