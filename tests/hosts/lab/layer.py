@@ -1,0 +1,104 @@
+"""What lies over the tree of packages on every host of a release: its identity, its users' keys, units, stand-ins."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from tests.hosts.lab.base import Release
+
+__all__ = ["write_containerd", "write_layer"]
+
+_OWN = Path(__file__).parent / "rootfs"
+_OPS = 1000
+"""Number of the user ops, the first that useradd gives."""
+
+_SSHD = """\
+PermitRootLogin prohibit-password
+PasswordAuthentication no
+UseDNS no
+MaxStartups 100:30:200
+"""
+_REPOSITORY = """\
+[OS]
+name=OS
+baseurl=file:///srv/repository
+enabled=1
+gpgcheck=0
+"""
+_CONFIG_V2 = """\
+version = 2
+
+[plugins."io.containerd.grpc.v1.cri"]
+  restrict_oom_score_adj = true
+
+  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+    runtime_type = "io.containerd.runc.v2"
+
+    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+      SystemdCgroup = false
+"""
+_CONFIG_V3 = """\
+version = 3
+
+[plugins."io.containerd.cri.v1.runtime"]
+  restrict_oom_score_adj = true
+
+  [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
+    runtime_type = "io.containerd.runc.v2"
+
+    [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
+      SystemdCgroup = false
+"""
+
+
+def write_layer(layer: Path, release: Release, public_key: str) -> None:
+    """Fill the new directory `layer`. `public_key` opens the accounts root and ops."""
+    name = f"{release.version} ({release.level})"
+    identity = {
+        "NAME": "openEuler",
+        "VERSION": name,
+        "ID": "openEuler",
+        "VERSION_ID": release.version,
+        "PRETTY_NAME": f"openEuler {name}",
+        "ANSI_COLOR": "0;31",
+    }
+    os_release = "".join(f'{key}="{value}"\n' for key, value in identity.items())
+    one_line = f"openEuler release {name}\n"
+    _write(layer / "etc/os-release", os_release)
+    _write(layer / "usr/lib/os-release", os_release)
+    _write(layer / "etc/openEuler-release", one_line)
+    _write(layer / "etc/system-release", one_line)
+    _write(layer / "etc/yum.repos.d/openEuler.repo", _REPOSITORY)
+    _write(layer / "etc/ssh/sshd_config.d/lab.conf", _SSHD)
+    _write(layer / "etc/sudoers.d/ops", "ops ALL=(ALL:ALL) ALL\n", 0o440)
+    for home, owner in (("root", 0), ("home/ops", _OPS)):
+        keys = layer / home / ".ssh"
+        _write(keys / "authorized_keys", public_key, 0o600)
+        for path in (layer / home, keys):
+            path.chmod(0o700)
+        for path in (layer / home, keys, keys / "authorized_keys"):
+            os.chown(path, owner, owner)
+    for program in ("systemctl",):
+        target = layer / "usr/bin" / program
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(_OWN / program, target)
+        target.chmod(0o755)
+    _write(layer / "usr/lib/systemd/system/sshd.service", (_OWN / "sshd.service").read_text())
+    (layer / "var/lib/containerd").mkdir(parents=True)
+
+
+def write_containerd(layer: Path, version: str) -> None:
+    """The unit of containerd, and a configuration of the format that a first installation of that version would have."""
+    _write(layer / "usr/lib/systemd/system/containerd.service", (_OWN / "containerd.service").read_text())
+    _write(layer / "etc/containerd/config.toml", _CONFIG_V2 if version.startswith("1.") else _CONFIG_V3)
+    wants = layer / "etc/systemd/system/multi-user.target.wants"
+    wants.mkdir(parents=True)
+    (wants / "containerd.service").symlink_to("/usr/lib/systemd/system/containerd.service")
+
+
+def _write(path: Path, text: str, mode: int = 0o644) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(mode)
