@@ -156,7 +156,7 @@ def _parser() -> argparse.ArgumentParser:
     expected.add_argument("--local-path-version", default="", metavar="V", help="default: that of the release")
     expected.add_argument("--operator-version", default="", metavar="V", help="where its image does not tell")
     expected.add_argument("--gang-scheduler", default="volcano", choices=("volcano", "none"))
-    expected.add_argument("--storage-mode", default="local_path", choices=("local_path", "existing"))
+    expected.add_argument("--storage-mode", default="local_path", choices=("local_path", "existing", "static"))
     expected.add_argument("--user-email", default="", metavar="ADDRESS", help="who is to sign in first")
     expected.add_argument("--user-namespace", default="", metavar="NAME", help="the first user's profile")
     expected.add_argument(

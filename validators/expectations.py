@@ -59,7 +59,8 @@ def expect(
     """What the catalog expects of a release; a version that is not given is the one that goes best with it.
 
     `profile` is a name or a list of components, which stand for all that they require but what is `excluded`. Where
-    the cluster brings its own storage (mode existing), no provisioner is expected; without gang scheduling, no Volcano.
+    the cluster brings its own storage (mode existing) or volumes are made in advance (static), no provisioner is
+    expected; without gang scheduling, no Volcano.
 
     Raises:
         InvalidInput: an unknown release, profile, component or version.
@@ -67,7 +68,7 @@ def expect(
     found = read.load_release(release)
     volcano_version = volcano_version or found.volcano_versions[0]
     local_path_version = local_path_version or found.local_path_version
-    own_storage = storage_mode == "existing"
+    own_storage = storage_mode != "local_path"
     unneeded = [name for name, is_not in (("local-path", own_storage), ("volcano", gang_scheduler == "none")) if is_not]
     parts = read.components(found, profile, volcano_version, local_path_version, excluded=excluded, unneeded=unneeded)
     chosen = [item for item in parts if not (own_storage and item.name == "local-path")]

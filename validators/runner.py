@@ -39,7 +39,7 @@ class Options:
     """What a person may choose. `profile` is a profile's name or a tuple of components; times are in seconds.
 
     `release` may be 'auto': that of the running operator of training jobs, else the newest for that server.
-    `storage_mode` is local_path or existing. `user_email` and `user_namespace` say who is to sign in first.
+    `storage_mode` is local_path, existing or static. `user_email` and `user_namespace` say who is to sign in first.
     """
 
     kubeconfig: Path | None = None

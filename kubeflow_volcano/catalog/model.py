@@ -64,6 +64,14 @@ class Claim:
     run_as_group: int | None
     fs_group: int | None
 
+    @property
+    def owner(self) -> str:
+        """What `chown` needs so that the consumer may write; empty where nothing says who it is."""
+        group = self.run_as_group if self.run_as_group is not None else self.fs_group
+        if self.run_as_user is None and group is None:
+            return ""
+        return f"{self.run_as_user or 0}:{group or 0}"
+
 
 @dataclass(frozen=True, slots=True)
 class Component:

@@ -20,6 +20,7 @@ from kubeflow_volcano.rollout.remote_bases import without_remotes
 from kubeflow_volcano.rollout.render import Renderer
 from kubeflow_volcano.rollout.settings import Settings
 from kubeflow_volcano.rollout.sources import Sources, variable_of
+from kubeflow_volcano.rollout.static_volumes import objects_of
 
 __all__ = ["Desired", "desired", "rendered"]
 
@@ -44,7 +45,8 @@ class Desired:
 def desired(settings: Settings, components: Sequence[Component], progress: Progress) -> Desired:
     """The objects of these components: located, rendered, and changed as the settings say.
 
-    An object that several components bring is the first one's. A component that the cluster brings itself has none.
+    An object that several components bring is the first one's. A component that the cluster brings itself has none;
+    static volumes stand in for the provisioner.
 
     Raises:
         InvalidInput: everything that is wrong with sources, manifests and settings.
@@ -62,6 +64,8 @@ def desired(settings: Settings, components: Sequence[Component], progress: Progr
     for name, objects in images.parts.items():
         with gathered(problems):
             done[name] = patched(objects, name, settings) if objects else ()
+    if "local-path" in done and not done["local-path"]:
+        done["local-path"] = objects_of(settings)
     if problems:
         raise InvalidInput(problems)
     return Desired(done, replace(images, parts=done), (*notes, *replaced))
@@ -77,7 +81,7 @@ def rendered(settings: Settings, components: Sequence[Component], progress: Prog
     problems: list[Problem] = []
     places: Mapping[str, Path] = {}
     for part in components:
-        if part.name == "local-path" and settings.storage_mode == "existing":
+        if part.name == "local-path" and settings.storage.mode != "local_path":
             continue
         with gathered(problems):
             places = {**places, part.name: sources.place(part)}

@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import copy
-import json
 from collections.abc import Callable, Iterable, Sequence
 
 from kubeflow_volcano.catalog.operator import GANG_FLAGS, era_of, version_of_image
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.account import Account, foreseen
+from kubeflow_volcano.rollout.local_path import base_directories, default_class, owners_of_volumes
 from kubeflow_volcano.rollout.namespaces import label_namespaces
 from kubeflow_volcano.rollout.settings import Settings
 from kubeflow_volcano.rollout.sign_in import dex, first_profile, relying_party
 from kubeflow_volcano.rollout.trainer import gang_runtimes
 
-__all__ = ["DEFAULT_CLASS", "OPERATOR", "gang_arguments", "patched"]
+__all__ = ["OPERATOR", "gang_arguments", "patched"]
 
-DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 OPERATOR = "training-operator"
 """Name of the operator's component, Deployment and container, in every release."""
 
 _Patch = Callable[[list[Object], Settings], None]
-
-_LOCAL_PATH_PROVISIONER = "rancher.io/local-path"
-_LOCAL_PATH_CONFIG = "local-path-config"
-_OTHER_NODES = "DEFAULT_PATH_FOR_NON_LISTED_NODES"
 
 
 def patched(objects: Iterable[Object], component: str, settings: Settings) -> tuple[Object, ...]:
@@ -102,56 +97,10 @@ def _with_account(put: Callable[[list[Object], Account], None]) -> _Patch:
     return patch
 
 
-def _default_class(objects: Sequence[Object], _settings: Settings) -> None:
-    classes = [
-        obj for obj in objects if obj["kind"] == "StorageClass" and obj.get("provisioner") == _LOCAL_PATH_PROVISIONER
-    ]
-    if len(classes) != 1:
-        raise InvalidInput(
-            Problem(
-                f"{len(classes)} StorageClasses of {_LOCAL_PATH_PROVISIONER} in the manifests.",
-                "one, which becomes the default class.",
-                "correct local_path_source.",
-            )
-        )
-    classes[0]["metadata"].setdefault("annotations", {})[DEFAULT_CLASS] = "true"
-
-
-def _base_directory(objects: Sequence[Object], settings: Settings) -> None:
-    for obj in objects:
-        if obj["kind"] == "ConfigMap" and obj["metadata"]["name"] == _LOCAL_PATH_CONFIG:
-            data = obj["data"]
-            break
-    else:
-        raise InvalidInput(
-            Problem(
-                "manifests of the local path provisioner without its configuration.",
-                f"a ConfigMap {_LOCAL_PATH_CONFIG}, which names the base directory.",
-                "correct local_path_source.",
-            )
-        )
-    try:
-        config = json.loads(data["config.json"])
-        paths = {entry["node"]: entry for entry in config["nodePathMap"]}
-    except (KeyError, TypeError, ValueError) as error:
-        raise InvalidInput(
-            Problem(
-                f"config.json of the ConfigMap {_LOCAL_PATH_CONFIG} cannot be read: {error}.",
-                "JSON with a nodePathMap.",
-                "correct local_path_source.",
-            )
-        ) from error
-    wanted = [settings.local_path_base_directory]
-    if paths.get(_OTHER_NODES, {}).get("paths") == wanted:
-        return
-    paths[_OTHER_NODES] = {"node": _OTHER_NODES, "paths": wanted}
-    data["config.json"] = json.dumps({**config, "nodePathMap": list(paths.values())}, indent=2)
-
-
 _PATCHES: dict[str, tuple[_Patch, ...]] = {
     OPERATOR: (_gang,),
     "trainer": (_runtimes,),
-    "local-path": (_default_class, _base_directory),
+    "local-path": (default_class, base_directories, owners_of_volumes),
     "dex": (_with_account(dex),),
     "oauth2-proxy": (_with_account(relying_party),),
     "oidc-authservice": (_with_account(relying_party),),

@@ -39,7 +39,7 @@ def preflight(cluster: Cluster, settings: Settings, progress: Progress) -> int:
                 progress(f"note: {line}")
             problems += refused_namespaces(cluster, found.parts, settings)
             if "local-path" in found.parts:
-                storage.require_one_default(cluster, found.parts["local-path"])
+                storage.require_usable(cluster, settings, found.parts["local-path"])
     except ApiError as error:
         raise ProblemsError([*problems, refused(cluster, error)]) from error
     if problems:

@@ -56,7 +56,7 @@ def roll_out(
         settings = with_account(cluster, settings, components, check=check, progress=progress)
         wanted = desired(settings, components, progress)
         if "local-path" in wanted.parts:
-            storage.require_one_default(cluster, wanted.parts["local-path"])
+            storage.require_usable(cluster, settings, wanted.parts["local-path"])
         parts = _with_namespaces(cluster, components, wanted.parts, settings.namespace_labels)
         engine = engine_for(cluster, settings, components, parts, check=check, progress=progress, texts=texts)
     except ApiError as error:
@@ -132,7 +132,8 @@ def _with_namespaces(
     done = dict(parts)
     for part in components:
         for name in part.namespaces:
-            if parts[part.name] and name not in known and cluster.get(Ref("v1", "Namespace", "", name)) is None:
+            used = any(obj["metadata"].get("namespace") == name for obj in parts[part.name])
+            if used and name not in known and cluster.get(Ref("v1", "Namespace", "", name)) is None:
                 known.add(name)
                 made: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
                 label_namespaces([made], labels)

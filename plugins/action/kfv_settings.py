@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -13,6 +13,7 @@ from ansible.plugins.action import ActionBase
 try:
     from kubeflow_volcano.problems import Problem, ProblemsError
     from kubeflow_volcano.rollout import per_host
+    from kubeflow_volcano.rollout.node_paths import contradictions, node_paths
     from kubeflow_volcano.rollout.settings import PREFIXES, parse
     from kubeflow_volcano.rollout.shape import SECRETS
     from validators.checks import CHECKS
@@ -42,7 +43,10 @@ class ActionModule(ActionBase):
         except ProblemsError as error:
             problems += error.problems
         if given is None and (task_vars or {}).get("inventory_hostname") == "localhost":
-            problems += _about_hosts(task_vars or {}, problems)
+            hosts, more = _hosts(task_vars or {}, problems)
+            problems += more
+            if not problems:
+                variables |= {"local_path_node_paths": node_paths(variables, hosts)}
         if problems:
             return result | {"failed": True, "msg": ProblemsError(problems).told()}
         return result | {
@@ -59,8 +63,10 @@ class ActionModule(ActionBase):
         return _worked_out(task_vars, lambda name: self._templar.template(task_vars[name]))
 
 
-def _about_hosts(task_vars: Mapping[str, Any], known: Iterable[Problem]) -> Iterator[Problem]:
-    """What is wrong with the variables of the other hosts of the inventory, and not yet known of localhost."""
+def _hosts(
+    task_vars: Mapping[str, Any], known: Iterable[Problem]
+) -> tuple[dict[str, dict[str, Any]], Iterable[Problem]]:
+    """Variables of the other hosts of the inventory, and what is wrong with them and not yet known of localhost."""
     of_all = task_vars["hostvars"]["localhost"]
     cluster, _ = _worked_out(of_all, of_all.__getitem__)
     found: dict[str, dict[str, Any]] = {}
@@ -72,10 +78,12 @@ def _about_hosts(task_vars: Mapping[str, Any], known: Iterable[Problem]) -> Iter
         found[host], problems = _worked_out(variables, variables.__getitem__)
         for problem in problems:
             broken.setdefault(problem, []).append(host)
-    for problem, hosts in broken.items():
-        if problem not in known:
-            yield Problem(f"on {per_host.named(hosts)}: {problem.found}", problem.needed, problem.todo)
-    yield from per_host.judged(cluster, found)
+    told = [
+        Problem(f"on {per_host.named(hosts)}: {problem.found}", problem.needed, problem.todo)
+        for problem, hosts in broken.items()
+        if problem not in known
+    ]
+    return found, [*told, *per_host.judged(cluster, found), *contradictions(cluster, found)]
 
 
 def _worked_out(names: Iterable[str], value: Callable[[str], Any]) -> tuple[dict[str, Any], list[Problem]]:

@@ -69,7 +69,7 @@ def _options(settings: Settings, arguments: dict[str, Any], *, check: bool) -> O
         context=settings.context,
         release=settings.release.version,
         profile=tuple(item.name for item in settings.components),
-        storage_mode=settings.storage_mode,
+        storage_mode=settings.storage.mode,
         user_email=settings.user.email,
         user_namespace=settings.user.namespace,
         published_password=settings.user.published_password,

@@ -28,7 +28,7 @@ from kubeflow_volcano.rollout.apply import MANAGER
 from kubeflow_volcano.rollout.gang import POD_GROUPS, wire_gang
 from kubeflow_volcano.rollout.home import NAMESPACE
 from kubeflow_volcano.rollout.ledger import LEDGER
-from kubeflow_volcano.rollout.patches import DEFAULT_CLASS
+from kubeflow_volcano.rollout.local_path import DEFAULT_CLASS
 from kubeflow_volcano.rollout.preflight import preflight
 from kubeflow_volcano.rollout.restart import RESTARTED_FOR
 from kubeflow_volcano.rollout.result import Action, shown

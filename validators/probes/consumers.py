@@ -9,6 +9,7 @@ from typing import Any
 
 from kubeflow_volcano.catalog.identities import identities
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.volumes import directory_of, node_of
 from validators.facts import Facts
 from validators.pods import workload_of
 from validators.probes import claims
@@ -21,8 +22,6 @@ __all__ = ["MOST_DIRECTORIES", "Skipped", "targets"]
 
 MOST_DIRECTORIES = 40
 """More directories in use than these are not probed in one run; the others are named."""
-
-_HOSTNAME = "kubernetes.io/hostname"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +137,11 @@ def _existing(item: _Mount, facts: Facts) -> Target | Skipped | None:
     identity = _identity(item, facts)
     if volume is None or identity is None or item.claim["spec"].get("volumeMode") == "Block":
         return None  # nothing to look at yet, or said already
-    source = volume["spec"].get("hostPath") or volume["spec"].get("local")
-    if source is None:
+    directory = directory_of(volume)
+    if not directory:
         return Skipped(item.consumer, f"volume {name} itself can be mounted by its own claim only")
-    node = item.pod["spec"].get("nodeName") or _node_of(volume)
-    path = PurePosixPath(source["path"]) / item.mount.get("subPath", "")
+    node = item.pod["spec"].get("nodeName") or node_of(volume)
+    path = PurePosixPath(directory) / item.mount.get("subPath", "")
     if not node:
         return Skipped(item.consumer, f"is on no node yet, and volume {name} does not say on which one {path} is")
     if node in facts.simulated_nodes:
@@ -150,19 +149,6 @@ def _existing(item: _Mount, facts: Facts) -> Target | Skipped | None:
     if item.mount.get("subPathExpr"):
         return Skipped(item.consumer, f"mounts a part of volume {name} that only the kubelet knows")
     return Target(identity, (), volume=name, path=str(path), node=node)
-
-
-def _node_of(volume: Object) -> str:
-    """The one node that the volume's affinity names, empty when it names several or none."""
-    terms = ((volume["spec"].get("nodeAffinity") or {}).get("required") or {}).get("nodeSelectorTerms") or ()
-    names = {
-        value
-        for term in terms
-        for rule in (*(term.get("matchExpressions") or ()), *(term.get("matchFields") or ()))
-        if rule["key"] in {_HOSTNAME, "metadata.name"} and rule["operator"] == "In"
-        for value in rule["values"]
-    }
-    return names.pop() if len(names) == 1 else ""
 
 
 def _references(facts: Facts) -> Iterator[Target | Skipped]:

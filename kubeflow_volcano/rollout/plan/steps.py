@@ -14,6 +14,11 @@ from kubeflow_volcano.rollout.trainer import RUNTIME_KINDS
 
 __all__ = ["gang_of", "source_of", "steps_of"]
 
+_OWN_STORAGE = {
+    "existing": "none: volumes come from the default StorageClass that the cluster has",
+    "static": "none: volumes are made in advance, one for each claim of the chosen components",
+}
+
 
 def steps_of(settings: Settings, parts: Mapping[str, Sequence[Object]]) -> Iterator[dict[str, Any]]:
     """Each component with its source, its objects by number, and what must be ready when it is done."""
@@ -32,8 +37,8 @@ def steps_of(settings: Settings, parts: Mapping[str, Sequence[Object]]) -> Itera
 
 def source_of(settings: Settings, part: Component) -> str:
     """Where its manifests come from, without credentials."""
-    if part.name == "local-path" and settings.storage_mode == "existing":
-        return "none: volumes come from the default StorageClass that the cluster has"
+    if part.name == "local-path" and settings.storage.mode != "local_path":
+        return _OWN_STORAGE[settings.storage.mode]
     own = settings.sources.get(part.name)
     if own:
         return shown(own)

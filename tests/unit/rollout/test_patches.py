@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.account import Account
-from kubeflow_volcano.rollout.patches import DEFAULT_CLASS, gang_arguments, patched
+from kubeflow_volcano.rollout.patches import gang_arguments, patched
 from kubeflow_volcano.rollout.settings import parse
 
 NEW = "--gang-scheduler-name=volcano"
@@ -93,61 +92,7 @@ def test_manifests_without_the_operator_are_refused() -> None:
         patched([], "training-operator", parse({}))
 
 
-CLASS = {
-    "apiVersion": "storage.k8s.io/v1",
-    "kind": "StorageClass",
-    "metadata": {"name": "local-path"},
-    "provisioner": "rancher.io/local-path",
-}
-
-
-def config(text: str) -> dict[str, Any]:
-    meta = {"name": "local-path-config", "namespace": "local-path-storage"}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"config.json": text, "setup": "x"}}
-
-
-NODES = json.dumps(
-    {
-        "nodePathMap": [
-            {"node": "DEFAULT_PATH_FOR_NON_LISTED_NODES", "paths": ["/opt/local-path-provisioner"]},
-            {"node": "special", "paths": ["/fast"]},
-        ],
-        "other": 1,
-    }
-)
-
-
-def test_local_path_becomes_the_default_class() -> None:
-    storage_class, _ = patched([CLASS, config(NODES)], "local-path", parse({}))
-    assert storage_class["metadata"]["annotations"] == {DEFAULT_CLASS: "true"}
-
-
-def test_the_base_directory_is_for_nodes_that_are_not_listed() -> None:
-    _, result = patched([CLASS, config(NODES)], "local-path", parse({"local_path_base_directory": "/data/k8s"}))
-    assert json.loads(result["data"]["config.json"]) == {
-        "nodePathMap": [
-            {"node": "DEFAULT_PATH_FOR_NON_LISTED_NODES", "paths": ["/data/k8s"]},
-            {"node": "special", "paths": ["/fast"]},
-        ],
-        "other": 1,
-    }
-    assert result["data"]["setup"] == "x"
-
-
-def test_a_base_directory_that_is_right_leaves_the_text_alone() -> None:
-    _, result = patched([CLASS, config(NODES)], "local-path", parse({}))
-    assert result["data"]["config.json"] == NODES
-
-
-@pytest.mark.parametrize("text", ["{", "{}", "[]", '{"nodePathMap": [1]}'])
-def test_a_configuration_that_cannot_be_read_is_refused(text: str) -> None:
-    with pytest.raises(InvalidInput, match=r"config\.json"):
-        patched([CLASS, config(text)], "local-path", parse({}))
-
-
-def test_two_classes_of_the_provisioner_are_refused() -> None:
-    with pytest.raises(InvalidInput, match="2 StorageClasses"):
-        patched([CLASS, CLASS, config(NODES)], "local-path", parse({}))
+CLASS = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "local-path"}}
 
 
 def test_components_without_patches_pass_unchanged() -> None:
