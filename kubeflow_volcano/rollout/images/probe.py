@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -18,7 +18,7 @@ from kubeflow_volcano.rollout.images.pace import PerMinute
 from kubeflow_volcano.rollout.images.registry import Answer, Registry
 from kubeflow_volcano.rollout.images.report import Entry, ImagesReport
 
-__all__ = ["MOST_REFUSALS", "Probe", "Probed", "ask_mirror", "probe"]
+__all__ = ["MOST_REFUSALS", "Probe", "Probed", "ask", "ask_mirror", "pace_for", "probe"]
 
 MOST_REFUSALS = 10
 """Answers of 403, 404, 429 and 5xx after which nobody is asked any more; the known mirror bans at 100 in two days."""
@@ -32,11 +32,15 @@ _BEAT_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Probed:
-    """One name and its verdict: there, missing (404), refused (401, 403), unanswered or unasked; `why` for a person."""
+    """One name and its verdict: there, missing (404), refused (401, 403), unanswered or unasked; `why` for a person.
+
+    `digest` is the registry's own for what is there, empty where it does not say.
+    """
 
     image: str
     verdict: str
     why: str = ""
+    digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +87,21 @@ def probe(entries: Iterable[Entry], registry: Registry, pace: PerMinute, paralle
             known = "gone upstream" if entry.judgement.gone else ""
             known = "not on the mirror's list" if entry.judgement.served is False else known
             names[entry.use.mirrored] = known
+    return ask(names, registry, pace, parallel, progress)
+
+
+def ask(
+    names: Mapping[str, str],
+    registry: Registry,
+    pace: PerMinute,
+    parallel: int,
+    progress: Progress,
+    *,
+    most_refusals: int = MOST_REFUSALS,
+) -> Probe:
+    """Ask for each name once, but for those with a reason not to; and for no more after so many refusals."""
     total = len([known for known in names.values() if not known])
-    run = _Run(registry, pace)
+    run = _Run(registry, pace, most_refusals)
     progress(f"asking the mirror for {total} images, at most {pace.limit} requests a minute")
     with ThreadPoolExecutor(max_workers=parallel) as pool:
         try:
@@ -97,18 +114,25 @@ def probe(entries: Iterable[Entry], registry: Registry, pace: PerMinute, paralle
     return Probe(tuple(answer.result() for answer in answers), pace.taken, run.stopped)
 
 
+def pace_for(names: Iterable[str], per_minute: int) -> PerMinute:
+    """So many requests a minute, and no more than a known mirror among the hosts of these names allows."""
+    images = filter(None, map(ImageName.parse, names))
+    rates = {found.requests_per_minute for image in images if (found := mirror_of(image))}
+    return PerMinute(min({per_minute, *rates}))
+
+
 def ask_mirror(report: ImagesReport, mirror: MirrorSettings, progress: Progress) -> Probe:
     """Probe the images of a report as the inventory says, and a known mirror no more often than it allows."""
-    names = (ImageName.parse(entry.use.mirrored) for entry in report.entries if entry.use.covered)
-    rates = {found.requests_per_minute for name in names if name and (found := mirror_of(name))}
-    pace = PerMinute(min({mirror.probe_per_minute, *rates}))
+    names = (entry.use.mirrored for entry in report.entries if entry.use.covered)
+    pace = pace_for(names, mirror.probe_per_minute)
     return probe(report.entries, Registry(pace), pace, mirror.probe_parallel, progress)
 
 
 class _Run:
-    def __init__(self, registry: Registry, pace: PerMinute) -> None:
+    def __init__(self, registry: Registry, pace: PerMinute, most_refusals: int) -> None:
         self._registry = registry
         self._pace = pace
+        self._most_refusals = most_refusals
         self._refusals = 0
         self._silent = 0
         self._lock = threading.Lock()
@@ -145,7 +169,7 @@ class _Run:
             verdict, why = "unanswered", answer.error or str(status)
         with self._lock:
             self.seen[verdict] += 1
-        return Probed(name, verdict, why)
+        return Probed(name, verdict, why, answer.digest)
 
     def _count(self, answer: Answer) -> None:
         with self._lock:
@@ -154,7 +178,7 @@ class _Run:
             refusals, silent = self._refusals, self._silent
         if answer.untrusted:
             self._stop(f"its certificate is not trusted: {answer.error}")
-        elif refusals >= MOST_REFUSALS:
+        elif refusals >= self._most_refusals:
             self._stop(f"{refusals} answers of 403, 404, 429 or 5xx")
         elif silent >= 3:  # noqa: PLR2004  one may be an accident
             self._stop(f"no answer three times in a row: {answer.error}")

@@ -10,7 +10,7 @@ import threading
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from email.message import Message
 from http import HTTPStatus
 from http.client import HTTPException, HTTPMessage
@@ -23,6 +23,8 @@ from kubeflow_volcano.rollout.images.pace import PerMinute
 __all__ = ["Answer", "Registry", "scheme_of"]
 
 _SECONDS = 15.0
+_DOCKER_HUB = "registry-1.docker.io"
+"""Where the registry that images call docker.io answers."""
 _MAX_TOKEN_BYTES = 1 << 16
 _ACCEPT = (
     "application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json, "
@@ -32,12 +34,16 @@ _ACCEPT = (
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Status of the last answer; 0 and an `error` where none came. `retry_after` in seconds, 0 where not said."""
+    """Status of the last answer; 0 and an `error` where none came. `retry_after` in seconds, 0 where not said.
+
+    `digest` is what the registry says of a manifest that it has, empty where it says nothing.
+    """
 
     status: int
     retry_after: float = 0.0
     error: str = ""
     untrusted: bool = False
+    digest: str = ""
 
 
 def scheme_of(host: str) -> str:
@@ -50,15 +56,25 @@ def scheme_of(host: str) -> str:
 
 
 class Registry:
-    """Asks registries, each request in its turn; tokens are kept by repository. Safe for several threads."""
+    """Asks registries, each request in its turn; tokens are kept by repository. Safe for several threads.
+
+    `context` says which certificates are trusted, `credentials` holds what to sign in with: base64 of user:password by
+    host.
+    """
 
     def __init__(
-        self, pace: PerMinute, scheme: Callable[[str], str] = scheme_of, timeout_seconds: float = _SECONDS
+        self,
+        pace: PerMinute,
+        scheme: Callable[[str], str] = scheme_of,
+        timeout_seconds: float = _SECONDS,
+        context: ssl.SSLContext | None = None,
+        credentials: Mapping[str, str] | None = None,
     ) -> None:
         self._pace = pace
         self._scheme = scheme
         self._timeout = timeout_seconds
-        self._opener = urllib.request.build_opener(_Redirects)
+        self._opener = urllib.request.build_opener(_Redirects, urllib.request.HTTPSHandler(context=context))
+        self._credentials = credentials or {}
         self._challenges: dict[str, Mapping[str, str]] = {}
         self._tokens: dict[str, str] = {}
         self._lock = threading.Lock()
@@ -80,19 +96,25 @@ class Registry:
         return self._fetch_token(image, asked) or self._manifest(image)[0]
 
     def _manifest(self, image: ImageName) -> tuple[Answer, Mapping[str, str]]:
-        address = f"{self._scheme(image.host)}://{image.host}/v2/{image.path}/manifests/{image.version}"
+        host = _DOCKER_HUB if image.host == "docker.io" else image.host
+        address = f"{self._scheme(host)}://{host}/v2/{image.path}/manifests/{image.version}"
         headers = {"Accept": _ACCEPT}
         if token := self._tokens.get(image.repository):
             headers["Authorization"] = f"Bearer {token}"
+        elif image.host in self._credentials:
+            headers["Authorization"] = f"Basic {self._credentials[image.host]}"
         answer, found, _ = self._ask(address, "HEAD", headers)
-        return answer, found
+        said = next((value for name, value in found.items() if name.lower() == "docker-content-digest"), "")
+        return replace(answer, digest=said if answer.status == HTTPStatus.OK else ""), found
 
     def _fetch_token(self, image: ImageName, challenge: Mapping[str, str]) -> Answer | None:
         """Keep a token for the image's repository; return the answer where there is none."""
         wanted = {"scope": f"repository:{image.path}:pull"}
         if "service" in challenge:
             wanted["service"] = challenge["service"]
-        answer, _, body = self._ask(f"{challenge['realm']}?{urlencode(wanted)}", "GET", {})
+        known = self._credentials.get(image.host)
+        headers = {"Authorization": f"Basic {known}"} if known else {}
+        answer, _, body = self._ask(f"{challenge['realm']}?{urlencode(wanted)}", "GET", headers)
         if answer.status != HTTPStatus.OK:
             return answer
         try:
