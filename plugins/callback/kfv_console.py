@@ -1,0 +1,178 @@
+"""kfv_console: Ansible's own output, made for many hosts. What changed and what failed is told as ever."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from ansible import constants
+from ansible.errors import AnsibleError
+from ansible.playbook.task_include import TaskInclude
+from ansible.plugins.callback.default import CallbackModule as Default
+
+try:
+    from kubeflow_volcano.hosts.reaching import trouble
+    from kubeflow_volcano.problems import Problem, ProblemsError
+    from kubeflow_volcano.rollout.per_host import named
+except ImportError as error:
+    message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
+    raise AnsibleError(message) from error
+
+DOCUMENTATION = r"""
+name: kfv_console
+type: stdout
+short_description: Output for many hosts
+description:
+  - The output of C(ansible.builtin.default), but that hosts on which a task has nothing to change are counted instead
+    of listed, where a play has more than eight. With C(-v) they are listed.
+  - Hosts that cannot be worked on are told in a line each, instead of with the words of ssh and sudo. The run ends with
+    each cause once, the hosts that it left out, those that were not begun, what is needed and what to do.
+extends_documentation_fragment:
+  - default_callback
+  - result_format_callback
+"""
+
+_FEW = 8
+_AGAIN = "run the same command again; what was done is not repeated."
+
+
+class _Parts(NamedTuple):
+    host: str
+    task: Any
+    values: Mapping[str, Any]
+
+
+def _parts(result: Any) -> _Parts:
+    """What a callback is handed, by the names that it had before ansible-core 2.19, which still hold."""
+    return _Parts(result._host.get_name(), result._task, result._result)  # noqa: SLF001  public only from 2.19 on
+
+
+class CallbackModule(Default):
+    """Counts what is of no news, and remembers why hosts were left out."""
+
+    CALLBACK_VERSION = 2.0
+    CALLBACK_TYPE = "stdout"
+    CALLBACK_NAME = "kfv_console"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._many = False
+        self._quiet: Counter[str] = Counter()
+        self._causes: dict[str, Problem] = {}
+        self._ahead: list[str] = []
+        self._name_of_play = ""
+
+    def v2_playbook_on_play_start(self, play: Any) -> None:
+        """A play, or the next batch of it."""
+        self._tell()
+        super().v2_playbook_on_play_start(play)
+        known = play.get_variable_manager().get_vars(play=play)
+        batch = known["ansible_play_batch"]
+        if play.get_name() != self._name_of_play:
+            self._name_of_play, self._ahead = play.get_name(), known["ansible_play_hosts_all"]
+        self._ahead = [host for host in self._ahead if host not in batch]
+        self._many = len(batch) > _FEW and self._display.verbosity == 0
+
+    def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:  # noqa: FBT001  the base class's
+        """The task before it is over."""
+        self._tell()
+        super().v2_playbook_on_task_start(task, is_conditional)
+
+    def v2_playbook_on_handler_task_start(self, task: Any) -> None:
+        """As for a task."""
+        self._tell()
+        super().v2_playbook_on_handler_task_start(task)
+
+    def v2_playbook_on_include(self, included_file: Any) -> None:
+        """Tasks from a file, for hosts that are named only where they are few."""
+        hosts, path = included_file._hosts, included_file._filename  # noqa: SLF001  as the base class does
+        if self._many and len(hosts) > _FEW:
+            self._display.display(f"included: {path} for {named([host.name for host in hosts])}")
+        else:
+            super().v2_playbook_on_include(included_file)
+
+    def v2_runner_on_ok(self, result: Any) -> None:
+        """A host is as it should be, or was changed."""
+        if self._is_news(result) or isinstance(_parts(result).task, TaskInclude):
+            super().v2_runner_on_ok(result)
+        else:
+            self._count("ok", result)
+
+    def v2_runner_on_skipped(self, result: Any) -> None:
+        """The task is not for this host."""
+        if self._is_news(result):
+            super().v2_runner_on_skipped(result)
+        else:
+            self._count("skipping", result)
+
+    def v2_runner_item_on_ok(self, result: Any) -> None:
+        """As for a task, for one item of its loop."""
+        if self._is_news(result):
+            super().v2_runner_item_on_ok(result)
+
+    def v2_runner_item_on_skipped(self, result: Any) -> None:
+        """As for a task, for one item of its loop."""
+        if self._is_news(result):
+            super().v2_runner_item_on_skipped(result)
+
+    def v2_runner_on_unreachable(self, result: Any) -> None:
+        """The way to a host, or the way to become root there, is barred."""
+        if not self._explained(result, "UNREACHABLE", reached=False):
+            super().v2_runner_on_unreachable(result)
+        elif _parts(result).task.ignore_unreachable:
+            self._display.display("...ignoring", color=constants.COLOR_SKIP)
+
+    def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:  # noqa: FBT001, FBT002  as above
+        """A task failed; the task itself says why, unless it could not even begin."""
+        if ignore_errors or not self._explained(result, "FAILED", reached=True):
+            super().v2_runner_on_failed(result, ignore_errors)
+
+    def v2_playbook_on_stats(self, stats: Any) -> None:
+        """The end: totals by host, then each reason why hosts were left out."""
+        self._tell()
+        super().v2_playbook_on_stats(stats)
+        met: dict[Problem, list[str]] = defaultdict(list)
+        for host in sorted(self._causes):
+            total = stats.summarize(host)
+            if total["unreachable"] or total["failures"]:
+                met[self._causes[host]].append(host)
+        problems = [Problem(f"{named(hosts)}: {item.found}", item.needed, item.todo) for item, hosts in met.items()]
+        if problems and self._ahead:
+            found = f"{named(self._ahead)}: not begun in the play {self._name_of_play}."
+            problems.append(Problem(found, "those before them done.", f"mend these, then {_AGAIN}"))
+        if problems:
+            self._display.banner("LEFT OUT")
+            self._display.display(ProblemsError(problems).told(), color=constants.COLOR_ERROR)
+
+    def _is_news(self, result: Any) -> bool:
+        values = _parts(result).values
+        return not self._many or values.get("changed", False) or self._run_is_verbose(result)
+
+    def _count(self, word: str, result: Any) -> None:
+        self._handle_warnings(_parts(result).values)
+        self._quiet[word] += 1
+
+    def _tell(self) -> None:
+        """One line for all hosts of which the last task had no news."""
+        colors = {"ok": constants.COLOR_OK, "skipping": constants.COLOR_SKIP}
+        for word, count in self._quiet.items():
+            self._display.display(f"{word}: {count} host{'s' if count > 1 else ''}", color=colors[word])
+        self._quiet.clear()
+
+    def _explained(self, result: Any, word: str, *, reached: bool) -> bool:
+        """Remember why the host is left out; whether that was told, too."""
+        host, task, values = _parts(result)
+        problem = trouble(" ".join(str(values.get(part, "")) for part in ("msg", "module_stderr")), reached=reached)
+        if host != "localhost":
+            found = f'failed at the task "{task.get_name()}", which says why.'
+            self._causes[host] = problem or Problem(
+                found, "every task done on every host.", f"mend that, then {_AGAIN}"
+            )
+        if problem is None or self._display.verbosity:
+            return False
+        if self._last_task_banner != task._uuid:  # noqa: SLF001  as the base class does
+            self._print_task_banner(task)
+        self._display.display(f"fatal: [{host}]: {word}! => {problem.found}", color=constants.COLOR_UNREACHABLE)
+        return True

@@ -1,0 +1,113 @@
+"""What ssh, sudo and Ansible say about a host that cannot be worked on becomes found, needed and do."""
+
+from __future__ import annotations
+
+import pytest
+
+from kubeflow_volcano.hosts.reaching import trouble
+
+CHANGED = """Failed to connect to the host via ssh: @@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@
+@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @
+@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@
+IT IS POSSIBLE THAT SOMEONE IS DOING SOMETHING NASTY!
+The fingerprint for the ED25519 key sent by the remote host is
+SHA256:AbCd0123/xyz+w.
+Please contact your system administrator.
+Add correct host key in /root/.ssh/known_hosts to get rid of this message.
+Offending ED25519 key in /root/.ssh/known_hosts:7
+Host key for 192.0.2.7 has changed and you have requested strict checking.
+Host key verification failed."""
+SSH = "Failed to connect to the host via ssh: "
+
+
+@pytest.mark.parametrize(
+    ("said", "found", "todo"),
+    [
+        (CHANGED, "(/root/.ssh/known_hosts:7); it now shows SHA256:AbCd0123/xyz+w.", "ssh-keygen -R"),
+        (SSH + "Host key verification failed.", "its host key is not known here.", "accept the key"),
+        (
+            SSH + "No ED25519 host key is known for 192.0.2.7 and you have requested strict checking.\r\n"
+            "Host key verification failed.",
+            "its host key is not known here.",
+            "accept the key",
+        ),
+        (
+            SSH + "ops@192.0.2.7: Permission denied (publickey,password).",
+            "the user ops in (publickey,password).",
+            "ansible_user",
+        ),
+        (SSH + "Permission denied (publickey).", "the user that was asked for in (publickey).", "ansible_user"),
+        ("Invalid/incorrect password: Permission denied", "does not let the user", "ansible_user"),
+        (
+            SSH + "ssh: connect to host 192.0.2.7 port 22: Connection timed out\r\n",
+            "192.0.2.7 port 22: Connection timed out.",
+            "ProxyJump",
+        ),
+        (SSH + "ssh: connect to host a.lan port 2222: No route to host", "a.lan port 2222: No route to host.", "is up"),
+        (SSH + "ssh: connect to host 192.0.2.7 port 22: Connection refused", "Connection refused.", "ansible_port"),
+        (
+            SSH + "ssh: Could not resolve hostname node-7: Name or service not known",
+            "the name node-7 has no address here.",
+            "ansible_host",
+        ),
+        (SSH + "Connection timed out during banner exchange", "says nothing", "is up"),
+        (SSH + "Timeout, server 192.0.2.7 not responding.", "ended while it was in use", "run again"),
+        (SSH + "kex_exchange_identification: Connection closed by remote host", "ended while", "run again"),
+        (SSH + "Shared connection to 192.0.2.7 closed.", "ended while it was in use", "run again"),
+        (
+            SSH
+            + "@@@@\n@ WARNING: UNPROTECTED PRIVATE KEY FILE! @\nPermissions 0644 for '/home/me/key' are too open.\n"
+            'Load key "/home/me/key": bad permissions\nops@h: Permission denied (publickey).',
+            "/home/me/key can be read by others, so ssh does not use it.",
+            "chmod 600",
+        ),
+        (
+            SSH + "no such identity: /home/me/none: No such file or directory\r\nops@h: Permission denied (publickey).",
+            "the key file /home/me/none cannot be used.",
+            "ansible_ssh_private_key_file",
+        ),
+        (
+            "to use the 'ssh' connection type with passwords or pkcs11_provider, you must install the sshpass program",
+            "no sshpass",
+            "ssh-copy-id",
+        ),
+        ("Task failed: Incorrect sudo password", "sudo does not accept the password.", "--ask-become-pass"),
+        ("Task failed: Missing sudo password", "none was given", "--ask-become-pass"),
+        ("sudo: a password is required\n", "none was given", "ansible-vault"),
+        ("ops is not in the sudoers file.", "this user may not become root.", "wheel"),
+        ("/bin/sh: line 1: sudo: command not found", "it has no sudo.", "ansible_become_method: su"),
+        ("Timeout (12s) waiting for privilege escalation prompt: ", "no answer in time", "by hand"),
+        (
+            "Failed to create temporary directory. [...] mkdir: cannot create '/tmp/x': No space left on device",
+            "it takes no files: No space left on device.",
+            "make room",
+        ),
+        ("The module interpreter '/usr/bin/python9' was not found.", "no Python", "ansible_python_interpreter"),
+        ("/bin/sh: 1: /usr/bin/python3: not found", "no Python", "ansible_python_interpreter"),
+    ],
+)
+def test_each_cause_is_told_in_three_parts(said: str, found: str, todo: str) -> None:
+    problem = trouble(said, reached=False)
+    assert problem is not None
+    assert found in problem.found
+    assert todo in problem.todo
+    assert problem.needed
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["", "Destination directory /opt/x does not exist", "Found: a wrong sum. Needed: another. Do: correct it."],
+)
+def test_other_failures_are_left_to_those_who_know_them(said: str) -> None:
+    assert trouble(said, reached=False) is None
+
+
+def test_a_task_that_failed_may_speak_of_another_connection_than_the_one_to_its_host() -> None:
+    assert trouble("GET https://registry.lan:5000/v2/: Connection reset by peer", reached=True) is None
+    assert trouble("Incorrect sudo password", reached=True) is not None
+
+
+def test_no_message_has_the_braces_of_a_part_that_was_not_said() -> None:
+    for said in (CHANGED.partition("The fingerprint")[0], "Load key", "Too many authentication failures"):
+        problem = trouble(said, reached=False)
+        assert problem is None or not set("{}") & set(str(problem))
