@@ -9,5 +9,6 @@ from __future__ import annotations
 
 from tests.hosts.lab.host import Host
 from tests.hosts.lab.lab import Lab
+from tests.hosts.lab.registry import Registry
 
-__all__ = ["Host", "Lab"]
+__all__ = ["Host", "Lab", "Registry"]

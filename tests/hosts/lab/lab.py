@@ -25,6 +25,7 @@ from tests.hosts.lab.host import Host, Place
 from tests.hosts.lab.layer import write_containerd, write_layer
 from tests.hosts.lab.network import Bridge, choose_subnet
 from tests.hosts.lab.programs import add_containerd
+from tests.hosts.lab.registry import Answer, Registry
 
 __all__ = ["Lab", "sweep_labs"]
 
@@ -45,6 +46,7 @@ class Lab:
         self.directory = _labs() / self.seed
         self.bridge = Bridge(self.seed, choose_subnet(self.seed))
         self.hosts: list[Host] = []
+        self.registries: list[Registry] = []
         self._progress = progress
         self._cgroup = _cgroup(self.seed)
         self._lock = threading.Lock()
@@ -77,6 +79,13 @@ class Lab:
         with ThreadPoolExecutor(4) as pool:
             names = [f"{name}-{number}" for number in range(1, count + 1)]
             return list(pool.map(lambda each: self.start(release, containerd, each), names))
+
+    def registry(self, *, tls: bool = True, answers: Sequence[Answer] = ()) -> Registry:
+        """A registry that all hosts reach. `answers` are statuses for the first requests; see `Registry.answer`."""
+        directory = self.directory / f"registry-{len(self.registries) + 1}"
+        registry = Registry(str(self.bridge.address), directory, tls, answers)
+        self.registries.append(registry)
+        return registry
 
     def inventory(self, directory: Path, hosts: Sequence[Host], **variables: object) -> Path:
         """Write `directory`/hosts.yml: group nodes has all hosts, control_plane the first; `variables` are for all.
@@ -127,6 +136,8 @@ class Lab:
 
     def remove(self) -> None:
         """End every process of the lab, and take its network, control groups and files away."""
+        for registry in self.registries:
+            registry.stop()
         for host in self.hosts:
             host.stop()
         _remove(self.directory)

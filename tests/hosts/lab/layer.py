@@ -90,7 +90,7 @@ def write_layer(layer: Path, release: Release, public_key: str) -> None:
 
 
 def write_containerd(layer: Path, version: str) -> None:
-    """The unit of containerd, and a configuration of the format that a first installation of that version would have."""
+    """The unit of containerd, and a configuration of the format that the version would have been installed with."""
     _write(layer / "usr/lib/systemd/system/containerd.service", (_OWN / "containerd.service").read_text())
     _write(layer / "etc/containerd/config.toml", _CONFIG_V2 if version.startswith("1.") else _CONFIG_V3)
     wants = layer / "etc/systemd/system/multi-user.target.wants"

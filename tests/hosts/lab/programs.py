@@ -1,7 +1,6 @@
 """The programs of containerd by version, as directories that lie over a host's root.
 
-Each is built from upstream's module, as the rehearsal cluster's tools are, and kept in the same cache. 2.2 is the one
-of the rehearsal cluster.
+Each is built from upstream's module, as the rehearsal cluster's tools are, and kept in the same cache.
 """
 
 from __future__ import annotations
@@ -17,37 +16,48 @@ from kubeflow_volcano.rehearsal.tools import ensure_tools
 __all__ = ["CONTAINERD", "add_containerd"]
 
 _MODULES = Path(__file__).with_name("modules")
-_COMMANDS = "github.com/containerd/containerd/cmd"
-_STAMP = "github.com/containerd/containerd/version.Version"
-_OLDER = {"1.6": "v1.6.36", "1.7": "v1.7.28"}  # the last ones of their lines that the module proxy lists for everybody
-CONTAINERD = (*_OLDER, "2.2")
-"""Versions that a host can have."""
+_PROGRAMS = ("containerd", "containerd-shim-runc-v2", "ctr")
+CONTAINERD = {
+    "1.6": "v1.6.36",
+    "1.7": "v1.7.28",
+    "2.0": "v2.0.14",
+    "2.1": "v2.1.9",
+    "2.2": "v2.2.9",
+    "2.3": "v2.3.7",
+}
+"""Versions that a host can have, each with the release that stands for it: one that the module proxy lists."""
+_SHARED = "2.2"
+"""Is also the rehearsal cluster's, and built by its recipe."""
 
 
 def add_containerd(version: str, layer: Path, progress: Progress = silent) -> None:
-    """Put containerd, its shims and ctr of that version into `layer`/usr/bin.
+    """Put containerd of that version, its shims and ctr into `layer`/usr/bin, and crictl, which is a stand-in.
 
     Raises:
         KeyError: there is no such version here.
         ProblemsError: it can't be built.
     """
     common = load_generation("1.30")
-    tool = _older(version) if version in _OLDER else next(tool for tool in common.tools if tool.name == "containerd")
-    tools = ensure_tools(Generation(common.name, common.go, (tool,), {}, ()), progress=progress)
+    crictl = Tool("crictl", _MODULES / "crictl", {"crictl": "."})
+    tools = ensure_tools(
+        Generation(common.name, common.go, (_containerd(version, common), crictl), {}, ()), progress=progress
+    )
     target = layer / "usr/bin"
     target.mkdir(parents=True)
     for name, program in tools.programs.items():
         _link_or_copy(program, target / name)
 
 
-def _older(version: str) -> Tool:
-    names = ("containerd", "containerd-shim-runc-v2", "ctr")
+def _containerd(version: str, common: Generation) -> Tool:
+    if version == _SHARED:
+        return next(tool for tool in common.tools if tool.name == "containerd")
+    module = f"github.com/containerd/containerd{'' if version.startswith('1.') else '/v2'}"
     return Tool(
         name=f"containerd-{version}",
         directory=_MODULES / f"containerd-{version}",
-        programs={name: f"{_COMMANDS}/{name}" for name in names},
+        programs={name: f"{module}/cmd/{name}" for name in _PROGRAMS},
         tags=("no_aufs", "no_btrfs", "no_devmapper", "no_zfs"),
-        stamps={_STAMP: _OLDER[version]},
+        stamps={f"{module}/version.Version": CONTAINERD[version]},
     )
 
 
