@@ -98,6 +98,11 @@ pulls:
             "digests": ["docker.io/library/busybox@sha256:..."], "layers": 1, "changed": true}]
 """
 
+ARGUMENTS: dict[str, Any] = {
+    "names": {"type": "list", "elements": "str", "default": []},
+    "disk_percent": {"type": "int", "default": 80},
+    "timeout_seconds": {"type": "int", "default": 3600},
+}
 DOCKER = ("/run/cri-dockerd.sock", "/var/run/cri-dockerd.sock", "/run/dockershim.sock", "/var/run/dockershim.sock")
 SOCKETS = ("/run/containerd/containerd.sock", "/run/k3s/containerd/containerd.sock", "/run/crio/crio.sock")
 KUBELET = ("/var/lib/kubelet/kubeadm-flags.env", "/var/lib/kubelet/config.yaml", "/etc/sysconfig/kubelet")
@@ -314,14 +319,7 @@ def pull_all(runtime: Runtime, options: dict[str, Any], images: list[dict[str, A
 
 def main() -> None:
     """List, and pull unless it is only a check."""
-    module = AnsibleModule(
-        argument_spec={
-            "names": {"type": "list", "elements": "str", "default": []},
-            "disk_percent": {"type": "int", "default": 80},
-            "timeout_seconds": {"type": "int", "default": 3600},
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec=ARGUMENTS, supports_check_mode=True)
     try:
         runtime = Runtime()
         version, images = runtime.version(), runtime.images()

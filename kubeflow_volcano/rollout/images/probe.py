@@ -45,11 +45,15 @@ class Probed:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """All names, in their order; `requests` were sent; `stopped` says why not all were asked, empty where all were."""
+    """All names, in their order; `requests` were sent; `stopped` says why not all were asked, empty where all were.
+
+    `silent` is true where it was stopped because nobody answers, or nobody who is trusted: not a refusal.
+    """
 
     answers: tuple[Probed, ...]
     requests: int
     stopped: str
+    silent: bool = False
 
     def problems(self) -> Iterator[Problem]:
         """What stands in the way of pulling."""
@@ -111,7 +115,7 @@ def ask(
         except BaseException:  # also an interruption: nobody waits for the next minute
             pace.call_off()
             raise
-    return Probe(tuple(answer.result() for answer in answers), pace.taken, run.stopped)
+    return Probe(tuple(answer.result() for answer in answers), pace.taken, run.stopped, run.silent)
 
 
 def pace_for(names: Iterable[str], per_minute: int) -> PerMinute:
@@ -134,10 +138,11 @@ class _Run:
         self._pace = pace
         self._most_refusals = most_refusals
         self._refusals = 0
-        self._silent = 0
+        self._in_a_row = 0
         self._lock = threading.Lock()
         self.seen: Counter[str] = Counter()
         self.stopped = ""
+        self.silent = False
 
     def __str__(self) -> str:
         return ", ".join(f"{count} {verdict}" for verdict, count in sorted(self.seen.items())) or "no answer yet"
@@ -174,17 +179,18 @@ class _Run:
     def _count(self, answer: Answer) -> None:
         with self._lock:
             self._refusals += answer.status >= HTTPStatus.FORBIDDEN
-            self._silent = 0 if answer.status else self._silent + 1
-            refusals, silent = self._refusals, self._silent
+            self._in_a_row = 0 if answer.status else self._in_a_row + 1
+            refusals, silent = self._refusals, self._in_a_row
         if answer.untrusted:
-            self._stop(f"its certificate is not trusted: {answer.error}")
+            self._stop(f"its certificate is not trusted: {answer.error}", silent=True)
         elif refusals >= self._most_refusals:
             self._stop(f"{refusals} answers of 403, 404, 429 or 5xx")
         elif silent >= 3:  # noqa: PLR2004  one may be an accident
-            self._stop(f"no answer three times in a row: {answer.error}")
+            self._stop(f"no answer three times in a row: {answer.error}", silent=True)
         elif answer.status == HTTPStatus.TOO_MANY_REQUESTS and answer.retry_after > _LONGEST_PAUSE_SECONDS:
             self._stop(f"it asks to wait {answer.retry_after:.0f} s")
 
-    def _stop(self, why: str) -> None:
+    def _stop(self, why: str, *, silent: bool = False) -> None:
         with self._lock:
+            self.silent = self.silent if self.stopped else silent
             self.stopped = self.stopped or why

@@ -33,6 +33,7 @@ TASK_KEYWORDS = {
     "register",
     "rescue",
     "run_once",
+    "throttle",
     "vars",
     "when",
 }
