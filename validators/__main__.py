@@ -13,6 +13,7 @@ from kubeflow_volcano.catalog.read import releases
 from kubeflow_volcano.problems import Exit, InvalidInput, Problem, ProblemsError
 from kubeflow_volcano.progress import silent, to_stderr
 from validators.checks import CHECKS
+from validators.hosts.checks import CHECKS as HOST_CHECKS
 from validators.model import FAMILIES
 from validators.report import console
 from validators.runner import Options, validate
@@ -94,7 +95,7 @@ def _waivers(texts: Sequence[str]) -> dict[str, str]:
 def _list() -> int:
     lines = []
     for letter, family in FAMILIES.items():
-        members = [item for item in CHECKS if item.id[0] == letter]
+        members = [item for item in (*CHECKS, *HOST_CHECKS) if item.id[0] == letter]
         lines += [f"{letter} {family}"] if members else []
         lines += [f"  {item.id:<3} {item.slug:<24} {item.severity:<8} {item.title}" for item in members]
     _print("\n".join(lines) + "\n")
@@ -103,7 +104,7 @@ def _list() -> int:
 
 def _explain(words: Sequence[str]) -> int:
     lines = []
-    for item in select(CHECKS, words):
+    for item in select((*CHECKS, *HOST_CHECKS), words):
         facts = [f"severity {item.severity}", f"family {item.family}"]
         facts += [f"says nothing when these fail: {', '.join(item.requires)}"] if item.requires else []
         facts += [f"judges what probe {item.probe} found out"] if item.probe else []

@@ -10,6 +10,7 @@ from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.expectations import Expectations
+from validators.hosts.inventory import Inventory
 from validators.model import CannotJudgeError, errored
 
 __all__ = ["RESOURCES", "Facts", "PodNotes", "ProbeFailure", "SignIn", "SimulatedWebhook", "Unread", "Window"]
@@ -126,7 +127,7 @@ class Facts:
     objects: Mapping[str, tuple[Object, ...]] = field(default_factory=dict)
     """By `plural.group`; a kind that is not served has no objects."""
     unread: Mapping[str, Unread] = field(default_factory=dict)
-    """By `plural.group`, or by what else is fetched: readyz, discovery, window, certificates, operator-access,
+    """By `plural.group`, or by what else is fetched: cluster, readyz, discovery, window, certificates, operator-access,
     operator-log, operator-admission, sign-in, simulated-webhooks."""
     discovery: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Served plurals by apiVersion, for the versions of the expected CRDs."""
@@ -146,6 +147,8 @@ class Facts:
     """An existing namespace for whatever is tried out; empty where the run makes its own."""
     pod_notes: Mapping[str, PodNotes] = field(default_factory=dict)
     """By pod uid, for pods that are not ready."""
+    inventory: Inventory | None = None
+    """Hosts that were looked at over SSH; None where only the cluster was."""
     probes: Mapping[str, Any] = field(default_factory=dict)
     """Evidence by probe name; 'cleanup' is the session's account of what it removed."""
 

@@ -21,7 +21,8 @@ def render(document: Mapping[str, Any], files: Mapping[str, str], *, colour: boo
     for items in attention(document):
         lines.extend(_finding(items, colour=colour))
     lines.extend(_skips(document))
-    lines.append(_paint(f" {_MARKS['pass']} {summary['pass']} passed", "pass", colour=colour) + _cleaned(document))
+    cleaned = "" if "hosts" in document else _cleaned(document)
+    lines.append(_paint(f" {_MARKS['pass']} {summary['pass']} passed", "pass", colour=colour) + cleaned)
     lines.extend(f" ! left behind: {_name(item)} ({item['why']})" for item in document["cleanup"]["left"])
     if note := simulated(document):
         lines.append(note)
@@ -65,6 +66,13 @@ def _head(document: Mapping[str, Any]) -> str:
     systems = ", ".join(cluster["os"])
     where = f"{cluster['server_version'] or 'not reached'}, {cluster['nodes']} nodes{', ' if systems else ''}{systems}"
     checks = document["summary"]["planned"]
+    if hosts := document.get("hosts"):
+        answered = f"{hosts['answered']} of {len(hosts['asked'])} hosts answered ({', '.join(hosts['os'])})"
+        known = cluster["server_version"] or "no cluster"
+        return (
+            f"kubeflow-volcano {run['tool']}  preflight: {answered}, {known}  Kubeflow {run['release']}"
+            f"  {checks} checks  {run['duration_s']:.0f} s"
+        )
     return (
         f"kubeflow-volcano {run['tool']}  cluster {cluster['origin']} ({where})  Kubeflow {run['release']}"
         f"  {checks} checks  {run['duration_s']:.0f} s"

@@ -45,11 +45,13 @@ class Report:
     interrupted: Exit | None = None
     unwritten: Problem | None = None
     files: Mapping[str, str] = field(default_factory=dict)
+    prefix: str = ""
+    """What the names of all files of this kind of run begin with."""
 
     @property
     def stem(self) -> str:
         """What the names of this run's files begin with."""
-        return f"{datetime.fromtimestamp(self.started, UTC):%Y%m%dT%H%M%SZ}-{self.run}"
+        return f"{self.prefix}{datetime.fromtimestamp(self.started, UTC):%Y%m%dT%H%M%SZ}-{self.run}"
 
     @property
     def evidence(self) -> dict[str, str]:
@@ -83,6 +85,7 @@ class Report:
             "schema": SCHEMA,
             "run": self._run(),
             "cluster": self._cluster(),
+            **self._hosts(),
             "summary": _summary(self.summary),
             "checks": [
                 _check(item, self.stem) for item in sorted(self.results, key=lambda item: natural(item.check.id))
@@ -123,6 +126,21 @@ class Report:
                 {"kind": text(item.kind), "name": text(item.name), "webhooks": [text(name) for name in item.webhooks]}
                 for item in (facts.simulated_webhooks if facts else ())
             ],
+        }
+
+    def _hosts(self) -> dict[str, Any]:
+        """The hosts that a preflight looked at; nothing where only a cluster was judged."""
+        inventory = self.facts.inventory if self.facts else None
+        if inventory is None:
+            return {}
+        systems = {host.facts.os.name for host in inventory.reached if host.facts and host.facts.os}
+        return {
+            "hosts": {
+                "asked": [text(host.name) for host in inventory.hosts],
+                "answered": len(inventory.reached),
+                "left_out": [text(name) for name in inventory.left_out],
+                "os": sorted(text(name) for name in systems),
+            }
         }
 
 

@@ -27,7 +27,7 @@ def write(report: Report, directory: Path) -> None:
         for path, content in report.evidence.items():
             (directory / path).parent.mkdir(exist_ok=True)
             _replace(directory / path, text(content, LONGEST_EVIDENCE))
-        for name in (report.stem, "latest"):
+        for name in (report.stem, f"{report.prefix}latest"):
             for kind, content in texts.items():
                 _replace(directory / f"{name}.{kind}", content)
     except OSError as error:
@@ -37,7 +37,7 @@ def write(report: Report, directory: Path) -> None:
             "free some room or name another directory with --report-dir, and run again.",
         )
         return
-    report.files = {kind: str(directory / f"latest.{kind}") for kind in texts}
+    report.files = {kind: str(directory / f"{report.prefix}latest.{kind}") for kind in texts}
 
 
 def _replace(path: Path, content: str) -> None:

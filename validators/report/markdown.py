@@ -27,7 +27,7 @@ def render(document: Mapping[str, Any]) -> str:
 def _summary(document: Mapping[str, Any]) -> str:
     run, cluster, summary, cleanup = (document[key] for key in ("run", "cluster", "summary", "cleanup"))
     lines = [
-        f"# Validation: {summary['verdict']}",
+        f"# {'Preflight' if 'hosts' in document else 'Validation'}: {summary['verdict']}",
         (
             f"- {summary['fail']} failed, {summary['warn']} warnings, {summary['error']} not evaluated, "
             f"{summary['skip']} skipped, {summary['pass']} passed of {summary['planned']} checks; "
@@ -42,12 +42,20 @@ def _summary(document: Mapping[str, Any]) -> str:
             f"run {run['id']} from {run['started']}, {run['duration_s']:.0f} s"
             + (", interrupted" if run["interrupted"] else "")
         ),
-        f"- probes: {cleanup['removed']} of {cleanup['created']} objects removed"
+        _hosts(document["hosts"])
+        if "hosts" in document
+        else f"- probes: {cleanup['removed']} of {cleanup['created']} objects removed"
         + (f", **{len(cleanup['left'])} left behind**" if cleanup["left"] else ""),
     ]
     if note := simulated(document):
         lines.append(f"- {note}")
     return "\n".join(lines)
+
+
+def _hosts(hosts: Mapping[str, Any]) -> str:
+    systems = ", ".join(_cell(name) for name in hosts["os"]) or "unknown systems"
+    left_out = f"; {len(hosts['left_out'])} left out" if hosts["left_out"] else ""
+    return f"- {hosts['answered']} of {len(hosts['asked'])} hosts answered ({systems}){left_out}; nothing was changed"
 
 
 def _attention(document: Mapping[str, Any]) -> list[list[str]]:

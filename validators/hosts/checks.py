@@ -1,0 +1,27 @@
+"""Every check of hosts, family P: preflight, judged over all hosts at once."""
+
+from __future__ import annotations
+
+from validators.hosts import access, cgroups, clock, cluster, kernel, network, resources, runtime, security, system
+from validators.model import Check, natural
+
+__all__ = ["CHECKS"]
+
+CHECKS: tuple[Check, ...] = tuple(
+    sorted(
+        (
+            *access.CHECKS,
+            *system.CHECKS,
+            *kernel.CHECKS,
+            *cgroups.CHECKS,
+            *runtime.CHECKS,
+            *security.CHECKS,
+            *resources.CHECKS,
+            *clock.CHECKS,
+            *network.CHECKS,
+            *cluster.CHECKS,
+        ),
+        key=lambda item: natural(item.id),
+    )
+)
+"""Every check of hosts, by id."""

@@ -1,0 +1,56 @@
+"""The hosts of the inventory as they were found, and what is asked of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from kubeflow_volcano.hosts.facts import Host
+
+__all__ = ["Inventory"]
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """`left_out` are hosts of the inventory that this run does not look at. Memory and storage in GB (1000^3 bytes)."""
+
+    hosts: tuple[Host, ...]
+    left_out: tuple[str, ...] = ()
+    kubernetes: str = ""
+    """Version of the cluster, or the planned one where there is none."""
+    architectures: tuple[str, ...] = ("amd64",)
+    minimum_cpu: int = 4
+    minimum_memory_gb: int = 12
+    minimum_storage_gb: int = 50
+    components: frozenset[str] = frozenset()
+    mirror_mode: str = "none"
+    mirror_names: tuple[str, ...] = ()
+    storage_mode: str = "local_path"
+    networks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Of services (an address of one) and pods, as the cluster's objects show them."""
+
+    @cached_property
+    def reached(self) -> tuple[Host, ...]:
+        """Those that answered."""
+        return tuple(host for host in self.hosts if host.facts)
+
+    @cached_property
+    def workers(self) -> tuple[Host, ...]:
+        """Those that answered and run pods of users: the group nodes, or all where there is no such group."""
+        return tuple(host for host in self.reached if self.is_worker(host))
+
+    def is_worker(self, host: Host) -> bool:
+        """Whether pods of users run there."""
+        return "nodes" in host.groups or not any("nodes" in other.groups for other in self.hosts)
+
+    def is_node(self, host: Host) -> bool:
+        """Whether it is meant to be a Node of the cluster; where nobody says, every host is."""
+        said = {"nodes", "control_plane"}
+        return bool(said & host.groups) or not any(said & other.groups for other in self.hosts)
+
+    def cidrs(self, of: str) -> tuple[str, ...]:
+        """Networks of `services` or `pods`, as the control plane's daemons say, else the cluster; empty: unknown."""
+        told = [getattr(host.facts.networks, of) for host in self.reached if host.facts and host.facts.networks]
+        found = [text.strip() for words in told for text in words.split(",") if text.strip()]
+        return tuple(dict.fromkeys(found)) or self.networks.get(of, ())

@@ -1,0 +1,139 @@
+"""Family P, part two: operating system, architecture, kernel modules."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from kubeflow_volcano.hosts.facts import Host, HostFacts, Modules, Os
+from kubeflow_volcano.hosts.wanted import BRIDGE
+from validators.facts import Facts
+from validators.hosts.each import Finding, asked, bad, each, good, worse
+from validators.model import Outcome, Severity, Status, check
+
+__all__ = ["ARCHITECTURES", "CHECKS"]
+
+ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+"""As uname calls them to as images do."""
+
+_KNOWN = {"22.03": 4, "24.03": 0}
+"""openEuler LTS releases, and the service pack from which on."""
+_RHEL_LIKE = {"almalinux", "anolis", "centos", "fedora", "kylin", "ol", "rhel", "rocky", "tencentos"}
+
+
+@check("P4", "host-os", severity=Severity.MAJOR)
+def os(facts: Facts) -> Outcome:
+    """Every host runs a known system: openEuler 22.03 LTS SP4 or 24.03 LTS, or one that is like RHEL.
+
+    Packages, SELinux and defaults of others differ, so that what the roles do was not tried there. Update the service
+    pack, or waive this check where you know better.
+    """
+    return each(
+        facts, _os, expected="openEuler 22.03 LTS SP4 or 24.03 LTS, or like RHEL", holds="every system is known"
+    )
+
+
+def _os(_: Host, facts: HostFacts) -> Iterator[Finding]:
+    found: Os = facts.need("os")
+    told = f"{found.name or found.id or 'unnamed'} {found.version}".strip()
+    todo = "upgrade the host, or waive P4 where it is known to work."
+    if found.id.lower() != "openeuler":
+        alike = {found.id.lower(), *found.like.lower().split()} & _RHEL_LIKE
+        yield good(told) if alike else worse("UnknownSystem", f"{told} is neither openEuler nor like RHEL", todo=todo)
+        return
+    pack = re.search(r"SP(\d+)", f"{found.version} {found.release_file}")
+    if found.version_id not in _KNOWN:
+        yield worse("UnknownRelease", f"{told} is not 22.03 or 24.03", todo=todo)
+    elif int(pack.group(1) if pack else 0) < _KNOWN[found.version_id]:
+        yield worse("OldServicePack", f"{told} is older than SP{_KNOWN[found.version_id]}", todo=todo)
+    else:
+        yield good(told)
+
+
+@check("P5", "host-architecture", severity=Severity.BLOCKER)
+def architecture(facts: Facts) -> Outcome:
+    """The images of the release are held against the architecture of every host.
+
+    plan_architectures says for which architectures the plan looks: of an image that was not built for one of them, it
+    says so before anything is changed. A host of another one would get images that cannot run there.
+    """
+    wanted = asked(facts).architectures
+    return each(
+        facts,
+        lambda _, found: _architecture(found, wanted),
+        expected=f"one of {', '.join(wanted)} (plan_architectures)",
+        holds="every architecture is planned for",
+    )
+
+
+def _architecture(facts: HostFacts, wanted: tuple[str, ...]) -> Iterator[Finding]:
+    machine = facts.need("machine").architecture
+    name = ARCHITECTURES.get(machine)
+    if name is None:
+        yield bad("NoImages", f"{machine} has no images", todo="take hosts of x86_64 or aarch64.")
+    elif name not in wanted:
+        yield bad(
+            "NotPlanned",
+            f"{machine} ({name}) is not planned for",
+            todo=f"add {name} to plan_architectures, and see with playbooks/plan.yml which images lack it.",
+        )
+    else:
+        yield good(f"{machine} ({name})")
+
+
+@check("P6", "kernel-modules", severity=Severity.BLOCKER)
+def kernel_modules(facts: Facts) -> Outcome:
+    """Every kernel module that containers, the network and Istio need is there, now and after a boot.
+
+    Pods cannot always load modules by themselves: istio-init then ends with "can't initialize iptables table". Names
+    in a file of /etc/modules-load.d are loaded at each boot; modprobe loads them now.
+    """
+    return each(facts, _modules, expected="loaded or built in, and loaded again at boot", holds="every module is there")
+
+
+_GONE = "install the kernel's modules (dnf install kernel-modules-extra), or a kernel that has them."
+
+
+def _modules(_: Host, facts: HostFacts) -> Iterator[Finding]:
+    found: Modules = facts.need("modules")
+    by_state: dict[str, list[str]] = {}
+    for name, state in found.states.items():
+        if state == "loaded" and name.replace("-", "_") not in found.at_boot:
+            state = "passing"  # noqa: PLW2901  loaded, but by whom
+        by_state.setdefault(state, []).append(name)
+    if not found.directory and "unknown" in by_state:
+        yield worse(
+            "KernelFilesGone",
+            f"the files of the running kernel are gone, so that nobody can say of {_names(by_state['unknown'])}",
+            todo="reboot into the installed kernel.",
+        )
+    elif "unknown" in by_state:
+        yield Finding(Status.ERROR, f"modules.dep says nothing of {_names(by_state['unknown'])}", "NotLookedAt")
+    for name in by_state.get("absent", []):
+        absent = worse if name == BRIDGE else bad
+        yield absent("ModuleAbsent", f"the kernel has no module {name}", todo=_GONE)
+    if names := by_state.get("forbidden"):
+        yield bad(
+            "ModuleForbidden",
+            f"nobody may load {_names(names)}",
+            todo="remove its line `install … /bin/false` from /etc/modprobe.d, or kernel.modules_disabled.",
+        )
+    waiting = by_state.get("loadable", []) + by_state.get("passing", [])
+    if waiting:
+        idle = f", and not loaded now: {_names(by_state['loadable'])}" if "loadable" in by_state else ""
+        yield worse(
+            "NotAtBoot",
+            f"nothing loads {_names(waiting)} at boot{idle}",
+            todo="set preflight_repair: true, or name them in /etc/modules-load.d and load them.",
+            commands=(f"modprobe -a {' '.join(waiting)}",),
+            repairs=tuple({"kind": "module", "name": name} for name in waiting),
+        )
+    if ready := sorted(by_state.get("loaded", []) + by_state.get("builtin", [])):
+        yield good(f"ready: {_names(ready)}")
+
+
+def _names(names: list[str]) -> str:
+    return ", ".join(names)
+
+
+CHECKS = (os, architecture, kernel_modules)
