@@ -13,8 +13,9 @@ from kubeflow_volcano.rollout.graph import CRD_KIND, WEBHOOK_KINDS, WORKLOAD_KIN
 __all__ = ["Frontier"]
 
 _READY_WEIGHT = 5
-_OTHERS = 2
-"""The rank of what is neither a namespace nor a CRD."""
+_FIRST = {"Namespace": 0, CRD_KIND: 1, "ClusterRole": 2}
+_OTHERS = 3
+"""The rank of what comes after those."""
 _Condition = tuple[Literal["applied", "ready"], Ref]
 
 
@@ -22,9 +23,10 @@ class Frontier:
     """The objects that are still to be sent, and the conditions that each of them waits for.
 
     `settled` are there already and are not sent. Namespaces and CRDs come first, all at once, for establishing CRDs is
-    what the API server takes longest for; among equals what has the longest chain of others behind it, such as the CRDs
-    of a webhook's backend; then the order of the text counts. Last come workloads and webhooks whose readiness nobody
-    waits for: the pods that they bring about would slow down everything else.
+    what the API server takes longest for; then cluster roles, together, because those that aggregate others are written
+    anew after each of them, but once for many that come at once. Among equals comes first what has the longest chain of
+    others behind it, such as the CRDs of a webhook's backend; then the order of the text counts. Last come workloads
+    and webhooks whose readiness nobody waits for: the pods that they bring about would slow down everything else.
     """
 
     def __init__(self, graph: Graph, settled: Collection[Ref]) -> None:
@@ -57,7 +59,7 @@ class Frontier:
     @property
     def defining(self) -> bool:
         """Whether a namespace or a CRD is next."""
-        return bool(self._heap) and self._heap[0][0] < _OTHERS
+        return bool(self._heap) and self._heap[0][0] <= _FIRST[CRD_KIND]
 
     def take(self) -> Ref | None:
         """The next object that may be sent; None when all that is left has to wait."""
@@ -99,7 +101,7 @@ class Frontier:
     def _rank(self, ref: Ref) -> int:
         if ref.kind in WORKLOAD_KINDS | WEBHOOK_KINDS and self._heights[ref] < _READY_WEIGHT:
             return _OTHERS + 1
-        return {"Namespace": 0, CRD_KIND: 1}.get(ref.kind, _OTHERS)
+        return _FIRST.get(ref.kind, _OTHERS)
 
 
 def _heights(graph: Graph) -> dict[Ref, int]:

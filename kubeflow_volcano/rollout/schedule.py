@@ -20,7 +20,7 @@ from kubeflow_volcano.rollout.survey import THREADS, Found, Presence
 __all__ = ["Schedule"]
 
 _TICK_SECONDS = 0.5
-_BESIDE_CRDS = 4
+_BESIDE_CRDS = 2
 """While the API server establishes CRDs, one after the other, more requests would only slow that down."""
 _LAST_NEWS_SECONDS = 3.0
 """How long after the deadline the last answers of what is waited for may come."""
@@ -56,6 +56,7 @@ class Schedule:
         self._deadline = deadline
         self._tell = tell
         self._lost = lost
+        self._told = Deadline(_TICK_SECONDS)
         self._news: queue.SimpleQueue[_Sent | Opened | BaseException] = queue.SimpleQueue()
         self.outcomes: dict[Ref, ObjectOutcome] = {}
         self.problems: list[Problem] = []
@@ -105,11 +106,16 @@ class Schedule:
                     self._take_gate(news)
                 case BaseException():
                     raise news
-            self._tell(len(self.outcomes), self._gates)
+            self._tell_in_time()
             if self._lost.is_set():
                 self._deadline.end()
                 self.problems.append(_taken_over())
                 return
+
+    def _tell_in_time(self) -> None:
+        if self._told.passed:
+            self._told = Deadline(_TICK_SECONDS)
+            self._tell(len(self.outcomes), self._gates)
 
     @property
     def _limit(self) -> int:

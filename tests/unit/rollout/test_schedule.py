@@ -104,7 +104,7 @@ def test_fewer_are_sent_while_crds_are_being_established(monkeypatch: pytest.Mon
     done = schedule(dict.fromkeys("abcdefghijkl", ("", "")), send)
     done.run()
     assert set(actions(done).values()) == {"created"}
-    assert max(busy) == 4
+    assert max(busy) == 2
 
 
 def test_each_is_sent_after_what_it_needs_and_settled_ones_never() -> None:

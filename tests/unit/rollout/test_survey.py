@@ -75,3 +75,27 @@ def test_nothing_is_asked_where_there_can_be_nothing(api: Any) -> None:
     assert {found[name].presence for name in "abc"} == {Presence.NOT_SERVED}
     assert {found[name].presence for name in "xyz"} == {Presence.NO_NAMESPACE}
     assert {item.path for item in api.requests} == {"/version", "/api/v1", "/apis/g.io/v1", "/api/v1/namespaces"}
+
+
+def test_many_group_versions_are_learnt_by_one_request(api: Any) -> None:
+    version = {
+        "version": "v1",
+        "resources": [{"resource": "foos", "responseKind": {"kind": "Foo"}, "scope": "Cluster"}],
+    }
+    told = {"kind": "APIGroupDiscoveryList", "items": [{"metadata": {"name": "g.io"}, "versions": [version]}]}
+    api.on("GET", "/apis", api.reply(body=told))
+    cluster = api.connect()
+    kinds = learn_kinds(cluster, ["v1", "g.io/v1", "not.there/v1", "v1"])
+    assert kinds["g.io/v1"]["Foo"].path(name="one") == "/apis/g.io/v1/foos/one"
+    assert "ConfigMap" in kinds["v1"]
+    assert kinds["not.there/v1"] == {}
+    assert [item.path for item in api.requests] == ["/version", "/apis", "/api/v1"]
+
+
+def test_an_older_server_is_asked_for_each_group_version(api: Any) -> None:
+    api.on("GET", "/apis", api.reply(body={"kind": "APIGroupList", "groups": []}))
+    for version in ("g.io/v1", "h.io/v1"):
+        served = {"resources": [{"kind": "Foo", "name": "foos", "namespaced": False}]}
+        api.on("GET", f"/apis/{version}", api.reply(body=served))
+    kinds = learn_kinds(api.connect(), ["v1", "g.io/v1", "h.io/v1"])
+    assert all("Foo" in kinds[version] for version in ("g.io/v1", "h.io/v1"))
