@@ -39,7 +39,7 @@ _MEANINGS = (
     (Answer.SILENT, r"context canceled|unexpected EOF"),
     (Answer.REFUSED, r"40[134] (?:unauthorized|forbidden|not found)|status(?:code)?:? ?40[134]|pull access denied"),
     (Answer.REFUSED, r"insufficient_scope|: denied|unauthorized|authentication required|forbidden"),
-    (Answer.REFUSED, r"code = NotFound|not found\s*$|manifest unknown|name unknown"),
+    (Answer.REFUSED, r"code = NotFound|not found\W*$|manifest unknown|name unknown"),
 )
 """Words of containerd, CRI-O, ctr and the distribution API (core/remotes/docker/resolver.go of containerd), in the
 order in which they are looked for: numbers only beside their words, as tags are numbers, too."""
