@@ -11,7 +11,7 @@ import os
 import shutil
 import subprocess
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from kubeflow_volcano.problems import Problem, ProblemsError
@@ -22,7 +22,8 @@ from kubeflow_volcano.rehearsal.publish import published, sweep
 
 __all__ = ["RELEASES", "Release", "ensure_tree", "hosts_home"]
 
-_OWN = Path(__file__).parent / "rootfs"
+_CHECKOUT = Path(__file__).parents[3]
+_FINISH = Path(__file__).parent / "rootfs/finish.sh"
 _PATIENCE_SECONDS = 1800.0
 _TAIL = 10
 _PACKAGES = (
@@ -37,9 +38,14 @@ _EMPTY_PACKAGES = (
 """What openEuler has under these names and a role may install; dnf takes them from the host's own repository."""
 _DEBIAN = (
     *("dev", "etc/apt", "etc/debian_version", "etc/os-release", "usr/bin/apt*", "usr/bin/dpkg*", "usr/lib/apt"),
-    *("var/cache/apt", "var/lib/apt"),
+    *("usr/lib/systemd/system/*", "etc/init.d", "var/cache/apt", "var/lib/apt"),
 )
 """What would give Debian away to a program that looks for it, and devices."""
+_NO_MMDEBSTRAP = Problem(
+    "mmdebstrap is missing.",
+    "it makes the file systems of test hosts from Debian's packages.",
+    "install the package mmdebstrap (Debian, Ubuntu).",
+)
 _WITHOUT = ("doc", "i18n", "info", "locale", "man")
 
 
@@ -87,48 +93,50 @@ def ensure_tree(release: Release, progress: Progress = silent) -> Path:
 
 def _digest(release: Release) -> str:
     """Twelve digits that change with anything that the tree is made from but the packages' own versions."""
-    inputs = [asdict(release), _PACKAGES, _EMPTY_PACKAGES, _DEBIAN, _WITHOUT, (_OWN / "finish.sh").read_text()]
+    inputs = [_command(release, Path("TREE")), _DEBIAN, _FINISH.read_text()]
     return hashlib.sha256(json.dumps(inputs).encode()).hexdigest()[:12]
+
+
+def _command(release: Release, tree: Path) -> list[str]:
+    finish = f'chroot "$1" /bin/sh /{_FINISH.name} {release.package} {" ".join(_EMPTY_PACKAGES)}'
+    return [
+        "mmdebstrap",
+        "--mode=root",
+        "--variant=minbase",
+        f"--include={','.join(_PACKAGES)}",
+        "--setup-hook=/usr/share/mmdebstrap/hooks/merged-usr/setup00.sh",
+        '--aptopt=Acquire::Languages "none"',
+        *(f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in _WITHOUT),
+        f'--customize-hook=cp {_FINISH.relative_to(_CHECKOUT)} "$1/"',
+        f"--customize-hook={finish}",
+        f'--customize-hook=rm "$1/{_FINISH.name}"',
+        release.suite,
+        str(tree),
+        "http://deb.debian.org/debian",
+    ]
 
 
 def _make(release: Release, tree: Path, progress: Progress) -> None:
     started = time.monotonic()
     progress(f"making the file system of openEuler {release.version} hosts from packages of Debian {release.suite}")
-    finish = f'chroot "$1" /bin/sh /finish.sh {release.package} {" ".join(_EMPTY_PACKAGES)}'
-    with published(tree) as fresh:
-        command = [
-            "mmdebstrap",
-            "--mode=root",
-            "--variant=minbase",
-            f"--include={','.join(_PACKAGES)}",
-            '--aptopt=Acquire::Languages "none"',
-            *(f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in _WITHOUT),
-            f'--customize-hook=cp {_OWN / "finish.sh"} "$1/"',
-            f"--customize-hook={finish}",
-            '--customize-hook=rm "$1/finish.sh"',
-            release.suite,
-            str(fresh),
-            "http://deb.debian.org/debian",
-        ]
-        log = tree.with_name(f"{tree.name}.log")
-        with log.open("wb") as stream:
-            try:
-                code = subprocess.run(
-                    command, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, check=False
-                ).returncode
-            except FileNotFoundError:
-                raise ProblemsError(
-                    Problem(
-                        "mmdebstrap is missing.",
-                        "it makes the file systems of test hosts from Debian's packages.",
-                        "install the package mmdebstrap (Debian, Ubuntu).",
-                    )
-                ) from None
-        if code:
+    log = tree.with_name(f"{tree.name}.log")
+    with published(tree) as fresh, log.open("wb") as stream:
+        try:
+            done = subprocess.run(
+                _command(release, fresh),
+                cwd=_CHECKOUT,
+                stdin=subprocess.DEVNULL,
+                stdout=stream,
+                stderr=stream,
+                check=False,
+            )
+        except FileNotFoundError:
+            raise ProblemsError(_NO_MMDEBSTRAP) from None
+        if done.returncode:
             last = " | ".join(log.read_text(errors="replace").splitlines()[-_TAIL:])
             raise ProblemsError(
                 Problem(
-                    f"mmdebstrap ended with {code}: {last} (everything: {log}).",
+                    f"mmdebstrap ended with {done.returncode}: {last} (everything: {log}).",
                     f"root, and the packages of Debian {release.suite}.",
                     "see the reason above.",
                 )

@@ -2,7 +2,7 @@
 # Process 1 of a test host, in its namespaces, up to the program that stays: builds the root, moves into it, starts
 # services. Prints its own number as the machine knows it, then waits for a line, by which the cable is plugged in.
 # From the caller: DIRECTORY of the host, LAYERS (of the root, the topmost first), SYSCTLS (a copy of the machine's),
-# NAME, ADDRESS (with prefix), UNITS (to start).
+# NAME, ADDRESS (with prefix), MACHINE (its address), UNITS (to start).
 set -eu
 umask 022
 read -r number _ </proc/self/stat
@@ -47,6 +47,7 @@ cd /
 umount --lazy /run/old
 rmdir /run/old
 echo "$NAME" >/etc/hostname
+printf '127.0.0.1 localhost\n%s %s\n%s registry.lab\n' "${ADDRESS%/*}" "$NAME" "$MACHINE" >/etc/hosts
 echo "$NAME" >/proc/sys/kernel/hostname
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 ip -batch - <<IP
@@ -55,6 +56,7 @@ address add $ADDRESS dev eth0
 link set eth0 up
 IP
 exec </dev/null >/var/log/boot.log 2>&1
+[ -e "/lib/modules/$(uname -r)/modules.dep" ] || depmod
 /usr/sbin/sshd
 # shellcheck disable=SC2016 # the inner shell expands it
 exec /usr/lib/systemd/systemd -s -- /bin/sh -c 'for unit in $UNITS; do systemctl start "$unit"; done; exec sleep infinity'

@@ -8,8 +8,8 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from ipaddress import IPv4Address
 from pathlib import Path
 
@@ -48,7 +48,7 @@ class Host:
     place: Place
     _first: int = 0
     _outer: subprocess.Popen[str] | None = None
-    _variables: dict[str, str] = field(default_factory=dict)
+    _faketime: str = ""
 
     @property
     def address(self) -> str:
@@ -84,6 +84,7 @@ class Host:
                 "SYSCTLS": str(self.place.sysctls),
                 "NAME": self.name,
                 "ADDRESS": f"{self.address}/{self.place.bridge.subnet.prefixlen}",
+                "MACHINE": str(self.place.bridge.address),
                 "UNITS": "containerd" if self.containerd else "",
             },
             stdin=subprocess.PIPE,
@@ -108,7 +109,7 @@ class Host:
 
         `faketime` is an offset as libfaketime reads it, such as "+3h"; empty for the machine's time.
         """
-        self._variables = {"faketime": faketime} if faketime else {}
+        self._faketime = faketime
         return self
 
     def stop(self) -> None:
@@ -156,10 +157,6 @@ class Host:
             ),
         )
 
-    def environment(self) -> Mapping[str, str]:
-        """What was set by `env`."""
-        return dict(self._variables)
-
     def _host_key(self) -> None:
         key = self.place.directory / "upper/etc/ssh/ssh_host_ed25519_key"
         if key.exists():
@@ -173,21 +170,24 @@ class Host:
     def _clock(self) -> None:
         etc = self.place.directory / "upper/etc"
         preload, offset = etc / "ld.so.preload", etc / "faketimerc"
-        if moved := self._variables.get("faketime"):
-            preload.write_text("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1\n")
-            offset.write_text(f"{moved}\n")
+        if self._faketime:
+            preload.write_text(f"/usr/lib/{os.uname().machine}-linux-gnu/faketime/libfaketime.so.1\n")
+            offset.write_text(f"{self._faketime}\n")
         else:
             preload.unlink(missing_ok=True)
             offset.unlink(missing_ok=True)
+
+    def _boot_log(self) -> str:
+        logs = (self.place.directory / "boot.log", self.place.directory / "upper/var/log/boot.log")
+        return "\n".join(log.read_text() for log in logs if log.exists())
 
     def _wait_until_up(self) -> None:
         deadline = time.monotonic() + _UP_SECONDS
         socket = "run/containerd/containerd.sock"
         while True:
             if self._outer is None or self._outer.poll() is not None or time.monotonic() > deadline:
-                boot = (self.place.directory / "boot.log").read_text()
                 self.stop()
-                raise RuntimeError(f"{self.name} did not come up: {boot}")
+                raise RuntimeError(f"{self.name} did not come up: {self._boot_log()}")
             up = (self.root / "run/sshd.pid").exists()
             if up and (not self.containerd or (self.root / socket).exists()):
                 return

@@ -19,6 +19,7 @@ import yaml
 
 from kubeflow_volcano.progress import Progress, silent
 from kubeflow_volcano.rehearsal.cgroups import NodeCgroup, read_layout
+from kubeflow_volcano.rehearsal.lock import held
 from kubeflow_volcano.rehearsal.processes import end_processes
 from tests.hosts.lab.base import RELEASES, ensure_tree, hosts_home
 from tests.hosts.lab.host import Host, Place
@@ -27,34 +28,36 @@ from tests.hosts.lab.network import Bridge, choose_subnet
 from tests.hosts.lab.programs import add_containerd
 from tests.hosts.lab.registry import Answer, Registry
 
-__all__ = ["Lab", "sweep_labs"]
+__all__ = ["Lab"]
 
 _ROOT = Path(__file__).parents[3]
 _AREAS = ("fs", "kernel", "user", "vm")
 _HIDDEN = ("fs/binfmt_misc", "kernel/sched_domain")
 _END_SECONDS = 10.0
-_FIRST = 1
-"""The first host's address is the machine's own plus this."""
+_MOST = 1000
+"""Hosts are numbered from 1: as many as their addresses have room for, and the names of their interfaces."""
+_PATIENCE_SECONDS = 60.0
 
 
 class Lab:
     """Starts hosts; `remove` takes away all that it made. Safe to use from several threads."""
 
     def __init__(self, seed: str = "", progress: Progress = silent) -> None:
-        sweep_labs()
         self.seed = seed or secrets.token_hex(4)
         self.directory = _labs() / self.seed
-        self.bridge = Bridge(self.seed, choose_subnet(self.seed))
         self.hosts: list[Host] = []
         self.registries: list[Registry] = []
         self._progress = progress
         self._cgroup = _cgroup(self.seed)
         self._lock = threading.Lock()
-        self._numbers = iter(range(_FIRST, self.bridge.subnet.num_addresses - 2))
-        self.directory.mkdir(parents=True, mode=0o700)
-        _claim(self.directory, self.bridge.subnet)
+        self._numbers = iter(range(1, _MOST))
+        with held(_labs().with_name(".labs.lock"), progress, _PATIENCE_SECONDS, doing="is making a lab"):
+            _sweep()
+            self.directory.mkdir(parents=True, mode=0o700)
+            _claim(self.directory)
+            self.bridge = Bridge(self.seed, choose_subnet(self.seed))
+            self.bridge.create()
         self._cgroup.create()
-        self.bridge.create()
         key = self.directory / "id_ed25519"
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "lab", "-f", key], check=True)
         (self.directory / "known_hosts").touch()
@@ -156,7 +159,7 @@ class Lab:
         return layers
 
 
-def sweep_labs() -> None:
+def _sweep() -> None:
     """Remove labs whose owner has ended without removing them."""
     for directory in _labs().glob("*"):
         if not _owned(directory):
@@ -171,8 +174,8 @@ def _cgroup(seed: str) -> NodeCgroup:
     return NodeCgroup(read_layout(), f"kfv-lab-{seed}")
 
 
-def _claim(directory: Path, subnet: IPv4Network) -> None:
-    owner = {"pid": os.getpid(), "started": _started(os.getpid()), "subnet": str(subnet)}
+def _claim(directory: Path) -> None:
+    owner = {"pid": os.getpid(), "started": _started(os.getpid())}
     (directory / "owner.json").write_text(json.dumps(owner))
 
 

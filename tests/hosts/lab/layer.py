@@ -14,6 +14,19 @@ _OWN = Path(__file__).parent / "rootfs"
 _OPS = 1000
 """Number of the user ops, the first that useradd gives."""
 
+_BUILT_IN = (
+    *("bridge/br_netfilter", "ipv4/netfilter/ip_tables", "ipv4/netfilter/iptable_filter"),
+    *("ipv4/netfilter/iptable_mangle", "ipv4/netfilter/iptable_nat", "ipv4/netfilter/iptable_raw"),
+    *("netfilter/ipset/ip_set", "netfilter/ipset/ip_set_hash_ip", "netfilter/ipvs/ip_vs", "netfilter/ipvs/ip_vs_rr"),
+    *("netfilter/ipvs/ip_vs_sh", "netfilter/ipvs/ip_vs_wrr", "netfilter/nf_conntrack", "netfilter/nf_nat"),
+    *("netfilter/nf_tables", "netfilter/x_tables", "netfilter/xt_REDIRECT", "netfilter/xt_comment"),
+    *("netfilter/xt_connmark", "netfilter/xt_conntrack", "netfilter/xt_mark", "netfilter/xt_multiport"),
+    *("netfilter/xt_owner", "netfilter/xt_tcpudp"),
+)
+"""Modules below kernel/net that /lib/modules says are in the kernel; openEuler has them as files, and loads them."""
+
+_OVERLAY = "kernel/fs/overlayfs/overlay.ko\n"
+
 _SSHD = """\
 PermitRootLogin prohibit-password
 PasswordAuthentication no
@@ -86,6 +99,9 @@ def write_layer(layer: Path, release: Release, public_key: str) -> None:
         shutil.copyfile(_OWN / program, target)
         target.chmod(0o755)
     _write(layer / "usr/lib/systemd/system/sshd.service", (_OWN / "sshd.service").read_text())
+    modules = layer / "usr/lib/modules" / os.uname().release
+    _write(modules / "modules.builtin", "".join(f"kernel/net/{name}.ko\n" for name in _BUILT_IN) + _OVERLAY)
+    _write(modules / "modules.order", "")
     (layer / "var/lib/containerd").mkdir(parents=True)
 
 

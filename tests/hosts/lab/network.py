@@ -1,4 +1,4 @@
-"""The cable between the machine and its test hosts: a bridge with a /24 that nothing else on the machine uses.
+"""The cable between the machine and its test hosts: a bridge with a /22 that nothing else on the machine uses.
 
 As long as the bridge is there, packets to a host that is down stay on it.
 """
@@ -17,7 +17,7 @@ from kubeflow_volcano.rehearsal.network import busy_networks
 __all__ = ["RANGE", "Bridge", "choose_subnet", "interfaces"]
 
 RANGE = IPv4Network("10.214.0.0/16")
-"""Where a lab's /24 is looked for. The rehearsal cluster's networks are others."""
+"""Where a lab's /22 is looked for. The rehearsal cluster's networks are others."""
 _PREFIX = "kfv"
 
 
@@ -68,13 +68,13 @@ def interfaces(seed: str) -> tuple[str, ...]:
 
 
 def choose_subnet(seed: str) -> IPv4Network:
-    """A /24 that overlaps nothing that the machine has addresses in or routes to.
+    """A /22 that overlaps nothing that the machine has addresses in or routes to.
 
     Raises:
         InvalidInput: there is none left.
     """
     busy = [network for network in busy_networks("", "0" * 8) if network.overlaps(RANGE)]
-    subnets = list(RANGE.subnets(new_prefix=24))
+    subnets = list(RANGE.subnets(new_prefix=22))
     first = int(seed, 16) % len(subnets)
     for subnet in subnets[first:] + subnets[:first]:
         if not any(network.overlaps(subnet) for network in busy):
@@ -82,7 +82,7 @@ def choose_subnet(seed: str) -> IPv4Network:
     raise InvalidInput(
         Problem(
             f"the machine's addresses and routes cover all of {RANGE}.",
-            "one free /24 network for test hosts.",
+            "one free /22 network for test hosts.",
             "remove labs that are not needed (`make test-hosts-down`), or a route that is wider than it has to be.",
         )
     )
