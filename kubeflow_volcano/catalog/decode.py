@@ -9,6 +9,7 @@ from kubeflow_volcano.catalog.model import (
     Claim,
     Component,
     Defect,
+    JointValue,
     Marker,
     MinorRange,
     Operator,
@@ -69,6 +70,7 @@ def release(data: Mapping[str, Any]) -> Release:
         kubernetes_targeted=data.get("kubernetes_targeted", data["kubernetes"]["lowest"]),
         kubernetes_tested=data["kubernetes_tested"],
         replaced_apis=data.get("replaced_apis", {}),
+        joint_values=tuple(JointValue(**item) for item in data.get("joint_values", ())),
         kustomize_version=data["kustomize_version"],
         operator=Operator(**data["operator"]),
         volcano_versions=tuple(data["volcano_versions"]),
@@ -114,6 +116,10 @@ def _strange(found: Release, names: Sequence[str]) -> Iterator[str]:
         yield from (f"profile {profile} names unknown {name}" for name in used if name not in known)
     for defect in found.defects:
         yield from (f"defect {defect.id} names unknown {name}" for name in defect.applies_to if name not in known)
+    for value in found.joint_values:
+        yield from (
+            f"a joint value names unknown {name}" for name in (value.component, value.provider) if name not in known
+        )
     if found.operator.component not in known:
         yield f"operator is unknown {found.operator.component}"
     sources = {source.name for source in found.remote_sources}

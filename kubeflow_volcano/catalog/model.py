@@ -12,6 +12,7 @@ __all__ = [
     "Claim",
     "Component",
     "Defect",
+    "JointValue",
     "Marker",
     "MinorRange",
     "Operator",
@@ -127,6 +128,18 @@ class RemoteBase:
 
 
 @dataclass(frozen=True, slots=True)
+class JointValue:
+    """An annotation of `crd` that `component` leaves a `placeholder`; a build with `provider` fills in `value`."""
+
+    component: str
+    crd: str
+    annotation: str
+    placeholder: str
+    provider: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
 class Defect:
     """Something known to be wrong with a release, the components that it touches, and what is done about it here.
 
@@ -162,6 +175,7 @@ class Release:
     kubernetes_targeted: str
     kubernetes_tested: str
     replaced_apis: Mapping[str, str]
+    joint_values: tuple[JointValue, ...]
     kustomize_version: str
     operator: Operator
     volcano_versions: tuple[str, ...]

@@ -13,6 +13,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.images import Rewritten, rewrite
+from kubeflow_volcano.rollout.joint_values import filled
 from kubeflow_volcano.rollout.kustomizations import Kustomizations
 from kubeflow_volcano.rollout.newer_apis import in_newer_apis
 from kubeflow_volcano.rollout.patches import patched
@@ -88,7 +89,7 @@ def rendered(settings: Settings, components: Sequence[Component], progress: Prog
     with gathered(problems):
         places = without_remotes(places, settings.release, sources, known, progress)
         renderer = Renderer(settings.kustomize, settings.cache_directory, progress, known)
-        parts = renderer.render(places)
+        parts = filled(renderer.render(places), settings.release)
     if problems:
         raise InvalidInput(dict.fromkeys(problems))
     return {part.name: parts.get(part.name, ()) for part in components}, tuple(sources.notes)
