@@ -27,7 +27,17 @@ class StaticVolume:
 
     claim: Claim
     node: str
-    path: str
+    base: str
+
+    @property
+    def folder(self) -> str:
+        """Where it is below the base directory of its node."""
+        return join(_FOLDER, f"{self.claim.namespace}_{self.claim.name}")
+
+    @property
+    def path(self) -> str:
+        """Where it is on its node."""
+        return join(self.base, self.folder)
 
     @property
     def name(self) -> str:
@@ -56,7 +66,7 @@ def _volumes(settings: Settings) -> Iterator[StaticVolume]:
     storage = settings.storage
     for claim in (claim for part in settings.components for claim in part.claims):
         node = storage.static_nodes.get(f"{claim.namespace}/{claim.name}", storage.static_node)
-        yield StaticVolume(claim, node, join(storage.directory_on(node), _FOLDER, f"{claim.namespace}_{claim.name}"))
+        yield StaticVolume(claim, node, storage.directory_on(node))
 
 
 def objects_of(settings: Settings) -> tuple[Object, ...]:

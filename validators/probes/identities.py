@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kubeflow_volcano.catalog import identities as catalog
+from kubeflow_volcano.cluster.identity import runs_as
 from kubeflow_volcano.cluster.objects import Object
 from validators.probes.spaces import Level
 
@@ -97,33 +98,21 @@ class Identity:
 def of_container(pod: Object, container: Mapping[str, Any]) -> Identity | None:
     """As whom a container of a pod writes; None when it must not be root and nothing says which user it is."""
     shared, own = pod["spec"].get("securityContext") or {}, container.get("securityContext") or {}
-    merged = {**shared, **{key: value for key, value in own.items() if value is not None}}
-    actual = _actual(pod, container["name"])
-    user = merged.get("runAsUser", actual.get("uid"))
-    group = merged.get("runAsGroup", actual.get("gid") if "runAsUser" not in merged else None)
-    if user is None and merged.get("runAsNonRoot"):
+    found = runs_as(pod["spec"], container, pod.get("status"))
+    if found.user is None and found.not_root:
         return None
-    capabilities = own.get("capabilities") or {} if not user else {}
+    capabilities = own.get("capabilities") or {} if not found.user else {}
     return Identity(
-        user=user,
-        group=group,
-        fs_group=shared.get("fsGroup"),
+        user=found.user,
+        group=found.group,
+        fs_group=found.fs_group,
         fs_group_change_policy=shared.get("fsGroupChangePolicy", ""),
         supplemental=tuple(shared.get("supplementalGroups") or ()),
-        selinux=tuple(sorted((merged.get("seLinuxOptions") or {}).items())),
+        selinux=tuple(sorted((own.get("seLinuxOptions") or shared.get("seLinuxOptions") or {}).items())),
         added=tuple(sorted(capabilities.get("add") or ())),
         dropped=tuple(sorted(capabilities.get("drop") or ())),
-        privileged=bool(own.get("privileged")) and not user,
+        privileged=bool(own.get("privileged")) and not found.user,
     )
-
-
-def _actual(pod: Object, container: str) -> Mapping[str, int]:
-    """Who the running container's first process is, as newer kubelets report it (KEP-3619)."""
-    for status in pod.get("status", {}).get("containerStatuses") or ():
-        if status["name"] == container:
-            found: Mapping[str, int] = (status.get("user") or {}).get("linux") or {}
-            return found
-    return {}
 
 
 def of_reference(known: catalog.Identity) -> Identity:

@@ -24,6 +24,7 @@ FORBIDDEN_MODULES = {
     "ansible.builtin.wait_for",
 }
 TASK_KEYWORDS = {
+    "any_errors_fatal",
     "block",
     "changed_when",
     "check_mode",

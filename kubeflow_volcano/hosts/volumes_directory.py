@@ -1,0 +1,135 @@
+"""Whether a directory on a host is fit for volumes, by what was measured there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from kubeflow_volcano.problems import Problem
+
+__all__ = ["Directory"]
+
+_GB = 1000**3
+_MEMORY = frozenset({"tmpfs", "ramfs", "rootfs"})
+_ROOT_DIRECTORIES = frozenset(
+    "bin boot dev etc home lib lib64 media mnt opt proc root run sbin srv sys tmp usr var".split()  # noqa: SIM905
+)
+_SYSTEM = ("/boot/", "/dev/", "/etc/", "/proc/", "/run/", "/sys/", "/usr/")
+_FEW_INODES = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """What kfv_directories measured; `written_as` is the uid of a file that root made there, -1 for a refusal."""
+
+    path: str
+    kind: str
+    owner: tuple[int, int, str] | None
+    volumes: int
+    others: int
+    some_others: tuple[str, ...]
+    mount_point: str
+    file_system: str
+    options: frozenset[str]
+    free_bytes: int
+    free_inodes: int | None
+    inodes: int
+    written_as: int | None
+    strange: tuple[str, ...]
+    """Directories of volumes made in advance that are there and not as they would be made."""
+
+    @classmethod
+    def decode(cls, found: Mapping[str, Any]) -> Self:
+        """From the module's answer."""
+        mount = found["file_system"]
+        there = found["kind"] != "absent"
+        return cls(
+            path=found["path"],
+            kind=found["kind"],
+            owner=(found["uid"], found["gid"], found["mode"]) if there else None,
+            volumes=found["volumes"],
+            others=found["others"],
+            some_others=tuple(found["some_others"]),
+            mount_point=mount["point"],
+            file_system=mount["type"],
+            options=frozenset(mount["options"]),
+            free_bytes=found["free_bytes"],
+            free_inodes=found["free_inodes"],
+            inodes=found["inodes"],
+            written_as=found["written_as"],
+            strange=tuple(_strange(found["directories"])),
+        )
+
+    def problems(self, minimum_free_gb: int) -> Iterator[Problem]:
+        """Everything that makes it useless for volumes."""
+        yield from self._place()
+        yield from self._mount()
+        if not self.volumes and self.free_bytes < minimum_free_gb * _GB:
+            yield Problem(
+                f"{self.free_bytes / _GB:.1f} GB are free for {self.path}, on {self.mount_point}.",
+                f"{minimum_free_gb} GB (local_path_minimum_free_gb).",
+                "take a directory on a larger disk (local_path_base_directory), make room, or ask for less.",
+            )
+
+    def notes(self, minimum_free_gb: int) -> Iterator[str]:
+        """What is unusual and does not stand in the way."""
+        if self.volumes and self.free_bytes < minimum_free_gb * _GB:
+            yield f"{self.free_bytes / _GB:.1f} GB are left beside the volumes in {self.path}"
+        if self.free_inodes is not None and self.free_inodes < _FEW_INODES * self.inodes:
+            yield f"{self.free_inodes} of {self.inodes} inodes are free on {self.mount_point}"
+        if self.file_system.startswith("nfs") and self.written_as is None:
+            yield f"{self.path} is on {self.file_system}; whether its server lets root give files away was not tried"
+        yield from self.strange
+
+    def _place(self) -> Iterator[Problem]:
+        top, _, rest = self.path.strip("/").partition("/")
+        if (top in _ROOT_DIRECTORIES and not rest) or f"{self.path}/".startswith(_SYSTEM):
+            yield Problem(
+                f"{self.path} as the directory of volumes.",
+                "a directory that belongs to volumes alone, as it is closed to everybody but root.",
+                "set local_path_base_directory to one below it, or elsewhere.",
+            )
+        if self.kind in {"link", "other"}:
+            what = "a symbolic link" if self.kind == "link" else "no directory"
+            yield Problem(
+                f"{self.path} is {what}.",
+                "a directory by its real path; labels of SELinux and volumes go by it.",
+                "set local_path_base_directory to the real path, or remove what is there.",
+            )
+        elif self.others and self.owner not in {None, (0, 0, "0711")}:
+            yield Problem(
+                f"{self.path} holds {self.others} things that are no volumes ({', '.join(self.some_others)}), and its "
+                f"owner and mode would change from {_told(self.owner)} to 0:0 0711.",
+                "a directory that belongs to volumes alone.",
+                "set local_path_base_directory to one of its own, or give this one that owner and mode yourself.",
+            )
+
+    def _mount(self) -> Iterator[Problem]:
+        where = f"{self.path} is on {self.mount_point}, "
+        elsewhere = "set local_path_base_directory to a directory on a local disk"
+        if self.file_system in _MEMORY:
+            needed = "a file system on a disk; what is in memory is gone with the next start."
+            yield Problem(f"{where}a {self.file_system}.", needed, f"{elsewhere}.")
+        if self.file_system == "overlay":
+            needed = "a file system of its own; an overlay does not keep what databases rely on."
+            yield Problem(f"{where}an overlay.", needed, f"{elsewhere}.")
+        if "ro" in self.options:
+            needed = "a file system that can be written."
+            yield Problem(f"{where}mounted ro.", needed, f"see why (dmesg) and mount it rw, or {elsewhere}.")
+        if "noexec" in self.options:
+            needed = "exec, which volumes inherit: programs that are installed into a volume have to run."
+            yield Problem(f"{where}mounted noexec.", needed, f"take noexec out of /etc/fstab, or {elsewhere}.")
+        if self.written_as not in {None, 0}:
+            needed = "a server that lets root give files to the consumers of volumes (no_root_squash)."
+            yield Problem(f"{where}where root's files do not belong to root.", needed, f"{elsewhere}.")
+
+
+def _told(owner: tuple[int, int, str] | None) -> str:
+    return f"{owner[0]}:{owner[1]} {owner[2]}" if owner else "nothing"
+
+
+def _strange(directories: Any) -> Iterator[str]:
+    for item in directories:
+        if item["kind"] not in {"absent", "directory"}:
+            yield f"{item['path']}, for a volume made in advance, is no directory"

@@ -1,0 +1,78 @@
+"""kfv_directories: the directory of volumes on a host, judged where Ansible runs. Documented in plugins/modules."""
+
+from __future__ import annotations
+
+import posixpath
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from ansible.errors import AnsibleError
+from ansible.plugins.action import ActionBase
+
+try:
+    from kubeflow_volcano.hosts.volumes_directory import Directory
+    from kubeflow_volcano.problems import ProblemsError
+    from kubeflow_volcano.rollout.per_host import node_name
+    from kubeflow_volcano.rollout.settings import PREFIXES, parse
+    from kubeflow_volcano.rollout.static_volumes import static_volumes
+except ImportError as error:
+    message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
+    raise AnsibleError(message) from error
+
+ARGUMENTS: dict[str, Any] = {
+    "path": {"type": "path", "required": True},
+    "state": {"type": "str", "choices": ["judged", "present"], "default": "present"},
+    "minimum_free_gb": {"type": "int", "default": 0},
+}
+
+
+class ActionModule(ActionBase):
+    """Measure on the host, judge here, and make on the host what is fit."""
+
+    TRANSFERS_FILES = False
+
+    def run(self, tmp: None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Tell everything that is wrong with the directory; what is of no use is not touched."""
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        variables = task_vars or {}
+        _, arguments = self.validate_argument_spec(argument_spec=ARGUMENTS)
+        path, minimum = arguments["path"], arguments["minimum_free_gb"]
+        try:
+            directories = _in_advance(path, variables)
+        except ProblemsError as error:
+            return result | {"failed": True, "msg": error.told()}
+        given = {"path": path, "directories": directories}
+        judged = self._asked(given | {"state": "judged"}, variables)
+        if judged.get("failed") or "directory" not in judged:
+            return result | judged
+        found = Directory.decode(judged["directory"])
+        told = ProblemsError(found.problems(minimum)).told()
+        result |= {"changed": False, "made": [], "notes": list(found.notes(minimum)), "refusal": told}
+        result |= {"directory": judged["directory"]}
+        if arguments["state"] == "judged":
+            return result
+        if told:
+            return result | {"failed": True, "msg": told}
+        return result | self._asked(given | {"state": "present"}, variables)
+
+    def _asked(self, arguments: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
+        answer: dict[str, Any] = self._execute_module("kfv_directories", module_args=arguments, task_vars=variables)
+        return answer
+
+
+def _in_advance(path: str, variables: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Directories of the volumes that are made in advance on this host, each with owner and mode.
+
+    Raises:
+        InvalidInput: the settings of the cluster cannot work.
+    """
+    own = variables["hostvars"]["localhost"]
+    settings = parse({name: own[name] for name in own if name.startswith(PREFIXES)})
+    node = node_name(variables["inventory_hostname"], variables)
+    found = []
+    for volume in static_volumes(settings):
+        if volume.node == node:
+            uid, gid, mode = volume.owner
+            found.append({"path": posixpath.join(path, volume.folder), "uid": uid, "gid": gid, "mode": f"{mode:04o}"})
+    return found

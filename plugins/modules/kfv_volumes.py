@@ -1,0 +1,280 @@
+"""Owners of what is in volumes on a host: counted, and repaired on request. For Python 3.9 or later, on the host."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from ansible.module_utils.basic import AnsibleModule
+
+DOCUMENTATION = r"""
+module: kfv_volumes
+short_description: Give what is in volumes to the consumers of their claims
+description:
+  - Looks at every entry of each volume's directory and counts those that do not belong to the volume's consumer; with
+    RV(repair) it gives exactly those to the consumer. Modes are never changed below the directory itself.
+  - Only what belongs to the volume is touched. Symbolic links are not followed, not even in the way to a part of the
+    volume; other file systems that are mounted inside, device files, and files that have a further name outside of the
+    volume are left alone and counted. It works from open directories, so that a consumer that moves things about
+    meanwhile cannot lead it elsewhere.
+  - A directory that is open to everybody is told, and closed only for a volume that asks for it.
+version_added: "0.1.0"
+options:
+  volumes:
+    description: >-
+      One entry for each directory. C(name) is for the answer, C(path) the directory, C(sub_path) the part of it that
+      the consumer mounts. C(uid) may be null, which leaves users alone; of C(gids) any is right and the first is given,
+      an empty list leaves groups alone. C(tighten) asks for the mode 0770 of an open directory.
+    type: list
+    elements: dict
+    required: true
+  repair:
+    description: Whether owners are changed.
+    type: bool
+    default: false
+  most:
+    description: How many entries of a volume are looked at.
+    type: int
+    default: 1000000
+attributes:
+  check_mode:
+    support: full
+    description: Says for which volumes something would be changed, and changes nothing.
+  diff_mode:
+    support: full
+    description: Shows how many entries of each volume belong to others before and after.
+author:
+  - The kubeflow-volcano authors
+"""
+
+EXAMPLES = r"""
+- name: Count what does not belong to the consumer
+  kfv_volumes:
+    volumes:
+      - {name: pvc-1, path: /data/pvc-1_kubeflow_mysql-pv-claim, sub_path: "", uid: 999, gids: [999], tighten: false}
+"""
+
+RETURN = r"""
+volumes:
+  description: >-
+    For each volume its name, owner and mode of its directory, how many entries were looked at, belonged to others, were
+    left alone and are now right, and in C(trouble) what kept it from being looked at.
+  returned: success
+  type: list
+  elements: dict
+"""
+
+ARGUMENTS: dict[str, Any] = {
+    "volumes": {"type": "list", "elements": "dict", "required": True},
+    "repair": {"type": "bool", "default": False},
+    "most": {"type": "int", "default": 1000000},
+}
+MOST_DEPTH = 200
+CLOSED = 0o770
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Entry(NamedTuple):
+    """One entry of the tree: the open directory that it is in, its name there, and what it is."""
+
+    parent: int
+    name: str
+    found: os.stat_result
+
+
+class TroubleError(Exception):
+    """Why a volume cannot be looked at; nothing of it was changed."""
+
+
+def opened(path: str, sub_path: str) -> int:
+    """The directory that the consumer sees, open. The way to the volume may lead over links; nothing in it may."""
+    try:
+        handle = os.open(path, _DIRECTORY)
+    except OSError as error:
+        raise TroubleError(f"{path}: {error.strerror}") from error
+    for part in [part for part in sub_path.split("/") if part]:
+        try:
+            if part == "..":
+                raise TroubleError(f"{path}: the part {sub_path!a} leads out of it")
+            below = os.open(part, _DIRECTORY, dir_fd=handle)
+        except OSError as error:
+            raise TroubleError(f"{path}/{ascii(sub_path)[1:-1]}: {error.strerror}") from error
+        finally:
+            os.close(handle)
+        handle = below
+    return handle
+
+
+class Walk:
+    """Every entry below an open directory, and the counts of what is left out."""
+
+    def __init__(self, top: int, most: int) -> None:
+        self.top, self.most = top, most
+        self.device = os.fstat(top).st_dev
+        self.looked = self.left_alone = self.given = 0
+        self.incomplete = ""
+        self.names: dict[int, int] = {}
+        """How many names of a file with several are inside, by inode."""
+
+    def elsewhere(self, found: os.stat_result) -> bool:
+        """Whether a file has a further name outside, so that it belongs to others too."""
+        return not stat.S_ISDIR(found.st_mode) and self.names.get(found.st_ino, found.st_nlink) < found.st_nlink
+
+    def entries(self) -> Iterator[Entry]:
+        """Directories come before what is in them. An entry that is gone meanwhile is passed over."""
+        self.looked = self.left_alone = 0
+        yield from self._below(self.top, 0)
+
+    def _below(self, handle: int, depth: int) -> Iterator[Entry]:
+        try:
+            names = os.listdir(handle)
+        except OSError as error:
+            self.incomplete = error.strerror or "cannot be listed"
+            return
+        for name in names:
+            if self.looked >= self.most:
+                self.incomplete = f"more than {self.most} entries"
+                return
+            try:
+                found = os.stat(name, dir_fd=handle, follow_symlinks=False)
+            except FileNotFoundError:
+                continue
+            self.looked += 1
+            if found.st_dev != self.device or stat.S_ISCHR(found.st_mode) or stat.S_ISBLK(found.st_mode):
+                self.left_alone += 1
+                continue
+            yield Entry(handle, name, found)
+            if stat.S_ISDIR(found.st_mode):
+                yield from self._inside(Entry(handle, name, found), depth)
+
+    def _inside(self, entry: Entry, depth: int) -> Iterator[Entry]:
+        if depth >= MOST_DEPTH:
+            self.incomplete = f"directories more than {MOST_DEPTH} deep"
+            return
+        try:
+            handle = os.open(entry.name, _DIRECTORY, dir_fd=entry.parent)
+        except OSError:  # it has become something else
+            return
+        try:
+            if os.fstat(handle).st_dev == self.device:
+                yield from self._below(handle, depth + 1)
+        finally:
+            os.close(handle)
+
+
+def is_wrong(found: os.stat_result, uid: int | None, gids: list[int]) -> bool:
+    """Whether an entry belongs to another user or group than the consumer's."""
+    return (uid is not None and found.st_uid != uid) or (bool(gids) and found.st_gid not in gids)
+
+
+def owner_of(found: os.stat_result, uid: int | None, gids: list[int]) -> tuple[int, int]:
+    """Uid and gid for chown; -1 leaves one as it is."""
+    return (-1 if uid is None else uid, gids[0] if gids and found.st_gid not in gids else -1)
+
+
+def counted(walk: Walk, volume: dict[str, Any]) -> dict[str, Any]:
+    """What a first walk finds: nothing is changed."""
+    own, strange = os.fstat(walk.top), []
+    for entry in walk.entries():
+        found = entry.found
+        if found.st_nlink > 1 and not stat.S_ISDIR(found.st_mode):
+            walk.names[found.st_ino] = walk.names.get(found.st_ino, 0) + 1
+        if is_wrong(found, volume["uid"], volume["gids"]):
+            strange.append(found)
+    elsewhere = sum(map(walk.elsewhere, strange))
+    wrong = len(strange) - elsewhere + is_wrong(own, volume["uid"], volume["gids"])
+    return {
+        "looked": walk.looked + 1,
+        "wrong": wrong,
+        "left_alone": walk.left_alone + elsewhere,
+        "incomplete": walk.incomplete,
+        "owner": f"{own.st_uid}:{own.st_gid}",
+    }
+
+
+def repair(walk: Walk, volume: dict[str, Any]) -> None:
+    """Give what belongs to others to the consumer; `walk` has counted before, and counts what is given."""
+    uid, gids = volume["uid"], volume["gids"]
+    own = os.fstat(walk.top)
+    if is_wrong(own, uid, gids):
+        os.fchown(walk.top, *owner_of(own, uid, gids))
+        walk.given += 1
+    for entry in walk.entries():
+        if not is_wrong(entry.found, uid, gids) or walk.elsewhere(entry.found):
+            continue
+        try:
+            os.chown(entry.name, *owner_of(entry.found, uid, gids), dir_fd=entry.parent, follow_symlinks=False)
+        except FileNotFoundError:
+            continue
+        walk.given += 1
+
+
+def closed(volume: dict[str, Any], *, check: bool) -> tuple[str, bool]:
+    """Mode of the volume's directory, and whether it was, or would be, closed to others."""
+    handle = os.open(volume["path"], _DIRECTORY)
+    try:
+        mode = stat.S_IMODE(os.fstat(handle).st_mode)
+        known = volume["uid"] is not None or volume["gids"]
+        wanted = bool(volume["tighten"] and mode & stat.S_IWOTH and known)
+        if wanted and not check:
+            os.fchmod(handle, CLOSED | (mode & stat.S_ISGID))
+    finally:
+        os.close(handle)
+    return f"{mode:04o}", wanted
+
+
+def one(volume: dict[str, Any], most: int, *, asked: bool, check: bool) -> dict[str, Any]:
+    """What became of one volume; `asked` says that owners are to be changed."""
+    answer: dict[str, Any] = {
+        "name": volume["name"],
+        "wrong": 0,
+        "given": 0,
+        "closed": False,
+        "trouble": "",
+        "mode": "",
+    }
+    try:
+        top = opened(volume["path"], volume["sub_path"])
+    except TroubleError as trouble:
+        return {**answer, "trouble": str(trouble)}
+    walk = Walk(top, most)
+    try:
+        answer.update(counted(walk, volume))
+        if asked and not check and answer["wrong"]:
+            repair(walk, volume)
+        # Whoever is shut out by a closed directory must not be its consumer.
+        safe = asked or not answer["wrong"]
+        answer["mode"], answer["closed"] = closed({**volume, "tighten": volume["tighten"] and safe}, check=check)
+    except OSError as error:
+        answer["trouble"] = f"{volume['path']}: {error.strerror}"
+    finally:
+        answer["given"] = answer["wrong"] if asked and check else walk.given
+        os.close(top)
+    return answer
+
+
+def left(answer: dict[str, Any]) -> int:
+    """How many entries still belong to others."""
+    return int(answer["wrong"] - answer["given"])
+
+
+def mode_after(answer: dict[str, Any]) -> str:
+    """Mode of the directory after it was closed, or as it is."""
+    return f"{CLOSED | (int(answer['mode'], 8) & stat.S_ISGID):04o}" if answer["closed"] else str(answer["mode"])
+
+
+def main() -> None:
+    """Look at every volume, and repair those that are asked for."""
+    module = AnsibleModule(argument_spec=ARGUMENTS, supports_check_mode=True)
+    asked, check = module.params["repair"], module.check_mode
+    found = [one(volume, module.params["most"], asked=asked, check=check) for volume in module.params["volumes"]]
+    touched = [item for item in found if item["closed"] or item["given"]]
+    before = "".join(f"{item['name']}: {item['wrong']} of others, mode {item['mode']}\n" for item in touched)
+    after = "".join(f"{item['name']}: {left(item)} of others, mode {mode_after(item)}\n" for item in touched)
+    module.exit_json(changed=bool(touched), volumes=found, diff={"before": before, "after": after})
+
+
+if __name__ == "__main__":
+    main()
