@@ -19,7 +19,10 @@ except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
     raise AnsibleError(message) from error
 
-ARGUMENTS: dict[str, Any] = {"settings": {"type": "dict", "required": True}}
+ARGUMENTS: dict[str, Any] = {
+    "settings": {"type": "dict", "required": True},
+    "probe": {"type": "bool", "default": True},
+}
 
 
 class ActionModule(ActionBase):
@@ -33,24 +36,29 @@ class ActionModule(ActionBase):
         result: dict[str, Any] = super().run(tmp, task_vars) | {"changed": False}
         _, arguments = self.validate_argument_spec(argument_spec=ARGUMENTS)
         try:
-            return result | _looked_at(parse(arguments["settings"]))
+            return result | _looked_at(parse(arguments["settings"]), probe=arguments["probe"])
         except ProblemsError as error:
             return result | {"failed": True, "msg": error.told()}
 
 
-def _looked_at(settings: Settings) -> dict[str, Any]:
+def _looked_at(settings: Settings, *, probe: bool) -> dict[str, Any]:
     found = report(desired(settings, settings.components, _tell).images, settings)
     rows = table.rows(settings.mirror, found.entries)
     Display().display(table.render(rows))
     for warning in found.warnings:
         Display().warning(str(warning))
     requests = 0
-    if settings.mirror.probe:
+    if settings.mirror.probe and probe:
         asked = ask_mirror(found, settings.mirror, _tell)
         requests = asked.requests
         if problems := tuple(asked.problems()):
             raise InvalidInput(problems)
-    return {"rules": [asdict(row) for row in rows], "images": len(found.entries), "requests": requests}
+    return {
+        "rules": [asdict(row) for row in rows],
+        "images": len(found.entries),
+        "requests": requests,
+        "registries": found.registries,
+    }
 
 
 def _tell(line: str) -> None:

@@ -18,6 +18,10 @@ options:
     description: What kfv_settings returned under this name.
     type: dict
     required: true
+  probe:
+    description: Whether to ask the mirror where C(image_mirror_probe) says so.
+    type: bool
+    default: true
 attributes:
   check_mode:
     support: full
@@ -52,6 +56,12 @@ images:
   returned: success
   type: int
   sample: 93
+registries:
+  description: The registries that nodes ask, or would ask but for a mirror that their runtime knows.
+  returned: success
+  type: list
+  elements: str
+  sample: [docker.io, gcr.io]
 requests:
   description: How many requests were sent to the mirror; 0 where it was not asked.
   returned: success

@@ -55,6 +55,11 @@ class ImagesReport:
             "warnings": [asdict(problem) for problem in self.warnings],
         }
 
+    @property
+    def registries(self) -> list[str]:
+        """Where the names lie that nodes are told."""
+        return sorted({name.host for item in self.entries if (name := ImageName.parse(item.use.final))})
+
     def text(self) -> str:
         """The names that nodes pull, one a line."""
         return "".join(f"{name}\n" for name in sorted({item.use.final for item in self.entries}))

@@ -1,0 +1,148 @@
+"""kfv_containerd: a node's containerd is told where images come from. Documented in plugins/modules."""
+
+from __future__ import annotations
+
+import base64
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from ansible.errors import AnsibleError
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+
+try:
+    from kubeflow_volcano.cluster.client import Cluster
+    from kubeflow_volcano.cluster.errors import ApiError
+    from kubeflow_volcano.hosts import containerd_plan as planning
+    from kubeflow_volcano.hosts.containerd_authority import authority
+    from kubeflow_volcano.hosts.containerd_check import accepted, check_files
+    from kubeflow_volcano.hosts.containerd_look import Look, not_containerd
+    from kubeflow_volcano.hosts.containerd_mirrors import wanted
+    from kubeflow_volcano.hosts.containerd_shown import shown
+    from kubeflow_volcano.hosts.facts import CannotLookError, HostFacts
+    from kubeflow_volcano.hosts.node_ready import has_cluster, unready
+    from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
+    from kubeflow_volcano.rollout.images.rules import Rules
+    from kubeflow_volcano.rollout.settings import Settings, parse
+except ImportError as error:
+    message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
+    raise AnsibleError(message) from error
+
+ARGUMENTS: dict[str, Any] = {
+    "settings": {"type": "dict", "required": True},
+    "registries": {"type": "list", "elements": "str", "default": []},
+    "node": {"type": "str", "default": ""},
+    "write": {"type": "bool", "default": True},
+}
+_MOST_IMPORTS = 8
+
+
+class ActionModule(ActionBase):
+    """Look at the node, work out what has to change, ask its containerd about it, then write it."""
+
+    TRANSFERS_FILES = False
+
+    def run(self, tmp: None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Change what has to be changed, or only say what keeps it from being done."""
+        result: dict[str, Any] = super().run(tmp, task_vars) | {"changed": False, "problems": []}
+        _, arguments = self.validate_argument_spec(argument_spec=ARGUMENTS)
+        self._task_vars = task_vars or {}
+        try:
+            settings = parse(arguments["settings"])
+            plan, look = self._planned(settings, arguments["registries"])
+            notes = [*plan.notes, *(_of_node(settings, arguments["node"]) if plan.restart else ())]
+        except ProblemsError as error:
+            told = {"problems": [asdict(problem) for problem in error.problems]}
+            return result | told | ({"failed": True, "msg": error.told()} if arguments["write"] else {})
+        finally:
+            self._remove_tmp_path(self._connection._shell.tmpdir)  # noqa: SLF001  as Ansible's own actions do
+        result["restart"] = plan.restart
+        if not arguments["write"]:
+            return result
+        host = self._task_vars.get("inventory_hostname", "")
+        for note in notes:
+            Display().warning(f"{host}: {note}")
+        result["changed"] = bool(plan.writes) or look.unfinished
+        result["diff"] = [shown(item) for item in plan.writes]
+        if plan.writes and not self._task.check_mode:
+            result["copies"] = self._asked("kfv_containerd_change", {"step": "write", "files": _sent(plan)})["copies"]
+        return result
+
+    def _planned(self, settings: Settings, registries: list[str]) -> tuple[planning.Plan, Look]:
+        facts = HostFacts.decode(self._asked("kfv_host_facts", {})["facts"])
+        try:
+            problems = [*not_containerd(facts.need("runtime"), facts.need("kubelet"))]
+        except CannotLookError as error:
+            problems = [Problem(f"the node's runtime could not be seen: {error}.", "containerd.", "see to the node.")]
+        if problems:
+            raise InvalidInput(problems)
+        chosen = settings.mirror.containerd
+        choice = planning.Choice(chosen.config_path, authority(chosen.ca), extend=chosen.existing == "extend")
+        look = Look.decode(self._asked("kfv_containerd_look", {}))
+        globs: tuple[str, ...] = ()
+        for _ in range(_MOST_IMPORTS):
+            further = planning.patterns(look)
+            trees = planning.directories(look, choice)
+            if not further and set(trees) <= set(look.trees):
+                break
+            globs += further
+            seen = {"globs": globs, "trees": trees, "authority": f"{trees[0]}/{planning.CA_FILE}"}
+            look = Look.decode(self._asked("kfv_containerd_look", seen))
+        rules = Rules(settings.mirror).rules
+        mirrors = wanted(
+            rules,
+            [*registries, *chosen.registries],
+            plain_http=chosen.plain_http,
+            ca=f"{trees[0]}/{planning.CA_FILE}" if chosen.ca else "",
+            upstream=chosen.upstream,
+        )
+        plan = planning.plan(look, mirrors, choice)
+        if plan.expected is not None:
+            files = {name: _encoded(text) for name, text in check_files(look, plan).items()}
+            answer = self._asked("kfv_containerd_look", {"check": files})
+            accepted(plan, answer["dump"], answer["dump_error"], look.config)
+        return plan, look
+
+    def _asked(self, module: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        answer: dict[str, Any] = self._execute_module(module, module_args=dict(arguments), task_vars=self._task_vars)
+        if answer.get("failed") or answer.get("unreachable"):
+            raise AnsibleError(str(answer.get("msg") or f"{module} gave no answer"))
+        return answer
+
+
+def _of_node(settings: Settings, node: str) -> list[str]:
+    """See that the Node is ready before its containerd restarts; what there is to tell where that cannot be seen."""
+    if not node or not has_cluster(settings.kubeconfig):
+        return ["no kubeconfig says where the cluster is, so its Node is not looked at."] if node else []
+    try:
+        trouble = unready(Cluster.connect(settings.kubeconfig, settings.context), node)
+    except ApiError as error:
+        trouble = f"the API server answers: {error}"
+    if trouble is None:
+        return [f"the cluster has no Node {node}, so none is looked at (kubeflow_node_name says another name)."]
+    if trouble:
+        raise InvalidInput(
+            Problem(
+                f"the Node {node} is not ready: {trouble}.",
+                "a Node that is ready before its containerd restarts, so that what follows can be told apart.",
+                "see to the Node, and run this again.",
+            )
+        )
+    return []
+
+
+def _sent(plan: planning.Plan) -> list[dict[str, Any]]:
+    return [
+        {
+            "path": item.path,
+            "content": None if item.after is None else _encoded(item.after),
+            "foreign": item.foreign,
+        }
+        for item in plan.writes
+    ]
+
+
+def _encoded(text: str) -> str:
+    return base64.b64encode(text.encode()).decode("ascii")
