@@ -40,9 +40,13 @@ _PATIENCE_SECONDS = 60.0
 
 
 class Lab:
-    """Starts hosts; `remove` takes away all that it made. Safe to use from several threads."""
+    """Starts hosts; `remove` takes away all that it made. Safe to use from several threads.
 
-    def __init__(self, seed: str = "", progress: Progress = silent) -> None:
+    `seed`: eight hexadecimal digits that name it. The next lab removes those whose process has ended, but not what is
+    `kept`.
+    """
+
+    def __init__(self, seed: str = "", *, kept: bool = False, progress: Progress = silent) -> None:
         self.seed = seed or secrets.token_hex(4)
         self.directory = _labs() / self.seed
         self.hosts: list[Host] = []
@@ -54,7 +58,7 @@ class Lab:
         with held(_labs().with_name(".labs.lock"), progress, _PATIENCE_SECONDS, doing="is making a lab"):
             _sweep()
             self.directory.mkdir(parents=True, mode=0o700)
-            _claim(self.directory)
+            _claim(self.directory, kept=kept)
             self.bridge = Bridge(self.seed, choose_subnet(self.seed))
             self.bridge.create()
         self._cgroup.create()
@@ -145,6 +149,16 @@ class Lab:
             host.stop()
         _remove(self.directory)
 
+    @staticmethod
+    def is_up(seed: str) -> bool:
+        """Whether hosts of that lab run, whoever started them."""
+        return bool(_cgroup(seed).processes())
+
+    @staticmethod
+    def clear(seed: str) -> None:
+        """Remove a lab, whoever made it; none of that name is fine, too."""
+        _remove(_labs() / seed)
+
     def _layers(self, release: str, containerd: str) -> list[Path]:
         own = self.directory / "layers" / release
         if not own.exists():
@@ -174,15 +188,15 @@ def _cgroup(seed: str) -> NodeCgroup:
     return NodeCgroup(read_layout(), f"kfv-lab-{seed}")
 
 
-def _claim(directory: Path) -> None:
-    owner = {"pid": os.getpid(), "started": _started(os.getpid())}
+def _claim(directory: Path, *, kept: bool) -> None:
+    owner = {} if kept else {"pid": os.getpid(), "started": _started(os.getpid())}
     (directory / "owner.json").write_text(json.dumps(owner))
 
 
 def _owned(directory: Path) -> bool:
     with contextlib.suppress(OSError, ValueError, KeyError):
         owner: dict[str, int] = json.loads((directory / "owner.json").read_text())
-        return owner["pid"] == 0 or _started(owner["pid"]) == owner["started"]
+        return not owner or _started(owner["pid"]) == owner["started"]
     return False
 
 
@@ -199,7 +213,8 @@ def _remove(directory: Path) -> None:
     end_processes(cgroup)
     cgroup.remove(_END_SECONDS)
     Bridge(directory.name, IPv4Network("0.0.0.0/24")).remove()
-    shutil.rmtree(directory)
+    if directory.exists():
+        shutil.rmtree(directory)
 
 
 def _copy_sysctls(target: Path) -> None:

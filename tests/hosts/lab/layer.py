@@ -99,6 +99,7 @@ def write_layer(layer: Path, release: Release, public_key: str) -> None:
         shutil.copyfile(_OWN / program, target)
         target.chmod(0o755)
     _write(layer / "usr/lib/systemd/system/sshd.service", (_OWN / "sshd.service").read_text())
+    _enable(layer, "sshd.service")
     modules = layer / "usr/lib/modules" / os.uname().release
     _write(modules / "modules.builtin", "".join(f"kernel/net/{name}.ko\n" for name in _BUILT_IN) + _OVERLAY)
     _write(modules / "modules.order", "")
@@ -109,9 +110,13 @@ def write_containerd(layer: Path, version: str) -> None:
     """The unit of containerd, and a configuration of the format that the version would have been installed with."""
     _write(layer / "usr/lib/systemd/system/containerd.service", (_OWN / "containerd.service").read_text())
     _write(layer / "etc/containerd/config.toml", _CONFIG_V2 if version.startswith("1.") else _CONFIG_V3)
+    _enable(layer, "containerd.service")
+
+
+def _enable(layer: Path, unit: str) -> None:
     wants = layer / "etc/systemd/system/multi-user.target.wants"
     wants.mkdir(parents=True)
-    (wants / "containerd.service").symlink_to("/usr/lib/systemd/system/containerd.service")
+    (wants / unit).symlink_to(f"/usr/lib/systemd/system/{unit}")
 
 
 def _write(path: Path, text: str, mode: int = 0o644) -> None:

@@ -19,15 +19,15 @@ _MODULES = Path(__file__).with_name("modules")
 _PROGRAMS = ("containerd", "containerd-shim-runc-v2", "ctr")
 CONTAINERD = {
     "1.6": "v1.6.36",
-    "1.7": "v1.7.28",
+    "1.7": "v1.7.35",
     "2.0": "v2.0.14",
     "2.1": "v2.1.9",
     "2.2": "v2.2.9",
     "2.3": "v2.3.7",
 }
 """Versions that a host can have, each with the release that stands for it: one that the module proxy lists."""
-_SHARED = "2.2"
-"""Is also the rehearsal cluster's, and built by its recipe."""
+_SHARED = {"1.7": "1.22", "2.2": "1.30"}
+"""Those that a generation of the rehearsal cluster has, too: they are built by its recipe."""
 
 
 def add_containerd(version: str, layer: Path, progress: Progress = silent) -> None:
@@ -37,20 +37,18 @@ def add_containerd(version: str, layer: Path, progress: Progress = silent) -> No
         KeyError: there is no such version here.
         ProblemsError: it can't be built.
     """
-    common = load_generation("1.30")
+    go = load_generation("1.30").go
     crictl = Tool("crictl", _MODULES / "crictl", {"crictl": "."})
-    tools = ensure_tools(
-        Generation(common.name, common.go, (_containerd(version, common), crictl), {}, ()), progress=progress
-    )
+    tools = ensure_tools(Generation("test hosts", go, (_containerd(version), crictl), {}, ()), progress=progress)
     target = layer / "usr/bin"
     target.mkdir(parents=True)
     for name, program in tools.programs.items():
         _link_or_copy(program, target / name)
 
 
-def _containerd(version: str, common: Generation) -> Tool:
-    if version == _SHARED:
-        return next(tool for tool in common.tools if tool.name == "containerd")
+def _containerd(version: str) -> Tool:
+    if generation := _SHARED.get(version):
+        return next(tool for tool in load_generation(generation).tools if tool.name == "containerd")
     module = f"github.com/containerd/containerd{'' if version.startswith('1.') else '/v2'}"
     return Tool(
         name=f"containerd-{version}",
