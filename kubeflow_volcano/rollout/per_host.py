@@ -16,6 +16,7 @@ _OF_THE_CLUSTER = (
     "kubeflow_",
     "kustomize_",
     "plan_",
+    "preflight_",
     "rehearsal_cluster_",
     "validation_",
     "volcano_",

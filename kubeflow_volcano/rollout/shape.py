@@ -23,6 +23,7 @@ PREFIXES = (
     "kustomize_",
     "local_path_",
     "plan_",
+    "preflight_",
     "rehearsal_cluster_",
     "validation_",
     "volcano_",

@@ -17,6 +17,7 @@ try:
     from kubeflow_volcano.rollout.settings import PREFIXES, parse
     from kubeflow_volcano.rollout.shape import SECRETS
     from validators.checks import CHECKS
+    from validators.hosts.checks import CHECKS as HOST_CHECKS
     from validators.selection import select, waivers
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
@@ -106,12 +107,13 @@ def _worked_out(names: Iterable[str], value: Callable[[str], Any]) -> tuple[dict
 
 def _about_checks(variables: Mapping[str, Any]) -> list[Problem]:
     """What is wrong with the names of checks; values of a wrong type are left to the settings' schema."""
-    selected, waived = (variables.get(f"validation_{name}") for name in ("select", "waivers"))
     problems: list[Problem] = []
-    if isinstance(selected, list):
-        problems += _problems_of(partial(select, CHECKS, [str(word) for word in selected]))
-    if isinstance(waived, dict):
-        problems += _problems_of(partial(waivers, CHECKS, {str(word): str(waived[word]) for word in waived}))
+    for prefix, checks in (("validation", CHECKS), ("preflight", HOST_CHECKS)):
+        selected, waived = (variables.get(f"{prefix}_{name}") for name in ("select", "waivers"))
+        if isinstance(selected, list):
+            problems += _problems_of(partial(select, checks, [str(word) for word in selected]))
+        if isinstance(waived, dict):
+            problems += _problems_of(partial(waivers, checks, {str(word): str(waived[word]) for word in waived}))
     return problems
 
 

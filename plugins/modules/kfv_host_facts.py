@@ -91,6 +91,12 @@ received:
   type: float
 """
 
+ARGUMENTS: dict[str, Any] = {
+    "modules": {"type": "list", "elements": "str", "default": []},
+    "sysctls": {"type": "list", "elements": "str", "default": []},
+    "names": {"type": "list", "elements": "str", "default": []},
+    "paths": {"type": "dict", "default": {}},
+}
 ROOT = ""
 """What absolute paths begin with; only the tests of this file set it."""
 OLDEST_PYTHON = (3, 9)
@@ -304,7 +310,7 @@ def look_modules(names: Iterable[str]) -> dict[str, Any]:
     builtin = set(module_names(read(f"{directory}/modules.builtin").splitlines()))
     loadable = set(module_names(line.partition(":")[0] for line in read(f"{directory}/modules.dep").splitlines()))
     known = bool(builtin or loadable)
-    closed = read("/proc/sys/kernel/modules_disabled").strip() == "1" or not exists("/proc/modules")
+    closed = read("/proc/sys/kernel/modules_disabled").strip() == "1"
     forbidden = set(forbidden_modules())
 
     def state(name: str) -> str:
@@ -773,15 +779,7 @@ def look(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     """Answer one question of Ansible's."""
-    module = AnsibleModule(
-        argument_spec={
-            "modules": {"type": "list", "elements": "str", "default": []},
-            "sysctls": {"type": "list", "elements": "str", "default": []},
-            "names": {"type": "list", "elements": "str", "default": []},
-            "paths": {"type": "dict", "default": {}},
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec=ARGUMENTS, supports_check_mode=True)
     if sys.version_info < OLDEST_PYTHON:
         module.fail_json(
             msg=f"Python {sys.version.split()[0]} is too old for this module.", python=sys.version.split()[0]

@@ -83,7 +83,7 @@ def module_of(task: dict[str, Any]) -> str:
 
 
 def test_there_are_roles_and_tasks_to_judge() -> None:
-    assert len(ROLES) == 9
+    assert len(ROLES) == 10
     assert len(TASK_FILES) >= len(ROLES)
 
 

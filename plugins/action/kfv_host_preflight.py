@@ -1,0 +1,160 @@
+"""kfv_host_preflight: the hosts that were looked at are judged, all at once. Documented in plugins/modules."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ansible.errors import AnsibleError
+from ansible.plugins.action import ActionBase
+from ansible.utils.color import ANSIBLE_COLOR
+from ansible.utils.display import Display
+
+try:
+    from kubeflow_volcano.hosts.facts import Host
+    from kubeflow_volcano.problems import ProblemsError
+    from kubeflow_volcano.rollout.per_host import node_name
+    from kubeflow_volcano.rollout.settings import Settings, parse
+    from validators.expectations import Expectations
+    from validators.hosts.each import named
+    from validators.hosts.inventory import Inventory
+    from validators.hosts.run import Options, preflight, repairs
+    from validators.report.console import render
+    from validators.report.document import Report
+except ImportError as error:
+    message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
+    raise AnsibleError(message) from error
+
+ARGUMENTS: dict[str, Any] = {
+    "settings": {"type": "dict", "required": True},
+    "hosts": {"type": "list", "elements": "str", "required": True},
+    "names": {"type": "list", "elements": "str", "default": []},
+    "select": {"type": "list", "elements": "str", "default": []},
+    "waivers": {"type": "dict", "default": {}},
+    "strict": {"type": "bool", "default": False},
+    "repair": {"type": "bool", "default": False},
+    "report_directory": {"type": "path", "default": "reports"},
+}
+
+_LOOK, _REPAIRED = "__preflight_look", "__preflight_repaired"
+"""Under what the role registers answers of kfv_host_facts and kfv_host_repair."""
+_MOST_NAMES = 8
+
+
+class ActionModule(ActionBase):
+    """Judge what kfv_host_facts found, from the Python that runs Ansible."""
+
+    TRANSFERS_FILES = False
+    _requires_connection = False
+
+    def run(self, tmp: None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Report every finding. A check that fails does not fail the task: `exit_code` says what the gate is told."""
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        _, arguments = self.validate_argument_spec(argument_spec=ARGUMENTS)
+        variables = task_vars or {}
+        try:
+            settings = parse(arguments["settings"])
+            options = _options(settings, arguments, check=self._task.check_mode)
+            inventory = _inventory(settings, arguments, variables)
+            report = preflight(options, _expectations(settings), inventory, lambda _: None)
+        except ProblemsError as error:
+            return result | {"failed": True, "msg": error.told(), "exit_code": int(error.exit_code)}
+        document = report.as_dict()
+        offered = repairs(report.results)
+        for line in (*_repaired(arguments["hosts"], variables), *_offered(offered, asked=options.repair)):
+            Display().display(f"  {line}")
+        Display().display(f"\n{render(document, report.files, colour=ANSIBLE_COLOR)}")
+        return result | {
+            "changed": False,
+            "exit_code": int(report.exit_code),
+            "msg": _told(report),
+            "report": document,
+            "files": dict(report.files),
+            "repairs": offered,
+        }
+
+
+def _options(settings: Settings, arguments: Mapping[str, Any], *, check: bool) -> Options:
+    """In check mode no report is written."""
+    directory = arguments["report_directory"]
+    return Options(
+        kubeconfig=settings.kubeconfig,
+        context=settings.context,
+        select=tuple(arguments["select"]),
+        waive=arguments["waivers"],
+        strict=arguments["strict"],
+        repair=arguments["repair"],
+        report_dir=None if check or not directory else Path(directory),
+    )
+
+
+def _expectations(settings: Settings) -> Expectations:
+    return Expectations(release=settings.release.version, kubernetes=settings.release.kubernetes)
+
+
+def _inventory(settings: Settings, arguments: Mapping[str, Any], variables: Mapping[str, Any]) -> Inventory:
+    asked: Sequence[str] = arguments["hosts"]
+    groups: Mapping[str, Sequence[str]] = variables["groups"]
+    return Inventory(
+        hosts=tuple(_host(name, groups, variables["hostvars"][name]) for name in asked),
+        left_out=tuple(sorted({*groups["all"]} - {*asked, "localhost"})),
+        kubernetes=settings.plan.kubernetes,
+        architectures=settings.plan.architectures,
+        minimum_cpu=settings.plan.minimum_cpu,
+        minimum_memory_gb=settings.plan.minimum_memory_gb,
+        minimum_storage_gb=settings.plan.minimum_storage_gb,
+        components=frozenset(item.name for item in settings.components),
+        mirror_mode=settings.mirror.mode,
+        mirror_names=tuple(arguments["names"]),
+        storage_mode=settings.storage.mode,
+    )
+
+
+def _host(name: str, groups: Mapping[str, Sequence[str]], variables: Mapping[str, Any]) -> Host:
+    own = frozenset(group for group, members in groups.items() if name in members)
+    return Host.decode(name, node_name(name, variables), own, variables.get(_LOOK))
+
+
+def _offered(offered: Mapping[str, Sequence[Mapping[str, str]]], *, asked: bool) -> Iterator[str]:
+    """Each repair once, with the hosts that need it."""
+    hosts: dict[str, list[str]] = {}
+    for host, items in offered.items():
+        for item in items:
+            hosts.setdefault(_words(item), []).append(host)
+    if hosts:
+        yield "to be repaired:" if asked else "can be repaired with preflight_repair=true and playbooks/hosts.yml:"
+        yield from (f"  {what}: {named(names)}" for what, names in hosts.items())
+
+
+def _words(item: Mapping[str, str]) -> str:
+    if item["kind"] == "module":
+        return f"load {item['name']}, now and at boot"
+    if item["kind"] == "sysctl":
+        return f"set {item['name']} = {item['value']}, now and at boot"
+    return "turn swap off, now and at boot"
+
+
+def _repaired(asked: Sequence[str], variables: Mapping[str, Any]) -> Iterator[str]:
+    """What was done, once with the hosts that it was done on."""
+    hosts: dict[str, list[str]] = {}
+    for host in asked:
+        answer = variables["hostvars"][host].get(_REPAIRED)
+        for what in answer.get("done", ()) if isinstance(answer, Mapping) else ():
+            hosts.setdefault(str(what), []).append(host)
+    if hosts:
+        yield "repaired:"
+        yield from (f"  {what}: {named(names)}" for what, names in hosts.items())
+
+
+def _told(report: Report) -> str:
+    """The verdict, and what stands in its way, in a few lines; the rest is in the report."""
+    lines = [f"preflight: verdict {report.summary.verdict}, exit code {int(report.exit_code)}"]
+    for status in ("fail", "error", "warn"):
+        names = [f"{item.check.id} {item.check.slug}" for item in report.results if item.outcome.status == status]
+        if names:
+            lines.append(f"{status}: {', '.join(names[:_MOST_NAMES])}{' …' if len(names) > _MOST_NAMES else ''}")
+    lines += [str(report.unwritten)] if report.unwritten else []
+    lines += [f"read {report.files['md']}"] if report.files else []
+    return "\n".join(lines)
