@@ -75,24 +75,25 @@ class Host:
         self._clock()
         joins = "; ".join(f"echo 0 >{path}" for path in self.place.joins)
         command = f"{joins}; exec unshare {' '.join(_NAMESPACES)} sh {_BOOT}"
-        self._outer = subprocess.Popen(
-            ["sh", "-ec", command],
-            env={
-                "PATH": os.environ["PATH"],
-                "DIRECTORY": str(self.place.directory),
-                "LAYERS": ":".join(map(str, self.place.layers)),
-                "SYSCTLS": str(self.place.sysctls),
-                "NAME": self.name,
-                "ADDRESS": f"{self.address}/{self.place.bridge.subnet.prefixlen}",
-                "MACHINE": str(self.place.bridge.address),
-                "UNITS": "containerd" if self.containerd else "",
-            },
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=(self.place.directory / "boot.log").open("w"),
-            text=True,
-            start_new_session=True,
-        )
+        with (self.place.directory / "boot.log").open("w") as log:
+            self._outer = subprocess.Popen(
+                ["sh", "-ec", command],
+                env={
+                    "PATH": os.environ["PATH"],
+                    "DIRECTORY": str(self.place.directory),
+                    "LAYERS": ":".join(map(str, self.place.layers)),
+                    "SYSCTLS": str(self.place.sysctls),
+                    "NAME": self.name,
+                    "ADDRESS": f"{self.address}/{self.place.bridge.subnet.prefixlen}",
+                    "MACHINE": str(self.place.bridge.address),
+                    "UNITS": "containerd" if self.containerd else "",
+                },
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                start_new_session=True,
+            )
         assert self._outer.stdin
         assert self._outer.stdout
         self._first = int(self._outer.stdout.readline() or 0)

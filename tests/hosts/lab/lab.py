@@ -48,7 +48,7 @@ class Lab:
 
     def __init__(self, seed: str = "", *, kept: bool = False, progress: Progress = silent) -> None:
         self.seed = seed or secrets.token_hex(4)
-        self.directory = _labs() / self.seed
+        self.directory = self.place(self.seed)
         self.hosts: list[Host] = []
         self.registries: list[Registry] = []
         self._progress = progress
@@ -157,7 +157,12 @@ class Lab:
     @staticmethod
     def clear(seed: str) -> None:
         """Remove a lab, whoever made it; none of that name is fine, too."""
-        _remove(_labs() / seed)
+        _remove(Lab.place(seed))
+
+    @staticmethod
+    def place(seed: str) -> Path:
+        """Where a lab of that name has its files."""
+        return _labs() / seed
 
     def _layers(self, release: str, containerd: str) -> list[Path]:
         own = self.directory / "layers" / release
