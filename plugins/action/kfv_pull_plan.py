@@ -23,7 +23,7 @@ try:
     from kubeflow_volcano.rollout.images import report
     from kubeflow_volcano.rollout.images.filling_access import mirror_registry, own_registry
     from kubeflow_volcano.rollout.images.filling_wanted import crowded, why_not
-    from kubeflow_volcano.rollout.images.probe import ask, pace_for
+    from kubeflow_volcano.rollout.images.probe import Probe, ask, pace_for
     from kubeflow_volcano.rollout.settings import Settings, parse
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
@@ -99,7 +99,9 @@ def _begin(settings: Settings, work: Mapping[str, Todo], asked: Mapping[str, str
     pace = pace_for(names.values(), settings.mirror.probe_per_minute)
     registry = own_registry(settings) if own else mirror_registry(settings, pace)
     once = dict.fromkeys(names.values(), "")
-    said = ask(once, registry, pace, settings.mirror.probe_parallel, _tell, most_refusals=most)
+    said = Probe((), 0, "")
+    if once:
+        said = ask(once, registry, pace, settings.mirror.probe_parallel, _tell, most_refusals=most)
     ledger = Ledger.begin(
         Path(tempfile.mkdtemp(prefix="kubeflow-volcano-pull-")) / "ledger.json",
         per_minute=0 if own else pace.limit,

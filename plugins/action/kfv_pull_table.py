@@ -40,5 +40,6 @@ class ActionModule(ActionBase):
         for warning in warnings(nodes):
             Display().warning(str(warning))
         found = tuple(problems(nodes, state["refused"], state["stopped"]))
-        result["nodes"] = nodes
-        return result | ({"failed": True, "msg": ProblemsError(found).told()} if found else {})
+        if found:
+            return result | {"failed": True, "msg": ProblemsError(found).told()}
+        return result | {"nodes": nodes}

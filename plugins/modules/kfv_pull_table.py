@@ -36,7 +36,7 @@ EXAMPLES = r"""
 RETURN = r"""
 nodes:
   description: By host the images that were pulled, were there, were refused, failed and were not tried.
-  returned: always
+  returned: success
   type: dict
   sample: {node-1: {node: node-1, present: 3, pulled: ["docker.io/library/busybox:1.36"], changed: true, refused: {},
                     failed: {}, left: {}, skipped: {}, bytes: 2160000, seconds: 4.1}}
