@@ -8,7 +8,10 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.facts import Facts
 from validators.troubles import judged
 
-__all__ = ["default_classes", "is_default", "serving_workloads", "without_replicas"]
+__all__ = ["STATIC", "default_classes", "is_default", "serving_workloads", "without_replicas"]
+
+STATIC = "kubernetes.io/no-provisioner"
+"""Provisioner of classes whose volumes are made in advance."""
 
 _LOCAL_PATH = "rancher.io/local-path"
 # A template names the provisioner that it serves; local-path's is compiled in, so its image stands for it.

@@ -14,7 +14,7 @@ from validators.probes.ended import BAD_STARTS
 from validators.probes.roundtrip import RoundTrip, Stage
 from validators.probes.storage import StorageEvidence
 from validators.refusals import interruption, refusal
-from validators.storage_classes import default_classes, serving_workloads
+from validators.storage_classes import STATIC, default_classes, serving_workloads
 from validators.troubles import GRACE_SECONDS, Trouble, age, judged, verdict
 from validators.writing_verdict import writing_verdict
 
@@ -88,6 +88,9 @@ def provisioner_alive(facts: Facts) -> Outcome:
         return skipped("NoDefault", "there is no default class.")
     found = facts.get(_CLASSES, "", names[0]) or {}
     provisioner = found["provisioner"]
+    if provisioner == STATIC:
+        text = f"class {names[0]} needs no provisioner: its volumes are made in advance."
+        return passed(text, objects=(_class(names[0]),), observed={"provisioner": provisioner})
     serving = serving_workloads(facts, provisioner)
     if not serving:
         return warned(

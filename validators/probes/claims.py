@@ -6,12 +6,11 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.facts import Facts
 from validators.probes.session import Session
 from validators.probes.volumes import let_go, volume_of
-from validators.storage_classes import without_replicas
+from validators.storage_classes import STATIC, without_replicas
 
 __all__ = ["claim", "release", "unsafe"]
 
 SIZE = "64Mi"
-_STATIC = "kubernetes.io/no-provisioner"
 
 
 def unsafe(storage_class: str, facts: Facts) -> str:
@@ -25,7 +24,7 @@ def unsafe(storage_class: str, facts: Facts) -> str:
     found = facts.get("storageclasses.storage.k8s.io", "", storage_class)
     if found is None:
         return f"StorageClass {storage_class} does not exist"
-    if found["provisioner"] == _STATIC:
+    if found["provisioner"] == STATIC:
         return f"StorageClass {storage_class} has no provisioner: a probe's claim would take a volume made by hand"
     if idle := without_replicas(facts, found["provisioner"]):
         return f"{idle}, which provisions for class {storage_class}, has no pod that is available"

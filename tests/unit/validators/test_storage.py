@@ -89,6 +89,12 @@ def test_a_provisioner_that_the_catalog_does_not_know_is_found_by_its_name() -> 
     assert (outcome.status, outcome.because) == (Status.FAIL, ("C2",))
 
 
+def test_volumes_made_in_advance_need_no_provisioner() -> None:
+    outcome = storage.provisioner_alive(facts(storage_class("a", provisioner="kubernetes.io/no-provisioner")))
+    assert (outcome.status, outcome.objects[0].name) == (Status.PASS, "a")
+    assert "made in advance" in outcome.message
+
+
 def test_a_provisioner_without_a_workload_is_a_warning() -> None:
     outcome = storage.provisioner_alive(facts(storage_class("a", provisioner="cloud.example.com")))
     assert (outcome.status, outcome.reason) == (Status.WARN, "UnknownProvisioner")
