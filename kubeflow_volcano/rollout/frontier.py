@@ -13,7 +13,7 @@ from kubeflow_volcano.rollout.graph import CRD_KIND, WEBHOOK_KINDS, WORKLOAD_KIN
 __all__ = ["Frontier"]
 
 _READY_WEIGHT = 5
-_FIRST = {"Namespace": 0, CRD_KIND: 1, "ClusterRole": 2}
+_FIRST = {"Namespace": 0, "ClusterRole": 1, CRD_KIND: 2}
 _OTHERS = 3
 """The rank of what comes after those."""
 _Condition = tuple[Literal["applied", "ready"], Ref]
@@ -22,11 +22,12 @@ _Condition = tuple[Literal["applied", "ready"], Ref]
 class Frontier:
     """The objects that are still to be sent, and the conditions that each of them waits for.
 
-    `settled` are there already and are not sent. Namespaces and CRDs come first, all at once, for establishing CRDs is
-    what the API server takes longest for; then cluster roles, together, because those that aggregate others are written
-    anew after each of them, but once for many that come at once. Among equals comes first what has the longest chain of
-    others behind it, such as the CRDs of a webhook's backend; then the order of the text counts. Last come workloads
-    and webhooks whose readiness nobody waits for: the pods that they bring about would slow down everything else.
+    `settled` are there already and are not sent. Namespaces come first, then cluster roles, together and fast, because
+    those that aggregate others are written anew after each of them, but once for many that come at once; then CRDs, all
+    at once, for establishing them is what the API server takes longest for. Among equals comes first what has the
+    longest chain of others behind it, such as the CRDs of a webhook's backend; then the order of the text counts. Last
+    come workloads and webhooks whose readiness nobody waits for: the pods that they bring about would slow down
+    everything else.
     """
 
     def __init__(self, graph: Graph, settled: Collection[Ref]) -> None:
@@ -58,7 +59,7 @@ class Frontier:
 
     @property
     def defining(self) -> bool:
-        """Whether a namespace or a CRD is next."""
+        """Whether a namespace, a cluster role or a CRD is next."""
         return bool(self._heap) and self._heap[0][0] <= _FIRST[CRD_KIND]
 
     def take(self) -> Ref | None:
