@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -11,10 +14,13 @@ from tests.hosts.lab import Host, Lab
 
 @pytest.fixture(scope="session")
 def lab() -> Iterator[Lab]:
-    """A lab of this run's own; see `Lab`."""
-    lab = Lab()
-    yield lab
-    lab.remove()
+    """A lab of this run's own; see `Lab`. testinfra finds Ansible and its configuration."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
+        patch.setenv("ANSIBLE_CONFIG", str(Path(__file__).parents[2] / "ansible.cfg"))
+        lab = Lab()
+        yield lab
+        lab.remove()
 
 
 @pytest.fixture

@@ -120,6 +120,7 @@ class Host:
         with contextlib.suppress(ProcessLookupError):
             os.kill(self._first, signal.SIGKILL)
         self._outer.wait()
+        self.place.bridge.unplug(self.place.number)
         self._outer, self._first = None, 0
 
     def remove(self) -> None:

@@ -47,18 +47,29 @@ class Bridge:
         )
 
     def plug(self, number: int, pid: int) -> None:
-        """Connect the network of the process `pid` as eth0."""
-        cable = f"{self.interface}.{number}"
+        """Connect the network of the process `pid` as eth0.
+
+        The same number always has the same hardware address, as neighbours remember that for a while.
+        """
+        cable = self._cable(number)
         _batch(
-            f"link add {cable} type veth peer name eth0 netns {pid}",
+            f"link add {cable} type veth peer name eth0 address 02:00:00:00:{number >> 8:02x}:{number & 255:02x} "
+            f"netns {pid}",
             f"link set {cable} master {self.interface}",
             f"link set {cable} up",
         )
+
+    def unplug(self, number: int) -> None:
+        """Disconnect at once: the kernel would take its time to do it after the host's last process."""
+        subprocess.run(["ip", "link", "delete", self._cable(number)], check=False, capture_output=True)
 
     def remove(self) -> None:
         """Remove the bridge and every cable in it. Nothing there is fine too."""
         for name in interfaces(self.seed):
             subprocess.run(["ip", "link", "delete", name], check=False, capture_output=True)
+
+    def _cable(self, number: int) -> str:
+        return f"{self.interface}.{number}"
 
 
 def interfaces(seed: str) -> tuple[str, ...]:

@@ -1,0 +1,259 @@
+"""Test hosts are what they claim to be, and leave nothing.
+
+Not openEuler there: Debian's userland under an RPM database, the machine's kernel, systemctl and crictl are stand-ins.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import testinfra
+
+from tests.hosts.lab import Host, Lab, Registry
+from tests.hosts.lab.programs import CONTAINERD
+
+RELEASES = {"22.03": ("LTS-SP4", "3.9"), "24.03": ("LTS", "3.11")}
+PAIRS = (("22.03", "1.6"), ("24.03", "1.7"), ("24.03", "2.2"))
+
+
+@pytest.fixture(scope="module")
+def hosts(lab: Lab) -> Iterator[dict[str, Host]]:
+    """One host per containerd, of both releases."""
+    found = {containerd: lab.start(release, containerd) for release, containerd in PAIRS}
+    yield found
+    for host in found.values():
+        host.remove()
+
+
+@pytest.fixture(scope="module")
+def inventory(lab: Lab, hosts: dict[str, Host], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return lab.inventory(tmp_path_factory.mktemp("inventory"), list(hosts.values()))
+
+
+@pytest.fixture(scope="module")
+def registry(lab: Lab) -> Registry:
+    return lab.registry()
+
+
+@pytest.fixture(params=[containerd for _, containerd in PAIRS])
+def target(request: pytest.FixtureRequest, hosts: dict[str, Host]) -> Host:
+    return hosts[request.param]
+
+
+EACH_RELEASE = pytest.mark.parametrize("target", ["1.6", "2.2"], indirect=True)
+
+
+@pytest.fixture
+def module(inventory: Path, target: Host) -> Callable[..., dict[str, Any]]:
+    """Runs an Ansible module on a host, through the inventory."""
+    connection = testinfra.get_host(f"ansible://{target.name}", ansible_inventory=str(inventory))
+
+    def run(name: str, arguments: str = "") -> dict[str, Any]:
+        result: dict[str, Any] = connection.ansible(f"ansible.builtin.{name}", arguments, check=False)
+        return result
+
+    return run
+
+
+@EACH_RELEASE
+def test_ansible_sees_openeuler(module: Callable[..., dict[str, Any]], target: Host) -> None:
+    level, python = RELEASES[target.release]
+    facts = module("setup", "gather_subset=!all,min,pkg_mgr,service_mgr")["ansible_facts"]
+    assert facts["ansible_distribution"] == "openEuler"
+    assert facts["ansible_distribution_version"] == target.release
+    assert facts["ansible_distribution_release"] == level
+    assert facts["ansible_os_family"] == "RedHat"
+    assert facts["ansible_pkg_mgr"] == "dnf"
+    assert facts["ansible_service_mgr"] == "systemd"
+    assert facts["ansible_python_version"].startswith(f"{python}.")
+
+
+def test_every_file_that_tells_the_release_tells_the_same(target: Host) -> None:
+    level, _ = RELEASES[target.release]
+    told = f"openEuler release {target.release} ({level})\n"
+    assert target.run("cat /etc/openEuler-release /etc/system-release").stdout == told * 2
+    assert "ID_LIKE" not in target.run("cat /etc/os-release").stdout
+
+
+def test_containerd_of_that_version_answers_the_cri(target: Host) -> None:
+    lines = target.run("crictl version").stdout.splitlines()
+    assert f"RuntimeVersion:  {CONTAINERD[target.containerd]}" in lines
+    assert "RuntimeApiVersion:  v1" in lines
+
+
+def test_an_image_is_pulled_with_the_registrys_authority_only(target: Host, registry: Registry) -> None:
+    digest = registry.put("team/image", "1.0")
+    name = f"{registry.address}/team/image:1.0"
+    refused = target.run(f"crictl pull {name}", check=False)
+    assert refused.returncode == 1
+    assert "certificate signed by unknown authority" in refused.stderr
+    trusted = target.root / "etc/pki-lab.crt"
+    trusted.write_bytes(registry.ca.read_bytes())
+    target.run("cp /etc/pki-lab.crt /usr/local/share/ca-certificates/lab.crt && update-ca-certificates --fresh")
+    target.run("systemctl restart containerd")
+    assert target.run(f"crictl pull {name}").stdout.startswith("Image is up to date for sha256:")
+    (image,) = json.loads(target.run("crictl images -o json").stdout)["images"]
+    assert image["repoTags"] == [name]
+    assert image["repoDigests"] == [f"{registry.address}/team/image@{digest}"]
+    assert json.loads(target.run(f"crictl inspecti {name}").stdout)["status"] == image
+    assert target.run(f"crictl rmi {name}").stdout == f"Deleted: {name}\n"
+    assert target.run(f"crictl inspecti {name}", check=False).returncode == 1
+
+
+@pytest.mark.parametrize("status", [403, 404, 429, 503])
+def test_a_registry_refuses_as_it_is_told(lab: Lab, status: int) -> None:
+    registry = lab.registry(tls=False, answers=[status])
+    registry.put("a", "1")
+    url = f"http://{registry.address}/v2/a/manifests/1"
+    command = ["curl", "--silent", "--output", "/dev/null", "--write-out", "%{http_code}", url]
+    answers = [subprocess.run(command, capture_output=True, text=True, check=False).stdout for _ in range(2)]
+    assert answers == [str(status), "200"]
+    registry.answer("hang")
+    hanging = subprocess.run([*command, "--max-time", "0.5"], capture_output=True, text=True, check=False)
+    assert hanging.returncode == 28  # curl's own for a time that is over
+    assert [seen for _, _, seen in registry.requests] == [status, 200, 0]
+
+
+@EACH_RELEASE
+def test_dnf_installs_from_the_hosts_own_repository(module: Callable[..., dict[str, Any]], target: Host) -> None:
+    assert module("dnf", "name=container-selinux,socat")["changed"]
+    assert not module("dnf", "name=container-selinux,socat")["changed"]
+    assert "socat" in target.run("rpm --query --all").stdout
+    assert "no-such-package" in str(module("dnf", "name=no-such-package")["failures"])
+
+
+@EACH_RELEASE
+def test_services_are_restarted_and_refuse_a_broken_configuration(
+    module: Callable[..., dict[str, Any]], target: Host
+) -> None:
+    before = target.run("systemctl show --property MainPID containerd").stdout
+    assert module("systemd_service", "name=containerd state=restarted daemon_reload=true")["changed"]
+    after = target.run("systemctl show --property MainPID containerd").stdout
+    assert before != after
+    assert not module("service", "name=containerd state=started enabled=true")["changed"]
+    config = target.root / "etc/containerd/config.toml"
+    good = config.read_text()
+    config.write_text("version = \n")
+    assert (
+        "failed because the control process exited"
+        in module("systemd_service", "name=containerd state=restarted")["msg"]
+    )
+    assert target.run("systemctl is-active containerd", check=False).stdout == "failed\n"
+    config.write_text(good)
+    assert module("systemd_service", "name=containerd state=started")["changed"]
+
+
+def test_sudo_asks_the_user_ops_for_a_password(lab: Lab, host: Host, tmp_path: Path) -> None:
+    def ping(password: str) -> subprocess.CompletedProcess[str]:
+        inventory = lab.inventory(
+            tmp_path, [host], ansible_user="ops", ansible_become=True, ansible_become_password=password
+        )
+        command = [
+            str(Path(sys.executable).with_name("ansible")),
+            "-i",
+            str(inventory),
+            "all",
+            "-m",
+            "ansible.builtin.command",
+            "-a",
+            "id -u",
+        ]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert ping("ops-secret").stdout.splitlines()[-1] == "0"
+    wrong = ping("wrong")
+    assert wrong.returncode != 0
+    assert "Incorrect sudo password" in wrong.stdout + wrong.stderr
+
+
+def test_logins_have_the_hardened_umask(host: Host) -> None:
+    assert host.run("umask").stdout == "0077\n"
+    assert host.run("umask", user="ops").stdout == "0077\n"
+
+
+def test_a_clock_can_be_moved(host: Host) -> None:
+    host.stop()
+    host.env(faketime="+3h").start()
+    ahead = int(host.run("date +%s").stdout) - int(subprocess.check_output(["date", "+%s"], text=True))
+    assert abs(ahead - 3 * 3600) < 5
+
+
+def test_settings_of_the_kernel_stay_in_the_host(host: Host) -> None:
+    here = Path("/proc/sys/fs/inotify/max_user_instances")
+    before = here.read_text()
+    host.run("sysctl --write fs.inotify.max_user_instances=4321 net.ipv4.ip_forward=1")
+    assert host.run("cat /proc/sys/fs/inotify/max_user_instances").stdout == "4321\n"
+    assert here.read_text() == before
+
+
+def test_a_disk_outlives_the_host_and_goes_with_it(lab: Lab) -> None:
+    host = lab.start()
+    host.run("echo kept > /root/file")
+    host.stop()
+    with pytest.raises(RuntimeError, match="is down"):
+        _ = host.root
+    assert host.start().run("cat /root/file").stdout == "kept\n"
+    host.remove()
+    assert not host.place.directory.exists()
+
+
+def test_two_labs_side_by_side_do_not_meet(lab: Lab) -> None:
+    other = Lab()
+    try:
+        mine, theirs = lab.start(name="same"), other.start(name="same")
+        assert not lab.bridge.subnet.overlaps(other.bridge.subnet)
+        assert mine.run(f"ping -c 1 -W 1 {theirs.address}", check=False).returncode != 0
+    finally:
+        other.remove()
+    assert mine.run("hostname").stdout == "same\n"
+    mine.remove()
+
+
+def traces(seed: str) -> list[str]:
+    """What a lab of that name has on this machine."""
+    links = subprocess.check_output(["ip", "-brief", "link"], text=True).splitlines()
+    mounts = Path("/proc/self/mounts").read_text().splitlines()
+    groups = [str(path) for path in Path("/sys/fs/cgroup").glob(f"**/kfv-lab-{seed}")]
+    processes = [
+        path.parent.name
+        for path in Path("/proc").glob("[0-9]*/cgroup")
+        if path.exists() and f"kfv-lab-{seed}" in path.read_text()
+    ]
+    directory = Lab.place(seed)
+    return [
+        *(line for line in [*links, *mounts] if seed in line),
+        *groups,
+        *processes,
+        *([str(directory)] if directory.exists() else []),
+    ]
+
+
+def test_nothing_is_left_of_a_removed_lab() -> None:
+    lab = Lab()
+    lab.start(containerd="2.2")
+    assert len(traces(lab.seed)) > 5
+    lab.remove()
+    assert traces(lab.seed) == []
+
+
+def test_the_next_lab_clears_what_a_killed_one_left() -> None:
+    script = "from tests.hosts.lab import Lab; lab = Lab(); lab.start(); print(lab.seed, flush=True); input()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=Path.cwd()
+    )
+    assert process.stdin
+    assert process.stdout
+    with process:
+        seed = process.stdout.readline().strip()
+        os.kill(process.pid, signal.SIGKILL)
+    assert traces(seed)
+    Lab().remove()
+    assert traces(seed) == []
