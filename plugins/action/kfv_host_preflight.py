@@ -38,8 +38,8 @@ ARGUMENTS: dict[str, Any] = {
     "report_directory": {"type": "path", "default": "reports"},
 }
 
-_LOOK, _REPAIRED = "__preflight_look", "__preflight_repaired"
-"""Under what the role registers answers of kfv_host_facts and kfv_host_repair."""
+_LOOK = "__preflight_look"
+"""Under what the role registers answers of kfv_host_facts."""
 _MOST_NAMES = 8
 
 
@@ -63,7 +63,7 @@ class ActionModule(ActionBase):
             return result | {"failed": True, "msg": error.told(), "exit_code": int(error.exit_code)}
         document = report.as_dict()
         offered = repairs(report.results)
-        for line in (*_repaired(arguments["hosts"], variables), *_offered(offered, asked=options.repair)):
+        for line in _offered(offered, asked=options.repair):
             Display().display(f"  {line}")
         Display().display(f"\n{render(document, report.files, colour=ANSIBLE_COLOR)}")
         return result | {
@@ -124,7 +124,7 @@ def _offered(offered: Mapping[str, Sequence[Mapping[str, str]]], *, asked: bool)
         for item in items:
             hosts.setdefault(_words(item), []).append(host)
     if hosts:
-        yield "to be repaired:" if asked else "can be repaired with preflight_repair=true and playbooks/hosts.yml:"
+        yield "to be repaired:" if asked else "can be repaired by playbooks/hosts.yml with preflight_repair: true:"
         yield from (f"  {what}: {named(names)}" for what, names in hosts.items())
 
 
@@ -134,18 +134,6 @@ def _words(item: Mapping[str, str]) -> str:
     if item["kind"] == "sysctl":
         return f"set {item['name']} = {item['value']}, now and at boot"
     return "turn swap off, now and at boot"
-
-
-def _repaired(asked: Sequence[str], variables: Mapping[str, Any]) -> Iterator[str]:
-    """What was done, once with the hosts that it was done on."""
-    hosts: dict[str, list[str]] = {}
-    for host in asked:
-        answer = variables["hostvars"][host].get(_REPAIRED)
-        for what in answer.get("done", ()) if isinstance(answer, Mapping) else ():
-            hosts.setdefault(str(what), []).append(host)
-    if hosts:
-        yield "repaired:"
-        yield from (f"  {what}: {named(names)}" for what, names in hosts.items())
 
 
 def _told(report: Report) -> str:

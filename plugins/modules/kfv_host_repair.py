@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -110,6 +111,9 @@ class Repairer:
             return
         if not record:
             path.unlink()
+            with contextlib.suppress(OSError):  # other records are still there
+                RECORDS.rmdir()
+                RECORDS.parent.rmdir()
             return
         RECORDS.mkdir(parents=True, exist_ok=True)
         RECORDS.chmod(0o700)
