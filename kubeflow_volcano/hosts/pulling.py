@@ -1,48 +1,14 @@
-"""What each node is to pull, by what it has; and what the answers of its runtime mean."""
+"""What each node is to pull, by what it has."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 from kubeflow_volcano.catalog.images.names import ImageName, matches
 
-__all__ = ["Answer", "Disk", "NodeImages", "Todo", "Wanted", "answer_of", "tagged", "todo"]
-
-
-class Answer(StrEnum):
-    """What a failed pull means for the next one."""
-
-    REFUSED = "refused"
-    """403, 404 or a request to sign in: this image, on no node again in this run."""
-    BUSY = "busy"
-    """429: everything waits and goes on slower."""
-    FULL = "full"
-    """No room: nothing more on this node."""
-    UNTRUSTED = "untrusted"
-    """The registry's certificate is not trusted by this node: nothing more on it."""
-    SILENT = "silent"
-    """No answer, or a 5xx: nothing more on this node when it comes three times in a row."""
-    FAILED = "failed"
-    """Anything else, about this image alone."""
-
-
-_MEANINGS = (
-    (Answer.BUSY, r"429 too many|status(?:code)?:? ?429|too ?many ?requests"),
-    (Answer.FULL, r"no space left on device|disk quota exceeded"),
-    (Answer.UNTRUSTED, r"x509:|certificate signed by unknown|failed to verify certificate"),
-    (Answer.SILENT, r"50[0234] (?:internal|bad|service|gateway)|status(?:code)?:? ?50[0234]|timed? ?-?out|deadline"),
-    (Answer.SILENT, r"connection re(?:fused|set)|no such host|no route to host|network is unreachable|misbehaving"),
-    (Answer.SILENT, r"context canceled|unexpected EOF"),
-    (Answer.REFUSED, r"40[134] (?:unauthorized|forbidden|not found)|status(?:code)?:? ?40[134]|pull access denied"),
-    (Answer.REFUSED, r"insufficient_scope|: denied|unauthorized|authentication required|forbidden"),
-    (Answer.REFUSED, r"code = NotFound|not found\W*$|manifest unknown|name unknown"),
-)
-"""Words of containerd, CRI-O, ctr and the distribution API (core/remotes/docker/resolver.go of containerd), in the
-order in which they are looked for: numbers only beside their words, as tags are numbers, too."""
+__all__ = ["Disk", "NodeImages", "Todo", "Wanted", "tagged", "todo"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,11 +115,3 @@ def todo(node: NodeImages, wanted: Iterable[Wanted], exclude: Sequence[str] = ()
         else:
             missing.append(item.name)
     return Todo(node.node, tuple(dict.fromkeys(missing)), tuple(dict.fromkeys(present)), left)
-
-
-def answer_of(error: str) -> Answer:
-    """What the words of a runtime that did not pull mean."""
-    for meaning, pattern in _MEANINGS:
-        if re.search(pattern, error, re.IGNORECASE):
-            return meaning
-    return Answer.FAILED

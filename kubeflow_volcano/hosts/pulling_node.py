@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from kubeflow_volcano.catalog.images.answers import Answer, answer_of
 from kubeflow_volcano.catalog.images.names import ImageName
-from kubeflow_volcano.hosts.pulling import Answer, Disk, Todo, answer_of
+from kubeflow_volcano.hosts.pulling import Disk, Todo
 from kubeflow_volcano.hosts.pulling_ledger import Ledger
 
 __all__ = ["Pull", "Pulled", "pull_images"]
