@@ -134,9 +134,11 @@ class _Server(ThreadingHTTPServer):
 
     def finish_request(self, request: Any, client_address: Any) -> None:
         """Shake hands in the request's own thread: a client that is slow in it keeps nobody else waiting."""
-        if self.context:
-            request = self.context.wrap_socket(request, server_side=True)
-        super().finish_request(request, client_address)
+        if not self.context:
+            super().finish_request(request, client_address)
+            return
+        with self.context.wrap_socket(request, server_side=True) as secured:
+            super().finish_request(secured, client_address)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Clients hang up, and refuse certificates, on purpose."""
