@@ -9,6 +9,7 @@ import tomlkit
 from kubeflow_volcano.hosts import containerd_dump as dumps
 from kubeflow_volcano.hosts.containerd_look import Look
 from kubeflow_volcano.hosts.containerd_plan import Plan, loaded_files
+from kubeflow_volcano.hosts.toml_sections import sections
 from kubeflow_volcano.problems import InvalidInput, Problem
 
 __all__ = ["accepted", "check_files"]
@@ -55,7 +56,8 @@ def accepted(result: Plan, dump: str, error: str, path: str) -> None:
 
 
 def _importing(text: str, names: Sequence[str]) -> str:
-    document = tomlkit.parse(text)
-    document.pop("imports", None)
+    above, *tables = sections(text)
+    keys = tomlkit.parse(above.body)
+    keys.pop("imports", None)
     head = f"imports = [{', '.join(map(repr, names))}]\n" if names else ""
-    return head + tomlkit.dumps(document)
+    return head + tomlkit.dumps(keys) + "".join(map(str, tables))

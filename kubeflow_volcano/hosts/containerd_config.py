@@ -1,4 +1,4 @@
-"""containerd's config.toml and the files that it imports: read, and changed in as few places as can be.
+"""containerd's config.toml and the files that it imports: what they say about registries.
 
 Which table holds the registries depends on the file's `version` (containerd's RELEASES.md, docs/hosts.md), and that is
 never changed, as an older containerd could no longer read the file.
@@ -6,23 +6,19 @@ never changed, as an older containerd could no longer read the file.
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 from posixpath import dirname, isabs, join, normpath
 from typing import Any
 
-import tomlkit
-from tomlkit.exceptions import TOMLKitError
-
 from kubeflow_volcano.problems import InvalidInput, Problem
 
-__all__ = ["ConfigFile", "Registry", "changed", "loaded", "read", "registry_of"]
+__all__ = ["ConfigFile", "Registry", "loaded", "read", "registry_of"]
 
 _PLUGINS = {0: "cri", 1: "cri", 2: "io.containerd.grpc.v1.cri"}
 _NEWER = "io.containerd.cri.v1.images"
+_MOVED_KEYS = frozenset({"containerd", "registry", "sandbox_image"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +57,9 @@ class ConfigFile:
         names = {*_PLUGINS.values(), _NEWER} - {self.plugin}
         if self.version == 2:  # noqa: PLR2004  containerd 2 reads the newer names in such a file too
             names -= {_NEWER}
-        return tuple(sorted(names & set(_mapping(self.values.get("plugins")))))
+        plugins = _mapping(self.values.get("plugins"))
+        # The CRI server of newer files keeps the old name, with other keys.
+        return tuple(sorted(name for name in names & set(plugins) if _MOVED_KEYS & set(_mapping(plugins[name]))))
 
     @property
     def imports(self) -> tuple[str, ...]:
@@ -131,86 +129,6 @@ def registry_of(dump: Mapping[str, Any]) -> Registry:
     name = _NEWER if _NEWER in plugins else _PLUGINS[2]
     found = _mapping(_mapping(plugins.get(name)).get("registry"))
     return Registry(str(found.get("config_path", "")), _mapping(found.get("mirrors")), _mapping(found.get("configs")))
-
-
-def changed(file: ConfigFile, config_path: str | None, *, moved: bool) -> str:
-    """The file's text with `config_path` (None: as it is) and, if `moved`, without the tables that hosts.toml replaces.
-
-    Credentials in `configs` stay, as hosts.toml has none. Everything else stays byte for byte.
-
-    Raises:
-        InvalidInput: the file is written in a way that cannot be changed in place.
-    """
-    wanted = _expected(file, config_path, moved=moved)
-    if wanted == file.values:
-        return file.text
-    try:
-        text = _edited(file, config_path, moved=moved)
-        outcome = tomllib.loads(text)
-    except (TOMLKitError, KeyError, TypeError, ValueError) as error:
-        raise InvalidInput(_by_hand(file, config_path, str(error))) from error
-    if outcome != wanted:
-        raise InvalidInput(_by_hand(file, config_path, "the outcome says something else"))
-    return text
-
-
-def _by_hand(file: ConfigFile, config_path: str | None, why: str) -> Problem:
-    table = f'[plugins."{file.plugin}".registry]'
-    what = "no mirrors and no configs.*.tls" if config_path is None else f"config_path = {json.dumps(config_path)}"
-    return Problem(
-        f"{file.path} is written in a way that cannot be changed without touching more of it ({why}).",
-        f"{what} in {table}.",
-        f"change it by hand, in {table}, and run this again.",
-    )
-
-
-def _expected(file: ConfigFile, config_path: str | None, *, moved: bool) -> dict[str, Any]:
-    values = deepcopy(dict(file.values))
-    if config_path is None and _registry_in(values, file.plugin) is None:
-        return values
-    plugins = values.setdefault("plugins", {})
-    registry = plugins.setdefault(file.plugin, {}).setdefault("registry", {})
-    if config_path is not None:
-        registry["config_path"] = config_path
-    if moved:
-        _without_legacy(registry)
-    return values
-
-
-def _registry_in(values: Any, plugin: str) -> Any:
-    return _mapping(_mapping(values.get("plugins")).get(plugin)).get("registry")
-
-
-def _without_legacy(registry: Any) -> None:
-    registry.pop("mirrors", None)
-    configs = registry.get("configs", {})
-    for host in list(configs):
-        configs[host].pop("tls", None)
-        if not configs[host]:
-            del configs[host]
-    if "configs" in registry and not configs:
-        del registry["configs"]
-
-
-def _edited(file: ConfigFile, config_path: str | None, *, moved: bool) -> str:
-    if _registry_in(file.values, file.plugin) is None:
-        return _appended(file, str(config_path))
-    document = tomlkit.parse(file.text)
-    if tomlkit.dumps(document) != file.text:
-        raise ValueError("it does not come out of the parser as it went in")
-    registry: Any = document["plugins"][file.plugin]["registry"]
-    if config_path is not None:
-        registry["config_path"] = config_path
-    if moved:
-        _without_legacy(registry)
-    return tomlkit.dumps(document)
-
-
-def _appended(file: ConfigFile, config_path: str) -> str:
-    newline = "\r\n" if "\r\n" in file.text else "\n"
-    table = f"[plugins.{file.plugin if file.plugin == 'cri' else json.dumps(file.plugin)}.registry]"
-    start = file.text if not file.text or file.text.endswith("\n") else file.text + newline
-    return start + newline.join(["", table, f"  config_path = {json.dumps(config_path)}", ""])
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from kubeflow_volcano.hosts import containerd_dump as dumps
-from kubeflow_volcano.hosts.containerd_config import ConfigFile, Registry, changed, loaded, read, registry_of
+from kubeflow_volcano.hosts.containerd_config import ConfigFile, Registry, loaded, read, registry_of
+from kubeflow_volcano.hosts.containerd_edit import changed
 from kubeflow_volcano.hosts.containerd_files import Write, directory_of, hosts_files, shadowed
 from kubeflow_volcano.hosts.containerd_legacy import Legacy, legacy
 from kubeflow_volcano.hosts.containerd_look import Look, not_restartable
@@ -27,6 +28,9 @@ _DEFAULT = tuple(dumps.DEFAULT_LIST.split(":"))
 """What containerd looks into from that release on where config_path is empty."""
 
 _NEWER = (2, 0)
+_READS_OLDEST = (2, 3)
+"""From 2.0 up to this release, files of version 1 lose their tables: so do 2.0.14, 2.1.9 and 2.2.9, but not 2.3.7."""
+
 _NEW_FILE = {False: 2, True: 3}
 """Version of a file that is made anew: containerd 1 reads none above 2, and 3 is the first of containerd 2."""
 
@@ -197,7 +201,7 @@ def _changed_files(look: Look, directory: str, *, moves: bool) -> Mapping[str, C
 def _unread(file: ConfigFile, look: Look) -> Iterator[Problem]:
     """Tables that containerd passes over because of the file's version."""
     said = f"version = {file.version}" if file.version else "no version"
-    if file.version < 2 <= look.release[0]:  # noqa: PLR2004
+    if file.version < 2 and _NEWER <= look.release < _READS_OLDEST:  # noqa: PLR2004
         yield Problem(
             f"{file.path} says {said}, and containerd {look.version} passes over the CRI tables of such a file.",
             'a file of version 2 or 3, in which the tables are named [plugins."io.containerd...."].',

@@ -8,19 +8,18 @@ A file that containerd cannot read is no error to it: it asks the registry itsel
 from __future__ import annotations
 
 import json
-import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from kubeflow_volcano.hosts.toml_sections import sections
 
 __all__ = ["BEGIN", "END", "MOVED", "Host", "composed", "hosts_of", "is_own", "means", "moved", "without_block"]
 
 BEGIN = "# Written by kubeflow-volcano (image_mirror) from here on; it is written anew by each run."
 END = "# Written by kubeflow-volcano (image_mirror) up to here."
 MOVED = "# Moved here from config.toml by kubeflow-volcano (image_mirror); yours to change."
-
-_HEADER = re.compile(r"^[ \t]*\[[^\n]*\][ \t]*(?:#[^\n]*)?$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,12 +164,5 @@ def _address(url: str) -> str:
 
 def _split(text: str) -> tuple[str, str]:
     """What stands above the first table, and the rest."""
-    tomllib.loads(text)
-    for match in _HEADER.finditer(text):
-        above = text[: match.start()]
-        try:
-            tomllib.loads(above)
-        except tomllib.TOMLDecodeError:
-            continue  # that line is part of a value
-        return above, text[match.start() :]
-    return text, ""
+    above, *tables = sections(text)
+    return str(above), "".join(map(str, tables))

@@ -1,0 +1,61 @@
+"""A TOML text in sections, one for each table header, so that one can be changed and all others stay byte for byte.
+
+tomlkit alone does not give back what it was given where tables of one parent stand apart, as they often do in
+containerd's configuration; within a section there are only keys, and those it keeps as they are.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Section", "sections"]
+
+_HEADER = re.compile(r"^[ \t]*\[[^\n]*\][ \t]*(?:#[^\n]*)?\r?$\n?", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """`path` are the names in the header, none for what stands above the first; `header` and `body` are text."""
+
+    path: tuple[str, ...]
+    header: str
+    body: str
+
+    def __str__(self) -> str:
+        return self.header + self.body
+
+
+def sections(text: str) -> list[Section]:
+    """The sections in their order; put together again they are the text.
+
+    Raises:
+        ValueError: no TOML.
+    """
+    tomllib.loads(text)
+    found: list[Section] = []
+    path: tuple[str, ...] = ()
+    header, start = "", 0
+    for match in _HEADER.finditer(text):
+        if not _ends_there(text[start : match.start()]):
+            continue  # that line is part of a value
+        found.append(Section(path, header, text[start : match.start()]))
+        path, header, start = tuple(_names(tomllib.loads(match[0].strip()))), match[0], match.end()
+    return [*found, Section(path, header, text[start:])]
+
+
+def _ends_there(body: str) -> bool:
+    try:
+        tomllib.loads(body)
+    except tomllib.TOMLDecodeError:
+        return False
+    return True
+
+
+def _names(table: dict[str, Any]) -> Iterator[str]:
+    for name, inner in table.items():
+        yield name
+        yield from _names(inner[0] if isinstance(inner, list) else inner)
