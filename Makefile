@@ -1,7 +1,7 @@
 # The front door. `make help` lists the verbs.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help rehearse rehearsal-down validate gang-demo test bench lint
+.PHONY: help rehearse rehearsal-down test-hosts test-hosts-down validate gang-demo test bench lint
 
 PLAYBOOK := .venv/bin/ansible-playbook
 INVENTORY ?= inventory/rehearsal
@@ -19,6 +19,15 @@ rehearse: ## bring up a real Kubernetes on this machine, install on it, prove it
 rehearsal-down: ## remove that Kubernetes, and all that it left on this machine
 	@requirements/setup.sh run
 	$(PLAYBOOK) -i $(INVENTORY) playbooks/rehearsal.yml -e rehearsal_cluster_state=absent
+
+test-hosts: ## start openEuler-like hosts on this machine, to try roles on: INVENTORY=inventory/test-hosts
+	@requirements/setup.sh run
+	$(PLAYBOOK) -i inventory/test-hosts tests/hosts/packages.yml
+	.venv/bin/python -m tests.hosts.lab up inventory/test-hosts
+
+test-hosts-down: ## remove them, and all that they left on this machine
+	@requirements/setup.sh run
+	.venv/bin/python -m tests.hosts.lab down inventory/test-hosts
 
 validate: ## judge a cluster that is there already: make validate INVENTORY=inventory/mine
 	@requirements/setup.sh run

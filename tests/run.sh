@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Every test: the fast ones, and those that need a cluster on a rehearsal cluster of their own, which is removed after.
+# Every test: the fast ones, those that need a cluster on a rehearsal cluster of their own, which is removed after, and
+# those over SSH on hosts that they start themselves.
 # Arguments go to pytest.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -28,7 +29,8 @@ finish() {
 
 remove # what a run that was killed may have left would not be the same for every run
 trap finish EXIT
+.venv/bin/ansible-playbook -i inventory/test-hosts tests/hosts/packages.yml
 play playbooks/rehearsal.yml playbooks/install.yml
 cache=${XDG_CACHE_HOME:-$HOME/.cache}
 export KFV_TEST_KUBECONFIG=$cache/kubeflow-volcano/rehearsal/$name/admin.kubeconfig
-.venv/bin/pytest tests/unit tests/integration "$@" # the fast ones first
+.venv/bin/pytest tests/unit tests/integration tests/hosts "$@" # the fast ones first
