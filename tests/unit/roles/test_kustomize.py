@@ -2,97 +2,34 @@
 
 from __future__ import annotations
 
-import hashlib
-import io
 import json
 import os
 import re
 import stat
 import subprocess
 import sys
-import tarfile
-import threading
 from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-import kubeflow_volcano
+from tests.kustomize_mirror import Mirror, package_for, program
 
 ROOT = Path(__file__).parents[3]
-VERSIONS = {"3.2.0": "v3.2.0/kustomize_3.2.0_linux_{}", "5.2.1": "kustomize/v5.2.1/kustomize_v5.2.1_linux_{}.tar.gz"}
-ARCHITECTURES = ("amd64", "arm64")
-
-
-def program(version: str) -> bytes:
-    return f"#!/bin/sh\necho v{version}\n".encode()
-
-
-class Mirror:
-    """A web server with an asset of every version in VERSIONS; `asked` holds the paths of its requests."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        self.asked: list[str] = []
-        self.catalog: dict[str, Any] = {}
-        for version, asset in VERSIONS.items():
-            content = tarball(program(version)) if asset.endswith(".tar.gz") else program(version)
-            total = hashlib.sha256(content).hexdigest()
-            sums = dict.fromkeys(ARCHITECTURES, total)
-            self.catalog[version] = {"asset": asset.format("{architecture}"), "sums": sums}
-            for architecture in ARCHITECTURES:
-                file = directory / "good" / asset.format(architecture)
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_bytes(content)
-                file = directory / "bad" / asset.format(architecture)
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_text("<html>sign in</html>")
-        mirror = self
-
-        class Handler(SimpleHTTPRequestHandler):
-            def log_message(self, *_: Any) -> None:
-                mirror.asked.append(self.path)
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(directory)))
-        self.address = f"http://127.0.0.1:{self.server.server_address[1]}"
-
-
-def tarball(content: bytes) -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
-        entry = tarfile.TarInfo("kustomize")
-        entry.size, entry.mode = len(content), 0o755
-        archive.addfile(entry, io.BytesIO(content))
-    return buffer.getvalue()
 
 
 @pytest.fixture
 def mirror(tmp_path: Path) -> Iterator[Mirror]:
     mirror = Mirror(tmp_path / "mirror")
-    thread = threading.Thread(target=mirror.server.serve_forever)
-    thread.start()
     yield mirror
-    mirror.server.shutdown()
-    thread.join()
-    mirror.server.server_close()
+    mirror.stop()
 
 
 @pytest.fixture
 def package(mirror: Mirror, tmp_path: Path) -> Path:
     """A directory to import the project from, with the sums of the mirror's programs in its catalog."""
-    source, target = Path(kubeflow_volcano.__file__).parent, tmp_path / "package" / "kubeflow_volcano"
-    for folder, own in ((source, "catalog"), (source / "catalog", "kustomize.yaml")):
-        place = target / folder.relative_to(source)
-        place.mkdir(parents=True)
-        for entry in folder.iterdir():
-            if entry.name != own:
-                (place / entry.name).symlink_to(entry)
-    (target / "catalog" / "kustomize.yaml").write_text(yaml.safe_dump(mirror.catalog))
-    return target.parent
+    return package_for(mirror, tmp_path / "package")
 
 
 def play(
