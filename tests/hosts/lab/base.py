@@ -144,4 +144,5 @@ def _make(release: Release, tree: Path, progress: Progress) -> None:
         for path in (path for pattern in _DEBIAN for path in fresh.glob(pattern)):
             shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
         (fresh / "dev").mkdir()
+    log.unlink()
     progress(f"openEuler {release.version}: made in {time.monotonic() - started:.0f} s")

@@ -8,7 +8,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
-import ipaddress
 import json
 import re
 import ssl
@@ -17,19 +16,14 @@ import threading
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import parse_qs, urlsplit
 
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
-
 from kubeflow_volcano.rehearsal.toolchain import go_architecture
+from tests.hosts.lab.certificates import write_certificates
 
 __all__ = ["Answer", "Registry"]
 
@@ -66,7 +60,7 @@ class Registry:
         self.ca = self.directory / "ca.crt"
         self._queue = list(self.answers)
         self._forced: Answer = 0
-        certificate = _certificates(self.host, self.ca)
+        certificate = write_certificates(self.host, self.ca)
         self._server = _Server(self)
         if self.tls:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -244,40 +238,3 @@ def _layer(text: bytes, size: int) -> bytes:
 def _noise(seed: bytes, size: int) -> bytes:
     """So many bytes that no compression makes smaller, the same for the same seed."""
     return hashlib.shake_256(seed).digest(size)
-
-
-def _certificates(host: str, ca: Path) -> Path:
-    """Write an authority of this registry's own; returns the file with the server's certificate and key."""
-    authority_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
-    authority = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"lab-registry-{uuid.uuid4().hex[:8]}")])
-    now = datetime.now(UTC)
-
-    def builder(subject: x509.Name, public: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
-        return (
-            x509.CertificateBuilder()
-            .subject_name(subject)
-            .issuer_name(authority)
-            .public_key(public)
-            .serial_number(x509.random_serial_number())
-            .not_valid_before(now - timedelta(days=1))
-            .not_valid_after(now + timedelta(days=30))
-        )
-
-    root = (
-        builder(authority, authority_key.public_key())
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .sign(authority_key, hashes.SHA256())
-    )
-    names = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(host)), x509.DNSName("registry.lab")])
-    leaf = (
-        builder(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)]), key.public_key())
-        .add_extension(names, critical=False)
-        .sign(authority_key, hashes.SHA256())
-    )
-    ca.write_bytes(root.public_bytes(serialization.Encoding.PEM))
-    pair = ca.with_name("server.pem")
-    pair.write_bytes(
-        leaf.public_bytes(serialization.Encoding.PEM)
-        + key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    )
-    return pair
