@@ -252,6 +252,9 @@ def observed(evidence: GangEvidence, step: Step) -> dict[str, object]:
         "seconds": step.seconds,
         "held_seconds": step.held_seconds,
         "attempts": step.attempts,
+        "events": [
+            {"at": item.at, "name": item.name, "event": item.event, "what": item.what} for item in step.timeline
+        ],
     }
 
 

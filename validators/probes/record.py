@@ -24,6 +24,11 @@ class Moment:
     name: str
     what: str
 
+    @property
+    def event(self) -> str:
+        """In one word: created, judged, bound, lost, removed, deleted, vanished, or phase."""
+        return self.what.partition(" ")[0].rstrip(":")
+
 
 @dataclass(slots=True)
 class Member:

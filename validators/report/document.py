@@ -14,14 +14,18 @@ from kubeflow_volcano import __version__
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.problems import Exit, Problem
 from validators.facts import Facts
-from validators.model import natural
+from validators.model import Check, natural
 from validators.probes.remains import Cleanup
+from validators.report.baseline import compare
 from validators.report.safe import safe, text
+from validators.report.snapshot import snapshot
 from validators.verdict import Result, Summary, summarise, worst
 
-__all__ = ["SCHEMA", "Report"]
+__all__ = ["MANUAL", "SCHEMA", "Report", "anchor"]
 
 SCHEMA = "kfv.report/v1"
+MANUAL = "docs/checks.md"
+"""Where every check is described, from the top of the checkout."""
 _MOST_OBJECTS = 200
 
 
@@ -47,6 +51,8 @@ class Report:
     files: Mapping[str, str] = field(default_factory=dict)
     prefix: str = ""
     """What the names of all files of this kind of run begin with."""
+    baseline: Mapping[str, Any] | None = None
+    """The document of an earlier run, to compare with."""
 
     @property
     def stem(self) -> str:
@@ -81,15 +87,18 @@ class Report:
 
     def as_dict(self) -> dict[str, Any]:
         """The document."""
+        in_order = sorted(self.results, key=lambda item: natural(item.check.id))
+        checks = [_check(item, self.stem) for item in in_order]
+        cluster = self._cluster()
         return {
             "schema": SCHEMA,
             "run": self._run(),
-            "cluster": self._cluster(),
+            "cluster": cluster,
             **self._hosts(),
             "summary": _summary(self.summary),
-            "checks": [
-                _check(item, self.stem) for item in sorted(self.results, key=lambda item: natural(item.check.id))
-            ],
+            "baseline": safe(compare(self.baseline, checks, cluster["uid"])) if self.baseline else None,
+            "checks": checks,
+            "snapshot": snapshot(self.facts),
             "cleanup": _cleanup(self.cleanup),
         }
 
@@ -144,6 +153,11 @@ class Report:
         }
 
 
+def anchor(check: Check) -> str:
+    """Where the manual describes the check: what Markdown makes of the heading `C2 deployments-available`."""
+    return f"{check.id.lower()}-{check.slug}"
+
+
 def _time(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
@@ -182,6 +196,7 @@ def _check(result: Result, stem: str) -> dict[str, Any]:
             "text": text(outcome.todo),
             "commands": [text(item) for item in outcome.commands[:_MOST_OBJECTS]],
             "about": check.remedy,
+            "url": f"{MANUAL}#{anchor(check)}",
         },
         "evidence": sorted(_evidence(result, stem)),
         "duration_s": round(result.seconds, 3),

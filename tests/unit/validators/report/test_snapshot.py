@@ -1,0 +1,99 @@
+"""What of the cluster stands in every report: nodes with their pods, storage, images; and what was not read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kubeflow_volcano.cluster.objects import Object
+from validators.facts import Unread
+from validators.report.snapshot import snapshot
+from validators.testing import facts, node, obj, pod
+
+SIMULATED = {"annotations": {"kwok.x-k8s.io/node": "fake"}}
+NOT_READY = {"conditions": [{"type": "Ready", "status": "False"}]}
+
+
+def waiting(name: str, **rest: Any) -> Object:
+    return pod(name, status={"phase": "Pending", "conditions": []}, **rest)
+
+
+def test_pods_are_counted_by_node_and_namespace() -> None:
+    seen = snapshot(facts(node("n1"), node("n2"), pod("a/one"), pod("a/two"), pod("b/three"), waiting("b/four")))
+    by_name = {item["name"]: item["pods"] for item in seen["nodes"]}
+    assert by_name == {
+        "n1": [{"namespace": "a", "well": 2, "unwell": 0}, {"namespace": "b", "well": 1, "unwell": 1}],
+        "n2": [],
+    }
+
+
+def test_a_pod_without_a_node_is_told_apart() -> None:
+    seen = snapshot(facts(node(), waiting("a/one", spec={"containers": []})))
+    assert seen["unplaced"] == [{"namespace": "a", "well": 0, "unwell": 1}]
+    assert seen["nodes"][0]["pods"] == []
+
+
+def test_nodes_that_are_not_well_come_first_and_what_is_simulated_is_told() -> None:
+    seen = snapshot(
+        facts(
+            node("a", metadata=SIMULATED),
+            node("b", spec={"unschedulable": True}),
+            node("c", status=NOT_READY),
+        )
+    )
+    told = [(item["name"], item["ready"], item["cordoned"], item["simulated"]) for item in seen["nodes"]]
+    assert told == [("c", False, False, False), ("b", True, True, False), ("a", True, False, True)]
+
+
+def test_what_was_not_read_is_null_and_not_empty() -> None:
+    why = Unread("Forbidden", "may not", "grant it")
+    seen = snapshot(facts(node(), unread={"pods": why, "storageclasses.storage.k8s.io": why}))
+    assert (seen["images"], seen["unplaced"], seen["classes"]) == (None, None, None)
+    assert seen["nodes"][0]["pods"] is None
+    assert seen["claims"] == []
+    assert snapshot(None)["nodes"] is None
+
+
+def test_of_many_rows_some_hundred_are_kept_and_the_rest_is_counted() -> None:
+    seen = snapshot(facts(*(node(f"n{number:04}") for number in range(250)), node("bad", status=NOT_READY)))
+    assert (len(seen["nodes"]), seen["left_out"]["nodes"]) == (200, 51)
+    assert seen["nodes"][0]["name"] == "bad"
+
+
+def test_storage_is_told_by_class_and_claim() -> None:
+    default = {"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}
+    seen = snapshot(
+        facts(
+            obj("StorageClass", "slow", provisioner="x", reclaimPolicy="Delete", volumeBindingMode="Immediate"),
+            obj("StorageClass", "zfast", metadata=default, provisioner="y"),
+            obj(
+                "PersistentVolumeClaim",
+                "a/data",
+                spec={
+                    "storageClassName": "slow",
+                    "volumeName": "pv1",
+                    "accessModes": ["ReadWriteOnce"],
+                    "resources": {"requests": {"storage": "10Gi"}},
+                },
+                status={"phase": "Bound"},
+            ),
+            obj("PersistentVolumeClaim", "b/data", spec={"storageClassName": "slow"}, status={"phase": "Pending"}),
+        )
+    )
+    assert [(item["name"], item["default"], item["claims"]) for item in seen["classes"]] == [
+        ("zfast", True, 0),
+        ("slow", False, 2),
+    ]
+    assert [(item["namespace"], item["phase"]) for item in seen["claims"]] == [("b", "Pending"), ("a", "Bound")]
+    assert (seen["claims"][1]["asked"], seen["claims"][1]["modes"]) == ("10Gi", ["ReadWriteOnce"])
+
+
+def test_images_are_told_with_the_digest_that_the_node_took() -> None:
+    running = {
+        "phase": "Running",
+        "conditions": [{"type": "Ready", "status": "True"}],
+        "containerStatuses": [{"name": "main", "ready": True, "imageID": "docker.io/library/x@sha256:abc"}],
+    }
+    seen = snapshot(facts(pod("a/one", status=running), pod("b/two"), waiting("b/three")))
+    (row,) = seen["images"]
+    assert (row["image"], row["pods"], row["unwell"]) == ("example/image:v1", 3, 1)
+    assert (row["namespaces"], row["digests"]) == (["a", "b"], ["sha256:abc"])

@@ -1,0 +1,160 @@
+"""What of the facts stands in the document whatever was judged: nodes and their pods, storage, images that run."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.readiness import State, assess, assess_pod
+from validators.facts import Facts
+from validators.report.safe import text
+from validators.storage_classes import is_default
+
+__all__ = ["snapshot"]
+
+_MOST_NODES, _MOST_CLAIMS, _MOST_IMAGES, _MOST_DIGESTS = 200, 200, 300, 3
+_Row = dict[str, Any]
+
+
+def snapshot(facts: Facts | None) -> dict[str, Any]:
+    """Rows for tables and pictures; null for what was not read. What is not well comes before what is.
+
+    Of each kind at most some hundred rows are kept; the key `left_out` says how many rows are not there.
+    """
+    pods = _read(facts, "pods")
+    rows: dict[str, tuple[list[_Row], int] | None] = {
+        "nodes": _nodes(facts, pods),
+        "classes": _classes(facts),
+        "claims": _claims(facts),
+        "images": _images(facts, pods),
+    }
+    return {
+        **{key: found and found[0] for key, found in rows.items()},
+        "unplaced": None if pods is None else _by_namespace(pod for pod in pods if not pod["spec"].get("nodeName")),
+        "left_out": {key: found[1] if found else 0 for key, found in rows.items()},
+    }
+
+
+def _read(facts: Facts | None, resource: str) -> tuple[Object, ...] | None:
+    if facts is None or resource in facts.unread:
+        return None
+    return facts.objects.get(resource)
+
+
+def _most(rows: list[_Row], most: int, order: Callable[[_Row], Any]) -> tuple[list[_Row], int]:
+    return sorted(rows, key=order)[:most], max(0, len(rows) - most)
+
+
+def _nodes(facts: Facts | None, pods: tuple[Object, ...] | None) -> tuple[list[_Row], int] | None:
+    nodes = _read(facts, "nodes")
+    if nodes is None or facts is None:
+        return None
+    on_node: dict[str, list[Object]] = defaultdict(list)
+    for pod in pods or ():
+        on_node[pod["spec"].get("nodeName", "")].append(pod)
+    rows = []
+    for node in nodes:
+        name, info = node["metadata"]["name"], node.get("status", {}).get("nodeInfo", {})
+        rows.append(
+            {
+                "name": text(name),
+                "ready": assess(node).state is State.READY,
+                "cordoned": bool(node.get("spec", {}).get("unschedulable")),
+                "simulated": name in facts.simulated_nodes,
+                "os": text(info.get("osImage", "")),
+                "kubelet": text(info.get("kubeletVersion", "")),
+                "runtime": text(info.get("containerRuntimeVersion", "")),
+                "pods": None if pods is None else _by_namespace(on_node[name]),
+            }
+        )
+    return _most(rows, _MOST_NODES, lambda row: (row["ready"], not row["cordoned"], not _unwell(row), row["name"]))
+
+
+def _unwell(row: _Row) -> int:
+    return sum(item["unwell"] for item in row["pods"] or ())
+
+
+def _by_namespace(pods: Iterable[Object]) -> list[_Row]:
+    """Pods that are ready or done (`well`) and others, by namespace."""
+    well: Counter[str] = Counter()
+    unwell: Counter[str] = Counter()
+    for pod in pods:
+        counter = well if assess_pod(pod).state is State.READY else unwell
+        counter[pod["metadata"]["namespace"]] += 1
+    return [{"namespace": text(name), "well": well[name], "unwell": unwell[name]} for name in sorted(well | unwell)]
+
+
+def _classes(facts: Facts | None) -> tuple[list[_Row], int] | None:
+    classes = _read(facts, "storageclasses.storage.k8s.io")
+    if classes is None:
+        return None
+    claims = _read(facts, "persistentvolumeclaims")
+    of_class = Counter(item.get("spec", {}).get("storageClassName", "") for item in claims or ())
+    rows: list[_Row] = [
+        {
+            "name": text(item["metadata"]["name"]),
+            "default": is_default(item),
+            "provisioner": text(item.get("provisioner", "")),
+            "binding": text(item.get("volumeBindingMode", "")),
+            "reclaim": text(item.get("reclaimPolicy", "")),
+            "claims": None if claims is None else of_class[item["metadata"]["name"]],
+        }
+        for item in classes
+    ]
+    return _most(rows, _MOST_CLAIMS, lambda row: (not row["default"], row["name"]))
+
+
+def _claims(facts: Facts | None) -> tuple[list[_Row], int] | None:
+    claims = _read(facts, "persistentvolumeclaims")
+    if claims is None:
+        return None
+    rows = [_claim(item, item.get("spec", {}), item.get("status", {})) for item in claims]
+    return _most(rows, _MOST_CLAIMS, lambda row: (row["phase"] == "Bound", row["namespace"], row["name"]))
+
+
+def _claim(item: Object, spec: Mapping[str, Any], status: Mapping[str, Any]) -> _Row:
+    asked = spec.get("resources", {}).get("requests", {}).get("storage", "")
+    return {
+        "namespace": text(item["metadata"]["namespace"]),
+        "name": text(item["metadata"]["name"]),
+        "class": text(spec.get("storageClassName") or ""),
+        "phase": text(status.get("phase", "")),
+        "asked": text(str(asked)),
+        "volume": text(spec.get("volumeName", "")),
+        "modes": [text(mode) for mode in spec.get("accessModes", ())],
+    }
+
+
+def _images(facts: Facts | None, pods: tuple[Object, ...] | None) -> tuple[list[_Row], int] | None:
+    """Images as pods ask for them, with what the nodes' runtimes say they took."""
+    if facts is None or pods is None:
+        return None
+    simulated = {item["metadata"]["uid"] for item in facts.simulated_pods}
+    by_image: dict[str, dict[str, Object]] = defaultdict(dict)
+    digests: dict[str, set[str]] = defaultdict(set)
+    for pod in pods:
+        spec, status = pod["spec"], pod.get("status", {})
+        asked = {item["name"]: item.get("image", "") for key in _CONTAINERS for item in spec.get(key) or ()}
+        for image in asked.values():
+            by_image[image][pod["metadata"]["uid"]] = pod
+        for item in (item for key in _STATUSES for item in status.get(key) or ()):
+            if (digest := item.get("imageID", "").rpartition("@")[2]) and item["name"] in asked:
+                digests[asked[item["name"]]].add(digest)
+    rows: list[_Row] = [
+        {
+            "image": text(image),
+            "pods": len(users),
+            "simulated": sum(uid in simulated for uid in users),
+            "unwell": sum(assess_pod(pod).state is not State.READY for pod in users.values()),
+            "namespaces": sorted({text(pod["metadata"]["namespace"]) for pod in users.values()}),
+            "digests": sorted(map(text, digests[image]))[:_MOST_DIGESTS],
+        }
+        for image, users in by_image.items()
+    ]
+    return _most(rows, _MOST_IMAGES, lambda row: (not row["unwell"], row["image"]))
+
+
+_CONTAINERS = ("initContainers", "containers")
+_STATUSES = ("initContainerStatuses", "containerStatuses")
