@@ -140,7 +140,7 @@ class Filling:
 
     def _copy(self, copy: Copy, wanted: str) -> None:
         name = str(copy.image)
-        options = [*self._source.options("src"), *self._target.options("dest")]
+        options = [*self._source.options(copy, "src"), *self._target.options(copy, "dest")]
         done = self._skopeo.copy(self._source.source(copy), self._target.target(copy), options)
         if self._pace:
             self._pace.pause(done.requests * _MINUTE_SECONDS / self._pace.limit)

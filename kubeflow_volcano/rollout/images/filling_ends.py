@@ -11,7 +11,7 @@ from typing import Protocol
 
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.rollout.images.filling_plan import Copy
-from kubeflow_volcano.rollout.images.registry import Answer, Registry
+from kubeflow_volcano.rollout.images.registry import Answer, Registry, scheme_of
 
 __all__ = ["Archive", "End", "RegistryEnd"]
 
@@ -28,7 +28,7 @@ class End(Protocol):
     def target(self, copy: Copy) -> str:
         """The same when it writes here."""
 
-    def options(self, side: str) -> Sequence[str]:
+    def options(self, copy: Copy, side: str) -> Sequence[str]:
         """Options of skopeo for this end, which is the `side` src or dest."""
 
     def finish(self, copy: Copy) -> None:
@@ -56,10 +56,11 @@ class RegistryEnd:
 
     target = source
 
-    def options(self, side: str) -> Sequence[str]:
-        """Which certificates are trusted."""
-        trusted = [f"--{side}-cert-dir", str(self._ca)] if self._ca else []
-        return [*trusted, *([f"--{side}-tls-verify=false"] if self._insecure else [])]
+    def options(self, copy: Copy, side: str) -> Sequence[str]:
+        """Which certificates are trusted, and whether there are any."""
+        if self._insecure or scheme_of(self._name(copy).host) == "http":
+            return (f"--{side}-tls-verify=false",)
+        return (f"--{side}-cert-dir", str(self._ca)) if self._ca else ()
 
     def finish(self, copy: Copy) -> None:
         """Nothing is left to do: a manifest is there, or not."""
@@ -93,7 +94,7 @@ class Archive:
         partial.mkdir(parents=True)
         return f"dir:{partial}"
 
-    def options(self, side: str) -> Sequence[str]:  # noqa: ARG002  part of the protocol
+    def options(self, copy: Copy, side: str) -> Sequence[str]:  # noqa: ARG002  part of the protocol
         """None."""
         return ()
 
