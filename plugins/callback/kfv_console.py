@@ -27,6 +27,7 @@ short_description: Output for many hosts
 description:
   - The output of C(ansible.builtin.default), but that hosts on which a task has nothing to change are counted instead
     of listed, where a play has more than eight. With C(-v) they are listed.
+  - Plays without hosts are one line.
   - Hosts that cannot be worked on are told in a line each, instead of with the words of ssh and sudo. The run ends with
     each cause once, the hosts that it left out, those that were not begun, what is needed and what to do.
 extends_documentation_fragment:
@@ -67,13 +68,19 @@ class CallbackModule(Default):
     def v2_playbook_on_play_start(self, play: Any) -> None:
         """A play, or the next batch of it."""
         self._tell()
-        super().v2_playbook_on_play_start(play)
         known = play.get_variable_manager().get_vars(play=play)
+        if not known["ansible_play_hosts_all"]:
+            self._display.display(f"no hosts for: {play.get_name()}", color=constants.COLOR_SKIP)
+            return
+        super().v2_playbook_on_play_start(play)
         batch = known["ansible_play_batch"]
         if play.get_name() != self._name_of_play:
             self._name_of_play, self._ahead = play.get_name(), known["ansible_play_hosts_all"]
         self._ahead = [host for host in self._ahead if host not in batch]
         self._many = len(batch) > _FEW and self._display.verbosity == 0
+
+    def v2_playbook_on_no_hosts_matched(self) -> None:
+        """Told in place of the play's name."""
 
     def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:  # noqa: FBT001  the base class's
         """The task before it is over."""

@@ -54,7 +54,9 @@ def test_every_playbook_parses_with_every_inventory(inventory: Path, tmp_path: P
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
 
 
-@pytest.mark.parametrize("playbook", ["site.yml", "install.yml", "validate.yml", "rehearsal.yml"])
+@pytest.mark.parametrize(
+    "playbook", ["site.yml", "preflight.yml", "hosts.yml", "install.yml", "validate.yml", "rehearsal.yml"]
+)
 def test_wrong_settings_are_all_told_at_once_and_nothing_is_touched(playbook: str, tmp_path: Path) -> None:
     done = ansible(
         "ansible-playbook",
@@ -173,7 +175,7 @@ def test_hosts_of_the_inventory_get_the_tools_and_the_controller_is_left_alone(t
     given = json.dumps(
         {"kustomize_binary": str(binary), "kustomize_directory": str(target), "kustomize_install_on_hosts": True}
     )
-    command = ("ansible-playbook", "-i", inventory, "playbooks/hosts.yml", "-e", given)
+    command = ("ansible-playbook", "-i", inventory, "playbooks/hosts.yml", "--tags", "kustomize", "-e", given)
 
     first, second = (ansible(*command, cache=tmp_path / "cache") for _ in range(2))
 
@@ -181,3 +183,50 @@ def test_hosts_of_the_inventory_get_the_tools_and_the_controller_is_left_alone(t
     assert re.search(r"^node-1 .* changed=0 .* failed=0", second.stdout, re.MULTILINE), second.stdout
     assert re.search(r"^localhost .* changed=0 ", first.stdout, re.MULTILINE), first.stdout
     assert (target / "kustomize").read_bytes() == binary.read_bytes()
+
+
+SAMPLE = ROOT / "inventory/sample"
+EXAMPLE = re.compile(r"^( *)# ([a-z0-9_-]+:(?: .*)?|  ansible_host: .*|  kubeflow_node_name: .*)$", re.MULTILINE)
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> Path:
+    """The sample with every example in it made true."""
+    place = tmp_path / "mine"
+    (place / "group_vars").mkdir(parents=True)
+    for file in (SAMPLE / "hosts.yml", *(SAMPLE / "group_vars").glob("[!a]*.yml")):
+        text = EXAMPLE.sub(r"\1\2", file.read_text("utf-8"))
+        (place / file.relative_to(SAMPLE)).write_text(text, "utf-8")
+    return place
+
+
+def test_the_hosts_of_the_sample_s_examples_are_found_in_their_groups(filled: Path, tmp_path: Path) -> None:
+    done = ansible("ansible-inventory", "-i", filled, "--list", cache=tmp_path)
+    groups = json.loads(done.stdout)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert groups["control_plane"]["hosts"] == ["master-1"]
+    assert groups["nodes"] == {"children": ["big_disks"], "hosts": ["worker-1", "worker-2", "arm-1"]}
+    known = groups["_meta"]["hostvars"]
+    assert known["storage-1"]["local_path_base_directory"] == "/data/k8s"
+    assert known["worker-2"]["kubeflow_node_name"] == "worker-2.example.org"
+    assert known["master-1"]["ansible_user"] == "ops"
+    assert "ansible_user" not in known["localhost"]
+
+
+def test_the_settings_of_the_sample_s_examples_are_accepted(filled: Path, tmp_path: Path) -> None:
+    done = ansible("ansible", "localhost", "-i", filled, "-m", "kfv_settings", cache=tmp_path)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+
+
+@pytest.mark.parametrize("inventory", ["existing-cluster", "rehearsal", "sample"])
+def test_without_hosts_their_plays_are_skipped_in_a_line_each_and_without_a_warning(
+    inventory: str, tmp_path: Path
+) -> None:
+    done = ansible("ansible-playbook", "-i", ROOT / "inventory" / inventory, "playbooks/hosts.yml", cache=tmp_path)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "WARNING" not in done.stdout
+    plays = re.findall(r"^no hosts for: (.*)$", done.stdout, re.MULTILINE)
+    assert len(plays) == 5
+    assert len(re.findall(r"^TASK", done.stdout, re.MULTILINE)) == 1
