@@ -8,14 +8,14 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.facts import Facts
 from validators.troubles import judged
 
-__all__ = ["STATIC", "default_classes", "is_default", "serving_workloads", "without_replicas"]
+__all__ = ["LOCAL_PATH", "STATIC", "default_classes", "is_default", "serving_workloads", "without_replicas"]
 
+LOCAL_PATH = "rancher.io/local-path"
 STATIC = "kubernetes.io/no-provisioner"
 """Provisioner of classes whose volumes are made in advance."""
 
-_LOCAL_PATH = "rancher.io/local-path"
 # A template names the provisioner that it serves; local-path's is compiled in, so its image stands for it.
-_IMAGES = {_LOCAL_PATH: "local-path-provisioner"}
+_IMAGES = {LOCAL_PATH: "local-path-provisioner"}
 _WORKLOADS = ("deployments.apps", "daemonsets.apps", "statefulsets.apps")
 _MARKS = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
 
@@ -42,7 +42,7 @@ def default_classes(facts: Facts) -> tuple[str, ...]:
 def serving_workloads(facts: Facts, provisioner: str) -> tuple[Ref, ...]:
     """Workloads that the catalog expects for this provisioner, or else those whose pod template names it."""
     expected = tuple(ref for ref, name in facts.expectations.workloads.items() if name == "local-path")
-    if provisioner == _LOCAL_PATH and expected:
+    if provisioner == LOCAL_PATH and expected:
         return expected
     return tuple(
         Ref.of(item)

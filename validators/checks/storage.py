@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 from validators import pods, workloads
+from validators.base_verdict import base_verdict
 from validators.checks.gang import NEEDS_PROBE
 from validators.facts import Facts
 from validators.model import Outcome, Rule, Severity, Status, check, errored, failed, passed, skipped, warned
@@ -237,4 +238,20 @@ def consumer_can_write(facts: Facts) -> Outcome:
     return writing_verdict(facts.probe("storage"))
 
 
-CHECKS = (default_class, provisioner_alive, claims_bound, round_trip, consumer_can_write)
+@check(
+    "D8",
+    "node-directories",
+    severity=Severity.MAJOR,
+    needs=(*_CLAIM_READS, *_PROBES, Rule("list", "", "nodes"), Rule("get", "", "configmaps")),
+    probe="storage",
+)
+def node_directories(facts: Facts) -> Outcome:
+    """The directories of volumes on nodes are fit for them, and not open to everybody.
+
+    A pod on each node looks at the directory: writable, with room, labelled for containers where SELinux is on, and
+    not mode 0777, which lets everybody on the node change what databases wrote. `playbooks/hosts.yml` sets it right.
+    """
+    return base_verdict(facts.probe("storage"), facts)
+
+
+CHECKS = (default_class, provisioner_alive, claims_bound, round_trip, consumer_can_write, node_directories)

@@ -6,12 +6,14 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.progress import Progress
 from validators.facts import Facts
 from validators.model import CannotJudgeError
+from validators.probes.bases import MOST_BASES, Seen, bases, look
 from validators.probes.consumers import Skipped, targets
 from validators.probes.roundtrip import RoundTrip, turn
 from validators.probes.session import ProbeRefused, Session
@@ -37,6 +39,8 @@ class StorageEvidence:
     written: tuple[Written, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     references: bool = False
+    bases: tuple[Seen, ...] = ()
+    bases_trouble: tuple[str, str] | None = None
     trouble: str = ""
     seconds: float = 0.0
 
@@ -54,6 +58,7 @@ def run(session: Session, facts: Facts, progress: Progress) -> StorageEvidence:
         return evidence
     evidence.references = not any(item.consumers for item in wanted)
     _all_at_once(session, facts, evidence, wanted, progress)
+    _look_at_bases(session, facts, evidence, progress)
     evidence.seconds = time.monotonic() - started
     return evidence
 
@@ -83,6 +88,31 @@ def _all_at_once(
             evidence.turn_trouble = answer_of_turn
     except BaseException:
         session.stop()  # ends the waits in the other threads, so that cleaning up may begin
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _look_at_bases(session: Session, facts: Facts, evidence: StorageEvidence, progress: Progress) -> None:
+    """After the rest, as the kubelet makes a directory of volumes with the first volume in it."""
+    try:
+        places = bases(session, facts)[:MOST_BASES]
+    except (ApiError, CannotJudgeError) as error:
+        evidence.bases_trouble = "ProbeInterrupted", str(error)
+        return
+    if places:
+        progress(f"D8 looking at {len(places)} directories of volumes")
+    pool = ThreadPoolExecutor(_AT_ONCE, "bases")
+    try:
+        jobs = [pool.submit(_tried, partial(look, session, place, number)) for number, place in enumerate(places)]
+        for job in jobs:
+            answer = job.result()
+            if isinstance(answer, Seen):
+                evidence.bases += (answer,)
+            else:
+                evidence.bases_trouble = answer
+    except BaseException:
+        session.stop()
         raise
     finally:
         pool.shutdown(cancel_futures=True)

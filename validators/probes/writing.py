@@ -16,7 +16,7 @@ from validators.probes.pods import SCRIPT_RESOURCES, probe_pod
 from validators.probes.session import Session
 from validators.probes.spaces import Level
 
-__all__ = ["OPERATIONS", "SCRIPT", "Target", "Written", "account", "write"]
+__all__ = ["OPERATIONS", "SCRIPT", "Target", "Written", "account", "label_in", "listed", "write"]
 
 OPERATIONS = (
     *("create", "chmod", "rename", "fsync", "delete"),
@@ -166,7 +166,7 @@ def account(target: Target, end: End) -> Written:
             facts[word] = rest
         elif failed_at:
             text += f" {line}"
-    mode, uid, gid = _listed(facts.get("ls", ""))
+    mode, uid, gid = listed(facts.get("ls", ""))
     complete = tuple(done) == OPERATIONS
     trouble = None
     cause = _cause(text) if failed_at else ""
@@ -188,14 +188,14 @@ def account(target: Target, end: End) -> Written:
         uid,
         gid,
         facts.get("ls", ""),
-        _label(facts.get("label", "")),
+        label_in(facts.get("label", "")),
         facts.get("id", ""),
         end.node,
         end.seconds,
     )
 
 
-def _label(line: str) -> str:
+def label_in(line: str) -> str:
     """SELinux label in a line of `ls -ldZ`; empty where there is none."""
     return next((word for word in line.split() if word.count(":") >= 3), "")  # noqa: PLR2004  user:role:type:level
 
@@ -204,7 +204,7 @@ def _cause(text: str) -> str:
     return next((name for name, words in _CAUSES if re.search(words, text, re.IGNORECASE)), "Other")
 
 
-def _listed(line: str) -> tuple[str, int | None, int | None]:
+def listed(line: str) -> tuple[str, int | None, int | None]:
     """Octal mode, uid and gid of a line of `ls -ldn`."""
     match = re.match(r"[d-]([rwxsStT-]{9})\S*\s+\d+\s+(\d+)\s+(\d+)", line)
     if not match:
