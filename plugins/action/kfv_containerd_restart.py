@@ -64,7 +64,9 @@ class ActionModule(ActionBase):
     def _back(self, settings: Settings, arguments: dict[str, Any], trouble: str) -> Problem:
         self._asked({"step": "restore"})
         left = "What stood on the node before is back"
-        todo = "see what containerd says (journalctl -u containerd), correct it, and run this again"
+        todo = "see what containerd says (journalctl -u containerd), correct it"
+        if "x509" in trouble:
+            todo = "name the authority that signed the mirror's certificate in image_mirror_containerd_ca"
         if arguments["restart"]:
             again = self._asked({"step": "restart", "seconds": settings.mirror.containerd.ready_seconds})["trouble"]
             left += f", but containerd does not come up with that either: {again}" if again else ", and containerd runs"
@@ -72,7 +74,7 @@ class ActionModule(ActionBase):
         return Problem(
             f"a change of containerd's registries was written, and {trouble.rstrip('.')}. {left}.",
             "a containerd that comes up with the change, and pulls by it; the nodes after this one were left alone.",
-            f"{todo}.",
+            f"{todo}, and run this again.",
         )
 
     def _asked(self, arguments: dict[str, Any]) -> dict[str, Any]:

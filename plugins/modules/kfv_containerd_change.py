@@ -139,8 +139,6 @@ def write(files: Sequence[Mapping[str, Any]]) -> list[str]:
         path = Path(file["path"])
         if file["content"] is None:
             path.unlink()
-            with contextlib.suppress(OSError):  # something else lies in it
-                path.parent.rmdir()
         else:
             put(path, base64.b64decode(file["content"]))
     return [note["copy"] for note in notes if note["copy"] and note["keep"]]
@@ -204,11 +202,13 @@ def restore() -> None:
 
 
 def finish() -> None:
-    """Forget the note, and copies of what this project itself had written."""
+    """Forget the note, and copies of what this project itself had written; with them directories that got empty."""
     for note in noted():
         if note["copy"] and not note["keep"]:
             with contextlib.suppress(FileNotFoundError):
                 Path(note["copy"]).unlink()
+            with contextlib.suppress(OSError):  # something lies in it
+                Path(note["path"]).parent.rmdir()
     with contextlib.suppress(FileNotFoundError):
         JOURNAL.unlink()
 
