@@ -26,7 +26,8 @@ type: stdout
 short_description: Output for many hosts
 description:
   - The output of C(ansible.builtin.default), but that hosts on which a task has nothing to change are counted instead
-    of listed, where a play has more than eight. With C(-v) they are listed.
+    of listed, where a play has more than eight, and that words with which a task fails are told with the first host
+    only. With C(-v) nothing is left out.
   - Plays without hosts are one line.
   - Hosts that cannot be worked on are told in a line each, instead of with the words of ssh and sudo. The run ends with
     each cause once, the hosts that it left out, those that were not begun, what is needed and what to do.
@@ -62,6 +63,7 @@ class CallbackModule(Default):
         self._many = False
         self._quiet: Counter[str] = Counter()
         self._causes: dict[str, Problem] = {}
+        self._failures: dict[tuple[str, str], str] = {}
         self._ahead: list[str] = []
         self._name_of_play = ""
 
@@ -133,8 +135,9 @@ class CallbackModule(Default):
 
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:  # noqa: FBT001, FBT002  as above
         """A task failed; the task itself says why, unless it could not even begin."""
-        if ignore_errors or not self._explained(result, "FAILED", reached=True):
-            super().v2_runner_on_failed(result, ignore_errors)
+        if not ignore_errors and (self._explained(result, "FAILED", reached=True) or self._told_before(result)):
+            return
+        super().v2_runner_on_failed(result, ignore_errors)
 
     def v2_playbook_on_stats(self, stats: Any) -> None:
         """The end: totals by host, then each reason why hosts were left out."""
@@ -167,6 +170,16 @@ class CallbackModule(Default):
         for word, count in self._quiet.items():
             self._display.display(f"{word}: {count} host{'s' if count > 1 else ''}", color=colors[word])
         self._quiet.clear()
+
+    def _told_before(self, result: Any) -> bool:
+        """Whether the same task failed on another host with the same words, which are not repeated then."""
+        host, task, values = _parts(result)
+        said = str(values.get("msg", ""))
+        first = self._failures.setdefault((task._uuid, said), host)  # noqa: SLF001  as the base class does
+        if first == host or not said or "results" in values or self._display.verbosity:
+            return False
+        self._display.display(f"fatal: [{host}]: FAILED! => as {first}", color=constants.COLOR_ERROR)
+        return True
 
     def _explained(self, result: Any, word: str, *, reached: bool) -> bool:
         """Remember why the host is left out; whether that was told, too."""

@@ -117,6 +117,17 @@ def test_hosts_behind_the_one_where_a_rolling_play_ended_are_told_as_not_begun(t
     assert "node-03, node-04, node-05, node-06, node-07 and 5 more: not begun in the play Work." in told
 
 
+def test_words_of_a_failure_are_told_with_the_first_host_only(tmp_path: Path) -> None:
+    reason = "{{ 'no way' if inventory_hostname == 'node-03' else 'a long story' }}"
+
+    done = played(tmp_path, {"ansible.builtin.fail": {"msg": reason}}, count=4, order="sorted")
+
+    assert done.stdout.count("msg: no way") == done.stdout.count("msg: a long story") == 1
+    short = [line for line in lines(done) if " => as node-" in line]
+    assert len(short) == 2
+    assert 'Found: node-01, node-02, node-03, node-04: failed at the task "Do 1", which says why.' in end(done)
+
+
 def test_a_failure_that_was_seen_to_leaves_nobody_out(tmp_path: Path) -> None:
     seen = {"block": [{"ansible.builtin.command": {"cmd": "false"}}], "rescue": [CHANGE]}
     done = played(tmp_path, seen)
