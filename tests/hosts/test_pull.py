@@ -18,6 +18,7 @@ from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.hosts.lab import Host, Lab
 from tests.hosts.lab.registry import Registry
@@ -40,7 +41,7 @@ PLAY = """\
   tasks:
     - ansible.builtin.import_role:
         name: image_mirror
-        tasks_from: pull.yml
+        tasks_from: hosts_pull
 """
 CONFIG_V3 = """
 [plugins."io.containerd.cri.v1.images".registry]
@@ -80,6 +81,7 @@ class Site:
             "local_path_source": str(MANIFEST),
             "kustomize_binary": str(KUSTOMIZE[0]),
             "image_mirror_mode": "rewrite",
+            "image_mirror_pull": True,
             "image_mirror_rules": [{"source": "*", "prefix": self.registry.address}],
             "image_mirror_probe_per_minute": 10000,
             "image_mirror_probe_parallel": 1,
@@ -191,6 +193,17 @@ def test_the_limit_of_a_run_leaves_other_nodes_alone(site: Site) -> None:
     assert done.returncode == 0, done.stdout
     assert list(rows(done)) == ["pull-2"]
     assert images(site.nodes[0]) == set()
+
+
+def test_a_node_for_which_it_is_not_asked_pulls_nothing(site: Site) -> None:
+    path = site.inventory()
+    inventory = yaml.safe_load(path.read_text())
+    inventory["all"]["hosts"]["pull-1"]["image_mirror_pull"] = False
+    path.write_text(yaml.safe_dump(inventory))
+    done = site.lab.play(site.directory / "play.yml", path)
+    assert done.returncode == 0, done.stdout
+    assert list(rows(done)) == ["pull-2"]
+    assert (images(site.nodes[0]), len(images(site.nodes[1]))) == (set(), 4)
 
 
 def test_an_image_that_is_missing_is_asked_for_once_and_the_rest_is_pulled(site: Site) -> None:

@@ -379,11 +379,11 @@ def pulled(site: Site, node: Host) -> CompletedProcess[str]:
         sandbox = f'"{site.own.address}/registry.k8s.io/pause:3.10"'
         config.write(f'[plugins."io.containerd.cri.v1.images".pinned_images]\n  sandbox = {sandbox}\n')
     node.run("systemctl restart containerd")
-    task = {"ansible.builtin.import_role": {"name": "image_mirror", "tasks_from": "pull"}}
+    task = {"ansible.builtin.import_role": {"name": "image_mirror", "tasks_from": "hosts_pull"}}
     play = {"hosts": "nodes", "gather_facts": False, "become": True, "tasks": [task]}
     (site.directory / "pull.yml").write_text(yaml.safe_dump([play]))
     site.mirror.requests.clear()
-    variables = site.variables(image_mirror_pull_disk_percent=95)
+    variables = site.variables(image_mirror_pull=True, image_mirror_pull_disk_percent=95)
     inventory = site.lab.inventory(site.directory / "inventory", [node], **variables)
     return site.lab.play(site.directory / "pull.yml", inventory)
 
