@@ -17,7 +17,7 @@ ARGUMENTS: dict[str, Any] = {
 }
 
 _BECOME = re.compile(r"(?i)(incorrect|missing) \S+ password|privilege escalation|become|sudo:|not in the sudoers")
-_PYTHON = re.compile(r"(?i)interpreter|python version|python \S+ is too old|SyntaxError")
+_PYTHON = re.compile(r"(?i)interpreter|python version|python \S+ is too old|SyntaxError|ModuleNotFoundError|libpython")
 _LONGEST = 500
 
 

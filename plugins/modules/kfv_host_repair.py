@@ -152,7 +152,7 @@ class Repairer:
         if before == value:
             return
         if not self.module.check_mode:
-            setting(name).write_text(value, "utf-8")
+            setting(name).write_text(f"{value}\n", "utf-8")
         self._note(f"set {name} to {value}", f"{name} = {before}\n", f"{name} = {value}\n")
 
     def _note(self, what: str, before: str, after: str) -> None:

@@ -118,15 +118,17 @@ def _modules(_: Host, facts: HostFacts) -> Iterator[Finding]:
             f"nobody may load {_names(names)}",
             todo="remove its line `install … /bin/false` from /etc/modprobe.d, or kernel.modules_disabled.",
         )
-    waiting = by_state.get("loadable", []) + by_state.get("passing", [])
-    if waiting:
-        idle = f", and not loaded now: {_names(by_state['loadable'])}" if "loadable" in by_state else ""
+    idle, passing = by_state.get("loadable", []), by_state.get("passing", [])
+    later = [name for name in (*idle, *passing) if name.replace("-", "_") not in found.at_boot]
+    if idle or passing:
+        said = [f"not loaded: {_names(idle)}"] if idle else []
+        said += [f"nothing loads at boot: {_names(later)}"] if later else []
         yield worse(
-            "NotAtBoot",
-            f"nothing loads {_names(waiting)} at boot{idle}",
+            "NotAtBoot" if later else "NotLoaded",
+            "; ".join(said),
             todo="set preflight_repair: true, or name them in /etc/modules-load.d and load them.",
-            commands=(f"modprobe -a {' '.join(waiting)}",),
-            repairs=tuple({"kind": "module", "name": name} for name in waiting),
+            commands=(f"modprobe -a {' '.join([*idle, *passing])}",),
+            repairs=tuple({"kind": "module", "name": name} for name in (*idle, *passing)),
         )
     if ready := sorted(by_state.get("loaded", []) + by_state.get("builtin", [])):
         yield good(f"ready: {_names(ready)}")

