@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,9 @@ from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.groups import MirrorRule
 
 __all__ = ["PullSettings", "RegistrySettings", "pull_settings", "registry_settings", "strange_registry"]
+
+_HOST = re.compile(r"[^/]*[.:]|localhost(?:/|$)")
+"""Begins with what image references take for a host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +95,12 @@ def strange_registry(values: Mapping[str, Any]) -> Iterator[Problem]:
             "image_mirror_mode is registry, and image_mirror_registry is empty.",
             "the registry that is filled, such as registry.lan:5000.",
             "set image_mirror_registry, or choose another mode.",
+        )
+    elif ImageName.parse(f"{registry.address}/image") is None or not _HOST.match(registry.address):
+        yield Problem(
+            f"image_mirror_registry is {registry.address}.",
+            "a registry as host, host:port or host:port/path, such as registry.lan:5000, without a scheme.",
+            "correct image_mirror_registry.",
         )
     yield from _strange_source(registry)
     yield from _strange_archive(registry)

@@ -264,3 +264,33 @@ def test_a_full_release_leaves_out_what_is_excluded() -> None:
 def test_storage_of_the_cluster_itself_takes_the_place_of_the_provisioner() -> None:
     settings = parse({"kubeflow_components": ["katib"], "local_path_storage_mode": "existing"})
     assert "local-path" not in [part.name for part in settings.components]
+
+
+OWN = {"image_mirror_mode": "registry", "image_mirror_registry": "own.lan:5000"}
+
+
+@pytest.mark.parametrize(
+    ("variables", "found"),
+    [
+        ({"image_mirror_registry": "own.lan:5000"}, "image_mirror_mode is none"),
+        ({"image_mirror_mode": "registry"}, "image_mirror_registry is empty"),
+        ({**OWN, "image_mirror_rules": [{"source": "*", "prefix": "own.lan:5000"}]}, "image_mirror_registry itself"),
+        ({**OWN, "image_mirror_registry_step": "export"}, "image_mirror_registry_archive is empty"),
+        ({**OWN, "image_mirror_registry_archive": "/carried"}, "image_mirror_registry_step is copy"),
+        ({**OWN, "image_mirror_registry_insecure": True, "image_mirror_registry_ca": "/ca"}, "_insecure is true"),
+        ({**OWN, "image_mirror_probe": True}, "image_mirror_probe is true"),
+        ({**OWN, "image_mirror_registry_images": ["quay.io/a/b"]}, "'quay.io/a/b'"),
+        ({**OWN, "image_mirror_registry": "https://own.lan"}, "https://own.lan"),
+    ],
+)
+def test_settings_of_an_own_registry_that_make_no_sense_together_are_refused(
+    variables: dict[str, Any], found: str
+) -> None:
+    (problem,) = problems(**variables)
+    assert found in problem.found
+
+
+def test_with_an_own_registry_rules_say_where_it_is_filled_from() -> None:
+    settings = parse({**OWN, "image_mirror_preset": "daocloud"})
+    assert [(rule.source, rule.prefix) for rule in settings.mirror.rules] == [("*", "own.lan:5000")]
+    assert (settings.mirror.preset, settings.registry.preset) == ("", "daocloud")
