@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["render"]
+__all__ = ["attention", "changes", "render", "simulated"]
 
 _MARKS = {"fail": "✗", "error": "?", "warn": "!", "skip": "-", "pass": "✓"}
 _COLOURS = {"fail": "31", "error": "35", "warn": "33", "skip": "2", "pass": "32", "incomplete": "35"}
@@ -24,6 +24,7 @@ def render(document: Mapping[str, Any], files: Mapping[str, str], *, colour: boo
     cleaned = "" if "hosts" in document else _cleaned(document)
     lines.append(_paint(f" {_MARKS['pass']} {summary['pass']} passed", "pass", colour=colour) + cleaned)
     lines.extend(f" ! left behind: {_name(item)} ({item['why']})" for item in document["cleanup"]["left"])
+    lines.extend(_compared(document["baseline"]))
     if note := simulated(document):
         lines.append(note)
     if retries := document["run"]["retries"]:
@@ -40,6 +41,14 @@ def attention(document: Mapping[str, Any]) -> list[list[Mapping[str, Any]]]:
             if item["status"] == status:
                 groups.setdefault((status, item["message"]), []).append(item)
     return list(groups.values())
+
+
+def changes(baseline: Mapping[str, Any]) -> dict[str, list[str]]:
+    """What became of the findings of an earlier run, in words, to the names of the checks."""
+    words = {"new": "new", "still": "still there", "unjudged": "not judged this time", "fixed": "fixed"}
+    return {
+        told: [f"{item['id']} {item['slug']}" for item in baseline[key]] for key, told in words.items() if baseline[key]
+    }
 
 
 def simulated(document: Mapping[str, Any]) -> str:
@@ -119,6 +128,14 @@ def _names(items: list[Mapping[str, Any]]) -> str:
     if len(items) == 1:
         return f"{items[0]['id']:<3} {items[0]['slug']}"
     return " ".join(item["id"] for item in items)
+
+
+def _compared(baseline: Mapping[str, Any] | None) -> list[str]:
+    if baseline is None:
+        return []
+    found = "; ".join(f"{word}: {', '.join(names)}" for word, names in changes(baseline).items())
+    where = {True: "", False: " of another cluster", None: ""}[baseline["same_cluster"]]
+    return [f"compared with run {baseline['run']} of {baseline['started']}{where}: {found or 'no finding in either'}"]
 
 
 def _cleaned(document: Mapping[str, Any]) -> str:

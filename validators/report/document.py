@@ -17,7 +17,7 @@ from validators.facts import Facts
 from validators.model import Check, natural
 from validators.probes.remains import Cleanup
 from validators.report.baseline import compare
-from validators.report.safe import safe, text
+from validators.report.safe import LONGEST_EVIDENCE, safe, text
 from validators.report.snapshot import snapshot
 from validators.verdict import Result, Summary, summarise, worst
 
@@ -61,9 +61,9 @@ class Report:
 
     @property
     def evidence(self) -> dict[str, str]:
-        """Texts that are kept beside the report, by their path relative to it."""
+        """Texts that are kept beside the report, by their path relative to it; as safe to show as the document."""
         return {
-            path: str(content)
+            path: text(str(content), LONGEST_EVIDENCE)
             for item in self.results
             for path, content in zip(_evidence(item, self.stem), item.outcome.evidence.values(), strict=True)
         }

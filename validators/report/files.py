@@ -6,27 +6,31 @@ import json
 import os
 import tempfile
 from pathlib import Path
+from urllib.parse import quote
 
 from kubeflow_volcano.problems import Problem
-from validators.report import markdown
-from validators.report.document import Report
-from validators.report.safe import LONGEST_EVIDENCE, text
+from validators.report import html, junit, markdown
+from validators.report.document import MANUAL, Report
 
 __all__ = ["write"]
 
 
 def write(report: Report, directory: Path) -> None:
-    """Write JSON, Markdown and evidence; sets `report.files`, or `report.unwritten` when that is not possible."""
+    """Write JSON, Markdown, HTML, JUnit XML and evidence; sets `report.files`, or `report.unwritten` if that fails."""
     document = report.as_dict()
+    evidence = report.evidence
+    manual = _manual(directory)
     texts = {
         "json": json.dumps(document, indent=2, ensure_ascii=False) + "\n",
-        "md": markdown.render(document),
+        "md": markdown.render(document, manual),
+        "html": html.render(document, evidence, manual),
+        "xml": junit.render(document, evidence),
     }
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        for path, content in report.evidence.items():
+        for path, content in evidence.items():
             (directory / path).parent.mkdir(exist_ok=True)
-            _replace(directory / path, text(content, LONGEST_EVIDENCE))
+            _replace(directory / path, content)
         for name in (report.stem, f"{report.prefix}latest"):
             for kind, content in texts.items():
                 _replace(directory / f"{name}.{kind}", content)
@@ -38,6 +42,12 @@ def write(report: Report, directory: Path) -> None:
         )
         return
     report.files = {kind: str(directory / f"{report.prefix}latest.{kind}") for kind in texts}
+
+
+def _manual(directory: Path) -> str:
+    """Where the page that describes the checks lies, seen from the reports; empty without a checkout."""
+    page = Path(__file__).parents[2] / MANUAL
+    return quote(os.path.relpath(page, directory)) if page.is_file() else ""
 
 
 def _replace(path: Path, content: str) -> None:

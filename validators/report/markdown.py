@@ -6,19 +6,23 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from validators.report.console import attention, simulated
+from validators.report.console import attention, changes, simulated
 
 __all__ = ["render"]
 
 _LONGEST_CELL = 400
 
 
-def render(document: Mapping[str, Any]) -> str:
-    """Markdown of a report document. Text that came from a cluster is escaped."""
+def render(document: Mapping[str, Any], manual: str = "") -> str:
+    """Markdown of a report document. Text that came from a cluster is escaped.
+
+    `manual` is the address of the page that describes the checks, seen from where the report lies.
+    """
     parts = [
         _summary(document),
-        _table("Needs attention", _attention(document)),
-        _table("All checks", _all(document)),
+        _table("Needs attention", _attention(document, manual)),
+        _compared(document["baseline"]),
+        _table("All checks", _all(document, manual)),
         _table("Webhooks that the rehearsal answers", _simulated_webhooks(document)),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -58,10 +62,10 @@ def _hosts(hosts: Mapping[str, Any]) -> str:
     return f"- {hosts['answered']} of {len(hosts['asked'])} hosts answered ({systems}){left_out}; nothing was changed"
 
 
-def _attention(document: Mapping[str, Any]) -> list[list[str]]:
+def _attention(document: Mapping[str, Any], manual: str) -> list[list[str]]:
     rows = [
         [
-            "<br>".join(f"{item['id']} {item['slug']}" for item in items),
+            "<br>".join(_link(item, f"{item['id']} {item['slug']}", manual) for item in items),
             items[0]["status"],
             _cell(items[0]["message"]),
             "<br>".join(dict.fromkeys(_cell(item["expected"]) for item in items)),
@@ -73,12 +77,27 @@ def _attention(document: Mapping[str, Any]) -> list[list[str]]:
     return [["check", "status", "found", "needed", "do"], *rows] if rows else []
 
 
-def _all(document: Mapping[str, Any]) -> list[list[str]]:
+def _compared(baseline: Mapping[str, Any] | None) -> str:
+    if baseline is None:
+        return ""
+    lines = [f"- {word}: {', '.join(names)}" for word, names in changes(baseline).items()]
+    told = f"With run {_cell(baseline['run'])} of {baseline['started']}, which ended as {baseline['verdict']}"
+    where = {True: "", False: "; **of another cluster**", None: "; whether of the same cluster is not known"}
+    return "\n".join(
+        (f"## Compared\n\n{told}{where[baseline['same_cluster']]}.\n", *(lines or ["- no finding in either run"]))
+    )
+
+
+def _all(document: Mapping[str, Any], manual: str) -> list[list[str]]:
     rows = [
-        [item["id"], item["title"], item["status"], item["severity"], _cell(item["message"])]
+        [_link(item, item["id"], manual), item["title"], item["status"], item["severity"], _cell(item["message"])]
         for item in document["checks"]
     ]
     return [["id", "claim", "status", "severity", "found"], *rows]
+
+
+def _link(item: Mapping[str, Any], told: str, manual: str) -> str:
+    return f"[{told}]({manual}#{item['remediation']['url'].partition('#')[2]})" if manual else told
 
 
 def _simulated_webhooks(document: Mapping[str, Any]) -> list[list[str]]:

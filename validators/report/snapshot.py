@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object
@@ -18,21 +19,23 @@ _MOST_NODES, _MOST_CLAIMS, _MOST_IMAGES, _MOST_DIGESTS = 200, 200, 300, 3
 _Row = dict[str, Any]
 
 
-def snapshot(facts: Facts | None) -> dict[str, Any]:
+@lru_cache(maxsize=2)
+def snapshot(facts: Facts | None) -> Mapping[str, Any]:
     """Rows for tables and pictures; null for what was not read. What is not well comes before what is.
 
     Of each kind at most some hundred rows are kept; the key `left_out` says how many rows are not there.
     """
     pods = _read(facts, "pods")
+    sick = {pod["metadata"]["uid"] for pod in pods or () if assess_pod(pod).state is not State.READY}
     rows: dict[str, tuple[list[_Row], int] | None] = {
-        "nodes": _nodes(facts, pods),
+        "nodes": _nodes(facts, pods, sick),
         "classes": _classes(facts),
         "claims": _claims(facts),
-        "images": _images(facts, pods),
+        "images": _images(facts, pods, sick),
     }
     return {
         **{key: found and found[0] for key, found in rows.items()},
-        "unplaced": None if pods is None else _by_namespace(pod for pod in pods if not pod["spec"].get("nodeName")),
+        "unplaced": None if pods is None else _by_namespace((pod for pod in pods if not _node_of(pod)), sick),
         "left_out": {key: found[1] if found else 0 for key, found in rows.items()},
     }
 
@@ -47,13 +50,20 @@ def _most(rows: list[_Row], most: int, order: Callable[[_Row], Any]) -> tuple[li
     return sorted(rows, key=order)[:most], max(0, len(rows) - most)
 
 
-def _nodes(facts: Facts | None, pods: tuple[Object, ...] | None) -> tuple[list[_Row], int] | None:
+def _node_of(pod: Object) -> str:
+    name: str = pod["spec"].get("nodeName", "")
+    return name
+
+
+def _nodes(
+    facts: Facts | None, pods: tuple[Object, ...] | None, sick: Collection[str]
+) -> tuple[list[_Row], int] | None:
     nodes = _read(facts, "nodes")
     if nodes is None or facts is None:
         return None
     on_node: dict[str, list[Object]] = defaultdict(list)
     for pod in pods or ():
-        on_node[pod["spec"].get("nodeName", "")].append(pod)
+        on_node[_node_of(pod)].append(pod)
     rows = []
     for node in nodes:
         name, info = node["metadata"]["name"], node.get("status", {}).get("nodeInfo", {})
@@ -66,7 +76,7 @@ def _nodes(facts: Facts | None, pods: tuple[Object, ...] | None) -> tuple[list[_
                 "os": text(info.get("osImage", "")),
                 "kubelet": text(info.get("kubeletVersion", "")),
                 "runtime": text(info.get("containerRuntimeVersion", "")),
-                "pods": None if pods is None else _by_namespace(on_node[name]),
+                "pods": None if pods is None else _by_namespace(on_node[name], sick),
             }
         )
     return _most(rows, _MOST_NODES, lambda row: (row["ready"], not row["cordoned"], not _unwell(row), row["name"]))
@@ -76,12 +86,12 @@ def _unwell(row: _Row) -> int:
     return sum(item["unwell"] for item in row["pods"] or ())
 
 
-def _by_namespace(pods: Iterable[Object]) -> list[_Row]:
+def _by_namespace(pods: Iterable[Object], sick: Collection[str]) -> list[_Row]:
     """Pods that are ready or done (`well`) and others, by namespace."""
     well: Counter[str] = Counter()
     unwell: Counter[str] = Counter()
     for pod in pods:
-        counter = well if assess_pod(pod).state is State.READY else unwell
+        counter = unwell if pod["metadata"]["uid"] in sick else well
         counter[pod["metadata"]["namespace"]] += 1
     return [{"namespace": text(name), "well": well[name], "unwell": unwell[name]} for name in sorted(well | unwell)]
 
@@ -127,7 +137,9 @@ def _claim(item: Object, spec: Mapping[str, Any], status: Mapping[str, Any]) -> 
     }
 
 
-def _images(facts: Facts | None, pods: tuple[Object, ...] | None) -> tuple[list[_Row], int] | None:
+def _images(
+    facts: Facts | None, pods: tuple[Object, ...] | None, sick: Collection[str]
+) -> tuple[list[_Row], int] | None:
     """Images as pods ask for them, with what the nodes' runtimes say they took."""
     if facts is None or pods is None:
         return None
@@ -147,7 +159,7 @@ def _images(facts: Facts | None, pods: tuple[Object, ...] | None) -> tuple[list[
             "image": text(image),
             "pods": len(users),
             "simulated": sum(uid in simulated for uid in users),
-            "unwell": sum(assess_pod(pod).state is not State.READY for pod in users.values()),
+            "unwell": sum(uid in sick for uid in users),
             "namespaces": sorted({text(pod["metadata"]["namespace"]) for pod in users.values()}),
             "digests": sorted(map(text, digests[image]))[:_MOST_DIGESTS],
         }

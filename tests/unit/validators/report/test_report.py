@@ -201,7 +201,8 @@ def test_reports_are_written_whole_under_their_own_name_and_as_latest(tmp_path: 
     found = all_kinds()
     files.write(found, tmp_path / "a" / "b")
     names = sorted(path.name for path in (tmp_path / "a" / "b").iterdir())
-    assert names == ["19700101T000001Z-0123abcd.json", "19700101T000001Z-0123abcd.md", "latest.json", "latest.md"]
+    stems = ("19700101T000001Z-0123abcd", "latest")
+    assert names == [f"{stem}.{kind}" for stem in stems for kind in ("html", "json", "md", "xml")]
     assert json.loads((tmp_path / "a" / "b" / "latest.json").read_text()) == found.as_dict()
     assert not (tmp_path / "a" / "b" / "latest.json").is_symlink()
 

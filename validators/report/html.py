@@ -1,0 +1,125 @@
+"""The report for a browser: one file that needs no network and no script, made of the document alone."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import jinja2
+
+from validators.model import Status
+from validators.report.console import attention, simulated
+from validators.report.timeline import WIDTH, pictures
+
+__all__ = ["render"]
+
+_MARKS = {"fail": "✗", "error": "?", "warn": "!", "pass": "✓", "skip": "-", "incomplete": "?"}
+_WORDS = {"fail": "failed", "error": "not evaluated", "warn": "warnings", "pass": "passed", "skip": "skipped"}
+_ORDER = tuple(_WORDS)
+_CLUSTER = "cluster-wide"
+_MOST_EVIDENCE = 8_000
+_MOST_SQUARES = 40
+_MOST_NAMESPACES = 100
+
+
+def render(document: Mapping[str, Any], evidence: Mapping[str, str], manual: str = "") -> str:
+    """HTML of a report document. `evidence` are the texts kept beside it, by path.
+
+    `manual` is the address of the page that describes the checks, seen from where the report lies; empty where there is
+    none.
+    """
+    namespaces = _namespaces(document["checks"])
+    families = list(dict.fromkeys(item["category"] for item in document["checks"]))
+    style = _text("report.css") + _filters(families, namespaces)
+    script = _text("report.js")
+    page = _environment().get_template("report.html.j2")
+    return page.render(
+        document=document,
+        style=style,
+        script=script,
+        style_hash=_hash(style),
+        script_hash=_hash(script),
+        kind="Preflight" if "hosts" in document else "Validation",
+        checks=sorted(document["checks"], key=lambda item: _ORDER.index(item["status"])),
+        attention=attention(document),
+        alone={items[0]["id"] for items in attention(document) if len(items) == 1},
+        simulated=simulated(document),
+        share=_share(document["summary"]),
+        statuses=_ORDER,
+        families=families,
+        namespaces=namespaces,
+        classes={name: f"n{number}" for number, name in enumerate(namespaces)},
+        cluster_wide=_CLUSTER,
+        pictures=pictures(document),
+        width=WIDTH,
+        evidence={path: text[-_MOST_EVIDENCE:] for path, text in evidence.items()},
+        most_evidence=_MOST_EVIDENCE,
+        manual=manual,
+        marks=_MARKS,
+        words=_WORDS,
+        most_squares=_MOST_SQUARES,
+    )
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    loader = jinja2.FunctionLoader(_text)
+    environment = jinja2.Environment(
+        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["shown"] = _shown
+    environment.filters["where"] = _where
+    return environment
+
+
+@cache
+def _text(name: str) -> str:
+    return (files("validators.report") / "page" / name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    """What a Content-Security-Policy calls the one style or script that it lets through."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+def _filters(families: Sequence[str], namespaces: Sequence[str]) -> str:
+    """Rules that hide what a person has not chosen. Names of the cluster do not stand in them, only their numbers."""
+    rules = [
+        *(f"body:has(#s-{name}:not(:checked)) .check.{name}" for name in Status),
+        *(f"body:has(#f-{name}:not(:checked)) .check.f-{name}" for name in families),
+        *(
+            f'body:has(#namespace option[value="n{number}"]:checked) .of:not(.n{number})'
+            for number in range(len(namespaces))
+        ),
+    ]
+    return ",\n".join(rules) + "{display:none}\n"
+
+
+def _where(item: Mapping[str, Any]) -> list[str]:
+    """Namespaces of the objects of a check."""
+    return list(dict.fromkeys(ref["namespace"] or _CLUSTER for ref in item["objects"])) or [_CLUSTER]
+
+
+def _namespaces(checks: Iterable[Mapping[str, Any]]) -> list[str]:
+    found = {name for item in checks for name in _where(item)}
+    return sorted(found, key=lambda name: (name == _CLUSTER, name))[:_MOST_NAMESPACES]
+
+
+def _share(summary: Mapping[str, Any]) -> list[tuple[str, float, float]]:
+    """Status, start and width of each part of the bar, of 100."""
+    parts, start = [], 0.0
+    for status in _ORDER:
+        width = 100 * summary[status] / summary["planned"]
+        parts.append((status, round(start, 2), round(width, 2)))
+        start += width
+    return [part for part in parts if part[2]]
+
+
+def _shown(value: Any) -> str:
+    """What was observed under one key, for reading."""
+    return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)

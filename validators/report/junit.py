@@ -1,0 +1,117 @@
+"""The report for CI systems, as JUnit XML: one suite for each family, one case for each check.
+
+The elements and attributes are those that Jenkins' xunit plugin (junit-10.xsd) and Ant's formatter have in common:
+properties belong to suites, a case has at most one of failure, error and skipped, and what else is known of it is its
+system-out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+from xml.etree import ElementTree as ET
+
+__all__ = ["render"]
+
+_SUITE = "kfv"
+# https://www.w3.org/TR/xml/#charsets
+_ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_Item = Mapping[str, Any]
+
+
+def render(document: Mapping[str, Any], evidence: Mapping[str, str]) -> str:
+    """JUnit XML of a report document; `evidence` are the texts kept beside it, by path.
+
+    A warning is a passed case with the finding in its output; in a strict run, where it counts, a failure.
+    """
+    families: dict[str, list[_Item]] = {}
+    for item in document["checks"]:
+        families.setdefault(item["category"], []).append(item)
+    root = ET.Element("testsuites")
+    for family, checks in families.items():
+        root.append(_suite(document, family, checks, evidence))
+    counts = {key: sum(int(suite.get(key, "0")) for suite in root) for key in ("tests", "failures", "errors")}
+    root.attrib = {
+        "name": f"{_SUITE} {_legal(document['run']['release'])}",
+        **{key: str(number) for key, number in counts.items()},
+        "time": f"{document['run']['duration_s']:.3f}",
+    }
+    ET.indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
+
+
+def _suite(
+    document: Mapping[str, Any], family: str, checks: Sequence[_Item], evidence: Mapping[str, str]
+) -> ET.Element:
+    strict = bool(document["run"]["args"].get("strict"))
+    suite = ET.Element("testsuite")
+    properties = ET.SubElement(suite, "properties")
+    for name, value in _properties(document).items():
+        ET.SubElement(properties, "property", name=name, value=_legal(value))
+    for item in checks:
+        suite.append(_case(item, evidence, strict=strict))
+    suite.attrib = {
+        "name": f"{_SUITE}.{family}",
+        "tests": str(len(checks)),
+        "failures": str(len(suite.findall("testcase/failure"))),
+        "errors": str(len(suite.findall("testcase/error"))),
+        "skipped": str(len(suite.findall("testcase/skipped"))),
+        "time": f"{sum(item['duration_s'] for item in checks):.3f}",
+        "timestamp": document["run"]["started"].removesuffix("Z"),
+    }
+    return suite
+
+
+def _properties(document: Mapping[str, Any]) -> dict[str, str]:
+    run, cluster, summary = document["run"], document["cluster"], document["summary"]
+    return {
+        "run": run["id"],
+        "tool": run["tool"],
+        "kubeflow": run["release"],
+        "kubernetes": cluster["server_version"],
+        "cluster": cluster["uid"],
+        "verdict": summary["verdict"],
+        "coverage": f"{summary['coverage']:.4f}",
+        "interrupted": str(run["interrupted"]).lower(),
+        "simulated nodes": str(cluster["simulated_nodes"]),
+        "simulated pods": str(cluster["simulated_pods"]),
+    }
+
+
+def _case(item: _Item, evidence: Mapping[str, str], *, strict: bool) -> ET.Element:
+    case = ET.Element(
+        "testcase",
+        classname=f"{_SUITE}.{item['category']}",
+        name=_legal(f"{item['id']} {item['title']}"),
+        time=f"{item['duration_s']:.3f}",
+    )
+    tag = {"fail": "failure", "error": "error", "skip": "skipped", "warn": "failure" if strict else ""}.get(
+        item["status"], ""
+    )
+    if tag:
+        mark = ET.SubElement(case, tag, message=_legal(item["message"]), type=_legal(item["reason"]))
+        mark.text = _legal(_told(item)) if tag != "skipped" else None
+    output = [] if tag or item["status"] == "pass" else [f"{item['status']}: {_told(item)}"]
+    if waived := item["waived"]:
+        output.append(f"{item['message']}\nfound {waived['status']}: {waived['message']}")
+    output += [f"--- {path}\n{evidence[path]}" for path in item["evidence"] if path in evidence]
+    if output:
+        ET.SubElement(case, "system-out").text = _legal("\n\n".join(output))
+    return case
+
+
+def _told(item: _Item) -> str:
+    parts = (
+        ("found", item["message"]),
+        ("needed", item["expected"]),
+        ("do", item["remediation"]["text"]),
+        *(("$", command) for command in item["remediation"]["commands"]),
+        ("see", item["remediation"]["url"]),
+    )
+    return "\n".join(f"{name:<7} {told}" for name, told in parts if told)
+
+
+def _legal(text: str) -> str:
+    """Characters that XML cannot hold, not even as references, as Python would spell them."""
+    return _ILLEGAL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)

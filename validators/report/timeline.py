@@ -1,0 +1,101 @@
+"""The gang experiment as pictures: for each step, who waited and who was bound when, as the watch saw it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+__all__ = ["WIDTH", "Bar", "Mark", "Picture", "Row", "pictures"]
+
+WIDTH = 1000
+"""Units of the horizontal axis; the picture is stretched to the width that there is."""
+
+_NARROWEST = 4
+_GONE = frozenset({"removed", "deleted", "vanished", "lost"})
+_Event = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A stretch of time, from `x` on; `kind` is waiting, bound or phase."""
+
+    kind: str
+    x: int
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A moment; `kind` is judged or lost."""
+
+    kind: str
+    x: int
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One pod or one PodGroup; `told` says the same in words."""
+
+    name: str
+    is_group: bool
+    bars: tuple[Bar, ...]
+    marks: tuple[Mark, ...]
+    told: str
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """One run of events, which may serve several steps; `checks` are theirs. `seconds` is how long it took."""
+
+    checks: tuple[Mapping[str, Any], ...]
+    rows: tuple[Row, ...]
+    seconds: float
+
+
+def pictures(document: Mapping[str, Any]) -> tuple[Picture, ...]:
+    """One for each run of events in checks of the family gang; a step that goes on with another's is drawn with it."""
+    found: list[tuple[list[Mapping[str, Any]], list[_Event]]] = []
+    for item in document["checks"]:
+        events = item["observed"].get("events") if item["category"] == "gang" else None
+        if not events:
+            continue
+        if found and events[: len(found[-1][1])] == found[-1][1]:
+            found[-1] = ([*found[-1][0], item], events)
+        else:
+            found.append(([item], events))
+    return tuple(_picture(checks, events) for checks, events in found)
+
+
+def _picture(checks: Sequence[Mapping[str, Any]], events: Sequence[_Event]) -> Picture:
+    times = [datetime.fromisoformat(item["at"]).timestamp() for item in events]
+    first, last = min(times), max(times)
+    groups = {name for item in checks for name in item["observed"].get("groups", ())}
+    by_name: dict[str, list[tuple[float, _Event]]] = {}
+    for time, item in sorted(zip(times, events, strict=True), key=lambda pair: pair[0]):
+        by_name.setdefault(item["name"], []).append((time - first, item))
+    names = sorted(by_name, key=lambda name: (name in groups, name))
+    rows = tuple(_row(name, by_name[name], last - first, is_group=name in groups) for name in names)
+    return Picture(tuple(checks), rows, last - first)
+
+
+def _row(name: str, events: Sequence[tuple[float, _Event]], whole: float, *, is_group: bool) -> Row:
+    def x(seconds: float) -> int:
+        return round(seconds / whole * WIDTH) if whole else 0
+
+    end = next((time for time, item in events if item["event"] in _GONE), whole)
+    bound = next((time for time, item in events if item["event"] == "bound"), None)
+    start = events[0][0]
+    spans = [("waiting", start, end if bound is None else bound), ("bound", end if bound is None else bound, end)]
+    bars = tuple(
+        Bar("phase" if is_group else kind, x(since), max(x(until) - x(since), _NARROWEST))
+        for kind, since, until in spans
+        if until > since or (kind == "bound" and bound is not None)
+    )
+    marks = tuple(
+        Mark("judged" if item["event"] == "judged" else "lost", x(time))
+        for time, item in events
+        if item["event"] in {"judged", "lost", "deleted", "vanished"}
+    )
+    return Row(name, is_group, bars, marks, "; ".join(f"{time:.1f} s {item['what']}" for time, item in events))
