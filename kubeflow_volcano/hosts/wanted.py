@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-__all__ = ["SYSCTLS", "Setting", "modules_for"]
+__all__ = ["BRIDGE", "OWN_FILE", "SYSCTLS", "Setting", "modules_for"]
 
+OWN_FILE = "zz-kubeflow-volcano.conf"
+"""What a repair writes settings and modules to; files whose names come later win against it."""
 ALWAYS = ("overlay", "nf_conntrack")
 """containerd's unit loads overlay itself (containerd.service); kube-proxy needs nf_conntrack."""
 BRIDGE = "br_netfilter"

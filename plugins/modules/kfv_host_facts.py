@@ -11,6 +11,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -102,6 +103,8 @@ ROOT = ""
 OLDEST_PYTHON = (3, 9)
 COMMAND_SECONDS = 15
 RESOLVE_SECONDS = 10
+LONGEST_SECONDS = 120
+"""After which the module ends itself: a file system whose server is gone would keep it for ever."""
 LONGEST_TEXT = 2000
 DAEMONS: tuple[str, ...] = (
     "kubelet",
@@ -784,6 +787,7 @@ def main() -> None:
         module.fail_json(
             msg=f"Python {sys.version.split()[0]} is too old for this module.", python=sys.version.split()[0]
         )
+    signal.alarm(LONGEST_SECONDS)
     module.exit_json(changed=False, facts=look(module.params))
 
 

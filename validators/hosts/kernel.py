@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from kubeflow_volcano.hosts.facts import CannotLookError, HostFacts, Sysctl
-from kubeflow_volcano.hosts.wanted import SYSCTLS, Setting
+from kubeflow_volcano.hosts.wanted import OWN_FILE, SYSCTLS, Setting
 from validators.facts import Facts
 from validators.hosts.each import Finding, bad, each, good, worse
 from validators.model import Outcome, Severity, check
@@ -119,12 +119,17 @@ def _kept(facts: HostFacts) -> Iterator[Finding]:
                     commands=(
                         f"grep -rn {setting.name} /etc/sysctl.conf /etc/sysctl.d /run/sysctl.d /usr/lib/sysctl.d",
                     ),
-                    repairs=_repair(setting),
+                    repairs=_repair(setting) if _can_be_outdone(written.file) else (),
                 )
                 break
         else:
             if setting.good(value.live) and not value.boot.value and setting.least:
                 yield good(f"{setting.name} is written to no file; what set it must set it again")
+
+
+def _can_be_outdone(path: str) -> bool:
+    """Whether the file comes before that of a repair, or is the one whose lines a repair comments."""
+    return path == "/etc/sysctl.conf" or path.rpartition("/")[2] < OWN_FILE
 
 
 def _repair(setting: Setting) -> tuple[Mapping[str, str], ...]:

@@ -83,7 +83,7 @@ def _runtime(facts: HostFacts, planned: str, mirror_mode: str) -> Iterator[Findi
     elif runtime.origin == "installed":
         yield worse("NotRunning", f"{told} is installed and does not run", todo="start it and join the host.")
     else:
-        yield good(told)
+        yield good(told, runtime.version)
 
 
 @check("P13", "runtime-version", severity=Severity.BLOCKER)

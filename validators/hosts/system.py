@@ -35,11 +35,13 @@ def os(facts: Facts) -> Outcome:
 
 def _os(_: Host, facts: HostFacts) -> Iterator[Finding]:
     found: Os = facts.need("os")
-    told = f"{found.name or found.id or 'unnamed'} {found.version}".strip()
+    told = found.name or f"{found.id or 'a system without a name'} {found.version}".strip()
+    kernel = facts.machine.kernel if facts.machine else ""
     todo = "upgrade the host, or waive P4 where it is known to work."
     if found.id.lower() != "openeuler":
         alike = {found.id.lower(), *found.like.lower().split()} & _RHEL_LIKE
-        yield good(told) if alike else worse("UnknownSystem", f"{told} is neither openEuler nor like RHEL", todo=todo)
+        unlike = f"{told} is neither openEuler nor like RHEL"
+        yield good(told, kernel) if alike else worse("UnknownSystem", unlike, todo=todo)
         return
     pack = re.search(r"SP(\d+)", f"{found.version} {found.release_file}")
     if found.version_id not in _KNOWN:
@@ -47,7 +49,7 @@ def _os(_: Host, facts: HostFacts) -> Iterator[Finding]:
     elif int(pack.group(1) if pack else 0) < _KNOWN[found.version_id]:
         yield worse("OldServicePack", f"{told} is older than SP{_KNOWN[found.version_id]}", todo=todo)
     else:
-        yield good(told)
+        yield good(told, kernel)
 
 
 @check("P5", "host-architecture", severity=Severity.BLOCKER)

@@ -36,6 +36,8 @@ def answer(**parts: Any) -> dict[str, Any]:
 
 def host(name: str = "n1", *, groups: Iterable[str] = (), took: float = 0.2, **parts: Any) -> Host:
     """A host that answered `took` seconds after it was asked; `parts` as of `answer`."""
+    if isinstance(machine := parts.get("machine", {}), Mapping):
+        parts["machine"] = {"hostname": name, **machine}
     looked = {"facts": answer(**parts), "sent": NOW - took / 2, "received": NOW + took / 2}
     return Host.decode(name, name, frozenset(groups), looked)
 
@@ -47,7 +49,7 @@ def broken(name: str, kind: str, message: str) -> Host:
 
 def facts(*hosts: Host, nodes: Iterable[Object] = (), server: str = "", **inventory: Any) -> Facts:
     """Facts of these hosts, and of a cluster with these nodes where `server` is its version."""
-    known = {"kubernetes": "1.30.2", "minimum_cpu": 4, "minimum_memory_gb": 12} | inventory
+    known: dict[str, Any] = {"kubernetes": "1.30.2", "minimum_cpu": 4, "minimum_memory_gb": 12} | inventory
     return Facts(
         Expectations(release="1.9.1", kubernetes=MinorRange("1.29", "1.31")),
         NOW,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -286,3 +287,9 @@ def test_a_host_that_is_no_node_is_told_with_the_name_that_it_has() -> None:
 def test_a_node_that_is_not_in_the_inventory_is_told() -> None:
     outcome = judged("P26", facts(host("n1"), nodes=[node("n1"), node("n2")], server="v1.30.2"))
     assert (outcome.status, outcome.reason) == (Status.WARN, "NodesLeftOut")
+
+
+def test_the_readme_of_the_role_lists_every_check() -> None:
+    readme = (Path(__file__).parents[4] / "roles/preflight/README.md").read_text("utf-8")
+    rows = [f"| {item.id} | {item.slug} | {item.severity} | {item.title}. |" for item in CHECKS]
+    assert "\n".join(rows) in readme
