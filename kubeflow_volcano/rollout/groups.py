@@ -164,7 +164,7 @@ def mirror_settings(values: Mapping[str, Any]) -> MirrorSettings:
     """The image mirror's settings of well-shaped values."""
     allow_list = values["image_mirror_allow_list"]
     preset, rules = values["image_mirror_preset"], values["image_mirror_rules"]
-    if values["image_mirror_mode"] == "registry":  # both say where that is filled from; see transport.py
+    if values["image_mirror_registry"]:  # both say where that is filled from; see transport.py
         preset, rules = "", [{"source": "*", "prefix": values["image_mirror_registry"]}]
     return MirrorSettings(
         mode=values["image_mirror_mode"],
@@ -182,7 +182,7 @@ def mirror_settings(values: Mapping[str, Any]) -> MirrorSettings:
 
 
 def _containerd_settings(values: Mapping[str, Any]) -> ContainerdSettings:
-    ca = values["image_mirror_containerd_ca"]
+    ca = values["image_mirror_containerd_ca"] or values["image_mirror_registry_ca"]
     return ContainerdSettings(
         upstream=values["image_mirror_containerd_upstream"],
         ca=Path(ca).expanduser() if ca else None,

@@ -82,15 +82,17 @@ def registry_settings(values: Mapping[str, Any]) -> RegistrySettings:
 def strange_registry(values: Mapping[str, Any]) -> Iterator[Problem]:
     """What does not go together in the settings of the own registry."""
     registry, mode = registry_settings(values), values["image_mirror_mode"]
-    if mode != "registry":
+    if mode not in {"registry", "containerd"}:
         if registry.address:
             yield Problem(
                 f"image_mirror_registry is {registry.address}, and image_mirror_mode is {mode}.",
-                "the mode registry, in which that registry is filled and images are named after it.",
-                "set image_mirror_mode: registry, or remove image_mirror_registry.",
+                "a mode in which manifests (registry) or the nodes' containerd (containerd) name that registry.",
+                "set image_mirror_mode: registry or containerd, or remove image_mirror_registry.",
             )
         return
     if not registry.address:
+        if mode == "containerd":
+            return
         yield Problem(
             "image_mirror_mode is registry, and image_mirror_registry is empty.",
             "the registry that is filled, such as registry.lan:5000.",
@@ -112,7 +114,7 @@ def strange_registry(values: Mapping[str, Any]) -> Iterator[Problem]:
         )
     if values["image_mirror_probe"]:
         yield Problem(
-            "image_mirror_probe is true, and image_mirror_mode is registry.",
+            f"image_mirror_probe is true, and images come from {registry.address}.",
             "a mirror of somebody else; what is in your own registry is told by playbooks/registry.yml --check.",
             "remove image_mirror_probe.",
         )

@@ -24,6 +24,7 @@ try:
     from kubeflow_volcano.rollout.images.filling_access import mirror_registry, own_registry
     from kubeflow_volcano.rollout.images.filling_wanted import crowded, why_not
     from kubeflow_volcano.rollout.images.probe import Probe, ask, pace_for
+    from kubeflow_volcano.rollout.images.rules import Rules
     from kubeflow_volcano.rollout.settings import Settings, parse
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
@@ -94,8 +95,8 @@ def _wanted(settings: Settings, nodes: int) -> tuple[list[Wanted], Sequence[Prob
 
 def _begin(settings: Settings, work: Mapping[str, Todo], asked: Mapping[str, str]) -> Ledger:
     """Ask for every image that a node lacks, and note the answers for all nodes."""
-    names = {name: asked.get(name, name) for item in work.values() for name in item.missing}
-    own, most = settings.mirror.mode == "registry", settings.mirror.refusals
+    names = {name: asked.get(name) or _asked(name, settings) for item in work.values() for name in item.missing}
+    own, most = bool(settings.registry.address), settings.mirror.refusals
     pace = pace_for(names.values(), settings.mirror.probe_per_minute)
     registry = own_registry(settings) if own else mirror_registry(settings, pace)
     once = dict.fromkeys(names.values(), "")
@@ -121,6 +122,12 @@ def _begin(settings: Settings, work: Mapping[str, Todo], asked: Mapping[str, str
     elif said.stopped:
         ledger.stop(said.stopped)
     return ledger
+
+
+def _asked(sandbox: str, settings: Settings) -> str:
+    """Where an image is asked for that only a node's configuration names, and no rule renames."""
+    image = ImageName.parse(sandbox)
+    return str(Rules(settings.mirror).decide(image).elsewhere or sandbox) if image else sandbox
 
 
 def _list(work: Iterable[Todo]) -> None:

@@ -55,12 +55,12 @@ class ActionModule(ActionBase):
 
 
 def _fill(settings: Settings, *, check: bool) -> Filled:
-    if settings.mirror.mode != "registry":
+    if not settings.registry.address:
         raise InvalidInput(
             Problem(
-                f"image_mirror_mode is {settings.mirror.mode}.",
-                "the mode registry, in which a registry of your own is filled.",
-                "set image_mirror_mode: registry and image_mirror_registry.",
+                "image_mirror_registry is empty.",
+                "the registry of your own that is to be filled, such as registry.lan:5000.",
+                "set image_mirror_registry, and image_mirror_mode to registry or containerd.",
             )
         )
     skopeo = Skopeo.find(settings.registry.authfile, settings.pull.timeout_seconds)

@@ -18,7 +18,7 @@ def why_not(entry: Entry, settings: Settings) -> str:
 
     An own registry may have kept what is gone everywhere else; it is asked.
     """
-    if settings.mirror.mode == "registry":
+    if settings.registry.address:
         return ""
     if entry.judgement.gone:
         return "gone upstream"

@@ -281,6 +281,7 @@ OWN = {"image_mirror_mode": "registry", "image_mirror_registry": "own.lan:5000"}
         ({**OWN, "image_mirror_probe": True}, "image_mirror_probe is true"),
         ({**OWN, "image_mirror_registry_images": ["quay.io/a/b"]}, "'quay.io/a/b'"),
         ({**OWN, "image_mirror_registry": "https://own.lan"}, "https://own.lan"),
+        ({**OWN, "image_mirror_mode": "rewrite"}, "image_mirror_mode is rewrite"),
     ],
 )
 def test_settings_of_an_own_registry_that_make_no_sense_together_are_refused(
@@ -291,6 +292,13 @@ def test_settings_of_an_own_registry_that_make_no_sense_together_are_refused(
 
 
 def test_with_an_own_registry_rules_say_where_it_is_filled_from() -> None:
-    settings = parse({**OWN, "image_mirror_preset": "daocloud"})
-    assert [(rule.source, rule.prefix) for rule in settings.mirror.rules] == [("*", "own.lan:5000")]
-    assert (settings.mirror.preset, settings.registry.preset) == ("", "daocloud")
+    for mode in ("registry", "containerd"):
+        settings = parse({**OWN, "image_mirror_mode": mode, "image_mirror_preset": "daocloud"})
+        assert [(rule.source, rule.prefix) for rule in settings.mirror.rules] == [("*", "own.lan:5000")]
+        assert (settings.mirror.preset, settings.registry.preset) == ("", "daocloud")
+
+
+def test_nodes_get_the_authority_of_an_own_registry_unless_another_is_named() -> None:
+    own = {**OWN, "image_mirror_mode": "containerd", "image_mirror_registry_ca": "/own.crt"}
+    assert parse(own).mirror.containerd.ca == Path("/own.crt")
+    assert parse({**own, "image_mirror_containerd_ca": "/nodes.crt"}).mirror.containerd.ca == Path("/nodes.crt")
