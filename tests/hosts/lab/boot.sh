@@ -15,6 +15,8 @@ root=$DIRECTORY/root
 mount -t overlay -o "lowerdir=$LAYERS,upperdir=$DIRECTORY/upper,workdir=$DIRECTORY/work" overlay "$root"
 cd "$root"
 mount --bind "$DIRECTORY/containerd" var/lib/containerd # an overlay can't lie on an overlay
+mkdir -p opt/local-path-provisioner
+mount --bind "$DIRECTORY/volumes" opt/local-path-provisioner # and volumes may not
 mount -t proc proc proc
 mount --rbind /sys sys
 mount -t tmpfs -o mode=755 tmpfs run

@@ -69,7 +69,7 @@ class Host:
 
     def start(self) -> Host:
         """Boot it, with the disk that it had; returns when SSH and its services answer."""
-        for part in ("root", "upper", "work", "containerd"):
+        for part in ("root", "upper", "work", "containerd", "volumes"):
             (self.place.directory / part).mkdir(parents=True, exist_ok=True)
         self._host_key()
         self._clock()

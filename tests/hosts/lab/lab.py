@@ -17,6 +17,7 @@ from pathlib import Path
 
 import yaml
 
+from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.progress import Progress, silent
 from kubeflow_volcano.rehearsal.cgroups import NodeCgroup, read_layout
 from kubeflow_volcano.rehearsal.lock import held
@@ -47,6 +48,8 @@ class Lab:
     """
 
     def __init__(self, seed: str = "", *, kept: bool = False, progress: Progress = silent) -> None:
+        if os.geteuid() != 0:
+            raise InvalidInput(Problem("you are not root.", "root, for namespaces and a bridge.", "start as root."))
         self.seed = seed or secrets.token_hex(4)
         self.directory = self.place(self.seed)
         self.hosts: list[Host] = []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 
 from tests.hosts.lab.base import Release
@@ -11,6 +10,17 @@ from tests.hosts.lab.base import Release
 __all__ = ["write_containerd", "write_layer"]
 
 _OWN = Path(__file__).parent / "rootfs"
+_CHECKOUT = Path(__file__).parents[3]
+_STAND_IN = Path("tests/hosts/lab/systemctl")
+_SYSTEMCTL_PROGRAM = """\
+#!/usr/bin/python3
+import sys
+
+sys.path.insert(0, "/usr/libexec/lab")
+from tests.hosts.lab.systemctl.command import main
+
+sys.exit(main(sys.argv[1:]))
+"""
 _OPS = 1000
 """Number of the user ops, the first that useradd gives."""
 
@@ -93,11 +103,9 @@ def write_layer(layer: Path, release: Release, public_key: str) -> None:
             path.chmod(0o700)
         for path in (layer / home, keys, keys / "authorized_keys"):
             os.chown(path, owner, owner)
-    for program in ("systemctl",):
-        target = layer / "usr/bin" / program
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(_OWN / program, target)
-        target.chmod(0o755)
+    for file in (_CHECKOUT / _STAND_IN).glob("*.py"):
+        _write(layer / "usr/libexec/lab" / _STAND_IN / file.name, file.read_text())
+    _write(layer / "usr/bin/systemctl", _SYSTEMCTL_PROGRAM, 0o755)
     _write(layer / "usr/lib/systemd/system/sshd.service", (_OWN / "sshd.service").read_text())
     _enable(layer, "sshd.service")
     modules = layer / "usr/lib/modules" / os.uname().release
