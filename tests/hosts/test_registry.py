@@ -36,6 +36,8 @@ IMAGES = (
     ("docker.io/rancher/local-path-provisioner", "v0.0.37"),
     ("registry.k8s.io/pause", "3.10"),
 )
+SANDBOX = ("registry.k8s.io/pause", "3.10.1")
+"""Of containerd 2.2, where its configuration says nothing else."""
 INDEX = "application/vnd.oci.image.index.v1+json"
 PASSWORD = "of-the-registry"  # noqa: S105  made up
 
@@ -354,21 +356,30 @@ def test_images_are_carried_in_a_directory_to_where_no_mirror_can_be_reached(sit
     assert site.mirror.requests == []
 
 
-def test_nodes_pull_from_the_filled_registry_and_from_nowhere_else(site: Site) -> None:
-    assert site.play().returncode == 0
-    node = site.lab.start("24.03", "2.2", "registry-1")
+@pytest.mark.parametrize("mode", ["registry", "containerd"])
+def test_nodes_pull_from_the_filled_registry_and_from_nowhere_else(site: Site, mode: str) -> None:
+    site.mirror.put(*SANDBOX)
+    changes = {"image_mirror_mode": mode, "image_mirror_registry_images": [":".join(SANDBOX)]}
+    assert site.play(**changes).returncode == 0
+    node = site.lab.start("24.03", "2.2", f"own-{mode}")
     try:
-        done = pulled(site, node)
+        prefix = trusting(site, node) if mode == "registry" else ""
+        site.mirror.requests.clear()
+        done = hosts(site, node, **changes)
         assert done.returncode == 0, done.stdout
         listed = node.run("crictl images").stdout
-        assert all(f"{site.own.address}/{name}" in listed for name, _ in IMAGES)
+        assert all(f"{prefix}{name} " in listed for name, _ in IMAGES), listed
+        assert SANDBOX[1] in listed or mode == "registry"
         assert site.mirror.requests == []
+        again = hosts(site, node, **changes)
+        assert again.returncode == 0, again.stdout
+        assert changed(again) == 0
     finally:
         node.remove()
 
 
-def pulled(site: Site, node: Host) -> CompletedProcess[str]:
-    """Trust the registry on the node, and pull as playbooks/hosts.yml does."""
+def trusting(site: Site, node: Host) -> str:
+    """Trust the registry on the node by hand, as the mode registry asks for; returns what its names begin with."""
     directory = node.root / "etc/containerd/certs.d" / site.own.address
     directory.mkdir(parents=True)
     (directory / "ca.crt").write_bytes(site.own.ca.read_bytes())
@@ -376,16 +387,23 @@ def pulled(site: Site, node: Host) -> CompletedProcess[str]:
     (directory / "hosts.toml").write_text(f'server = "{server}"\n[host."{server}"]\n  ca = "ca.crt"\n')
     with (node.root / "etc/containerd/config.toml").open("a") as config:
         config.write('\n[plugins."io.containerd.cri.v1.images".registry]\n  config_path = "/etc/containerd/certs.d"\n')
-        sandbox = f'"{site.own.address}/registry.k8s.io/pause:3.10"'
-        config.write(f'[plugins."io.containerd.cri.v1.images".pinned_images]\n  sandbox = {sandbox}\n')
+        config.write('[plugins."io.containerd.cri.v1.images".pinned_images]\n')
+        config.write(f'  sandbox = "{site.own.address}/registry.k8s.io/pause:3.10"\n')
     node.run("systemctl restart containerd")
-    task = {"ansible.builtin.import_role": {"name": "image_mirror", "tasks_from": "hosts_pull"}}
-    play = {"hosts": "nodes", "gather_facts": False, "become": True, "tasks": [task]}
-    (site.directory / "pull.yml").write_text(yaml.safe_dump([play]))
-    site.mirror.requests.clear()
-    variables = site.variables(image_mirror_pull=True, image_mirror_pull_disk_percent=95)
+    return f"{site.own.address}/"
+
+
+def hosts(site: Site, node: Host, **changes: Any) -> CompletedProcess[str]:
+    """What playbooks/hosts.yml does for images: containerd is told of the mirror, and pulls."""
+    tasks = [
+        {"ansible.builtin.import_role": {"name": "image_mirror", "tasks_from": name}}
+        for name in ("hosts_look", "hosts", "hosts_pull")
+    ]
+    play = {"hosts": "nodes", "gather_facts": False, "become": True, "tasks": tasks}
+    (site.directory / "hosts.yml").write_text(yaml.safe_dump([play]))
+    variables = site.variables(image_mirror_pull=True, image_mirror_pull_disk_percent=95, **changes)
     inventory = site.lab.inventory(site.directory / "inventory", [node], **variables)
-    return site.lab.play(site.directory / "pull.yml", inventory)
+    return site.lab.play(site.directory / "hosts.yml", inventory)
 
 
 def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
