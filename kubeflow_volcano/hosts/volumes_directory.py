@@ -68,7 +68,7 @@ class Directory:
         if not self.volumes and self.free_bytes < minimum_free_gb * _GB:
             yield Problem(
                 f"{self.free_bytes / _GB:.1f} GB are free for {self.path}, on {self.mount_point}.",
-                f"{minimum_free_gb} GB (local_path_minimum_free_gb).",
+                f"{minimum_free_gb} GB, which the chosen components claim or local_path_minimum_free_gb asks for.",
                 "take a directory on a larger disk (local_path_base_directory), make room, or ask for less.",
             )
 

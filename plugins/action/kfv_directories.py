@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import posixpath
 import sys
 from collections.abc import Mapping
@@ -9,12 +10,13 @@ from typing import Any
 
 from ansible.errors import AnsibleError
 from ansible.plugins.action import ActionBase
+from kubernetes.utils.quantity import parse_quantity
 
 try:
     from kubeflow_volcano.hosts.volumes_directory import Directory
     from kubeflow_volcano.problems import ProblemsError
     from kubeflow_volcano.rollout.per_host import node_name
-    from kubeflow_volcano.rollout.settings import PREFIXES, parse
+    from kubeflow_volcano.rollout.settings import PREFIXES, Settings, parse
     from kubeflow_volcano.rollout.static_volumes import static_volumes
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
@@ -27,6 +29,9 @@ ARGUMENTS: dict[str, Any] = {
 }
 
 
+_GB = 1000**3
+
+
 class ActionModule(ActionBase):
     """Measure on the host, judge here, and make on the host what is fit."""
 
@@ -37,12 +42,13 @@ class ActionModule(ActionBase):
         result: dict[str, Any] = super().run(tmp, task_vars)
         variables = task_vars or {}
         _, arguments = self.validate_argument_spec(argument_spec=ARGUMENTS)
-        path, minimum = arguments["path"], arguments["minimum_free_gb"]
+        path = arguments["path"]
         try:
-            directories = _in_advance(path, variables)
+            settings = _settings(variables)
         except ProblemsError as error:
             return result | {"failed": True, "msg": error.told()}
-        given = {"path": path, "directories": directories}
+        minimum = arguments["minimum_free_gb"] or _claimed_gb(settings)
+        given = {"path": path, "directories": _in_advance(path, settings, variables)}
         judged = self._asked(given | {"state": "judged"}, variables)
         if judged.get("failed") or "directory" not in judged:
             return result | judged
@@ -61,14 +67,25 @@ class ActionModule(ActionBase):
         return answer
 
 
-def _in_advance(path: str, variables: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Directories of the volumes that are made in advance on this host, each with owner and mode.
+def _settings(variables: Mapping[str, Any]) -> Settings:
+    """Settings of the cluster, which is not the host's own.
 
     Raises:
-        InvalidInput: the settings of the cluster cannot work.
+        InvalidInput: they cannot work.
     """
     own = variables["hostvars"]["localhost"]
-    settings = parse({name: own[name] for name in own if name.startswith(PREFIXES)})
+    return parse({name: own[name] for name in own if name.startswith(PREFIXES)})
+
+
+def _claimed_gb(settings: Settings) -> int:
+    """What the chosen components claim together, rounded up; all of it may come to lie on one node."""
+    sizes = [parse_quantity(claim.size) for part in settings.components for claim in part.claims]
+    whole: int = math.ceil(sum(sizes) / _GB)
+    return whole
+
+
+def _in_advance(path: str, settings: Settings, variables: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Directories of the volumes that are made in advance on this host, each with owner and mode."""
     node = node_name(variables["inventory_hostname"], variables)
     found = []
     for volume in static_volumes(settings):

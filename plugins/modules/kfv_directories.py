@@ -33,7 +33,8 @@ options:
     choices: [judged, present]
     default: present
   minimum_free_gb:
-    description: How much room its file system must have where no volume is yet, in GB.
+    description: >-
+      How much room its file system must have where no volume is yet, in GB; 0 is what the chosen components claim.
     type: int
     default: 0
 attributes:

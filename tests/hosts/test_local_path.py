@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from tests.hosts.lab import Host, Lab
 
@@ -27,18 +26,6 @@ Play = Callable[..., subprocess.CompletedProcess[str]]
 
 BASE = "/data/k8s"
 VOLUME = f"{BASE}/pvc-1_kubeflow_mysql-pv-claim"
-PLAYBOOK = [
-    {
-        "hosts": "all:!localhost",
-        "gather_facts": False,
-        "tasks": [
-            {
-                "name": "Prepare the directory of volumes",
-                "ansible.builtin.import_role": {"name": "local_path", "tasks_from": "hosts"},
-            }
-        ],
-    }
-]
 SEMANAGE = """#!/usr/bin/python3
 import pathlib, sys
 rules = pathlib.Path("/etc/selinux/rules")
@@ -186,17 +173,14 @@ def kubeconfig(pair: list[Host], tmp_path_factory: pytest.TempPathFactory) -> It
 @pytest.fixture
 def play(lab: Lab, hosts: list[Host], kubeconfig: Path, tmp_path: Path) -> Play:
     """Play the role's part for hosts on the pair, or on those that are given."""
-    playbook = tmp_path / "play.yml"
-    playbook.write_text(yaml.safe_dump(PLAYBOOK))
     known = {
         "local_path_base_directory": BASE,
-        "local_path_minimum_free_gb": 0,
         "kubeflow_kubeconfig": str(kubeconfig),
     }
 
     def run(*options: str, on: list[Host] | None = None, **variables: Any) -> subprocess.CompletedProcess[str]:
         inventory = lab.inventory(tmp_path / "inventory", on or hosts, **(known | variables))
-        done = lab.play(playbook, inventory, *options)
+        done = lab.play("playbooks/hosts.yml", inventory, "--tags", "local_path", *options)
         assert "Traceback" not in done.stdout + done.stderr
         return done
 
@@ -206,9 +190,10 @@ def play(lab: Lab, hosts: list[Host], kubeconfig: Path, tmp_path: Path) -> Play:
 def changed(done: subprocess.CompletedProcess[str]) -> dict[str, int]:
     """Changed tasks by host, of a play that came out."""
     assert done.returncode == 0, done.stdout + done.stderr
-    return {
-        name: int(count) for name, count in re.findall(r"^(\S+)\s+: ok=\d+\s+changed=(\d+)", done.stdout, re.MULTILINE)
-    }
+    found = re.findall(r"^(\S+)\s+: ok=\d+\s+changed=(\d+)", done.stdout, re.MULTILINE)
+    counts = {name: int(count) for name, count in found}
+    assert counts.pop("localhost") == 0
+    return counts
 
 
 def told(done: subprocess.CompletedProcess[str]) -> str:
@@ -236,6 +221,13 @@ def test_the_directory_is_made_once_for_everybody_to_come_through(play: Play, ho
     assert changed(play()) == {"storage-1": 1, "storage-2": 1}
     assert [state(host, BASE) for host in hosts] == [(0, 0, "0711")] * 2
     assert changed(play()) == changed(play("--check")) == {"storage-1": 0, "storage-2": 0}
+
+
+def test_by_default_it_is_where_upstream_has_it(play: Play, hosts: list[Host]) -> None:
+    default = "/opt/local-path-provisioner"
+    assert changed(play(local_path_base_directory=default)) == {"storage-1": 1, "storage-2": 1}
+    assert [state(host, default) for host in hosts] == [(0, 0, "0711")] * 2
+    assert changed(play(local_path_base_directory=default)) == {"storage-1": 0, "storage-2": 0}
 
 
 def test_a_group_of_hosts_has_a_directory_of_its_own(play: Play, hosts: list[Host]) -> None:
@@ -271,7 +263,9 @@ def test_a_host_of_no_use_keeps_all_from_being_changed(play: Play, hosts: list[H
 def test_an_overlay_and_too_little_room_are_told_at_once(play: Play, hosts: list[Host]) -> None:
     done = play(local_path_base_directory="/srv/volumes", local_path_minimum_free_gb=900_000)
     assert done.stdout.count("an overlay.") >= len(hosts)
-    assert done.stdout.count("900000 GB (local_path_minimum_free_gb)") >= len(hosts)
+    assert done.stdout.count(
+        "900000 GB, which the chosen components claim or local_path_minimum_free_gb asks for"
+    ) >= len(hosts)
 
 
 def test_a_directory_of_others_is_not_taken_over(play: Play, hosts: list[Host]) -> None:
