@@ -235,6 +235,8 @@ def _notes(
         yield "An earlier run changed containerd's configuration and did not see it come up; that is made up for now."
     if restart and look.newer:
         yield f"{', '.join(look.newer)} changed after containerd started; its restart puts that into use as well."
+    if restart and look.service.get("Delegate") != "yes":
+        yield "containerd.service has no Delegate=yes; systemd may move the pods' processes at a daemon-reload."
     for path in files:
         if path != look.config:
             yield f"{path} is changed in place of {look.config}, as containerd takes the registries from there."

@@ -25,6 +25,7 @@ try:
     from kubeflow_volcano.hosts.node_ready import has_cluster, unready
     from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
     from kubeflow_volcano.rollout.images.rules import Rules
+    from kubeflow_volcano.rollout.per_host import node_name
     from kubeflow_volcano.rollout.settings import Settings, parse
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
@@ -32,8 +33,7 @@ except ImportError as error:
 
 ARGUMENTS: dict[str, Any] = {
     "settings": {"type": "dict", "required": True},
-    "registries": {"type": "list", "elements": "str", "default": []},
-    "node": {"type": "str", "default": ""},
+    "images": {"type": "dict", "default": {}},
     "write": {"type": "bool", "default": True},
 }
 _MOST_IMPORTS = 8
@@ -51,8 +51,8 @@ class ActionModule(ActionBase):
         self._task_vars = task_vars or {}
         try:
             settings = parse(arguments["settings"])
-            plan, look = self._planned(settings, arguments["registries"])
-            notes = [*plan.notes, *(_of_node(settings, arguments["node"]) if plan.restart else ())]
+            plan, look = self._planned(settings, arguments["images"].get("registries", []))
+            notes = [*plan.notes, *(_of_node(settings, self._node()) if plan.restart else ())]
         except ProblemsError as error:
             told = {"problems": [asdict(problem) for problem in error.problems]}
             return result | told | ({"failed": True, "msg": error.told()} if arguments["write"] else {})
@@ -69,6 +69,10 @@ class ActionModule(ActionBase):
         if plan.writes and not self._task.check_mode:
             result["copies"] = self._asked("kfv_containerd_change", {"step": "write", "files": _sent(plan)})["copies"]
         return result
+
+    def _node(self) -> str:
+        name = self._templar.template(self._task_vars.get("kubeflow_node_name", ""))
+        return node_name(self._task_vars["inventory_hostname"], {"kubeflow_node_name": name})
 
     def _planned(self, settings: Settings, registries: list[str]) -> tuple[planning.Plan, Look]:
         facts = HostFacts.decode(self._asked("kfv_host_facts", {})["facts"])
@@ -114,8 +118,8 @@ class ActionModule(ActionBase):
 
 def _of_node(settings: Settings, node: str) -> list[str]:
     """See that the Node is ready before its containerd restarts; what there is to tell where that cannot be seen."""
-    if not node or not has_cluster(settings.kubeconfig):
-        return ["no kubeconfig says where the cluster is, so its Node is not looked at."] if node else []
+    if not has_cluster(settings.kubeconfig):
+        return ["no kubeconfig says where the cluster is, so its Node is not looked at."]
     try:
         trouble = unready(Cluster.connect(settings.kubeconfig, settings.context), node)
     except ApiError as error:

@@ -13,6 +13,7 @@ try:
     from kubeflow_volcano.cluster.errors import ApiError
     from kubeflow_volcano.hosts.node_ready import has_cluster, unready, wait_until_ready
     from kubeflow_volcano.problems import Problem, ProblemsError
+    from kubeflow_volcano.rollout.per_host import node_name
     from kubeflow_volcano.rollout.settings import Settings, parse
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
@@ -20,7 +21,6 @@ except ImportError as error:
 
 ARGUMENTS: dict[str, Any] = {
     "settings": {"type": "dict", "required": True},
-    "node": {"type": "str", "default": ""},
     "restart": {"type": "bool", "default": True},
 }
 
@@ -49,14 +49,19 @@ class ActionModule(ActionBase):
             self._remove_tmp_path(self._connection._shell.tmpdir)  # noqa: SLF001  as Ansible's own actions do
         return result
 
+    def _node(self) -> str:
+        name = self._templar.template(self._task_vars.get("kubeflow_node_name", ""))
+        return node_name(self._task_vars["inventory_hostname"], {"kubeflow_node_name": name})
+
     def _tried(self, settings: Settings, arguments: dict[str, Any]) -> str:
         chosen = settings.mirror.containerd
         if arguments["restart"]:
             answer = self._asked({"step": "restart", "seconds": chosen.ready_seconds})
             if answer["trouble"]:
                 return f"containerd did not come up with it: {answer['trouble']}"
-            if trouble := _of_node(settings, arguments["node"], answer["since"]):
-                return f"the Node {arguments['node']} is not ready with it: {trouble}"
+            node = self._node()
+            if trouble := _of_node(settings, node, answer["since"]):
+                return f"the Node {node} is not ready with it: {trouble}"
         if chosen.test_image:
             return str(self._asked({"step": "pull", "pull": chosen.test_image})["trouble"])
         return ""
@@ -88,7 +93,7 @@ class ActionModule(ActionBase):
 
 def _of_node(settings: Settings, node: str, since: float) -> str:
     """Why the Node is not ready, with a Lease renewed after that time of its own clock; "" also where none is known."""
-    if not node or not has_cluster(settings.kubeconfig):
+    if not has_cluster(settings.kubeconfig):
         return ""
     try:
         cluster = Cluster.connect(settings.kubeconfig, settings.context)

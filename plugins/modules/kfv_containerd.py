@@ -13,22 +13,18 @@ description:
     and that must differ in the registries alone.
   - Fails, before anything is written, with everything that keeps it from being done, such as another runtime than
     containerd or a hosts.toml of somebody else.
-  - Does not restart containerd; see M(kfv_containerd_restart).
+  - Does not restart containerd; see M(kfv_containerd_restart). Where it will have to be restarted, the Node
+    (C(kubeflow_node_name), or what the inventory calls the host) must be ready, if a kubeconfig is known.
 version_added: "0.1.0"
 options:
   settings:
     description: What kfv_settings returned under this name.
     type: dict
     required: true
-  registries:
-    description: Registries that a rule for any registry is to reach.
-    type: list
-    elements: str
-    default: []
-  node:
-    description: Name of the Node, which must be ready before its containerd may be restarted; empty looks at none.
-    type: str
-    default: ""
+  images:
+    description: What kfv_images returned; a rule for any registry reaches those that it found.
+    type: dict
+    default: {}
   write:
     description: Whether to write. If not, problems are returned and do not fail the task.
     type: bool
@@ -48,7 +44,7 @@ EXAMPLES = r"""
 - name: Name the mirror
   kfv_containerd:
     settings: "{{ __image_mirror_inventory.settings }}"
-    registries: [docker.io, gcr.io]
+    images: "{{ __image_mirror_images }}"
   register: __image_mirror_containerd
   notify: Put the registries of containerd into use
 """

@@ -6,6 +6,7 @@ import base64
 import contextlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -84,8 +85,16 @@ copies:
   sample: ["/etc/containerd/config.toml.kubeflow-volcano-20261122T010203Z"]
 """
 
+ARGUMENTS: dict[str, Any] = {
+    "step": {"type": "str", "choices": ["write", "restart", "pull", "restore", "finish"], "required": True},
+    "files": {"type": "list", "elements": "dict", "default": []},
+    "seconds": {"type": "int", "default": 60},
+    "pull": {"type": "str", "default": ""},
+}
+
 JOURNAL = Path("/var/lib/kubeflow-volcano/containerd.json")
 ENDPOINT = "unix:///run/containerd/containerd.sock"
+CRI = re.compile(r"(?m)^Type:\s+io\.containerd\.cri\.|^ID:\s+cri$")
 MARK = ".kubeflow-volcano-"
 LOOK_SECONDS = 1.0
 PULL_SECONDS = 600
@@ -93,14 +102,7 @@ PULL_SECONDS = 600
 
 def main() -> None:
     """Do one step."""
-    module = AnsibleModule(
-        argument_spec={
-            "step": {"type": "str", "choices": ["write", "restart", "pull", "restore", "finish"], "required": True},
-            "files": {"type": "list", "elements": "dict", "default": []},
-            "seconds": {"type": "int", "default": 60},
-            "pull": {"type": "str", "default": ""},
-        }
-    )
+    module = AnsibleModule(argument_spec=ARGUMENTS)
     os.environ["PATH"] += ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     given = module.params
     try:
@@ -261,12 +263,9 @@ def unloaded() -> str:
     code, output, errors = run(["ctr", "plugins", "ls", "-d"], 15)
     if code:
         return f"ctr plugins ls: {said(errors)}"
-    blocks = output.replace("\r", "").split("\n\n")
-    bad = [block for block in blocks if "cri" in block.lower() and "Error:" in block]
-    reasons = [
-        line.partition("Message:")[2].strip() for block in bad for line in block.splitlines() if "Message:" in line
-    ]
-    return f"containerd did not load its CRI plugin: {'; '.join(reasons)[:500]}" if bad else ""
+    bad = [block for block in re.split(r"(?m)^(?=Type:)", output) if CRI.search(block) and "Error:" in block]
+    reasons = [line.partition("Message:")[2].strip() for block in bad for line in block.splitlines()]
+    return "containerd did not load its CRI plugin: " + "; ".join(dict.fromkeys(filter(None, reasons))) if bad else ""
 
 
 def pull(image: str) -> str:

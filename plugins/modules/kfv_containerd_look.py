@@ -86,6 +86,13 @@ trees:
   sample: {"/etc/containerd/certs.d": {"gcr.io": {"hosts": "c2VydmVyID0gIiI=", "others": []}}}
 """
 
+ARGUMENTS: dict[str, Any] = {
+    "globs": {"type": "list", "elements": "str", "default": []},
+    "trees": {"type": "list", "elements": "str", "default": []},
+    "authority": {"type": "path", "default": ""},
+    "check": {"type": "dict", "default": {}},
+}
+
 DEFAULT_CONFIG = "/etc/containerd/config.toml"
 JOURNAL = "/var/lib/kubeflow-volcano/containerd.json"
 """Names the files of a change that was not seen through; kfv_containerd_change writes and removes it."""
@@ -98,12 +105,7 @@ SECONDS = 30
 def main() -> None:
     """Answer."""
     module = AnsibleModule(
-        argument_spec={
-            "globs": {"type": "list", "elements": "str", "default": []},
-            "trees": {"type": "list", "elements": "str", "default": []},
-            "authority": {"type": "path", "default": ""},
-            "check": {"type": "dict", "default": {}},
-        },
+        argument_spec=ARGUMENTS,
         supports_check_mode=True,
     )
     os.environ["PATH"] += ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

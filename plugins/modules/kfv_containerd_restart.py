@@ -7,7 +7,8 @@ module: kfv_containerd_restart
 short_description: Put a change of containerd's registries into use, or take it back
 description:
   - Restarts containerd where that is needed, waits until its CRI answers, then until the Node is ready with a Lease
-    renewed after the restart, then pulls the test image, if there is one.
+    renewed after the restart, then pulls the test image, if there is one. The Node is C(kubeflow_node_name), or what
+    the inventory calls the host; none is looked at where no kubeconfig is known.
   - Where one of these fails, everything that M(kfv_containerd) wrote is taken back, containerd is restarted with what
     it had before, and the task fails with what went wrong and how the node was left.
 version_added: "0.1.0"
@@ -16,10 +17,6 @@ options:
     description: What kfv_settings returned under this name.
     type: dict
     required: true
-  node:
-    description: Name of the Node; empty looks at none. None is looked at either where no kubeconfig is known.
-    type: str
-    default: ""
   restart:
     description: Whether containerd has to be restarted.
     type: bool
@@ -43,4 +40,9 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+msg:
+  description: What went wrong, and how the node was left.
+  returned: failure
+  type: str
+  sample: "Found: a change of containerd's registries was written, and containerd did not come up with it."
 """

@@ -32,4 +32,9 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+msg:
+  description: Everything that was found, with the nodes that it was found on.
+  returned: failure
+  type: str
+  sample: "Found: on worker-1: the node runs CRI-O, which does not read hosts.toml."
 """

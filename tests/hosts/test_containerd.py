@@ -306,9 +306,8 @@ def test_a_node_that_cannot_be_set_up_keeps_all_from_being_changed(node: Host, l
 
 def files(host: Host) -> str:
     """Paths and contents of containerd's files, copies aside."""
-    return host.run(
-        "cd /etc/containerd && find . -type f ! -name '*kubeflow-volcano-2*' | sort | xargs tail -n +1 && find . -type d"
-    ).stdout
+    found = "find . -type f ! -name '*kubeflow-volcano-2*' | sort | xargs tail -n +1 && find . -type d"
+    return host.run(f"cd /etc/containerd && {found}").stdout
 
 
 def breaks_with_config_path(host: Host) -> None:

@@ -333,6 +333,11 @@ def test_what_a_restart_puts_into_use_as_well_is_told() -> None:
     assert f"{CERTS} has directories that were not read so far, and will be: quay.io." in notes
 
 
+def test_a_unit_that_does_not_delegate_is_told() -> None:
+    seen = look(service={**SERVICE, "Delegate": "no"})
+    assert any("no Delegate=yes" in note for note in plan(seen, WANTED, CHOICE).notes)
+
+
 def test_an_unfinished_change_is_made_up_for_by_a_restart() -> None:
     seen = look(V2 + f'[plugins."io.containerd.grpc.v1.cri".registry]\nconfig_path = "{CERTS}"\n', unfinished=True)
     found = plan(seen, {}, CHOICE)

@@ -31,6 +31,7 @@ TASK_KEYWORDS = {
     "loop",
     "loop_control",
     "name",
+    "notify",
     "register",
     "rescue",
     "run_once",

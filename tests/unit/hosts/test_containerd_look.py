@@ -1,0 +1,96 @@
+"""A node whose images something else pulls is told what to do instead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kubeflow_volcano.hosts.containerd_look import not_containerd, not_restartable
+from kubeflow_volcano.hosts.facts import Kubelet, Runtime
+
+
+def runtime(**changes: Any) -> Runtime:
+    values: dict[str, Any] = {
+        "name": "containerd",
+        "origin": "kubelet",
+        "endpoint": "unix:///run/containerd/containerd.sock",
+        "socket": True,
+        "through": "",
+        "running": True,
+        "version": "1.7.28",
+        "cgroup_driver": "systemd",
+        "config": "",
+        "config_version": 2,
+        "registry_path": "",
+        "sandbox": "",
+        "root": "",
+        "cri_v1": True,
+    }
+    return Runtime(**values | changes)
+
+
+def kubelet(program: str = "kubelet") -> Kubelet:
+    return Kubelet(program, True, "1.30.2", "", "", "", "systemd", None, None, None)  # noqa: FBT003  as facts are decoded
+
+
+def test_containerd_is_what_is_wanted() -> None:
+    assert list(not_containerd(runtime(), kubelet())) == []
+
+
+@pytest.mark.parametrize(
+    ("found", "program", "told", "todo"),
+    [
+        (
+            {"name": "docker", "through": "cri-dockerd", "endpoint": "unix:///run/cri-dockerd.sock"},
+            "kubelet",
+            "the node runs Docker, whose mirrors work for Docker Hub only",
+            "image_mirror_mode: rewrite",
+        ),
+        ({"name": "docker", "through": "dockershim", "endpoint": ""}, "kubelet", "through dockershim", "rewrite"),
+        (
+            {"name": "cri-o", "endpoint": "/run/crio/crio.sock"},
+            "kubelet",
+            "CRI-O",
+            "/etc/containers/registries.conf.d/",
+        ),
+        ({"name": "isulad", "endpoint": "unix:///run/isulad.sock"}, "kubelet", "iSulad", "image_mirror_mode: rewrite"),
+        (
+            {"endpoint": "unix:///run/k3s/containerd/containerd.sock"},
+            "k3s",
+            "the node runs k3s, which writes containerd's configuration anew",
+            "/etc/rancher/k3s/registries.yaml and restart k3s",
+        ),
+        (
+            {"endpoint": "unix:///run/k3s/containerd/containerd.sock"},
+            "rke2",
+            "the node runs rke2",
+            "/etc/rancher/rke2/registries.yaml and restart rke2-server or rke2-agent",
+        ),
+        ({"endpoint": "unix:///run/k3s/containerd/containerd.sock"}, "kubelet", "the node runs k3s", "registries.yaml"),
+        (
+            {"name": "", "origin": "", "endpoint": ""},
+            "",
+            "no kubelet, and no runtime that answers",
+            "install containerd",
+        ),
+        ({"name": "other", "endpoint": "unix:///x.sock"}, "kubelet", "unix:///x.sock", "install containerd"),
+    ],
+)
+def test_another_runtime_is_refused_with_what_to_do_instead(
+    found: dict[str, Any], program: str, told: str, todo: str
+) -> None:
+    (problem,) = not_containerd(runtime(**found), kubelet(program))
+    assert told in problem.found
+    assert todo in problem.todo
+
+
+def test_a_unit_whose_restart_spares_pods_is_right() -> None:
+    assert list(not_restartable({"LoadState": "loaded", "KillMode": "process"})) == []
+
+
+@pytest.mark.parametrize("mode", ["control-group", "mixed", ""])
+def test_a_unit_whose_restart_may_kill_pods_is_refused_with_the_repair(mode: str) -> None:
+    (problem,) = not_restartable({"LoadState": "loaded", "KillMode": mode})
+    assert f"KillMode={mode}" in problem.found
+    assert "systemctl daemon-reload" in problem.todo

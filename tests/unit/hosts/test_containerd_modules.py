@@ -1,0 +1,206 @@
+"""The modules that run on nodes: files are changed whole, taken back whole, and containerd's own words are told."""
+
+from __future__ import annotations
+
+import base64
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+MODULES = Path(__file__).parents[3] / "plugins" / "modules"
+BROKEN = """Type:             io.containerd.cri.v1
+ID:               images
+Requires:        \x20
+                  io.containerd.lease.v1
+Error:           \x20
+                  Code:        Unknown
+                  Message:     invalid cri image config: `mirrors` cannot be set when `config_path` is provided
+                                 \x20
+Type:             io.containerd.snapshotter.v1
+ID:               zfs
+Error:           \x20
+                  Code:        Unknown
+                  Message:     skip plugin
+                                 \x20
+Type:             io.containerd.grpc.v1
+ID:               cri
+Error:           \x20
+                  Code:        Unknown
+                  Message:     unable to load
+"""
+
+
+def module(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, MODULES / f"{name}.py")
+    assert spec
+    assert spec.loader
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded
+
+
+@pytest.fixture
+def change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    loaded = module("kfv_containerd_change")
+    monkeypatch.setattr(loaded, "JOURNAL", tmp_path / "var/containerd.json")
+    return loaded
+
+
+def entry(path: Path, text: str | None, *, foreign: bool = False) -> dict[str, Any]:
+    content = None if text is None else base64.b64encode(text.encode()).decode()
+    return {"path": str(path), "content": content, "foreign": foreign}
+
+
+def tree(top: Path) -> dict[str, str]:
+    return {str(path.relative_to(top)): path.read_text() if path.is_file() else "" for path in sorted(top.rglob("*"))}
+
+
+def test_what_was_written_is_taken_back_whole(change: Any, tmp_path: Path) -> None:
+    top = tmp_path / "etc"
+    top.mkdir()
+    (top / "config.toml").write_text("old")
+    (top / "own.toml").write_text("own")
+    before = tree(top)
+    files = [
+        entry(top / "config.toml", "new", foreign=True),
+        entry(top / "own.toml", None),
+        entry(top / "certs.d/gcr.io/hosts.toml", "hosts"),
+    ]
+    (copy,) = change.write(files)
+    assert (top / "config.toml").read_text() == "new"
+    assert not (top / "own.toml").exists()
+    assert Path(copy).read_text() == "old"
+    change.restore()
+    change.finish()
+    after = tree(top)
+    assert after.pop(Path(copy).name) == "old"
+    assert after == before
+
+
+def test_a_finished_change_leaves_copies_of_others_files_only(change: Any, tmp_path: Path) -> None:
+    top = tmp_path / "etc"
+    for name in ("config.toml", "a/hosts.toml", "b/hosts.toml"):
+        (top / name).parent.mkdir(parents=True, exist_ok=True)
+        (top / name).write_text("old")
+    (copy,) = change.write(
+        [
+            entry(top / "config.toml", "new", foreign=True),
+            entry(top / "a/hosts.toml", "new"),
+            entry(top / "b/hosts.toml", None),
+        ]
+    )
+    change.finish()
+    assert tree(top) == {
+        "a": "",
+        "a/hosts.toml": "new",
+        "config.toml": "new",
+        Path(copy).name: "old",
+    }
+    assert not change.JOURNAL.exists()
+
+
+def test_a_change_upon_an_unfinished_one_goes_back_to_before_both(change: Any, tmp_path: Path) -> None:
+    file = tmp_path / "etc/config.toml"
+    file.parent.mkdir()
+    file.write_text("first")
+    change.write([entry(file, "second", foreign=True)])
+    change.write([entry(file, "third", foreign=True)])
+    assert file.read_text() == "third"
+    change.restore()
+    assert file.read_text() == "first"
+
+
+def test_files_keep_their_mode_and_new_ones_can_be_read_whatever_the_umask_is(change: Any, tmp_path: Path) -> None:
+    old, new = tmp_path / "old.toml", tmp_path / "certs.d/gcr.io/hosts.toml"
+    old.write_text("x")
+    old.chmod(0o640)
+    before = os.umask(0o077)
+    try:
+        change.write([entry(old, "y", foreign=True), entry(new, "z")])
+    finally:
+        os.umask(before)
+    assert [path.stat().st_mode & 0o777 for path in (old, new, new.parent, new.parent.parent)] == [
+        0o640,
+        0o644,
+        0o755,
+        0o755,
+    ]
+    assert change.JOURNAL.stat().st_mode & 0o777 == 0o600
+    (copy,) = tmp_path.glob("old.toml.kubeflow-volcano-*")
+    assert copy.stat().st_mode & 0o777 == 0o640
+
+
+def test_plugins_that_did_not_load_are_told_with_containerds_reasons(
+    change: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(tmp_path, monkeypatch, "ctr", BROKEN)
+    assert change.unloaded() == (
+        "containerd did not load its CRI plugin: invalid cri image config: `mirrors` cannot be set when `config_path` "
+        "is provided; unable to load"
+    )
+
+
+def test_a_node_without_crictl_is_asked_by_ctr(change: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program(tmp_path, monkeypatch, "ctr", "Type:    io.containerd.grpc.v1\nID:      cri\n")
+    assert change.unready() == ""
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ('{"status": {"conditions": [{"type": "RuntimeReady", "status": true}]}}', ""),
+        (
+            '{"status": {"conditions": [{"type": "RuntimeReady", "status": false, "message": "no"}]}}',
+            "RuntimeReady is false: no",
+        ),
+        ("nothing", "crictl info answers with something else than a status"),
+    ],
+)
+def test_readiness_is_what_the_runtime_says(
+    change: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str, told: str
+) -> None:
+    program(tmp_path, monkeypatch, "crictl", answer)
+    assert change.unready() == told
+
+
+def test_containerd_is_asked_for_the_file_that_it_runs_with(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    look = module("kfv_containerd_look")
+    monkeypatch.setattr(look, "Path", lambda *parts: tmp_path.joinpath(*(str(part).lstrip("/") for part in parts)))
+    process = tmp_path / "proc/7"
+    process.mkdir(parents=True)
+    (process / "exe").symlink_to("/usr/local/bin/containerd")
+    for words, config in (
+        (["containerd", "--config", "/a.toml"], "/a.toml"),
+        (["containerd", "-c=/b.toml"], "/b.toml"),
+        (["containerd", "--log-level", "debug"], "/etc/containerd/config.toml"),
+    ):
+        (process / "cmdline").write_bytes("\0".join([*words, ""]).encode())
+        assert look.daemon("7") == ("/usr/local/bin/containerd", config)
+    assert look.daemon("0") == ("containerd", "/etc/containerd/config.toml")
+
+
+def test_registries_are_the_directories_below_config_path(tmp_path: Path) -> None:
+    look = module("kfv_containerd_look")
+    for name in ("a/hosts.toml", "b/ca.crt", "loose.crt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x")
+    assert look.registries(str(tmp_path)) == {
+        "a": {"hosts": base64.b64encode(b"x").decode(), "others": []},
+        "b": {"hosts": None, "others": ["ca.crt"]},
+    }
+    assert look.registries("/nowhere") == {}
+
+
+def program(directory: Path, monkeypatch: pytest.MonkeyPatch, name: str, output: str) -> None:
+    """The only program of that kind on the node, which prints that."""
+    (directory / "answer").write_text(output)
+    path = directory / "bin" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"#!{sys.executable}\nprint(open({str(directory / 'answer')!r}).read())\n")
+    path.chmod(0o755)
+    monkeypatch.setenv("PATH", str(path.parent))

@@ -1,0 +1,97 @@
+"""A Node is ready when its condition says so and its kubelet still does."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubeflow_volcano.hosts.node_ready import has_cluster, unready, wait_until_ready
+
+NODE, LEASE = "/api/v1/nodes/n", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n"
+AT = datetime(2026, 11, 22, 1, 0, tzinfo=UTC)
+SINCE = AT.timestamp()
+
+
+@pytest.fixture
+def cluster(api: Any) -> Any:
+    """A cluster that serves Nodes and Leases."""
+    for path, kind, plural in (
+        ("/api/v1", "Node", "nodes"),
+        ("/apis/coordination.k8s.io/v1", "Lease", "leases"),
+    ):
+        resource = {"name": plural, "kind": kind, "namespaced": kind == "Lease", "verbs": ["get"]}
+        api.on("GET", path, api.reply(body={"kind": "APIResourceList", "resources": [resource]}))
+    return api.connect()
+
+
+def node(status: str = "True", message: str = "") -> dict[str, Any]:
+    conditions = [{"type": "Ready", "status": status, "message": message}] if status else []
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {"conditions": conditions}}
+
+
+def lease(seconds_later: float) -> dict[str, Any]:
+    renewed = datetime.fromtimestamp(SINCE + seconds_later, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return {"metadata": {"name": "n"}, "spec": {"renewTime": renewed}}
+
+
+def test_a_node_that_says_ready_and_whose_lease_is_newer_is_ready(api: Any, cluster: Any) -> None:
+    api.on("GET", NODE, api.reply(body=node()))
+    api.on("GET", LEASE, api.reply(body=lease(0.5)))
+    assert unready(cluster, "n", SINCE) == ""
+
+
+def test_a_condition_that_nobody_renewed_is_not_believed(api: Any, cluster: Any) -> None:
+    api.on("GET", NODE, api.reply(body=node()))
+    api.on("GET", LEASE, api.reply(body=lease(-7)))
+    assert unready(cluster, "n", SINCE) == "its kubelet has not renewed its Lease since, for 7 s"
+    assert unready(cluster, "n") == ""
+
+
+def test_a_node_without_a_lease_is_not_ready(api: Any, cluster: Any) -> None:
+    api.on("GET", NODE, api.reply(body=node()))
+    assert unready(cluster, "n", SINCE) == "it has no Lease in kube-node-lease"
+
+
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        (node("False", "runtime is down"), "its condition Ready is False (runtime is down)"),
+        (node("Unknown", "stopped posting"), "its condition Ready is Unknown (stopped posting)"),
+        (node(""), "it has no condition Ready"),
+    ],
+)
+def test_a_node_that_is_not_ready_is_told_with_its_reason(api: Any, cluster: Any, found: Any, told: str) -> None:
+    api.on("GET", NODE, api.reply(body=found))
+    assert unready(cluster, "n", SINCE) == told
+
+
+def test_a_host_that_is_no_node_is_told_apart(cluster: Any) -> None:
+    assert unready(cluster, "n", SINCE) is None
+
+
+def test_a_wait_ends_when_the_kubelet_is_back(api: Any, cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kubeflow_volcano.hosts.node_ready._LOOK_SECONDS", 0.01)
+    api.on("GET", NODE, api.reply(body=node("False", "x")), api.reply(body=node()))
+    api.on("GET", LEASE, api.reply(body=lease(-1)), api.reply(body=lease(3)))
+    assert wait_until_ready(cluster, "n", SINCE, 20) == ""
+
+
+def test_a_wait_that_is_over_tells_what_was_missing(api: Any, cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kubeflow_volcano.hosts.node_ready._LOOK_SECONDS", 0.01)
+    api.on("GET", NODE, api.reply(body=node()))
+    api.on("GET", LEASE, api.reply(body=lease(-5)))
+    assert wait_until_ready(cluster, "n", SINCE, 0.05) == "its kubelet has not renewed its Lease since, for 5 s"
+
+
+def test_a_cluster_is_where_something_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    assert not has_cluster(None)
+    assert has_cluster(tmp_path / "named")
+    file = tmp_path / "mine"
+    file.touch()
+    monkeypatch.setenv("KUBECONFIG", f"/nowhere:{file}")
+    assert has_cluster(None)
