@@ -8,12 +8,10 @@ preloaded functions say that its file system is mounted and that files without a
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -66,17 +64,18 @@ def mirror(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mirror]:
 
 
 @pytest.fixture
-def play(lab: Lab, mirror: Mirror, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
+def play(lab: Lab, mirror: Mirror, tmp_path: Path) -> Play:
     """Run playbooks/hosts.yml on hosts, asking for kustomize; upstream cannot be reached."""
-    monkeypatch.setenv("PYTHONPATH", f"{package_for(mirror, tmp_path / 'package')}:{ROOT}")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")
-    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")  # for testinfra
+    package = package_for(mirror, tmp_path / "package")
     known = {"kustomize_install_on_hosts": True, "kustomize_mirrors": [f"{mirror.address}/good"]}
 
     def run(hosts: list[Host], *options: str, **variables: Any) -> subprocess.CompletedProcess[str]:
         inventory = lab.inventory(tmp_path / "inventory", hosts, **known, **variables)
-        return lab.play("playbooks/hosts.yml", inventory, "--tags", "kustomize", *options)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PYTHONPATH", f"{package}:{ROOT}")
+            patch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+            patch.setenv("https_proxy", "http://127.0.0.1:9")
+            return lab.play("playbooks/hosts.yml", inventory, "--tags", "kustomize", *options)
 
     return run
 
@@ -242,4 +241,4 @@ def test_a_directory_that_is_not_there_is_told(play: Play, host: Host) -> None:
     done = play([host], kustomize_directory="/opt/tools/bin")
     assert done.returncode == 2
     assert "/opt/tools/bin does not exist" in done.stdout
-    assert json.dumps(sorted(path.name for path in (host.root / "opt").iterdir())) == "[]"
+    assert not (host.root / "opt/tools").exists()
