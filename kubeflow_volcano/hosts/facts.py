@@ -127,7 +127,7 @@ class Runtime:
     """`name` is containerd, cri-o, docker, isulad or other, as the kubelet (`origin`) or what runs says.
 
     `through` is cri-dockerd or dockershim where one stands between the kubelet and Docker; `config_version` 0 is no
-    file; `registry_path` is containerd's config_path.
+    file; `registry_path` is containerd's config_path; `config_readable` says whether containerd can read its own file.
     """
 
     name: str
@@ -140,6 +140,7 @@ class Runtime:
     cgroup_driver: str
     config: str
     config_version: int
+    config_readable: bool | None
     registry_path: str
     sandbox: str
     root: str

@@ -57,6 +57,7 @@ WRONG = {
         touch /run/cri-dockerd.sock""",
     "new-kubelet": """
         printf '#!/bin/sh\\necho Kubernetes v1.36.1\\n' >/usr/local/bin/kubelet; chmod 755 /usr/local/bin/kubelet""",
+    "broken-config": "echo 'version = [' >>/etc/containerd/config.toml",
     "no-module": "sed -i '/overlay/d' /lib/modules/$(uname -r)/modules.builtin",
     "no-name": "sed '/registry.lab/d' /etc/hosts >/run/hosts; cat /run/hosts >/etc/hosts",
     "proxy": """
@@ -71,7 +72,7 @@ WRONG = {
 """What makes a host wrong, by its name."""
 WITHOUT_ANSWER = ("down", "guessed-sudo", "old-python")
 OTHERS = ("good", "clock", "no-runtime")
-WITH_CONTAINERD = {"good", "full-disk", "drivers", "new-kubelet"}
+WITH_CONTAINERD = {"good", "full-disk", "drivers", "new-kubelet", "broken-config"}
 Report = dict[str, Any]
 Play = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -162,6 +163,7 @@ def found_on(report: Report, id_: str, host: str) -> list[tuple[str, str]]:
         ("P12", "cri-dockerd", "warn", "docker behind cri-dockerd: Docker mirrors Docker Hub only"),
         ("P12", "no-runtime", "fail", "no container runtime"),
         ("P13", "new-kubelet", "warn", "is not tested with Kubernetes 1.36"),
+        ("P13", "broken-config", "fail", "cannot read its /etc/containerd/config.toml"),
         ("P14", "enforcing", "warn", "SELinux enforces"),
         ("P15", "firewalld", "warn", "firewalld runs"),
         ("P16", "swap", "fail", "swap is in use"),

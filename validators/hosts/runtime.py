@@ -30,6 +30,7 @@ _FIT: tuple[tuple[tuple[int, int], tuple[str, ...]], ...] = (
 )
 """From which Kubernetes on which containerd is good enough, a version for each series (containerd, RELEASES.md)."""
 
+_DAEMONS = frozenset({"containerd", "cri-o", "isulad"})
 _OTHER_ENGINES = {
     "cri-o": "image_mirror_mode: containerd does not configure CRI-O; write its registries.conf, or take mode rewrite",
     "docker": "Docker mirrors Docker Hub only; other images need image_mirror_mode: rewrite",
@@ -75,6 +76,8 @@ def _runtime(facts: HostFacts, planned: str, mirror_mode: str) -> Iterator[Findi
             detail=runtime.endpoint,
             todo="start the runtime, or correct containerRuntimeEndpoint of the kubelet.",
         )
+    elif runtime.origin == "kubelet" and runtime.name in _DAEMONS and not runtime.running:
+        yield bad("NotRunning", f"{told} does not run", todo=f"start it, and see `journalctl -u {runtime.name}`.")
     elif runtime.name in _OTHER_ENGINES:
         wrong = mirror_mode == "containerd"
         yield (bad if wrong else worse)(
@@ -120,6 +123,13 @@ def _fits(facts: HostFacts, planned: str) -> Iterator[Finding]:
             "ConfigurationTooNew",
             f"{told} cannot read its {runtime.config} of version {runtime.config_version}",
             todo="write the file as version 2, or update containerd.",
+        )
+    elif runtime.config_readable is False:
+        yield bad(
+            "ConfigurationBroken",
+            f"{told} cannot read its {runtime.config}: the next restart would be its end",
+            todo="see why, and mend the file before anything restarts it.",
+            commands=(f"containerd --config {runtime.config} config dump",),
         )
     if at_least(kubernetes, _CRI_V1_ONLY) and version < (1, 6):
         yield bad("NoCriV1", f"{told} has no CRI v1", todo="update containerd.")

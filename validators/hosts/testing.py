@@ -145,6 +145,7 @@ _GOOD: dict[str, Any] = {
         "cgroup_driver": "systemd",
         "config": "/etc/containerd/config.toml",
         "config_version": 2,
+        "config_readable": True,
         "registry_path": "/etc/containerd/certs.d",
         "sandbox": "registry.k8s.io/pause:3.8",
         "root": "/var/lib/containerd",

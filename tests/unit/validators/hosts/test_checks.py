@@ -75,7 +75,9 @@ def test_every_check_holds_on_good_hosts_of_a_good_cluster(item: Check) -> None:
         ("P12", {"runtime": {"name": "docker", "through": "dockershim"}}, "Dockershim", "dropped in 1.24"),
         ("P12", {"runtime": {"name": "isulad", "cri_v1": False}}, "OldCri", "speaks CRI v1alpha2 only"),
         ("P13", {"runtime": {"version": "1.5.9"}}, "NoCriV1", "containerd 1.5.9 has no CRI v1"),
+        ("P12", {"runtime": {"running": False}}, "NotRunning", "containerd does not run"),
         ("P13", {"runtime": {"config_version": 3}}, "ConfigurationTooNew", "of version 3"),
+        ("P13", {"runtime": {"config_readable": False}}, "ConfigurationBroken", "the next restart would be its end"),
         (
             "P16",
             {"swap": {"devices": [{"name": "/dev/dm-1", "type": "partition", "kib": 8388608}]}},
