@@ -20,11 +20,9 @@ _HOST = re.compile(r"[^/]*[.:]|localhost(?:/|$)")
 
 @dataclass(frozen=True, slots=True)
 class PullSettings:
-    """How nodes pull beforehand. `exclude` are patterns of repositories, `disk_percent` is a used share of the disk."""
+    """What is pulled and copied: `exclude` are patterns of repositories; one pull or copy may take `timeout_seconds`."""
 
     exclude: tuple[str, ...]
-    parallel: int
-    disk_percent: int
     timeout_seconds: int
 
 
@@ -56,8 +54,6 @@ def pull_settings(values: Mapping[str, Any]) -> PullSettings:
     """The settings of pulls of well-shaped values."""
     return PullSettings(
         exclude=tuple(values["image_mirror_pull_exclude"]),
-        parallel=values["image_mirror_pull_parallel"],
-        disk_percent=values["image_mirror_pull_disk_percent"],
         timeout_seconds=values["image_mirror_pull_timeout_seconds"],
     )
 

@@ -17,23 +17,23 @@ try:
     from kubeflow_volcano.hosts.pulling_ledger import Ledger
     from kubeflow_volcano.hosts.pulling_node import pull_images
     from kubeflow_volcano.hosts.pulling_table import progress_of
-    from kubeflow_volcano.problems import ProblemsError
-    from kubeflow_volcano.rollout.settings import parse
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
     raise AnsibleError(message) from error
 
 ARGUMENTS: dict[str, Any] = {
-    "settings": {"type": "dict", "required": True},
     "work": {"type": "dict", "required": True},
     "ledger": {"type": "str", "required": True},
+    "parallel": {"type": "int", "required": True},
+    "disk_percent": {"type": "int", "required": True},
+    "timeout_seconds": {"type": "int", "required": True},
 }
 _TELL_SECONDS = 15.0
 _BEAT_SECONDS = 1.0
 
 
 class ActionModule(ActionBase):
-    """Runs once for each node; what the nodes must know of each other is in the ledger."""
+    """Runs once for each node, and imports little; what the nodes must know of each other is in the ledger."""
 
     TRANSFERS_FILES = False
 
@@ -44,12 +44,8 @@ class ActionModule(ActionBase):
         todo = Todo(**arguments["work"])
         if self._task.check_mode or not arguments["ledger"]:
             return result | {"changed": bool(todo.missing), "missing": list(todo.missing)}
-        try:
-            settings = parse(arguments["settings"]).pull
-        except ProblemsError as error:
-            return result | {"failed": True, "msg": error.told()}
         ledger = Ledger(Path(arguments["ledger"]))
-        options = {"disk_percent": settings.disk_percent, "timeout_seconds": settings.timeout_seconds}
+        options = {name: arguments[name] for name in ("disk_percent", "timeout_seconds")}
         stop = threading.Event()
         teller = threading.Thread(target=_tell_on, args=(ledger, stop), daemon=True)
         teller.start()
@@ -58,8 +54,8 @@ class ActionModule(ActionBase):
                 todo,
                 ledger,
                 self._puller(options, task_vars or {}),
-                parallel=settings.parallel,
-                disk_percent=settings.disk_percent,
+                parallel=arguments["parallel"],
+                disk_percent=arguments["disk_percent"],
             )
         finally:
             stop.set()

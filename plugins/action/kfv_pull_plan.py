@@ -25,6 +25,7 @@ try:
     from kubeflow_volcano.rollout.images.filling_wanted import crowded, why_not
     from kubeflow_volcano.rollout.images.probe import Probe, ask, pace_for
     from kubeflow_volcano.rollout.images.rules import Rules
+    from kubeflow_volcano.rollout.per_host import named
     from kubeflow_volcano.rollout.settings import Settings, parse
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
@@ -73,7 +74,7 @@ def _refuse_unusable(nodes: Sequence[NodeImages]) -> None:
     if unusable:
         raise InvalidInput(
             Problem(
-                f"on {', '.join(names)}: {why}.",
+                f"on {named(names)}: {why}.",
                 "containerd or CRI-O that answers, with crictl or ctr, on each node that is to pull.",
                 "mend the runtime of these nodes, leave them out (--limit), or set image_mirror_pull: false.",
             )

@@ -16,10 +16,6 @@ description:
   - Does not fail for what could not be pulled; kfv_pull_table tells that for all nodes.
 version_added: "0.4.0"
 options:
-  settings:
-    description: What kfv_settings returned under this name.
-    type: dict
-    required: true
   work:
     description: What kfv_pull_plan returned for this node.
     type: dict
@@ -27,6 +23,18 @@ options:
   ledger:
     description: What kfv_pull_plan returned under this name.
     type: str
+    required: true
+  parallel:
+    description: How many images are pulled at the same time.
+    type: int
+    required: true
+  disk_percent:
+    description: Used share of the disk with the images, in percent, from which on nothing is pulled.
+    type: int
+    required: true
+  timeout_seconds:
+    description: How long one pull may take.
+    type: int
     required: true
 attributes:
   check_mode:
@@ -42,9 +50,11 @@ author:
 EXAMPLES = r"""
 - name: Pull what is missing
   kfv_pull:
-    settings: "{{ __image_mirror_inventory.settings }}"
     work: "{{ __image_mirror_plan.work[inventory_hostname] }}"
     ledger: "{{ __image_mirror_plan.ledger }}"
+    parallel: "{{ image_mirror_pull_parallel }}"
+    disk_percent: "{{ image_mirror_pull_disk_percent }}"
+    timeout_seconds: "{{ image_mirror_pull_timeout_seconds }}"
 """
 
 RETURN = r"""

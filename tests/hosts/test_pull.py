@@ -1,7 +1,7 @@
 """Nodes pull beforehand, from a registry that refuses, lies and falls silent on cue.
 
-Real here: SSH, containerd 2.2 and 1.7 with their CRI, the disks, TLS and every request. Not real: kernel and kubelet of
-openEuler, the registry (`Lab.registry`), the content of its images, and crictl, a stand-in over the same API.
+Real here: SSH, Python 3.11 and 3.9, containerd 2.2 and 1.7 with their CRI, the disks, TLS and every request. Not real:
+kernel and kubelet of openEuler, the registry (`Lab.registry`), the content of its images, and crictl, a stand-in.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Site:
 
 @pytest.fixture(scope="module")
 def lab_site(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    nodes = (lab.start("24.03", "2.2", "pull-1"), lab.start("24.03", "1.7", "pull-2"))
+    nodes = (lab.start("24.03", "2.2", "pull-1"), lab.start("22.03", "1.7", "pull-2"))
     registry = lab.registry()
     directory = tmp_path_factory.mktemp("pull")
     (directory / "play.yml").write_text(PLAY)
