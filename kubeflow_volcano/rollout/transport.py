@@ -20,7 +20,7 @@ _HOST = re.compile(r"[^/]*[.:]|localhost(?:/|$)")
 
 @dataclass(frozen=True, slots=True)
 class PullSettings:
-    """What is pulled and copied: `exclude` are patterns of repositories; one pull or copy may take `timeout_seconds`."""
+    """`exclude` are patterns of repositories that nodes don't pull; one pull or copy may take `timeout_seconds`."""
 
     exclude: tuple[str, ...]
     timeout_seconds: int
