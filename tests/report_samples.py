@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -200,7 +201,8 @@ def hostile() -> Report:
         objects=[wicked], commands=[HOSTILE], evidence={f"../{HOSTILE}": f"{HOSTILE}\n{HOSTILE}"},
     )  # fmt: skip
     evidence = gang()
-    evidence.steps["H1"].members[0].name = HOSTILE
+    first = evidence.steps["H1"]
+    evidence.steps["H1"] = replace(first, timeline=(*first.timeline, Moment(_at(1.0), HOSTILE, f"lost: {HOSTILE}")))
     known = facts(
         *_objects(),
         node(HOSTILE, status={"conditions": [], "nodeInfo": {"osImage": HOSTILE, "kubeletVersion": HOSTILE}}),

@@ -76,6 +76,7 @@ def _options(parsed: argparse.Namespace) -> Options:
         strict=parsed.strict,
         stability_seconds=parsed.stability_seconds,
         report_dir=parsed.report_dir,
+        baseline=parsed.baseline,
     )
 
 
@@ -180,6 +181,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     output = parser.add_argument_group("output")
     output.add_argument("--report-dir", type=Path, default=Path("reports"), metavar="DIR", help="default: reports")
+    output.add_argument(
+        "--baseline", type=Path, metavar="FILE", help="an earlier report (JSON): what is new, fixed, still there"
+    )
     output.add_argument("--strict", action="store_true", help="exit 4 when there are warnings")
     output.add_argument("--quiet", action="store_true", help="no progress, only the summary")
     return parser

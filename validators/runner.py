@@ -24,7 +24,7 @@ from validators.operators import OPERATORS
 from validators.permissions import missing_for_probes
 from validators.probes.session import Options as ProbeOptions
 from validators.probing import probe
-from validators.report import files
+from validators.report import baseline, files
 from validators.report.document import Report
 from validators.selection import select, waivers
 
@@ -65,6 +65,8 @@ class Options:
     strict: bool = False
     stability_seconds: float = 10.0
     report_dir: Path | None = Path("reports")
+    baseline: Path | None = None
+    """An earlier report to compare with; read before the new one takes its place."""
 
 
 def validate(options: Options, progress: Progress, checks: Sequence[Check] = CHECKS) -> Report:
@@ -78,6 +80,7 @@ def validate(options: Options, progress: Progress, checks: Sequence[Check] = CHE
     planned = select(checks, options.select)
     waived = waivers(checks, options.waive)
     _see_that_they_make_sense(options)
+    earlier = baseline.read(options.baseline) if options.baseline else None
     started, clock = time.time(), time.monotonic()
     judging = Judging(planned, waived, progress)
     report = Report(
@@ -91,6 +94,7 @@ def validate(options: Options, progress: Progress, checks: Sequence[Check] = CHE
         seconds=0.0,
         results=(),
         strict=options.strict,
+        baseline=earlier,
     )
     with interruptible():
         try:

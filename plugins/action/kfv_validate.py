@@ -28,6 +28,7 @@ ARGUMENTS: dict[str, Any] = {
     "select": {"type": "list", "elements": "str", "default": []},
     "waivers": {"type": "dict", "default": {}},
     "report_directory": {"type": "path", "default": "reports"},
+    "baseline": {"type": "path", "default": ""},
     "strict": {"type": "bool", "default": False},
     "read_only": {"type": "bool", "default": False},
     "probe_namespace": {"type": "str", "default": ""},
@@ -83,6 +84,7 @@ def _options(settings: Settings, arguments: dict[str, Any], *, check: bool) -> O
         busybox_image=renamed(BUSYBOX, settings.mirror),
         read_only=arguments["read_only"] or check,
         strict=arguments["strict"],
+        baseline=Path(arguments["baseline"]) if arguments["baseline"] else None,
         report_dir=None if check else Path(arguments["report_directory"]),
     )
 

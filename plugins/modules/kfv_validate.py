@@ -6,7 +6,7 @@ DOCUMENTATION = r"""
 module: kfv_validate
 short_description: Judge a cluster, by reading it and by experiment
 description:
-  - Runs the validators, prints their summary, and writes a report as JSON and Markdown.
+  - Runs the validators, prints their summary, and writes a report as JSON, HTML, Markdown and JUnit XML.
   - What a check creates for a moment is removed again, also after an interruption.
   - A check that fails does not fail the task, so that a playbook can go on with the findings; a following task
     compares C(exit_code) with 0.
@@ -29,6 +29,12 @@ options:
     description: Where the reports are written.
     type: path
     default: reports
+  baseline:
+    description:
+      - JSON file of an earlier report; this one says what is new, fixed and still there.
+      - Empty compares nothing.
+    type: path
+    default: ""
   strict:
     description: Whether warnings end in an exit code other than 0.
     type: bool
@@ -77,5 +83,9 @@ files:
   description: Paths of the written reports by format.
   returned: success
   type: dict
-  sample: {"json": "reports/latest.json", "md": "reports/latest.md"}
+  sample:
+    json: reports/latest.json
+    md: reports/latest.md
+    html: reports/latest.html
+    xml: reports/latest.xml
 """

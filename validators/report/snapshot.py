@@ -79,11 +79,12 @@ def _nodes(
                 "pods": None if pods is None else _by_namespace(on_node[name], sick),
             }
         )
-    return _most(rows, _MOST_NODES, lambda row: (row["ready"], not row["cordoned"], not _unwell(row), row["name"]))
+    return _most(rows, _MOST_NODES, _node_order)
 
 
-def _unwell(row: _Row) -> int:
-    return sum(item["unwell"] for item in row["pods"] or ())
+def _node_order(row: _Row) -> tuple[bool, bool, bool, bool, str]:
+    unwell = any(item["unwell"] for item in row["pods"] or ())
+    return row["ready"], not row["cordoned"], not unwell, row["simulated"], row["name"]
 
 
 def _by_namespace(pods: Iterable[Object], sick: Collection[str]) -> list[_Row]:

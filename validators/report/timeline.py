@@ -13,6 +13,7 @@ WIDTH = 1000
 """Units of the horizontal axis; the picture is stretched to the width that there is."""
 
 _NARROWEST = 4
+_AFTER = 1.06  # what holds at the last event is drawn a little beyond it, or it would be no more than a line
 _GONE = frozenset({"removed", "deleted", "vanished", "lost"})
 _Event = Mapping[str, str]
 
@@ -47,7 +48,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One run of events, which may serve several steps; `checks` are theirs. `seconds` is how long it took."""
+    """One run of events, which may serve several steps; `checks` are theirs. `seconds` is the length of the axis."""
 
     checks: tuple[Mapping[str, Any], ...]
     rows: tuple[Row, ...]
@@ -76,8 +77,9 @@ def _picture(checks: Sequence[Mapping[str, Any]], events: Sequence[_Event]) -> P
     for time, item in sorted(zip(times, events, strict=True), key=lambda pair: pair[0]):
         by_name.setdefault(item["name"], []).append((time - first, item))
     names = sorted(by_name, key=lambda name: (name in groups, name))
-    rows = tuple(_row(name, by_name[name], last - first, is_group=name in groups) for name in names)
-    return Picture(tuple(checks), rows, last - first)
+    whole = (last - first) * _AFTER
+    rows = tuple(_row(name, by_name[name], whole, is_group=name in groups) for name in names)
+    return Picture(tuple(checks), rows, whole)
 
 
 def _row(name: str, events: Sequence[tuple[float, _Event]], whole: float, *, is_group: bool) -> Row:
