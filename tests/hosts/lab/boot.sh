@@ -59,6 +59,9 @@ link set eth0 up
 IP
 exec </dev/null >/var/log/boot.log 2>&1
 [ -e "/lib/modules/$(uname -r)/modules.dep" ] || depmod
+mkdir -p /run/sysctl.d
+find /etc/sysctl.d /run/sysctl.d /usr/lib/sysctl.d -name '*.conf' -printf '%f %p\n' | sort |
+  while read -r _ file; do sysctl --quiet --ignore --load "$file"; done # as systemd-sysctl does: the last name wins
 /usr/sbin/sshd
 # shellcheck disable=SC2016 # the inner shell expands it
 exec /usr/lib/systemd/systemd -s -- /bin/sh -c 'for unit in $UNITS; do systemctl start "$unit"; done; exec sleep infinity'

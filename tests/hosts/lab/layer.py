@@ -95,6 +95,7 @@ def write_layer(layer: Path, release: Release, public_key: str) -> None:
     _write(layer / "etc/system-release", one_line)
     _write(layer / "etc/yum.repos.d/openEuler.repo", _REPOSITORY)
     _write(layer / "etc/ssh/sshd_config.d/lab.conf", _SSHD)
+    _link(layer / "etc/sysctl.d/99-sysctl.conf", "../sysctl.conf")
     _write(layer / "etc/sudoers.d/ops", "ops ALL=(ALL:ALL) ALL\n", 0o440)
     for home, owner in (("root", 0), ("home/ops", _OPS)):
         keys = layer / home / ".ssh"
@@ -122,9 +123,12 @@ def write_containerd(layer: Path, version: str) -> None:
 
 
 def _enable(layer: Path, unit: str) -> None:
-    wants = layer / "etc/systemd/system/multi-user.target.wants"
-    wants.mkdir(parents=True)
-    (wants / unit).symlink_to(f"/usr/lib/systemd/system/{unit}")
+    _link(layer / "etc/systemd/system/multi-user.target.wants" / unit, f"/usr/lib/systemd/system/{unit}")
+
+
+def _link(path: Path, target: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.symlink_to(target)
 
 
 def _write(path: Path, text: str, mode: int = 0o644) -> None:
