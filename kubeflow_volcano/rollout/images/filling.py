@@ -81,11 +81,8 @@ class Filling:
     def fill(self, copies: Sequence[Copy]) -> Filled:
         """Copy what the target lacks or has otherwise; nothing more once going on would do harm."""
         for number, copy in enumerate(copies, start=1):
-            name = str(copy.image)
-            if copy.known:
-                self.filled.skipped[name] = copy.known
-            elif self.filled.stopped:
-                self.filled.left[name] = self.filled.stopped
+            if self.filled.stopped:
+                self.filled.left[str(copy.image)] = self.filled.stopped
             else:
                 self._one(copy, f"{number} of {len(copies)}")
         return self.filled
@@ -95,6 +92,12 @@ class Filling:
         there = self._target.look(copy)
         if there.status not in {HTTPStatus.OK, HTTPStatus.NOT_FOUND}:
             self._end(name, f"the registry answers {there.error or there.status} to {copy.target}")
+            return
+        if copy.known:  # somebody may have put it there by hand
+            if there.status == HTTPStatus.OK:
+                self.filled.present.append(name)
+            else:
+                self.filled.skipped[name] = copy.known
             return
         wanted = copy.image.digest
         if not (wanted and there.status == HTTPStatus.OK):

@@ -138,6 +138,16 @@ def test_a_tag_that_holds_another_image_is_copied_again(case: Case) -> None:
     assert (filled.present, filled.copied, tool.copied) == ([], NAMES[:1], NAMES[:1])
 
 
+def test_what_is_known_to_be_gone_is_asked_for_at_the_own_registry_alone(case: Case) -> None:
+    case.target.told[NAMES[0]] = [Answer(200, digest=D2)]
+    tool = Tool(case.target)
+    pace = PerMinute(20, case.clock, case.clock.wait)
+    filling = Filling(case.source, case.target, tool, pace=pace, most_refusals=3, progress=silent)
+    filled = filling.fill([copy(name, "gone upstream") for name in NAMES[:2]])
+    assert (filled.present, filled.skipped) == ([NAMES[0]], {NAMES[1]: "gone upstream"})
+    assert (case.source.asked, tool.copied) == ([], [])
+
+
 def test_without_any_word_on_digests_nothing_counts_as_there(case: Case) -> None:
     case.source.usual = Answer(200)
     case.target.told[NAMES[0]] = [Answer(200)]
