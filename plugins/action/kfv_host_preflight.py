@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,16 @@ from ansible.utils.display import Display
 try:
     from kubeflow_volcano.hosts.facts import Host
     from kubeflow_volcano.problems import ProblemsError
+    from kubeflow_volcano.progress import silent
+    from kubeflow_volcano.rollout.desired import desired
+    from kubeflow_volcano.rollout.images.report import report as images_of
     from kubeflow_volcano.rollout.per_host import node_name
     from kubeflow_volcano.rollout.settings import Settings, parse
     from validators.expectations import Expectations
     from validators.hosts.each import named
     from validators.hosts.inventory import Inventory
     from validators.hosts.run import Options, preflight, repairs
+    from validators.hosts.system import ALWAYS_BUILT, ARCHITECTURES
     from validators.report.console import render
     from validators.report.document import Report
 except ImportError as error:
@@ -57,8 +62,8 @@ class ActionModule(ActionBase):
         try:
             settings = parse(arguments["settings"])
             options = _options(settings, arguments, check=self._task.check_mode)
-            inventory = _inventory(settings, arguments, variables)
-            report = preflight(options, _expectations(settings), inventory, lambda _: None)
+            inventory = _with_images(_inventory(settings, arguments, variables), settings)
+            report = preflight(options, _expectations(settings), inventory, silent)
         except ProblemsError as error:
             return result | {"failed": True, "msg": error.told(), "exit_code": int(error.exit_code)}
         document = report.as_dict()
@@ -110,6 +115,20 @@ def _inventory(settings: Settings, arguments: Mapping[str, Any], variables: Mapp
         mirror_names=tuple(arguments["names"]),
         storage_mode=settings.storage.mode,
     )
+
+
+def _with_images(inventory: Inventory, settings: Settings) -> Inventory:
+    """With the images that are known not to be built for the hosts; listed only where some host is no amd64."""
+    machines = {host.facts.machine.architecture for host in inventory.reached if host.facts and host.facts.machine}
+    wanted = {ARCHITECTURES.get(machine, ALWAYS_BUILT) for machine in machines} - {ALWAYS_BUILT}
+    if not wanted & {*settings.plan.architectures}:
+        return inventory
+    try:
+        entries = images_of(desired(settings, settings.components, silent).images, settings).entries
+    except ProblemsError as error:
+        return replace(inventory, images_unknown=error.problems[0].found)
+    lacking = {name: tuple(item.use.original for item in entries if name in item.judgement.missing) for name in wanted}
+    return replace(inventory, lacking=lacking)
 
 
 def _host(name: str, groups: Mapping[str, Sequence[str]], variables: Mapping[str, Any]) -> Host:

@@ -24,6 +24,10 @@ class Inventory:
     minimum_memory_gb: int = 12
     minimum_storage_gb: int = 50
     components: frozenset[str] = frozenset()
+    lacking: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Images of the release that are known not to be built for an architecture, by that."""
+    images_unknown: str = ""
+    """Why the images could not be listed; empty where they could, or need not be."""
     mirror_mode: str = "none"
     mirror_names: tuple[str, ...] = ()
     storage_mode: str = "local_path"

@@ -8,13 +8,16 @@ from collections.abc import Iterator
 from kubeflow_volcano.hosts.facts import Host, HostFacts, Modules, Os
 from kubeflow_volcano.hosts.wanted import BRIDGE
 from validators.facts import Facts
-from validators.hosts.each import Finding, asked, bad, each, good, worse
+from validators.hosts.each import Finding, asked, bad, each, good, named, worse
+from validators.hosts.inventory import Inventory
 from validators.model import Outcome, Severity, Status, check
 
-__all__ = ["ARCHITECTURES", "CHECKS"]
+__all__ = ["ALWAYS_BUILT", "ARCHITECTURES", "CHECKS"]
 
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 """As uname calls them to as images do."""
+ALWAYS_BUILT = "amd64"
+"""What every image that the catalog knows was built for."""
 
 _KNOWN = {"22.03": 4, "24.03": 0}
 """openEuler LTS releases, and the service pack from which on."""
@@ -56,31 +59,50 @@ def _os(_: Host, facts: HostFacts) -> Iterator[Finding]:
 def architecture(facts: Facts) -> Outcome:
     """The images of the release are held against the architecture of every host.
 
-    plan_architectures says for which architectures the plan looks: of an image that was not built for one of them, it
-    says so before anything is changed. A host of another one would get images that cannot run there.
+    plan_architectures says for which architectures images are looked at, so that a host of another one would get images
+    that cannot run there. Where some are known not to be built for a host's (the catalog's table), their pods must find
+    another host, or get builds of your own by image_mirror_overrides.
     """
-    wanted = asked(facts).architectures
+    inventory = asked(facts)
     return each(
         facts,
-        lambda _, found: _architecture(found, wanted),
-        expected=f"one of {', '.join(wanted)} (plan_architectures)",
+        lambda _, found: _architecture(found, inventory),
+        expected=f"one of {', '.join(inventory.architectures)} (plan_architectures), with every image built for it",
         holds="every architecture is planned for",
     )
 
 
-def _architecture(facts: HostFacts, wanted: tuple[str, ...]) -> Iterator[Finding]:
+def _architecture(facts: HostFacts, inventory: Inventory) -> Iterator[Finding]:
     machine = facts.need("machine").architecture
     name = ARCHITECTURES.get(machine)
+    told = f"{machine} ({name})"
     if name is None:
         yield bad("NoImages", f"{machine} has no images", todo="take hosts of x86_64 or aarch64.")
-    elif name not in wanted:
+    elif name not in inventory.architectures:
         yield bad(
             "NotPlanned",
-            f"{machine} ({name}) is not planned for",
+            f"{told} is not planned for",
             todo=f"add {name} to plan_architectures, and see with playbooks/plan.yml which images lack it.",
         )
+    elif lacking := inventory.lacking.get(name):
+        alone = all(_machine(host) == machine for host in inventory.workers)
+        yield (bad if alone else worse)(
+            "ImagesLacking",
+            f"{told}: {len(lacking)} images of the release are known not to be built for it: {named(lacking)}",
+            todo="keep their pods on nodes of another kind, or name builds of your own in image_mirror_overrides.",
+        )
+    elif inventory.images_unknown and name != ALWAYS_BUILT:
+        yield worse(
+            "ImagesNotListed",
+            f"{told}: the images of the release could not be listed ({inventory.images_unknown})",
+            todo="run playbooks/plan.yml where kustomize and the release's sources can be had.",
+        )
     else:
-        yield good(f"{machine} ({name})")
+        yield good(told)
+
+
+def _machine(host: Host) -> str:
+    return host.facts.machine.architecture if host.facts and host.facts.machine else ""
 
 
 @check("P6", "kernel-modules", severity=Severity.BLOCKER)

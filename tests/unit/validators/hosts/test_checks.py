@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from kubeflow_volcano.catalog.read import load
 from validators.facts import Facts, Unread
 from validators.hosts.checks import CHECKS
+from validators.hosts.system import ALWAYS_BUILT
 from validators.hosts.testing import GB, answer, broken, facts, host, place, sysctl
 from validators.model import Check, Outcome, Status
 from validators.testing import NOW, node
@@ -252,6 +254,28 @@ def test_volumes_are_asked_of_workers_only() -> None:
     master = host("m1", groups=["control_plane"], paths=small)
     assert judged("P19", facts(master, host("n1", groups=["nodes"]))).status is Status.PASS
     assert judged("P19", facts(host("m1", groups=["control_plane", "nodes"], paths=small))).status is Status.FAIL
+
+
+ARM: dict[str, Any] = {"machine": {"architecture": "aarch64"}}
+BOTH = ("amd64", "arm64")
+
+
+def test_images_that_are_not_built_for_a_host_fail_where_no_other_host_can_take_their_pods() -> None:
+    lacking = {"arm64": ("gcr.io/ml-pipeline/api-server:2.3.0",)}
+    alone = facts(host("n1", **ARM), architectures=BOTH, lacking=lacking)
+    mixed = facts(host("n1", **ARM), host("n2"), architectures=BOTH, lacking=lacking)
+    assert (judged("P5", alone).status, judged("P5", mixed).status) == (Status.FAIL, Status.WARN)
+    assert (
+        "aarch64 (arm64): 1 images of the release are known not to be built for it: gcr.io/ml"
+        in judged("P5", alone).message
+    )
+    assert judged("P5", facts(host("n1", **ARM), architectures=BOTH, images_unknown="no source")).status is Status.WARN
+    assert judged("P5", facts(host("n1", **ARM), architectures=BOTH)).status is Status.PASS
+
+
+def test_every_image_that_the_catalog_knows_was_built_for_amd64() -> None:
+    known = load("images/architectures.yaml", "image_architectures")["images"]
+    assert [item for item in known if ALWAYS_BUILT not in item["architectures"]] == []
 
 
 def test_sums_count_workers_and_stay_open_where_hosts_are_left_out() -> None:
