@@ -5,16 +5,20 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
+import shutil
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Ledger"]
+__all__ = ["Ledger", "new_place"]
 
 _MINUTE_SECONDS = 60.0
 _PAUSE_SECONDS = 60.0
 """After a 429: longer than the minute in which the known mirror counts."""
+
+_KEPT_SECONDS = 24 * 3600.0
 
 State = dict[str, Any]
 
@@ -137,6 +141,15 @@ class Ledger:
                 fresh = self.path.with_suffix(".new")
                 fresh.write_text(after, "utf-8")
                 fresh.replace(self.path)
+
+
+def new_place(home: Path) -> Path:
+    """A file for the ledger of a new run, alone in a directory below `home`; what older runs left there is removed."""
+    home.mkdir(parents=True, exist_ok=True)
+    for old in home.glob("run-*"):
+        if time.time() - old.stat().st_mtime > _KEPT_SECONDS:
+            shutil.rmtree(old, ignore_errors=True)
+    return Path(tempfile.mkdtemp(prefix="run-", dir=home)) / "ledger.json"
 
 
 def _spend(state: State, now: float, requests: int) -> None:

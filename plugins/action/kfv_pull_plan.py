@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleError
@@ -16,7 +14,7 @@ from ansible.utils.display import Display
 try:
     from kubeflow_volcano.catalog.images.names import ImageName
     from kubeflow_volcano.hosts.pulling import NodeImages, Todo, Wanted, tagged, todo
-    from kubeflow_volcano.hosts.pulling_ledger import Ledger
+    from kubeflow_volcano.hosts.pulling_ledger import Ledger, new_place
     from kubeflow_volcano.hosts.pulling_table import beginning
     from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
     from kubeflow_volcano.rollout.desired import desired
@@ -105,7 +103,7 @@ def _begin(settings: Settings, work: Mapping[str, Todo], asked: Mapping[str, str
     if once:
         said = ask(once, registry, pace, settings.mirror.probe_parallel, _tell, most_refusals=most)
     ledger = Ledger.begin(
-        Path(tempfile.mkdtemp(prefix="kubeflow-volcano-pull-")) / "ledger.json",
+        new_place(settings.cache_directory / "pulls"),
         per_minute=0 if own else pace.limit,
         most_refusals=most,
         nodes={name: len(item.missing) for name, item in work.items()},

@@ -111,6 +111,7 @@ ENDPOINT = re.compile(
 )
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 ASK_SECONDS = 60
+CONNECT = "30s"  # its own 2 s are short on a node that is busy
 
 
 class UnusableError(Exception):
@@ -134,7 +135,8 @@ class Runtime:
         if self.client == "ctr":
             return ["ctr", "--address", self.socket, "--namespace", "k8s.io", *arguments]
         endpoint = "unix://" + self.socket
-        return ["crictl", "--runtime-endpoint", endpoint, "--image-endpoint", endpoint, *arguments]
+        both = ["--runtime-endpoint", endpoint, "--image-endpoint", endpoint]
+        return ["crictl", *both, "--timeout", CONNECT, *arguments]
 
     def version(self) -> dict[str, str]:
         """Name and version of the runtime."""

@@ -52,5 +52,5 @@ ledger:
   description: File on the machine that runs Ansible by which the nodes keep in step; empty in check mode.
   returned: success
   type: str
-  sample: /tmp/kubeflow-volcano-pull-4f2k1/ledger.json
+  sample: /root/.cache/kubeflow-volcano/pulls/run-4f2k1/ledger.json
 """

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from kubeflow_volcano.catalog.images import tables
 from kubeflow_volcano.catalog.images.mirrors import AllowList, mirror_of
 from kubeflow_volcano.catalog.images.names import ImageName
+from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.groups import MirrorSettings
 from kubeflow_volcano.rollout.images.judge import own_list
 from kubeflow_volcano.rollout.images.report import ImagesReport
-from kubeflow_volcano.rollout.images.rules import Rules
+from kubeflow_volcano.rollout.images.rules import Rules, strange_rules
 from kubeflow_volcano.rollout.settings import Settings
 
 __all__ = ["Copy", "copies"]
@@ -35,10 +36,12 @@ def copies(report: ImagesReport, settings: Settings) -> tuple[Copy, ...]:
     """What the registry is to hold, each name once, in the order of the names.
 
     Raises:
-        InvalidInput: the inventory's allow-list cannot be used.
+        InvalidInput: the rules of the source or the inventory's allow-list cannot be used.
     """
-    listed = own_list(settings.mirror)
-    rules = Rules(_source_side(settings))
+    listed, side = own_list(settings.mirror), _source_side(settings)
+    if strange := tuple(strange_rules(side)):
+        raise InvalidInput(strange)
+    rules = Rules(side)
     names = {name for name in _names(report, settings) if name}
     return tuple(_copy(name, rules, listed, settings) for name in sorted(names))
 

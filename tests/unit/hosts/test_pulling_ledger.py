@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from kubeflow_volcano.hosts.pulling_ledger import Ledger
+from kubeflow_volcano.hosts.pulling_ledger import Ledger, new_place
 
 
 @dataclass
@@ -99,6 +100,13 @@ def test_a_node_is_done_with_as_many_as_it_says_and_in_the_end_with_all(tmp_path
     assert ledger.read()["nodes"]["node-1"] == {"done": 3, "total": 4, "result": None}
     ledger.finish("node-1", {"pulled": []})
     assert ledger.read()["nodes"]["node-1"] == {"done": 4, "total": 4, "result": {"pulled": []}}
+
+
+def test_what_interrupted_runs_left_is_removed_after_a_day_and_not_before(tmp_path: Path) -> None:
+    old, recent = new_place(tmp_path), new_place(tmp_path)
+    os.utime(old.parent, (0, 0))
+    place = new_place(tmp_path)
+    assert [path.parent.exists() for path in (old, recent, place)] == [False, True, True]
 
 
 def _refuse_many(path: Path, process: int) -> None:

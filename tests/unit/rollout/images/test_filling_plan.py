@@ -62,6 +62,12 @@ def test_rules_and_preset_say_where_images_are_copied_from(deployment: Objects) 
     assert str(preset["docker.io/library/mysql:8.0"].source) == "m.daocloud.io/docker.io/library/mysql:8.0"
 
 
+def test_rules_of_the_source_that_cannot_be_followed_are_refused(deployment: Objects) -> None:
+    twice = [{"source": "gcr.io", "prefix": "m.lan"}, {"source": "gcr.io", "prefix": "n.lan"}]
+    with pytest.raises(InvalidInput, match="two rules for gcr"):
+        planned(deployment, "gcr.io/a/b:1", image_mirror_rules=twice)
+
+
 def test_a_replacement_is_copied_instead_of_what_is_gone(deployment: Objects) -> None:
     found = planned(deployment, "gcr.io/kubebuilder/kube-rbac-proxy:v0.8.0")
     assert list(found) == ["quay.io/brancz/kube-rbac-proxy:v0.8.0"]
