@@ -1,7 +1,7 @@
 """playbooks/hosts.yml as a whole, over SSH: all of it in its order, interrupted, resumed, and left alone then.
 
 containerd is the real one of each release. What is not openEuler: SSH, sudo, Python and coreutils are Debian's;
-systemctl and crictl are stand-ins, and there is no kubelet. Volumes are left to the tests of local_path, which bring disks.
+systemctl and crictl are stand-ins, and there is no kubelet. Volumes are left to the tests of local_path.
 """
 
 from __future__ import annotations

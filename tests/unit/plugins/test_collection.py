@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -60,6 +61,41 @@ def test_short_plugin_names_in_its_roles_and_playbooks_mean_its_own_plugins(inst
     for done in (as_role, as_playbook):
         assert done.returncode == 2, done.stdout
         assert "'0.0.1', which the catalog does not know" in done.stdout
+
+
+def test_modules_that_run_on_hosts_are_found_by_short_names_from_its_roles_and_playbooks(installed: Path) -> None:
+    """A name of this machine stands for a host; preflight only looks."""
+    (installed / "look.yml").write_text(
+        "- hosts: node-1\n  gather_facts: false\n  roles: [kubeflow_volcano.platform.preflight]\n", "utf-8"
+    )
+    given = {
+        "ansible_python_interpreter": sys.executable,
+        "kubeflow_kubeconfig": str(installed / "none"),
+        "preflight_report_directory": str(installed),
+    }
+    host = ("-i", "node-1,", "-c", "local", "-e", json.dumps(given))
+
+    as_role = run("ansible-playbook", *host, "look.yml", cwd=installed)
+    as_playbook = run("ansible-playbook", *host, "kubeflow_volcano.platform.preflight", cwd=installed)
+
+    for done in (as_role, as_playbook):
+        assert "preflight: 1 of 1 hosts answered" in done.stdout, done.stdout
+        assert "Traceback" not in done.stdout
+
+
+def test_its_output_for_many_hosts_can_be_chosen(installed: Path) -> None:
+    listed = run("ansible-doc", "-t", "callback", "kubeflow_volcano.platform.kfv_console", cwd=installed)
+    assert listed.returncode == 0, listed.stdout
+    names = ",".join(f"node-{number}" for number in range(1, 11))
+    (installed / "many.yml").write_text(
+        "- hosts: all\n  gather_facts: false\n  tasks: [{ansible.builtin.assert: {that: true, quiet: true}}]\n", "utf-8"
+    )
+    (installed / "ansible.cfg").write_text(
+        "[defaults]\nstdout_callback = kubeflow_volcano.platform.kfv_console\n", "utf-8"
+    )
+    done = run("ansible-playbook", "-i", names, "-c", "local", "many.yml", cwd=installed)
+    (installed / "ansible.cfg").unlink()
+    assert "ok: 10 hosts" in done.stdout, done.stdout
 
 
 def test_ansible_doc_finds_the_plugins_by_their_full_names(installed: Path) -> None:
