@@ -168,6 +168,24 @@ SECRETS = (
     "-----BEGIN RSA PRIVATE KEY-----\nhunter2hunter2\n-----END RSA PRIVATE KEY-----",
     "eyJhbGciOiJSUzI1NiJ9.eyJodW50ZXIyIjoxfQ.hunter2hunter2",
     "aws_secret_access_key = hunter2hunter2",
+    '{"auths": {"r.example": {"auth": "hunter2hunter2"}}}',
+    ".dockerconfigjson: hunter2hunter2",
+    "eyJhdXRocyI6eyJyIjp7ImF1dGgiOiJodW50ZXIyIn19fQhunter2==",
+    "client-key-data: LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVkhunter2",
+    "a key LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVkhunter2 in a Secret",
+    "ghp_hunter2hunter2hunter2hunter2hunter2",
+    "glpat-hunter2hunter2hunter2",
+    "xoxb-hunter2hunter2hunter2",
+    "hf_hunter2hunter2hunter2hunter2",
+    "sk-proj-hunter2hunter2hunter2hunter2",
+    "mc alias --password hunter2hunter2",
+    "curl -u admin:hunter2hunter2 https://minio",
+    "Cookie: authservice_session=hunter2hunter2; other=hunter2",
+    "redis://:hunter2hunter2@cache:6379",
+    "DB_PASS=hunter2hunter2",
+    "passphrase: hunter2hunter2",
+    'authorization="Token hunter2hunter2"',
+    "hash $2y$12$hunter2hunter2hunter2hunter2hunter2hunter2hunter2hunt",
 )
 
 
@@ -186,6 +204,28 @@ def test_planted_secrets_reach_no_report(secret: str, tmp_path: Path) -> None:
     assert "hunter2" not in written + shown
     assert "[redacted]" in written
     assert "eyJodW50ZXIyIjoxfQ" not in written
+
+
+def test_the_value_of_a_secret_environment_variable_is_hidden_and_its_name_stays() -> None:
+    variables = [{"name": "DB_PASSWORD", "value": "hunter2"}, {"name": "MODE", "value": "fast"}]
+    assert safe({"env": variables}) == {"env": [{"name": "DB_PASSWORD", "value": "[redacted]"}, variables[1]]}
+    assert safe({"credentials": {"user": "hunter2"}}) == {"credentials": "[redacted]"}
+
+
+@pytest.mark.parametrize(
+    "plain",
+    [
+        "basic verification failed",
+        "the bearer authentication of the webhook",
+        "secrets is forbidden: User cannot list resource secrets in API group",
+        "a certificate LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUM",
+        "kubectl -n kubeflow get secret mysql-secret -o yaml",
+        "its password with --ask-become-pass or in a vault",
+        "deployment.apps/sk-learn-something-that-is-long",
+    ],
+)
+def test_what_is_no_secret_stays(plain: str) -> None:
+    assert text(plain) == plain
 
 
 def test_a_value_under_a_secret_key_is_hidden_and_plain_words_stay() -> None:
