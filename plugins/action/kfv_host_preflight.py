@@ -126,7 +126,7 @@ def _with_images(inventory: Inventory, settings: Settings) -> Inventory:
     try:
         entries = images_of(desired(settings, settings.components, silent).images, settings).entries
     except ProblemsError as error:
-        return replace(inventory, images_unknown=error.problems[0].found)
+        return replace(inventory, images_unknown=error.problems[0].found.rstrip("."))
     lacking = {name: tuple(item.use.original for item in entries if name in item.judgement.missing) for name in wanted}
     return replace(inventory, lacking=lacking)
 
