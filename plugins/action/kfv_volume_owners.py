@@ -9,6 +9,7 @@ from typing import Any
 
 from ansible.errors import AnsibleError
 from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
 
 try:
     from kubeflow_volcano.cluster.client import Cluster
@@ -46,7 +47,8 @@ class ActionModule(ActionBase):
         except ProblemsError as error:
             if arguments["required"]:
                 return result | {"failed": True, "msg": error.told()}
-            return result | {"msg": f"Owners of volumes are not looked at. {error.told()}", "hosts": hosts}
+            Display().display(f"Owners of volumes are not looked at.\n{error.told()}")
+            return result | {"hosts": hosts}
         volumes: dict[str, list[dict[str, Any]]] = {}
         for owner in owners:
             if owner.node in hosts:

@@ -22,6 +22,12 @@ description:
   - A directory that is open to everybody is told, and closed only for a volume that asks for it.
 version_added: "0.1.0"
 options:
+  below:
+    description: >-
+      The directory of volumes on this host. A volume elsewhere is not touched, as its path may be anything that
+      somebody wrote into it.
+    type: path
+    required: true
   volumes:
     description: >-
       One entry for each directory. C(name) is for the answer, C(path) the directory, C(sub_path) the part of it that
@@ -52,6 +58,7 @@ author:
 EXAMPLES = r"""
 - name: Count what does not belong to the consumer
   kfv_volumes:
+    below: /data
     volumes:
       - {name: pvc-1, path: /data/pvc-1_kubeflow_mysql-pv-claim, sub_path: "", uid: 999, gids: [999], tighten: false}
 """
@@ -67,6 +74,7 @@ volumes:
 """
 
 ARGUMENTS: dict[str, Any] = {
+    "below": {"type": "path", "required": True},
     "volumes": {"type": "list", "elements": "dict", "required": True},
     "repair": {"type": "bool", "default": False},
     "most": {"type": "int", "default": 1000000},
@@ -88,22 +96,24 @@ class TroubleError(Exception):
     """Why a volume cannot be looked at; nothing of it was changed."""
 
 
-def opened(path: str, sub_path: str) -> int:
-    """The directory that the consumer sees, open. The way to the volume may lead over links; nothing in it may."""
+def opened(below: str, path: str, sub_path: str) -> int:
+    """The directory that the consumer sees, open. The way to `below` may lead over links; nothing in it may."""
+    parts = [part for part in path[len(below) :].split("/") if part]
+    if not path.startswith(f"{below}/") or not parts or ".." in (*parts, *sub_path.split("/")):
+        what = f"{path}/{sub_path}" if sub_path else path
+        raise TroubleError(f"{what!a} lies outside of {below}, the directory of volumes here")
     try:
-        handle = os.open(path, _DIRECTORY)
+        handle = os.open(below, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
-        raise TroubleError(f"{path}: {error.strerror}") from error
-    for part in [part for part in sub_path.split("/") if part]:
+        raise TroubleError(f"{below}: {error.strerror}") from error
+    for part in (*parts, *(part for part in sub_path.split("/") if part)):
         try:
-            if part == "..":
-                raise TroubleError(f"{path}: the part {sub_path!a} leads out of it")
-            below = os.open(part, _DIRECTORY, dir_fd=handle)
+            inside = os.open(part, _DIRECTORY, dir_fd=handle)
         except OSError as error:
-            raise TroubleError(f"{path}/{ascii(sub_path)[1:-1]}: {error.strerror}") from error
+            raise TroubleError(f"{path}: {part!a}: {error.strerror}") from error
         finally:
             os.close(handle)
-        handle = below
+        handle = inside
     return handle
 
 
@@ -211,9 +221,9 @@ def repair(walk: Walk, volume: dict[str, Any]) -> None:
         walk.given += 1
 
 
-def closed(volume: dict[str, Any], *, check: bool) -> tuple[str, bool]:
+def closed(volume: dict[str, Any], below: str, *, check: bool) -> tuple[str, bool]:
     """Mode of the volume's directory, and whether it was, or would be, closed to others."""
-    handle = os.open(volume["path"], _DIRECTORY)
+    handle = opened(below, volume["path"], "")
     try:
         mode = stat.S_IMODE(os.fstat(handle).st_mode)
         known = volume["uid"] is not None or volume["gids"]
@@ -225,7 +235,7 @@ def closed(volume: dict[str, Any], *, check: bool) -> tuple[str, bool]:
     return f"{mode:04o}", wanted
 
 
-def one(volume: dict[str, Any], most: int, *, asked: bool, check: bool) -> dict[str, Any]:
+def one(volume: dict[str, Any], below: str, most: int, *, asked: bool, check: bool) -> dict[str, Any]:
     """What became of one volume; `asked` says that owners are to be changed."""
     answer: dict[str, Any] = {
         "name": volume["name"],
@@ -236,7 +246,7 @@ def one(volume: dict[str, Any], most: int, *, asked: bool, check: bool) -> dict[
         "mode": "",
     }
     try:
-        top = opened(volume["path"], volume["sub_path"])
+        top = opened(below, volume["path"], volume["sub_path"])
     except TroubleError as trouble:
         return {**answer, "trouble": str(trouble)}
     walk = Walk(top, most)
@@ -246,9 +256,11 @@ def one(volume: dict[str, Any], most: int, *, asked: bool, check: bool) -> dict[
             repair(walk, volume)
         # Whoever is shut out by a closed directory must not be its consumer.
         safe = asked or not answer["wrong"]
-        answer["mode"], answer["closed"] = closed({**volume, "tighten": volume["tighten"] and safe}, check=check)
+        answer["mode"], answer["closed"] = closed({**volume, "tighten": volume["tighten"] and safe}, below, check=check)
     except OSError as error:
         answer["trouble"] = f"{volume['path']}: {error.strerror}"
+    except TroubleError as trouble:  # somebody has moved it meanwhile
+        answer["trouble"] = str(trouble)
     finally:
         answer["given"] = answer["wrong"] if asked and check else walk.given
         os.close(top)
@@ -268,8 +280,9 @@ def mode_after(answer: dict[str, Any]) -> str:
 def main() -> None:
     """Look at every volume, and repair those that are asked for."""
     module = AnsibleModule(argument_spec=ARGUMENTS, supports_check_mode=True)
-    asked, check = module.params["repair"], module.check_mode
-    found = [one(volume, module.params["most"], asked=asked, check=check) for volume in module.params["volumes"]]
+    given, check = module.params, module.check_mode
+    below = os.path.normpath(given["below"])
+    found = [one(item, below, given["most"], asked=given["repair"], check=check) for item in given["volumes"]]
     touched = [item for item in found if item["closed"] or item["given"]]
     before = "".join(f"{item['name']}: {item['wrong']} of others, mode {item['mode']}\n" for item in touched)
     after = "".join(f"{item['name']}: {left(item)} of others, mode {mode_after(item)}\n" for item in touched)

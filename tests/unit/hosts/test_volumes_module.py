@@ -35,7 +35,8 @@ def asked(path: Path, **changes: Any) -> dict[str, Any]:
 
 
 def one(path: Path, *, repair: bool = False, check: bool = False, most: int = 1000, **changes: Any) -> dict[str, Any]:
-    answer: dict[str, Any] = MODULE.one(asked(path, **changes), most, asked=repair, check=check)
+    below = str(changes.pop("below", path.parent))
+    answer: dict[str, Any] = MODULE.one(asked(path, **changes), below, most, asked=repair, check=check)
     return answer
 
 
@@ -106,6 +107,20 @@ def test_a_part_that_leads_out_of_the_volume_is_refused(volume: Path, tmp_path: 
     assert owner(outside) == (0, 0)
 
 
+@pytest.mark.parametrize("path", ["/etc", "/data", "/data/../etc/x", "/database/x"])
+def test_a_volume_outside_of_the_directory_of_volumes_is_not_looked_at(path: str) -> None:
+    found = one(Path(path), below="/data")
+    assert "lies outside of /data, the directory of volumes here" in found["trouble"]
+
+
+def test_a_link_between_the_directory_of_volumes_and_a_volume_is_not_followed(volume: Path, tmp_path: Path) -> None:
+    base = tmp_path / "base"
+    base.mkdir()
+    (base / "static").symlink_to(volume.parent)
+    assert one(base / "static" / volume.name, repair=True, below=base)["trouble"]
+    assert owner(volume / "wrong") == (0, 0)
+
+
 def test_a_part_is_repaired_without_the_rest(volume: Path) -> None:
     assert one(volume, repair=True, sub_path="below")["given"] == 1
     assert (owner(volume / "below/wrong"), owner(volume / "wrong")) == ((UID, GID), (0, 0))
@@ -163,7 +178,7 @@ def test_nothing_is_wrong_where_nothing_is_known(volume: Path) -> None:
 
 
 def test_a_missing_directory_is_told(tmp_path: Path) -> None:
-    assert "gone: No such file" in one(tmp_path / "gone", repair=True)["trouble"]
+    assert "'gone': No such file" in one(tmp_path / "gone", repair=True)["trouble"]
 
 
 def test_more_entries_than_are_looked_at_are_told(volume: Path) -> None:
