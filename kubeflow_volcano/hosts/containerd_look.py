@@ -46,8 +46,8 @@ class Look:
 
     `config` is the main file's path, `files` what there is of it and its imports, `matching` the paths that each
     pattern of imports fits. `trees` has the directories below each config_path, by name. `newer` are files that were
-    changed since containerd started. `info` is what the CRI plugin tells of itself. `unfinished`: a change was written,
-    and never seen through. `authority` is the file of that name, or None.
+    changed since containerd started. `info` is what the CRI plugin tells of itself. `unfinished` are files of a
+    change that was not seen through. `authority` is the file of that name, or None.
     """
 
     config: str
@@ -60,7 +60,7 @@ class Look:
     dump_error: str = ""
     newer: Sequence[str] = ()
     info: Mapping[str, Any] = field(default_factory=dict)
-    unfinished: bool = False
+    unfinished: Sequence[str] = ()
     authority: bytes | None = None
 
     @classmethod

@@ -109,7 +109,7 @@ def plan(look: Look, wanted: Mapping[str, Wanted], choice: Choice) -> Plan:
         problems += error.problems
     below = list(hosts_files(first, look.trees.get(first, {}), wanted, old, extend=choice.extend))
     problems += [item for item in below if isinstance(item, Problem)]
-    restart = bool(files) or look.unfinished
+    restart = bool(files) or any(path == look.config or path in look.files for path in look.unfinished)
     if restart:
         problems += [*not_restartable(look.service), *dumps.running_otherwise(dump, look.info)]
     if problems:

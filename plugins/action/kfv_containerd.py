@@ -50,24 +50,28 @@ class ActionModule(ActionBase):
         _, arguments = self.validate_argument_spec(argument_spec=ARGUMENTS)
         self._task_vars = task_vars or {}
         try:
-            settings = parse(arguments["settings"])
-            plan, look = self._planned(settings, arguments["images"].get("registries", []))
-            notes = [*plan.notes, *(_of_node(settings, self._node()) if plan.restart else ())]
+            return result | self._changed(parse(arguments["settings"]), arguments)
         except ProblemsError as error:
             told = {"problems": [asdict(problem) for problem in error.problems]}
             return result | told | ({"failed": True, "msg": error.told()} if arguments["write"] else {})
         finally:
             self._remove_tmp_path(self._connection._shell.tmpdir)  # noqa: SLF001  as Ansible's own actions do
-        result["restart"] = plan.restart
+
+    def _changed(self, settings: Settings, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        plan, look = self._planned(settings, arguments["images"].get("registries", []))
+        # A change that was not seen through may be what keeps the Node from being ready.
+        notes = [*plan.notes, *(_of_node(settings, self._node()) if plan.restart and not look.unfinished else ())]
         if not arguments["write"]:
-            return result
-        host = self._task_vars.get("inventory_hostname", "")
+            return {"restart": plan.restart}
         for note in notes:
-            Display().warning(f"{host}: {note}")
-        result["changed"] = bool(plan.writes) or look.unfinished
-        result["diff"] = [shown(item) for item in plan.writes]
+            Display().warning(f"{self._task_vars['inventory_hostname']}: {note}")
+        result = {
+            "restart": plan.restart,
+            "changed": bool(plan.writes or look.unfinished),
+            "diff": [shown(item) for item in plan.writes],
+        }
         if plan.writes and not self._task.check_mode:
-            result["copies"] = self._asked("kfv_containerd_change", {"step": "write", "files": _sent(plan)})["copies"]
+            result["copies"] = self._asked("kfv_containerd_change", _sent(plan))["copies"]
         return result
 
     def _node(self) -> str:
@@ -137,15 +141,12 @@ def _of_node(settings: Settings, node: str) -> list[str]:
     return []
 
 
-def _sent(plan: planning.Plan) -> list[dict[str, Any]]:
-    return [
-        {
-            "path": item.path,
-            "content": None if item.after is None else _encoded(item.after),
-            "foreign": item.foreign,
-        }
-        for item in plan.writes
-    ]
+def _sent(plan: planning.Plan) -> dict[str, Any]:
+    return {
+        "step": "write",
+        "files": [{"path": item.path, "foreign": item.foreign} for item in plan.writes],
+        "contents": {item.path: _encoded(item.after) for item in plan.writes if item.after is not None},
+    }
 
 
 def _encoded(text: str) -> str:

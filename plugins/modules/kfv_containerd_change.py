@@ -36,11 +36,14 @@ options:
     required: true
   files:
     description:
-      - What to write, each with C(path), C(content) in base 64 (null removes it) and C(foreign), for which a copy of
-        what stands there is kept beside it for good.
+      - What to write, each with C(path) and C(foreign), for which a copy of what stands there is kept for good.
     type: list
     elements: dict
     default: []
+  contents:
+    description: What to write into them by path, in base 64; a file without is removed. May hold credentials.
+    type: dict
+    default: {}
   seconds:
     description: How long containerd has to answer after a restart.
     type: int
@@ -88,6 +91,7 @@ copies:
 ARGUMENTS: dict[str, Any] = {
     "step": {"type": "str", "choices": ["write", "restart", "pull", "restore", "finish"], "required": True},
     "files": {"type": "list", "elements": "dict", "default": []},
+    "contents": {"type": "dict", "default": {}, "no_log": True},
     "seconds": {"type": "int", "default": 60},
     "pull": {"type": "str", "default": ""},
 }
@@ -107,7 +111,7 @@ def main() -> None:
     given = module.params
     try:
         if given["step"] == "write":
-            module.exit_json(changed=True, copies=write(given["files"]))
+            module.exit_json(changed=True, copies=write(given["files"], given["contents"]))
         if given["step"] == "restart":
             since = time.time()
             module.exit_json(changed=True, since=since, trouble=restart(given["seconds"]))
@@ -118,12 +122,15 @@ def main() -> None:
         else:
             finish()
     except OSError as error:
-        module.fail_json(msg=f"{error.filename or 'a file'}: {error.strerror or error}")
+        module.fail_json(
+            msg=f"Found: {error.filename or 'a file of containerd'}: {error.strerror or error}. "
+            "Needed: files that can be written, and room for them. Do: see to the node's disk, and run this again."
+        )
     module.exit_json(changed=True)
 
 
-def write(files: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Note, then write; the copies that stay."""
+def write(files: Sequence[Mapping[str, Any]], contents: Mapping[str, str]) -> list[str]:
+    """Note, then write; the copies that stay. Where that fails half-way, what stood there before is back."""
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     notes = noted()
     known = {note["path"] for note in notes}
@@ -133,16 +140,20 @@ def write(files: Sequence[Mapping[str, Any]]) -> list[str]:
             copy = f"{path}{MARK}{stamp}" if path.exists() else ""
             new = [str(above) for above in path.parents if not above.exists()]
             notes.append({"path": str(path), "copy": copy, "keep": bool(file["foreign"]), "made": new})
-    for note in notes:
-        if note["copy"] and not Path(note["copy"]).exists() and Path(note["path"]).exists():
-            copied(Path(note["path"]), Path(note["copy"]))
     note_down(notes)
-    for file in files:
-        path = Path(file["path"])
-        if file["content"] is None:
-            path.unlink()
-        else:
-            put(path, base64.b64decode(file["content"]))
+    try:
+        for note in notes:
+            if note["copy"] and not Path(note["copy"]).exists():
+                copied(Path(note["path"]), Path(note["copy"]))
+        for file in files:
+            if file["path"] in contents:
+                put(Path(file["path"]), base64.b64decode(contents[file["path"]]))
+            else:
+                Path(file["path"]).unlink()
+    except OSError:
+        restore()
+        finish()
+        raise
     return [note["copy"] for note in notes if note["copy"] and note["keep"]]
 
 
@@ -150,17 +161,22 @@ def put(path: Path, content: bytes) -> None:
     """Write a file whole, with the owner, mode and label of the one before; a new one is root's, with mode 0644."""
     make_directory(path.parent)
     fresh = path.with_name(f".{path.name}{MARK}new")
-    with fresh.open("wb") as stream:
-        fresh.chmod(0o600)
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
-    if path.exists():
-        like(path, fresh)
-        os.utime(fresh)
-    else:
-        fresh.chmod(0o644)
-    fresh.replace(path)
+    try:
+        with fresh.open("wb") as stream:
+            fresh.chmod(0o600)
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        if path.exists():
+            like(path, fresh)
+            os.utime(fresh)
+        else:
+            fresh.chmod(0o644)
+        fresh.replace(path)
+    except OSError:
+        with contextlib.suppress(FileNotFoundError):
+            fresh.unlink()
+        raise
 
 
 def make_directory(path: Path) -> None:

@@ -90,7 +90,7 @@ ARGUMENTS: dict[str, Any] = {
     "globs": {"type": "list", "elements": "str", "default": []},
     "trees": {"type": "list", "elements": "str", "default": []},
     "authority": {"type": "path", "default": ""},
-    "check": {"type": "dict", "default": {}},
+    "check": {"type": "dict", "default": {}, "no_log": True},
 }
 
 DEFAULT_CONFIG = "/etc/containerd/config.toml"
@@ -136,7 +136,7 @@ def main() -> None:
         dump_error=error,
         newer=newer(files, pid),
         info=info(),
-        unfinished=Path(JOURNAL).exists(),
+        unfinished=unfinished(),
     )
 
 
@@ -228,6 +228,16 @@ def newer(paths: Mapping[str, str], pid: str) -> list[str]:
         return []
     started = int(boot.split()[1]) + ticks / os.sysconf("SC_CLK_TCK") + 1
     return sorted(path for path in paths if Path(path).stat().st_mtime > started)
+
+
+def unfinished() -> list[str]:
+    """Files of a change that was not seen through."""
+    try:
+        return [str(note["path"]) for note in json.loads(Path(JOURNAL).read_text("utf-8"))]
+    except FileNotFoundError:
+        return []
+    except (ValueError, TypeError, KeyError):  # written whole or not at all, so somebody else was there
+        return [JOURNAL]
 
 
 def info() -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -11,27 +12,14 @@ from kubeflow_volcano.hosts.facts import Kubelet, Runtime
 
 
 def runtime(**changes: Any) -> Runtime:
-    values: dict[str, Any] = {
-        "name": "containerd",
-        "origin": "kubelet",
-        "endpoint": "unix:///run/containerd/containerd.sock",
-        "socket": True,
-        "through": "",
-        "running": True,
-        "version": "1.7.28",
-        "cgroup_driver": "systemd",
-        "config": "",
-        "config_version": 2,
-        "registry_path": "",
-        "sandbox": "",
-        "root": "",
-        "cri_v1": True,
-    }
+    values: dict[str, Any] = {field.name: "" for field in fields(Runtime)}
+    values |= {"name": "containerd", "origin": "kubelet", "endpoint": "unix:///run/containerd/containerd.sock"}
     return Runtime(**values | changes)
 
 
 def kubelet(program: str = "kubelet") -> Kubelet:
-    return Kubelet(program, True, "1.30.2", "", "", "", "systemd", None, None, None)  # noqa: FBT003  as facts are decoded
+    values: dict[str, Any] = {field.name: "" for field in fields(Kubelet)}
+    return Kubelet(**values | {"program": program})
 
 
 def test_containerd_is_what_is_wanted() -> None:

@@ -51,9 +51,10 @@ def change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return loaded
 
 
-def entry(path: Path, text: str | None, *, foreign: bool = False) -> dict[str, Any]:
-    content = None if text is None else base64.b64encode(text.encode()).decode()
-    return {"path": str(path), "content": content, "foreign": foreign}
+def entries(*files: tuple[Path, str | None, bool]) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """Files with their contents (None: removed), and whether somebody else wrote them, as the module gets them."""
+    contents = {str(path): base64.b64encode(text.encode()).decode() for path, text, _ in files if text is not None}
+    return [{"path": str(path), "foreign": foreign} for path, _, foreign in files], contents
 
 
 def tree(top: Path) -> dict[str, str]:
@@ -66,12 +67,12 @@ def test_what_was_written_is_taken_back_whole(change: Any, tmp_path: Path) -> No
     (top / "config.toml").write_text("old")
     (top / "own.toml").write_text("own")
     before = tree(top)
-    files = [
-        entry(top / "config.toml", "new", foreign=True),
-        entry(top / "own.toml", None),
-        entry(top / "certs.d/gcr.io/hosts.toml", "hosts"),
-    ]
-    (copy,) = change.write(files)
+    files = entries(
+        (top / "config.toml", "new", True),
+        (top / "own.toml", None, False),
+        (top / "certs.d/gcr.io/hosts.toml", "hosts", False),
+    )
+    (copy,) = change.write(*files)
     assert (top / "config.toml").read_text() == "new"
     assert not (top / "own.toml").exists()
     assert Path(copy).read_text() == "old"
@@ -88,11 +89,11 @@ def test_a_finished_change_leaves_copies_of_others_files_only(change: Any, tmp_p
         (top / name).parent.mkdir(parents=True, exist_ok=True)
         (top / name).write_text("old")
     (copy,) = change.write(
-        [
-            entry(top / "config.toml", "new", foreign=True),
-            entry(top / "a/hosts.toml", "new"),
-            entry(top / "b/hosts.toml", None),
-        ]
+        *entries(
+            (top / "config.toml", "new", True),
+            (top / "a/hosts.toml", "new", False),
+            (top / "b/hosts.toml", None, False),
+        )
     )
     change.finish()
     assert tree(top) == {
@@ -108,11 +109,33 @@ def test_a_change_upon_an_unfinished_one_goes_back_to_before_both(change: Any, t
     file = tmp_path / "etc/config.toml"
     file.parent.mkdir()
     file.write_text("first")
-    change.write([entry(file, "second", foreign=True)])
-    change.write([entry(file, "third", foreign=True)])
+    change.write(*entries((file, "second", True)))
+    change.write(*entries((file, "third", True)))
     assert file.read_text() == "third"
     change.restore()
     assert file.read_text() == "first"
+
+
+def test_a_disk_that_fills_half_way_leaves_everything_as_it_was(
+    change: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    top = tmp_path / "etc"
+    top.mkdir()
+    (top / "config.toml").write_text("old")
+    before = tree(top)
+    whole = change.put
+
+    def put(path: Path, content: bytes) -> None:
+        if path.name == "config.toml":
+            raise OSError(28, "No space left on device", str(path))
+        whole(path, content)
+
+    monkeypatch.setattr(change, "put", put)
+    with pytest.raises(OSError, match="No space left"):
+        change.write(*entries((top / "certs.d/a/hosts.toml", "x", False), (top / "config.toml", "new", True)))
+    after = tree(top)
+    assert {name: text for name, text in after.items() if "kubeflow-volcano" not in name} == before
+    assert not change.JOURNAL.exists()
 
 
 def test_files_keep_their_mode_and_new_ones_can_be_read_whatever_the_umask_is(change: Any, tmp_path: Path) -> None:
@@ -121,7 +144,7 @@ def test_files_keep_their_mode_and_new_ones_can_be_read_whatever_the_umask_is(ch
     old.chmod(0o640)
     before = os.umask(0o077)
     try:
-        change.write([entry(old, "y", foreign=True), entry(new, "z")])
+        change.write(*entries((old, "y", True), (new, "z", False)))
     finally:
         os.umask(before)
     assert [path.stat().st_mode & 0o777 for path in (old, new, new.parent, new.parent.parent)] == [

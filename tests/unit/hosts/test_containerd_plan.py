@@ -326,7 +326,7 @@ def test_everything_is_told_at_once() -> None:
 
 
 def test_what_a_restart_puts_into_use_as_well_is_told() -> None:
-    seen = look(newer=[CONFIG], unfinished=True, trees=tree(quay_dot_io='[host."https://t"]'))
+    seen = look(newer=[CONFIG], unfinished=[CONFIG], trees=tree(quay_dot_io='[host."https://t"]'))
     notes = "\n".join(plan(seen, WANTED, CHOICE).notes)
     assert f"{CONFIG} changed after containerd started" in notes
     assert "An earlier run changed" in notes
@@ -338,10 +338,11 @@ def test_a_unit_that_does_not_delegate_is_told() -> None:
     assert any("no Delegate=yes" in note for note in plan(seen, WANTED, CHOICE).notes)
 
 
-def test_an_unfinished_change_is_made_up_for_by_a_restart() -> None:
-    seen = look(V2 + f'[plugins."io.containerd.grpc.v1.cri".registry]\nconfig_path = "{CERTS}"\n', unfinished=True)
-    found = plan(seen, {}, CHOICE)
+def test_an_unfinished_change_is_made_up_for_by_a_restart_where_it_needs_one() -> None:
+    text = V2 + f'[plugins."io.containerd.grpc.v1.cri".registry]\nconfig_path = "{CERTS}"\n'
+    found = plan(look(text, unfinished=[CONFIG]), {}, CHOICE)
     assert (found.writes, found.restart, found.expected) == ((), True, None)
+    assert not plan(look(text, unfinished=[f"{CERTS}/gcr.io/hosts.toml"]), {}, CHOICE).restart
 
 
 def test_a_default_of_somebody_else_no_longer_counts_where_a_registry_has_its_own() -> None:
