@@ -13,6 +13,7 @@ from kubeflow_volcano.rollout.engine import refused
 from kubeflow_volcano.rollout.matrix import require_kubernetes
 from kubeflow_volcano.rollout.namespaces import refused_namespaces
 from kubeflow_volcano.rollout.settings import Settings
+from kubeflow_volcano.rollout.static_volumes import objects_of
 
 __all__ = ["preflight"]
 
@@ -38,8 +39,9 @@ def preflight(cluster: Cluster, settings: Settings, progress: Progress) -> int:
             for line in (*found.notes, *map(str, found.images.warnings)):
                 progress(f"note: {line}")
             problems += refused_namespaces(cluster, found.parts, settings)
-            if "local-path" in found.parts:
-                storage.require_usable(cluster, settings, found.parts["local-path"])
+            if "local-path" in found.parts or settings.storage.mode != "local_path":
+                objects = found.parts.get("local-path", objects_of(settings))
+                storage.require_usable(cluster, settings, objects)
     except ApiError as error:
         raise ProblemsError([*problems, refused(cluster, error)]) from error
     if problems:

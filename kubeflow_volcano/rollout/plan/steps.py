@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kubeflow_volcano.catalog.model import Component
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.rollout.downloads import shown
 from kubeflow_volcano.rollout.patches import OPERATOR
 from kubeflow_volcano.rollout.settings import Settings
@@ -23,6 +23,7 @@ _OWN_STORAGE = {
 def steps_of(settings: Settings, parts: Mapping[str, Sequence[Object]]) -> Iterator[dict[str, Any]]:
     """Each component with its source, its objects by number, and what must be ready when it is done."""
     for number, part in enumerate(settings.components, start=1):
+        present = {Ref.of(obj) for obj in parts.get(part.name, ())}
         yield {
             "step": number,
             "component": part.name,
@@ -31,7 +32,7 @@ def steps_of(settings: Settings, parts: Mapping[str, Sequence[Object]]) -> Itera
             "source": source_of(settings, part),
             "requires": list(part.requires),
             "objects": len(parts.get(part.name, ())),
-            "ready": [str(ref) for ref in part.workloads],
+            "ready": [str(ref) for ref in part.workloads if ref in present],
         }
 
 

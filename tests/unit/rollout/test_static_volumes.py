@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.problems import InvalidInput
+from kubeflow_volcano.rollout.plan.steps import steps_of
 from kubeflow_volcano.rollout.settings import Settings, parse
-from kubeflow_volcano.rollout.static_volumes import STATIC_CLASS, objects_of, static_volumes
+from kubeflow_volcano.rollout.static_volumes import STATIC_CLASS, objects_of, static_volumes, unusable
 
 CLAIMS = {
     "1.6.1": {"authservice-pvc", "katib-mysql", "minio-pvc", "mysql-pv-claim"},
@@ -86,3 +87,27 @@ def test_other_modes_make_none(mode: str) -> None:
 def test_what_cannot_be_made_is_refused_before_anything(variables: dict[str, Any], words: str) -> None:
     with pytest.raises(InvalidInput, match=words):
         static(**variables)
+
+
+def test_a_plan_waits_for_no_provisioner_where_there_is_none() -> None:
+    settings = static()
+    step = next(iter(steps_of(settings, {"local-path": objects_of(settings)})))
+    assert (step["component"], step["objects"], step["ready"]) == ("local-path", 4, [])
+    assert "made in advance" in step["source"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "told"),
+    [({"kubernetes.io/hostname": "node-1"}, 0), ({"kubernetes.io/hostname": "other"}, 1), ({}, 1)],
+)
+def test_a_node_that_its_label_does_not_name_is_refused(api: Any, labels: dict[str, str], told: int) -> None:
+    kinds = [
+        {"name": name, "kind": kind, "namespaced": False}
+        for name, kind in (("nodes", "Node"), ("persistentvolumes", "PersistentVolume"))
+    ]
+    api.on("GET", "/api/v1", api.reply(body={"resources": kinds}))
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1", "labels": labels}}
+    api.on("GET", "/api/v1/nodes/node-1", api.reply(body=node))
+    problems = list(unusable(api.connect(), static()))
+    assert len(problems) == told
+    assert all("volumes are tied to a node by that label" in problem.needed for problem in problems)
