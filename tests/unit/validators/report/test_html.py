@@ -1,0 +1,177 @@
+"""The HTML report as a parser sees it: well formed, of our own elements alone, small. A browser is in integration."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from importlib.resources import files as resources
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from tests import report_samples as samples
+from validators.report import files, html
+from validators.report.document import Report
+
+SCHEMA = json.loads(resources("validators").joinpath("schemas/report.v1.json").read_text())
+VOID = {"meta", "link", "input", "rect", "path"}
+EVERY = pytest.mark.parametrize(
+    "make", [samples.healthy, samples.broken, samples.hostile, samples.large], ids=lambda make: make.__name__
+)
+
+
+class Page(HTMLParser):
+    """Elements with their attributes, the texts, and what was not closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.texts: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag, f"line {self.getpos()}"
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] not in {"style", "script"}:
+            self.texts.append(data)
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+def rendered(report: Report, manual: str = "../docs/checks.md") -> Page:
+    return Page(html.render(report.as_dict(), report.evidence, manual))
+
+
+@EVERY
+def test_every_document_follows_the_schema(make: Callable[[], Report]) -> None:
+    assert [error.message for error in Draft202012Validator(SCHEMA).iter_errors(make().as_dict())] == []
+
+
+@EVERY
+def test_the_page_is_well_formed_and_names_nothing_from_elsewhere(make: Callable[[], Report]) -> None:
+    page = rendered(make())
+    assert page.open == []
+    assert {"img", "iframe", "link", "object", "base"}.isdisjoint({name for name, _ in page.elements})
+    addresses = [
+        value for _, attributes in page.elements for key, value in attributes.items() if key in {"href", "src"}
+    ]
+    assert addresses
+    assert all(value and re.match(r"#|\.\./docs/checks\.md#|[\w.-]+\.evidence/", value) for value in addresses)
+    assert [
+        name for _, attributes in page.elements for name in attributes if name.startswith("on") or name == "style"
+    ] == []
+    assert len(page.all("script")) == 1
+
+
+@EVERY
+def test_ids_are_given_once_and_links_within_the_page_lead_somewhere(make: Callable[[], Report]) -> None:
+    page = rendered(make())
+    ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    inner = {href[1:] for item in page.all("a") if (href := item["href"]) and href.startswith("#")}
+    assert inner <= set(ids)
+    named = {word for _, attributes in page.elements for word in (attributes.get("aria-labelledby") or "").split()}
+    assert named <= set(ids)
+
+
+@EVERY
+def test_it_is_smaller_than_a_megabyte(make: Callable[[], Report]) -> None:
+    report = make()
+    assert len(html.render(report.as_dict(), report.evidence).encode()) < 1_000_000
+
+
+def test_findings_come_before_what_holds_and_say_what_to_do() -> None:
+    report = samples.broken()
+    page = rendered(report)
+    order = [word for item in page.all("details") for word in (item.get("class") or "").split()[2:3]]
+    ranks = [("fail", "error", "warn", "pass", "skip").index(word) for word in order]
+    assert ranks == sorted(ranks)
+    assert len(set(ranks)) == 5
+    shown = "".join(page.texts)
+    for item in report.as_dict()["checks"]:
+        assert item["message"] in shown
+        assert item["remediation"]["text"] in shown
+        assert all(command in shown for command in item["remediation"]["commands"])
+
+
+def test_hostile_text_is_shown_as_text() -> None:
+    shown = "".join(rendered(samples.hostile()).texts)
+    assert "<script>document.title='owned'</script>" in shown
+    assert "{{ 7*7 }}" in shown
+    assert "</style></title></pre> javascript:alert(1)" in shown
+    assert set(shown).isdisjoint("\x00\x0b\x1b\u202e\ufffe")
+
+
+def test_names_of_the_cluster_do_not_stand_in_the_style_or_the_policy() -> None:
+    text = html.render(samples.hostile().as_dict(), {})
+    style, policy = re.search(r"<style>(.*?)</style>", text, re.DOTALL), re.search(r'content="(default-src.*?)"', text)
+    assert style
+    assert "owned" not in style[1]
+    assert policy
+    assert "unsafe" not in policy[1]
+
+
+def test_the_gang_experiment_is_drawn_once_for_each_set_of_pods() -> None:
+    page = rendered(samples.healthy())
+    labels = [item.get("aria-label") or "" for item in page.all("svg") if item.get("role") == "img"][1:]
+    names = [label.partition(":")[0] for label in labels]
+    assert " ".join(names) == "h1-p0 h1-p1 h1-p2 h1 h2-p0 h2-p1 h2-p2 h2-p3 h2 h4-p0 h4-p1 h4-p2 h4"
+    (stuck,) = (label for label in labels if label.startswith("h2-p2"))
+    assert re.search(r"1\.4 s judged: Unschedulable; 6\.5 s removed$", stuck)
+
+
+def test_who_was_never_bound_has_no_bar_that_says_so() -> None:
+    text = html.render(samples.healthy().as_dict(), {})
+    (stuck,) = re.findall(r'<svg[^>]*aria-label="h2-p2:.*?</svg>', text, re.DOTALL)
+    (freed,) = re.findall(r'<svg[^>]*aria-label="h2-p3:.*?</svg>', text, re.DOTALL)
+    assert 'class="bound"' not in stuck
+    assert 'class="judged"' in stuck
+    assert 'class="bound"' in freed
+
+
+def test_the_comparison_names_what_changed() -> None:
+    page = rendered(samples.broken(baseline=samples.healthy().as_dict()))
+    shown = " ".join("".join(page.texts).split())
+    assert "Compared with the run of" in shown
+    assert "findings that were not there before" in shown
+    assert "findings that are gone" not in shown
+
+
+def test_without_the_page_of_checks_no_link_leads_there() -> None:
+    page = rendered(samples.broken(), manual="")
+    assert not any("checks.md" in (item["href"] or "") for item in page.all("a"))
+
+
+def test_what_was_not_read_is_said_and_not_shown_as_none() -> None:
+    report = samples.broken()
+    report.facts = None
+    shown = "".join(rendered(report).texts)
+    for told in (
+        "The nodes were not read",
+        "Storage classes were not read",
+        "Claims were not read",
+        "Pods were not read",
+    ):
+        assert told in shown
+
+
+def test_links_lead_from_the_report_to_the_page_of_checks(tmp_path: Path) -> None:
+    files.write(samples.broken(), tmp_path)
+    for kind in ("html", "md"):
+        (found, *_) = re.findall(r'["(]([^"(]*checks\.md)#a4-nodes', (tmp_path / f"latest.{kind}").read_text())
+        assert (tmp_path / found).resolve() == Path(__file__).parents[4] / "docs" / "checks.md"
