@@ -26,8 +26,8 @@ type: stdout
 short_description: Output for many hosts
 description:
   - The output of C(ansible.builtin.default), but that hosts on which a task has nothing to change are counted instead
-    of listed, where a play has more than eight, and that words with which a task fails are told with the first host
-    only. With C(-v) nothing is left out.
+    of listed, where a play has more than eight, and that words with which a task fails, and changes that it makes, are
+    shown with the first host only. With C(-v) nothing is left out.
   - Plays without hosts are one line.
   - Hosts that cannot be worked on are told in a line each, instead of with the words of ssh and sudo. The run ends with
     each cause once, the hosts that it left out, those that were not begun, what is needed and what to do.
@@ -63,7 +63,7 @@ class CallbackModule(Default):
         self._many = False
         self._quiet: Counter[str] = Counter()
         self._causes: dict[str, Problem] = {}
-        self._failures: dict[tuple[str, str], str] = {}
+        self._said: dict[tuple[str, str], str] = {}
         self._ahead: list[str] = []
         self._name_of_play = ""
 
@@ -101,6 +101,16 @@ class CallbackModule(Default):
             self._display.display(f"included: {path} for {named([host.name for host in hosts])}")
         else:
             super().v2_playbook_on_include(included_file)
+
+    def v2_on_file_diff(self, result: Any) -> None:
+        """What a task changes; where hosts are many, the same change is shown with the first of them."""
+        host, _, values = _parts(result)
+        diff = values.get("diff")
+        first = self._first_to_say(result, repr(diff)) if diff and self._many and values.get("changed") else host
+        if first == host:
+            super().v2_on_file_diff(result)
+        else:
+            self._display.display(f"the same change as on {first}:")
 
     def v2_runner_on_ok(self, result: Any) -> None:
         """A host is as it should be, or was changed."""
@@ -173,19 +183,24 @@ class CallbackModule(Default):
 
     def _told_before(self, result: Any) -> bool:
         """Whether the same task failed on another host with the same words, which are not repeated then."""
-        host, task, values = _parts(result)
+        host, _, values = _parts(result)
         said = str(values.get("msg", ""))
-        first = self._failures.setdefault((task._uuid, said), host)  # noqa: SLF001  as the base class does
+        first = self._first_to_say(result, said)
         if first == host or not said or "results" in values or self._display.verbosity:
             return False
         self._display.display(f"fatal: [{host}]: FAILED! => as {first}", color=constants.COLOR_ERROR)
         return True
 
+    def _first_to_say(self, result: Any, said: str) -> str:
+        """The first host of which the task said these words."""
+        host, task, _ = _parts(result)
+        return self._said.setdefault((task._uuid, said), host)  # noqa: SLF001  as the base class does
+
     def _explained(self, result: Any, word: str, *, reached: bool) -> bool:
         """Remember why the host is left out; whether that was told, too."""
         host, task, values = _parts(result)
         problem = trouble(" ".join(str(values.get(part, "")) for part in ("msg", "module_stderr")), reached=reached)
-        if host != "localhost":
+        if host != "localhost" and not task.run_once:  # a task for all hosts fails on the first of them
             found = f'failed at the task "{task.get_name()}", which says why.'
             self._causes[host] = problem or Problem(
                 found, "every task done on every host.", f"mend that, then {_AGAIN}"

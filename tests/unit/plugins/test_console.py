@@ -128,6 +128,21 @@ def test_words_of_a_failure_are_told_with_the_first_host_only(tmp_path: Path) ->
     assert 'Found: node-01, node-02, node-03, node-04: failed at the task "Do 1", which says why.' in end(done)
 
 
+def test_a_task_for_all_hosts_that_fails_leaves_not_only_the_first_out(tmp_path: Path) -> None:
+    done = played(tmp_path, {"ansible.builtin.fail": {"msg": "not met"}, "run_once": True})
+    assert done.returncode == 2
+    assert "LEFT OUT" not in done.stdout
+
+
+def test_the_same_change_is_shown_once_and_each_host_is_named(tmp_path: Path) -> None:
+    directory = {"ansible.builtin.file": {"path": f"{tmp_path}/new", "state": "directory", "mode": "0755"}}
+
+    done = played(tmp_path, {**directory, "diff": True, "check_mode": True})
+
+    assert done.stdout.count("changed: [node-") == 12
+    assert (done.stdout.count("state: directory"), done.stdout.count("the same change as on node-")) == (1, 11)
+
+
 def test_a_failure_that_was_seen_to_leaves_nobody_out(tmp_path: Path) -> None:
     seen = {"block": [{"ansible.builtin.command": {"cmd": "false"}}], "rescue": [CHANGE]}
     done = played(tmp_path, seen)
