@@ -185,6 +185,12 @@ def test_a_clock_can_be_moved(host: Host) -> None:
     assert abs(ahead - 3 * 3600) < 5
 
 
+def test_the_machines_clock_is_out_of_reach(host: Host) -> None:
+    refused = host.run("date --set=now", check=False)
+    assert refused.returncode == 1
+    assert "Operation not permitted" in refused.stderr
+
+
 def test_settings_of_the_kernel_stay_in_the_host(host: Host) -> None:
     here = Path("/proc/sys/fs/inotify/max_user_instances")
     before = here.read_text()
