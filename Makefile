@@ -54,5 +54,5 @@ lint: ## check style, types, playbooks and shell; every tool runs, whatever the 
 	run mypy; \
 	run yamllint --strict .; \
 	run ansible-lint --offline; \
-	run shellcheck .ci/run requirements/setup.sh tests/run.sh; \
+	run shellcheck .ci/run requirements/setup.sh tests/run.sh tests/hosts/lab/boot.sh tests/hosts/lab/rootfs/finish.sh; \
 	exit $$status
