@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -21,7 +22,7 @@ Results = Mapping[str, Mapping[str, Any] | None]
 
 def table(results: Results) -> str:
     """A line per node. `left` counts images that nobody tried, `MB` (1000^2 bytes) are those of pulled images."""
-    rows = [_HEADS, *(_row(node, result) for node, result in sorted(results.items()))]
+    rows = [_HEADS, *(_row(node, results[node]) for node in sorted(results, key=_counting))]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADS))]
     return "\n".join(
         "  ".join(
@@ -29,6 +30,11 @@ def table(results: Results) -> str:
         )
         for row in rows
     )
+
+
+def _counting(name: str) -> list[tuple[int, str]]:
+    """Sorts node-2 before node-10."""
+    return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", name)]
 
 
 def _row(node: str, result: Mapping[str, Any] | None) -> tuple[str, ...]:

@@ -15,11 +15,13 @@ def result(node: str, **changes: Any) -> dict[str, Any]:
 def test_the_table_has_a_line_for_each_node_and_dashes_for_one_without_a_result() -> None:
     nodes = {
         "node-10": None,
+        "node-2": result("node-2"),
         "node-1": result("node-1", present=3, pulled=["a"], refused={"b": ""}, bytes=2_160_000, seconds=4.06),
     }
     assert table(nodes).splitlines() == [
         "node     pulled  present  refused  failed  left   MB  seconds",
         "node-1        1        3        1       0     0  2.2      4.1",
+        "node-2        0        0        0       0     0  0.0      0.0",
         "node-10       -        -        -       -     -    -        -",
     ]
 
