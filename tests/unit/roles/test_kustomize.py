@@ -33,7 +33,7 @@ def package(mirror: Mirror, tmp_path: Path) -> Path:
 
 
 def play(
-    tmp_path: Path, package: Path, *options: str, hosts: str = "localhost,", entry: str = "main.yml", **variables: Any
+    tmp_path: Path, package: Path, *options: str, hosts: str = "localhost,", entry: str = "main", **variables: Any
 ) -> subprocess.CompletedProcess[str]:
     """Run the role alone with these variables, where upstream cannot be reached."""
     playbook = tmp_path / "play.yml"
@@ -118,7 +118,7 @@ def test_hosts_get_it_and_change_with_the_version_and_check_mode_foresees_that(
             package,
             *options,
             hosts="node-1,node-2",
-            entry="hosts.yml",
+            entry="hosts",
             kustomize_mirrors=[f"{mirror.address}/good"],
             kustomize_directory=f"{target}/{{{{ inventory_hostname }}}}",
             **variables,
@@ -151,6 +151,25 @@ def test_hosts_get_it_and_change_with_the_version_and_check_mode_foresees_that(
     assert len(mirror.asked) == 2
 
 
+def test_only_hosts_that_ask_for_it_get_it(mirror: Mirror, package: Path, tmp_path: Path) -> None:
+    for name in ("node-1", "node-2"):
+        (tmp_path / name).mkdir()
+
+    done = play(
+        tmp_path,
+        package,
+        hosts="node-1,node-2",
+        entry="hosts",
+        kustomize_install_on_hosts="{{ inventory_hostname == 'node-2' }}",
+        kustomize_mirrors=[f"{mirror.address}/good"],
+        kustomize_directory=f"{tmp_path}/{{{{ inventory_hostname }}}}",
+    )
+
+    assert done.returncode == 0, done.stdout
+    assert [path.name for path in (tmp_path / "node-1").iterdir()] == []
+    assert (tmp_path / "node-2" / "kustomize").read_bytes() == program("5.2.1")
+
+
 def test_a_program_that_does_not_run_on_a_host_does_not_replace_the_one_that_does(
     mirror: Mirror, package: Path, tmp_path: Path
 ) -> None:
@@ -165,7 +184,7 @@ def test_a_program_that_does_not_run_on_a_host_does_not_replace_the_one_that_doe
         tmp_path,
         package,
         hosts="node-1,",
-        entry="hosts.yml",
+        entry="hosts",
         kustomize_install_on_hosts=True,
         kustomize_directory=str(target),
         kustomize_binary=str(mine),
