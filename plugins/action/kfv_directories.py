@@ -54,8 +54,8 @@ class ActionModule(ActionBase):
             return result | judged
         found = Directory.decode(judged["directory"])
         told = ProblemsError(found.problems(minimum)).told()
-        result |= {"changed": False, "made": [], "notes": list(found.notes(minimum)), "refusal": told}
-        result |= {"directory": judged["directory"]}
+        result |= {"changed": False, "notes": list(found.notes(minimum)), "refusal": told}
+        result |= {"directory": judged["directory"], "unmade": judged["unmade"]}
         if arguments["state"] == "judged":
             return result
         if told:

@@ -66,6 +66,11 @@ directory:
   description: What was measured.
   returned: success
   type: dict
+unmade:
+  description: Directories that are still to be made or changed, when they were only judged.
+  returned: success
+  type: list
+  elements: str
 made:
   description: Directories that were made or changed, or in check mode would be.
   returned: success
@@ -98,8 +103,18 @@ def measured(path: str, directories: list[dict[str, Any]], *, may_write: bool) -
     found["inodes"] = room.f_files
     remote = found["file_system"]["type"].startswith("nfs")
     found["written_as"] = written_as(place) if remote and may_write and Path(place).is_dir() else None
+    found["selinux"] = selinux()
     found["directories"] = [{**item, **looked_at(item["path"])} for item in directories]
     return found
+
+
+def selinux() -> str:
+    """What SELinux does on this host: enforcing, permissive or disabled."""
+    try:
+        text = Path("/sys/fs/selinux/enforce").read_text("ascii").strip()
+    except OSError:
+        return "disabled"
+    return {"1": "enforcing", "0": "permissive"}.get(text, "disabled")
 
 
 def existing(path: str) -> str:
@@ -227,7 +242,8 @@ def main() -> None:
     try:
         if module.params["state"] == "judged":
             found = measured(path, directories, may_write=not module.check_mode)
-            module.exit_json(changed=False, directory=found)
+            unmade, _, _ = converged(path, directories, check=True)
+            module.exit_json(changed=False, directory=found, unmade=unmade)
         made, before, after = converged(path, directories, check=module.check_mode)
     except OSError as error:
         module.fail_json(
