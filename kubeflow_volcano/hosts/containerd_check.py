@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 import tomlkit
 
 from kubeflow_volcano.hosts import containerd_dump as dumps
+from kubeflow_volcano.hosts.containerd_loaded import loaded_files
 from kubeflow_volcano.hosts.containerd_look import Look
-from kubeflow_volcano.hosts.containerd_plan import Plan, loaded_files
+from kubeflow_volcano.hosts.containerd_plan import Plan
 from kubeflow_volcano.hosts.toml_sections import sections
 from kubeflow_volcano.problems import InvalidInput, Problem
 

@@ -52,6 +52,11 @@ class ConfigFile:
         return _mapping(_mapping(self.table).get("registry"))
 
     @property
+    def configs(self) -> Mapping[str, Mapping[str, Any]]:
+        """TLS settings and credentials by host, in that table."""
+        return {host: _mapping(item) for host, item in _mapping(self.registry.get("configs")).items()}
+
+    @property
     def strange_tables(self) -> tuple[str, ...]:
         """Tables of the plugin by the name that files of another version give it, which containerd does not read."""
         names = {*_PLUGINS.values(), _NEWER} - {self.plugin}

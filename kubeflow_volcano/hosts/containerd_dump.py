@@ -52,12 +52,14 @@ def refused(dump: Mapping[str, Any], path: str) -> Iterator[Problem]:
             "containerRuntimeEndpoint if it uses something else.",
         )
     registry = registry_of(dump)
-    if registry.config_path not in {"", DEFAULT_LIST} and registry.mirrors:
+    deprecated = [f"mirrors.{name}" for name in registry.mirrors] + [
+        f"configs.{name}.tls" for name in registry.with_tls
+    ]
+    if registry.config_path not in {"", DEFAULT_LIST} and deprecated:
         yield Problem(
-            f"{path} has both registry.config_path ({registry.config_path}) and registry.mirrors "
-            f"({', '.join(sorted(registry.mirrors))}).",
+            f"{path} has both registry.config_path ({registry.config_path}) and {', '.join(sorted(deprecated))}.",
             "one of the two: with both, containerd does not load its CRI plugin at its next start.",
-            "remove config_path to have the mirrors moved into hosts.toml files, or remove the mirrors.",
+            "remove config_path to have the others moved into hosts.toml files, or remove the others.",
         )
     runtime = _containerd_table(dump)
     default, runtimes = runtime.get("default_runtime_name"), runtime.get("runtimes", {})

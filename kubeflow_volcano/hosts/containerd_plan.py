@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from kubeflow_volcano.hosts import containerd_dump as dumps
-from kubeflow_volcano.hosts.containerd_config import ConfigFile, Registry, loaded, read, registry_of
-from kubeflow_volcano.hosts.containerd_edit import changed
+from kubeflow_volcano.hosts.containerd_config import ConfigFile, Registry, registry_of
 from kubeflow_volcano.hosts.containerd_files import Write, directory_of, hosts_files, shadowed
 from kubeflow_volcano.hosts.containerd_legacy import Legacy, legacy
+from kubeflow_volcano.hosts.containerd_loaded import NEWER, changed_files, loaded_files, read_files
 from kubeflow_volcano.hosts.containerd_look import Look, not_restartable
 from kubeflow_volcano.hosts.containerd_mirrors import Wanted
 from kubeflow_volcano.problems import InvalidInput, Problem
 
-__all__ = ["CA_FILE", "Choice", "Plan", "directories", "loaded_files", "patterns", "plan"]
+__all__ = ["CA_FILE", "Choice", "Plan", "directories", "patterns", "plan"]
 
 CA_FILE = "kubeflow-volcano-ca.crt"
 """Name of the mirror's authority, in the directory that has those of the registries."""
@@ -26,13 +26,6 @@ _ONE_DIRECTORY = (2, 1)
 _HAS_DEFAULT = (2, 2)
 _DEFAULT = tuple(dumps.DEFAULT_LIST.split(":"))
 """What containerd looks into from that release on where config_path is empty."""
-
-_NEWER = (2, 0)
-_READS_OLDEST = (2, 3)
-"""From 2.0 up to this release, files of version 1 lose their tables: so do 2.0.14, 2.1.9 and 2.2.9, but not 2.3.7."""
-
-_NEW_FILE = {False: 2, True: 3}
-"""Version of a file that is made anew: containerd 1 reads none above 2, and 3 is the first of containerd 2."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,21 +52,13 @@ class Plan:
     notes: tuple[str, ...]
 
 
-def loaded_files(look: Look) -> tuple[ConfigFile, ...]:
-    """The files in containerd's order; the main one is made up where there is none."""
-    files = _read(look)
-    made_up = f"version = {_NEW_FILE[look.release >= _NEWER]}\n"
-    main = files.get(look.config) or read(look.config, made_up.encode())
-    return loaded(main, files, look.matching)
-
-
 def patterns(look: Look) -> tuple[str, ...]:
     """Paths and patterns of imports that were not looked up yet.
 
     Raises:
         InvalidInput: a file of the configuration is no TOML.
     """
-    files = _read(look)
+    files = read_files(look)
     return tuple(dict.fromkeys(item for file in files.values() for item in file.imports if item not in look.matching))
 
 
@@ -95,7 +80,7 @@ def plan(look: Look, wanted: Mapping[str, Wanted], choice: Choice) -> Plan:
         InvalidInput: everything that keeps it from being done.
     """
     dump = _dump(look)
-    registry = registry_of(dump)
+    registry = _registry(dump, look)
     first, *others = directories(look, choice)
     narrows = registry.config_path != first and (not registry.config_path or look.release >= _ONE_DIRECTORY)
     moves = registry.config_path in {"", dumps.DEFAULT_LIST} and bool(registry.mirrors or registry.with_tls)
@@ -104,7 +89,7 @@ def plan(look: Look, wanted: Mapping[str, Wanted], choice: Choice) -> Plan:
     files: Mapping[str, ConfigFile] = {}
     try:
         old = legacy(registry) if moves else {}
-        files = _changed_files(look, first, moves=moves) if narrows else {}
+        files = changed_files(look, first, moves=moves) if narrows else {}
     except InvalidInput as error:
         problems += error.problems
     below = list(hosts_files(first, look.trees.get(first, {}), wanted, old, extend=choice.extend))
@@ -132,19 +117,6 @@ def plan(look: Look, wanted: Mapping[str, Wanted], choice: Choice) -> Plan:
     )
 
 
-def _read(look: Look) -> dict[str, ConfigFile]:
-    problems: list[Problem] = []
-    found: dict[str, ConfigFile] = {}
-    for path, content in look.files.items():
-        try:
-            found[path] = read(path, content)
-        except InvalidInput as error:
-            problems += error.problems
-    if problems:
-        raise InvalidInput(problems)
-    return found
-
-
 def _dump(look: Look) -> Mapping[str, Any]:
     if look.dump_error:
         raise InvalidInput(
@@ -155,6 +127,18 @@ def _dump(look: Look) -> Mapping[str, Any]:
             )
         )
     return dumps.parsed(look.dump, look.config)
+
+
+def _registry(dump: Mapping[str, Any], look: Look) -> Registry:
+    """What the dump says, with the TLS settings of the files where containerd 2 passes over them."""
+    found = registry_of(dump)
+    if look.release < NEWER:
+        return found
+    configs = {host: dict(item) for host, item in found.configs.items()}
+    for file in loaded_files(look):
+        for host, item in file.configs.items():
+            configs.setdefault(host, {}).update({"tls": item["tls"]} if item.get("tls") else {})
+    return Registry(found.config_path, found.mirrors, configs)
 
 
 def _listed(registry: Registry, look: Look) -> tuple[str, ...]:
@@ -176,44 +160,6 @@ def _lost(
                 "directory of a registry's name counts alone.",
                 f"move them from {other} to {first}, or remove them.",
             )
-
-
-def _changed_files(look: Look, directory: str, *, moves: bool) -> Mapping[str, ConfigFile]:
-    """The files of the configuration that change, as they are to be."""
-    files = loaded_files(look)
-    if look.release >= _NEWER:  # tables of later files are merged into those of earlier ones
-        given = [file for file in files if "config_path" in file.registry]
-        target = given[-1] if given else files[0]
-    else:  # the last file with the table has it alone
-        target = next((file for file in reversed(files) if file.table is not None), files[0])
-    unread = [*_unread(target, look)]
-    if unread:
-        raise InvalidInput(unread)
-    found: dict[str, ConfigFile] = {}
-    for file in files:
-        if file == target or (moves and look.release >= _NEWER):
-            text = changed(file, directory if file == target else None, moved=moves)
-            if text != file.text or file.path not in look.files:
-                found[file.path] = read(file.path, text.encode())
-    return found
-
-
-def _unread(file: ConfigFile, look: Look) -> Iterator[Problem]:
-    """Tables that containerd passes over because of the file's version."""
-    said = f"version = {file.version}" if file.version else "no version"
-    if file.version < 2 and _NEWER <= look.release < _READS_OLDEST:  # noqa: PLR2004
-        yield Problem(
-            f"{file.path} says {said}, and containerd {look.version} passes over the CRI tables of such a file.",
-            'a file of version 2 or 3, in which the tables are named [plugins."io.containerd...."].',
-            "write it anew from what containerd config default prints, and run this again.",
-        )
-    elif file.strange_tables:
-        yield Problem(
-            f"{file.path} says {said}, and has the tables {', '.join(file.strange_tables)}, which containerd passes "
-            "over in such a file.",
-            "tables named as the version says, all of which a restart would put into use.",
-            "correct the version or the names, see that containerd runs with them, and run this again.",
-        )
 
 
 def _authority(path: str, look: Look, choice: Choice) -> tuple[Write, ...]:

@@ -183,8 +183,9 @@ def version(program: str) -> str:
 
 
 def dumped(program: str, config: str) -> tuple[str, str]:
-    """What containerd makes of a configuration, or why it cannot."""
-    code, output, errors = run([program, "--config", config, "config", "dump"])
+    """What containerd makes of a configuration, or why it cannot; without one it runs with its defaults."""
+    given = ["--config", config, "config", "dump"] if Path(config).exists() else ["config", "default"]
+    code, output, errors = run([program, *given])
     if not code:
         return output, ""
     said = [line for line in errors.splitlines() if line.strip()]

@@ -157,6 +157,15 @@ def test_old_mirrors_move_without_loss_and_the_new_one_goes_before_them() -> Non
     assert left == {"config_path": CERTS, "configs": {"near.lan": {"auth": {"password": "p"}}}}
 
 
+def test_certificates_that_newer_ones_pass_over_are_not_lost_either() -> None:
+    silent = dump_of(LEGACY, release="2.2.1").replace('ca_file = "/etc/near.crt"', "")
+    found = written(plan(look(LEGACY, "2.2.1", dump=silent), WANTED, CHOICE))
+    near = Host("https://near.lan", ca=("/etc/near.crt",))
+    assert hosts_of(str(found[f"{CERTS}/near.lan/hosts.toml"])) == (near,)
+    assert near in hosts_of(str(found[f"{CERTS}/gcr.io/hosts.toml"]))
+    assert "near.crt" not in str(found[CONFIG])
+
+
 def test_what_moved_stays_when_the_mirror_changes_and_when_no_rule_names_it_any_more() -> None:
     first = written(plan(look(LEGACY), WANTED, CHOICE))
     text = str(first[f"{CERTS}/gcr.io/hosts.toml"])
@@ -299,7 +308,16 @@ def test_a_configuration_that_containerd_reads_otherwise_is_not_written(dump: st
         (look("version = 1\n", "2.2.1"), "containerd 2.2.1 passes over the CRI tables"),
         (
             look(LEGACY + f'[plugins."io.containerd.grpc.v1.cri".registry]\nconfig_path = "{CERTS}"\n'),
-            "both registry.config_path",
+            f"both registry.config_path ({CERTS}) and configs.near.lan.tls, mirrors.gcr.io, mirrors.quay.io.",
+        ),
+        (
+            look(
+                V2
+                + '[plugins."io.containerd.grpc.v1.cri".registry]\nconfig_path = "/x"\n'
+                + '[plugins."io.containerd.grpc.v1.cri".registry.configs.a.tls]\nca_file = "/ca"\n',
+                trees={"/x": {}},
+            ),
+            "both registry.config_path (/x) and configs.a.tls.",
         ),
         (
             look(V2 + '[plugins."io.containerd.grpc.v1.cri".containerd]\ndefault_runtime_name = "nvidia"\n'),
