@@ -101,6 +101,8 @@ ARGUMENTS: dict[str, Any] = {
 ROOT = ""
 """What absolute paths begin with; only the tests of this file set it."""
 OLDEST_PYTHON = (3, 9)
+PROGRAMS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""Where programs may be that sudo's own path leaves out."""
 COMMAND_SECONDS = 15
 RESOLVE_SECONDS = 10
 LONGEST_SECONDS = 120
@@ -790,6 +792,7 @@ def main() -> None:
             msg=f"Python {sys.version.split()[0]} is too old for this module.", python=sys.version.split()[0]
         )
     signal.alarm(LONGEST_SECONDS)
+    os.environ["PATH"] = f"{os.environ.get('PATH', '')}:{PROGRAMS}"
     module.exit_json(changed=False, facts=look(module.params))
 
 

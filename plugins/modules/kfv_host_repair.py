@@ -140,7 +140,10 @@ class Repairer:
     def act(self, what: str, before: str, after: str, *command: str) -> str:
         """Run a program; returns what it says against it, empty when it went well."""
         if not self.module.check_mode:
-            code, _, trouble = self.module.run_command(list(command))
+            program = self.module.get_bin_path(command[0])
+            if program is None:
+                return f"there is no {command[0]}"
+            code, _, trouble = self.module.run_command([program, *command[1:]])
             if code:
                 return " ".join(trouble.split()) or f"{command[0]} ended with {code}"
         self._note(what, before, after)
