@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
@@ -107,14 +107,8 @@ def lab_site(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sit
     directory = tmp_path_factory.mktemp("pull")
     (directory / "play.yml").write_text(PLAY)
     site = Site(lab, directory, registry, nodes)
-    sandbox = site.name(IMAGES[-1])
-    for node, config in zip(nodes, (CONFIG_V3, CONFIG_V2), strict=True):
-        path = node.root / "etc/containerd/config.toml"
-        line = f'  sandbox_image = "{sandbox}"\n  restrict_oom' if config == CONFIG_V2 else "  restrict_oom"
-        text = path.read_text().replace("  restrict_oom", line)
-        path.write_text(text + config.format(sandbox=sandbox))
-        trust(node, registry)
-        node.run("systemctl restart containerd")
+    for node in nodes:
+        prepare(node, registry, site.name(IMAGES[-1]))
     yield site
     for node in nodes:
         node.remove()
@@ -130,6 +124,19 @@ def site(lab_site: Site, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     lab_site.registry.answer(0)
     for node in lab_site.nodes:
         node.run("ctr -n k8s.io images ls -q | xargs -r ctr -n k8s.io images rm --sync")
+
+
+def prepare(node: Host, registry: Registry, sandbox: str) -> None:
+    """Let the node's containerd read certs.d, start pods with that image, and trust the registry."""
+    path = node.root / "etc/containerd/config.toml"
+    text = path.read_text()
+    if node.containerd.startswith("1."):
+        text = text.replace("  restrict_oom", f'  sandbox_image = "{sandbox}"\n  restrict_oom') + CONFIG_V2
+    else:
+        text += CONFIG_V3.format(sandbox=sandbox)
+    path.write_text(text)
+    trust(node, registry)
+    node.run("systemctl restart containerd")
 
 
 def trust(node: Host, registry: Registry, name: str = "", *, ca: bool = True) -> None:
@@ -355,6 +362,33 @@ def test_an_interrupted_run_is_taken_up_where_it_ended(site: Site) -> None:
     again = site.play()
     assert again.returncode == 0, again.stdout
     assert sum(int(cells[0]) for cells in rows(again).values()) == left
+
+
+def test_a_node_that_is_down_keeps_no_other_from_pulling_and_one_that_goes_down_is_named(site: Site) -> None:
+    third = site.lab.start("24.03", "2.2", "pull-3")
+    prepare(third, site.registry, site.name(IMAGES[-1]))
+    site = replace(site, nodes=(site.nodes[0], third))
+    run = subprocess.Popen(
+        [Path(sys.executable).with_name("ansible-playbook"), "-i", site.inventory(), site.directory / "play.yml"],
+        cwd=ROOT,
+        env=os.environ | {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    until(lambda: bool(images(third)))
+    third.stop()
+    output, _ = run.communicate(timeout=60)
+    assert run.returncode not in {0, 1}
+    assert "pull-3 ended without a result" in output
+    assert "Traceback" not in output
+    assert len(images(site.nodes[0])) == 4
+
+    site.nodes[0].run("ctr -n k8s.io images ls -q | xargs -r ctr -n k8s.io images rm --sync")
+    down = site.play()
+    assert down.returncode == 4, down.stdout
+    assert rows(down) == {"pull-1": ["4", "0", "0", "0", "0"]}
+    third.remove()
 
 
 def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
