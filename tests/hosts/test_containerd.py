@@ -224,7 +224,8 @@ def test_old_mirrors_a_graphics_runtime_and_credentials_are_kept(node: Host, pla
     node.run("systemctl restart containerd")
     assert pull(node, "quay.io/only/here:1").returncode == 0, "it worked before"
     node.run("crictl rmi quay.io/only/here:1")
-    done = play([node], "--diff")
+    ops = {"ansible_user": "ops", "ansible_become_password": "ops-secret"}
+    done = play([node], "--diff", **ops)
     assert done.returncode == 0, done.stdout
     assert "secret-of-the-node" not in done.stdout + done.stderr
     for image in ("quay.io/only/here:1", "gcr.io/only/here:1"):
