@@ -1,0 +1,89 @@
+"""playbooks/hosts.yml: what may spread goes node by node, the control plane last; every part has a tag of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[3]
+PLAYS: list[dict[str, Any]] = yaml.safe_load((ROOT / "playbooks/hosts.yml").read_text("utf-8"))
+ON_HOSTS = [play for play in PLAYS if play["hosts"] != "localhost"]
+FIRST, LAST = "containerd_restart_first", "containerd_restart_last"
+
+
+def hosts_of(play: dict[str, Any], groups: set[str]) -> str:
+    """The play's pattern where these groups exist."""
+    return jinja2.Environment(autoescape=False).from_string(play["hosts"]).render(groups=groups)  # noqa: S701  no HTML
+
+
+def names_of(pattern: str, inventory: Path) -> list[str]:
+    done = subprocess.run(
+        [Path(sys.executable).with_name("ansible"), pattern, "-i", inventory, "--list-hosts"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")},
+    )
+    assert "Could not match" not in done.stderr
+    return done.stdout.split()[2:]
+
+
+def test_site_is_preflight_hosts_install_and_validate_in_this_order() -> None:
+    imports = yaml.safe_load((ROOT / "playbooks/site.yml").read_text("utf-8"))
+    assert [item["ansible.builtin.import_playbook"] for item in imports] == [
+        "preflight.yml",
+        "hosts.yml",
+        "install.yml",
+        "validate.yml",
+    ]
+
+
+def test_containerd_restarts_on_one_node_at_a_time_and_on_the_control_plane_last() -> None:
+    restarts = [play for play in ON_HOSTS if hosts_of(play, {FIRST, LAST}) in {FIRST, LAST}]
+    assert [hosts_of(play, {FIRST, LAST}) for play in restarts] == [FIRST, LAST]
+    assert [(play["serial"], play["any_errors_fatal"]) for play in restarts] == [(1, True)] * 2
+
+
+def test_what_is_read_at_each_pull_is_tried_on_one_node_before_all_others() -> None:
+    (play,) = [play for play in ON_HOSTS if "containerd_reload" in play["hosts"]]
+    assert (play["serial"], play["any_errors_fatal"]) == ([1, "100%"], True)
+    assert hosts_of(play, {"containerd_reload_last"}) == "containerd_reload_last"
+
+
+@pytest.mark.parametrize("play", ON_HOSTS, ids=lambda play: str(play["name"]))
+def test_without_hosts_to_work_on_a_pattern_matches_none_and_names_no_group_that_is_not_there(
+    play: dict[str, Any], tmp_path: Path
+) -> None:
+    inventory = tmp_path / "hosts.json"
+    inventory.write_text(json.dumps({"all": {"hosts": {"localhost": {}}}}), "utf-8")
+    assert names_of(hosts_of(play, set()), inventory) == []
+
+
+@pytest.mark.parametrize("play", ON_HOSTS, ids=lambda play: str(play["name"]))
+def test_a_play_on_hosts_becomes_root_and_gathers_no_facts_that_nobody_reads(play: dict[str, Any]) -> None:
+    assert (play["become"], play["gather_facts"]) == (True, False)
+
+
+def test_every_part_has_the_tag_of_all_and_one_of_its_own_which_the_guide_names() -> None:
+    tags = [task["tags"] for play in ON_HOSTS for task in play["tasks"]]
+    guide = (ROOT / "docs/hosts.md").read_text("utf-8")
+
+    assert {first for first, _ in tags} == {"hosts"}
+    assert {own for _, own in tags} == set(re.findall(r"^\| `(\w+)` \| .* \| .* \| .* \|$", guide, re.MULTILINE))
+
+
+def test_files_and_playbooks_that_the_guide_names_are_there() -> None:
+    guide = (ROOT / "docs/hosts.md").read_text("utf-8")
+    named = set(re.findall(r"(?:playbooks|inventory|requirements)/[\w./-]+\w", guide)) - {"inventory/mine"}
+    linked = {f"docs/{link}" for link in re.findall(r"\]\(([^)#]+)", guide)}
+    assert len(named) > 5
+    assert [name for name in named | linked if not (ROOT / name).exists()] == []
