@@ -24,11 +24,6 @@ class Wanted:
     architectures: tuple[str, ...] = ()
     known: str = ""
 
-    @property
-    def pinned(self) -> str:
-        """The digest in its name, or nothing."""
-        return self.name.partition("@")[2]
-
 
 @dataclass(frozen=True, slots=True)
 class Disk:
@@ -50,7 +45,6 @@ class NodeImages:
 
     node: str
     unusable: str
-    runtime: str
     architecture: str
     names: frozenset[str]
     sandbox: str
@@ -60,13 +54,12 @@ class NodeImages:
     def decode(cls, node: str, told: Mapping[str, Any]) -> NodeImages:
         """The result of the module for the host `node`."""
         if told["unusable"]:
-            return cls(node, str(told["unusable"]), "", "", frozenset(), "", Disk("", 0, 0, 0.0))
+            return cls(node, str(told["unusable"]), "", frozenset(), "", Disk("", 0, 0, 0.0))
         names = {str(name) for image in told["images"] for name in (*image["tags"], *image["digests"])}
         sandbox = ImageName.parse(told["sandbox"]) if told["sandbox"] else None
         return cls(
             node,
             "",
-            f"{told['runtime']['name']} {told['runtime']['version']}",
             told["architecture"],
             frozenset(names),
             tagged(sandbox) if sandbox else "",
