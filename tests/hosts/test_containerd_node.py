@@ -1,0 +1,122 @@
+"""The Node of a host whose containerd restarts: waited for, and the change taken back where it does not come again.
+
+The cluster is a few fixed answers on this machine, as no kubelet runs on a test host. What else is not openEuler: SSH,
+Python and coreutils are Debian's; systemctl and crictl are stand-ins.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.hosts.lab import Host, Lab
+
+NAME = "worker-7"
+CONFIG = "etc/containerd/config.toml"
+
+
+@dataclass
+class Cluster:
+    """An API server with one Node; `lease` is how far from now its kubelet renewed its Lease, `ready` its condition."""
+
+    kubeconfig: Path
+    lease: timedelta = timedelta(hours=-1)
+    ready: str = "True"
+
+    def answers(self) -> dict[str, Any]:
+        """Bodies by path."""
+        renewed = (datetime.now(UTC) + self.lease).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        lease = "/apis/coordination.k8s.io/v1"
+        return {
+            "/version": {"gitVersion": "v1.30.2"},
+            "/api/v1": {"resources": [{"kind": "Node", "name": "nodes", "namespaced": False}]},
+            lease: {"resources": [{"kind": "Lease", "name": "leases", "namespaced": True}]},
+            f"/api/v1/nodes/{NAME}": {"status": {"conditions": [{"type": "Ready", "status": self.ready}]}},
+            f"{lease}/namespaces/kube-node-lease/leases/{NAME}": {"spec": {"renewTime": renewed}},
+        }
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    cluster = Cluster(tmp_path / "kubeconfig")
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            pass
+
+        def do_GET(self) -> None:
+            body = cluster.answers().get(self.path.partition("?")[0])
+            text = json.dumps(body or {"code": 404}).encode()
+            self.send_response(200 if body else 404)
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text)
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    content = {
+        "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{server.server_address[1]}"}}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "users": [{"name": "u", "user": {}}],
+        "current-context": "x",
+    }
+    cluster.kubeconfig.write_text(yaml.safe_dump(content))
+    yield cluster
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def node(lab: Lab) -> Iterator[Host]:
+    host = lab.start(containerd="2.2")
+    yield host
+    host.remove()
+
+
+def run(lab: Lab, node: Host, cluster: Cluster, **variables: Any) -> tuple[int, str]:
+    known = {
+        "image_mirror_mode": "containerd",
+        "image_mirror_rules": [{"source": "gcr.io", "prefix": "m.example.org"}],
+        "image_mirror_containerd_node_seconds": 15,
+        "kubeflow_kubeconfig": str(cluster.kubeconfig),
+        "kubeflow_node_name": f"{{{{ {{'{node.name}': '{NAME}'}}[inventory_hostname] | default('') }}}}",
+    }
+    inventory = lab.inventory(cluster.kubeconfig.parent / "inventory", [node], **known | variables)
+    done = lab.play("playbooks/hosts.yml", inventory, "--tags", "image_mirror")
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_a_kubelet_that_goes_on_lets_the_change_stay(lab: Lab, node: Host, cluster: Cluster) -> None:
+    cluster.lease = timedelta(minutes=1)
+    code, told = run(lab, node, cluster)
+    assert code == 0, told
+    assert "no kubeconfig says" not in told
+    assert "config_path" in (node.root / CONFIG).read_text()
+
+
+def test_a_kubelet_that_does_not_come_back_takes_the_change_back(lab: Lab, node: Host, cluster: Cluster) -> None:
+    before = (node.root / CONFIG).read_text()
+    code, told = run(lab, node, cluster)
+    assert code != 0
+    assert f"the Node {NAME} is not ready with it: its kubelet has not renewed its Lease since" in told
+    assert "What stood on the node before is back, and containerd runs." in told
+    assert (node.root / CONFIG).read_text() == before
+    assert node.run("crictl info").returncode == 0
+
+
+def test_a_node_that_is_not_ready_is_left_alone(lab: Lab, node: Host, cluster: Cluster) -> None:
+    cluster.ready = "False"
+    before = (node.root / CONFIG).read_text()
+    code, told = run(lab, node, cluster)
+    assert code != 0
+    assert f"the Node {NAME} is not ready: its condition Ready is False" in told
+    assert (node.root / CONFIG).read_text() == before
