@@ -248,3 +248,15 @@ def test_a_registry_is_filled_and_served_from(lab: Lab) -> None:
     finished = send("PUT", f"http://{registry.address}{place}?digest={digest}", "--data-binary", "lo")
     assert "201" in finished.stdout.splitlines()[0]
     assert send("GET", f"{url}/blobs/{digest}").stdout.endswith("\n\nhello")
+
+
+def test_a_container_outlives_a_restart_of_containerd_in_the_hosts_own_control_group(target: Host) -> None:
+    target.run("mkdir /mnt/image && mount --bind / /mnt/image")
+    target.run("ctr run --detach --rootfs /mnt/image demo /bin/sleep 600")
+    before = target.run("ctr task ls").stdout
+    assert before.split()[-1] == "RUNNING"
+    target.run("systemctl restart containerd")
+    assert target.run("ctr task ls").stdout == before
+    found = {path.relative_to(group) for group in target.place.groups for path in group.glob("*/default/demo")}
+    assert found == {Path(str(target.place.number), "default/demo")}
+    target.run("ctr task delete --force demo && ctr container delete demo && umount /mnt/image")

@@ -39,16 +39,21 @@ def test_two_labs_side_by_side_do_not_meet(lab: Lab) -> None:
     mine.remove()
 
 
+def belongs(process: Path, seed: str) -> bool:
+    """Whether a process is in a lab's control groups; one that ended, and that init has not asked for yet, is not."""
+    try:
+        groups, status = ((process / name).read_text() for name in ("cgroup", "status"))
+    except OSError:
+        return False
+    return f"kfv-lab-{seed}" in groups and "State:\tZ" not in status
+
+
 def traces(seed: str) -> list[str]:
     """What a lab of that name has on this machine."""
     links = subprocess.check_output(["ip", "-brief", "link"], text=True).splitlines()
     mounts = Path("/proc/self/mounts").read_text().splitlines()
     groups = [str(path) for path in Path("/sys/fs/cgroup").glob(f"**/kfv-lab-{seed}")]
-    processes = [
-        path.parent.name
-        for path in Path("/proc").glob("[0-9]*/cgroup")
-        if path.exists() and f"kfv-lab-{seed}" in path.read_text()
-    ]
+    processes = [path.name for path in Path("/proc").glob("[0-9]*") if belongs(path, seed)]
     directory = Lab.place(seed)
     return [
         *(line for line in [*links, *mounts] if seed in line),

@@ -19,6 +19,18 @@ mkdir -p opt/local-path-provisioner
 mount --bind "$DIRECTORY/volumes" opt/local-path-provisioner # and volumes may not
 mount -t proc proc proc
 mount --rbind /sys sys
+if grep -q ' - cgroup ' /proc/self/mountinfo; then # version 1: groups that containerd makes lie below the lab's own
+  mount -t tmpfs -o mode=755 tmpfs sys/fs/cgroup
+  grep -o ' /sys/fs/cgroup/.* - cgroup.*' /proc/self/mountinfo | while read -r point rest; do
+    mkdir "$root$point"
+    options=${rest##* }
+    case $rest in
+      *' - cgroup2 '*) mount -t cgroup2 cgroup2 "$root$point" ;;
+      *name=*) mount -t cgroup -o "none,${options#rw,}" cgroup "$root$point" ;;
+      *) mount -t cgroup -o "${options#rw,}" cgroup "$root$point" ;;
+    esac
+  done
+fi
 mount -t tmpfs -o mode=755 tmpfs run
 mkdir -p run/lock run/sshd run/systemd/system run/old
 mount -t tmpfs -o mode=755 tmpfs dev

@@ -18,7 +18,7 @@ from tests.hosts.lab.network import Bridge
 __all__ = ["Host", "Place"]
 
 _BOOT = Path(__file__).with_name("boot.sh")
-_NAMESPACES = ("--mount", "--net", "--pid", "--uts", "--ipc", "--fork", "--kill-child=KILL")
+_NAMESPACES = ("--mount", "--net", "--pid", "--uts", "--ipc", "--cgroup", "--fork", "--kill-child=KILL")
 _UP_SECONDS = 30.0
 _LOOK_SECONDS = 0.02
 
@@ -30,8 +30,8 @@ class Place:
     directory: Path
     layers: Sequence[Path]
     sysctls: Path
-    joins: Sequence[Path]
-    """Files into which a process writes 0 to become one of the lab's."""
+    groups: Sequence[Path]
+    """The lab's control groups, one of each hierarchy; a host has its own below."""
     bridge: Bridge
     number: int
     ssh: Path
@@ -73,7 +73,7 @@ class Host:
             (self.place.directory / part).mkdir(parents=True, exist_ok=True)
         self._host_key()
         self._clock()
-        joins = "; ".join(f"echo 0 >{path}" for path in self.place.joins)
+        joins = "; ".join(f"echo 0 >{group}/cgroup.procs" for group in self._make_groups())
         command = f"{joins}; exec unshare {' '.join(_NAMESPACES)} sh {_BOOT}"
         with (self.place.directory / "boot.log").open("w") as log:
             self._outer = subprocess.Popen(
@@ -158,6 +158,16 @@ class Host:
                 "ConnectTimeout=10",
             ),
         )
+
+    def _make_groups(self) -> list[Path]:
+        groups = [group / str(self.place.number) for group in self.place.groups]
+        for group in groups:
+            group.mkdir(exist_ok=True)
+            # A cpuset takes no process before it has processors and memory nodes.
+            for setting in ("cpuset.cpus", "cpuset.mems"):
+                if (group.parent / setting).exists():
+                    (group / setting).write_text((group.parent / setting).read_text())
+        return groups
 
     def _host_key(self) -> None:
         key = self.place.directory / "upper/etc/ssh/ssh_host_ed25519_key"

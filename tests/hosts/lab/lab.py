@@ -65,6 +65,10 @@ class Lab:
             self.bridge = Bridge(self.seed, choose_subnet(self.seed))
             self.bridge.create()
         self._cgroup.create()
+        self._groups = [path.parent for path in self._cgroup.joins]
+        if unified := self._cgroup.layout.unified:
+            self._groups.append(unified / self._cgroup.name)
+            self._groups[-1].mkdir()
         key = self.directory / "id_ed25519"
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "lab", "-f", key], check=True)
         (self.directory / "known_hosts").touch()
@@ -78,7 +82,7 @@ class Lab:
             name = name or f"host-{number}"
             directory = self.directory / "hosts" / name
             place = Place(
-                directory, layers, self.directory / "sysctls", self._cgroup.joins, self.bridge, number, self.directory
+                directory, layers, self.directory / "sysctls", self._groups, self.bridge, number, self.directory
             )
             host = Host(name, release, containerd, place)
             self.hosts.append(host)
