@@ -25,6 +25,7 @@ import yaml
 from tests.hosts.lab import Host, Lab
 
 GOOD = """
+sed -i /ip_forward/d /etc/sysctl.conf
 echo 1 >/proc/sys/net/ipv4/ip_forward
 echo 8192 >/proc/sys/fs/inotify/max_user_instances
 echo 1255360 >/proc/sys/fs/inotify/max_user_watches
@@ -129,6 +130,7 @@ def played(lab: Lab, hosts: dict[str, Host], tmp_path_factory: pytest.TempPathFa
         image_mirror_rules=[{"source": "*", "prefix": "registry.lab"}],
     )
     own: dict[str, dict[str, Any]] = {
+        "good": {"ansible_user": "ops", "ansible_become_password": "ops-secret"},
         "guessed-sudo": {"ansible_user": "ops", "ansible_become_password": "guessed"},
         "old-python": {"ansible_python_interpreter": "/opt/python/bin/python3"},
     }
@@ -157,7 +159,7 @@ def found_on(report: Report, id_: str, host: str) -> list[tuple[str, str]]:
         ("P6", "no-module", "fail", "the kernel has no module overlay"),
         ("P7", "no-forwarding", "fail", "net.ipv4.ip_forward is 0, not 1"),
         ("P8", "low-inotify", "fail", "fs.inotify.max_user_instances is 128"),
-        ("P9", "taken-back", "warn", "/etc/sysctl.conf sets net.ipv4.ip_forward to 0 when sysctl --system is called"),
+        ("P9", "taken-back", "warn", "/etc/sysctl.conf sets net.ipv4.ip_forward to 0"),
         ("P10", "new-kubelet", "fail", "cgroup v1, which the kubelet refuses from Kubernetes 1.35 on"),
         ("P11", "drivers", "fail", "the kubelet uses systemd, containerd uses cgroupfs"),
         ("P12", "cri-dockerd", "warn", "docker behind cri-dockerd: Docker mirrors Docker Hub only"),
@@ -310,6 +312,10 @@ def test_repairs_are_foretold_done_once_and_taken_back(repair: Play, broken: Hos
     assert broken.run("stat -c '%a' /var/lib/kubeflow-volcano/repairs/*").stdout == "600\n600\n600\n"
     assert broken.run("sysctl --system >/dev/null 2>&1; cat /proc/sys/net/ipv4/ip_forward").stdout == "1\n"
     assert "# kubeflow-volcano repair: /dev/dm-1 none swap sw 0 0" in broken.run("cat /etc/fstab").stdout
+
+    broken.stop()
+    broken.start()
+    assert broken.run("cat /proc/sys/net/ipv4/ip_forward").stdout == "1\n", "a boot takes it back"
 
     again = repair("--diff")
     assert (again.returncode, "changed=0" in again.stdout) == (0, True), again.stdout
