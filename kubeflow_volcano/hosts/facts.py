@@ -49,11 +49,15 @@ class Os:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """`architecture` as uname says (x86_64), `umask` in octal, `uid` of whoever looked."""
+    """`architecture` as uname says (x86_64), `umask` in octal, `uid` of whoever looked.
+
+    `identity` is a sum of /etc/machine-id, empty where there is none.
+    """
 
     architecture: str
     kernel: str
     hostname: str
+    identity: str
     cpus: int
     memory_bytes: int
     python: str

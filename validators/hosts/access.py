@@ -1,9 +1,13 @@
-"""Family P, part one: does every host answer, as root, with a Python that modules run in."""
+"""Family P, part one: does every host answer, as root, with a Python that modules run in, and as itself."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
+
+from kubeflow_volcano.hosts.facts import HostFacts
 from validators.facts import Facts
-from validators.hosts.each import asked, named, ref
+from validators.hosts.each import Finding, asked, each, good, named, ref, worse
 from validators.model import Outcome, Severity, check, failed, passed, skipped
 
 __all__ = ["CHECKS"]
@@ -72,6 +76,40 @@ def python(facts: Facts) -> Outcome:
     )
 
 
+@check("P28", "host-identity", severity=Severity.MAJOR)
+def identity(facts: Facts) -> Outcome:
+    """No two hosts of the inventory are one and the same, or call themselves the same.
+
+    Nodes are told apart by hostname, and networks by /etc/machine-id, which copies of a virtual machine share. Two
+    names of the inventory for one machine count it twice. Set another hostname; remove /etc/machine-id and make it anew.
+    """
+    machines = [host.facts.machine for host in asked(facts).reached if host.facts and host.facts.machine]
+    names = Counter(machine.hostname for machine in machines)
+    own = Counter(machine.identity for machine in machines if machine.identity)
+    return each(
+        facts,
+        lambda _, found: _identity(found, names, own),
+        expected="a hostname and a machine-id of its own for each host",
+        holds="every host is itself",
+    )
+
+
+def _identity(facts: HostFacts, names: Counter[str], own: Counter[str]) -> Iterator[Finding]:
+    machine = facts.need("machine")
+    if names[machine.hostname] > 1:
+        todo = "give each its own (hostnamectl set-hostname), or take one of the names out of the inventory."
+        yield worse("SameName", f"the hostname {machine.hostname} is that of several hosts", todo=todo)
+    if own[machine.identity] > 1:
+        yield worse(
+            "SameMachine",
+            "the same /etc/machine-id as another host",
+            todo="make it anew on the copies; where both are one machine, take one out of the inventory.",
+            commands=("rm /etc/machine-id", "systemd-machine-id-setup"),
+        )
+    if names[machine.hostname] == 1 and own[machine.identity] <= 1:
+        yield good("a name and an identity of its own", machine.hostname)
+
+
 def _without_trouble(facts: Facts, kinds: tuple[str, ...], reason: str, expected: str, todo: str) -> Outcome:
     if broken := _troubles(facts, kinds):
         return _broken(broken, reason, expected, todo)
@@ -118,4 +156,4 @@ def _answered(facts: Facts, what: str) -> Outcome:
     )
 
 
-CHECKS = (reach, become, python)
+CHECKS = (reach, become, python, identity)

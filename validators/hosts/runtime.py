@@ -1,11 +1,11 @@
-"""Family P, part five: the container runtime, and whether it goes with the Kubernetes."""
+"""Family P, part five: kubelet and container runtime, and whether they go with the Kubernetes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from kubeflow_volcano.catalog.model import version_key
-from kubeflow_volcano.hosts.facts import HostFacts, Runtime
+from kubeflow_volcano.hosts.facts import HostFacts, Kubelet, Runtime
 from validators.facts import Facts
 from validators.hosts.cgroups import at_least, kubernetes_of
 from validators.hosts.each import Finding, asked, bad, each, good, worse
@@ -30,6 +30,7 @@ _FIT: tuple[tuple[tuple[int, int], tuple[str, ...]], ...] = (
 )
 """From which Kubernetes on which containerd is good enough, a version for each series (containerd, RELEASES.md)."""
 
+_MOST_BEHIND = 3
 _DAEMONS = frozenset({"containerd", "cri-o", "isulad"})
 _OTHER_ENGINES = {
     "cri-o": "image_mirror_mode: containerd does not configure CRI-O; write its registries.conf, or take mode rewrite",
@@ -145,6 +146,47 @@ def _fits(facts: HostFacts, planned: str) -> Iterator[Finding]:
     )
 
 
+@check("P27", "kubelet", severity=Severity.BLOCKER)
+def kubelet(facts: Facts) -> Outcome:
+    """On every host that is to be a node the kubelet runs, in a version that goes with the API server's.
+
+    A kubelet may not be newer than the API server, and three minor versions older at most (kubernetes.io, "Version Skew
+    Policy"). Where there is no cluster yet, a kubelet that does not run is only told.
+    """
+    inventory = asked(facts)
+    return each(
+        facts,
+        lambda _, found: _kubelet(found, facts.server_version),
+        expected="a kubelet that runs, of the API server's version or up to three minors older",
+        holds="every kubelet goes with the cluster",
+        among=[host for host in inventory.reached if inventory.is_node(host)],
+    )
+
+
+def _kubelet(facts: HostFacts, server: str) -> Iterator[Finding]:
+    found: Kubelet = facts.need("kubelet")
+    if not found.running:
+        text = f"{found.program} does not run" if found.program else "no kubelet"
+        todo = "join the host to the cluster (kubeadm join), and see `journalctl -u kubelet`."
+        if server:
+            yield bad("KubeletNotRunning", text, todo=todo)
+        elif found.program:
+            yield worse("KubeletNotRunning", text, todo=todo)
+        else:
+            yield good("no kubelet, and no cluster yet")
+        return
+    if not server or not found.version:
+        yield good(f"{found.program} {found.version or 'of a version that it does not tell'}")
+        return
+    behind = version_key(server)[1] - version_key(found.version)[1]
+    if 0 <= behind <= _MOST_BEHIND:
+        yield good(f"{found.program} {found.version}, the API server is {server}")
+    else:
+        way = "newer" if behind < 0 else f"more than {_MOST_BEHIND} minor versions older"
+        todo = "upgrade the API server first, then the kubelets, a minor version at a time."
+        yield bad("VersionSkew", f"{found.program} {found.version} is {way} than the API server, {server}", todo=todo)
+
+
 def _is_tested(version: tuple[int, ...], wanted: tuple[str, ...]) -> bool:
     """Good enough within its series; a series later than all that are listed is, too."""
     series = {version_key(text)[:2]: version_key(text) for text in wanted}
@@ -157,4 +199,4 @@ def _text(version: tuple[int, ...]) -> str:
     return ".".join(map(str, version[:2]))
 
 
-CHECKS = (container_runtime, runtime_version)
+CHECKS = (container_runtime, runtime_version, kubelet)

@@ -37,7 +37,7 @@ def answer(**parts: Any) -> dict[str, Any]:
 def host(name: str = "n1", *, groups: Iterable[str] = (), took: float = 0.2, **parts: Any) -> Host:
     """A host that answered `took` seconds after it was asked; `parts` as of `answer`."""
     if isinstance(machine := parts.get("machine", {}), Mapping):
-        parts["machine"] = {"hostname": name, **machine}
+        parts["machine"] = {"hostname": name, "identity": name, **machine}
     looked = {"facts": answer(**parts), "sent": NOW - took / 2, "received": NOW + took / 2}
     return Host.decode(name, name, frozenset(groups), looked)
 
@@ -97,6 +97,7 @@ _GOOD: dict[str, Any] = {
         "architecture": "x86_64",
         "kernel": "6.6.0-28.0.0.34.oe2403.x86_64",
         "hostname": "n1",
+        "identity": "n1",
         "cpus": 8,
         "memory_bytes": 32 * GB,
         "python": "3.11.6",

@@ -278,6 +278,36 @@ def test_every_image_that_the_catalog_knows_was_built_for_amd64() -> None:
     assert [item for item in known if ALWAYS_BUILT not in item["architectures"]] == []
 
 
+def test_hosts_that_cannot_be_told_apart_are_told_together() -> None:
+    copies = [host(name, machine={"identity": "copy"}) for name in ("n1", "n2")]
+    outcome = judged("P28", facts(*copies, host("n3")))
+    assert (outcome.status, outcome.reason) == (Status.WARN, "SameMachine")
+    assert outcome.message == "the same /etc/machine-id as another host: n1, n2."
+    twins = [host(name, machine={"hostname": "localhost"}) for name in ("n1", "n2")]
+    assert "the hostname localhost is that of several hosts: n1, n2" in judged("P28", facts(*twins)).message
+    unknown = [host(name, machine={"identity": ""}) for name in ("n1", "n2")]
+    assert judged("P28", facts(*unknown)).status is Status.PASS
+
+
+@pytest.mark.parametrize(
+    ("kubelet", "server", "status", "reason"),
+    [
+        ({"running": False}, "v1.30.2", Status.FAIL, "KubeletNotRunning"),
+        ({"running": False}, "", Status.WARN, "KubeletNotRunning"),
+        ({"running": False, "program": ""}, "", Status.PASS, "AsClaimed"),
+        ({"version": "1.31.0"}, "v1.30.2", Status.FAIL, "VersionSkew"),
+        ({"version": "1.27.4"}, "v1.30.2", Status.PASS, "AsClaimed"),
+        ({"version": "1.26.4"}, "v1.30.2", Status.FAIL, "VersionSkew"),
+        ({"version": ""}, "v1.30.2", Status.PASS, "AsClaimed"),
+    ],
+)
+def test_a_kubelet_runs_and_is_neither_newer_nor_much_older_than_the_server(
+    kubelet: dict[str, Any], server: str, status: Status, reason: str
+) -> None:
+    outcome = judged("P27", facts(host("n1", kubelet=kubelet), server=server))
+    assert (outcome.status, outcome.reason) == (status, reason), outcome.message
+
+
 def test_sums_count_workers_and_stay_open_where_hosts_are_left_out() -> None:
     two = [host(name, machine={"cpus": 2, "memory_bytes": 6 * GB}) for name in ("n1", "n2")]
     assert judged("P22", facts(*two)).status is Status.PASS
