@@ -264,9 +264,11 @@ def run(command: list[str], seconds: int) -> tuple[int, str, str]:
 
 
 def last_line(text: str) -> str:
-    """The last line that says something: where clients say why they gave up."""
+    """The last line that says something: where clients say why they gave up; of ctr, all that follows its name."""
+    own = re.search(r"^ctr: (.+)", text, re.MULTILINE | re.DOTALL)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1][:1000] if lines else "no reason given"
+    told = "; ".join(dict.fromkeys(own.group(1).split("\n"))).strip("; ") if own else lines[-1] if lines else ""
+    return told[:1000] or "no reason given"
 
 
 def in_bytes(words: list[str]) -> int:

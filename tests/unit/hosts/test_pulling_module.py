@@ -97,6 +97,11 @@ def test_of_many_lines_the_last_that_says_something_is_told(module: ModuleType) 
     assert module.last_line("\n") == "no reason given"
 
 
+def test_of_ctr_the_status_is_told_also_where_what_the_registry_says_follows_it(module: ModuleType) -> None:
+    text = "level=warning msg=old\nctr: failed to resolve image: 403 Forbidden\nunknown: no\nunknown: no\n"
+    assert module.last_line(text) == "failed to resolve image: 403 Forbidden; unknown: no"
+
+
 def test_a_program_that_takes_too_long_is_ended_and_one_that_is_missing_is_told(module: ModuleType) -> None:
     assert module.run(["sleep", "60"], 0.05) == (124, "", "timed out after 0.05 s")
     assert module.run(["no-such-program"], 5)[0] == 127
