@@ -82,8 +82,10 @@ def plan(look: Look, wanted: Mapping[str, Wanted], choice: Choice) -> Plan:
     dump = _dump(look)
     registry = _registry(dump, look)
     first, *others = directories(look, choice)
-    narrows = registry.config_path != first and (not registry.config_path or look.release >= _ONE_DIRECTORY)
-    moves = registry.config_path in {"", dumps.DEFAULT_LIST} and bool(registry.mirrors or registry.with_tls)
+    narrows = (
+        bool(wanted) and registry.config_path != first and (not registry.config_path or look.release >= _ONE_DIRECTORY)
+    )
+    moves = narrows and registry.config_path in {"", dumps.DEFAULT_LIST} and bool(registry.mirrors or registry.with_tls)
     problems = [*dumps.refused(dump, look.config), *_lost(first, others, look, wanted, narrows=narrows)]
     old: Mapping[str, Legacy] = {}
     files: Mapping[str, ConfigFile] = {}

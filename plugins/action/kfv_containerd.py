@@ -13,6 +13,7 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 try:
+    from kubeflow_volcano.catalog.images.mirrors import known_mirrors, load_mirror
     from kubeflow_volcano.cluster.client import Cluster
     from kubeflow_volcano.cluster.errors import ApiError
     from kubeflow_volcano.hosts import containerd_plan as planning
@@ -101,7 +102,7 @@ class ActionModule(ActionBase):
         rules = Rules(settings.mirror).rules
         mirrors = wanted(
             rules,
-            [*registries, *chosen.registries],
+            [*_well_known(), *(chosen.registries or registries)],
             plain_http=chosen.plain_http,
             ca=f"{trees[0]}/{planning.CA_FILE}" if chosen.ca else "",
             upstream=chosen.upstream,
@@ -118,6 +119,11 @@ class ActionModule(ActionBase):
         if answer.get("failed") or answer.get("unreachable"):
             raise AnsibleError(str(answer.get("msg") or f"{module} gave no answer"))
         return answer
+
+
+def _well_known() -> set[str]:
+    """Registries that every mirror is used for, whatever images are rolled out."""
+    return {host for name in known_mirrors() for host in load_mirror(name).hosts}
 
 
 def _of_node(settings: Settings, node: str) -> list[str]:

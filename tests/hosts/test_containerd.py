@@ -238,6 +238,28 @@ def test_old_mirrors_a_graphics_runtime_and_credentials_are_kept(node: Host, pla
     assert recap(play([node]))[node.name]["changed"] == 0
 
 
+def test_any_registry_is_asked_for_at_a_mirror_without_tls_until_no_rule_names_it(
+    node: Host, lab: Lab, play: Play
+) -> None:
+    plain = lab.registry(tls=False)
+    for name in ("docker.io/library/only", "own.lan/only", "only"):
+        plain.put(name, "1")
+    known = {
+        "image_mirror_rules": [{"source": "*", "prefix": plain.address}],
+        "image_mirror_containerd_plain_http": [plain.address],
+        "image_mirror_containerd_registries": ["own.lan"],
+        "image_mirror_containerd_ca": "",
+    }
+    done = play([node], **known)
+    assert done.returncode == 0, done.stdout
+    for image in ("only:1", "own.lan/only:1", f"{plain.address}/only:1"):
+        assert pull(node, image).returncode == 0
+    assert (node.root / CERTS.lstrip("/") / "registry.k8s.io/hosts.toml").exists()
+    assert play([node], **known | {"image_mirror_rules": []}).returncode == 0
+    assert list((node.root / CERTS.lstrip("/")).iterdir()) == []
+    assert f'config_path = "{CERTS}"' in text(node, CONFIG)
+
+
 def test_a_containerd_that_does_not_come_up_gets_back_what_it_had(node: Host, lab: Lab, play: Play) -> None:
     other = lab.start(containerd="2.2")
     before, others = files(node), files(other)

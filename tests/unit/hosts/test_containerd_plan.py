@@ -110,6 +110,12 @@ def test_a_node_that_has_all_of_it_gets_nothing() -> None:
     assert (again.writes, again.restart, again.expected, again.notes) == ((), False, None, ())
 
 
+def test_a_node_that_is_to_ask_no_mirror_is_left_alone() -> None:
+    for text in (V2, LEGACY):
+        found = plan(look(text), {}, CHOICE)
+        assert (found.writes, found.restart) == ((), False)
+
+
 def test_files_alone_need_no_restart() -> None:
     seen = look(V2 + f'[plugins."io.containerd.grpc.v1.cri".registry]\nconfig_path = "{CERTS}"\n')
     found = plan(seen, WANTED, CHOICE)
