@@ -54,7 +54,7 @@ def traces(seed: str) -> list[str]:
     mounts = Path("/proc/self/mounts").read_text().splitlines()
     groups = [str(path) for path in Path("/sys/fs/cgroup").glob(f"**/kfv-lab-{seed}")]
     processes = [path.name for path in Path("/proc").glob("[0-9]*") if belongs(path, seed)]
-    directory = Lab.place(seed)
+    directory = Lab.home(seed)
     return [
         *(line for line in [*links, *mounts] if seed in line),
         *groups,
@@ -115,3 +115,12 @@ def test_a_release_that_does_not_exist_is_refused(tmp_path: Path, capsys: pytest
     (tmp_path / "hosts.yml").write_text(json.dumps({"all": {"hosts": {"a": {"test_host_release": "20.03"}}}}))
     assert main(["up", str(tmp_path)]) == 2
     assert "one of 22.03, 24.03" in capsys.readouterr().err
+
+
+def test_a_host_that_does_not_come_up_says_why(lab: Lab) -> None:
+    host = lab.start()
+    host.run("rm /usr/sbin/sshd")
+    host.stop()
+    with pytest.raises(RuntimeError, match="did not come up: (.|\n)*/usr/sbin/sshd"):
+        host.start()
+    host.remove()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import signal
@@ -117,8 +116,8 @@ class Host:
         """Pull the plug: every process is killed, the disk stays."""
         if self._outer is None:
             return
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self._first, signal.SIGKILL)
+        if self._outer.poll() is None:  # else the number of process 1 may be somebody else's by now
+            os.kill(self._first or self._outer.pid, signal.SIGKILL)
         self._outer.wait()
         self.place.bridge.unplug(self.place.number)
         self._outer, self._first = None, 0
@@ -126,7 +125,7 @@ class Host:
     def remove(self) -> None:
         """Stop it and throw its disk away."""
         self.stop()
-        shutil.rmtree(self.place.directory, ignore_errors=True)
+        shutil.rmtree(self.place.directory)
 
     def run(self, command: str, *, check: bool = True, user: str = "root") -> subprocess.CompletedProcess[str]:
         """Run a shell command on the host over SSH.
@@ -149,14 +148,8 @@ class Host:
         """How ssh gets in, and knows whom it talks to."""
         return (
             *("-F", "none", "-i", str(self.place.ssh / "id_ed25519"), "-o", "IdentitiesOnly=yes"),
-            *(
-                "-o",
-                "BatchMode=yes",
-                "-o",
-                f"UserKnownHostsFile={self.place.ssh / 'known_hosts'}",
-                "-o",
-                "ConnectTimeout=10",
-            ),
+            *("-o", "BatchMode=yes", "-o", "ConnectTimeout=10"),
+            *("-o", f"UserKnownHostsFile={self.place.ssh / 'known_hosts'}"),
         )
 
     def _make_groups(self) -> list[Path]:
@@ -197,7 +190,7 @@ class Host:
         deadline = time.monotonic() + _UP_SECONDS
         socket = "run/containerd/containerd.sock"
         while True:
-            if self._outer is None or self._outer.poll() is not None or time.monotonic() > deadline:
+            if not self._first or self._outer is None or self._outer.poll() is not None or time.monotonic() > deadline:
                 self.stop()
                 raise RuntimeError(f"{self.name} did not come up: {self._boot_log()}")
             up = (self.root / "run/sshd.pid").exists()

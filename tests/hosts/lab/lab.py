@@ -51,7 +51,7 @@ class Lab:
         if os.geteuid() != 0:
             raise InvalidInput(Problem("you are not root.", "root, for namespaces and a bridge.", "start as root."))
         self.seed = seed or secrets.token_hex(4)
-        self.directory = self.place(self.seed)
+        self.directory = self.home(self.seed)
         self.hosts: list[Host] = []
         self.registries: list[Registry] = []
         self._progress = progress
@@ -164,10 +164,10 @@ class Lab:
     @staticmethod
     def clear(seed: str) -> None:
         """Remove a lab, whoever made it; none of that name is fine, too."""
-        _remove(Lab.place(seed))
+        _remove(Lab.home(seed))
 
     @staticmethod
-    def place(seed: str) -> Path:
+    def home(seed: str) -> Path:
         """Where a lab of that name has its files."""
         return _labs() / seed
 
