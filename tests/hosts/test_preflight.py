@@ -59,6 +59,8 @@ WRONG = {
     "new-kubelet": """
         printf '#!/bin/sh\\necho Kubernetes v1.36.1\\n' >/usr/local/bin/kubelet; chmod 755 /usr/local/bin/kubelet""",
     "broken-config": "echo 'version = [' >>/etc/containerd/config.toml",
+    "copy-1": "echo 0123456789abcdef0123456789abcdef >/etc/machine-id",
+    "copy-2": "echo 0123456789abcdef0123456789abcdef >/etc/machine-id",
     "no-module": "sed -i '/overlay/d' /lib/modules/$(uname -r)/modules.builtin",
     "no-name": "sed '/registry.lab/d' /etc/hosts >/run/hosts; cat /run/hosts >/etc/hosts",
     "proxy": """
@@ -177,6 +179,9 @@ def found_on(report: Report, id_: str, host: str) -> list[tuple[str, str]]:
         ("P21", "noexec", "fail", "with noexec"),
         ("P23", "no-name", "fail", "registry.lab is not found"),
         ("P24", "proxy", "warn", "containerd uses the proxy http://[redacted]@proxy:3128, and its NO_PROXY lacks .svc"),
+        ("P27", "new-kubelet", "warn", "kubelet does not run"),
+        ("P28", "copy-1", "warn", "the same /etc/machine-id as another host"),
+        ("P28", "copy-2", "warn", "the same /etc/machine-id as another host"),
     ],
 )
 def test_what_is_wrong_with_a_host_is_found(

@@ -81,7 +81,7 @@ def identity(facts: Facts) -> Outcome:
     """No two hosts of the inventory are one and the same, or call themselves the same.
 
     Nodes are told apart by hostname, and networks by /etc/machine-id, which copies of a virtual machine share. Two
-    names of the inventory for one machine count it twice. Set another hostname; remove /etc/machine-id and make it anew.
+    names of the inventory for one machine count it twice. Set another hostname; make /etc/machine-id anew.
     """
     machines = [host.facts.machine for host in asked(facts).reached if host.facts and host.facts.machine]
     names = Counter(machine.hostname for machine in machines)
