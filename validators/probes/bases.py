@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -23,6 +24,8 @@ MOST_BASES = 40
 """More directories than these are not looked at in one run."""
 
 _SECONDS = 45.0
+_MOST_VOLUMES = 500
+_PLAIN = re.compile(r"[\w./-]+").fullmatch
 _OTHER_NODES = "DEFAULT_PATH_FOR_NON_LISTED_NODES"
 _CONFIG = "local-path-config"
 
@@ -34,15 +37,14 @@ say "label $(ls -ldZ /kfv 2>/dev/null)"
 say "df $(df -k /kfv | tail -n 1)"
 say "mount $(grep ' /kfv ' /proc/mounts | tail -n 1)"
 all=0 open=0
-for d in /kfv/*/ /kfv/static/*/; do
-  [ -d "$d" ] && [ "$all" -lt 500 ] || continue
-  [ "$d" = /kfv/static/ ] && continue
+for d in $KFV_VOLUMES; do
+  [ -d "/kfv/$d" ] || continue
   all=$((all + 1))
-  case $(ls -ldn "$d") in d???????w*) open=$((open + 1)) ;; esac
+  case $(ls -ldn "/kfv/$d") in d???????w*) open=$((open + 1)) ;; esac
 done
 say "volumes $all $open"
 """
-"""For busybox sh and any other; reports to the termination log."""
+"""For busybox sh and any other; reports to the termination log. Volumes of probes come and go, and are not named."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -51,6 +53,8 @@ class Base:
 
     node: str
     path: str
+    volumes: tuple[str, ...] = ()
+    """Directories below it that were volumes before the probes, at most 500."""
 
     def __str__(self) -> str:
         return f"{self.path} on {self.node}"
@@ -60,8 +64,8 @@ class Base:
 class Seen:
     """What is known of one base; `missing` where it is not there, `trouble` where it could not be looked at.
 
-    `mode` is octal, `free_bytes` what its file system has left, `options` are those of its mount. Of its volumes, the
-    first 500, there are `volumes`, of which `open` let everybody write.
+    `mode` is octal, `free_bytes` what its file system has left, `options` are those of its mount. `volumes` are there,
+    of which `open` let everybody write.
     """
 
     base: Base
@@ -85,11 +89,13 @@ def bases(session: Session, facts: Facts) -> tuple[Base, ...]:
         ApiError: the provisioner's configuration may not be read.
     """
     real = {item["metadata"]["name"] for item in facts.all("nodes")} - facts.simulated_nodes
-    found = {*_of_provisioner(session, facts, real), *_of_volumes(facts, real)}
-    return tuple(sorted(found))
+    inside: dict[tuple[str, str], list[str]] = {key: [] for key in _of_provisioner(session, facts, real)}
+    for node, base, volume in _of_volumes(facts, real):
+        inside.setdefault((node, base), []).append(volume)
+    return tuple(Base(*key, tuple(filter(_PLAIN, names))[:_MOST_VOLUMES]) for key, names in sorted(inside.items()))
 
 
-def _of_provisioner(session: Session, facts: Facts, nodes: set[str]) -> Iterator[Base]:
+def _of_provisioner(session: Session, facts: Facts, nodes: set[str]) -> Iterator[tuple[str, str]]:
     classes = facts.all("storageclasses.storage.k8s.io")
     if not any(item["provisioner"] == LOCAL_PATH for item in classes):
         return
@@ -98,7 +104,7 @@ def _of_provisioner(session: Session, facts: Facts, nodes: set[str]) -> Iterator
         paths = _paths(live) if live else {}
         for node in nodes:
             for path in paths.get(node, paths.get(_OTHER_NODES, [])):
-                yield Base(node, path)
+                yield node, path
 
 
 def _paths(config: Object) -> dict[str, list[str]]:
@@ -109,12 +115,12 @@ def _paths(config: Object) -> dict[str, list[str]]:
         return {}  # a file system that nodes share, or something that D5 fails at
 
 
-def _of_volumes(facts: Facts, nodes: set[str]) -> Iterator[Base]:
+def _of_volumes(facts: Facts, nodes: set[str]) -> Iterator[tuple[str, str, str]]:
     for volume in facts.all("persistentvolumes"):
         path, node = PurePosixPath(directory_of(volume) or "/"), node_of(volume)
         parent = path.parent.parent if path.parent.name == "static" else path.parent
         if node in nodes and len(parent.parts) > 1:
-            yield Base(node, str(parent))
+            yield node, str(parent), str(path.relative_to(parent))
 
 
 def look(session: Session, base: Base, number: int) -> Seen:
@@ -129,6 +135,7 @@ def look(session: Session, base: Base, number: int) -> Seen:
         "image": session.options.busybox_image,
         "resources": SCRIPT_RESOURCES,
         "command": ["sh", "-c", SCRIPT],
+        "env": [{"name": "KFV_VOLUMES", "value": " ".join(base.volumes)}],
         "volumeMounts": [{"name": "base", "mountPath": "/kfv"}],
     }
     volume = {"name": "base", "hostPath": {"path": base.path, "type": "Directory"}}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -13,8 +15,9 @@ from kubeflow_volcano.catalog.model import Claim
 from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.checks import storage
 from validators.model import Outcome, Status
-from validators.probes.bases import SCRIPT, Base, Seen, account
+from validators.probes.bases import SCRIPT, Base, Seen, account, bases
 from validators.probes.ended import End
+from validators.probes.session import Session
 from validators.probes.storage import StorageEvidence
 from validators.testing import facts, obj
 
@@ -61,18 +64,61 @@ def test_a_directory_that_is_not_there_and_a_pod_that_did_not_run_are_told_apart
 
 def test_the_script_counts_volumes_that_are_open_to_everybody(tmp_path: Path) -> None:
     base = tmp_path / "base"
-    for name, mode in (("pvc-1", 0o777), ("pvc 2", 0o770), ("static/kubeflow_mysql", 0o1777)):
+    for name, mode in (
+        ("pvc-1", 0o777),
+        ("pvc-2", 0o770),
+        ("pvc-of-a-probe", 0o777),
+        ("static/kubeflow_mysql", 0o1777),
+    ):
         (base / name).mkdir(parents=True)
         (base / name).chmod(mode)
     base.chmod(0o755)
     log = tmp_path / "log"
     script = SCRIPT.replace("/dev/termination-log", str(log)).replace("/kfv", str(base))
-    done = subprocess.run(["sh", "-c", script], check=False, capture_output=True, text=True)
+    environment = {"KFV_VOLUMES": "pvc-1 pvc-2 static/kubeflow_mysql gone"}
+    done = subprocess.run(["sh", "-c", script], check=False, capture_output=True, text=True, env=environment)
     assert (done.returncode, done.stderr) == (0, "")
     seen = account(BASE, end(log.read_text()))
     assert (seen.mode, seen.volumes, seen.open) == ("0755", 3, 2)
     assert seen.free_bytes is not None
     assert seen.free_bytes > 0
+
+
+class Cluster:
+    """Stands in for a connection: it knows the provisioner's configuration."""
+
+    def get(self, ref: Ref) -> Object:
+        assert ref == Ref("v1", "ConfigMap", "local-path-storage", "local-path-config")
+        paths = {"DEFAULT_PATH_FOR_NON_LISTED_NODES": "/opt/volumes", "node-2": "/fast", "fake": "/fake"}
+        nodes = [{"node": node, "paths": [path]} for node, path in paths.items()]
+        return {"data": {"config.json": json.dumps({"nodePathMap": nodes})}}
+
+
+def volume(name: str, path: str, node: str) -> Object:
+    rule = {"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}
+    where = {"required": {"nodeSelectorTerms": [{"matchExpressions": [rule]}]}}
+    return obj("PersistentVolume", name, spec={"hostPath": {"path": path}, "nodeAffinity": where})
+
+
+def test_directories_are_those_of_the_provisioner_and_of_volumes_on_real_nodes() -> None:
+    simulated = {"annotations": {"kwok.x-k8s.io/node": "fake"}}
+    snapshot = facts(
+        obj("Node", "node-1"),
+        obj("Node", "node-2"),
+        obj("Node", "fake", metadata=simulated),
+        obj("StorageClass", "local-path", provisioner="rancher.io/local-path"),
+        volume("a", "/opt/volumes/pvc-a_x_y", "node-1"),
+        volume("b", "/data/static/kubeflow_mysql", "node-1"),
+        volume("c", "/data/of pvc", "node-1"),
+        volume("d", "/fake/pvc-d", "fake"),
+        workloads=["local-path Deployment local-path-storage/local-path-provisioner"],
+    )
+    found = bases(cast("Session", SimpleNamespace(cluster=Cluster())), snapshot)
+    assert found == (
+        Base("node-1", "/data", ("static/kubeflow_mysql",)),
+        Base("node-1", "/opt/volumes", ("pvc-a_x_y",)),
+        Base("node-2", "/fast"),
+    )
 
 
 def test_a_directory_as_it_should_be_passes_and_names_its_node() -> None:
