@@ -117,7 +117,8 @@ def _todo(item: Written) -> str:
     if target.existing:
         return (
             f"on node {target.node}, give {target.path} to its consumer: owner {owner} (with -R when what is below "
-            f"belongs to somebody else). fsGroup has no effect on hostPath volumes."
+            f"belongs to somebody else). fsGroup has no effect on hostPath volumes. On hosts of an inventory, "
+            f"playbooks/hosts.yml does it with local_path_repair_permissions: true."
         )
     return (
         f"let the provisioner of class {target.storage_class} give new volumes to their consumer (for local-path the "

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kubeflow_volcano.rollout.node_paths import contradictions, node_paths
+from kubeflow_volcano.rollout.per_host import judged
 
 BASE = "local_path_base_directory"
 
@@ -26,3 +29,18 @@ def test_two_directories_for_one_node_are_refused() -> None:
     cluster = {"local_path_node_paths": {"a": "/one"}}
     (problem,) = contradictions(cluster, {"a": {BASE: "/two"}, "b": {BASE: "/two"}})
     assert "local_path_base_directory of a is /two, and local_path_node_paths.a is /one" in problem.found
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("local_path_storage_mode", "static"),
+        ("local_path_static_node", "a"),
+        ("local_path_node_paths", {"a": "/data"}),
+        ("local_path_version", "0.0.37"),
+    ],
+)
+def test_what_is_decided_for_the_whole_cluster_is_refused_for_a_single_host(name: str, value: object) -> None:
+    (problem,) = judged({}, {"a": {name: value}, "b": {}})
+    assert f"the variable {name} has another value than on localhost" in problem.found
+    assert judged({name: value}, {"a": {name: value}, "b": {}}) == []
