@@ -187,7 +187,7 @@ def _notes(
         yield "containerd.service has no Delegate=yes; systemd may move the pods' processes at a daemon-reload."
     for path in files:
         if path != look.config:
-            yield f"{path} is changed in place of {look.config}, as containerd takes the registries from there."
+            yield f"{path}, which is imported, is changed: containerd takes the registries from there."
     idle = sorted(name for name in present if name not in {directory_of(each, present) for each in wanted})
     if files and idle and not registry.config_path:
         yield f"{first} has directories that were not read so far, and will be: {', '.join(idle)}."

@@ -324,7 +324,7 @@ def test_a_node_that_cannot_be_set_up_keeps_all_from_being_changed(node: Host, l
     assert done.returncode != 0
     assert [snapshot(host) for host in (node, docker, foreign)] == before
     assert f"{CERTS}/gcr.io/hosts.toml was written by somebody else and names https://theirs.lan" in done.stdout
-    assert done.stdout.count("Found:") >= 1
+    assert f"on {docker.name}: the node runs Docker, whose mirrors work for Docker Hub only" in done.stdout
     extended = play([foreign], image_mirror_containerd_existing="extend")
     assert extended.returncode == 0, extended.stdout
     assert text(foreign, f"{CERTS}/gcr.io/hosts.toml").endswith('[host."https://theirs.lan"]\n')

@@ -254,7 +254,7 @@ def test_a_drop_in_that_has_the_table_alone_is_changed_in_its_place() -> None:
     drop_in = {"/etc/containerd/conf.d/gpu.toml": V2.replace("pause:3.9", "pause:3.10")}
     found = plan(look(main, files=drop_in), WANTED, CHOICE)
     assert list(found.files) == ["/etc/containerd/conf.d/gpu.toml"]
-    assert any("changed in place of /etc/containerd/config.toml" in note for note in found.notes)
+    assert any("conf.d/gpu.toml, which is imported, is changed" in note for note in found.notes)
     newer = plan(look(main, "2.2.1", files=drop_in), WANTED, CHOICE)
     assert list(newer.files) == [CONFIG]
 
