@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 from dataclasses import asdict
 from operator import attrgetter
-from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleError
@@ -18,7 +16,7 @@ try:
     from kubeflow_volcano.rollout.desired import desired
     from kubeflow_volcano.rollout.images import report
     from kubeflow_volcano.rollout.images.filling import Filled, Filling, problems, warnings
-    from kubeflow_volcano.rollout.images.filling_access import mirror_registry, own_registry
+    from kubeflow_volcano.rollout.images.filling_access import authority, mirror_registry, own_registry
     from kubeflow_volcano.rollout.images.filling_ends import Archive, End, RegistryEnd
     from kubeflow_volcano.rollout.images.filling_plan import Copy, copies
     from kubeflow_volcano.rollout.images.filling_tool import Skopeo
@@ -66,30 +64,20 @@ def _fill(settings: Settings, *, check: bool) -> Filled:
     skopeo = Skopeo.find(settings.registry.authfile, settings.pull.timeout_seconds)
     images = report(desired(settings, settings.components, _tell).images, settings)
     wanted = copies(images, settings)
-    with tempfile.TemporaryDirectory(prefix="kubeflow-volcano-ca-") as room:
-        source, target, pace = _ends(settings, wanted, Path(room))
-        filling = Filling(
-            source,
-            target,
-            skopeo,
-            pace=pace,
-            most_refusals=settings.mirror.refusals,
-            progress=_tell,
-            check=check,
-        )
-        return filling.fill(wanted)
+    source, target, pace = _ends(settings, wanted)
+    most = settings.mirror.refusals
+    filling = Filling(source, target, skopeo, pace=pace, most_refusals=most, progress=_tell, check=check)
+    return filling.fill(wanted)
 
 
-def _ends(settings: Settings, wanted: tuple[Copy, ...], room: Path) -> tuple[End, End, PerMinute | None]:
+def _ends(settings: Settings, wanted: tuple[Copy, ...]) -> tuple[End, End, PerMinute | None]:
     """Both ends of the copies, and the pace of the source, where that is not one's own."""
     registry = settings.registry
     pace = pace_for((str(copy.source) for copy in wanted), settings.mirror.probe_per_minute)
     mirror = RegistryEnd(mirror_registry(settings, pace), attrgetter("source"))
-    trusted = None
-    if registry.ca:
-        (room / "ca.crt").write_bytes(registry.ca.read_bytes())
-        trusted = room
-    own = RegistryEnd(own_registry(settings), attrgetter("target"), trusted, insecure=registry.insecure)
+    asked = own_registry(settings)
+    trusted = authority(registry.ca, settings.cache_directory) if registry.ca else None
+    own = RegistryEnd(asked, attrgetter("target"), trusted, insecure=registry.insecure)
     if registry.archive is None:
         return mirror, own, pace
     archive = Archive(registry.archive)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import ssl
@@ -16,7 +17,7 @@ from kubeflow_volcano.rollout.images.pace import PerMinute
 from kubeflow_volcano.rollout.images.registry import Registry, scheme_of
 from kubeflow_volcano.rollout.settings import Settings
 
-__all__ = ["credentials", "mirror_registry", "own_registry"]
+__all__ = ["authority", "credentials", "mirror_registry", "own_registry"]
 
 _SECONDS = 15.0
 _UNPACED = PerMinute(1_000_000)
@@ -75,6 +76,15 @@ def credentials(settings: Settings) -> Mapping[str, str]:
             )
         ) from error
     return found
+
+
+def authority(ca: Path, cache: Path) -> Path:
+    """A directory below `cache` that holds this authority alone, which is how skopeo is told of one."""
+    content = ca.read_bytes()
+    home = cache / "authorities" / hashlib.sha256(content).hexdigest()[:16]
+    home.mkdir(parents=True, exist_ok=True)
+    (home / "ca.crt").write_bytes(content)
+    return home
 
 
 def _trusting(ca: Path | None, variable: str) -> ssl.SSLContext | None:

@@ -11,7 +11,7 @@ import pytest
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.images import report, rewrite
-from kubeflow_volcano.rollout.images.filling_access import credentials
+from kubeflow_volcano.rollout.images.filling_access import authority, credentials
 from kubeflow_volcano.rollout.images.filling_plan import Copy, copies
 from kubeflow_volcano.rollout.images.filling_wanted import crowded, why_not
 from kubeflow_volcano.rollout.settings import Settings, parse
@@ -126,6 +126,18 @@ def test_credentials_are_read_by_host_and_a_file_that_is_none_is_refused(
     with pytest.raises(InvalidInput, match="skopeo login") as caught:
         credentials(registry(image_mirror_registry_authfile=str(path)))
     assert "user:password" not in str(caught.value)
+
+
+def test_an_authority_has_a_directory_of_its_own(tmp_path: Path) -> None:
+    first, second = tmp_path / "first.pem", tmp_path / "second.pem"
+    for path in (first, second):
+        path.write_text(path.name)
+    places = [authority(path, tmp_path / "cache") for path in (first, second, first)]
+    assert places[0] == places[2] != places[1]
+    assert [[(entry.name, entry.read_text()) for entry in place.iterdir()] for place in places[:2]] == [
+        [("ca.crt", "first.pem")],
+        [("ca.crt", "second.pem")],
+    ]
 
 
 def test_a_tag_beside_a_digest_is_left_out_of_what_is_copied(deployment: Objects) -> None:
