@@ -81,6 +81,12 @@ _OF_THE_WAY = (
         _NETWORK,
     ),
     _Cause(
+        r"open failed: (?P<why>[^\r\n]+)|(?P<closed>Connection closed) by UNKNOWN port 65535",
+        "the host in between does not pass the connection on ({why}{closed}).",
+        "a host in between that reaches it and forwards connections.",
+        "try ssh from there to it; see AllowTcpForwarding of its SSH server, and ProxyJump in ansible_ssh_common_args.",
+    ),
+    _Cause(
         r"Connection timed out during banner exchange|Connection to (?P<address>\S+) port \d+ timed out",
         "it takes connections, and then says nothing.",
         _WAY,
@@ -116,6 +122,25 @@ _OF_THE_HOST = (
         "add the user to the group wheel, or set ansible_user to one that may.",
     ),
     _Cause(
+        r"you must have a tty",
+        "its sudo works on terminals only (requiretty).",
+        "a sudo that works without one.",
+        "remove Defaults requiretty from its sudoers for this user, or set ansible_pipelining: false and "
+        "ansible_ssh_use_tty: true.",
+    ),
+    _Cause(
+        r"(?:[Pp]assword change required|(?:[Pp]assword|[Aa]ccount)(?: or password)? (?:is|has) expired)",
+        "the password or the account of this user has expired.",
+        "a user who may sign in.",
+        "sign in there by hand and set a new password, or let it not expire (chage -M -1) for a user with a key.",
+    ),
+    _Cause(
+        r"This account is currently not available",
+        "this user may not run commands there; its shell is nologin.",
+        "a user with a shell.",
+        "set ansible_user to another one.",
+    ),
+    _Cause(
         r"sudo: (?:command )?not found|sudo: No such file",
         "it has no sudo.",
         "a way to become root.",
@@ -128,11 +153,11 @@ _OF_THE_HOST = (
         "try sudo there by hand: a name service that hangs, or a message before the prompt, delays it.",
     ),
     _Cause(
-        r"Failed to create temporary directory.*"
-        r"(?P<why>No space left on device|Read-only file system|Permission denied|Disk quota exceeded)",
-        "it takes no files: {why}.",
-        "room for a few MB in the directory that ansible_remote_tmp names (~/.ansible/tmp).",
-        "make room there, or set ansible_remote_tmp to another directory.",
+        r"Failed to create temporary directory"
+        r"(?:.*(?P<place>No space left on device|Read-only file system|Permission denied|Disk quota exceeded))?",
+        "it takes no files of this user: {place}.",
+        "a few MB in the directory that ansible_remote_tmp names (~/.ansible/tmp), which the user may write to.",
+        "make room there, mend its owner, or set ansible_remote_tmp to another directory.",
     ),
     _Cause(
         r"interpreter '(?P<path>[^']+)' was not found|(?P<shell>\S*python\S*): (?:command )?not found|"
@@ -141,10 +166,22 @@ _OF_THE_HOST = (
         "Python 3.9 or newer.",
         "install python3 there, or set ansible_python_interpreter to the path of one.",
     ),
+    _Cause(
+        r"requires a minimum of Python(?:2 version \S+ or Python3)? version \S+\. Current version: (?P<old>[\d.]+\d)",
+        "its Python is {old}.",
+        "Python 3.9 or newer.",
+        "install a newer one beside it, and set ansible_python_interpreter to its path.",
+    ),
 )
 
 
-_UNSAID = {"known": "known_hosts", "shown": "another", "user": "that was asked for", "ways": "in no way"}
+_UNSAID = {
+    "known": "known_hosts",
+    "place": "no directory can be made",
+    "shown": "another",
+    "user": "that was asked for",
+    "ways": "in no way",
+}
 """What stands for a part of a message that was not said."""
 
 

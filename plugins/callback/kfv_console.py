@@ -51,6 +51,14 @@ def _parts(result: Any) -> _Parts:
     return _Parts(result._host.get_name(), result._task, result._result)  # noqa: SLF001  public only from 2.19 on
 
 
+_OF_THE_MODULE = ("msg", "module_stderr", "module_stdout")
+"""Where a result holds what Ansible says, and what was printed in place of a module's answer."""
+
+
+def _words(values: Mapping[str, Any], *more: str) -> str:
+    return "\n".join(str(values.get(part, "")) for part in (*_OF_THE_MODULE, *more))
+
+
 class CallbackModule(Default):
     """Counts what is of no news, and remembers why hosts were left out."""
 
@@ -184,9 +192,8 @@ class CallbackModule(Default):
     def _told_before(self, result: Any) -> bool:
         """Whether the same task failed on another host with the same words, which are not repeated then."""
         host, _, values = _parts(result)
-        said = str(values.get("msg", ""))
-        first = self._first_to_say(result, said)
-        if first == host or not said or "results" in values or self._display.verbosity:
+        first = self._first_to_say(result, _words(values, "stderr", "stdout"))
+        if first == host or "results" in values or self._display.verbosity:
             return False
         self._display.display(f"fatal: [{host}]: FAILED! => as {first}", color=constants.COLOR_ERROR)
         return True
@@ -199,7 +206,7 @@ class CallbackModule(Default):
     def _explained(self, result: Any, word: str, *, reached: bool) -> bool:
         """Remember why the host is left out; whether that was told, too."""
         host, task, values = _parts(result)
-        problem = trouble(" ".join(str(values.get(part, "")) for part in ("msg", "module_stderr")), reached=reached)
+        problem = trouble(_words(values), reached=reached)
         if host != "localhost" and not task.run_once:  # a task for all hosts fails on the first of them
             found = f'failed at the task "{task.get_name()}", which says why.'
             self._causes[host] = problem or Problem(

@@ -95,6 +95,22 @@ def test_a_user_that_the_host_does_not_know_is_told(play: Play) -> None:
     assert "it does not let the user nobody-here in" in told(play("--tags", "kustomize", ansible_user="nobody-here"))
 
 
+@pytest.mark.parametrize(
+    ("made_so", "found"),
+    [
+        ("echo 'Defaults requiretty' >/etc/sudoers.d/requiretty", "its sudo works on terminals only (requiretty)."),
+        ("chage -d 0 ops", "the password or the account of this user has expired."),
+        ("usermod -s /usr/sbin/nologin ops", "this user may not run commands there; its shell is nologin."),
+        ("mv /usr/bin/sudo /usr/bin/sudo.away", "it has no sudo."),
+    ],
+    ids=["requiretty", "expired", "nologin", "no sudo"],
+)
+def test_a_user_who_cannot_become_root_is_told_why(play: Play, bad: Host, made_so: str, found: str) -> None:
+    bad.run(made_so)
+    password = {"ansible_become_password": "ops-secret"}
+    assert found in told(play("--tags", "kustomize", ansible_user="ops", **password))
+
+
 def test_a_host_without_the_python_of_the_inventory_is_told(play: Play) -> None:
     end = told(play("--tags", "kustomize", ansible_python_interpreter="/usr/bin/python4"))
     assert "no Python runs where Ansible looks for one." in end

@@ -79,8 +79,29 @@ SSH = "Failed to connect to the host via ssh: "
         ("Timeout (12s) waiting for privilege escalation prompt: ", "no answer in time", "by hand"),
         (
             "Failed to create temporary directory. [...] mkdir: cannot create '/tmp/x': No space left on device",
-            "it takes no files: No space left on device.",
+            "it takes no files of this user: No space left on device.",
             "make room",
+        ),
+        ("Failed to create temporary directory. In some cases, ...", "no directory can be made.", "ansible_remote_tmp"),
+        ("sudo: sorry, you must have a tty to run sudo", "requiretty", "ansible_pipelining: false"),
+        ("Password change required but no TTY available.", "has expired", "set a new password"),
+        ("sudo: Account or password is expired, reset your password and try again", "has expired", "chage"),
+        ("This account is currently not available.", "its shell is nologin", "ansible_user"),
+        (
+            "ansible-core requires a minimum of Python version 3.8. Current version: 3.6.8 (default, Nov 16 2020)",
+            "its Python is 3.6.8.",
+            "ansible_python_interpreter",
+        ),
+        (
+            SSH + "channel 0: open failed: connect failed: No route to host\r\nstdio forwarding failed\r\n"
+            "Connection closed by UNKNOWN port 65535",
+            "does not pass the connection on (connect failed: No route to host).",
+            "AllowTcpForwarding",
+        ),
+        (
+            SSH + "kex_exchange_identification: Connection closed\r\nConnection closed by UNKNOWN port 65535",
+            "(Connection closed)",
+            "ProxyJump",
         ),
         ("The module interpreter '/usr/bin/python9' was not found.", "no Python", "ansible_python_interpreter"),
         ("/bin/sh: 1: /usr/bin/python3: not found", "no Python", "ansible_python_interpreter"),

@@ -143,6 +143,12 @@ def test_the_same_change_is_shown_once_and_each_host_is_named(tmp_path: Path) ->
     assert (done.stdout.count("state: directory"), done.stdout.count("the same change as on node-")) == (1, 11)
 
 
+def test_failures_that_differ_in_what_a_program_printed_are_both_told(tmp_path: Path) -> None:
+    task = {"ansible.builtin.command": {"cmd": "sh -c 'echo because of {{ inventory_hostname }}; exit 1'"}}
+    done = played(tmp_path, task, count=2)
+    assert [f"because of node-0{number}" in done.stdout for number in (1, 2)] == [True, True]
+
+
 def test_a_failure_that_was_seen_to_leaves_nobody_out(tmp_path: Path) -> None:
     seen = {"block": [{"ansible.builtin.command": {"cmd": "false"}}], "rescue": [CHANGE]}
     done = played(tmp_path, seen)
