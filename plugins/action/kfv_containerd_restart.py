@@ -41,7 +41,7 @@ class ActionModule(ActionBase):
             settings = parse(arguments["settings"])
             trouble = self._tried(settings, arguments)
             if trouble:
-                return result | {"failed": True, "msg": str(self._back(settings, arguments, trouble))}
+                return result | {"failed": True, "msg": ProblemsError(self._back(settings, arguments, trouble)).told()}
             self._asked({"step": "finish"})
         except ProblemsError as error:
             return result | {"failed": True, "msg": error.told()}

@@ -99,6 +99,7 @@ ARGUMENTS: dict[str, Any] = {
 JOURNAL = Path("/var/lib/kubeflow-volcano/containerd.json")
 ENDPOINT = "unix:///run/containerd/containerd.sock"
 CRI = re.compile(r"(?m)^Type:\s+io\.containerd\.cri\.|^ID:\s+cri$")
+MESSAGE = re.compile(r'\bmsg="((?:[^"\\]|\\.)*)"')
 MARK = ".kubeflow-volcano-"
 LOOK_SECONDS = 1.0
 PULL_SECONDS = 600
@@ -304,9 +305,11 @@ def run(command: Sequence[str], seconds: float) -> tuple[int, str, str]:
 
 
 def said(errors: str) -> str:
-    """The last line of what a program said."""
+    """The last line of what a program said, without the time and level that Go programs put before it."""
     lines = [line.strip() for line in errors.splitlines() if line.strip()]
-    return lines[-1][:800] if lines else ""
+    last = lines[-1] if lines else ""
+    message = MESSAGE.search(last)
+    return (message[1].replace('\\"', '"') if message else last)[:800]
 
 
 if __name__ == "__main__":

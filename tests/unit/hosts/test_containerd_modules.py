@@ -191,6 +191,13 @@ def test_readiness_is_what_the_runtime_says(
     assert change.unready() == told
 
 
+def test_what_go_programs_say_is_told_without_time_and_level(change: Any) -> None:
+    said = 'first\ntime="2026-11-22T01:53:11Z" level=fatal msg="pulling \\"a:1\\": not found"\n'
+    assert change.said(said) == 'pulling "a:1": not found'
+    assert change.said("plain\n\n") == "plain"
+    assert change.said("") == ""
+
+
 def test_containerd_is_asked_for_the_file_that_it_runs_with(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     look = module("kfv_containerd_look")
     monkeypatch.setattr(look, "Path", lambda *parts: tmp_path.joinpath(*(str(part).lstrip("/") for part in parts)))
