@@ -339,6 +339,13 @@ def test_an_open_volume_is_closed_only_by_name(play: Play, hosts: list[Host]) ->
     assert changed(play(**asked)) == {"storage-1": 0, "storage-2": 0}
 
 
+def test_a_claim_that_nobody_has_cannot_be_closed(play: Play, hosts: list[Host]) -> None:
+    done = play(local_path_tighten_claims=["kubeflow/mysql"], on=[hosts[0]])
+    assert done.returncode == 2
+    assert "local_path_tighten_claims names kubeflow/mysql, which no volume on a node's disk is bound to" in told(done)
+    assert "kubeflow/mysql-pv-claim" in told(done)
+
+
 def test_a_cluster_that_does_not_answer_keeps_only_what_was_asked_of_it(
     play: Play, hosts: list[Host], tmp_path: Path
 ) -> None:

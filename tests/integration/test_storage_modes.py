@@ -147,6 +147,11 @@ def claimed(cluster: Cluster) -> Iterator[Object]:
         remove(cluster, MYSQL)
 
 
+def as_before(variables: dict[str, Any]) -> Settings:
+    """Settings of storage as the cluster had it: those of the default release."""
+    return parse(variables | {"kubeflow_release": "1.9.1", "kubeflow_components": ["katib"]})
+
+
 @pytest.fixture
 def moved(cluster: Cluster, variables: dict[str, Any], node: str) -> Iterator[Settings]:
     """The provisioner with a directory of its own for this node; what it had before is rolled out again after."""
@@ -157,8 +162,7 @@ def moved(cluster: Cluster, variables: dict[str, Any], node: str) -> Iterator[Se
     assert changed["local-path-config"] == Action.CHANGED
     restart(cluster)
     yield settings
-    # As the roll-out of the release that the cluster had.
-    assert rolled(cluster, parse(variables | {"kubeflow_release": "1.9.1", "kubeflow_components": ["katib"]}))
+    assert rolled(cluster, as_before(variables))
     restart(cluster)
     after = cluster.get(Ref.of(before))
     assert after
@@ -193,13 +197,14 @@ def test_a_node_has_its_own_directory_and_a_known_consumer_its_own_volume(
 
 
 @pytest.fixture(scope="module")
-def without_default(cluster: Cluster) -> Iterator[None]:
+def without_default(cluster: Cluster, variables: dict[str, Any]) -> Iterator[None]:
     """The provisioner's class is not the default one while volumes are made in advance."""
     mark = {"metadata": {"annotations": {DEFAULT_CLASS: "false"}}}
     cluster.patch(CLASS, mark)
     yield
     mark["metadata"]["annotations"][DEFAULT_CLASS] = "true"
     cluster.patch(CLASS, mark)
+    assert rolled(cluster, as_before(variables)) == {}
 
 
 @pytest.fixture(scope="module")
