@@ -1,0 +1,314 @@
+"""The HTML report in a real browser: Chromium without a screen, opened from disk, driven over the DevTools protocol.
+
+Needs the packages chromium and chromium-driver, which tests/run.sh installs. Screenshots lie in pytest's own directory
+of the run (`pytest --basetemp=DIR` puts them elsewhere).
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+import time
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from tests import report_samples as samples
+from validators.report import files
+
+OPTIONS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+NAMES = ("healthy", "broken", "hostile", "large")
+VIEWS = [(width, scheme) for width in (390, 1280) for scheme in ("light", "dark")]
+LOWEST_CONTRAST = 4.5  # WCAG 2.2, 1.4.3, level AA
+LOWEST_CONTRAST_OF_SHAPES = 3.0  # WCAG 2.2, 1.4.11
+
+MEASURE = """
+const rgb = (text) => (text.match(/[\\d.]+/g) || []).map(Number);
+const part = (value) => (value /= 255) <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+const light = ([r, g, b]) => 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b);
+const behind = (item) => {
+  for (; item; item = item.parentElement) {
+    const found = rgb(getComputedStyle(item).backgroundColor);
+    if (found.length === 3 || found[3] > 0) return found;
+  }
+  return [255, 255, 255];
+};
+const contrast = (one, other) => {
+  const [low, high] = [light(one), light(other)].sort((a, b) => a - b);
+  return (high + 0.05) / (low + 0.05);
+};
+const seen = (item) => item.checkVisibility({visibilityProperty: true}) && item.getBoundingClientRect().right > 0;
+const name = (item) =>
+  `${item.tagName} ${item.className.baseVal ?? item.className} ${item.textContent.trim().slice(0, 40)}`;
+const texts = [...document.querySelectorAll("body *:not(script, style, option)")].filter(
+  (item) => seen(item) && [...item.childNodes].some((node) => node.nodeType === 3 && node.data.trim()));
+const shapes = [...document.querySelectorAll("rect.bound, rect.waiting, path.judged, .well, .unwell")].filter(seen);
+return {
+  texts: texts.length,
+  shapes: shapes.length,
+  faint: texts.map((item) => [contrast(rgb(getComputedStyle(item).color), behind(item)), name(item)])
+    .filter(([value]) => value < arguments[0]),
+  faintShapes: shapes.map((item) => {
+    const {fill, stroke} = getComputedStyle(item);
+    return [contrast(rgb(stroke === "none" ? fill : stroke), behind(item.closest("svg"))), name(item)];
+  }).filter(([value]) => value < arguments[1]),
+  wide: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+  outside: [...document.querySelectorAll("body *")].filter(seen)
+    .filter((item) => item.getBoundingClientRect().right > document.documentElement.clientWidth + 1).map(name),
+  clipped: texts.filter((item) => getComputedStyle(item).display !== "inline" &&
+    (item.scrollWidth > item.clientWidth + 1 || item.scrollHeight > item.clientHeight + 3) &&
+    getComputedStyle(item).overflow !== "visible").map(name),
+};
+"""
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory for each kind of report, as a run leaves it."""
+    directory = tmp_path_factory.mktemp("reports")
+    for name in NAMES:
+        report = getattr(samples, name)()
+        if name == "broken":
+            report.baseline = samples.healthy().as_dict()
+        files.write(report, directory / name)
+        assert report.unwritten is None
+    return directory
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
+    programs = {name: shutil.which(name) for name in ("chromium", "chromedriver")}
+    missing = [name for name, path in programs.items() if path is None]
+    assert not missing, f"{missing} missing: apt-get install chromium chromium-driver"
+    options = webdriver.ChromeOptions()
+    options.binary_location = programs["chromium"] or ""
+    for option in (*OPTIONS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(option)
+    options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(programs["chromedriver"]))
+    yield driver
+    driver.quit()
+
+
+def view(browser: webdriver.Chrome, *, width: int = 1280, scheme: str = "light", media: str = "screen") -> None:
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
+
+
+def show(browser: webdriver.Chrome, page: Path) -> None:
+    browser.get("about:blank")  # a page that is there already would not be loaded anew for a fragment
+    browser.get(page.as_uri())
+
+
+def _log(browser: webdriver.Chrome, kind: str) -> list[dict[str, Any]]:
+    entries: list[dict[str, Any]] = browser.get_log(kind)  # type: ignore[no-untyped-call]  # selenium's own gap
+    return entries
+
+
+def requested(browser: webdriver.Chrome) -> list[str]:
+    """Addresses of everything that was asked for since the last time."""
+    messages = (json.loads(item["message"])["message"] for item in _log(browser, "performance"))
+    return [item["params"]["request"]["url"] for item in messages if item["method"] == "Network.requestWillBeSent"]
+
+
+def shown(browser: webdriver.Chrome) -> list[str]:
+    return [
+        item.get_attribute("id") or ""
+        for item in browser.find_elements(By.CSS_SELECTOR, "details.check")
+        if item.is_displayed()
+    ]
+
+
+def tab_to(browser: webdriver.Chrome, id_: str) -> None:
+    """Go there with the tabulator key alone, as somebody without a mouse does."""
+    for _ in range(60):
+        ActionChains(browser).send_keys(Keys.TAB).perform()
+        if browser.switch_to.active_element.get_attribute("id") == id_:
+            return
+    raise AssertionError(f"{id_} cannot be reached with the keyboard")
+
+
+def screenshot(browser: webdriver.Chrome, path: Path) -> bytes:
+    height = min(browser.execute_script("return document.documentElement.scrollHeight"), 8000)
+    clip = {"x": 0, "y": 0, "width": browser.execute_script("return innerWidth"), "height": height, "scale": 1}
+    picture = browser.execute_cdp_cmd("Page.captureScreenshot", {"captureBeyondViewport": True, "clip": clip})
+    content = base64.b64decode(picture["data"])
+    path.write_bytes(content)
+    return content
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_opens_from_disk_and_asks_for_nothing_else(browser: webdriver.Chrome, pages: Path, name: str) -> None:
+    requested(browser)
+    _log(browser, "browser")
+    page = pages / name / "latest.html"
+    browser.get(page.as_uri())
+    assert requested(browser) == [page.as_uri()]
+    assert _log(browser, "browser") == []
+    assert browser.title.startswith("Validation ")
+    assert browser.find_element(By.CSS_SELECTOR, "h1").is_displayed()
+
+
+@pytest.mark.parametrize("name", ["healthy", "broken", "hostile"])
+@pytest.mark.parametrize(("width", "scheme"), VIEWS)
+def test_nothing_is_cut_off_and_everything_can_be_read(
+    browser: webdriver.Chrome, pages: Path, name: str, width: int, scheme: str
+) -> None:
+    view(browser, width=width, scheme=scheme)
+    show(browser, pages / name / "latest.html")
+    for part in range(2):  # as it opens, and with everything unfolded
+        found: dict[str, Any] = browser.execute_script(MEASURE, LOWEST_CONTRAST, LOWEST_CONTRAST_OF_SHAPES)
+        assert found["texts"] > 50
+        assert found["shapes"] > 10
+        assert (found["faint"], found["faintShapes"]) == ([], [])
+        assert (found["wide"], found["outside"], found["clipped"]) == (0, [], [])
+        picture = screenshot(browser, pages / f"{name}-{width}-{scheme}-{part}.png")
+        assert picture.startswith(b"\x89PNG")
+        browser.execute_script("for (const item of document.querySelectorAll('details')) item.open = true")
+    ground = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
+    assert (ground == "rgb(255, 255, 255)") is (scheme == "light")
+
+
+def test_the_report_of_a_large_cluster_is_turned_and_filtered_at_once(browser: webdriver.Chrome, pages: Path) -> None:
+    """1,000 nodes and 10,000 pods; rules that look at the whole page once took more than a minute for this."""
+    view(browser)
+    show(browser, pages / "large" / "latest.html")
+    started = time.monotonic()
+    view(browser, width=390)
+    browser.execute_script("document.getElementById('s-pass').click(); return document.body.offsetHeight")
+    assert time.monotonic() - started < 5
+    view(browser)
+
+
+def test_on_paper_it_is_black_on_white_whatever_the_screen_is(browser: webdriver.Chrome, pages: Path) -> None:
+    view(browser, scheme="dark", media="print")
+    show(browser, pages / "broken" / "latest.html")
+    found = browser.execute_script(MEASURE, 7.0, LOWEST_CONTRAST_OF_SHAPES)
+    assert (found["faint"], found["faintShapes"]) == ([], [])
+    assert browser.execute_script("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert not browser.find_element(By.CSS_SELECTOR, ".filters").is_displayed()
+    a4 = {"paperWidth": 8.27, "paperHeight": 11.69, "printBackground": False}
+    assert base64.b64decode(browser.execute_cdp_cmd("Page.printToPDF", a4)["data"]).startswith(b"%PDF")
+
+
+def test_verdicts_and_families_are_filtered_with_the_keyboard(browser: webdriver.Chrome, pages: Path) -> None:
+    checks = samples.broken().as_dict()["checks"]
+    view(browser)
+    show(browser, pages / "broken" / "latest.html")
+    assert len(shown(browser)) == len(checks)
+
+    tab_to(browser, "s-skip")
+    ActionChains(browser).send_keys(Keys.SPACE).perform()
+    assert set(shown(browser)) == {item["id"] for item in checks if item["status"] != "skip"}
+
+    tab_to(browser, "f-storage")
+    ActionChains(browser).send_keys(Keys.SPACE).perform()
+    left = {item["id"] for item in checks if item["status"] != "skip" and item["category"] != "storage"}
+    assert set(shown(browser)) == left
+    told = browser.find_element(By.ID, "shown").text
+    assert told == f"{len(left)} of {len(checks)} checks shown"
+
+    tab_to(browser, "reset")
+    ActionChains(browser).send_keys(Keys.ENTER).perform()
+    assert len(shown(browser)) == len(checks)
+
+
+def test_namespaces_are_filtered_with_the_keyboard(browser: webdriver.Chrome, pages: Path) -> None:
+    checks = samples.broken().as_dict()["checks"]
+    view(browser)
+    show(browser, pages / "broken" / "latest.html")
+    tab_to(browser, "namespace")
+    ActionChains(browser).send_keys("default").perform()
+    inside = {item["id"] for item in checks if any(ref["namespace"] == "default" for ref in item["objects"])}
+    assert inside
+    assert set(shown(browser)) == inside
+
+
+def test_the_filters_work_without_javascript(browser: webdriver.Chrome, pages: Path) -> None:
+    checks = samples.broken().as_dict()["checks"]
+    view(browser)
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        show(browser, pages / "broken" / "latest.html")
+        assert browser.find_element(By.ID, "shown").text == ""
+        tab_to(browser, "s-fail")
+        ActionChains(browser).send_keys(Keys.SPACE).perform()
+        assert set(shown(browser)) == {item["id"] for item in checks if item["status"] != "fail"}
+    finally:
+        browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+def test_a_check_is_unfolded_with_the_keyboard_and_by_a_link_to_it(browser: webdriver.Chrome, pages: Path) -> None:
+    page = pages / "broken" / "latest.html"
+    view(browser)
+    show(browser, page)
+    folded = browser.find_element(By.ID, "A1")
+    assert folded.get_attribute("open") is None
+    browser.execute_script("arguments[0].querySelector('summary').focus()", folded)
+    ActionChains(browser).send_keys(Keys.ENTER).perform()
+    assert folded.get_attribute("open")
+    browser.get("about:blank")
+    browser.get(f"{page.as_uri()}#H2")
+    assert browser.find_element(By.ID, "H2").get_attribute("open")
+
+
+def test_where_the_keyboard_is_can_be_seen(browser: webdriver.Chrome, pages: Path) -> None:
+    view(browser)
+    show(browser, pages / "broken" / "latest.html")
+    tab_to(browser, "s-pass")
+    outline = browser.execute_script(
+        "const s = getComputedStyle(document.activeElement); return [s.outlineStyle, s.outlineWidth]"
+    )
+    assert outline == ["solid", "3px"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_says_what_it_is_to_those_who_do_not_see_it(browser: webdriver.Chrome, pages: Path, name: str) -> None:
+    """By the accessibility tree that Chromium makes of the page."""
+    view(browser, width=390)
+    show(browser, pages / name / "latest.html")
+    assert browser.find_element(By.CSS_SELECTOR, "html").get_attribute("lang") == "en"
+    levels = [int(item.tag_name[1]) for item in browser.find_elements(By.CSS_SELECTOR, "h1, h2, h3")]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+    browser.execute_cdp_cmd("Accessibility.enable", {})
+    nodes = browser.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
+    by_role: dict[str, list[str]] = {}
+    for node in nodes:
+        if not node.get("ignored"):
+            by_role.setdefault(node["role"]["value"], []).append(node.get("name", {}).get("value", ""))
+    for role in ("checkbox", "combobox", "link", "heading", "image", "region", "table", "button"):
+        assert all(by_role.get(role, ())), f"a {role} has no name: {by_role.get(role)}"
+    for role in ("banner", "main", "navigation", "checkbox", "table", "columnheader", "rowheader", "cell"):
+        assert role in by_role, f"nothing is a {role}"
+
+
+def test_hostile_text_does_nothing(browser: webdriver.Chrome, pages: Path) -> None:
+    view(browser)
+    show(browser, pages / "hostile" / "latest.html")
+    assert browser.title.startswith("Validation fail")
+    assert len(browser.find_elements(By.TAG_NAME, "script")) == 1
+    assert browser.find_elements(By.TAG_NAME, "img") == []
+    assert "<script>document.title='owned'</script>" in browser.find_element(By.TAG_NAME, "body").text
