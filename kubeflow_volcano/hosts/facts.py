@@ -259,6 +259,8 @@ class HostFacts:
     time: Time | None = None
     paths: Mapping[str, Place] | None = None
     names: Mapping[str, Name] | None = None
+    connections: Mapping[str, str] | None = None
+    """What stood against a connection to each address and port; empty where there was one."""
     proxies: tuple[Proxy, ...] | None = None
     networks: Networks | None = None
     troubles: Mapping[str, str] = field(default_factory=dict)

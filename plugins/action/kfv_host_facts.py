@@ -13,6 +13,7 @@ ARGUMENTS: dict[str, Any] = {
     "modules": {"type": "list", "elements": "str", "default": []},
     "sysctls": {"type": "list", "elements": "str", "default": []},
     "names": {"type": "list", "elements": "str", "default": []},
+    "connects": {"type": "list", "elements": "str", "default": []},
     "paths": {"type": "dict", "default": {}},
 }
 

@@ -114,6 +114,7 @@ def _inventory(settings: Settings, arguments: Mapping[str, Any], variables: Mapp
         mirror_mode=settings.mirror.mode,
         mirror_names=tuple(arguments["names"]),
         storage_mode=settings.storage.mode,
+        addresses={name: str(variables["hostvars"][name].get("ansible_host") or name) for name in asked},
     )
 
 

@@ -11,6 +11,7 @@ from ansible.plugins.action import ActionBase
 
 try:
     from kubeflow_volcano.catalog.images.mirrors import load_mirror
+    from kubeflow_volcano.hosts.peers import targets
     from kubeflow_volcano.hosts.wanted import SYSCTLS, modules_for
     from kubeflow_volcano.problems import ProblemsError
     from kubeflow_volcano.rollout.groups import MirrorSettings
@@ -26,7 +27,7 @@ ARGUMENTS: dict[str, Any] = {
 
 
 class ActionModule(ActionBase):
-    """Turn settings into names of modules, settings, mirrors and directories."""
+    """Turn settings into names of modules, settings, mirrors, directories and other hosts."""
 
     TRANSFERS_FILES = False
     _requires_connection = False
@@ -46,6 +47,10 @@ class ActionModule(ActionBase):
             "modules": list(modules_for(item.name for item in settings.components)),
             "sysctls": [item.name for item in SYSCTLS],
             "names": list(dict.fromkeys(_mirrors(settings.mirror))),
+            "connects": targets(
+                {host: str(variables[host].get("ansible_host") or host) for host in arguments["hosts"]},
+                (task_vars or {}).get("groups", {}).get("control_plane", []),
+            ),
             "paths": {
                 host: {"volumes": str(variables[host].get("local_path_base_directory") or usual)} if own else {}
                 for host in arguments["hosts"]

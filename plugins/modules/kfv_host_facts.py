@@ -18,7 +18,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,11 @@ options:
     default: []
   names:
     description: Names of hosts to resolve.
+    type: list
+    elements: str
+    default: []
+  connects:
+    description: Addresses with ports, C(host:port), to which connections are tried; nothing is sent.
     type: list
     elements: str
     default: []
@@ -97,6 +102,7 @@ ARGUMENTS: dict[str, Any] = {
     "modules": {"type": "list", "elements": "str", "default": []},
     "sysctls": {"type": "list", "elements": "str", "default": []},
     "names": {"type": "list", "elements": "str", "default": []},
+    "connects": {"type": "list", "elements": "str", "default": []},
     "paths": {"type": "dict", "default": {}},
 }
 ROOT = ""
@@ -106,6 +112,7 @@ PROGRAMS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """Where programs may be that sudo's own path leaves out."""
 COMMAND_SECONDS = 15
 RESOLVE_SECONDS = 10
+CONNECT_SECONDS = 3
 LONGEST_SECONDS = 120
 """After which the module ends itself: a file system whose server is gone would keep it for ever."""
 LONGEST_TEXT = 2000
@@ -695,24 +702,47 @@ def unescaped(text: str) -> str:
     return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found.group(1), 8)), text)
 
 
-def look_names(names: Iterable[str]) -> dict[str, Any]:
-    """Addresses of each name, or why there are none; all are asked at once."""
-    found: dict[str, dict[str, Any]] = {name: {"addresses": [], "error": "no answer in time"} for name in names}
+def all_at_once(ask: Callable[[str], Any], what: Iterable[str], late: Any) -> dict[str, Any]:
+    """Answers by what was asked, each in a thread of its own; `late` for those that take too long."""
+    found = dict.fromkeys(what, late)
 
-    def resolve(name: str) -> None:
-        try:
-            answers = socket.getaddrinfo(name, None, proto=socket.IPPROTO_TCP)
-            found[name] = {"addresses": sorted({str(answer[4][0]) for answer in answers}), "error": ""}
-        except (OSError, UnicodeError) as error:
-            found[name] = {"addresses": [], "error": str(error)}
+    def one(item: str) -> None:
+        found[item] = ask(item)
 
-    threads = [threading.Thread(target=resolve, args=(name,), daemon=True) for name in found]
+    threads = [threading.Thread(target=one, args=(item,), daemon=True) for item in list(found)]
     for thread in threads:
         thread.start()
     until = time.monotonic() + RESOLVE_SECONDS
     for thread in threads:
         thread.join(max(0.0, until - time.monotonic()))
     return dict(found)
+
+
+def look_names(names: Iterable[str]) -> dict[str, Any]:
+    """Addresses of each name, or why there are none."""
+
+    def resolve(name: str) -> dict[str, Any]:
+        try:
+            answers = socket.getaddrinfo(name, None, proto=socket.IPPROTO_TCP)
+        except (OSError, UnicodeError) as error:
+            return {"addresses": [], "error": str(error)}
+        return {"addresses": sorted({str(answer[4][0]) for answer in answers}), "error": ""}
+
+    return all_at_once(resolve, names, {"addresses": [], "error": "no answer in time"})
+
+
+def look_connections(targets: Iterable[str]) -> dict[str, str]:
+    """What stands against a connection to each address and port; empty where there was one."""
+
+    def connect(target: str) -> str:
+        name, _, port = target.rpartition(":")
+        try:
+            socket.create_connection((name.strip("[]"), int(port)), CONNECT_SECONDS).close()
+        except (OSError, ValueError) as error:
+            return str(error) or type(error).__name__
+        return ""
+
+    return all_at_once(connect, targets, "no answer in time")
 
 
 def look_proxies(daemons: Mapping[str, Process]) -> list[dict[str, str]]:
@@ -781,6 +811,7 @@ def look(arguments: Mapping[str, Any]) -> dict[str, Any]:
     paths = {"images": runtime.get("root"), "kubelet": kubelet.get("root"), **arguments["paths"]}
     add("paths", look_paths, {purpose: str(path) for purpose, path in paths.items() if path})
     add("names", look_names, arguments["names"])
+    add("connections", look_connections, arguments["connects"])
     add("proxies", look_proxies, daemons)
     add("networks", look_networks, daemons)
     add("time", look_time, daemons)

@@ -6,7 +6,7 @@ DOCUMENTATION = r"""
 module: kfv_host_questions
 short_description: Work out what preflight asks every host
 description:
-  - Turns the settings into names of kernel modules and settings, names of mirrors, and directories, once for all hosts.
+  - Turns the settings into names of kernel modules and settings, of mirrors, directories and other hosts, once for all.
 version_added: "0.1.0"
 options:
   settings:
@@ -50,6 +50,10 @@ names:
   description: Names of mirrors.
   returned: success
   type: list
+connects:
+  description: Addresses with ports of other hosts, by host.
+  returned: success
+  type: dict
 paths:
   description: Directories by host and purpose.
   returned: success

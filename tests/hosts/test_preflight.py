@@ -5,7 +5,7 @@ modules, no SELinux and control groups of version 1. Made wrong for real: full f
 clock, kernel settings, files that take them back, drivers of control groups, runtimes, names, proxies, Python, sudo,
 and a host that is down. Simulated: /proc/swaps is another file, as swap is the whole machine's and every host would see
 it; modules are lists of names; a file says that SELinux enforces; firewalld is a process of that name; a kubelet is a
-file that tells a version.
+file that tells a version, or a process of that name, which listens nowhere.
 """
 
 from __future__ import annotations
@@ -71,6 +71,7 @@ WRONG = {
     "firewalld": """
         printf 'import time\\ntime.sleep(3600)\\n' >/usr/sbin/firewalld
         setsid python3 /usr/sbin/firewalld >/dev/null 2>&1 </dev/null &""",
+    "deaf-kubelet": "setsid bash -c 'exec -a kubelet sleep 3600' >/dev/null 2>&1 </dev/null &",
 }
 """What makes a host wrong, by its name."""
 WITHOUT_ANSWER = ("down", "guessed-sudo", "old-python")
@@ -170,6 +171,7 @@ def found_on(report: Report, id_: str, host: str) -> list[tuple[str, str]]:
         ("P13", "broken-config", "fail", "cannot read its /etc/containerd/config.toml"),
         ("P14", "enforcing", "warn", "SELinux enforces"),
         ("P15", "firewalld", "warn", "firewalld runs"),
+        ("P15", "firewalld", "warn", "no connection to deaf-kubelet at"),
         ("P16", "swap", "fail", "swap is in use"),
         ("P16", "swap-later", "warn", "no swap now, but the next boot brings it back"),
         ("P17", "clock", "fail", "the clock is more than 60 s off"),

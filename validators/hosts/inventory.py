@@ -31,6 +31,8 @@ class Inventory:
     mirror_mode: str = "none"
     mirror_names: tuple[str, ...] = ()
     storage_mode: str = "local_path"
+    addresses: Mapping[str, str] = field(default_factory=dict)
+    """By host, where Ansible reaches it."""
     networks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Of services (an address of one) and pods, as the cluster's objects show them."""
 
@@ -43,6 +45,11 @@ class Inventory:
     def workers(self) -> tuple[Host, ...]:
         """Those that answered and run pods of users: the group nodes, or all where there is no such group."""
         return tuple(host for host in self.reached if self.is_worker(host))
+
+    @cached_property
+    def by_address(self) -> Mapping[str, Host]:
+        """The hosts, by where Ansible reaches them."""
+        return {self.addresses.get(host.name, host.name): host for host in self.hosts}
 
     def is_worker(self, host: Host) -> bool:
         """Whether pods of users run there."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubeflow_volcano.hosts.facts import Firewall, HostFacts, SELinux
+from kubeflow_volcano.hosts.peers import KUBELET, address_of
 from validators.facts import Facts
 from validators.hosts.each import Finding, asked, each, good, worse
+from validators.hosts.inventory import Inventory
 from validators.model import Outcome, Severity, check
 
 __all__ = ["CHECKS"]
@@ -56,13 +58,14 @@ def firewall(facts: Facts) -> Outcome:
 
     firewalld rejects what comes from networks of pods unless a zone accepts them (kubernetes#116169); an accept in the
     rules of the network's own does not overrule it. Add the networks at runtime and for good: never reload or restart
-    firewalld on a live node, which takes the rules of kube-proxy and of the network away (firewalld#779).
+    firewalld on a live node, which takes the rules of kube-proxy and of the network away (firewalld#779). Each host
+    also tries a connection to the next one's kubelet, and to the API server of the control plane.
     """
     inventory = asked(facts)
     wanted = tuple(cidr for of in ("pods", "services") for cidr in inventory.cidrs(of) if "/" in cidr)
     return each(
         facts,
-        lambda _, found: _firewall(found, wanted),
+        lambda _, found: [*_firewall(found, wanted), *_connections(inventory, found)],
         expected="no firewall, or one that accepts the networks of pods and Services",
         holds="no firewall is in the way",
     )
@@ -102,6 +105,25 @@ def _firewall(facts: HostFacts, wanted: tuple[str, ...]) -> Iterator[Finding]:
         )
     else:
         yield good(f"firewalld accepts {', '.join(wanted)}")
+
+
+def _connections(inventory: Inventory, facts: HostFacts) -> Iterator[Finding]:
+    """What the host could not reach although it is there: of a port where nothing runs there is nothing to say."""
+    for target, trouble in facts.need("connections").items():
+        address, port = address_of(target)
+        peer = inventory.by_address.get(address)
+        if trouble and peer and peer.facts and _listens(peer.facts, port):
+            yield worse(
+                "NotConnected",
+                f"no connection to {peer.name} at {target} ({trouble})",
+                todo="open that port between the hosts, or see that the inventory names addresses that hosts share.",
+            )
+
+
+def _listens(facts: HostFacts, port: int) -> bool:
+    if port == KUBELET:
+        return bool(facts.kubelet and facts.kubelet.running)
+    return bool(facts.networks and facts.networks.services)  # only an API server tells them
 
 
 CHECKS = (selinux, firewall)

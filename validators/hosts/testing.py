@@ -162,6 +162,7 @@ _GOOD: dict[str, Any] = {
         "volumes": place("/opt/local-path-provisioner"),
     },
     "names": {"reg.lan": {"addresses": ["192.0.2.7"], "error": ""}},
+    "connections": {},
     "proxies": [],
     "networks": {"services": "", "pods": ""},
     "troubles": {},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -307,6 +308,15 @@ def test_the_nearest_and_last_mount_holds_a_path(module: ModuleType) -> None:
     assert module.nearest(mounts, "/my disk/x")[0] == "4"
 
 
+def test_connections_are_tried_and_what_stands_against_them_is_told(module: ModuleType) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        listening = f"127.0.0.1:{server.getsockname()[1]}"
+        found = module.look_connections([listening, "127.0.0.1:1", "nonsense"])
+    assert found[listening] == ""
+    assert "refused" in found["127.0.0.1:1"]
+    assert found["nonsense"]
+
+
 def test_zones_of_firewalld_are_read_with_their_sources(module: ModuleType) -> None:
     text = "public (default)\n  interfaces: eth0\ntrusted\n  sources: 10.96.0.0/12 10.244.0.0/16\n"
     assert module.zones_of(text) == {"public": [], "trusted": ["10.96.0.0/12", "10.244.0.0/16"]}
@@ -317,6 +327,6 @@ def test_a_part_that_breaks_is_told_and_hides_no_other(module: ModuleType, monke
         raise PermissionError("no")
 
     monkeypatch.setattr(module, "look_swap", broken)
-    found = module.look({"modules": [], "sysctls": [], "names": [], "paths": {}})
+    found = module.look({"modules": [], "sysctls": [], "names": [], "connects": [], "paths": {}})
     assert found["troubles"] == {"swap": "PermissionError: no"}
     assert HostFacts.decode(found).troubles == {"swap": "PermissionError: no"}

@@ -308,6 +308,23 @@ def test_a_kubelet_runs_and_is_neither_newer_nor_much_older_than_the_server(
     assert (outcome.status, outcome.reason) == (status, reason), outcome.message
 
 
+def test_a_kubelet_that_runs_and_cannot_be_reached_is_told_and_one_that_does_not_run_is_not() -> None:
+    refused = {"10.0.0.2:10250": "timed out", "[fd00::2]:6443": "timed out", "10.9.9.9:10250": "timed out"}
+    where = {"n1": "10.0.0.1", "n2": "10.0.0.2"}
+    outcome = judged("P15", facts(host("n1", connections=refused), host("n2"), addresses=where))
+    assert (outcome.status, outcome.reason) == (Status.WARN, "NotConnected")
+    assert outcome.message == "no connection to n2 at 10.0.0.2:10250 (timed out): n1."
+    stopped = host("n2", kubelet={"running": False})
+    assert judged("P15", facts(host("n1", connections=refused), stopped, addresses=where)).status is Status.PASS
+
+
+def test_an_api_server_that_cannot_be_reached_is_told() -> None:
+    refused = {"[fd00::2]:6443": "No route to host"}
+    master = host("m1", networks={"services": "10.96.0.0/12"})
+    outcome = judged("P15", facts(host("n1", connections=refused), master, addresses={"m1": "fd00::2"}))
+    assert "no connection to m1 at [fd00::2]:6443 (No route to host): n1" in outcome.message
+
+
 def test_sums_count_workers_and_stay_open_where_hosts_are_left_out() -> None:
     two = [host(name, machine={"cpus": 2, "memory_bytes": 6 * GB}) for name in ("n1", "n2")]
     assert judged("P22", facts(*two)).status is Status.PASS
