@@ -51,7 +51,12 @@ def judge_defects(defects: Sequence[Defect]) -> Finding:
 def _is_handled(defect: Defect, settings: Settings) -> bool:
     if isinstance(defect.handled, bool):
         return defect.handled
-    return all(_value(settings, name) == value for name, value in defect.handled.items())
+    return all(_is(_value(settings, name), wanted) for name, wanted in defect.handled.items())
+
+
+def _is(value: Any, wanted: Any) -> bool:
+    """Whether a setting is as wanted, or one of those that are."""
+    return value == wanted or (isinstance(wanted, list | tuple) and value in wanted)
 
 
 def _value(settings: Settings, variable: str) -> Any:

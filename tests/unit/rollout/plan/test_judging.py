@@ -132,6 +132,8 @@ def test_defects_of_what_is_chosen(settings: Settings) -> None:
     [
         ({"image_mirror_mode": "rewrite"}, {}, False),
         ({"image_mirror_mode": "rewrite"}, {"image_mirror_mode": "rewrite"}, True),
+        ({"image_mirror_mode": ["rewrite", "containerd"]}, {"image_mirror_mode": "containerd"}, True),
+        ({"image_mirror_mode": ["rewrite", "containerd"]}, {}, False),
         ({"image_mirror_mode": "none", "plan_architectures": ["amd64"]}, {}, True),
         ({"plan_architectures": ["amd64"]}, {"plan_architectures": ["amd64", "arm64"]}, False),
         ({"kubeflow_published_password": False}, {"kubeflow_published_password": True}, False),
