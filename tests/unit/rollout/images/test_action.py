@@ -80,8 +80,13 @@ IMAGES = [
 """The operator, what it starts, and what the validation brings."""
 
 
+def looked_at(action: ModuleType, variables: dict[str, Any], *, probe: bool = True) -> dict[str, Any]:
+    found: dict[str, Any] = action._looked_at(parse(variables), probe=probe)  # noqa: SLF001  the work itself
+    return found
+
+
 def test_every_rule_is_shown(action: ModuleType, variables: dict[str, Any], capfd: pytest.CaptureFixture[str]) -> None:
-    result = action._looked_at(parse({**variables, "image_mirror_preset": "daocloud"}))  # noqa: SLF001  the work itself
+    result = looked_at(action, {**variables, "image_mirror_preset": "daocloud"})
     assert (result["images"], result["requests"]) == (5, 0)
     assert [(row["rule"], row["images"]) for row in result["rules"]] == [
         ("overrides of the catalog, for images that are gone", 0),
@@ -96,13 +101,21 @@ def test_every_rule_is_shown(action: ModuleType, variables: dict[str, Any], capf
 def test_a_mirror_that_has_all_is_asked_once_for_each(action: ModuleType, variables: dict[str, Any]) -> None:
     with mirror(missing="nothing") as (address, asked):
         rules = [{"source": "*", "registry": address}]
-        result = action._looked_at(parse({**variables, "image_mirror_rules": rules, "image_mirror_probe": True}))  # noqa: SLF001
+        result = looked_at(action, {**variables, "image_mirror_rules": rules, "image_mirror_probe": True})
     assert result["requests"] == 5
     assert sorted(asked) == IMAGES
+
+
+def test_registries_are_found_without_asking_any(action: ModuleType, variables: dict[str, Any]) -> None:
+    rules = {"image_mirror_rules": [{"source": "*", "prefix": "m.x"}], "image_mirror_probe": True}
+    translated = looked_at(action, {**variables, **rules, "image_mirror_mode": "containerd"}, probe=False)
+    assert (translated["registries"], translated["requests"]) == (["docker.io", "registry.k8s.io"], 0)
+    renamed = looked_at(action, {**variables, **rules}, probe=False)
+    assert renamed["registries"] == ["m.x"]
 
 
 def test_what_the_mirror_lacks_stops_the_roll_out(action: ModuleType, variables: dict[str, Any]) -> None:
     with mirror(missing="alpine") as (address, _):
         rules = [{"source": "*", "registry": address}]
         with pytest.raises(InvalidInput, match=f"1 image missing on the mirror: {address}/library/alpine:3.10"):
-            action._looked_at(parse({**variables, "image_mirror_rules": rules, "image_mirror_probe": True}))  # noqa: SLF001
+            looked_at(action, {**variables, "image_mirror_rules": rules, "image_mirror_probe": True})
