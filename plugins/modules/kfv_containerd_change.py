@@ -160,6 +160,7 @@ def write(files: Sequence[Mapping[str, Any]], contents: Mapping[str, str]) -> li
 
 def put(path: Path, content: bytes) -> None:
     """Write a file whole, with the owner, mode and label of the one before; a new one is root's, with mode 0644."""
+    path = path.resolve()  # a link stays one
     make_directory(path.parent)
     fresh = path.with_name(f".{path.name}{MARK}new")
     try:
@@ -190,7 +191,8 @@ def make_directory(path: Path) -> None:
 
 def copied(source: Path, target: Path) -> None:
     """A copy with the owner, mode, label and times of the source."""
-    fresh = target.with_name(f".{target.name}")
+    target = target.resolve()
+    fresh = target.with_name(f".{target.name}{MARK}new")
     fresh.touch(mode=0o600)
     shutil.copyfile(source, fresh)
     like(source, fresh)

@@ -138,6 +138,17 @@ def test_a_disk_that_fills_half_way_leaves_everything_as_it_was(
     assert not change.JOURNAL.exists()
 
 
+def test_a_link_stays_one(change: Any, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere/config.toml").write_text("old")
+    link = tmp_path / "config.toml"
+    link.symlink_to("elsewhere/config.toml")
+    change.write(*entries((link, "new", True)))
+    assert (link.is_symlink(), (tmp_path / "elsewhere/config.toml").read_text()) == (True, "new")
+    change.restore()
+    assert (link.is_symlink(), (tmp_path / "elsewhere/config.toml").read_text()) == (True, "old")
+
+
 def test_files_keep_their_mode_and_new_ones_can_be_read_whatever_the_umask_is(change: Any, tmp_path: Path) -> None:
     old, new = tmp_path / "old.toml", tmp_path / "certs.d/gcr.io/hosts.toml"
     old.write_text("x")
