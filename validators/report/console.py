@@ -14,21 +14,21 @@ _LONGEST_LINE = 600
 
 
 def render(document: Mapping[str, Any], files: Mapping[str, str], *, colour: bool = False) -> str:
-    """The summary of a report document. `files` are the written reports by format."""
+    """The summary of a report document, the failures last, where a terminal stays. `files` are the written reports."""
     summary = document["summary"]
     verdict: str = summary["verdict"]
     lines = [_head(document), _paint(f"{verdict.upper()}  {_counts(summary)}", verdict, colour=colour)]
-    for items in attention(document):
-        lines.extend(_finding(items, colour=colour))
     lines.extend(_skips(document))
     cleaned = "" if "hosts" in document else _cleaned(document)
     lines.append(_paint(f" {_MARKS['pass']} {summary['pass']} passed", "pass", colour=colour) + cleaned)
-    lines.extend(f" ! left behind: {_name(item)} ({item['why']})" for item in document["cleanup"]["left"])
     lines.extend(_compared(document["baseline"]))
     if note := simulated(document):
         lines.append(note)
     if retries := document["run"]["retries"]:
         lines.append(f"retried: {retries} requests were sent again after transient trouble of the API server.")
+    for items in reversed(attention(document)):
+        lines.extend(_finding(items, colour=colour))
+    lines.extend(f" ! left behind: {_name(item)} ({item['why']})" for item in document["cleanup"]["left"])
     lines.extend(f"report  {path}" for path in files.values())
     return "\n".join(lines) + "\n"
 

@@ -108,13 +108,26 @@ def test_checks_that_are_skipped_for_one_reason_share_a_line() -> None:
     assert all(check.id in line for check in CHECKS[:3])
 
 
-def test_the_console_says_found_needed_and_do_failures_first() -> None:
+def test_the_console_says_found_needed_and_do_failures_last() -> None:
     lines = console.render(all_kinds().as_dict(), {"json": "out/latest.json"}).splitlines()
     order = [line.split()[1] for line in lines if line.startswith((" ✗", " ?", " !"))]
-    assert order == [CHECKS[2].id, CHECKS[4].id, CHECKS[1].id]
+    assert order == [CHECKS[1].id, CHECKS[4].id, CHECKS[2].id]
     assert any(line.strip() == "found     it is bad" for line in lines)
     assert any(line.strip() == "do        mend it" for line in lines)
     assert lines[-1] == "report  out/latest.json"
+    assert [line for line in lines if line.startswith(" ")][-1].endswith("$ kubectl x")
+
+
+def test_the_console_and_the_markdown_say_what_became_of_earlier_findings() -> None:
+    before = report(*(outcome(status) for status in ("fail", "warn", "pass"))).as_dict()
+    document = report(*(outcome(status) for status in ("pass", "warn", "fail")), baseline=before).as_dict()
+    first, second, third = (f"{item.id} {item.slug}" for item in CHECKS[:3])
+    shown = console.render(document, {})
+    assert f"new: {third}; still there: {second}; fixed: {first}" in shown
+    rendered = markdown.render(document)
+    for told in (f"- new: {third}", f"- still there: {second}", f"- fixed: {first}"):
+        assert told in rendered
+    assert "Compared" not in markdown.render(before)
 
 
 def test_requests_that_were_sent_again_are_told() -> None:
