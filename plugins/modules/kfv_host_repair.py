@@ -250,10 +250,10 @@ def restore_sysctls(repairer: Repairer) -> None:
     remove_own(repairer, SYSCTL_FILE, record["wrote"])
     uncomment(repairer, SYSCTL_CONF, record["lines"])
     for name, value in record["values"].items():
-        if live(name) == value["wrote"] and value["before"]:
-            repairer.set_live(name, value["before"])
-        elif live(name) != value["before"]:
+        if live(name) not in {value["wrote"], value["before"]}:
             repairer.left.append(f"{name} was changed to {live(name)} since")
+        elif value["before"]:  # else the kernel had no such setting before
+            repairer.set_live(name, value["before"])
     repairer.keep("sysctls", {})
 
 
