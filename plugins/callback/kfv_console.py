@@ -167,8 +167,9 @@ class CallbackModule(Default):
             if total["unreachable"] or total["failures"]:
                 met[self._causes[host]].append(host)
         problems = [Problem(f"{named(hosts)}: {item.found}", item.needed, item.todo) for item, hosts in met.items()]
-        if problems and self._ahead:
-            found = f"{named(self._ahead)}: not begun in the play {self._name_of_play}."
+        ahead = [host for host in self._ahead if host not in self._causes]
+        if problems and ahead:
+            found = f"{named(ahead)}: not begun in the play {self._name_of_play}."
             problems.append(Problem(found, "those before them done.", f"mend these, then {_AGAIN}"))
         if problems:
             self._display.banner("LEFT OUT")
