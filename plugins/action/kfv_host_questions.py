@@ -14,8 +14,7 @@ try:
     from kubeflow_volcano.hosts.peers import targets
     from kubeflow_volcano.hosts.wanted import SYSCTLS, modules_for
     from kubeflow_volcano.problems import ProblemsError
-    from kubeflow_volcano.rollout.groups import MirrorSettings
-    from kubeflow_volcano.rollout.settings import parse
+    from kubeflow_volcano.rollout.settings import Settings, parse
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
     raise AnsibleError(message) from error
@@ -46,7 +45,7 @@ class ActionModule(ActionBase):
         return result | {
             "modules": list(modules_for(item.name for item in settings.components)),
             "sysctls": [item.name for item in SYSCTLS],
-            "names": list(dict.fromkeys(_mirrors(settings.mirror))),
+            "names": list(dict.fromkeys(_mirrors(settings))),
             "connects": targets(
                 {host: str(variables[host].get("ansible_host") or host) for host in arguments["hosts"]},
                 (task_vars or {}).get("groups", {}).get("control_plane", []),
@@ -58,12 +57,15 @@ class ActionModule(ActionBase):
         }
 
 
-def _mirrors(mirror: MirrorSettings) -> Iterator[str]:
-    """Names of the mirrors' hosts, without ports."""
-    if mirror.mode == "none":
+def _mirrors(settings: Settings) -> Iterator[str]:
+    """Names of the hosts that nodes ask for images, without ports."""
+    if settings.mirror.mode == "none":
         return
-    for rule in mirror.rules:
+    if settings.registry.address:  # it alone is asked; the mirrors fill it from the machine that runs Ansible
+        yield settings.registry.host.partition(":")[0]
+        return
+    for rule in settings.mirror.rules:
         yield (rule.prefix or rule.host or rule.registry).partition("/")[0].partition(":")[0]
-    if mirror.preset:
-        known = load_mirror(mirror.preset)
+    if settings.mirror.preset:
+        known = load_mirror(settings.mirror.preset)
         yield from (name.partition("/")[0] for name in (known.prefix, *known.hosts.values()) if name)
