@@ -11,6 +11,10 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import silent
 from validators.checks import CHECKS
 from validators.facts import Facts
+from validators.hosts.checks import CHECKS as HOST_CHECKS
+from validators.hosts.testing import broken as unreachable
+from validators.hosts.testing import facts as host_facts
+from validators.hosts.testing import host
 from validators.judging import Judging
 from validators.model import failed
 from validators.probes.gang import GangEvidence
@@ -21,7 +25,7 @@ from validators.report.document import Report
 from validators.testing import NOW, deployment, facts, node, obj, pod
 from validators.verdict import Result
 
-__all__ = ["HOSTILE", "broken", "gang", "healthy", "hostile", "large"]
+__all__ = ["HOSTILE", "broken", "gang", "healthy", "hostile", "large", "preflight"]
 
 HOSTILE = (
     "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\"> ]]> &amp; \x1b[31mred\x1b[0m"
@@ -191,6 +195,15 @@ def broken(**more: Any) -> Report:
     ]
     known = facts(*_objects(), *sick, probes={"gang": gang(), "cleanup": Cleanup((), (), (), (), 0.0)})
     return _report(known, _with_gang(known, _judged(known)), **more)
+
+
+def preflight() -> Report:
+    """Of three hosts one swaps, and one does not answer."""
+    swap = {"devices": [{"name": "/dev/dm-1", "type": "partition", "kib": 1}]}
+    known = host_facts(host("n1"), host("n2", swap=swap), unreachable("n3", "reach", HOSTILE))
+    judging = Judging(HOST_CHECKS, {}, silent)
+    judging.judge(known)
+    return _report(known, judging.results(), prefix="preflight-")
 
 
 def hostile() -> Report:

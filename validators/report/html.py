@@ -55,6 +55,7 @@ def render(document: Mapping[str, Any], evidence: Mapping[str, str], manual: str
         namespaces=namespaces,
         classes={name: f"n{number}" for number, name in enumerate(namespaces)},
         cluster_wide=_CLUSTER,
+        hosts=_hosts(document),
         pictures=pictures(document),
         width=WIDTH,
         evidence={path: text[-_MOST_EVIDENCE:] for path, text in evidence.items()},
@@ -119,6 +120,17 @@ def _share(summary: Mapping[str, Any]) -> list[tuple[str, float, float]]:
         parts.append((status, round(start, 2), round(width, 2)))
         start += width
     return [part for part in parts if part[2]]
+
+
+def _hosts(document: Mapping[str, Any]) -> dict[str, list[dict[str, str]]]:
+    """Of a preflight: what stands against each host that was asked, by its name."""
+    found: dict[str, list[dict[str, str]]] = {name: [] for name in document.get("hosts", {}).get("asked", ())}
+    for item in document["checks"]:
+        for row in item["observed"].get("findings", ()) if found else ():
+            status = row.get("status", item["status"])
+            for name in row["hosts"] if status != Status.PASS else ():
+                found.setdefault(name, []).append({"id": item["id"], "status": status, "found": row["found"]})
+    return found
 
 
 def _shown(value: Any) -> str:

@@ -19,7 +19,9 @@ from validators.report.document import Report
 SCHEMA = json.loads(resources("validators").joinpath("schemas/report.v1.json").read_text())
 VOID = {"meta", "link", "input", "rect", "path"}
 EVERY = pytest.mark.parametrize(
-    "make", [samples.healthy, samples.broken, samples.hostile, samples.large], ids=lambda make: make.__name__
+    "make",
+    [samples.healthy, samples.broken, samples.hostile, samples.large, samples.preflight],
+    ids=lambda make: make.__name__,
 )
 
 
@@ -150,6 +152,15 @@ def test_the_comparison_names_what_changed() -> None:
     assert "Compared with the run of" in shown
     assert "findings that were not there before" in shown
     assert "findings that are gone" not in shown
+
+
+def test_a_preflight_says_of_each_host_what_stands_against_it_and_nothing_of_a_cluster() -> None:
+    text = html.render(samples.preflight().as_dict(), {})
+    rows = dict(re.findall(r'rowheader">(n\d)</th>(.*?)</tr>', text, re.DOTALL))
+    assert "nothing" in rows["n1"]
+    assert 'href="#P16"' in rows["n2"]
+    assert 'href="#P1"' in rows["n3"]
+    assert 'id="storage"' not in text
 
 
 def test_without_the_page_of_checks_no_link_leads_there() -> None:
