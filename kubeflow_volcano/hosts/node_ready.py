@@ -12,7 +12,7 @@ from kubeflow_volcano.cluster.deadline import Deadline
 from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 
-__all__ = ["has_cluster", "unready", "wait_until_ready"]
+__all__ = ["has_cluster", "moving", "unready", "wait_until_ready"]
 
 _LEASES = "kube-node-lease"
 _LOOK_SECONDS = 2.0
@@ -48,6 +48,24 @@ def unready(cluster: Cluster, name: str, since: float | None = None) -> str | No
         return f"it has no Lease in {_LEASES}"
     behind = since - datetime.fromisoformat(renewed).timestamp()
     return f"its kubelet has not renewed its Lease since, for {behind:.0f} s" if behind > 0 else ""
+
+
+def moving(cluster: Cluster, name: str) -> tuple[str, ...]:
+    """Pods of the Node that are being made or removed: a restart of containerd ends their pulls and may keep them so.
+
+    See containerd#12600 for those that stay in their removal.
+
+    Raises:
+        ApiError: the server does not answer, or not this.
+    """
+    pods = cluster.list("v1", "Pod", fields=f"spec.nodeName={name}").items
+    return tuple(
+        sorted(f"{pod['metadata']['namespace']}/{pod['metadata']['name']}" for pod in pods if _on_its_way(pod))
+    )
+
+
+def _on_its_way(pod: Object) -> bool:
+    return "deletionTimestamp" in pod["metadata"] or pod.get("status", {}).get("phase") == "Pending"
 
 
 def wait_until_ready(cluster: Cluster, name: str, since: float, seconds: float) -> str:

@@ -23,7 +23,7 @@ try:
     from kubeflow_volcano.hosts.containerd_mirrors import wanted
     from kubeflow_volcano.hosts.containerd_shown import shown
     from kubeflow_volcano.hosts.facts import CannotLookError, HostFacts
-    from kubeflow_volcano.hosts.node_ready import has_cluster, unready
+    from kubeflow_volcano.hosts.node_ready import has_cluster, moving, unready
     from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
     from kubeflow_volcano.rollout.images.rules import Rules
     from kubeflow_volcano.rollout.per_host import node_name
@@ -130,8 +130,11 @@ def _of_node(settings: Settings, node: str) -> list[str]:
     """See that the Node is ready before its containerd restarts; what there is to tell where that cannot be seen."""
     if not has_cluster(settings.kubeconfig):
         return ["no kubeconfig says where the cluster is, so its Node is not looked at."]
+    pods: tuple[str, ...] = ()
     try:
-        trouble = unready(Cluster.connect(settings.kubeconfig, settings.context), node)
+        cluster = Cluster.connect(settings.kubeconfig, settings.context)
+        if (trouble := unready(cluster, node)) == "":
+            pods = moving(cluster, node)
     except ApiError as error:
         trouble = f"the API server answers: {error}"
     if trouble is None:
@@ -144,7 +147,7 @@ def _of_node(settings: Settings, node: str) -> list[str]:
                 "see to the Node, and run this again.",
             )
         )
-    return []
+    return [f"its restart meets pods that are being made or removed: {', '.join(pods)}."] if pods else []
 
 
 def _sent(plan: planning.Plan) -> dict[str, Any]:

@@ -38,7 +38,16 @@ class Cluster:
         lease = "/apis/coordination.k8s.io/v1"
         return {
             "/version": {"gitVersion": "v1.30.2"},
-            "/api/v1": {"resources": [{"kind": "Node", "name": "nodes", "namespaced": False}]},
+            "/api/v1": {
+                "resources": [
+                    {"kind": "Node", "name": "nodes", "namespaced": False},
+                    {"kind": "Pod", "name": "pods", "namespaced": True},
+                ]
+            },
+            "/api/v1/pods": {
+                "metadata": {"resourceVersion": "1"},
+                "items": [{"metadata": {"namespace": "ns", "name": "new"}, "status": {"phase": "Pending"}}],
+            },
             lease: {"resources": [{"kind": "Lease", "name": "leases", "namespaced": True}]},
             f"/api/v1/nodes/{NAME}": {"status": {"conditions": [{"type": "Ready", "status": self.ready}]}},
             f"{lease}/namespaces/kube-node-lease/leases/{NAME}": {"spec": {"renewTime": renewed}},
@@ -100,6 +109,7 @@ def test_a_kubelet_that_goes_on_lets_the_change_stay(lab: Lab, node: Host, clust
     code, told = run(lab, node, cluster)
     assert code == 0, told
     assert "no kubeconfig says" not in told
+    assert "its restart meets pods that are being made or removed: ns/new." in told
     assert "config_path" in (node.root / CONFIG).read_text()
 
 

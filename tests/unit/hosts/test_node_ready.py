@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.hosts.node_ready import has_cluster, unready, wait_until_ready
+from kubeflow_volcano.hosts.node_ready import has_cluster, moving, unready, wait_until_ready
 
 NODE, LEASE = "/api/v1/nodes/n", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n"
 AT = datetime(2026, 11, 22, 1, 0, tzinfo=UTC)
@@ -19,11 +19,14 @@ SINCE = AT.timestamp()
 def cluster(api: Any) -> Any:
     """A cluster that serves Nodes and Leases."""
     for path, kind, plural in (
-        ("/api/v1", "Node", "nodes"),
-        ("/apis/coordination.k8s.io/v1", "Lease", "leases"),
+        ("/api/v1", ("Node", "Pod"), ("nodes", "pods")),
+        ("/apis/coordination.k8s.io/v1", ("Lease",), ("leases",)),
     ):
-        resource = {"name": plural, "kind": kind, "namespaced": kind == "Lease", "verbs": ["get"]}
-        api.on("GET", path, api.reply(body={"kind": "APIResourceList", "resources": [resource]}))
+        resources = [
+            {"name": name, "kind": each, "namespaced": each != "Node", "verbs": ["get", "list"]}
+            for each, name in zip(kind, plural, strict=True)
+        ]
+        api.on("GET", path, api.reply(body={"kind": "APIResourceList", "resources": resources}))
     return api.connect()
 
 
@@ -84,6 +87,21 @@ def test_a_wait_that_is_over_tells_what_was_missing(api: Any, cluster: Any, monk
     api.on("GET", NODE, api.reply(body=node()))
     api.on("GET", LEASE, api.reply(body=lease(-5)))
     assert wait_until_ready(cluster, "n", SINCE, 0.05) == "its kubelet has not renewed its Lease since, for 5 s"
+
+
+def test_pods_that_a_restart_would_meet_on_their_way_are_told(api: Any, cluster: Any) -> None:
+    def pod(name: str, phase: str, **metadata: str) -> dict[str, Any]:
+        return {"metadata": {"name": name, "namespace": "ns", **metadata}, "status": {"phase": phase}}
+
+    pods = [
+        pod("steady", "Running"),
+        pod("done", "Succeeded"),
+        pod("new", "Pending"),
+        pod("going", "Running", deletionTimestamp="2026-11-22T01:00:00Z"),
+    ]
+    api.on("GET", "/api/v1/pods", api.reply(body={"metadata": {"resourceVersion": "1"}, "items": pods}))
+    assert moving(cluster, "n") == ("ns/going", "ns/new")
+    assert api.seen("GET", "/api/v1/pods")[0].query["fieldSelector"] == "spec.nodeName=n"
 
 
 def test_a_cluster_is_where_something_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
