@@ -55,6 +55,33 @@ def test_the_list_names_every_check_and_family(capsys: pytest.CaptureFixture[str
     assert "H8  nothing-left-behind" in listed
 
 
+def test_an_earlier_report_that_cannot_be_read_is_refused_before_the_cluster_is_asked(
+    nobody: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reports = tmp_path / "reports"
+    given = ["--kubeconfig", str(nobody), "--report-dir", str(reports), "--baseline", str(tmp_path / "gone.json")]
+    assert main(given) == 2
+    assert "gone.json cannot be read" in capsys.readouterr().err
+    assert not reports.exists()
+
+
+def test_a_run_is_compared_with_the_report_that_it_replaces(
+    nobody: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["--quiet", "--kubeconfig", str(nobody), "--report-dir", str(tmp_path), "--select", "storage"]
+    main(given)
+    first = json.loads((tmp_path / "latest.json").read_text())
+    assert first["baseline"] is None
+    main([*given, "--baseline", str(tmp_path / "latest.json")])
+    second = json.loads((tmp_path / "latest.json").read_text())
+    assert second["baseline"]["run"] == first["run"]["id"]
+    assert [item["id"] for item in second["baseline"]["still"]] == [item["id"] for item in first["checks"]]
+    assert f"compared with run {first['run']['id']}" in capsys.readouterr().out
+    assert {path.name for path in tmp_path.glob("latest.*")} == {
+        f"latest.{kind}" for kind in ("json", "md", "html", "xml")
+    }
+
+
 def test_components_that_make_no_sense_are_refused_before_the_cluster_is_asked(
     nobody: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -102,6 +102,11 @@ def test_a_simulated_node_is_told_as_such() -> None:
     assert "n1 (simulated)" in outcome.message
 
 
+def test_the_events_of_a_step_stand_in_the_report() -> None:
+    outcome = judge(evidence(*GOOD))["H1"]
+    assert outcome.observed["events"] == [{"at": AT, "name": "h1-p0", "event": "created", "what": "created"}]
+
+
 @pytest.mark.parametrize("state", ["Closed", "Closing", "Unknown", ""])
 def test_a_queue_that_is_not_open_is_f3s_finding(state: str) -> None:
     outcome = judge(evidence(queue_state=state))["H1"]

@@ -63,6 +63,7 @@ def test_a_binding_is_kept_with_its_node_and_time() -> None:
     assert seen(record).bound_at.endswith("Z")
     assert seen(record).bound_at != "2026-01-01T00:00:06Z"
     assert [item.what for item in record.timeline] == ["created", "bound to node n1"]
+    assert [item.event for item in record.timeline] == ["created", "bound"]
 
 
 def test_a_binding_that_a_break_in_the_watch_hid_is_dated_by_the_server() -> None:
