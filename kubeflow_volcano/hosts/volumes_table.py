@@ -51,10 +51,10 @@ def _row(owner: VolumeOwner, host: str, given: Mapping[str, Iterator[Mapping[str
     if host not in given:
         return _with(owner, host, directory, "not looked at", "the host did not answer", notable=True)
     answer = next(given[host])
-    if answer["trouble"]:
+    if "owner" not in answer:
         return _with(owner, host, directory, "not looked at", answer["trouble"], notable=True)
     found = f"{answer['owner']} {answer['mode']}, {answer['wrong']} of {answer['looked']} of others"
-    what = list(_told(owner, answer))
+    what = [*_told(owner, answer), *([answer["trouble"]] if answer["trouble"] else [])]
     return _with(owner, host, directory, found, "; ".join(what) or "right", notable=bool(what))
 
 
@@ -71,7 +71,7 @@ def _told(owner: VolumeOwner, answer: Mapping[str, Any]) -> Iterator[str]:
         )
     if answer["closed"]:
         yield "closed to others"
-    elif int(answer["mode"], 8) & _OPEN:
+    elif int(answer["mode"] or "0", 8) & _OPEN:
         yield "open to everybody (local_path_tighten_claims)"
     if answer["left_alone"]:
         yield f"{answer['left_alone']} left alone: devices, other file systems, files with a name elsewhere"

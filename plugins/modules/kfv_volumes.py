@@ -218,6 +218,8 @@ def repair(walk: Walk, volume: dict[str, Any]) -> None:
             os.chown(entry.name, *owner_of(entry.found, uid, gids), dir_fd=entry.parent, follow_symlinks=False)
         except FileNotFoundError:
             continue
+        except OSError as error:
+            raise TroubleError(f"{volume['path']}: {entry.name!a}: {error.strerror}") from error
         walk.given += 1
 
 
@@ -259,7 +261,7 @@ def one(volume: dict[str, Any], below: str, most: int, *, asked: bool, check: bo
         answer["mode"], answer["closed"] = closed({**volume, "tighten": volume["tighten"] and safe}, below, check=check)
     except OSError as error:
         answer["trouble"] = f"{volume['path']}: {error.strerror}"
-    except TroubleError as trouble:  # somebody has moved it meanwhile
+    except TroubleError as trouble:
         answer["trouble"] = str(trouble)
     finally:
         answer["given"] = answer["wrong"] if asked and check else walk.given

@@ -171,11 +171,17 @@ def what(**answer: Any) -> str:
         ({"mode": "0777", "closed": True}, "closed to others"),
         ({"left_alone": 2}, "2 left alone"),
         ({"incomplete": "more than 5 entries"}, "not seen whole: more than 5 entries"),
-        ({"trouble": "/data/pv-1: No such file or directory"}, "No such file"),
+        ({"wrong": 3, "given": 2, "trouble": "'x': not permitted", "mode": ""}, "2 given to it; 'x': not permitted"),
     ],
 )
 def test_the_table_says_what_is_to_be_done(answer: dict[str, Any], words: str) -> None:
     assert words in what(**answer)
+
+
+def test_a_volume_that_is_not_there_is_told_as_such() -> None:
+    absent = {"name": "pv-1", "wrong": 0, "given": 0, "closed": False, "mode": "", "trouble": "'pv-1': No such file"}
+    (row,) = rows([OWNER], {"node-1": "a"}, {"a": [absent]})
+    assert (row.found, row.what, row.notable) == ("not looked at", "'pv-1': No such file", True)
 
 
 def test_nodes_that_are_no_hosts_and_hosts_that_did_not_answer_are_listed_as_such() -> None:

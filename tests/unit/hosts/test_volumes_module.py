@@ -6,6 +6,7 @@ import importlib.util
 import os
 import socket
 import stat
+import subprocess
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -160,6 +161,20 @@ def test_devices_are_left_alone_and_sockets_and_pipes_are_not(volume: Path) -> N
     found = one(volume, repair=True)
     assert (found["left_alone"], owner(volume / "device")) == (1, (0, 0))
     assert owner(volume / "pipe") == owner(volume / "socket") == (UID, GID)
+
+
+def test_what_cannot_be_given_is_named_and_what_was_given_is_counted(volume: Path) -> None:
+    (volume / "wrong").unlink()
+    (volume / "below" / "wrong").unlink()
+    os.chown(volume, 0, 0)
+    (volume / "fixed").write_text("x")
+    subprocess.run(["chattr", "+i", volume / "fixed"], check=True)
+    try:
+        found = one(volume, repair=True)
+    finally:
+        subprocess.run(["chattr", "-i", volume / "fixed"], check=True)
+    assert "'fixed': Operation not permitted" in found["trouble"]
+    assert (found["wrong"], found["given"]) == (2, 1)
 
 
 def test_a_group_alone_leaves_users_as_they_are(volume: Path) -> None:
