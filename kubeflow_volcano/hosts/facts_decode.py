@@ -73,7 +73,7 @@ def _plain(kind: Any, data: Any, where: str) -> Any:
     return data
 
 
-def _sized(kind: type[list[Any]] | type[dict[str, Any]], data: Any, where: str) -> None:
+def _sized(kind: type[list[Any] | dict[str, Any]], data: Any, where: str) -> None:
     if not isinstance(data, kind):
         raise Misshapen(f"{where} is {type(data).__name__}, not {kind.__name__}")
     if len(data) > MOST_ITEMS:
