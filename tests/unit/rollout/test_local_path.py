@@ -123,7 +123,7 @@ def made(folder: Path, version: str, claim: str) -> os.stat_result:
     script = folder / "setup"
     script.write_text(result["data"]["setup"], "utf-8")
     volume = folder / f"pvc-{version}_{claim}"
-    command = ["/bin/sh", script, "-p", volume, "-s", "1024", "-m", "Filesystem"]
+    command = ["/bin/sh", str(script), "-p", str(volume), "-s", "1024", "-m", "Filesystem"]
     command += ["-a", "create"] if version == "0.0.37" else []
     done = subprocess.run(command, check=False, capture_output=True, text=True, env={"VOL_DIR": str(volume)})
     assert (done.returncode, done.stderr) == (0, "")
