@@ -13,13 +13,19 @@ LONGEST_EVIDENCE = 64_000
 _MOST_ITEMS = 200
 _HIDDEN = "[redacted]"
 
+# No pattern begins with a run of any length: on a line without end each would look at all of it from every character.
 _KEY = (
-    r"(?:[\w.-]*(?:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|key-data"
-    r"|credential|dockerconfigjson|dockercfg)s?|[\w-]+[_-](?:pass|pwd))"
+    r"(?:(?:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|key-data"
+    r"|credential|dockerconfigjson|dockercfg)s?|[_-](?:pass|pwd))"
 )
 _VALUE = r"(\"[^\"]*\"|'[^']*'|[^\s,;&\"'}]+)"
 _SECRETS = (
-    (re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL), _HIDDEN),
+    (
+        re.compile(
+            r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z)", re.DOTALL
+        ),
+        _HIDDEN,
+    ),
     # The same in base64, as Secrets and kubeconfigs have it; certificates are public.
     (re.compile(r"LS0tLS1CRUdJTi(?!BDRVJUSUZJQ0FUR)[\w+/=]+"), _HIDDEN),
     # JSON in base64: web tokens, and registry logins.
@@ -37,13 +43,13 @@ _SECRETS = (
     (re.compile(r"(?i)\b(authorization[\"']?\s*[:=]\s*[\"']?\w+)\s+[^\s\"',]+"), rf"\1 {_HIDDEN}"),
     (re.compile(r"(?i)\b((?:set-)?cookie\s*:)[^\n]+"), rf"\1 {_HIDDEN}"),
     (re.compile(r"\b((?i:bearer|basic))\s+(?=\S*[A-Z0-9=])[\w.~+/=-]{8,}"), rf"\1 {_HIDDEN}"),
-    (re.compile(r"(\w+://[^\s:/@]*):[^\s@/]+@"), rf"\1:{_HIDDEN}@"),
+    (re.compile(r"(://[^\s:/@]{0,200}):[^\s@/]{1,500}@"), rf"\1:{_HIDDEN}@"),
     (re.compile(r"((?:^|\s)(?:-u|--user)[ =][^\s:]+):\S+"), rf"\1:{_HIDDEN}"),
     (re.compile(r"(\"auth\"\s*:\s*)\"[^\"]*\""), rf'\1"{_HIDDEN}"'),
-    (re.compile(rf"(?i)((?:^|\s)(?!--ask-)--?{_KEY}\s+)(?!-){_VALUE}"), rf"\1{_HIDDEN}"),
-    (re.compile(rf"(?i)(\b{_KEY}[\"']?\s*[:=]\s*){_VALUE}"), rf"\1{_HIDDEN}"),
+    (re.compile(rf"(?i)((?:^|\s)(?!--ask-)-[\w.-]{{0,60}}{_KEY}\s+)(?!-){_VALUE}"), rf"\1{_HIDDEN}"),
+    (re.compile(rf"(?i)({_KEY}[\"']?\s*[:=]\s*){_VALUE}"), rf"\1{_HIDDEN}"),
 )
-_SECRET_KEY = re.compile(rf"(?i){_KEY}|auth|authorization|cookie")
+_SECRET_KEY = re.compile(rf"(?i)[\w.-]*{_KEY}|auth|authorization|cookie")
 _ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from dataclasses import replace
 from importlib.resources import files as resources
 from pathlib import Path
@@ -20,7 +21,7 @@ from validators.model import Outcome, Status, failed, passed, skipped
 from validators.probes.remains import Cleanup, Tracked
 from validators.report import console, files, markdown
 from validators.report.document import Report
-from validators.report.safe import safe, text
+from validators.report.safe import LONGEST_EVIDENCE, safe, text
 from validators.testing import facts, node, pod, ref
 from validators.verdict import Result
 
@@ -223,6 +224,30 @@ def test_the_value_of_a_secret_environment_variable_is_hidden_and_its_name_stays
     variables = [{"name": "DB_PASSWORD", "value": "hunter2"}, {"name": "MODE", "value": "fast"}]
     assert safe({"env": variables}) == {"env": [{"name": "DB_PASSWORD", "value": "[redacted]"}, variables[1]]}
     assert safe({"credentials": {"user": "hunter2"}}) == {"credentials": "[redacted]"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "x",
+        "a-",
+        "a.",
+        "-----BEGIN ",
+        "eyJ",
+        "a://",
+        " -u a",
+        " --a-",
+        "password ",
+        "token=",
+        '"auth":"',
+        "bearer ",
+        "\x1b]",
+    ],
+)
+def test_a_line_without_end_keeps_nobody_waiting(line: str) -> None:
+    started = time.monotonic()
+    assert len(text(line * 200_000, LONGEST_EVIDENCE)) <= LONGEST_EVIDENCE
+    assert time.monotonic() - started < 3
 
 
 @pytest.mark.parametrize(
