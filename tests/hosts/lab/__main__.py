@@ -1,7 +1,8 @@
-"""Hosts to try roles on: `python -m tests.hosts.lab up INVENTORY` and `down INVENTORY`.
+"""Hosts to try roles on: `python -m tests.hosts.lab up INVENTORY`, `down INVENTORY`, and `prepare` for tests.
 
 `up` starts the hosts of INVENTORY/hosts.yml that say their test_host_release (and test_host_containerd), and writes
-INVENTORY/ssh.cfg, by which ssh finds them. They stay until `down`, or until the machine stops.
+INVENTORY/ssh.cfg, by which ssh finds them. They stay until `down`, or until the machine stops. `prepare` makes what
+hosts of every kind are made of, so that no test has to wait for it.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ import yaml
 
 from kubeflow_volcano.problems import Exit, InvalidInput, Problem, ProblemsError
 from kubeflow_volcano.progress import Progress, counted, to_stderr
-from tests.hosts.lab.base import RELEASES
+from tests.hosts.lab.base import RELEASES, ensure_tree
 from tests.hosts.lab.host import Host
 from tests.hosts.lab.lab import Lab
-from tests.hosts.lab.programs import CONTAINERD
+from tests.hosts.lab.programs import CONTAINERD, ensure_containerd
 
 _SSH = """\
 Host {name}
@@ -48,6 +49,14 @@ def up(inventory: Path, progress: Progress) -> None:
     progress(
         f"{counted(len(hosts), 'host')} of {inventory}: {', '.join(f'{host.name} {host.address}' for host in hosts)}"
     )
+
+
+def prepare(progress: Progress) -> None:
+    """Make the trees of all releases and the programs of all containerds that the cache lacks."""
+    for release in RELEASES.values():
+        ensure_tree(release, progress)
+    for version in CONTAINERD:
+        ensure_containerd(version, progress)
 
 
 def down(inventory: Path, progress: Progress) -> None:
@@ -89,11 +98,16 @@ def _seed(inventory: Path) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit codes are those of every command here."""
     parser = argparse.ArgumentParser(prog="python -m tests.hosts.lab", description=__doc__)
-    parser.add_argument("verb", choices=("up", "down"))
-    parser.add_argument("inventory", type=Path)
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    for verb in ("up", "down"):
+        verbs.add_parser(verb).add_argument("inventory", type=Path)
+    verbs.add_parser("prepare")
     options = parser.parse_args(arguments)
     try:
-        {"up": up, "down": down}[options.verb](options.inventory, to_stderr())
+        if options.verb == "prepare":
+            prepare(to_stderr())
+        else:
+            {"up": up, "down": down}[options.verb](options.inventory, to_stderr())
     except ProblemsError as error:
         sys.stderr.write(f"{error.told()}\n")
         return error.exit_code

@@ -11,9 +11,9 @@ from pathlib import Path
 from kubeflow_volcano.progress import Progress, silent
 from kubeflow_volcano.rehearsal.generation import load_generation
 from kubeflow_volcano.rehearsal.recipes import Generation, Tool
-from kubeflow_volcano.rehearsal.tools import ensure_tools
+from kubeflow_volcano.rehearsal.tools import Tools, ensure_tools
 
-__all__ = ["CONTAINERD", "add_containerd"]
+__all__ = ["CONTAINERD", "add_containerd", "ensure_containerd"]
 
 _MODULES = Path(__file__).with_name("modules")
 _PROGRAMS = ("containerd", "containerd-shim-runc-v2", "ctr")
@@ -37,13 +37,18 @@ def add_containerd(version: str, layer: Path, progress: Progress = silent) -> No
         KeyError: there is no such version here.
         ProblemsError: it can't be built.
     """
-    go = load_generation("1.30").go
-    crictl = Tool("crictl", _MODULES / "crictl", {"crictl": "."})
-    tools = ensure_tools(Generation("test hosts", go, (_containerd(version), crictl), {}, ()), progress=progress)
+    tools = ensure_containerd(version, progress)
     target = layer / "usr/bin"
     target.mkdir(parents=True)
     for name, program in tools.programs.items():
         _link_or_copy(program, target / name)
+
+
+def ensure_containerd(version: str, progress: Progress = silent) -> Tools:
+    """The same programs, built when the cache lacks them; raises the same errors."""
+    go = load_generation("1.30").go
+    crictl = Tool("crictl", _MODULES / "crictl", {"crictl": "."})
+    return ensure_tools(Generation("test hosts", go, (_containerd(version), crictl), {}, ()), progress=progress)
 
 
 def _containerd(version: str) -> Tool:
