@@ -30,8 +30,8 @@ finish() {
 remove # what a run that was killed may have left would not be the same for every run
 trap finish EXIT
 .venv/bin/ansible-playbook -i inventory/test-hosts tests/hosts/packages.yml tests/integration/packages.yml
-.venv/bin/python -m tests.hosts.lab prepare # so that no test waits for what hosts are made of
 play playbooks/rehearsal.yml playbooks/install.yml
+.venv/bin/python -m tests.hosts.lab prepare # so that no test waits for what hosts are made of
 cache=${XDG_CACHE_HOME:-$HOME/.cache}
 export KFV_TEST_KUBECONFIG=$cache/kubeflow-volcano/rehearsal/$name/admin.kubeconfig
 .venv/bin/pytest tests/unit tests/integration tests/hosts "$@" # the fast ones first
