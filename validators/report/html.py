@@ -21,7 +21,7 @@ __all__ = ["render"]
 _MARKS = {"fail": "✗", "error": "?", "warn": "!", "pass": "✓", "skip": "-", "incomplete": "?"}
 _WORDS = {"fail": "failed", "error": "not evaluated", "warn": "warnings", "pass": "passed", "skip": "skipped"}
 _ORDER = tuple(_WORDS)
-_CLUSTER = "cluster-wide"
+_CLUSTER = "(cluster-wide)"  # no namespace may be called that
 _MOST_EVIDENCE = 8_000
 _MOST_SQUARES = 40
 _MOST_NAMESPACES = 100
@@ -54,7 +54,6 @@ def render(document: Mapping[str, Any], evidence: Mapping[str, str], manual: str
         families=families,
         namespaces=namespaces,
         classes={name: f"n{number}" for number, name in enumerate(namespaces)},
-        cluster_wide=_CLUSTER,
         hosts=_hosts(document),
         pictures=pictures(document),
         width=WIDTH,
