@@ -18,7 +18,7 @@ __all__ = ["RANGE", "Bridge", "choose_subnet", "interfaces"]
 
 RANGE = IPv4Network("10.214.0.0/16")
 """Where a lab's /22 is looked for. The rehearsal cluster's networks are others."""
-_PREFIX = "kfv"
+_PREFIX = "lab"
 
 
 @dataclass(frozen=True, slots=True)
