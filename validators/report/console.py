@@ -26,7 +26,7 @@ def render(document: Mapping[str, Any], files: Mapping[str, str], *, colour: boo
         lines.append(note)
     if retries := document["run"]["retries"]:
         lines.append(f"retried: {retries} requests were sent again after transient trouble of the API server.")
-    for items in reversed(attention(document)):
+    for items in sorted(attention(document), key=lambda items: -_ATTENTION.index(items[0]["status"])):
         lines.extend(_finding(items, colour=colour))
     lines.extend(f" ! left behind: {_name(item)} ({item['why']})" for item in document["cleanup"]["left"])
     lines.extend(f"report  {path}" for path in files.values())

@@ -119,6 +119,12 @@ def test_the_console_says_found_needed_and_do_failures_last() -> None:
     assert [line for line in lines if line.startswith(" ")][-1].endswith("$ kubectl x")
 
 
+def test_findings_of_one_kind_are_told_in_order_of_their_ids() -> None:
+    bad = [Outcome(Status.FAIL, "Bad", f"found {number}", todo="mend it") for number in range(3)]
+    lines = console.render(report(*bad).as_dict(), {}).splitlines()
+    assert [line.split()[1] for line in lines if line.startswith(" ✗")] == [item.id for item in CHECKS[:3]]
+
+
 def test_the_console_and_the_markdown_say_what_became_of_earlier_findings() -> None:
     before = report(*(outcome(status) for status in ("fail", "warn", "pass"))).as_dict()
     document = report(*(outcome(status) for status in ("pass", "warn", "fail")), baseline=before).as_dict()
