@@ -20,11 +20,11 @@ from kubeflow_volcano.rollout.frontier import Frontier
 from kubeflow_volcano.rollout.gates import Gates
 from kubeflow_volcano.rollout.graph import CRD_KIND, WEBHOOK_KINDS, WORKLOAD_KINDS, Graph, Needs, graph
 from kubeflow_volcano.rollout.placing import placed
-from kubeflow_volcano.rollout.result import ObjectOutcome, RolloutResult
+from kubeflow_volcano.rollout.result import Action, ObjectOutcome, RolloutResult
 from kubeflow_volcano.rollout.schedule import Schedule
 from kubeflow_volcano.rollout.survey import Found, Presence, learn_kinds, survey
 from kubeflow_volcano.rollout.telling import Teller
-from kubeflow_volcano.rollout.trust import renew_trust
+from kubeflow_volcano.rollout.trust import follow_certificates, renew_trust
 
 __all__ = ["Engine", "refused", "unready"]
 
@@ -138,7 +138,13 @@ class Engine:
         up = {ref for ref in found if found[ref].presence is Presence.SETTLED and found[ref].ready}
         if not self.wait([ref for ref in self._objects if ref.kind in wanted and ref not in up]):
             return False
+        jobs = [item.ref for item in self._outcomes if item.ref.kind == "Job" and item.action is Action.CHANGED]
         try:
+            restarted = follow_certificates(self.cluster, jobs, tuple(self._objects.values()), self.progress)
+            for outcome in restarted:
+                self.note(outcome)
+            if not self.wait([item.ref for item in restarted]):
+                return False
             hooks = [ref for ref in self._objects if ref.kind in WEBHOOK_KINDS]
             problems, outcomes = self._answers(hooks)
         except ApiError as error:
