@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from kubeflow_volcano.hosts.facts import HostFacts
+from kubeflow_volcano.hosts.reaching import trouble
 from validators.facts import Facts
 from validators.hosts.each import Finding, asked, each, good, named, ref, worse
 from validators.model import Outcome, Severity, check, failed, passed, skipped
@@ -117,12 +118,13 @@ def _without_trouble(facts: Facts, kinds: tuple[str, ...], reason: str, expected
 
 
 def _troubles(facts: Facts, kinds: tuple[str, ...]) -> dict[str, list[str]]:
-    """Ansible's reasons, each with its hosts."""
+    """The reasons, each with its hosts: as far as they are understood in plain words, else Ansible's own."""
     found: dict[str, list[str]] = {}
     for host in asked(facts).hosts:
         if host.trouble and host.trouble.kind in kinds:
-            message = host.trouble.message.rstrip(".")
-            found.setdefault(message, []).append(host.name)
+            understood = trouble(host.trouble.message, reached=False)
+            message = understood.found if understood else host.trouble.message
+            found.setdefault(message.rstrip("."), []).append(host.name)
     return found
 
 

@@ -105,7 +105,7 @@ def _repairable(results: Iterable[Result]) -> list[str]:
     for result in results:
         status = result.outcome.status
         rows: Any = result.outcome.observed.get("findings", ())
-        wrong = [row for row in rows if row["status"] != Status.PASS]
+        wrong = [row for row in rows if row.get("status") != Status.PASS]
         if status in {Status.FAIL, Status.WARN} and wrong and all(row.get("repairs") for row in wrong):
             found.append(result.check.id)
     return found

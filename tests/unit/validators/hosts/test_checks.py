@@ -221,6 +221,14 @@ def test_hosts_that_do_not_answer_are_named_once_with_their_reason_and_the_other
     assert set(others.values()) == {Status.PASS}
 
 
+def test_what_sudo_says_is_told_in_plain_words() -> None:
+    said = "Module result deserialization failed: No start of json char found. sudo: a password is required"
+    outcome = judged("P2", facts(host("n1"), broken("n2", "become", said)))
+    assert outcome.message.startswith("n2: ")
+    assert "deserialization" not in outcome.message
+    assert "password" in outcome.message
+
+
 def test_where_no_host_answers_only_the_reason_is_told() -> None:
     found = facts(broken("n1", "reach", "Connection refused"))
     outcomes = {item.id: item(found) for item in CHECKS if item.id not in {"P23", "P25", "P26"}}

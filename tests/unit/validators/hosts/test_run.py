@@ -105,6 +105,12 @@ def test_what_will_be_repaired_does_not_stand_in_the_way_and_is_repaired() -> No
     assert list(repairs(report.results)) == ["n1"]
 
 
+def test_a_host_that_did_not_answer_stands_in_the_way_of_no_repair() -> None:
+    report = run(facts(host("n1", **LOW), broken("n2", "reach", "gone")), repair=True)
+    assert (status(report, "P1"), status(report, "P8")) == (Status.FAIL, Status.SKIP)
+    assert list(repairs(report.results)) == ["n1"]
+
+
 def test_what_no_repair_mends_stands_in_the_way_all_the_same() -> None:
     modules: dict[str, Any] = {"modules": {"states": {"overlay": "loadable", "xt_owner": "absent"}, "at_boot": []}}
     report = run(facts(host("n1", **modules)), repair=True)
