@@ -16,6 +16,8 @@ from validators.storage_classes import is_default
 __all__ = ["snapshot"]
 
 _MOST_NODES, _MOST_CLAIMS, _MOST_IMAGES, _MOST_DIGESTS = 200, 200, 300, 3
+_WELL = {State.READY, State.SKIP}
+"""Pods that have run to their end or are being deleted are not waited for either."""
 _Row = dict[str, Any]
 
 
@@ -26,7 +28,7 @@ def snapshot(facts: Facts | None) -> Mapping[str, Any]:
     Of each kind at most some hundred rows are kept; the key `left_out` says how many rows are not there.
     """
     pods = _read(facts, "pods")
-    sick = {pod["metadata"]["uid"] for pod in pods or () if assess_pod(pod).state is not State.READY}
+    sick = {pod["metadata"]["uid"] for pod in pods or () if assess_pod(pod).state not in _WELL}
     rows: dict[str, tuple[list[_Row], int] | None] = {
         "nodes": _nodes(facts, pods, sick),
         "classes": _classes(facts),

@@ -26,6 +26,11 @@ def test_pods_are_counted_by_node_and_namespace() -> None:
     }
 
 
+def test_a_pod_that_has_run_to_its_end_is_well() -> None:
+    seen = snapshot(facts(node("n1"), pod("a/done", status={"phase": "Succeeded"})))
+    assert seen["nodes"][0]["pods"] == [{"namespace": "a", "well": 1, "unwell": 0}]
+
+
 def test_a_pod_without_a_node_is_told_apart() -> None:
     seen = snapshot(facts(node(), waiting("a/one", spec={"containers": []})))
     assert seen["unplaced"] == [{"namespace": "a", "well": 0, "unwell": 1}]
