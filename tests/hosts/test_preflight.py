@@ -157,7 +157,7 @@ def found_on(report: Report, id_: str, host: str) -> list[tuple[str, str]]:
     ("id_", "host", "status", "said"),
     [
         ("P1", "down", "fail", "port 22"),
-        ("P2", "guessed-sudo", "fail", "ncorrect sudo password"),
+        ("P2", "guessed-sudo", "fail", "sudo does not accept the password"),
         ("P3", "old-python", "fail", "is too old for this module"),
         ("P6", "no-module", "fail", "the kernel has no module overlay"),
         ("P7", "no-forwarding", "fail", "net.ipv4.ip_forward is 0, not 1"),
