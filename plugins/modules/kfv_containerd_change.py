@@ -101,7 +101,7 @@ ENDPOINT = "unix:///run/containerd/containerd.sock"
 CRI = re.compile(r"(?m)^Type:\s+io\.containerd\.cri\.|^ID:\s+cri$")
 MESSAGE = re.compile(r'\bmsg="((?:[^"\\]|\\.)*)"')
 MARK = ".kubeflow-volcano-"
-LOOK_SECONDS = 1.0
+LOOK_SECONDS = 1.0  # containerd tells nobody when its CRI answers, so it is asked
 PULL_SECONDS = 600
 
 

@@ -10,8 +10,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -22,18 +21,8 @@ import yaml
 
 from tests.hosts.lab import Host, Lab
 from tests.hosts.lab.registry import Registry
+from tests.local_path_images import IMAGES, KUSTOMIZE, MANIFEST, NEEDED, ROOT, until
 
-ROOT = Path(__file__).parents[2]
-MANIFEST = ROOT.parent / "shared" / "upstream" / "local-path-storage-0.0.37.yaml"
-CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kubeflow-volcano"
-KUSTOMIZE = [*CACHE.glob("tools/kustomize-*/bin/kustomize"), *CACHE.glob("kustomize/*/kustomize")]
-IMAGES = (
-    ("docker.io/library/busybox", "1.36"),
-    ("docker.io/library/busybox", "latest"),
-    ("docker.io/rancher/local-path-provisioner", "v0.0.37"),
-    ("registry.k8s.io/pause", "3.10"),
-)
-"""What the component local-path and the validation bring; the last is the nodes' sandbox image as well."""
 PLAY = """\
 - hosts: nodes
   gather_facts: false
@@ -54,10 +43,7 @@ CONFIG_V2 = """
   config_path = "/etc/containerd/certs.d"
 """
 
-pytestmark = [
-    pytest.mark.upstream,
-    pytest.mark.skipif(not MANIFEST.is_file() or not KUSTOMIZE, reason="no upstream manifests or no kustomize"),
-]
+pytestmark = NEEDED
 
 
 @dataclass
@@ -389,16 +375,3 @@ def test_a_node_that_is_down_keeps_no_other_from_pulling_and_one_that_goes_down_
     assert down.returncode == 4, down.stdout
     assert rows(down) == {"pull-1": ["4", "0", "0", "0", "0"]}
     third.remove()
-
-
-def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
-    """Wait for it.
-
-    Raises:
-        TimeoutError: it does not come about.
-    """
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            raise TimeoutError("what the test waits for did not come about")
-        time.sleep(0.01)

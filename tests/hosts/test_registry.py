@@ -12,8 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -25,26 +24,14 @@ import yaml
 
 from tests.hosts.lab import Host, Lab
 from tests.hosts.lab.registry import Registry
+from tests.local_path_images import CACHE, IMAGES, KUSTOMIZE, MANIFEST, NEEDED, ROOT, until
 
-ROOT = Path(__file__).parents[2]
-MANIFEST = ROOT.parent / "shared" / "upstream" / "local-path-storage-0.0.37.yaml"
-CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kubeflow-volcano"
-KUSTOMIZE = [*CACHE.glob("tools/kustomize-*/bin/kustomize"), *CACHE.glob("kustomize/*/kustomize")]
-IMAGES = (
-    ("docker.io/library/busybox", "1.36"),
-    ("docker.io/library/busybox", "latest"),
-    ("docker.io/rancher/local-path-provisioner", "v0.0.37"),
-    ("registry.k8s.io/pause", "3.10"),
-)
 SANDBOX = ("registry.k8s.io/pause", "3.10.1")
 """Of containerd 2.2, where its configuration says nothing else."""
 INDEX = "application/vnd.oci.image.index.v1+json"
 PASSWORD = "of-the-registry"  # noqa: S105  made up
 
-pytestmark = [
-    pytest.mark.upstream,
-    pytest.mark.skipif(not MANIFEST.is_file() or not KUSTOMIZE, reason="no upstream manifests or no kustomize"),
-]
+pytestmark = NEEDED
 
 
 @dataclass
@@ -404,16 +391,3 @@ def hosts(site: Site, node: Host, **changes: Any) -> CompletedProcess[str]:
     variables = site.variables(image_mirror_pull=True, image_mirror_pull_disk_percent=95, **changes)
     inventory = site.lab.inventory(site.directory / "inventory", [node], **variables)
     return site.lab.play(site.directory / "hosts.yml", inventory)
-
-
-def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
-    """Wait for it.
-
-    Raises:
-        TimeoutError: it does not come about.
-    """
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            raise TimeoutError("what the test waits for did not come about")
-        time.sleep(0.01)

@@ -24,7 +24,7 @@ __all__ = ["refuse", "reload_service", "start", "stop"]
 
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin"
 _LIMIT_SECONDS = 90.0
-_LOOK_SECONDS = 0.02
+_LOOK_SECONDS = 0.02  # the program is nobody's child here, so its end cannot be waited on
 _SECONDS = {"": 1.0, "ms": 0.001, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 

@@ -1,0 +1,42 @@
+"""The images of the component local-path, what its plan is made from, and a wait: for tests that pull and copy them."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+__all__ = ["CACHE", "IMAGES", "KUSTOMIZE", "MANIFEST", "NEEDED", "ROOT", "until"]
+
+ROOT = Path(__file__).parents[1]
+MANIFEST = ROOT.parent / "shared" / "upstream" / "local-path-storage-0.0.37.yaml"
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kubeflow-volcano"
+KUSTOMIZE = [*CACHE.glob("tools/kustomize-*/bin/kustomize"), *CACHE.glob("kustomize/*/kustomize")]
+IMAGES = (
+    ("docker.io/library/busybox", "1.36"),
+    ("docker.io/library/busybox", "latest"),
+    ("docker.io/rancher/local-path-provisioner", "v0.0.37"),
+    ("registry.k8s.io/pause", "3.10"),
+)
+"""What the component local-path and the validation bring; the last is the nodes' sandbox image as well."""
+NEEDED = [
+    pytest.mark.upstream,
+    pytest.mark.skipif(not MANIFEST.is_file() or not KUSTOMIZE, reason="no upstream manifests or no kustomize"),
+]
+"""Marks of tests that plan with them."""
+
+
+def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
+    """Wait for it.
+
+    Raises:
+        TimeoutError: it does not come about.
+    """
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise TimeoutError("what the test waits for did not come about")
+        time.sleep(0.01)
