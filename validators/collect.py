@@ -15,7 +15,8 @@ from kubeflow_volcano.cluster.readiness import State, assess
 from kubeflow_volcano.progress import Progress
 from validators import stability, workloads
 from validators.expectations import Expectations
-from validators.extras import EXTRAS, Extra
+from validators.extras import EXTRAS
+from validators.extras.model import Extra
 from validators.facts import RESOURCES, Facts, Unread, Window
 from validators.model import CannotJudgeError, Check, Rule
 from validators.permissions import as_yaml, missing_for_reading

@@ -39,6 +39,7 @@ FAMILIES: Mapping[str, str] = {
     "F": "volcano",
     "G": "operator",
     "H": "gang",
+    "I": "meta",
     "P": "preflight",
 }
 """Family letter of a check id to the name under which people select it."""

@@ -1,0 +1,30 @@
+"""Facts that are more than a list of objects: each is fetched only for the checks that ask for it."""
+
+from __future__ import annotations
+
+from validators.extras.certificates import certificates
+from validators.extras.model import Extra
+from validators.extras.operators import operator_access, operator_admission, operator_log
+from validators.extras.pods import pod_notes
+from validators.extras.server import discovery, ready_answers
+from validators.sign_in import sign_in
+from validators.simulation import simulated_webhooks
+
+__all__ = ["EXTRAS"]
+
+_PODS = frozenset({"C2", "C3", "C4", "C5", "C6", "C7", "C8", "F1", "B3", "G4", "G10"})
+
+EXTRAS = (
+    Extra("simulated_webhooks", frozenset(), simulated_webhooks, "simulated-webhooks"),
+    Extra("ready_answers", frozenset({"A1"}), ready_answers, "readyz"),
+    Extra("discovery", frozenset({"B1", "F2", "G4", "G10"}), discovery, "discovery"),
+    Extra("certificates", frozenset({"B3"}), certificates, "certificates"),
+    Extra("operator_access", frozenset({"G2", "G8"}), operator_access, "operator-access"),
+    Extra("operator_log", frozenset({"G3", "G9"}), operator_log, "operator-log"),
+    Extra(
+        "operator_admission", frozenset({"G4", "G10"}), operator_admission, "operator-admission", changes_nothing=False
+    ),
+    Extra("sign_in", frozenset({"E4", "E5", "E8"}), sign_in, "sign-in"),
+    Extra("pod_notes", _PODS, pod_notes),
+)
+"""All of them, in the order in which they are fetched."""

@@ -1,0 +1,81 @@
+"""What is asked about the operators of training jobs: rights, logs, and the answers of their webhooks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+
+from kubeflow_volcano.catalog.operator import version_of_image
+from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.deadline import Deadline
+from kubeflow_volcano.cluster.errors import ApiError
+from kubeflow_volcano.cluster.objects import Object, Ref
+from validators.facts import Facts
+from validators.operator_flags import container_of
+from validators.operators import OPERATORS, Operator, podgroups_since
+from validators.permissions import allowed
+from validators.pods import workload_of
+
+__all__ = ["operator_access", "operator_admission", "operator_log"]
+
+_DRY_RUNS = 3
+_DRY_RUN_SECONDS = 5.0
+
+
+def operator_access(cluster: Cluster, facts: Facts) -> Mapping[str, Mapping[str, bool]]:
+    """What each operator's service account may do, of all that it needs."""
+    answers: dict[str, Mapping[str, bool]] = {}
+    for name, operator in _installed(facts).items():
+        kinds = (kind.partition(".") for kind in operator.kinds(facts))
+        plurals = [plural for plural, _, group in kinds if group == operator.job_group]
+        rules = operator.rules(plurals, _version(operator, facts))
+        found = allowed(cluster, rules, user=operator.service_account(facts))
+        answers[name] = {str(rule): answer for rule, answer in found.items()}
+    return answers
+
+
+def _installed(facts: Facts) -> Mapping[str, Operator]:
+    return {
+        name: item
+        for name, item in OPERATORS.items()
+        if item.ref in facts.expectations.workloads and facts.get("deployments.apps", item.ref.namespace, item.ref.name)
+    }
+
+
+def _version(operator: Operator, facts: Facts) -> str:
+    image: str = container_of(operator.deployment(facts))["image"]
+    return version_of_image(image) or facts.expectations.operator_version
+
+
+def operator_log(cluster: Cluster, facts: Facts) -> Mapping[str, str]:
+    """Logs of operators that started before the PodGroup CRD was there."""
+    since = podgroups_since(facts)
+    logs: dict[str, str] = {}
+    for name, operator in _installed(facts).items():
+        started = operator.started(facts)
+        if started is None or (since is not None and started > since):
+            continue
+        pods = [Ref.of(pod).name for pod in facts.all("pods") if workload_of(pod) == operator.ref]
+        texts = (cluster.logs(operator.ref.namespace, pod, operator.container, tail=2000) for pod in pods)
+        logs[name] = "\n".join(texts)
+    return logs
+
+
+def operator_admission(cluster: Cluster, facts: Facts) -> Mapping[str, str]:
+    """Answers to dry-run creates of a job: '' where the webhook answered, whatever it said, else the trouble."""
+    meta = {"name": "kfv-dry-run", "namespace": facts.probe_namespace or "default"}
+    jobs = [job for operator in _installed(facts).values() for job in operator.dry_runs]
+    return {job["kind"]: _answer(cluster, {**job, "metadata": meta}) for job in jobs}
+
+
+def _answer(cluster: Cluster, job: Object) -> str:
+    for _ in range(_DRY_RUNS):
+        try:
+            path = cluster.resource(job["apiVersion"], job["kind"]).path(job["metadata"]["namespace"])
+            cluster.request("POST", path, query={"dryRun": "All"}, body=job, deadline=Deadline(_DRY_RUN_SECONDS))
+        except ApiError as error:
+            if error.status == HTTPStatus.FORBIDDEN and "denied the request" not in error.message:
+                raise
+            if error.status not in {HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN, HTTPStatus.UNPROCESSABLE_ENTITY}:
+                return str(error)
+    return ""

@@ -1,0 +1,53 @@
+"""What the API server says of itself: readiness and what it serves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+
+from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.deadline import Deadline
+from kubeflow_volcano.cluster.errors import ApiError
+from validators import crds
+from validators.facts import Facts
+
+__all__ = ["discovery", "ready_answers"]
+
+_READYZ_TRIES = 3
+
+
+def ready_answers(cluster: Cluster, _facts: Facts) -> tuple[str, ...]:
+    """Three answers of /readyz; the body of a refusal names what is not ready."""
+    return tuple(_readyz(cluster) for _ in range(_READYZ_TRIES))
+
+
+def _readyz(cluster: Cluster) -> str:
+    try:
+        with cluster.stream("/readyz", {}, Deadline(5)) as response:
+            return response.read(1000).decode("utf-8", "replace").strip()
+    except ApiError as error:
+        if error.status in {HTTPStatus.FORBIDDEN, HTTPStatus.UNAUTHORIZED}:
+            raise
+        return str(error)
+
+
+def discovery(cluster: Cluster, facts: Facts) -> Mapping[str, frozenset[str]]:
+    """Plurals by apiVersion, of every version that an expected CRD says it serves."""
+    versions = {
+        f"{crd['spec']['group']}/{version['name']}"
+        for crd in facts.all(crds.RESOURCE)
+        if crd["metadata"]["name"] in facts.expectations.crds
+        for version in crd["spec"]["versions"]
+        if version.get("served")
+    }
+    return {version: _plurals(cluster, version) for version in sorted(versions)}
+
+
+def _plurals(cluster: Cluster, version: str) -> frozenset[str]:
+    try:
+        answer = cluster.request("GET", f"/apis/{version}")
+    except ApiError as error:
+        if error.status == HTTPStatus.NOT_FOUND:
+            return frozenset()
+        raise
+    return frozenset(item["name"] for item in answer["resources"])
