@@ -109,6 +109,7 @@ def _explain(words: Sequence[str]) -> int:
         facts = [f"severity {item.severity}", f"family {item.family}"]
         facts += [f"says nothing when these fail: {', '.join(item.requires)}"] if item.requires else []
         facts += [f"judges what probe {item.probe} found out"] if item.probe else []
+        facts += [f"is done only with --{item.opt_in.replace('_', '-')}"] if item.opt_in else []
         facts += [f"needs the right to {', '.join(str(rule) for rule in item.needs)}"] if item.needs else []
         lines += [f"{item.id} {item.slug}: {item.title}", textwrap.indent(item.remedy, "  ")]
         lines += [textwrap.fill(text, 110, initial_indent="  - ", subsequent_indent="    ") for text in facts]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from kubeflow_volcano.progress import Progress
@@ -51,6 +51,15 @@ class Judging:
     def judge_probes(self, facts: Facts) -> None:
         """Judge the rest."""
         self._judge(self.open_checks(), facts)
+        self._tell()
+
+    def leave_out_unasked(self, asked: Collection[str]) -> None:
+        """Skip what is done only where its option is on; `asked` names the options that are."""
+        for item in self.open_checks():
+            if item.opt_in and item.opt_in not in asked:
+                flag, variable = f"--{item.opt_in.replace('_', '-')}", f"validation_{item.opt_in}"
+                text = f"is done only when asked for: {flag}, or {variable} in an inventory."
+                self._settle(item.id, skipped("NotAsked", text))
         self._tell()
 
     def leave_out_probes(self) -> None:

@@ -54,6 +54,9 @@ def _check(item: Check) -> str:
         lines.append(f"- Says nothing when these fail: {', '.join(map(_link, item.requires))}")
     if item.component:
         lines.append(f"- Only where the component `{item.component}` is chosen")
+    if item.opt_in:
+        flag = f"--{item.opt_in.replace('_', '-')}"
+        lines.append(f"- Judged only when asked for, with `{flag}` (`validation_{item.opt_in}`)")
     if item.probe:
         lines.append(f"- Judges what the probe `{item.probe}` finds out; skipped with `--read-only`")
     lines.append(f"- Needs: {_needs(item)}")

@@ -184,6 +184,8 @@ class Check:
     """Name of the probe whose evidence is judged."""
     component: str = ""
     """Without this component there is nothing to judge, so that nobody needs the rights for it."""
+    opt_in: str = ""
+    """Name of the option that has to be on; otherwise the check is skipped, as it costs or touches more than others."""
 
     @property
     def family(self) -> str:
@@ -204,6 +206,7 @@ def check(
     needs: Sequence[Rule] = (),
     probe: str = "",
     component: str = "",
+    opt_in: str = "",
 ) -> Callable[[Callable[[Facts], Outcome]], Check]:
     """Make a check of a function of facts; its docstring is the claim (first line) and the remedy (the rest)."""
 
@@ -222,6 +225,7 @@ def check(
             tuple(needs),
             probe,
             component,
+            opt_in,
         )
 
     return make

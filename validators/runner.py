@@ -120,6 +120,7 @@ def _run(options: Options, judging: Judging, report: Report, progress: Progress)
     progress(f"connected to {cluster.version.get('gitVersion', 'a server without a version')}, {cluster.origin}")
     try:
         expectations = _expectations(options, cluster, report)
+        judging.leave_out_unasked([name for name, value in asdict(options).items() if value is True])
         if not options.read_only:
             wanted = [item for item in judging.open_checks() if item.component in {"", *expectations.components}]
             judging.forbid(missing_for_probes(cluster, wanted, options.probe_namespace))

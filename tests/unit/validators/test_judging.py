@@ -56,6 +56,19 @@ def test_a_missing_fact_is_the_error_that_it_states() -> None:
     assert run.judging.results()[0].outcome.reason == "Forbidden"
 
 
+def test_what_is_done_only_when_asked_for_is_skipped_otherwise_and_says_how_to_ask() -> None:
+    unasked = Run(replace(a_check("E2", GOOD), opt_in="network_per_node"))
+    unasked.judging.leave_out_unasked(["strict"])
+    (result,) = unasked.judging.results()
+    assert (result.outcome.status, result.outcome.reason) == ("skip", "NotAsked")
+    assert "--network-per-node" in result.outcome.message
+    assert "validation_network_per_node" in result.outcome.message
+    asked = Run(replace(a_check("E2", GOOD), opt_in="network_per_node"))
+    asked.judging.leave_out_unasked(["network_per_node"])
+    asked.judging.judge(facts())
+    assert asked.statuses == {"E2": "pass"}
+
+
 def test_checks_of_probes_wait_and_say_which_probes_they_want() -> None:
     run = Run(a_check("F1", GOOD), a_check("H1", lambda found: found.probe("gang"), requires=("F1",), probe="gang"))
     run.judging.judge(facts())
