@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["attention", "changes", "render", "simulated"]
+__all__ = ["MARKS", "attention", "changes", "counted", "finding", "line", "paint", "render", "simulated"]
 
-_MARKS = {"fail": "✗", "error": "?", "warn": "!", "skip": "-", "pass": "✓"}
+MARKS = {"fail": "✗", "error": "?", "warn": "!", "skip": "-", "pass": "✓"}
 _COLOURS = {"fail": "31", "error": "35", "warn": "33", "skip": "2", "pass": "32", "incomplete": "35"}
 _ATTENTION = ("fail", "error", "warn")
 _LONGEST_LINE = 600
@@ -17,17 +17,17 @@ def render(document: Mapping[str, Any], files: Mapping[str, str], *, colour: boo
     """The summary of a report document, the failures last, where a terminal stays. `files` are the written reports."""
     summary = document["summary"]
     verdict: str = summary["verdict"]
-    lines = [_head(document), _paint(f"{verdict.upper()}  {_counts(summary)}", verdict, colour=colour)]
+    lines = [_head(document), paint(f"{verdict.upper()}  {counted(summary)}", verdict, colour=colour)]
     lines.extend(_skips(document))
     cleaned = "" if "hosts" in document else _cleaned(document)
-    lines.append(_paint(f" {_MARKS['pass']} {summary['pass']} passed", "pass", colour=colour) + cleaned)
+    lines.append(paint(f" {MARKS['pass']} {summary['pass']} passed", "pass", colour=colour) + cleaned)
     lines.extend(_compared(document["baseline"]))
     if note := simulated(document):
         lines.append(note)
     if retries := document["run"]["retries"]:
         lines.append(f"retried: {retries} requests were sent again after transient trouble of the API server.")
     for items in sorted(attention(document), key=lambda items: -_ATTENTION.index(items[0]["status"])):
-        lines.extend(_finding(items, colour=colour))
+        lines.extend(finding(items, colour=colour))
     lines.extend(f" ! left behind: {_name(item)} ({item['why']})" for item in document["cleanup"]["left"])
     lines.extend(f"report  {path}" for path in files.values())
     return "\n".join(lines) + "\n"
@@ -88,7 +88,8 @@ def _head(document: Mapping[str, Any]) -> str:
     )
 
 
-def _counts(summary: Mapping[str, Any]) -> str:
+def counted(summary: Mapping[str, Any]) -> str:
+    """How many checks ended how, in words, and the coverage."""
     parts = (
         (summary["fail"], "failed"),
         (summary["warn"], "warnings"),
@@ -100,18 +101,19 @@ def _counts(summary: Mapping[str, Any]) -> str:
     return f"{told} (coverage {summary['coverage']:.0%})"
 
 
-def _finding(items: list[Mapping[str, Any]], *, colour: bool) -> list[str]:
+def finding(items: Sequence[Mapping[str, Any]], *, colour: bool) -> list[str]:
+    """Lines of one finding, of one check or of several with the same message: found, needed, do."""
     item, status = items[0], items[0]["status"]
     names = f"{item['id']:<3} {item['slug']}  {item['title']}"
     if len(items) > 1:
         names = f"{len(items)} checks: {' '.join(each['id'] for each in items)}"
-    lines = [_paint(f" {_MARKS[status]} {names}", status, colour=colour)]
-    lines.append(f"       found     {_line(item['message'])}")
+    lines = [paint(f" {MARKS[status]} {names}", status, colour=colour)]
+    lines.append(f"       found     {line(item['message'])}")
     if item["expected"] and len(items) == 1:
-        lines.append(f"       needed    {_line(item['expected'])}")
+        lines.append(f"       needed    {line(item['expected'])}")
     if item["remediation"]["text"]:
-        lines.append(f"       do        {_line(item['remediation']['text'])}")
-    lines.extend(f"                 $ {_line(command)}" for command in item["remediation"]["commands"][:3])
+        lines.append(f"       do        {line(item['remediation']['text'])}")
+    lines.extend(f"                 $ {line(command)}" for command in item["remediation"]["commands"][:3])
     return lines
 
 
@@ -121,7 +123,7 @@ def _skips(document: Mapping[str, Any]) -> list[str]:
     for item in document["checks"]:
         if item["status"] == "skip":
             groups.setdefault(item["message"], []).append(item)
-    return [f" {_MARKS['skip']} {_names(items)}  {_line(message, 160)}" for message, items in groups.items()]
+    return [f" {MARKS['skip']} {_names(items)}  {line(message, 160)}" for message, items in groups.items()]
 
 
 def _names(items: list[Mapping[str, Any]]) -> str:
@@ -148,10 +150,12 @@ def _name(item: Mapping[str, str]) -> str:
     return f"{item['kind']} {item['namespace']}{'/' if item['namespace'] else ''}{item['name']}"
 
 
-def _line(text: str, longest: int = _LONGEST_LINE) -> str:
+def line(text: str, longest: int = _LONGEST_LINE) -> str:
+    """The text in one line, cut to `longest` characters."""
     flat = " ".join(text.split())
     return flat if len(flat) <= longest else flat[: longest - 1] + "…"
 
 
-def _paint(text: str, status: str, *, colour: bool) -> str:
+def paint(text: str, status: str, *, colour: bool) -> str:
+    """The text in the colour of a status, where colours are wanted."""
     return f"\x1b[{_COLOURS[status]}m{text}\x1b[0m" if colour else text

@@ -21,7 +21,7 @@ from validators.report.safe import LONGEST_EVIDENCE, safe, text
 from validators.report.snapshot import snapshot
 from validators.verdict import Result, Summary, summarise, worst
 
-__all__ = ["MANUAL", "SCHEMA", "Report", "anchor"]
+__all__ = ["MANUAL", "SCHEMA", "Report", "anchor", "stem"]
 
 SCHEMA = "kfv.report/v1"
 MANUAL = "docs/checks.md"
@@ -57,7 +57,7 @@ class Report:
     @property
     def stem(self) -> str:
         """What the names of this run's files begin with."""
-        return f"{self.prefix}{datetime.fromtimestamp(self.started, UTC):%Y%m%dT%H%M%SZ}-{self.run}"
+        return f"{self.prefix}{stem(_time(self.started), self.run)}"
 
     @property
     def evidence(self) -> dict[str, str]:
@@ -151,6 +151,11 @@ class Report:
                 "os": sorted(text(name) for name in systems),
             }
         }
+
+
+def stem(started: str, run: str) -> str:
+    """What the names of a run's files begin with, from two fields of its document."""
+    return f"{re.sub(r'[-:]', '', started)}-{run}"
 
 
 def anchor(check: Check) -> str:

@@ -12,7 +12,7 @@ from kubeflow_volcano.problems import Problem
 from validators.report import html, junit, markdown
 from validators.report.document import MANUAL, Report
 
-__all__ = ["write"]
+__all__ = ["replaced", "unwritten", "write"]
 
 
 def write(report: Report, directory: Path) -> None:
@@ -30,18 +30,23 @@ def write(report: Report, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         for path, content in evidence.items():
             (directory / path).parent.mkdir(exist_ok=True)
-            _replace(directory / path, content)
+            replaced(directory / path, content)
         for name in (report.stem, f"{report.prefix}latest"):
             for kind, content in texts.items():
-                _replace(directory / f"{name}.{kind}", content)
+                replaced(directory / f"{name}.{kind}", content)
     except OSError as error:
-        report.unwritten = Problem(
-            f"the report cannot be written to {directory}: {error}.",
-            "a directory with room that may be written.",
-            "free some room or name another directory with --report-dir, and run again.",
-        )
+        report.unwritten = unwritten(directory, error)
         return
     report.files = {kind: str(directory / f"{report.prefix}latest.{kind}") for kind in texts}
+
+
+def unwritten(directory: Path, error: OSError) -> Problem:
+    """Why there is no report in the directory."""
+    return Problem(
+        f"the report cannot be written to {directory}: {error}.",
+        "a directory with room that may be written.",
+        "free some room or name another directory with --report-dir, and run again.",
+    )
 
 
 def _manual(directory: Path) -> str:
@@ -50,8 +55,12 @@ def _manual(directory: Path) -> str:
     return quote(os.path.relpath(page, directory)) if page.is_file() else ""
 
 
-def _replace(path: Path, content: str) -> None:
-    """Put a whole file in place of `path`, or leave that as it is."""
+def replaced(path: Path, content: str) -> None:
+    """Put a whole file in place of `path`, or leave that as it is.
+
+    Raises:
+        OSError: it could not be written.
+    """
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.")
     temporary = Path(name)
     try:

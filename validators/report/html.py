@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import jinja2
 
 from validators.model import Status
 from validators.report.console import attention, simulated
+from validators.report.pages import MARKS, environment, hashed, source
 from validators.report.timeline import WIDTH, pictures
 
 __all__ = ["render"]
 
-_MARKS = {"fail": "✗", "error": "?", "warn": "!", "pass": "✓", "skip": "-", "incomplete": "?"}
 _WORDS = {"fail": "failed", "error": "not evaluated", "warn": "warnings", "pass": "passed", "skip": "skipped"}
 _ORDER = tuple(_WORDS)
 _CLUSTER = "(cluster-wide)"  # no namespace may be called that
@@ -35,15 +32,14 @@ def render(document: Mapping[str, Any], evidence: Mapping[str, str], manual: str
     """
     namespaces = _namespaces(document["checks"])
     families = list(dict.fromkeys(item["category"] for item in document["checks"]))
-    style = _text("report.css") + _filters(families, namespaces)
-    script = _text("report.js")
-    page = _environment().get_template("report.html.j2")
-    return page.render(
+    style = source("report.css") + _filters(families, namespaces)
+    script = source("report.js")
+    return _template().render(
         document=document,
         style=style,
         script=script,
-        style_hash=_hash(style),
-        script_hash=_hash(script),
+        style_hash=hashed(style),
+        script_hash=hashed(script),
         kind="Preflight" if "hosts" in document else "Validation",
         checks=sorted(document["checks"], key=lambda item: _ORDER.index(item["status"])),
         attention=attention(document),
@@ -60,31 +56,18 @@ def render(document: Mapping[str, Any], evidence: Mapping[str, str], manual: str
         evidence={path: text[-_MOST_EVIDENCE:] for path, text in evidence.items()},
         most_evidence=_MOST_EVIDENCE,
         manual=manual,
-        marks=_MARKS,
+        marks=MARKS,
         words=_WORDS,
         most_squares=_MOST_SQUARES,
     )
 
 
 @cache
-def _environment() -> jinja2.Environment:
-    loader = jinja2.FunctionLoader(_text)
-    environment = jinja2.Environment(
-        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters["shown"] = _shown
-    environment.filters["where"] = _where
-    return environment
-
-
-@cache
-def _text(name: str) -> str:
-    return (files("validators.report") / "page" / name).read_text(encoding="utf-8")
-
-
-def _hash(text: str) -> str:
-    """What a Content-Security-Policy calls the one style or script that it lets through."""
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+def _template() -> jinja2.Template:
+    own = environment()
+    own.filters["shown"] = _shown
+    own.filters["where"] = _where
+    return own.get_template("report.html.j2")
 
 
 def _filters(families: Sequence[str], namespaces: Sequence[str]) -> str:

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from xml.etree import ElementTree as ET
 
-__all__ = ["render"]
+__all__ = ["SUITE", "render", "suites", "whole"]
 
-_SUITE = "kfv"
+SUITE = "kfv"
 # https://www.w3.org/TR/xml/#charsets
 _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _Item = Mapping[str, Any]
@@ -25,34 +25,43 @@ def render(document: Mapping[str, Any], evidence: Mapping[str, str]) -> str:
 
     A warning is a passed case with the finding in its output; in a strict run, where it counts, a failure.
     """
+    return whole(
+        f"{SUITE} {document['run']['release']}", suites(document, evidence), seconds=document["run"]["duration_s"]
+    )
+
+
+def suites(document: Mapping[str, Any], evidence: Mapping[str, str], prefix: str = SUITE) -> list[ET.Element]:
+    """One suite for each family of a report document; their names, and those of classes, begin with `prefix`."""
     families: dict[str, list[_Item]] = {}
     for item in document["checks"]:
         families.setdefault(item["category"], []).append(item)
+    return [_suite(document, f"{prefix}.{family}", checks, evidence) for family, checks in families.items()]
+
+
+def whole(name: str, parts: Sequence[ET.Element], *, seconds: float) -> str:
+    """The file that holds these suites, with their counts added up."""
     root = ET.Element("testsuites")
-    for family, checks in families.items():
-        root.append(_suite(document, family, checks, evidence))
+    root.extend(parts)
     counts = {key: sum(int(suite.get(key, "0")) for suite in root) for key in ("tests", "failures", "errors")}
     root.attrib = {
-        "name": f"{_SUITE} {_legal(document['run']['release'])}",
+        "name": _legal(name),
         **{key: str(number) for key, number in counts.items()},
-        "time": f"{document['run']['duration_s']:.3f}",
+        "time": f"{seconds:.3f}",
     }
     ET.indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
 
 
-def _suite(
-    document: Mapping[str, Any], family: str, checks: Sequence[_Item], evidence: Mapping[str, str]
-) -> ET.Element:
+def _suite(document: Mapping[str, Any], name: str, checks: Sequence[_Item], evidence: Mapping[str, str]) -> ET.Element:
     strict = bool(document["run"]["args"].get("strict"))
     suite = ET.Element("testsuite")
     properties = ET.SubElement(suite, "properties")
-    for name, value in _properties(document).items():
-        ET.SubElement(properties, "property", name=name, value=_legal(value))
+    for key, value in _properties(document).items():
+        ET.SubElement(properties, "property", name=key, value=_legal(value))
     for item in checks:
-        suite.append(_case(item, evidence, strict=strict))
+        suite.append(_case(name, item, evidence, strict=strict))
     suite.attrib = {
-        "name": f"{_SUITE}.{family}",
+        "name": _legal(name),
         "tests": str(len(checks)),
         "failures": str(len(suite.findall("testcase/failure"))),
         "errors": str(len(suite.findall("testcase/error"))),
@@ -79,10 +88,10 @@ def _properties(document: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _case(item: _Item, evidence: Mapping[str, str], *, strict: bool) -> ET.Element:
+def _case(suite: str, item: _Item, evidence: Mapping[str, str], *, strict: bool) -> ET.Element:
     case = ET.Element(
         "testcase",
-        classname=f"{_SUITE}.{item['category']}",
+        classname=_legal(suite),
         name=_legal(f"{item['id']} {item['title']}"),
         time=f"{item['duration_s']:.3f}",
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 from validators.report.console import attention, changes, simulated
 
-__all__ = ["render"]
+__all__ = ["cell", "code", "render", "table"]
 
 _LONGEST_CELL = 400
 
@@ -20,10 +20,10 @@ def render(document: Mapping[str, Any], manual: str = "") -> str:
     """
     parts = [
         _summary(document),
-        _table("Needs attention", _attention(document, manual)),
+        table("Needs attention", _attention(document, manual)),
         _compared(document["baseline"]),
-        _table("All checks", _all(document, manual)),
-        _table("Webhooks that the rehearsal answers", _simulated_webhooks(document)),
+        table("All checks", _all(document, manual)),
+        table("Webhooks that the rehearsal answers", _simulated_webhooks(document)),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -38,11 +38,11 @@ def _summary(document: Mapping[str, Any]) -> str:
             f"coverage {summary['coverage']:.0%}"
         ),
         (
-            f"- cluster {_cell(cluster['server_version'] or 'not reached')}, {cluster['nodes']} nodes, "
-            f"uid {_cell(cluster['uid']) or 'unknown'}, {_cell(cluster['origin'])}"
+            f"- cluster {cell(cluster['server_version'] or 'not reached')}, {cluster['nodes']} nodes, "
+            f"uid {cell(cluster['uid']) or 'unknown'}, {cell(cluster['origin'])}"
         ),
         (
-            f"- Kubeflow {_cell(run['release'])} ({_cell(run['release_from'])}); "
+            f"- Kubeflow {cell(run['release'])} ({cell(run['release_from'])}); "
             f"run {run['id']} from {run['started']}, {run['duration_s']:.0f} s"
             + (", interrupted" if run["interrupted"] else "")
         ),
@@ -57,7 +57,7 @@ def _summary(document: Mapping[str, Any]) -> str:
 
 
 def _hosts(hosts: Mapping[str, Any]) -> str:
-    systems = ", ".join(_cell(name) for name in hosts["os"]) or "unknown systems"
+    systems = ", ".join(cell(name) for name in hosts["os"]) or "unknown systems"
     left_out = f"; {len(hosts['left_out'])} left out" if hosts["left_out"] else ""
     return f"- {hosts['answered']} of {len(hosts['asked'])} hosts answered ({systems}){left_out}; nothing was changed"
 
@@ -67,10 +67,10 @@ def _attention(document: Mapping[str, Any], manual: str) -> list[list[str]]:
         [
             "<br>".join(_link(item, f"{item['id']} {item['slug']}", manual) for item in items),
             items[0]["status"],
-            _cell(items[0]["message"]),
-            "<br>".join(dict.fromkeys(_cell(item["expected"]) for item in items)),
-            _cell(items[0]["remediation"]["text"])
-            + "".join(f"<br>`{_code(text)}`" for text in items[0]["remediation"]["commands"][:3]),
+            cell(items[0]["message"]),
+            "<br>".join(dict.fromkeys(cell(item["expected"]) for item in items)),
+            cell(items[0]["remediation"]["text"])
+            + "".join(f"<br>`{code(text)}`" for text in items[0]["remediation"]["commands"][:3]),
         ]
         for items in attention(document)
     ]
@@ -81,7 +81,7 @@ def _compared(baseline: Mapping[str, Any] | None) -> str:
     if baseline is None:
         return ""
     lines = [f"- {word}: {', '.join(names)}" for word, names in changes(baseline).items()]
-    told = f"With run {_cell(baseline['run'])} of {baseline['started']}, which ended as {baseline['verdict']}"
+    told = f"With run {cell(baseline['run'])} of {baseline['started']}, which ended as {baseline['verdict']}"
     where = {True: "", False: "; **of another cluster**", None: "; whether of the same cluster is not known"}
     return "\n".join(
         (f"## Compared\n\n{told}{where[baseline['same_cluster']]}.\n", *(lines or ["- no finding in either run"]))
@@ -90,7 +90,7 @@ def _compared(baseline: Mapping[str, Any] | None) -> str:
 
 def _all(document: Mapping[str, Any], manual: str) -> list[list[str]]:
     rows = [
-        [_link(item, item["id"], manual), item["title"], item["status"], item["severity"], _cell(item["message"])]
+        [_link(item, item["id"], manual), item["title"], item["status"], item["severity"], cell(item["message"])]
         for item in document["checks"]
     ]
     return [["id", "claim", "status", "severity", "found"], *rows]
@@ -102,13 +102,14 @@ def _link(item: Mapping[str, Any], told: str, manual: str) -> str:
 
 def _simulated_webhooks(document: Mapping[str, Any]) -> list[list[str]]:
     rows = [
-        [_cell(item["kind"]), _cell(item["name"]), str(len(item["webhooks"]))]
+        [cell(item["kind"]), cell(item["name"]), str(len(item["webhooks"]))]
         for item in document["cluster"]["simulated_webhooks"]
     ]
     return [["kind", "name", "webhooks"], *rows] if rows else []
 
 
-def _table(title: str, rows: Iterable[list[str]]) -> str:
+def table(title: str, rows: Iterable[list[str]]) -> str:
+    """A section with a table whose first row is its head; nothing where there is no row. Cells are Markdown."""
     rows = list(rows)
     if not rows:
         return ""
@@ -117,13 +118,14 @@ def _table(title: str, rows: Iterable[list[str]]) -> str:
     return f"## {title}\n\n" + "\n".join(lines)
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
+    """Text that means nothing to Markdown, fit for a cell of a table."""
     flat = " ".join(text.split())
     flat = flat if len(flat) <= _LONGEST_CELL else flat[: _LONGEST_CELL - 1] + "…"
     return re.sub(r"([\\`*_{}\[\]|#!~])", r"\\\1", flat.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))
 
 
-def _code(text: str) -> str:
-    """Within a code span nothing but its end and the end of the cell means anything."""
+def code(text: str) -> str:
+    """The same for a code span, where nothing but its end and the end of the cell means anything."""
     flat = " ".join(text.split()).replace("`", "'").replace("|", "\\|")
     return flat if len(flat) <= _LONGEST_CELL else flat[: _LONGEST_CELL - 1] + "…"
