@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
 
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.deadline import Deadline
 from kubeflow_volcano.cluster.errors import ApiError
+from kubeflow_volcano.cluster.intercepts import Webhook, backends, labelled, webhooks
+from kubeflow_volcano.cluster.made_up import made_up
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.progress import Progress
-from kubeflow_volcano.rollout.intercepts import Webhook, backends, labelled, webhooks
 
-__all__ = ["minimal", "wait_answering"]
+__all__ = ["wait_answering"]
 
 _PAUSE_SECONDS = 1.0
 _ONE_TRY_SECONDS = 2.0  # then it is told who is silent
@@ -109,70 +109,8 @@ def _probe(
     watched = sorted(name for name, item in by_name.items() if hook.watches(item))
     if hook.text.get("objectSelector", {}) not in ({}, None) or not watched:
         return None
-    return _made_up(cluster, hook, "default" if "default" in watched else watched[0])
-
-
-def _made_up(cluster: Cluster, hook: Webhook, namespace: str) -> Object | None:
-    for rule in hook.text.get("rules") or ():
-        if not {"*", "CREATE"} & set(rule["operations"]):
-            continue
-        for resource in rule["resources"]:
-            if resource == "pods" and "" in rule["apiGroups"]:
-                return _pod(namespace)
-            for group in rule["apiGroups"]:
-                crd = cluster.get(Ref(*_CRD, f"{resource}.{group}"))
-                if crd:
-                    return _custom(crd, rule["apiVersions"], namespace)
-    return None
-
-
-def _pod(namespace: str) -> Object:
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": _NAME, "namespace": namespace},
-        "spec": {
-            "containers": [
-                {
-                    "name": "probe",
-                    "image": "none.invalid/never-pulled",
-                    "securityContext": {
-                        "allowPrivilegeEscalation": False,
-                        "capabilities": {"drop": ["ALL"]},
-                        "runAsNonRoot": True,
-                        "seccompProfile": {"type": "RuntimeDefault"},
-                    },
-                }
-            ]
-        },
-    }
-
-
-def _custom(crd: Object, versions: Sequence[str], namespace: str) -> Object | None:
-    spec = crd["spec"]
-    for version in spec["versions"]:
-        if version["served"] and {"*", version["name"]} & set(versions):
-            schema = version.get("schema", {}).get("openAPIV3Schema", {})
-            body = minimal(schema.get("properties", {}).get("spec", {}))
-            meta = {"name": _NAME} | ({"namespace": namespace} if spec["scope"] == "Namespaced" else {})
-            kind = spec["names"]["kind"]
-            return {"apiVersion": f"{spec['group']}/{version['name']}", "kind": kind, "metadata": meta, "spec": body}
-    return None
-
-
-def minimal(schema: Mapping[str, Any]) -> Any:
-    """The smallest value that a structural schema of a CRD admits, as far as types, enums and sizes tell."""
-    if "default" in schema or schema.get("enum"):
-        return schema.get("default", (schema.get("enum") or [None])[0])
-    kind = "integer" if schema.get("x-kubernetes-int-or-string") else schema.get("type", "object")
-    if kind == "object":
-        properties = schema.get("properties") or {}
-        return {name: minimal(properties.get(name, {})) for name in schema.get("required") or ()}
-    if kind == "array":
-        return [minimal(schema.get("items", {})) for _ in range(schema.get("minItems", 0))]
-    if kind == "string":
-        return "x" * max(1, schema.get("minLength", 1))
-    return False if kind == "boolean" else max(1, schema.get("minimum", 1))
+    where = "default" if "default" in watched else watched[0]
+    return made_up(hook, _NAME, where, {}, lambda name: cluster.get(Ref(*_CRD, name)))
 
 
 def _problem(cluster: Cluster, hook: Webhook, silence: str, deadline: Deadline) -> Problem:

@@ -7,8 +7,8 @@ import binascii
 from collections.abc import Mapping
 from typing import Any
 
+from kubeflow_volcano.cluster.intercepts import WEBHOOK_KINDS
 from kubeflow_volcano.cluster.objects import Object
-from kubeflow_volcano.rollout.intercepts import WEBHOOK_KINDS
 
 __all__ = ["declared"]
 

@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from kubeflow_volcano.cluster.intercepts import WEBHOOK_KINDS, Webhook, backends, labelled, webhooks
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.rollout.intercepts import WEBHOOK_KINDS, Webhook, backends, labelled, webhooks
 from kubeflow_volcano.rollout.rights import Rights, pod_template
 
 __all__ = ["CRD_KIND", "WEBHOOK_KINDS", "WORKLOAD_KINDS", "Graph", "Needs", "graph"]

@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from kubeflow_volcano.cluster.intercepts import selects
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.rollout.intercepts import selects
 
 __all__ = ["Rights", "pod_template"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.intercepts import backends, webhooks
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import Progress
-from kubeflow_volcano.rollout.intercepts import backends, webhooks
 from kubeflow_volcano.rollout.restart import restart
 from kubeflow_volcano.rollout.result import ObjectOutcome
 

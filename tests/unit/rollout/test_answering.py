@@ -1,4 +1,4 @@
-"""The smallest objects that a schema admits, and which silence of a webhook counts."""
+"""Which silence of a webhook counts."""
 
 from __future__ import annotations
 
@@ -11,32 +11,11 @@ from kubeflow_volcano.cluster.deadline import Deadline
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout import answering
-from kubeflow_volcano.rollout.answering import minimal, wait_answering
+from kubeflow_volcano.rollout.answering import wait_answering
 
 HOOK = Ref("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "", "hook")
 PATH = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/hook"
 PODS = "/api/v1/namespaces/default/pods"
-
-
-@pytest.mark.parametrize(
-    ("schema", "value"),
-    [
-        ({}, {}),
-        ({"type": "object", "required": ["a"], "properties": {"a": {"type": "string"}, "b": {}}}, {"a": "x"}),
-        ({"type": "string", "minLength": 3}, "xxx"),
-        ({"type": "string", "enum": ["one", "two"]}, "one"),
-        ({"type": "integer", "default": 7}, 7),
-        ({"type": "integer", "minimum": 5}, 5),
-        ({"type": "number"}, 1),
-        ({"type": "boolean"}, False),
-        ({"type": "array", "items": {"type": "string"}}, []),
-        ({"type": "array", "minItems": 2, "items": {"type": "boolean"}}, [False, False]),
-        ({"x-kubernetes-int-or-string": True}, 1),
-        ({"required": ["a"], "properties": {"a": {"required": ["b"], "properties": {"b": {}}}}}, {"a": {"b": {}}}),
-    ],
-)
-def test_minimal(schema: dict[str, Any], value: Any) -> None:
-    assert minimal(schema) == value
 
 
 def serve(api: Any, **entry: Any) -> None:
