@@ -43,6 +43,12 @@ class Expectations:
     claims: tuple[Claim, ...] = ()
     ignored_namespaces: frozenset[str] = frozenset()
 
+    @property
+    def backends(self) -> frozenset[str]:
+        """Namespaces in which the workloads of components with webhooks run, which are those that answer them."""
+        answering = frozenset(self.webhooks.values())
+        return frozenset(ref.namespace for ref, component in self.workloads.items() if component in answering)
+
 
 def expect(
     release: str,

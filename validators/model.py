@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from validators.facts import Facts
 
 __all__ = [
+    "BACKENDS",
+    "LAST",
     "CannotJudgeError",
     "Check",
     "Outcome",
@@ -44,6 +46,12 @@ FAMILIES: Mapping[str, str] = {
 }
 """Family letter of a check id to the name under which people select it."""
 
+BACKENDS = "the namespaces of webhook backends"
+"""Stands in a rule for the namespaces from which the chosen components answer the API server's webhooks."""
+
+LAST = "run"
+"""As the probe of a check: it judges the run itself, after all others."""
+
 
 class Status(StrEnum):
     """Verdict of one check."""
@@ -69,11 +77,16 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One thing that the caller must be allowed to do, in the words of RBAC; the core group is empty."""
+    """One thing that the caller must be allowed to do, in the words of RBAC; the core group is empty.
+
+    `namespace` is where, when that is known beforehand, or `BACKENDS`. Without one it is everywhere, but for what a
+    probe or a dry run does: that is needed in the namespace of probes, where there is one.
+    """
 
     verb: str
     group: str
     resource: str
+    namespace: str = ""
 
     @property
     def plural_group(self) -> str:
@@ -81,7 +94,7 @@ class Rule:
         return f"{self.resource}.{self.group}" if self.group else self.resource
 
     def __str__(self) -> str:
-        return f"{self.verb} {self.plural_group}"
+        return f"{self.verb} {self.plural_group}" + (f" in {self.namespace}" if self.namespace else "")
 
 
 @dataclass(frozen=True, slots=True)
