@@ -1,4 +1,4 @@
-"""Which pods are not well, and why: image (C6), readiness (C6), restarts (C7), not placed (C8)."""
+"""Which pods are not well, and why: image (A6), readiness (C6), restarts (C7), not placed (C8)."""
 
 from __future__ import annotations
 
@@ -35,6 +35,8 @@ _PLACEMENT_CLASSES = (
     (r"Insufficient|NotEnoughResources", "Insufficient", "free or add what is named."),
     (r"gated", "Gated", "see who removes the pod's scheduling gates."),
 )
+
+_PLACEMENT_CAUSES = {"UnboundClaim": ("D3",), "Insufficient": ("A4",)}
 
 
 @lru_cache(maxsize=4)
@@ -96,7 +98,7 @@ def _failed(pod: Object, found: Trouble, notes: PodNotes, facts: Facts) -> Troub
         pulls = [item for item in notes.events if "Failed to pull" in item] if "Back-off" in found.message else []
         text = " ".join([found.message, *pulls[-1:]])
         reason, todo = _class_of(text, _IMAGE_CLASSES, (found.reason, "correct the image or the container's settings."))
-        return replace(found, reason=reason, todo=todo, message=text)
+        return replace(found, check="A6", reason=reason, todo=todo, message=text)
     if found.reason == "OOMKilled":
         return replace(found, check="C7", todo="raise the container's memory limit, or find what it keeps.")
     last = notes.log.strip().rpartition("\n")[2]
@@ -122,7 +124,7 @@ def _waiting(pod: Object, found: Trouble, notes: PodNotes, facts: Facts) -> Trou
     seconds = f" Created {age(pod, facts):.0f} s ago."
     if conditions(pod).get("PodScheduled", {}).get("status") == "False":
         reason, todo = _class_of(found.message, _PLACEMENT_CLASSES, ("Unschedulable", "read the scheduler's message."))
-        because = ("D3",) if reason == "UnboundClaim" else ()
+        because = _PLACEMENT_CAUSES.get(reason, ())
         return replace(
             found,
             check="C8",

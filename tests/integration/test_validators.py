@@ -255,7 +255,7 @@ def test_an_emptied_ca_bundle_fails_b3(kubeconfig: Path, cluster: Cluster) -> No
 
 
 @healing
-def test_a_deployment_whose_image_does_not_exist_fails_c6(kubeconfig: Path, cluster: Cluster) -> None:
+def test_a_deployment_whose_image_does_not_exist_fails_a6(kubeconfig: Path, cluster: Cluster) -> None:
     name = "no-such-image"
     labels = {"app": name}
     template = {
@@ -271,8 +271,8 @@ def test_a_deployment_whose_image_does_not_exist_fails_c6(kubeconfig: Path, clus
     made = cluster.create(body)
     try:
         found = judge(kubeconfig)
-        assert list(bad(found)) == ["C6"]
-        assert found["C6"][1] in {"ImageMissing", "RegistryUnreachable"}
+        assert list(bad(found)) == ["A6"]
+        assert found["A6"][1] in {"ImageMissing", "RegistryUnreachable"}
         assert found["C2"] == ("skip", "ConsequenceOf")
     finally:
         cluster.delete(Ref.of(made), uid=made["metadata"]["uid"], propagation="Foreground")

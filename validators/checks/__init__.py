@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from validators.checks import account, gang, machinery, operator, reach, storage, trainer, volcano, workloads
+from validators.checks import account, gang, images, machinery, operator, reach, storage, trainer, volcano, workloads
 from validators.model import Check, natural
 
 __all__ = ["CHECKS"]
@@ -11,6 +11,7 @@ CHECKS: tuple[Check, ...] = tuple(
     sorted(
         (
             *reach.CHECKS,
+            *images.CHECKS,
             *machinery.CHECKS,
             *workloads.CHECKS,
             *storage.CHECKS,

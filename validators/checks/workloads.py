@@ -77,8 +77,8 @@ def jobs(facts: Facts) -> Outcome:
 def pods_ready(facts: Facts) -> Outcome:
     """Every pod runs, is ready and stays so.
 
-    The first bad container names the reason. An image that is not there never heals by itself: correct its name or
-    tag, put it into the registry or mirror, or give the pull secret.
+    The first bad container names the reason. Images that do not arrive are told by A6, crashes by C7, pods without a
+    node by C8.
     """
     return _of_pods(facts, "C6", "are Running and Ready, or have run to their end", "Running and Ready, unbroken")
 

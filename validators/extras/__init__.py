@@ -12,7 +12,7 @@ from validators.simulation import simulated_webhooks
 
 __all__ = ["EXTRAS"]
 
-_PODS = frozenset({"C2", "C3", "C4", "C5", "C6", "C7", "C8", "F1", "B3", "G4", "G10"})
+_PODS = frozenset({"A6", "C2", "C3", "C4", "C5", "C6", "C7", "C8", "F1", "B3", "G4", "G10"})
 
 EXTRAS = (
     Extra("simulated_webhooks", frozenset(), simulated_webhooks, "simulated-webhooks"),

@@ -177,7 +177,7 @@ def test_an_unsound_webhook_fails_for_its_class(broken: Any, reason: str) -> Non
 def test_a_webhook_without_endpoints_follows_what_keeps_its_pods_down() -> None:
     bad = {"phase": "Pending", "containerStatuses": [{"name": "m", "state": {"waiting": {"reason": "ErrImagePull"}}}]}
     outcome = webhooks_sound(cluster(ready=False, more=[pod("volcano-system/a", owner="admission", status=bad)]))
-    assert (outcome.reason, outcome.because) == ("NoEndpoint", ("C6",))
+    assert (outcome.reason, outcome.because) == ("NoEndpoint", ("A6",))
 
 
 def test_a_secret_that_may_not_be_read_is_an_error_but_hides_no_failure() -> None:

@@ -55,7 +55,7 @@ def test_a_scheduler_whose_image_is_missing_follows_its_pod() -> None:
     bad = {"phase": "Pending", "containerStatuses": [{"name": "m", "state": {"waiting": {"reason": "ErrImagePull"}}}]}
     sick = pod("volcano-system/s", owner="volcano-scheduler", status=bad)
     outcome = volcano.components(facts(scheduler(available=0), sick, init(), workloads=WORKLOADS))
-    assert outcome.because == ("C6",)
+    assert outcome.because == ("A6",)
 
 
 def test_a_failed_init_job_fails() -> None:

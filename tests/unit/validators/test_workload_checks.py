@@ -1,4 +1,4 @@
-"""C2 to C8 on literal facts: what is not well, which check owns it, which only follows."""
+"""A6 and C2 to C8 on literal facts: what is not well, which check owns it, which only follows."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 
 from kubeflow_volcano.cluster.objects import Object
 from validators.checks import workloads as checks
+from validators.checks.images import images_arrive
 from validators.facts import PodNotes, Unread, Window
 from validators.model import CannotJudgeError, Status
 from validators.testing import deployment, facts, instant, obj, pod, ref
@@ -42,22 +43,22 @@ def test_nothing_to_look_at_is_a_skip_unless_something_is_expected() -> None:
     assert (outcome.status, outcome.reason, outcome.because) == (Status.FAIL, "Missing", ())
 
 
-def test_an_image_that_does_not_exist_belongs_to_c6_and_c2_follows() -> None:
+def test_an_image_that_does_not_exist_belongs_to_a6_and_c2_follows() -> None:
     message = 'failed to resolve reference "docker.io/x/y:z": docker.io/x/y:z: not found'
     known = facts(
         deployment("default/a", available=0), pod("default/a-5d9-x", owner="a", status=waiting("ErrImagePull", message))
     )
-    cause, consequence = checks.pods_ready(known), checks.deployments(known)
+    cause, consequence = images_arrive(known), checks.deployments(known)
     assert (cause.status, cause.reason, cause.because) == (Status.FAIL, "ImageMissing", ())
     assert "example/image:v1" in cause.message
-    assert (consequence.status, consequence.because) == (Status.FAIL, ("C6",))
+    assert (consequence.status, consequence.because) == (Status.FAIL, ("A6",))
     assert checks.no_restart_loop(known).status is Status.PASS
 
 
 def test_while_a_pull_backs_off_the_events_say_why() -> None:
     sick = pod("default/a", status=waiting("ImagePullBackOff", 'Back-off pulling image "x"'))
     notes = {sick["metadata"]["uid"]: PodNotes(("Failed to pull image: x509: unknown authority",))}
-    outcome = checks.pods_ready(facts(sick, pod_notes=notes))
+    outcome = images_arrive(facts(sick, pod_notes=notes))
     assert (outcome.reason, "x509" in outcome.message) == ("RegistryCertificate", True)
 
 
@@ -71,7 +72,7 @@ def test_while_a_pull_backs_off_the_events_say_why() -> None:
     ],
 )
 def test_the_class_of_a_pull_failure_is_told(message: str, reason: str) -> None:
-    assert checks.pods_ready(facts(pod("default/a", status=waiting("ErrImagePull", message)))).reason == reason
+    assert images_arrive(facts(pod("default/a", status=waiting("ErrImagePull", message)))).reason == reason
 
 
 def test_a_crash_loop_belongs_to_c7_with_the_last_words_of_the_log() -> None:
