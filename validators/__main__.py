@@ -6,16 +6,19 @@ import argparse
 import os
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from kubeflow_volcano.catalog.read import releases
 from kubeflow_volcano.problems import Exit, InvalidInput, Problem, ProblemsError
 from kubeflow_volcano.progress import silent, to_stderr
 from validators.checks import CHECKS
+from validators.clusters import directory_of, named, validate_all
 from validators.hosts.checks import CHECKS as HOST_CHECKS
 from validators.model import FAMILIES
 from validators.report import console
+from validators.report.clusters import console as several
 from validators.runner import Options, validate
 from validators.selection import select
 
@@ -45,18 +48,49 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _validate(parsed: argparse.Namespace) -> int:
-    report = validate(_options(parsed), silent if parsed.quiet else to_stderr())
-    colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
-    _print(console.render(report.as_dict(), report.files, colour=colour))
+    clusters = named(parsed.kubeconfig, parsed.context)
+    if len(clusters) > 1:
+        return _validate_all(parsed, clusters)
+    ((kubeconfig, context),) = clusters.values()
+    options = replace(_options(parsed), kubeconfig=kubeconfig, context=context)
+    report = validate(options, silent if parsed.quiet else to_stderr())
+    _print(console.render(report.as_dict(), report.files, colour=_colour()))
     if report.unwritten:
         sys.stderr.write(f"{report.unwritten}\n")
     return report.exit_code
 
 
+def _validate_all(parsed: argparse.Namespace, clusters: Mapping[str, tuple[Path | None, str | None]]) -> int:
+    if parsed.baseline:
+        raise InvalidInput(
+            Problem(
+                "--baseline with several clusters.",
+                "one cluster, for an earlier report is of one.",
+                "leave it away, or give each cluster of an inventory its own validation_baseline.",
+            )
+        )
+    directories = directory_of(clusters)
+    common = _options(parsed)
+    combined = validate_all(
+        {
+            name: replace(common, kubeconfig=path, context=context, report_dir=parsed.report_dir / directories[name])
+            for name, (path, context) in clusters.items()
+        },
+        parsed.report_dir,
+        quiet=parsed.quiet,
+    )
+    _print(several.render(combined.as_dict(parsed.report_dir), combined.files, colour=_colour()))
+    if combined.unwritten:
+        sys.stderr.write(f"{combined.unwritten}\n")
+    return combined.exit_code
+
+
+def _colour() -> bool:
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+
+
 def _options(parsed: argparse.Namespace) -> Options:
     return Options(
-        kubeconfig=parsed.kubeconfig,
-        context=parsed.context,
         release=parsed.release,
         profile=_words(parsed.component) or parsed.profile,
         exclude=_words(parsed.exclude),
@@ -140,9 +174,20 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("words", nargs="+", metavar="CHECK", help="id, slug, family letter or family name")
     where = parser.add_argument_group("cluster")
     where.add_argument(
-        "--kubeconfig", type=Path, metavar="FILE", help="default: $KUBECONFIG, ~/.kube/config, in-cluster"
+        "--kubeconfig",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="default: $KUBECONFIG, ~/.kube/config, in-cluster; repeatable: one cluster each",
     )
-    where.add_argument("--context", metavar="NAME", help="default: the kubeconfig's current one")
+    where.add_argument(
+        "--context",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="default: the kubeconfig's current one; repeatable: one cluster each",
+    )
     expected = parser.add_argument_group("what is expected of it")
     known = ", ".join(releases())
     expected.add_argument("--release", default="auto", help=f"{known}, or auto (default): as the operator's image says")

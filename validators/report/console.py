@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["MARKS", "attention", "changes", "counted", "finding", "line", "paint", "render", "simulated"]
+__all__ = ["ATTENTION", "MARKS", "attention", "changes", "counted", "finding", "line", "paint", "render", "simulated"]
 
 MARKS = {"fail": "✗", "error": "?", "warn": "!", "skip": "-", "pass": "✓"}
 _COLOURS = {"fail": "31", "error": "35", "warn": "33", "skip": "2", "pass": "32", "incomplete": "35"}
-_ATTENTION = ("fail", "error", "warn")
+ATTENTION = ("fail", "error", "warn")
 _LONGEST_LINE = 600
 
 
@@ -26,7 +26,7 @@ def render(document: Mapping[str, Any], files: Mapping[str, str], *, colour: boo
         lines.append(note)
     if retries := document["run"]["retries"]:
         lines.append(f"retried: {retries} requests were sent again after transient trouble of the API server.")
-    for items in sorted(attention(document), key=lambda items: -_ATTENTION.index(items[0]["status"])):
+    for items in sorted(attention(document), key=lambda items: -ATTENTION.index(items[0]["status"])):
         lines.extend(finding(items, colour=colour))
     lines.extend(f" ! left behind: {_name(item)} ({item['why']})" for item in document["cleanup"]["left"])
     lines.extend(f"report  {path}" for path in files.values())
@@ -36,7 +36,7 @@ def render(document: Mapping[str, Any], files: Mapping[str, str], *, colour: boo
 def attention(document: Mapping[str, Any]) -> list[list[Mapping[str, Any]]]:
     """Failures, then what was not judged, then warnings; checks with one and the same message stand together."""
     groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-    for status in _ATTENTION:
+    for status in ATTENTION:
         for item in document["checks"]:
             if item["status"] == status:
                 groups.setdefault((status, item["message"]), []).append(item)

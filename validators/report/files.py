@@ -12,14 +12,14 @@ from kubeflow_volcano.problems import Problem
 from validators.report import html, junit, markdown
 from validators.report.document import MANUAL, Report
 
-__all__ = ["replaced", "unwritten", "write"]
+__all__ = ["manual_from", "replaced", "unwritten", "write"]
 
 
 def write(report: Report, directory: Path) -> None:
     """Write JSON, Markdown, HTML, JUnit XML and evidence; sets `report.files`, or `report.unwritten` if that fails."""
     document = report.as_dict()
     evidence = report.evidence
-    manual = _manual(directory)
+    manual = manual_from(directory)
     texts = {
         "json": json.dumps(document, indent=2, ensure_ascii=False) + "\n",
         "md": markdown.render(document, manual),
@@ -49,7 +49,7 @@ def unwritten(directory: Path, error: OSError) -> Problem:
     )
 
 
-def _manual(directory: Path) -> str:
+def manual_from(directory: Path) -> str:
     """Where the page that describes the checks lies, seen from the reports; empty without a checkout."""
     page = Path(__file__).parents[2] / MANUAL
     return quote(os.path.relpath(page, directory)) if page.is_file() else ""

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from xml.etree import ElementTree as ET
 
-__all__ = ["SUITE", "render", "suites", "whole"]
+__all__ = ["SUITE", "render", "suites", "unjudged", "whole"]
 
 SUITE = "kfv"
 # https://www.w3.org/TR/xml/#charsets
@@ -36,6 +36,14 @@ def suites(document: Mapping[str, Any], evidence: Mapping[str, str], prefix: str
     for item in document["checks"]:
         families.setdefault(item["category"], []).append(item)
     return [_suite(document, f"{prefix}.{family}", checks, evidence) for family, checks in families.items()]
+
+
+def unjudged(name: str, message: str) -> ET.Element:
+    """The suite of something of which there is no report document: one case, which is an error."""
+    suite = ET.Element("testsuite", name=_legal(name), tests="1", failures="0", errors="1", skipped="0", time="0.000")
+    case = ET.SubElement(suite, "testcase", classname=_legal(name), name="validation", time="0.000")
+    ET.SubElement(case, "error", message=_legal(message), type="NotJudged").text = _legal(message)
+    return suite
 
 
 def whole(name: str, parts: Sequence[ET.Element], *, seconds: float) -> str:
