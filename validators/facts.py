@@ -30,6 +30,7 @@ RESOURCES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "deployments.apps": ("apps/v1", "Deployment"),
         "endpointslices.discovery.k8s.io": ("discovery.k8s.io/v1", "EndpointSlice"),
         "jobs.batch": ("batch/v1", "Job"),
+        "kfdefs.kfdef.apps.kubeflow.org": ("kfdef.apps.kubeflow.org/v1", "KfDef"),
         "mutatingwebhookconfigurations.admissionregistration.k8s.io": (
             "admissionregistration.k8s.io/v1",
             "MutatingWebhookConfiguration",
@@ -127,8 +128,8 @@ class Facts:
     objects: Mapping[str, tuple[Object, ...]] = field(default_factory=dict)
     """By `plural.group`; a kind that is not served has no objects."""
     unread: Mapping[str, Unread] = field(default_factory=dict)
-    """By `plural.group`, or by what else is fetched: cluster, readyz, discovery, window, certificates, operator-access,
-    operator-log, operator-admission, sign-in, simulated-webhooks."""
+    """By `plural.group`, by a rule in words (`get secrets in auth`), or by what else is fetched: cluster, readyz,
+    discovery, window, certificates, operator-access, operator-log, operator-admission, sign-in, simulated-webhooks."""
     discovery: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Served plurals by apiVersion, for the versions of the expected CRDs."""
     window: Window | None = None

@@ -136,4 +136,6 @@ def _outcome(check: Check, facts: Facts) -> Outcome:
 def _demand(check: Check, facts: Facts) -> None:
     """What could not be read is not good, whether the check came to look at it or not."""
     for rule in check.needs:
-        facts.demand(rule.plural_group)
+        facts.demand(str(rule))
+        if rule.verb in {"list", "watch"}:
+            facts.demand(rule.plural_group)

@@ -15,7 +15,7 @@ __all__ = ["NEEDS_ACCESS", "NEEDS_KINDS", "NEEDS_START", "READ_DEPLOYMENTS", "af
 
 READ_DEPLOYMENTS = (Rule("list", "apps", "deployments"),)
 NEEDS_ACCESS = (*READ_DEPLOYMENTS, Rule("create", "authorization.k8s.io", "subjectaccessreviews"))
-NEEDS_START = (*READ_DEPLOYMENTS, *crds.READS, Rule("list", "", "pods"), Rule("get", "", "pods/log"))
+NEEDS_START = (*READ_DEPLOYMENTS, *crds.READS, Rule("list", "", "pods"))
 NEEDS_KINDS = (*READ_DEPLOYMENTS, *crds.READS, *webhooks.READS)
 
 

@@ -1,19 +1,56 @@
-"""Who may do what: the rules that the checks need, and whether the server grants them."""
+"""Who may do what: the rules that the checks need, where each is needed, and whether the server grants them."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 from kubeflow_volcano.cluster.client import Cluster
+from validators.expectations import Expectations
 from validators.facts import RESOURCES, Unread
-from validators.model import Check, Rule
+from validators.model import BACKENDS, Check, Rule
 
-__all__ = ["allowed", "as_yaml", "missing_for_probes", "missing_for_reading"]
+__all__ = [
+    "CLUSTER_SCOPED",
+    "DRY_RUN_NAMESPACE",
+    "allowed",
+    "as_yaml",
+    "missing_for_probes",
+    "missing_for_reading",
+    "placed",
+]
+
+CLUSTER_SCOPED = frozenset(
+    {
+        "apiservices.apiregistration.k8s.io",
+        "clusterissuers.cert-manager.io",
+        "clustertrainingruntimes.trainer.kubeflow.org",
+        "csidrivers.storage.k8s.io",
+        "customresourcedefinitions.apiextensions.k8s.io",
+        "mutatingwebhookconfigurations.admissionregistration.k8s.io",
+        "namespaces",
+        "nodes",
+        "persistentvolumes",
+        "priorityclasses.scheduling.k8s.io",
+        "profiles.kubeflow.org",
+        "queues.scheduling.volcano.sh",
+        "storageclasses.storage.k8s.io",
+        "subjectaccessreviews.authorization.k8s.io",
+        "validatingwebhookconfigurations.admissionregistration.k8s.io",
+    }
+)
+"""Kinds that live in no namespace, as far as checks need them; a Role cannot grant them."""
+
+DRY_RUN_NAMESPACE = "default"
+"""Where dry runs are made when there is no namespace of probes: it exists everywhere."""
 
 _API = "authorization.k8s.io/v1"
 _ONLY_FOR_OWN_NAMESPACE = frozenset({"namespaces", "resourcequotas", "serviceaccounts"})
+_ALWAYS = (Rule("list", "", "namespaces"), Rule("list", "", "nodes"))
 
 
 def allowed(cluster: Cluster, rules: Collection[Rule], *, namespace: str = "", user: str = "") -> Mapping[Rule, bool]:
@@ -29,11 +66,11 @@ def allowed(cluster: Cluster, rules: Collection[Rule], *, namespace: str = "", u
 
     def ask(rule: Rule) -> bool:
         resource, _, subresource = rule.resource.partition("/")
-        where = {"namespace": namespace} if namespace else {}
-        attributes = {"verb": rule.verb, "group": rule.group, "resource": resource, "subresource": subresource} | where
-        spec: dict[str, Any] = {"resourceAttributes": attributes} | ({"user": user} if user else {})
+        where = "" if rule.plural_group in CLUSTER_SCOPED else rule.namespace or namespace
+        attributes = {"verb": rule.verb, "group": rule.group, "resource": resource, "subresource": subresource}
+        spec: dict[str, Any] = {"resourceAttributes": attributes | ({"namespace": where} if where else {})}
         if user:
-            spec["groups"] = ["system:serviceaccounts", "system:authenticated"]
+            spec |= {"user": user, "groups": ["system:serviceaccounts", "system:authenticated"]}
         answer = cluster.request("POST", path, body={"apiVersion": _API, "kind": kind, "spec": spec})
         return bool(answer["status"]["allowed"])
 
@@ -43,46 +80,101 @@ def allowed(cluster: Cluster, rules: Collection[Rule], *, namespace: str = "", u
         return dict(zip(rules, pool.map(ask, rules), strict=True))
 
 
-def missing_for_probes(cluster: Cluster, checks: Iterable[Check], namespace: str) -> Mapping[str, Unread]:
-    """Why a check of a probe may not be judged, by its id: what the probe does and the server does not allow.
+def placed(
+    checks: Iterable[Check], expectations: Expectations, *, probe_namespace: str, read_only: bool
+) -> Mapping[str, AbstractSet[Rule]]:
+    """The least rules for these checks, by the namespace in which they must hold; '' is all of them.
 
-    In a namespace that is there already, none is made, and neither quota nor service account is waited for.
+    What every authenticated user may do on any cluster (discovery, /readyz, asking for one's own rights) is not named.
     """
-    of_probes = [item for item in checks if item.probe]
-    rules = {
-        rule
-        for item in of_probes
-        for rule in item.needs
-        if not (namespace and rule.resource in _ONLY_FOR_OWN_NAMESPACE)
+    found: defaultdict[str, set[Rule]] = defaultdict(set)
+    found[""].update(_ALWAYS)
+    for check in checks:
+        if check.component not in {"", *expectations.components} or (check.probe and read_only):
+            continue
+        for rule in check.needs:
+            left_out = _is_dry_run(rule) and read_only if not check.probe else probe_namespace and _of_own_space(rule)
+            if not left_out:
+                for where in _places(rule, check, expectations, probe_namespace):
+                    found[where].add(replace(rule, namespace=""))
+    everywhere = found[""]
+    return {where: rules if not where else rules - everywhere for where, rules in sorted(found.items())}
+
+
+def _places(rule: Rule, check: Check, expectations: Expectations, probe_namespace: str) -> Collection[str]:
+    if rule.plural_group in CLUSTER_SCOPED:
+        return ("",)
+    if rule.namespace:
+        return expectations.backends if rule.namespace == BACKENDS else (rule.namespace,)
+    if _is_read_for_the_snapshot(rule, check):
+        return ("",)
+    return (_where(rule, check, probe_namespace),)
+
+
+def _where(rule: Rule, check: Check, probe_namespace: str) -> str:
+    """Namespace in which something is needed that is neither for the snapshot nor tied to a place."""
+    if check.probe:
+        return probe_namespace
+    return (probe_namespace or DRY_RUN_NAMESPACE) if _is_dry_run(rule) else ""
+
+
+def _is_read_for_the_snapshot(rule: Rule, check: Check) -> bool:
+    """Pods are watched for the snapshot too, but by no probe: those watch their own."""
+    verbs = {"list"} if check.probe else {"list", "watch"}
+    return rule.verb in verbs and rule.plural_group in RESOURCES
+
+
+def _is_dry_run(rule: Rule) -> bool:
+    """Of a rule of a check without a probe: whether something is created that does not stay."""
+    return rule.verb == "create" and rule.group != "authorization.k8s.io"
+
+
+def _of_own_space(rule: Rule) -> bool:
+    """Whether the rule is for making a namespace. In one that is there, neither quota nor account is waited for."""
+    return rule.resource in _ONLY_FOR_OWN_NAMESPACE
+
+
+def missing_for_probes(cluster: Cluster, checks: Iterable[Check], namespace: str) -> Mapping[str, Unread]:
+    """Why a check of a probe may not be judged, by its id: what the probe does and the server does not allow."""
+    asked = {
+        item.id: [rule for rule in item.needs if not (namespace and _of_own_space(rule))]
+        for item in checks
+        if item.probe
     }
-    answers = allowed(cluster, sorted(rules, key=str), namespace=namespace)
-    denied = {item.id: [rule for rule in item.needs if not answers.get(rule, True)] for item in of_probes}
-    return {id_: _forbidden(missing) for id_, missing in denied.items() if missing}
+    rules = sorted({rule for rules in asked.values() for rule in rules}, key=str)
+    answers = allowed(cluster, rules, namespace=namespace)
+    denied = {id_: [rule for rule in rules if not answers[rule]] for id_, rules in asked.items()}
+    return {id_: _forbidden(missing, namespace) for id_, missing in denied.items() if missing}
 
 
 def missing_for_reading(
     cluster: Cluster, checks: Iterable[Check], namespace: str, *, read_only: bool
 ) -> Mapping[str, Unread]:
-    """What the other checks need beyond listing and the server does not allow, by `plural.group`.
+    """What the other checks need beyond listing and the server does not allow, by the rule in words.
 
-    Dry runs are made in the probe namespace, where one is given, and not at all by a read-only run.
+    Dry runs are not made at all by a read-only run. What is listed for the snapshot and what is read of the backends
+    of webhooks is not asked for: there the refusal itself is the answer.
     """
-    rules = {rule for item in checks if not item.probe for rule in item.needs if not _shows_when_read(rule)}
-    dry_runs = {rule for rule in rules if rule.verb == "create" and rule.group != "authorization.k8s.io"}
-    answers = {**allowed(cluster, sorted(rules - dry_runs, key=str))}
-    if not read_only:
-        answers |= allowed(cluster, sorted(dry_runs, key=str), namespace=namespace)
-    return {rule.plural_group: _forbidden([rule]) for rule, answer in answers.items() if not answer}
+    wanted: defaultdict[str, set[Rule]] = defaultdict(set)
+    for item in checks:
+        for rule in () if item.probe else item.needs:
+            unasked = _is_read_for_the_snapshot(rule, item) or rule.namespace == BACKENDS
+            if not unasked and not (read_only and _is_dry_run(rule)):
+                wanted[_where(rule, item, namespace)].add(rule)
+    found: dict[str, Unread] = {}
+    for where, rules in wanted.items():
+        answers = allowed(cluster, sorted(rules, key=str), namespace=where)
+        found |= {str(rule): _forbidden([rule], rule.namespace or where) for rule, yes in answers.items() if not yes}
+    return found
 
 
-def _shows_when_read(rule: Rule) -> bool:
-    """What is read for the snapshot is not asked for: there the refusal itself is the answer."""
-    return rule.verb in {"list", "watch"} and rule.plural_group in RESOURCES
-
-
-def _forbidden(missing: Sequence[Rule]) -> Unread:
+def _forbidden(missing: Sequence[Rule], namespace: str) -> Unread:
     names = ", ".join(str(rule) for rule in missing)
-    return Unread("Forbidden", f"you may not: {names}.", f"grant these rules:\n{as_yaml(missing)}")
+    where = f" in namespace {namespace}" if namespace else ""
+    todo = f"grant these rules{where}:\n{as_yaml(missing)}\n`python -m validators rbac` prints all that a run needs."
+    if not namespace and any(str(rule) == "create namespaces" for rule in missing):
+        todo += " Without namespaces of its own a run stays in an existing one: --probe-namespace."
+    return Unread("Forbidden", f"you may not{where}: {names}.", todo)
 
 
 def as_yaml(rules: Iterable[Rule]) -> str:

@@ -30,7 +30,11 @@ _PROFILES = "profiles.kubeflow.org"
 _CONTROLLER = Ref("apps/v1", "Deployment", "kubeflow", "profiles-deployment")
 _PART_OF = ("app.kubernetes.io/part-of", "kubeflow-profile")
 """Label by which admission webhooks know the namespace of a profile."""
-_READ_DEX = (Rule("list", "apps", "deployments"), Rule("get", "", "configmaps"), Rule("get", "", "secrets"))
+_READ_DEX = (
+    Rule("list", "apps", "deployments"),
+    Rule("get", "", "configmaps", DEX.namespace),
+    Rule("get", "", "secrets", DEX.namespace),
+)
 _READ_PROFILES = (
     Rule("list", "kubeflow.org", "profiles"),
     Rule("list", "", "namespaces"),

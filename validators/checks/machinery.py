@@ -5,7 +5,7 @@ from __future__ import annotations
 from kubeflow_volcano.cluster.objects import Ref
 from validators import crds, webhooks
 from validators.facts import Facts
-from validators.model import Outcome, Rule, Severity, check, failed
+from validators.model import BACKENDS, Outcome, Rule, Severity, check, failed
 from validators.troubles import verdict
 
 __all__ = ["CHECKS"]
@@ -31,7 +31,7 @@ def crds_served(facts: Facts) -> Outcome:
     )
 
 
-@check("B3", "webhooks-sound", severity=Severity.BLOCKER, needs=(*webhooks.READS, Rule("get", "", "secrets")))
+@check("B3", "webhooks-sound", severity=Severity.BLOCKER, needs=(*webhooks.READS, Rule("get", "", "secrets", BACKENDS)))
 def webhooks_sound(facts: Facts) -> Outcome:
     """Every admission webhook can be reached and trusted by the API server.
 

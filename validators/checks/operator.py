@@ -66,7 +66,13 @@ def operator_may_group(facts: Facts) -> Outcome:
     return judging.may_group(TRAINING, facts)
 
 
-@check("G3", "operator-after-volcano", severity=Severity.BLOCKER, requires=("F2",), needs=judging.NEEDS_START)
+@check(
+    "G3",
+    "operator-after-volcano",
+    severity=Severity.BLOCKER,
+    requires=("F2",),
+    needs=(*judging.NEEDS_START, Rule("get", "", "pods/log", TRAINING.ref.namespace)),
+)
 def operator_after_volcano(facts: Facts) -> Outcome:
     """The training operator started when Volcano's PodGroup was already served.
 

@@ -35,6 +35,7 @@ _PROBES = (
     *(Rule(verb, "", "persistentvolumes") for verb in ("get", "watch", "patch")),
     *(Rule(verb, "", "events") for verb in ("list", "watch")),
 )
+_PATHS = Rule("get", "", "configmaps", "local-path-storage")
 _SELECTED_NODE = "volume.kubernetes.io/selected-node"
 
 
@@ -242,7 +243,7 @@ def consumer_can_write(facts: Facts) -> Outcome:
     "D8",
     "node-directories",
     severity=Severity.MAJOR,
-    needs=(*_CLAIM_READS, *_PROBES, Rule("list", "", "nodes"), Rule("get", "", "configmaps")),
+    needs=(*_CLAIM_READS, *_PROBES, Rule("list", "", "nodes"), _PATHS),
     probe="storage",
 )
 def node_directories(facts: Facts) -> Outcome:

@@ -59,7 +59,13 @@ def trainer_may_group(facts: Facts) -> Outcome:
     return judging.may_group(TRAINER, facts)
 
 
-@check("G9", "trainer-after-volcano", severity=Severity.BLOCKER, requires=("F2",), needs=judging.NEEDS_START)
+@check(
+    "G9",
+    "trainer-after-volcano",
+    severity=Severity.BLOCKER,
+    requires=("F2",),
+    needs=(*judging.NEEDS_START, Rule("get", "", "pods/log", TRAINER.ref.namespace)),
+)
 def trainer_after_volcano(facts: Facts) -> Outcome:
     """Trainer started when Volcano's PodGroup was already served.
 

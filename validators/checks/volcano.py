@@ -32,7 +32,7 @@ SCHEDULER = Ref("apps/v1", "Deployment", "volcano-system", "volcano-scheduler")
 _CRDS = ("jobs.batch.volcano.sh", "podgroups.scheduling.volcano.sh", "queues.scheduling.volcano.sh")
 _QUEUES = "queues.scheduling.volcano.sh"
 _QUEUE_READS = (Rule("list", "scheduling.volcano.sh", "queues"),)
-_CONFIGURATION_READS = (Rule("list", "apps", "deployments"), Rule("list", "", "configmaps"))
+_CONFIGURATION_READS = (Rule("list", "apps", "deployments"), Rule("list", "", "configmaps", "volcano-system"))
 
 
 @check("F1", "volcano-components", severity=Severity.BLOCKER, needs=workloads.READS)
