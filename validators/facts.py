@@ -11,9 +11,21 @@ from typing import Any
 from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.expectations import Expectations
 from validators.hosts.inventory import Inventory
-from validators.model import CannotJudgeError, errored
+from validators.model import CannotJudgeError, Rule, errored
 
-__all__ = ["RESOURCES", "Facts", "PodNotes", "ProbeFailure", "SignIn", "SimulatedWebhook", "Unread", "Window"]
+__all__ = [
+    "RESOURCES",
+    "Clocks",
+    "Facts",
+    "HookAnswer",
+    "PodNotes",
+    "ProbeFailure",
+    "SignIn",
+    "SimulatedWebhook",
+    "TlsSecret",
+    "Unread",
+    "Window",
+]
 
 SIMULATED_NODE = "kwok.x-k8s.io/node"
 SIMULATED_POD = "rehearsal.kubeflow-volcano.io/simulated"
@@ -22,6 +34,9 @@ RUN_LABEL = "kfv.io/run"
 
 RESOURCES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
+        "apiservices.apiregistration.k8s.io": ("apiregistration.k8s.io/v1", "APIService"),
+        "certificates.cert-manager.io": ("cert-manager.io/v1", "Certificate"),
+        "clusterissuers.cert-manager.io": ("cert-manager.io/v1", "ClusterIssuer"),
         "clustertrainingruntimes.trainer.kubeflow.org": ("trainer.kubeflow.org/v1alpha1", "ClusterTrainingRuntime"),
         "configmaps": ("v1", "ConfigMap"),
         "customresourcedefinitions.apiextensions.k8s.io": ("apiextensions.k8s.io/v1", "CustomResourceDefinition"),
@@ -29,6 +44,7 @@ RESOURCES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "daemonsets.apps": ("apps/v1", "DaemonSet"),
         "deployments.apps": ("apps/v1", "Deployment"),
         "endpointslices.discovery.k8s.io": ("discovery.k8s.io/v1", "EndpointSlice"),
+        "issuers.cert-manager.io": ("cert-manager.io/v1", "Issuer"),
         "jobs.batch": ("batch/v1", "Job"),
         "kfdefs.kfdef.apps.kubeflow.org": ("kfdef.apps.kubeflow.org/v1", "KfDef"),
         "mutatingwebhookconfigurations.admissionregistration.k8s.io": (
@@ -101,6 +117,39 @@ class SimulatedWebhook:
 
 
 @dataclass(frozen=True, slots=True)
+class Clocks:
+    """How far clocks are apart, in seconds, each as the bounds between which the difference lies.
+
+    `server` is the API server's clock less that of this host; `nodes` hold each node's less the API server's.
+    """
+
+    server: tuple[float, float]
+    nodes: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class HookAnswer:
+    """What one admission webhook made of dry runs: it answered, or its silence, or why it was not asked.
+
+    `forbidden` is the rule without which it could not be asked.
+    """
+
+    owner: Ref
+    name: str
+    silence: str = ""
+    unasked: str = ""
+    forbidden: Rule | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TlsSecret:
+    """What a Secret of a certificate holds: the names of its keys, and the public certificate (PEM). No key is kept."""
+
+    keys: frozenset[str]
+    certificate: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class SignIn:
     """Who may sign in with a password of Dex's own. No hash is kept.
 
@@ -141,6 +190,15 @@ class Facts:
     """By operator's component; kept where it started before the PodGroup CRD was established."""
     operator_admission: Mapping[str, str] = field(default_factory=dict)
     """Answers to a dry-run create by job kind: '' for accepted, else the refusal."""
+    clocks: Clocks | None = None
+    webhook_answers: tuple[HookAnswer, ...] | None = None
+    """None where none was asked, as a read-only run does."""
+    tls_secrets: Mapping[Ref, TlsSecret] = field(default_factory=dict)
+    """Secrets of cert-manager's Certificates."""
+    managers: Mapping[Ref, frozenset[str]] = field(default_factory=dict)
+    """Who wrote the pod templates of workloads that other software may have installed as well."""
+    remaining: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By name of a namespace that is being deleted, what is left in it, as far as that may be listed."""
     sign_in: SignIn | None = None
     """None where there is no Dex."""
     simulated_webhooks: tuple[SimulatedWebhook, ...] = ()
