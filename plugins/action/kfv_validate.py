@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ except ImportError as error:
 
 ARGUMENTS: dict[str, Any] = {
     "settings": {"type": "dict", "required": True},
+    "cluster": {"type": "str", "default": ""},
     "select": {"type": "list", "elements": "str", "default": []},
     "waivers": {"type": "dict", "default": {}},
     "report_directory": {"type": "path", "default": "reports"},
@@ -47,13 +49,16 @@ class ActionModule(ActionBase):
         """Report every finding. A check that fails does not fail the task: `exit_code` says what the gate is told."""
         result: dict[str, Any] = super().run(tmp, task_vars)
         _, arguments = self.validate_argument_spec(argument_spec=ARGUMENTS)
+        one_of_several = f"{arguments['cluster']}: " if arguments["cluster"] else ""
         try:
             options = _options(parse(arguments["settings"]), arguments, check=self._task.check_mode)
-            report = validate(options, lambda line: Display().display(f"  {line}"))
+            report = validate(options, lambda line: Display().display(f"  {one_of_several}{line}"))
         except ProblemsError as error:
-            return result | {"failed": True, "msg": error.told(), "exit_code": int(error.exit_code)}
+            told = [asdict(problem) for problem in error.problems]
+            return result | {"failed": True, "msg": error.told(), "exit_code": int(error.exit_code), "problems": told}
         document = report.as_dict()
-        Display().display(f"\n{render(document, report.files, colour=ANSIBLE_COLOR)}")
+        if not one_of_several:
+            Display().display(f"\n{render(document, report.files, colour=ANSIBLE_COLOR)}")
         return result | {
             "changed": False,
             "exit_code": int(report.exit_code),
@@ -85,7 +90,7 @@ def _options(settings: Settings, arguments: dict[str, Any], *, check: bool) -> O
         read_only=arguments["read_only"] or check,
         strict=arguments["strict"],
         baseline=Path(arguments["baseline"]) if arguments["baseline"] else None,
-        report_dir=None if check else Path(arguments["report_directory"]),
+        report_dir=None if check else Path(arguments["report_directory"]) / arguments["cluster"],
     )
 
 

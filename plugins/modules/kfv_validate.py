@@ -16,6 +16,13 @@ options:
     description: What kfv_settings returned under this name.
     type: dict
     required: true
+  cluster:
+    description:
+      - Name of the cluster where it is one of several, such as its host in the inventory.
+      - Lines begin with it then, its report lies in a directory of that name in C(report_directory), and its summary
+        is left to M(kfv_validate_clusters).
+    type: str
+    default: ""
   select:
     description: Checks to run, by id, slug or family; empty runs all.
     type: list
@@ -71,6 +78,11 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+problems:
+  description: Why nothing could be judged, in three parts each.
+  returned: failure
+  type: list
+  elements: dict
 exit_code:
   description: 0 when the gate is met, else why it is not; the same codes as of C(python -m validators).
   returned: always
