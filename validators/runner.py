@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
-from kubeflow_volcano.catalog.images.probes import BUSYBOX, PAUSE
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.errors import ApiError
-from kubeflow_volcano.problems import InvalidInput, Problem, Unreachable
+from kubeflow_volcano.problems import InvalidInput, Unreachable
 from kubeflow_volcano.progress import Progress
 from validators.checks import CHECKS
 from validators.collect import collect, unread
-from validators.expectations import Expectations, expect, newest_for, release_of
 from validators.interruption import Interrupted, interruptible, postponed
 from validators.judging import Judging
 from validators.model import Check
-from validators.operator_flags import container_of
-from validators.operators import OPERATORS
+from validators.options import Options, expectations_of, see_that_they_make_sense
 from validators.permissions import missing_for_probes
 from validators.probes.session import Options as ProbeOptions
 from validators.probing import probe
@@ -28,45 +25,7 @@ from validators.report import baseline, files
 from validators.report.document import Report
 from validators.selection import select, waivers
 
-__all__ = ["LONGEST_WINDOW", "Options", "validate"]
-
-LONGEST_WINDOW = 300.0
-AUTO = "auto"
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a person may choose. `profile` is a profile's name or a tuple of components; times are in seconds.
-
-    `release` may be 'auto': that of the running operator of training jobs, else the newest for that server.
-    `storage_mode` is local_path, existing or static. `user_email` and `user_namespace` say who is to sign in first.
-    """
-
-    kubeconfig: Path | None = None
-    context: str | None = None
-    release: str = AUTO
-    profile: str | tuple[str, ...] = "training"
-    volcano_version: str = ""
-    local_path_version: str = ""
-    operator_version: str = ""
-    gang_scheduler: str = "volcano"
-    exclude: tuple[str, ...] = ()
-    storage_mode: str = "local_path"
-    user_email: str = ""
-    user_namespace: str = ""
-    published_password: bool = False
-    select: tuple[str, ...] = ()
-    waive: Mapping[str, str] = field(default_factory=dict)
-    ignore_namespaces: tuple[str, ...] = ()
-    probe_namespace: str = ""
-    pause_image: str = PAUSE
-    busybox_image: str = BUSYBOX
-    read_only: bool = False
-    strict: bool = False
-    stability_seconds: float = 10.0
-    report_dir: Path | None = Path("reports")
-    baseline: Path | None = None
-    """An earlier report to compare with; read before the new one takes its place."""
+__all__ = ["Options", "validate"]
 
 
 def validate(options: Options, progress: Progress, checks: Sequence[Check] = CHECKS) -> Report:
@@ -79,7 +38,7 @@ def validate(options: Options, progress: Progress, checks: Sequence[Check] = CHE
     """
     planned = select(checks, options.select)
     waived = waivers(checks, options.waive)
-    _see_that_they_make_sense(options)
+    see_that_they_make_sense(options)
     earlier = baseline.read(options.baseline) if options.baseline else None
     started, clock = time.time(), time.monotonic()
     judging = Judging(planned, waived, progress)
@@ -119,8 +78,9 @@ def _run(options: Options, judging: Judging, report: Report, progress: Progress)
     report.origin = cluster.origin
     progress(f"connected to {cluster.version.get('gitVersion', 'a server without a version')}, {cluster.origin}")
     try:
-        expectations = _expectations(options, cluster, report)
-        judging.leave_out_unasked([name for name, value in asdict(options).items() if value is True])
+        expectations, report.release_from = expectations_of(options, cluster)
+        report.release = expectations.release
+        judging.leave_out_unasked(options.asked)
         if not options.read_only:
             wanted = [item for item in judging.open_checks() if item.component in {"", *expectations.components}]
             judging.forbid(missing_for_probes(cluster, wanted, options.probe_namespace))
@@ -142,57 +102,6 @@ def _run(options: Options, judging: Judging, report: Report, progress: Progress)
         probe(cluster, judging, report, chosen, progress)
     finally:
         report.retries = cluster.retries
-
-
-def _see_that_they_make_sense(options: Options) -> None:
-    if not 1 <= options.stability_seconds <= LONGEST_WINDOW:
-        raise InvalidInput(
-            Problem(
-                f"a stability window of {options.stability_seconds} s.",
-                f"1 to {LONGEST_WINDOW:.0f} s; shorter proves nothing.",
-                "correct --stability-seconds.",
-            )
-        )
-    if options.release != AUTO:
-        _expected(options, options.release)
-
-
-def _expected(options: Options, release: str) -> Expectations:
-    found = expect(
-        release,
-        options.profile,
-        volcano_version=options.volcano_version,
-        local_path_version=options.local_path_version,
-        operator_version=options.operator_version,
-        gang_scheduler=options.gang_scheduler,
-        storage_mode=options.storage_mode,
-        excluded=options.exclude,
-        ignored_namespaces=options.ignore_namespaces,
-    )
-    return replace(
-        found,
-        user_email=options.user_email,
-        user_namespace=options.user_namespace,
-        published_password=options.published_password,
-    )
-
-
-def _expectations(options: Options, cluster: Cluster, report: Report) -> Expectations:
-    if options.release == AUTO:
-        detected = release_of(_operator_images(cluster))
-        report.release = detected or newest_for(cluster.version.get("gitVersion", ""))
-        report.release_from = "of the running operator" if detected else "newest for this Kubernetes; no operator tells"
-    return _expected(options, report.release)
-
-
-def _operator_images(cluster: Cluster) -> Iterator[str]:
-    for item in OPERATORS.values():
-        api_version, kind, where = item.ref.api_version, item.ref.kind, item.ref.namespace
-        try:  # as the checks do, who need no other right
-            found = cluster.list(api_version, kind, namespace=where, fields=f"metadata.name={item.ref.name}").items
-        except ApiError:  # the checks that want to read it say why
-            continue
-        yield from (container_of(operator)["image"] for operator in found)
 
 
 def _cause(error: Exception) -> tuple[str, str, str]:

@@ -1,0 +1,127 @@
+"""What a person may choose about a validation, and what the cluster is expected to be by that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from kubeflow_volcano.catalog.images.probes import BUSYBOX, PAUSE
+from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.errors import ApiError
+from kubeflow_volcano.problems import InvalidInput, Problem
+from validators.expectations import Expectations, expect, newest_for, release_of
+from validators.operator_flags import container_of
+from validators.operators import OPERATORS
+
+__all__ = ["AUTO", "LONGEST_WINDOW", "Options", "expectations_of", "see_that_they_make_sense"]
+
+AUTO = "auto"
+"""Release that the cluster itself is asked for."""
+
+LONGEST_WINDOW = 300.0
+"""Longest time in seconds for which pods are watched."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a person may choose. `profile` is a profile's name or a tuple of components; times are in seconds.
+
+    `release` may be 'auto': that of the running operator of training jobs, else the newest for that server.
+    `storage_mode` is local_path, existing or static. `user_email` and `user_namespace` say who is to sign in first.
+    """
+
+    kubeconfig: Path | None = None
+    context: str | None = None
+    release: str = AUTO
+    profile: str | tuple[str, ...] = "training"
+    volcano_version: str = ""
+    local_path_version: str = ""
+    operator_version: str = ""
+    gang_scheduler: str = "volcano"
+    exclude: tuple[str, ...] = ()
+    storage_mode: str = "local_path"
+    user_email: str = ""
+    user_namespace: str = ""
+    published_password: bool = False
+    select: tuple[str, ...] = ()
+    waive: Mapping[str, str] = field(default_factory=dict)
+    ignore_namespaces: tuple[str, ...] = ()
+    probe_namespace: str = ""
+    pause_image: str = PAUSE
+    busybox_image: str = BUSYBOX
+    read_only: bool = False
+    strict: bool = False
+    stability_seconds: float = 10.0
+    report_dir: Path | None = Path("reports")
+    baseline: Path | None = None
+    """An earlier report to compare with; read before the new one takes its place."""
+    twice: bool = False
+    """Make two whole passes; checks whose verdicts differ are flaky."""
+
+    @property
+    def asked(self) -> frozenset[str]:
+        """Names of the options that are on, by which checks are done that nobody gets unasked."""
+        return frozenset(name for name, value in asdict(self).items() if value is True)
+
+
+def see_that_they_make_sense(options: Options) -> None:
+    """Refuse what cannot work, before anything is asked.
+
+    Raises:
+        InvalidInput: it cannot.
+    """
+    if not 1 <= options.stability_seconds <= LONGEST_WINDOW:
+        raise InvalidInput(
+            Problem(
+                f"a stability window of {options.stability_seconds} s.",
+                f"1 to {LONGEST_WINDOW:.0f} s; shorter proves nothing.",
+                "correct --stability-seconds.",
+            )
+        )
+    if options.release != AUTO:
+        _expected(options, options.release)
+
+
+def _expected(options: Options, release: str) -> Expectations:
+    found = expect(
+        release,
+        options.profile,
+        volcano_version=options.volcano_version,
+        local_path_version=options.local_path_version,
+        operator_version=options.operator_version,
+        gang_scheduler=options.gang_scheduler,
+        storage_mode=options.storage_mode,
+        excluded=options.exclude,
+        ignored_namespaces=options.ignore_namespaces,
+    )
+    return replace(
+        found,
+        user_email=options.user_email,
+        user_namespace=options.user_namespace,
+        published_password=options.published_password,
+    )
+
+
+def expectations_of(options: Options, cluster: Cluster | None) -> tuple[Expectations, str]:
+    """What is expected of the cluster, and how its release is known. Only release 'auto' asks for a cluster.
+
+    Raises:
+        InvalidInput: the options make no sense.
+    """
+    if options.release != AUTO or cluster is None:
+        return _expected(options, options.release), "given"
+    if detected := release_of(_operator_images(cluster)):
+        return _expected(options, detected), "of the running operator"
+    newest = newest_for(cluster.version.get("gitVersion", ""))
+    return _expected(options, newest), "newest for this Kubernetes; no operator tells"
+
+
+def _operator_images(cluster: Cluster) -> Iterator[str]:
+    for item in OPERATORS.values():
+        api_version, kind, where = item.ref.api_version, item.ref.kind, item.ref.namespace
+        try:  # as the checks do, who need no other right
+            found = cluster.list(api_version, kind, namespace=where, fields=f"metadata.name={item.ref.name}").items
+        except ApiError:  # the checks that want to read it say why
+            continue
+        yield from (container_of(operator)["image"] for operator in found)
