@@ -14,6 +14,7 @@ from http import HTTPStatus
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.deadline import Deadline
 from kubeflow_volcano.cluster.errors import ApiError, NotServed
+from kubeflow_volcano.cluster.managers import MANAGER, may_be_taken_back
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.progress import Progress
@@ -21,10 +22,7 @@ from kubeflow_volcano.rollout.replace import gone, immutable, replaceable, way_o
 from kubeflow_volcano.rollout.result import Action, ObjectOutcome, same
 from kubeflow_volcano.rollout.survey import Found, Presence
 
-__all__ = ["MANAGER", "Applier", "problem_of"]
-
-MANAGER = "kubeflow-volcano"
-"""Field manager of everything that the roll-out declares."""
+__all__ = ["Applier", "problem_of"]
 
 _PAUSE_SECONDS = 0.5
 _HEAL_SECONDS = 120.0
@@ -32,9 +30,6 @@ _HEAL_SECONDS = 120.0
 _NOT_SERVED_SECONDS = 30.0
 _REPLACE_SECONDS = 60.0
 _CONFLICT_WITH = re.compile(r'conflicts? with "([^"]+)"')
-# kubectl's names are "kubectl" and "kubectl-<verb>"; the other is what the API server calls fields from a time before
-# it tracked managers.
-_MAY_BE_TAKEN_BACK = re.compile(rf"kubectl(-[a-z-]+)?|before-first-apply|{MANAGER}.*")
 
 
 @dataclass
@@ -180,7 +175,7 @@ def _managers(error: ApiError) -> frozenset[str]:
 
 def _may_take_back(error: ApiError) -> bool:
     managers = _managers(error)
-    return bool(managers) and all(_MAY_BE_TAKEN_BACK.fullmatch(name) for name in managers)
+    return bool(managers) and all(map(may_be_taken_back, managers))
 
 
 def problem_of(outcome: ObjectOutcome) -> Problem:

@@ -8,13 +8,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.deadline import Deadline
 from kubeflow_volcano.cluster.errors import ApiError
+from kubeflow_volcano.cluster.managers import MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import BAD_IMAGE_REASONS, Readiness
 from kubeflow_volcano.cluster.waiting import wait_ready
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.answering import wait_answering
-from kubeflow_volcano.rollout.apply import MANAGER, Applier
+from kubeflow_volcano.rollout.apply import Applier
 from kubeflow_volcano.rollout.declared import declared
 from kubeflow_volcano.rollout.frontier import Frontier
 from kubeflow_volcano.rollout.gates import Gates

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.managers import MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.rollout.apply import MANAGER
 from kubeflow_volcano.rollout.result import Action, ObjectOutcome
 
 __all__ = ["RESTARTED_FOR", "restart"]

@@ -16,6 +16,7 @@ import pytest
 
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.deadline import Deadline
+from kubeflow_volcano.cluster.managers import MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import State
 from kubeflow_volcano.cluster.waiting import wait_ready
@@ -24,7 +25,6 @@ from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rehearsal.lifecycle import down, up
 from kubeflow_volcano.rehearsal.spec import RehearsalSpec
 from kubeflow_volcano.rollout.answering import wait_answering
-from kubeflow_volcano.rollout.apply import MANAGER
 from kubeflow_volcano.rollout.gang import POD_GROUPS, wire_gang
 from kubeflow_volcano.rollout.home import NAMESPACE
 from kubeflow_volcano.rollout.ledger import LEDGER

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.cluster.deadline import Deadline
+from kubeflow_volcano.cluster.managers import MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import silent
-from kubeflow_volcano.rollout.apply import MANAGER, Applier, problem_of
+from kubeflow_volcano.rollout.apply import Applier, problem_of
 from kubeflow_volcano.rollout.result import Action, ObjectOutcome
 from kubeflow_volcano.rollout.survey import learn_kinds, survey
 
