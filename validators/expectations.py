@@ -42,6 +42,10 @@ class Expectations:
     namespaces: frozenset[str] = frozenset()
     claims: tuple[Claim, ...] = ()
     ignored_namespaces: frozenset[str] = frozenset()
+    objects: Mapping[Ref, str] = field(default_factory=dict)
+    """Every object of the manifests, each with the name of its component, where the caller knows them."""
+    objects_from: str = ""
+    """How the caller came to know them."""
 
     @property
     def backends(self) -> frozenset[str]:

@@ -150,6 +150,33 @@ class TlsSecret:
 
 
 @dataclass(frozen=True, slots=True)
+class Warned:
+    """A Warning event: what it is about, whose uid, how often it came and when last, in seconds since the epoch."""
+
+    about: Ref
+    uid: str
+    reason: str
+    message: str
+    count: int
+    last: float
+
+
+@dataclass(frozen=True, slots=True)
+class Holdings:
+    """What a release is to hold, by component, and what of it does not exist; `source` says how the list came about.
+
+    `unserved` are the absent objects whose kind the server does not know, `refused` the rights that were missing to
+    look for others.
+    """
+
+    source: str
+    expected: Mapping[Ref, str]
+    absent: frozenset[Ref] = frozenset()
+    unserved: frozenset[Ref] = frozenset()
+    refused: tuple[Rule, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class SignIn:
     """Who may sign in with a password of Dex's own. No hash is kept.
 
@@ -178,7 +205,8 @@ class Facts:
     """By `plural.group`; a kind that is not served has no objects."""
     unread: Mapping[str, Unread] = field(default_factory=dict)
     """By `plural.group`, by a rule in words (`get secrets in auth`), or by what else is fetched: cluster, readyz,
-    discovery, window, certificates, operator-access, operator-log, operator-admission, sign-in, simulated-webhooks."""
+    discovery, window, certificates, operator-access, operator-log, operator-admission, volcano-logs, sign-in, simulated-webhooks,
+    holdings, events."""
     discovery: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Served plurals by apiVersion, for the versions of the expected CRDs."""
     window: Window | None = None
@@ -201,6 +229,11 @@ class Facts:
     """By name of a namespace that is being deleted, what is left in it, as far as that may be listed."""
     sign_in: SignIn | None = None
     """None where there is no Dex."""
+    holdings: Holdings | None = None
+    warning_events: tuple[Warned, ...] = ()
+    """Of the last 15 min, about objects in the release's namespaces."""
+    volcano_previous_logs: Mapping[tuple[Ref, str], str] = field(default_factory=dict)
+    """By pod and container of Volcano, the end of the log before it was started again; only of those that were."""
     simulated_webhooks: tuple[SimulatedWebhook, ...] = ()
     probe_namespace: str = ""
     """An existing namespace for whatever is tried out; empty where the run makes its own."""

@@ -13,7 +13,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.utils import CryptographyDeprecationWarning
 
 from kubeflow_volcano.cluster.objects import Object, Ref
-from validators import workloads
+from validators import services
 from validators.facts import Facts
 from validators.model import Rule, Status
 from validators.troubles import Trouble
@@ -28,9 +28,7 @@ RESOURCES = {
 READS = (
     Rule("list", _GROUP, "mutatingwebhookconfigurations"),
     Rule("list", _GROUP, "validatingwebhookconfigurations"),
-    Rule("list", "", "services"),
-    Rule("list", "discovery.k8s.io", "endpointslices"),
-    *workloads.READS,
+    *services.READS,
 )
 
 _Found = tuple[str, str, str, tuple[str, ...]]  # reason, what is wrong, what to do, because
@@ -124,30 +122,9 @@ def _backend(ref: Ref, port: int, facts: Facts) -> Iterator[_Found]:
     if port not in ports:
         known = ", ".join(map(str, ports))
         yield "PortMismatch", f"calls port {port} of {ref}, which has {known}", "apply the component again.", ()
-    ready = any(
-        endpoint.get("conditions", {}).get("ready") is not False
-        for item in facts.all("endpointslices.discovery.k8s.io")
-        if item["metadata"].get("namespace") == ref.namespace
-        and (item["metadata"].get("labels") or {}).get("kubernetes.io/service-name") == ref.name
-        for endpoint in item.get("endpoints") or ()
-    )
-    if not ready:
-        yield "NoEndpoint", f"calls {ref}, which has no ready endpoint", "bring up its pods.", _behind(service, facts)
-
-
-def _behind(service: Object, facts: Facts) -> tuple[str, ...]:
-    """The checks that say why no pod answers for the service."""
-    selector = (service["spec"].get("selector") or {}).items()
-    return tuple(
-        dict.fromkeys(
-            id_
-            for item in workloads.troubled(facts)
-            if item.ref.namespace == service["metadata"]["namespace"]
-            and (obj := facts.get(workloads.RESOURCE_OF_KIND[item.ref.kind], item.ref.namespace, item.ref.name))
-            and selector <= (obj["spec"]["template"]["metadata"].get("labels") or {}).items()
-            for id_ in item.because or (item.check,)
-        )
-    )
+    if not services.ready_ports(ref, facts):
+        because = services.behind(service, facts)
+        yield "NoEndpoint", f"calls {ref}, which has no ready endpoint", "bring up its pods.", because
 
 
 def _certificate(ref: Ref, authorities: Iterable[x509.Certificate], now: datetime, facts: Facts) -> Iterator[_Found]:

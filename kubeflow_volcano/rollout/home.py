@@ -7,11 +7,12 @@ from http import HTTPStatus
 
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.errors import ApiError
+from kubeflow_volcano.cluster.holdings import HOLDINGS
 from kubeflow_volcano.cluster.objects import Object, Ref
 
 __all__ = ["NAMESPACE", "create_once", "ensure_namespace"]
 
-NAMESPACE = "kubeflow-volcano"
+NAMESPACE = HOLDINGS.namespace
 
 _LABELS = {"app.kubernetes.io/managed-by": "kubeflow-volcano"}
 

@@ -1,4 +1,4 @@
-"""What was rolled out, when and how long it took: a ConfigMap that the next run, and people, can read."""
+"""What was rolled out, when and how long it took: ConfigMaps that the next run, the validators and people can read."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 from kubeflow_volcano import __version__
 from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.holdings import HOLDINGS, lasting, text_of
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.rollout.home import NAMESPACE, create_once, ensure_namespace
 from kubeflow_volcano.rollout.result import Action, RolloutResult
@@ -39,7 +40,7 @@ def expected_seconds(cluster: Cluster, components: Sequence[str], *, quiet: bool
 
 
 def record(cluster: Cluster, *, release: str, parts: Mapping[str, Sequence[Object]], result: RolloutResult) -> None:
-    """Write down a run of these components that came to its end.
+    """Write down a run of these components that came to its end, and which objects it brought.
 
     Raises:
         ApiError: the ledger may not be written.
@@ -69,15 +70,16 @@ def record(cluster: Cluster, *, release: str, parts: Mapping[str, Sequence[Objec
             for name, objects in parts.items()
         },
     }
-    data = {_name(components): json.dumps(run, indent=1, sort_keys=True)}
-    text: Object = {
-        "apiVersion": LEDGER.api_version,
-        "kind": LEDGER.kind,
-        "metadata": {"name": LEDGER.name, "namespace": LEDGER.namespace},
-        "data": data,
-    }
+    _write(cluster, HOLDINGS, {name: text_of(lasting(objects)) for name, objects in parts.items()})
+    _write(cluster, LEDGER, {_name(components): json.dumps(run, indent=1, sort_keys=True)})
+
+
+def _write(cluster: Cluster, where: Ref, data: Mapping[str, str]) -> None:
+    """Set these keys of a ConfigMap, which is made where it is missing; others stay."""
+    meta = {"name": where.name, "namespace": where.namespace}
+    text: Object = {"apiVersion": where.api_version, "kind": where.kind, "metadata": meta, "data": data}
     if create_once(cluster, text) is None:
-        cluster.patch(LEDGER, {"data": data})
+        cluster.patch(where, {"data": data})
 
 
 def _name(components: Sequence[str]) -> str:

@@ -1,18 +1,34 @@
-"""Family C: do the workloads and pods run, and keep running."""
+"""Family C: is everything there, do the workloads and pods run and keep running, and are they reached."""
 
 from __future__ import annotations
 
+from kubeflow_volcano.cluster.holdings import HOLDINGS
 from kubeflow_volcano.cluster.objects import Ref
-from validators import pods, simulation, workloads
+from validators import crds, pods, services, simulation, workloads
 from validators.facts import Facts
-from validators.model import Outcome, Rule, Severity, check
+from validators.holdings_verdict import holdings_verdict
+from validators.model import BACKENDS, Outcome, Rule, Severity, check
 from validators.troubles import GRACE_SECONDS, judged, verdict
+from validators.warning_events import events_verdict
 from validators.workloads import READS
 
 __all__ = ["CHECKS"]
 
 _PODS = (Rule("list", "", "pods"), Rule("watch", "", "pods"), Rule("list", "", "namespaces"))
 _WORKLOADS = (*READS, Rule("watch", "", "pods"))
+_RBAC = "rbac.authorization.k8s.io"
+_HOLDINGS = (
+    *READS,
+    *crds.READS,
+    Rule("list", "admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
+    Rule("list", "admissionregistration.k8s.io", "validatingwebhookconfigurations"),
+    Rule("list", "storage.k8s.io", "storageclasses"),
+    *(Rule("list", "", plural) for plural in ("configmaps", "serviceaccounts", "services")),
+    *(Rule("list", _RBAC, plural) for plural in ("clusterrolebindings", "clusterroles", "rolebindings", "roles")),
+    Rule("get", "", "configmaps", HOLDINGS.namespace),
+    Rule("get", "", "secrets", BACKENDS),
+)
+"""The kinds that every profile holds; which more there are shows in what the caller or the roll-out says it holds."""
 
 
 def _of_kind(facts: Facts, check_id: str, kind: str, expected: str) -> Outcome:
@@ -32,6 +48,18 @@ def _of_pods(facts: Facts, check_id: str, claim: str, expected: str) -> Outcome:
     told += f" {waiting} members of gangs wait for their group and are not counted." if waiting else ""
     found = [item for item in pods.troubled(facts) if item.check == check_id]
     return verdict(found, looked_at, claim=f"{len(looked_at)} pods {claim}.{told}", expected=expected)
+
+
+@check("C1", "inventory-complete", severity=Severity.MAJOR, needs=_HOLDINGS)
+def inventory_complete(facts: Facts) -> Outcome:
+    """Every object of the release's manifests exists.
+
+    The list comes from the manifests themselves (a validation by inventory, or `--expected objects.json`, which
+    `playbooks/plan.yml` writes), else from what the roll-out wrote down on the cluster, else from the catalog; the
+    finding says which. Only names are read. Apply the release again: what is there stays as it is. Kinds that only
+    some components hold need the right to list them too; a missing one is named.
+    """
+    return holdings_verdict(facts)
 
 
 @check("C2", "deployments-available", severity=Severity.BLOCKER, needs=_WORKLOADS)
@@ -102,4 +130,43 @@ def pods_placed(facts: Facts) -> Outcome:
     return _of_pods(facts, "C8", "have their node", f"PodScheduled=True within {GRACE_SECONDS:.0f} s")
 
 
-CHECKS = (deployments, stateful_sets, daemon_sets, jobs, pods_ready, no_restart_loop, pods_placed)
+@check("C9", "services-backed", severity=Severity.MAJOR, needs=services.READS)
+def services_backed(facts: Facts) -> Outcome:
+    """Every Service with a selector has a ready endpoint on each of its ports.
+
+    A Service that selects no pod, or whose port no container listens on, refuses every connection while its pods look
+    well. Compare its selector with the labels of the pods, and its targetPort with their ports.
+    """
+    looked_at = [Ref.of(item) for item in services.with_selector(facts)]
+    claim = f"{len(looked_at)} Services are backed, or belong to what is scaled to zero or has ended."
+    expected = "a ready endpoint for each port, from pods that the selector names"
+    return verdict(services.troubled(facts), looked_at, claim=claim, expected=expected)
+
+
+@check(
+    "C10",
+    "no-warning-events",
+    severity=Severity.MINOR,
+    needs=(*services.READS, Rule("list", "", "events"), Rule("list", "", "persistentvolumeclaims")),
+)
+def no_warning_events(facts: Facts) -> Outcome:
+    """No Warning event of the last 15 min about an object of the release still stands.
+
+    Kubernetes writes what goes wrong by itself into events, and forgets them after an hour. Those about objects that
+    are gone, or became well after the event, are counted and not held against the cluster.
+    """
+    return events_verdict(facts)
+
+
+CHECKS = (
+    inventory_complete,
+    deployments,
+    stateful_sets,
+    daemon_sets,
+    jobs,
+    pods_ready,
+    no_restart_loop,
+    pods_placed,
+    services_backed,
+    no_warning_events,
+)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from validators.extras.certificates import certificates
+from validators.extras.events import warning_events
+from validators.extras.holdings import holdings
 from validators.extras.model import Extra
 from validators.extras.operators import operator_access, operator_admission, operator_log
+from validators.extras.panics import volcano_previous_logs
 from validators.extras.pods import pod_notes
 from validators.extras.server import discovery, ready_answers
 from validators.sign_in import sign_in
@@ -24,6 +27,9 @@ EXTRAS = (
     Extra(
         "operator_admission", frozenset({"G4", "G10"}), operator_admission, "operator-admission", changes_nothing=False
     ),
+    Extra("holdings", frozenset({"C1"}), holdings, "holdings"),
+    Extra("warning_events", frozenset({"C10"}), warning_events, "events"),
+    Extra("volcano_previous_logs", frozenset({"F7"}), volcano_previous_logs, "volcano-logs"),
     Extra("sign_in", frozenset({"E4", "E5", "E8"}), sign_in, "sign-in"),
     Extra("pod_notes", _PODS, pod_notes),
 )

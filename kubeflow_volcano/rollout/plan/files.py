@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from kubeflow_volcano.cluster import holdings
 from kubeflow_volcano.problems import Exit, Problem, ProblemsError
 from kubeflow_volcano.rollout.plan import markdown
 from kubeflow_volcano.rollout.plan.build import Plan
@@ -25,11 +26,16 @@ class NotWrittenError(ProblemsError):
 
 
 def texts_of(found: Plan, document: Mapping[str, Any]) -> dict[str, str]:
-    """The plan as JSON and Markdown, and its images for people, programs, skopeo and crane, by file name."""
+    """The plan as JSON and Markdown, its objects, and its images for people, programs, skopeo and crane, by file name.
+
+    `python -m validators --expected objects.json` sees that all of these objects exist.
+    """
     images = found.images
+    objects = {name: holdings.lasting(part) for name, part in found.desired.parts.items()}
     return {
         "plan.json": _json(document),
         MARKDOWN: markdown.render(document),
+        "objects.json": _json(holdings.document(objects, found.settings.release.version)),
         "images.txt": images.text(),
         "images.json": _json(images.as_dict()),
         "images-skopeo.yaml": images.skopeo(),
