@@ -16,8 +16,9 @@ from validators import rbac
 from validators.checks import CHECKS
 from validators.clusters import directory_of, named, validate_all
 from validators.command_line import options, parser
+from validators.explaining.command import explain_job
 from validators.hosts.checks import CHECKS as HOST_CHECKS
-from validators.model import FAMILIES
+from validators.model import FAMILIES, LAST
 from validators.report import console
 from validators.report.clusters import console as several
 from validators.runner import validate
@@ -33,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if parsed.command == "list":
             return _list()
         if parsed.command == "explain":
-            return _explain(parsed.words)
+            return _explain_job(parsed) if parsed.words[0] == "job" else _explain(parsed.words)
         if parsed.command == "rbac":
             return _rbac(parsed)
         return _validate(parsed)
@@ -108,13 +109,25 @@ def _explain(words: Sequence[str]) -> int:
     for item in select((*CHECKS, *HOST_CHECKS), words):
         facts = [f"severity {item.severity}", f"family {item.family}"]
         facts += [f"says nothing when these fail: {', '.join(item.requires)}"] if item.requires else []
-        facts += [f"judges what probe {item.probe} found out"] if item.probe else []
+        facts += [f"judges what probe {item.probe} found out"] if item.probe not in {"", LAST} else []
         facts += [f"is done only with --{item.opt_in.replace('_', '-')}"] if item.opt_in else []
         facts += [f"needs the right to {', '.join(str(rule) for rule in item.needs)}"] if item.needs else []
         lines += [f"{item.id} {item.slug}: {item.title}", textwrap.indent(item.remedy, "  ")]
         lines += [textwrap.fill(text, 110, initial_indent="  - ", subsequent_indent="    ") for text in facts]
     _print("\n".join(lines) + "\n")
     return Exit.OK
+
+
+def _explain_job(parsed: argparse.Namespace) -> int:
+    clusters = named(parsed.kubeconfig, parsed.context)
+    names = parsed.words[1:]
+    if len(clusters) != 1 or len(names) != 1:
+        found = f"{len(names)} names of jobs, {len(clusters)} clusters."
+        raise InvalidInput(Problem(found, "one of each: explain job NAMESPACE/NAME.", "run it once for each."))
+    kubeconfig, context = next(iter(clusters.values()))
+    text, code = explain_job(names[0], kind=parsed.kind, as_json=parsed.json, kubeconfig=kubeconfig, context=context)
+    _print(text)
+    return code
 
 
 def _print(text: str) -> None:

@@ -28,8 +28,15 @@ def parser() -> argparse.ArgumentParser:
     )
     commands = whole.add_subparsers(dest="command", metavar="{list,explain,rbac}", title="other commands")
     commands.add_parser("list", help="every check in one line")
-    explain = commands.add_parser("explain", help="what a check claims, why, and what to do when it fails")
+    explain = commands.add_parser(
+        "explain",
+        help="what a check claims, why, and what to do when it fails; or why a job does not start",
+        usage="python -m validators explain CHECK [CHECK ...]\n"
+        "       python -m validators explain job NAMESPACE/NAME [--kind KIND] [--json]",
+        allow_abbrev=False,
+    )
     explain.add_argument("words", nargs="+", metavar="CHECK", help="id, slug, family letter or family name")
+    _job(explain.add_argument_group("explain job", "exit code 1 where something is in its way, 3 where more may be"))
     rbac = commands.add_parser("rbac", help="the least rights of a run, for `kubectl apply -f -`", allow_abbrev=False)
     where = rbac.add_argument_group("cluster", "asked which release it is, where --release does not say")
     where.add_argument(
@@ -67,6 +74,17 @@ def parser() -> argparse.ArgumentParser:
     return whole
 
 
+def _job(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--kind", default="", metavar="KIND", help="where several have the name: TFJob, vcjob, PodGroup …"
+    )
+    group.add_argument("--json", action="store_true", help="as a document, kfv.explanation/v1")
+    # Without a default, so that what was said before the command stands.
+    suppressed = argparse.SUPPRESS
+    group.add_argument("--kubeconfig", type=Path, action="append", default=suppressed, metavar="FILE", help="as above")
+    group.add_argument("--context", action="append", default=suppressed, metavar="NAME", help="as above")
+
+
 def options(parsed: argparse.Namespace) -> Options:
     """The options of a run, without which cluster it is about.
 
@@ -91,6 +109,8 @@ def options(parsed: argparse.Namespace) -> Options:
         probe_namespace=parsed.probe_namespace,
         read_only=parsed.read_only,
         twice=parsed.twice,
+        expected=parsed.expected,
+        exec_in_pods=parsed.exec_in_pods,
         strict=parsed.strict,
         stability_seconds=parsed.stability_seconds,
         report_dir=parsed.report_dir,
@@ -148,6 +168,9 @@ def _expected(parser: argparse.ArgumentParser) -> None:
     expected.add_argument("--operator-version", default="", metavar="V", help="where its image does not tell")
     expected.add_argument("--gang-scheduler", default="volcano", choices=("volcano", "none"))
     expected.add_argument("--storage-mode", default="local_path", choices=("local_path", "existing", "static"))
+    expected.add_argument(
+        "--expected", type=Path, metavar="FILE", help="objects.json of a plan: C1 sees that each of them exists"
+    )
     expected.add_argument("--user-email", default="", metavar="ADDRESS", help="who is to sign in first")
     expected.add_argument("--user-namespace", default="", metavar="NAME", help="the first user's profile")
     expected.add_argument(
@@ -162,4 +185,7 @@ def _chosen(what: argparse._ArgumentGroup) -> None:
     )
     what.add_argument("--read-only", action="store_true", help="create nothing: checks that need a probe are skipped")
     what.add_argument("--probe-namespace", default="", metavar="NAME", help="an existing one for probes; never deleted")
+    what.add_argument(
+        "--exec-in-pods", action="store_true", help="ask the release's own pods whether they may write (D7)"
+    )
     what.add_argument("--twice", action="store_true", help="two whole passes, whose verdicts must agree (I4)")

@@ -12,10 +12,11 @@ from validators.facts import Facts, PodNotes
 from validators.model import Status
 from validators.troubles import GRACE_SECONDS, OPERATOR, Trouble, age, judged
 
-__all__ = ["troubled", "waits_for_gang", "workload_of"]
+__all__ = ["GROUP_NAME", "trouble", "troubled", "waits_for_gang", "workload_of"]
 
 _OLD_RESTARTS = 5  # more than this are worth a warning, however long ago (checks.md, C7)
-_GROUP = "scheduling.k8s.io/group-name"
+GROUP_NAME = "scheduling.k8s.io/group-name"
+"""Annotation of a pod: the PodGroup that it is a member of."""
 
 _IMAGE_CLASSES = (
     (r"x509|certificate", "RegistryCertificate", "give the nodes' container runtime the registry's authority."),
@@ -42,7 +43,7 @@ _PLACEMENT_CAUSES = {"UnboundClaim": ("D3",), "Insufficient": ("A4",)}
 @lru_cache(maxsize=4)
 def troubled(facts: Facts) -> tuple[Trouble, ...]:
     """Every judged pod that is not well, in order of its name."""
-    found = (_trouble(pod, facts) for pod in judged(facts, "pods"))
+    found = (trouble(pod, facts) for pod in judged(facts, "pods"))
     return tuple(sorted((item for item in found if item), key=lambda item: item.ref))
 
 
@@ -56,7 +57,7 @@ def _served(facts: Facts) -> frozenset[Ref | None]:
 def waits_for_gang(pod: Object) -> bool:
     """Whether the pod is a gang's member that is not placed; waiting is what a gang is for."""
     annotations = pod["metadata"].get("annotations") or {}
-    return _GROUP in annotations and not pod["spec"].get("nodeName")
+    return GROUP_NAME in annotations and not pod["spec"].get("nodeName")
 
 
 def workload_of(pod: Object) -> Ref | None:
@@ -71,7 +72,8 @@ def workload_of(pod: Object) -> Ref | None:
     return Ref(owner["apiVersion"], owner["kind"], namespace, owner["name"])
 
 
-def _trouble(pod: Object, facts: Facts) -> Trouble | None:
+def trouble(pod: Object, facts: Facts) -> Trouble | None:
+    """What is wrong with a pod; None where nothing is, or its gang waits as a whole."""
     if waits_for_gang(pod):
         return None
     state = assess_pod(pod)

@@ -13,7 +13,7 @@ from validators.facts import Facts, PodNotes
 from validators.pods import waits_for_gang
 from validators.troubles import judged
 
-__all__ = ["pod_notes"]
+__all__ = ["notes", "pod_notes"]
 
 _NOTED_PODS = 20
 _LOG_LINES = 40
@@ -22,11 +22,11 @@ _LOG_LINES = 40
 def pod_notes(cluster: Cluster, facts: Facts) -> Mapping[str, PodNotes]:
     """Warning events of pods that are not well, and the end of the log of those that crashed or failed."""
     sick = [pod for pod in judged(facts, "pods") if not assess_pod(pod).ready and not waits_for_gang(pod)]
-    return {pod["metadata"]["uid"]: _notes(cluster, pod) for pod in sick[:_NOTED_PODS]}
+    return {pod["metadata"]["uid"]: notes(cluster, pod) for pod in sick[:_NOTED_PODS]}
 
 
-def _notes(cluster: Cluster, pod: Object) -> PodNotes:
-    """What only enriches a message: an answer that does not come is left out."""
+def notes(cluster: Cluster, pod: Object) -> PodNotes:
+    """Of one pod. It only enriches a message: an answer that does not come is left out."""
     meta = pod["metadata"]
     selector = f"involvedObject.uid={meta['uid']},type=Warning"
     events: tuple[Object, ...] = ()

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from kubernetes.utils.quantity import parse_quantity
-
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.quantities import pod_requests, quantity
 
 __all__ = ["Claimed", "Requests", "claims_of", "requests_of"]
 
@@ -53,8 +52,9 @@ def requests_of(objects: Sequence[Object]) -> Requests:
             continue
         pods += count
         template = obj["spec"]["template"]
+        asked = pod_requests(template["spec"])
         for name in _NAMES:
-            sums[name] += count * _of_pod(template["spec"], name)
+            sums[name] += count * asked.get(name, Decimal(0))
         if obj["metadata"].get("namespace") in injected and _wants_sidecar(template):
             sidecars += count
     extra = {name: sidecars * _quantity(proxy, name) for name in _NAMES}
@@ -80,7 +80,7 @@ def _claims(obj: Object) -> Iterator[Claimed]:
 
 
 def _size(claim: Object) -> Decimal:
-    return _decimal(claim["spec"]["resources"]["requests"]["storage"])
+    return quantity(claim["spec"]["resources"]["requests"]["storage"])
 
 
 def _pods(obj: Object) -> int:
@@ -90,32 +90,8 @@ def _pods(obj: Object) -> int:
     return int(obj["kind"] in _ONCE)
 
 
-def _of_pod(spec: Object, name: str) -> Decimal:
-    """What the scheduler counts: all containers together, or the largest init container where that is more."""
-    beside = sum((_of_container(item, name) for item in spec["containers"]), Decimal(0))
-    most = Decimal(0)
-    for item in spec.get("initContainers") or ():
-        amount = _of_container(item, name)
-        if item.get("restartPolicy") == "Always":
-            beside += amount
-        else:
-            most = max(most, amount)
-    return max(beside, most)
-
-
-def _of_container(container: Object, name: str) -> Decimal:
-    """The request, which the API server sets to the limit where only that is given."""
-    resources = container.get("resources") or {}
-    merged = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
-    return _quantity(merged, name)
-
-
 def _quantity(amounts: Mapping[str, Any], name: str) -> Decimal:
-    return _decimal(amounts.get(name) or 0)
-
-
-def _decimal(text: Any) -> Decimal:
-    return Decimal(parse_quantity(text))
+    return quantity(amounts.get(name) or 0)
 
 
 def _injected(objects: Iterable[Object]) -> frozenset[str]:

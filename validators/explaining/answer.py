@@ -1,0 +1,158 @@
+"""All stages in causal order: from the job's own text to the containers of its pods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from kubeflow_volcano.cluster.objects import Object, Ref, conditions
+from validators.explaining.claims import claims
+from validators.explaining.containers import containers
+from validators.explaining.controllers import controllers, grouping
+from validators.explaining.model import Explanation, Finding, Situation, State, finding
+from validators.explaining.pods_made import creation, limits, priority, quota
+from validators.explaining.queues import queueing, reserved
+from validators.explaining.room import room
+from validators.explaining.schedulers import gates, schedulers
+from validators.facts import Unread
+from validators.model import CannotJudgeError
+
+__all__ = ["explain", "last_words", "state_of"]
+
+_STAGES: tuple[Callable[[Situation], Iterator[Finding]], ...] = (
+    controllers,
+    grouping,
+    priority,
+    quota,
+    limits,
+    creation,
+    queueing,
+    schedulers,
+    gates,
+    claims,
+    room,
+    reserved,
+    containers,
+)
+
+_YOUNG_SECONDS = 15.0
+_RUNNING = frozenset({"Running", "Succeeded"})
+_ENDS: Mapping[str, State] = {
+    "Succeeded": State.SUCCEEDED,
+    "Complete": State.SUCCEEDED,
+    "Completed": State.SUCCEEDED,
+    "Failed": State.FAILED,
+    "Terminated": State.FAILED,
+}
+"""Condition types of Kubeflow's jobs and of TrainJobs, and phases of Volcano's."""
+
+
+def explain(situation: Situation) -> Explanation:
+    """What is found, causes before their consequences. What could not be read leaves a stage out and is told."""
+    state = state_of(situation)
+    unread = dict(situation.facts.unread)
+    if state in {State.SUCCEEDED, State.FAILED, State.SUSPENDED}:
+        return Explanation(situation, state, tuple(_ended(situation, state)), ())
+    found: list[Finding] = []
+    for stage in _STAGES:
+        told = {item.reason for item in found}
+        try:
+            for item in stage(situation):
+                if item.reason not in told:  # a refused pod and the quota that refuses it are one thing
+                    found.append(item)  # noqa: PERF401  what comes before a fact that is missing counts
+        except CannotJudgeError as stop:
+            why = stop.outcome
+            if all(item.message != why.message for item in unread.values()):
+                unread[stage.__name__] = Unread(why.reason, why.message, why.todo)
+    if state is State.WAITING and not any(item.blocks for item in found):
+        found += _nothing_found(situation, complete=not unread)
+    return Explanation(situation, state, tuple(found), tuple(unread.values()))
+
+
+def state_of(situation: Situation) -> State:
+    """How far the job is, by its own conditions and by its pods."""
+    if end := _end(situation.obj):
+        return end[0]
+    if situation.job.suspended:
+        return State.SUSPENDED
+    running = [pod for pod in situation.pods if pod.get("status", {}).get("phase") in _RUNNING]
+    return State.STARTED if len(running) >= max(situation.minimum, 1) else State.WAITING
+
+
+def last_words(situation: Situation) -> tuple[str, ...]:
+    """What schedulers and controllers said last, in their own words."""
+    words = []
+    if situation.group:
+        unschedulable = conditions(situation.group).get("Unschedulable", {})
+        if unschedulable.get("message") and situation.phase not in {"Running", "Completed"}:
+            words.append(f"{situation.group_ref}: {unschedulable['message']}")
+    for pod in situation.unplaced:
+        scheduled = conditions(pod).get("PodScheduled", {})
+        if scheduled.get("message"):
+            words.append(f"{Ref.of(pod)}: {scheduled['message']}")
+    shown = {text.partition(": ")[2]: text for text in reversed(words)}
+    shown |= {item.message: f"{item.ref}, {item.reason}: {item.message}" for item in situation.events[-3:]}
+    return tuple(shown.values())[-5:]
+
+
+def _end(obj: Object) -> tuple[State, str] | None:
+    """How it ended, and what was said about that."""
+    for kind, condition in conditions(obj).items() if _has_conditions(obj) else ():
+        if kind in _ENDS and condition.get("status") == "True":
+            return _ENDS[kind], str(condition.get("message") or condition.get("reason") or "no message")
+    status = obj.get("status") or {}
+    phase = status.get("phase") or (status.get("state") or {}).get("phase")
+    if phase in _ENDS:
+        return _ENDS[phase], str((status.get("state") or {}).get("message") or f"phase {phase}")
+    return None
+
+
+def _has_conditions(obj: Object) -> bool:
+    """Volcano's jobs keep a history under that name, without types."""
+    return all("type" in item for item in (obj.get("status") or {}).get("conditions") or ())
+
+
+def _ended(situation: Situation, state: State) -> Iterator[Finding]:
+    ref, end = situation.job.ref, _end(situation.obj)
+    if state is State.SUSPENDED:
+        volcano = ref.group == "batch.volcano.sh"
+        yield finding(
+            "Aborted" if volcano else "Suspended",
+            f"{ref} is {'aborted: it waits for a command' if volcano else 'suspended: it has no pods on purpose'}.",
+            needed="a job that is meant to run.",
+            todo="resume it with a command (vcctl job resume)."
+            if volcano
+            else "set suspend to false, or see who suspends it: a queueing system such as Kueue does.",
+            objects=[ref],
+        )
+    elif state is State.FAILED and end:
+        yield finding(
+            "Failed",
+            f"{ref} has started and failed: {end[1].rstrip('.')}.",
+            needed="a job that has not ended.",
+            todo="read the logs of its pods, correct the cause, and make the job anew: it does not start again.",
+            objects=[ref],
+        )
+
+
+def _nothing_found(situation: Situation, *, complete: bool) -> Iterator[Finding]:
+    """Nothing known keeps it; that is said, and not made up."""
+    age = situation.facts.taken - situation.job.created
+    if age < _YOUNG_SECONDS:
+        yield finding(
+            "Young",
+            f"the job was created {age:.0f} s ago, and nothing is in its way.",
+            needed="some seconds.",
+            todo="ask again.",
+            blocks=False,
+        )
+    elif complete:
+        yield finding(
+            "Unexplained",
+            f"nothing that is known keeps the job from starting: queue, nodes and claims have room for "
+            f"{situation.minimum} pods. {len(situation.pods)} exist, {len(situation.placed)} have a node, "
+            f"PodGroup phase {situation.phase or 'none'}.",
+            needed="a scheduler and a controller that act.",
+            todo="read what they said last, below, and their logs. Shares of queues by weight are not computed here.",
+            objects=[situation.job.ref],
+            commands=["kubectl -n volcano-system logs deployment/volcano-scheduler --tail 100"],
+        )

@@ -1,0 +1,232 @@
+"""What keeps the job's pods from being created: quotas, limits, classes, webhooks, policies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.quantities import Amounts, amounts, pod_requests, readable, total
+from validators.explaining.model import Finding, Role, Situation, finding
+
+__all__ = ["creation", "limits", "priority", "quota"]
+
+_QUOTAS, _LIMITS = "resourcequotas", "limitranges"
+_CLASSES = "priorityclasses.scheduling.k8s.io"
+_BUILT_IN = frozenset({"system-node-critical", "system-cluster-critical"})
+
+# What the API server writes into events when it refuses a pod; its own words, the same since 1.16.
+_REFUSALS = (
+    (r"failed calling webhook", "WebhookUnanswered", "bring up the webhook's backend: nothing passes until then."),
+    (r"admission webhook .* denied the request", "WebhookRefused", "do what the webhook asks, or ask who runs it."),
+    (r"violates PodSecurity", "PodSecurity", "let the pod template meet the namespace's level, or lower the level."),
+    (r"exceeded quota|failed quota", "QuotaTooSmall", "let others end, ask for less, or have the quota raised."),
+    (r"(?:maximum|minimum|max|min) .* usage per|limit to request ratio", "OutsideLimits", "keep to the LimitRange."),
+    (r"ValidatingAdmissionPolicy", "PolicyRefused", "do what the policy asks, or ask who owns it."),
+    (r"no PriorityClass with name", "PriorityClassMissing", "make the class, or name one that exists."),
+    (r"serviceaccount .* not found|service account", "ServiceAccountMissing", "make the service account."),
+)
+
+
+def creation(situation: Situation) -> Iterator[Finding]:
+    """Pods that somebody tried to create and the API server refused, in its own words."""
+    job = situation.job
+    if len(situation.pods) >= max(job.wanted, situation.minimum):
+        return
+    refused = [item for item in situation.events if "FailedCreate" in item.reason]
+    told: dict[str, Finding] = {}
+    for event in reversed(refused):
+        reason, todo = _class_of(event.message)
+        told.setdefault(
+            reason,
+            finding(
+                reason,
+                f"{len(situation.pods)} of {job.wanted or situation.minimum} pods exist; creating one was refused: "
+                f"{event.message.rstrip('.')}.",
+                needed="pods that the API server accepts.",
+                todo=todo,
+                objects=[event.ref],
+            ),
+        )
+    yield from told.values()
+
+
+def _class_of(message: str) -> tuple[str, str]:
+    for pattern, reason, todo in _REFUSALS:
+        if re.search(pattern, message, re.IGNORECASE):
+            return reason, todo
+    return "PodsRefused", "do what the answer asks for."
+
+
+def quota(situation: Situation) -> Iterator[Finding]:
+    """Quotas of the namespace that have no room for the pods that do not exist yet."""
+    unmade = _unmade(situation)
+    if not unmade:
+        return
+    asked = _asked(unmade, situation)
+    for item in situation.facts.all(_QUOTAS):
+        if item["spec"].get("scopes") or item["spec"].get("scopeSelector"):
+            continue  # counts only some pods; a refusal says so itself
+        hard, used = amounts(item.get("status", {}).get("hard")), amounts(item.get("status", {}).get("used"))
+        over = {
+            name: amount
+            for name, amount in asked.items()
+            if name in hard and used.get(name, Decimal(0)) + amount > hard[name]
+        }
+        if over:
+            yield _over(Ref.of(item), over, hard, used)
+
+
+def _over(ref: Ref, over: Amounts, hard: Amounts, used: Amounts) -> Finding:
+    def shown(name: str, amount: Decimal) -> str:
+        return readable(name.removeprefix("requests.").removeprefix("limits."), amount)
+
+    numbers = "; ".join(
+        f"{name}: {shown(name, amount)} more wanted, {shown(name, used.get(name, Decimal(0)))} of "
+        f"{shown(name, hard[name])} used"
+        for name, amount in over.items()
+    )
+    never = [name for name, amount in over.items() if amount > hard[name]]
+    todo = f"ask for less {', '.join(never)}, or have the quota raised." if never else "let others end, or raise it."
+    return finding(
+        "QuotaTooSmall",
+        f"{ref} has no room for the pods that are still to be made: {numbers}.",
+        needed="room in every quota of the namespace for all pods of the job.",
+        todo=todo,
+        objects=[ref],
+        commands=[f"kubectl -n {ref.namespace} describe resourcequota {ref.name}"],
+    )
+
+
+def _unmade(situation: Situation) -> Mapping[str, tuple[Role, int]]:
+    """Roles with fewer pods than replicas, by name; only where no pod or a known number of them is there."""
+    missing = situation.job.wanted - len(situation.pods)
+    if missing <= 0:
+        return {}
+    if not situation.pods:
+        return {role.name: (role, role.replicas) for role in situation.job.roles if role.replicas}
+    # Which are missing does not show in every kind; the last ones stand for them.
+    found: dict[str, tuple[Role, int]] = {}
+    for role in reversed(situation.job.roles):
+        count = min(role.replicas, missing)
+        if count:
+            found[role.name] = (role, count)
+        missing -= count
+    return found
+
+
+def _asked(unmade: Mapping[str, tuple[Role, int]], situation: Situation) -> dict[str, Decimal]:
+    """What the pods will count for, in the names of a quota."""
+    defaults = _defaults(situation)
+    sums: list[Amounts] = []
+    for role, count in unmade.values():
+        spec = _filled(role.template["spec"], defaults)
+        requests, limits_ = pod_requests(spec), pod_requests(_only_limits(spec))
+        one = {f"requests.{name}": amount for name, amount in requests.items()}
+        one |= {name: requests[name] for name in ("cpu", "memory") if name in requests}
+        one |= {f"limits.{name}": amount for name, amount in limits_.items()}
+        one |= {"pods": Decimal(1), "count/pods": Decimal(1)}
+        sums.append({name: amount * count for name, amount in one.items()})
+    return total(sums)
+
+
+def _only_limits(spec: Object) -> Object:
+    def cut(items: list[Object] | None) -> list[Object]:
+        return [
+            {**item, "resources": {"requests": (item.get("resources") or {}).get("limits") or {}}}
+            for item in items or ()
+        ]
+
+    return {"containers": cut(spec.get("containers")), "initContainers": cut(spec.get("initContainers"))}
+
+
+def _defaults(situation: Situation) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """Requests and limits that a LimitRange gives to containers without any."""
+    items = [
+        limit
+        for item in situation.facts.objects.get(_LIMITS, ())
+        for limit in item["spec"].get("limits") or ()
+        if limit.get("type") == "Container"
+    ]
+    requests = {name: text for item in items for name, text in (item.get("defaultRequest") or {}).items()}
+    ceilings = {name: text for item in items for name, text in (item.get("default") or {}).items()}
+    return {**ceilings, **requests}, ceilings
+
+
+def _filled(spec: Object, defaults: tuple[Mapping[str, str], Mapping[str, str]]) -> Object:
+    requests, ceilings = defaults
+
+    def fill(container: Object) -> Object:
+        own = container.get("resources") or {}
+        limit = {**ceilings, **(own.get("limits") or {})}
+        request = {**requests, **(own.get("limits") or {}), **(own.get("requests") or {})}
+        return {**container, "resources": {"limits": limit, "requests": request}}
+
+    return {**spec, "containers": [fill(item) for item in spec.get("containers") or ()]}
+
+
+def limits(situation: Situation) -> Iterator[Finding]:
+    """Containers that a LimitRange of the namespace does not admit."""
+    if not _unmade(situation):
+        return
+    for item in situation.facts.all(_LIMITS):
+        for limit in item["spec"].get("limits") or ():
+            for role in situation.job.roles:
+                for text in _outside(limit, _filled(role.template["spec"], _defaults(situation))):
+                    yield finding(
+                        "OutsideLimits",
+                        f"{Ref.of(item)} does not admit pods of {role.name}: {text}.",
+                        needed="requests and limits inside every LimitRange of the namespace.",
+                        todo="change resources in the pod template, or have the LimitRange changed.",
+                        objects=[Ref.of(item)],
+                    )
+
+
+def _outside(limit: Object, spec: Object) -> Iterator[str]:
+    if limit.get("type") == "Pod":
+        yield from _beyond(limit, "the pod", pod_requests(spec), pod_requests(_only_limits(spec)))
+    elif limit.get("type") == "Container":
+        for container in spec.get("containers") or ():
+            resources = container["resources"]
+            asked, ceiling = amounts(resources.get("requests")), amounts(resources.get("limits"))
+            yield from _beyond(limit, f"container {container['name']}", asked, ceiling)
+
+
+def _beyond(limit: Object, who: str, asked: Amounts, ceiling: Amounts) -> Iterator[str]:
+    for name, least in amounts(limit.get("min")).items():
+        if asked.get(name, Decimal(0)) < least:
+            yield f"{who} asks for {readable(name, asked.get(name, Decimal(0)))} {name}, min {readable(name, least)}"
+    for name, most in amounts(limit.get("max")).items():
+        if name not in ceiling or ceiling[name] > most:
+            found = readable(name, ceiling[name]) if name in ceiling else "no"
+            yield f"{who} has {found} {name} as limit, max {readable(name, most)}"
+    for name, ratio in amounts(limit.get("maxLimitRequestRatio")).items():
+        if asked.get(name) and name in ceiling and ceiling[name] / asked[name] > ratio:
+            yield f"{who} has a {name} limit more than {ratio} times its request"
+
+
+def priority(situation: Situation) -> Iterator[Finding]:
+    """Priority classes that are named and do not exist."""
+    named = dict.fromkeys(
+        name
+        for name in (
+            situation.job.priority_class,
+            (situation.group or {"spec": {}})["spec"].get("priorityClassName"),
+            *(role.template["spec"].get("priorityClassName") for role in situation.job.roles),
+        )
+        if name and name not in _BUILT_IN
+    )
+    for name in named:
+        if situation.facts.get(_CLASSES, "", name) is None:
+            of_pods = any(role.template["spec"].get("priorityClassName") == name for role in situation.job.roles)
+            yield finding(
+                "PriorityClassMissing",
+                f"the job names PriorityClass {name}, which does not exist"
+                f"{': its pods are refused' if of_pods else ': it counts as priority 0'}.",
+                needed="a class of that name.",
+                todo="make the class, or name one that exists.",
+                objects=[situation.job.ref],
+                commands=["kubectl get priorityclasses"],
+                blocks=of_pods and not situation.pods,
+            )

@@ -1,0 +1,238 @@
+"""Reading what is around one job, with no more rights than that takes; what may not be read is told, not guessed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+
+from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.errors import ApiError, NotServed
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.readiness import State, assess_pod
+from kubeflow_volcano.problems import InvalidInput, Problem
+from validators.expectations import Expectations
+from validators.explaining.controllers import CONTROLLERS
+from validators.explaining.kinds import JOBSETS, KINDS, RUNTIMES, Kind
+from validators.explaining.model import GROUP_NAME, Event, Situation
+from validators.explaining.queues import SCHEDULER
+from validators.extras.pods import notes
+from validators.facts import RESOURCES, Facts, Unread
+from validators.model import Rule
+from validators.permissions import as_yaml
+from validators.probes.stage import PODGROUP
+from validators.runtimes import RESOURCE as CLUSTER_RUNTIMES
+
+__all__ = ["rules", "situation"]
+
+_PARALLEL = 8
+_NOTED = 5
+_OWN = {
+    JOBSETS: ("jobset.x-k8s.io/v1alpha2", "JobSet"),
+    RUNTIMES: ("trainer.kubeflow.org/v1alpha1", "TrainingRuntime"),
+    "events": ("v1", "Event"),
+    "limitranges": ("v1", "LimitRange"),
+    "priorityclasses.scheduling.k8s.io": ("scheduling.k8s.io/v1", "PriorityClass"),
+    "resourcequotas": ("v1", "ResourceQuota"),
+}
+"""Kinds that only explanations read."""
+_EVERYWHERE = (
+    "nodes",
+    "persistentvolumes",
+    "podgroups.scheduling.volcano.sh",
+    "pods",
+    "priorityclasses.scheduling.k8s.io",
+    "queues.scheduling.volcano.sh",
+    "storageclasses.storage.k8s.io",
+)
+_BESIDE = ("events", "limitranges", "persistentvolumeclaims", "resourcequotas")
+_OF_TRAINJOBS = (JOBSETS, RUNTIMES, "jobs.batch")
+
+
+@dataclass(frozen=True, slots=True)
+class _Want:
+    """One list: of a kind, everywhere or in one namespace."""
+
+    resource: str
+    namespace: str = ""
+
+    @property
+    def rule(self) -> Rule:
+        plural, _, group = self.resource.partition(".")
+        return Rule("list", group, plural, self.namespace)
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        return _OWN[self.resource] if self.resource in _OWN else RESOURCES[self.resource]
+
+
+def rules(namespace: str) -> tuple[Rule, ...]:
+    """All that an explanation of any job of the namespace reads."""
+    jobs = (Rule("get", kind.resource.partition(".")[2], kind.plural, namespace) for kind in KINDS.values())
+    lists = {want.rule for kind in KINDS.values() for want in _wants(kind, namespace)}
+    return (*jobs, Rule("get", "", "pods/log", namespace), *sorted(lists, key=str))
+
+
+def situation(cluster: Cluster, namespace: str, name: str, kind: str = "") -> Situation:
+    """The job of that name and what is around it; `kind` where several jobs have the name.
+
+    Raises:
+        InvalidInput: there is no such job, or more than one.
+        ApiError: the job itself may not be read.
+    """
+    chosen, obj = _find(cluster, namespace, name, kind)
+    wants = _wants(chosen, namespace)
+    with ThreadPoolExecutor(_PARALLEL, "explain") as pool:
+        answers = list(pool.map(lambda want: _list(cluster, want), wants))
+    objects: dict[str, tuple[Object, ...]] = {}
+    unread: dict[str, Unread] = {}
+    for want, answer in zip(wants, answers, strict=True):
+        objects.setdefault(want.resource, ())
+        if isinstance(answer, Unread):
+            unread[want.resource] = answer
+        else:
+            objects[want.resource] += answer
+    if "pods" in unread:  # the job's own may be read where those of others may not
+        own = _list(cluster, _Want("pods", namespace))
+        objects["pods"] = () if isinstance(own, Unread) else own
+    served = frozenset(cluster.kinds(PODGROUP[0]))
+    facts = Facts(Expectations(), time.time(), objects=objects, unread=unread, discovery={PODGROUP[0]: served})
+    found = _assembled(chosen, obj, facts)
+    sick = [pod for pod in found.placed if assess_pod(pod).state not in {State.READY, State.SKIP}][:_NOTED]
+    noted = {pod["metadata"]["uid"]: notes(cluster, pod) for pod in sick}
+    return replace(found, facts=replace(facts, pod_notes=noted))
+
+
+def _find(cluster: Cluster, namespace: str, name: str, word: str) -> tuple[Kind, Object]:
+    """The kind that has an object of that name, and the object."""
+    kinds = {key.lower(): item for key, item in KINDS.items()} | {"vcjob": KINDS["Job"]}
+    if word and word.lower() not in kinds:
+        raise InvalidInput(
+            Problem(f"--kind {word}.", f"one of {', '.join([*KINDS, 'vcjob'])}.", "correct it, or leave it out.")
+        )
+    asked = (kinds[word.lower()],) if word else tuple(KINDS.values())
+    found: list[tuple[Kind, Object]] = []
+    denied: list[ApiError] = []
+    for item in asked:
+        try:
+            obj = cluster.get(Ref(item.api_version, item.kind, namespace, name))
+        except ApiError as error:
+            if error.status != HTTPStatus.FORBIDDEN:
+                raise
+            denied.append(error)
+            continue
+        if obj:
+            found.append((item, obj))
+    jobs = [pair for pair in found if pair[0].kind != PODGROUP[1]] or found
+    if len(jobs) == 1:
+        return jobs[0]
+    if jobs:
+        several = ", ".join(item.kind for item, _ in jobs)
+        raise InvalidInput(
+            Problem(f"{namespace}/{name} is several: {several}.", "one of them.", "say which with --kind.")
+        )
+    if denied:
+        raise denied[0]
+    raise InvalidInput(
+        Problem(
+            f"there is no {word or 'job'} {namespace}/{name}.",
+            f"a job that exists; looked for {', '.join(item.kind for item in asked)}.",
+            "correct namespace and name. A job that was refused when it was created is not there to be explained: "
+            "the answer to its creation says why.",
+        )
+    )
+
+
+def _wants(kind: Kind, namespace: str) -> tuple[_Want, ...]:
+    group = kind.api_version.rpartition("/")[0]
+    of_kind = [_Want(item, namespace) for item in _OF_TRAINJOBS] + [_Want(CLUSTER_RUNTIMES)]
+    spaces = {ref.namespace for ref in (SCHEDULER, *CONTROLLERS.get(group, ()))}
+    return (
+        *(_Want(item) for item in _EVERYWHERE),
+        *(_Want(item, namespace) for item in _BESIDE),
+        *(_Want("deployments.apps", item) for item in sorted(spaces)),
+        _Want("configmaps", SCHEDULER.namespace),
+        *(of_kind if kind.kind == "TrainJob" else ()),
+    )
+
+
+def _list(cluster: Cluster, want: _Want) -> tuple[Object, ...] | Unread:
+    try:
+        return cluster.list(*want.kind, namespace=want.namespace).items
+    except NotServed:
+        return ()
+    except ApiError as error:
+        if error.status in {HTTPStatus.FORBIDDEN, HTTPStatus.UNAUTHORIZED}:
+            where = f"in namespace {want.namespace}" if want.namespace else "in all namespaces"
+            todo = f"have this right granted {where}:\n{as_yaml((replace(want.rule, namespace=''),))}"
+            return Unread("Forbidden", f"you may not {want.rule}.", todo)
+        return Unread("Unreachable", f"{want.resource} could not be read: {error}", "run it again.")
+
+
+def _assembled(kind: Kind, obj: Object, facts: Facts) -> Situation:
+    """The job with its PodGroup, its pods and what was said about them."""
+    job = kind.read(obj, facts)
+    owners = {job.uid} | {item["metadata"]["uid"] for item in _jobs_of(obj, facts)}
+    space = job.ref.namespace
+    beside = [pod for pod in facts.objects["pods"] if pod["metadata"]["namespace"] == space]
+    own = [pod for pod in beside if _owned(pod, owners)]
+    group = _group_of(job.groups, job.uid, own, space, facts)
+    name = group["metadata"]["name"] if group else ""
+    if kind.kind == PODGROUP[1]:
+        own = [pod for pod in beside if (pod["metadata"].get("annotations") or {}).get(GROUP_NAME) == name]
+    pods = [pod for pod in own if "deletionTimestamp" not in pod["metadata"]]
+    claims = [item for item in facts.objects["persistentvolumeclaims"] if item["metadata"]["namespace"] == space]
+    about = owners | {item["metadata"]["uid"] for item in (*pods, *claims, *([group] if group else ()))}
+    events = tuple(_events(facts.objects["events"], about))
+    return Situation(job, obj, facts, group, tuple(pods), events)
+
+
+def _jobs_of(obj: Object, facts: Facts) -> Iterator[Object]:
+    """The JobSet of a TrainJob, and the Jobs of that."""
+    sets = [item for item in facts.objects.get(JOBSETS, ()) if _owned(item, {obj["metadata"]["uid"]})]
+    yield from sets
+    uids = {item["metadata"]["uid"] for item in sets}
+    yield from (item for item in facts.objects.get("jobs.batch", ()) if _owned(item, uids))
+
+
+def _owned(obj: Object, owners: set[str]) -> bool:
+    return any(item["uid"] in owners for item in obj["metadata"].get("ownerReferences") or ())
+
+
+def _group_of(names: Iterable[str], uid: str, pods: Iterable[Object], space: str, facts: Facts) -> Object | None:
+    """By owner, else by what the pods say, else by name where nobody owns it."""
+    groups = [item for item in facts.objects[_GROUPS] if item["metadata"]["namespace"] == space]
+    if owned := [item for item in groups if _owned(item, {uid}) or item["metadata"]["uid"] == uid]:
+        return owned[0]
+    said = [(pod["metadata"].get("annotations") or {}).get(GROUP_NAME) for pod in pods]
+    free: Mapping[str, Object] = {
+        item["metadata"]["name"]: item for item in groups if not item["metadata"].get("ownerReferences")
+    }
+    return next((free[name] for name in (*said, *names) if name in free), None)
+
+
+_GROUPS = "podgroups.scheduling.volcano.sh"
+
+
+def _events(every: Iterable[Object], about: set[str]) -> list[Event]:
+    """The warnings about these objects, oldest first."""
+    found = [
+        Event(
+            ref=Ref(
+                item["involvedObject"].get("apiVersion", "v1"),
+                item["involvedObject"]["kind"],
+                item["involvedObject"].get("namespace", ""),
+                item["involvedObject"]["name"],
+            ),
+            reason=str(item.get("reason", "")),
+            message=str(item.get("message", "")),
+            count=int(item.get("count") or 1),
+            last=str(item.get("lastTimestamp") or item.get("eventTime") or item["metadata"]["creationTimestamp"]),
+            source=str((item.get("source") or {}).get("component") or item.get("reportingComponent") or ""),
+        )
+        for item in every
+        if item.get("type") == "Warning" and item.get("involvedObject", {}).get("uid") in about
+    ]
+    return sorted(found, key=lambda event: event.last)

@@ -1,0 +1,222 @@
+"""Is there room for the gang: each pod on each node, then enough of them at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.quantities import Amounts, readable, total
+from validators.explaining.claims import reach
+from validators.explaining.model import Finding, Situation, finding
+from validators.explaining.nodes import Node, Refusal, Wish, nodes_of, refusals
+
+__all__ = ["Group", "fits", "groups_of", "room"]
+
+_NAMED = 3
+_TODO = {
+    "NotReady": "bring the nodes back that are not Ready",
+    "Cordoned": "uncordon a node (kubectl uncordon NODE)",
+    "Taint": "tolerate the taint in the pod template, or take it from a node",
+    "Selector": "label a node as nodeSelector asks, or change nodeSelector",
+    "Affinity": "label a node as nodeAffinity asks, or change nodeAffinity",
+    "Volume": "free the node that holds the volume, or use a claim that can be reached from more nodes",
+    "PodAffinity": "start the pods first that podAffinity asks for, or change it",
+    "PodAntiAffinity": "add a node, or change podAntiAffinity",
+    "HostPort": "free the host port, or ask for another one",
+    "Insufficient": "free what is short, wait for others to end, or add a node",
+    "Never": "ask for less in the pod template than the largest node has, or add a larger node",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Pods of one role that still want a place: `count` of them, alike."""
+
+    role: str
+    count: int
+    wish: Wish
+
+
+def room(situation: Situation) -> Iterator[Finding]:
+    """What the nodes lack for as many pods as must be placed together."""
+    wanted = groups_of(situation)
+    missing = situation.minimum - len(situation.placed)
+    if not wanted or missing <= 0:
+        return
+    nodes = _nodes(situation)
+    if not nodes:
+        yield finding("NoNodes", "the cluster has no node.", needed="nodes for the pods.", todo="add nodes.")
+        return
+    homeless = [(group, _refused(group.wish, nodes)) for group in wanted]
+    homeless = [(group, found) for group, found in homeless if len(found) == len(nodes)]
+    for group, found in homeless:
+        yield _no_node(group, found, situation)
+    # Fewer than all may be enough: a job whose minimum leaves some out starts without them.
+    rest = [group for group in wanted if group not in [item for item, _ in homeless]]
+    if not homeless or sum(group.count for group in rest) >= missing:
+        placed = fits(rest, nodes, missing)
+        if placed < missing:
+            yield _together(rest, _nodes(situation), placed, missing, situation)
+
+
+def groups_of(situation: Situation) -> tuple[Group, ...]:
+    """The pods without a node, alike ones together, and those that are not made yet."""
+    gated = [pod for pod in situation.unplaced if not pod["spec"].get("schedulingGates")]
+    by_shape: dict[str, list[Object]] = {}
+    for pod in gated:
+        by_shape.setdefault(_shape(pod), []).append(pod)
+    found = [Group(_role_of(pods[0]), len(pods), _wish(pods[0], situation)) for pods in by_shape.values()]
+    return (*found, *_unmade(situation))
+
+
+def _unmade(situation: Situation) -> Iterator[Group]:
+    """From templates, for roles that have fewer pods than replicas."""
+    namespace = situation.job.ref.namespace
+    there: dict[str, int] = {}
+    for pod in situation.pods:
+        there[_role_of(pod).lower()] = there.get(_role_of(pod).lower(), 0) + 1
+    known = {role.name.lower() for role in situation.job.roles}
+    if set(there) - known:  # pods whose role nobody tells stand for those of the templates
+        return
+    for role in situation.job.roles:
+        count = role.replicas - there.get(role.name.lower(), 0)
+        if count > 0:
+            meta = {**(role.template.get("metadata") or {}), "namespace": namespace}
+            yield Group(role.name, count, _wish({"metadata": meta, "spec": role.template["spec"]}, situation))
+
+
+def _wish(pod: Object, situation: Situation) -> Wish:
+    return Wish.of(pod, reach(pod, situation.facts))
+
+
+def _role_of(pod: Object) -> str:
+    """Its role, as the label or annotation of its controller says."""
+    meta = pod["metadata"]
+    labels, annotations = meta.get("labels") or {}, meta.get("annotations") or {}
+    return (
+        labels.get("training.kubeflow.org/replica-type")
+        or labels.get("replica-type")
+        or labels.get("jobset.sigs.k8s.io/replicatedjob-name")
+        or annotations.get("volcano.sh/task-spec")
+        or str(meta.get("name", ""))
+    )
+
+
+def _shape(pod: Object) -> str:
+    """What makes pods alike: all that a node is asked for."""
+    spec = pod["spec"]
+    keys = ("nodeSelector", "affinity", "tolerations", "volumes", "overhead", "schedulerName")
+    asked = [[item.get("resources"), item.get("ports")] for item in spec.get("containers") or ()]
+    return repr((_role_of(pod), [spec.get(key) for key in keys], asked, spec.get("initContainers")))
+
+
+def _nodes(situation: Situation) -> tuple[Node, ...]:
+    return nodes_of(situation.facts.all("nodes"), situation.facts.all("pods"))
+
+
+def _refused(wish: Wish, nodes: Sequence[Node]) -> dict[str, tuple[Refusal, ...]]:
+    answers = ((node.name, refusals(wish, node, nodes)) for node in nodes)
+    return {name: found for name, found in answers if found}
+
+
+def fits(groups: Iterable[Group], nodes: Sequence[Node], limit: int) -> int:
+    """How many of the pods find a place at the same time, first fit, largest first; stops at `limit`.
+
+    First fit is no proof that there is no other way, only that a simple one was not found.
+    """
+    placed = 0
+    ordered = sorted(groups, key=lambda group: [group.wish.requests[name] for name in sorted(group.wish.requests)])
+    for group in reversed(ordered):
+        left = group.count
+        for node in nodes:
+            while left and placed < limit and not refusals(group.wish, node, nodes):
+                node.add(group.wish)
+                left, placed = left - 1, placed + 1
+    return placed
+
+
+def _no_node(group: Group, found: Mapping[str, tuple[Refusal, ...]], situation: Situation) -> Finding:
+    reasons = {item.reason for items in found.values() for item in items}
+    # A node that could take the pod but for one thing says best what would have to change.
+    nearest = min(len(items) for items in found.values())
+    todos = {_TODO[items[0].reason] for items in found.values() if len(items) == nearest}
+    pods = [Ref.of(pod) for pod in situation.unplaced if _role_of(pod) == group.role]
+    return finding(
+        "NoNodeFits" if len(reasons) > 1 else f"NoNodeFits{next(iter(reasons))}",
+        f"none of {len(found)} nodes takes a pod of {group.role}, of which {group.count} want one: {_summary(found)}.",
+        needed=f"a node for each of the {situation.minimum} pods that start together.",
+        todo=f"{'; or '.join(sorted(todos))}.",
+        objects=pods[:1],
+        details=_by_reason(found),
+    )
+
+
+def _summary(found: Mapping[str, tuple[Refusal, ...]]) -> str:
+    """Each thing that is in the way with the number of nodes, the commonest first."""
+    counts: dict[str, int] = {}
+    for items in found.values():
+        for text in {f"no room for {item.lacks}" if item.lacks else item.text for item in items}:
+            counts[text] = counts.get(text, 0) + 1
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{number} {text}" for text, number in ordered)
+
+
+def _by_reason(found: Mapping[str, tuple[Refusal, ...]]) -> tuple[str, ...]:
+    """One line for all nodes with the same answer."""
+    by_text: dict[str, list[str]] = {}
+    for name, items in found.items():
+        by_text.setdefault("; ".join(item.text for item in items), []).append(name)
+    return tuple(f"{_named(names)}: {text}" for text, names in by_text.items())
+
+
+def _named(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_NAMED])
+    return shown if len(names) <= _NAMED else f"{len(names)} nodes ({shown}, …)"
+
+
+def _together(groups: Sequence[Group], nodes: Sequence[Node], placed: int, missing: int, about: Situation) -> Finding:
+    """There is a node for each, and not enough for as many as must start together."""
+    asked = total(_times(group) for group in groups)
+    open_to = [node for node in nodes if any(not _stays_shut(group, node, nodes) for group in groups)]
+    zero = Decimal(0)
+    free = {name: sum((max(node.free(name), zero) for node in open_to), zero) for name in asked}
+    scale = Decimal(missing) / max(sum(group.count for group in groups), 1)
+    short = {name: amount * scale for name, amount in asked.items() if amount * scale > free[name]}
+    numbers = ", ".join(f"{readable(name, short[name])} {name}, {readable(name, free[name])} free" for name in short)
+    told = f"They ask for {numbers}" if short else "The sum of what is free would do, but it lies on too many nodes"
+    lines = [f"{group.count} pods of {group.role} ask for {_listed(group.wish.requests)} each" for group in groups]
+    return finding(
+        "GangDoesNotFit",
+        f"{placed} of the {missing} pods that must be placed together find a node at the same time. {told} "
+        f"on the {len(open_to)} of {len(nodes)} nodes that take such pods.",
+        needed=f"room for {missing} pods at once: minMember is {about.minimum}, {len(about.placed)} are placed.",
+        todo="wait for others to end, add nodes, or let the job ask for less: fewer replicas, smaller requests, or a "
+        "minAvailable with which it can begin.",
+        objects=[ref] if (ref := about.group_ref) else [about.job.ref],
+        details=[*lines, *_free_lines(open_to, asked)],
+    )
+
+
+def _listed(requests: Amounts) -> str:
+    named = (f"{readable(name, amount)} {name}" for name, amount in sorted(requests.items()) if name != "pods")
+    return ", ".join(named) or "nothing"
+
+
+def _times(group: Group) -> dict[str, Decimal]:
+    return {name: amount * group.count for name, amount in group.wish.requests.items()}
+
+
+def _stays_shut(group: Group, node: Node, nodes: Sequence[Node]) -> bool:
+    """Whether something other than what is free keeps the pods off."""
+    return any(item.reason != "Insufficient" for item in refusals(group.wish, node, nodes))
+
+
+def _free_lines(nodes: Sequence[Node], asked: Iterable[str]) -> list[str]:
+    names = sorted(set(asked) - {"pods"})
+    by_text: dict[str, list[str]] = {}
+    for node in nodes:
+        text = ", ".join(f"{readable(name, max(node.free(name), Decimal(0)))} {name}" for name in names)
+        by_text.setdefault(text, []).append(node.name)
+    return [f"{_named(items)}: {text} free" for text, items in by_text.items()]
