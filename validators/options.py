@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from kubeflow_volcano.catalog.images.probes import BUSYBOX, PAUSE
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.errors import ApiError
+from kubeflow_volcano.cluster.holdings import parsed_document
+from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.problems import InvalidInput, Problem
 from validators.expectations import Expectations, expect, newest_for, release_of
 from validators.operator_flags import container_of
@@ -56,13 +60,25 @@ class Options:
     report_dir: Path | None = Path("reports")
     baseline: Path | None = None
     """An earlier report to compare with; read before the new one takes its place."""
+    expected: Path | None = None
+    """The file objects.json of a plan: what the release is to hold."""
+    expected_objects: Mapping[Ref, str] = field(default_factory=dict)
+    """The same from a caller that has the manifests: component by object."""
+    exec_in_pods: bool = False
+    """Run `id` and `test -w` in the release's own pods."""
     twice: bool = False
     """Make two whole passes; checks whose verdicts differ are flaky."""
 
     @property
     def asked(self) -> frozenset[str]:
         """Names of the options that are on, by which checks are done that nobody gets unasked."""
-        return frozenset(name for name, value in asdict(self).items() if value is True)
+        return frozenset(name for name, value in self.shown.items() if value is True)
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """What a report says of them; of the expected objects only their number."""
+        plain = asdict(replace(self, expected_objects={})) | {"expected_objects": len(self.expected_objects)}
+        return {key: str(value) if isinstance(value, Path) else value for key, value in plain.items()}
 
 
 def see_that_they_make_sense(options: Options) -> None:
@@ -81,6 +97,7 @@ def see_that_they_make_sense(options: Options) -> None:
         )
     if options.release != AUTO:
         _expected(options, options.release)
+    _objects(options)
 
 
 def _expected(options: Options, release: str) -> Expectations:
@@ -95,12 +112,33 @@ def _expected(options: Options, release: str) -> Expectations:
         excluded=options.exclude,
         ignored_namespaces=options.ignore_namespaces,
     )
+    objects, objects_from = _objects(options)
     return replace(
         found,
+        objects=objects,
+        objects_from=objects_from,
         user_email=options.user_email,
         user_namespace=options.user_namespace,
         published_password=options.published_password,
     )
+
+
+def _objects(options: Options) -> tuple[Mapping[Ref, str], str]:
+    """Component by object, as far as the caller knows them, and how he knows."""
+    if options.expected_objects:
+        return options.expected_objects, "the manifests of the inventory"
+    if options.expected is None:
+        return {}, ""
+    try:
+        return parsed_document(json.loads(options.expected.read_text(encoding="utf-8"))), str(options.expected)
+    except (OSError, ValueError) as error:
+        raise InvalidInput(
+            Problem(
+                f"--expected {options.expected}: {error}.",
+                "the file objects.json, which playbooks/plan.yml writes.",
+                "make a plan, or leave --expected away.",
+            )
+        ) from error
 
 
 def expectations_of(options: Options, cluster: Cluster | None) -> tuple[Expectations, str]:

@@ -5,22 +5,16 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
-from pathlib import Path
 
-from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.problems import InvalidInput, Unreachable
 from kubeflow_volcano.progress import Progress
 from validators.checks import CHECKS
-from validators.collect import collect, unread
+from validators.collect import unread
 from validators.interruption import Interrupted, interruptible, postponed
 from validators.judging import Judging
 from validators.model import Check
-from validators.options import Options, expectations_of, see_that_they_make_sense
-from validators.permissions import missing_for_probes
-from validators.probes.session import Options as ProbeOptions
-from validators.probing import probe
+from validators.options import Options, see_that_they_make_sense
 from validators.report import baseline, files
 from validators.report.document import Report
 from validators.selection import select, waivers
@@ -36,7 +30,8 @@ def validate(options: Options, progress: Progress, checks: Sequence[Check] = CHE
     Raises:
         InvalidInput: the options make no sense; nothing was touched.
     """
-    planned = select(checks, options.select)
+    words = (*options.select, "I4") if options.select and options.twice else options.select
+    planned = select(checks, words)
     waived = waivers(checks, options.waive)
     see_that_they_make_sense(options)
     earlier = baseline.read(options.baseline) if options.baseline else None
@@ -44,7 +39,7 @@ def validate(options: Options, progress: Progress, checks: Sequence[Check] = CHE
     judging = Judging(planned, waived, progress)
     report = Report(
         run=secrets.token_hex(4),
-        arguments={key: str(value) if isinstance(value, Path) else value for key, value in asdict(options).items()},
+        arguments=options.shown,
         origin=f"kubeconfig {options.kubeconfig or 'from the environment'}, context {options.context or 'current'}",
         release=options.release,
         release_from="given",
@@ -57,7 +52,7 @@ def validate(options: Options, progress: Progress, checks: Sequence[Check] = CHE
     )
     with interruptible():
         try:
-            _run(options, judging, report, progress)
+            passes.make(options, planned, waived, judging, report, progress)
         except Interrupted as interruption:
             report.interrupted = interruption.exit_code
             judging.give_up("Interrupted", f"the run was ended by {interruption}.", "run it again.")
@@ -71,37 +66,6 @@ def validate(options: Options, progress: Progress, checks: Sequence[Check] = CHE
         if options.report_dir:
             files.write(report, options.report_dir)
     return report
-
-
-def _run(options: Options, judging: Judging, report: Report, progress: Progress) -> None:
-    cluster = Cluster.connect(options.kubeconfig, options.context, user_agent="kubeflow-volcano-validators")
-    report.origin = cluster.origin
-    progress(f"connected to {cluster.version.get('gitVersion', 'a server without a version')}, {cluster.origin}")
-    try:
-        expectations, report.release_from = expectations_of(options, cluster)
-        report.release = expectations.release
-        judging.leave_out_unasked(options.asked)
-        if not options.read_only:
-            wanted = [item for item in judging.open_checks() if item.component in {"", *expectations.components}]
-            judging.forbid(missing_for_probes(cluster, wanted, options.probe_namespace))
-        report.facts = collect(
-            cluster,
-            judging.open_checks(),
-            expectations,
-            read_only=options.read_only,
-            probe_namespace=options.probe_namespace,
-            seconds=options.stability_seconds,
-            progress=progress,
-        )
-        judging.judge(report.facts)
-        if options.read_only:
-            judging.leave_out_probes()
-        chosen = ProbeOptions(
-            namespace=options.probe_namespace, pause_image=options.pause_image, busybox_image=options.busybox_image
-        )
-        probe(cluster, judging, report, chosen, progress)
-    finally:
-        report.retries = cluster.retries
 
 
 def _cause(error: Exception) -> tuple[str, str, str]:
