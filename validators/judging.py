@@ -9,7 +9,7 @@ from dataclasses import replace
 from kubeflow_volcano.progress import Progress
 from validators.consequences import REASON, blocked, blocked_by, follow, not_applicable
 from validators.facts import Facts, Unread
-from validators.model import CannotJudgeError, Check, Outcome, Status, errored, natural, skipped
+from validators.model import LAST, CannotJudgeError, Check, Outcome, Status, errored, natural, skipped
 from validators.selection import in_order
 from validators.verdict import Result
 
@@ -17,7 +17,7 @@ __all__ = ["Judging"]
 
 
 class Judging:
-    """Outcomes of the planned checks as they come. Static checks first, then those of probes."""
+    """Outcomes of the planned checks as they come: static checks, those of probes, those of the run itself."""
 
     def __init__(self, planned: Sequence[Check], waived: Mapping[str, str], progress: Progress) -> None:
         self._planned = in_order(planned)
@@ -30,6 +30,14 @@ class Judging:
     def open_checks(self) -> tuple[Check, ...]:
         """Those without an outcome, in order."""
         return tuple(item for item in self._planned if item.id not in self._outcomes)
+
+    def waits_for(self, id_: str) -> bool:
+        """Whether this check is planned and has no outcome yet."""
+        return any(item.id == id_ for item in self.open_checks())
+
+    def anew(self, progress: Progress) -> Judging:
+        """The same checks without any outcome, but for those that judge the run itself."""
+        return Judging([item for item in self._planned if item.probe != LAST], self._waived, progress)
 
     def probes(self) -> tuple[str, ...]:
         """Names of the probes whose evidence somebody still waits for."""
@@ -49,7 +57,12 @@ class Judging:
         self._tell()
 
     def judge_probes(self, facts: Facts) -> None:
-        """Judge the rest."""
+        """Judge the rest, but for what judges the run itself."""
+        self._judge([item for item in self.open_checks() if item.probe != LAST], facts)
+        self._tell()
+
+    def judge_run(self, facts: Facts) -> None:
+        """Judge what comes after everything else."""
         self._judge(self.open_checks(), facts)
         self._tell()
 
@@ -64,7 +77,7 @@ class Judging:
 
     def leave_out_probes(self) -> None:
         """Skip what would need a probe."""
-        for item in self.open_checks():
+        for item in [item for item in self.open_checks() if item.probe != LAST]:
             self._settle(item.id, skipped("ReadOnly", "needs a probe, and this run is read-only."))
         self._tell()
 
@@ -75,10 +88,10 @@ class Judging:
         self._tell()
 
     def results(self) -> tuple[Result, ...]:
-        """Everything, by id; a waived finding is a skip that says what it was."""
+        """Everything that has an outcome, by id; a waived finding is a skip that says what it was."""
         final = follow(self._outcomes)
         ordered = sorted(self._planned, key=lambda item: natural(item.id))
-        return tuple(self._result(item, final[item.id]) for item in ordered)
+        return tuple(self._result(item, final[item.id]) for item in ordered if item.id in final)
 
     def _result(self, check: Check, outcome: Outcome) -> Result:
         started, seconds = self._times[check.id]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from validators.checks import CHECKS
 from validators.hosts.checks import CHECKS as HOST_CHECKS
-from validators.model import FAMILIES, Check, Rule
+from validators.model import BACKENDS, FAMILIES, LAST, Check, Rule
 from validators.report.document import MANUAL, anchor
 
 __all__ = ["ALL_CHECKS", "render"]
@@ -24,6 +24,11 @@ A check ends as pass, warn, fail, skip (does not apply, and why) or error (could
 Its severity says what a failure means: a **blocker** must have been judged for a run to pass; **major**, **minor** and **info** are judged where they can be.
 Checks and families are chosen with `--select` (`validation_select`, for hosts `preflight_select`), and their findings accepted with `--waive` (`validation_waivers`, `preflight_waivers`) and a reason."""  # noqa: E501  paragraphs are lines
 
+_NOTES = {
+    "I": "What a run says of itself, judged after everything else. That a second roll-out changes nothing (I5 in the list of this family) is no matter of a validation, which sees no roll-out: `playbooks/install.yml` says so itself with `changed=0`, and tests/integration/test_rollout.py holds it to that."  # noqa: E501  paragraphs are lines
+}
+"""What is to be said of a family as a whole."""
+
 
 def render() -> str:
     """The document's text."""
@@ -35,6 +40,7 @@ def render() -> str:
     parts = [_HEAD, _contents(families.values())]
     for letter, checks in families.items():
         parts.append(f"## {letter}: {FAMILIES[letter]}")
+        parts += [_NOTES[letter]] if letter in _NOTES else []
         parts += [_check(item) for item in checks]
     return "\n\n".join(parts) + "\n"
 
@@ -57,7 +63,9 @@ def _check(item: Check) -> str:
     if item.opt_in:
         flag = f"--{item.opt_in.replace('_', '-')}"
         lines.append(f"- Judged only when asked for, with `{flag}` (`validation_{item.opt_in}`)")
-    if item.probe:
+    if item.probe == LAST:
+        lines.append("- Judged last, of the run itself")
+    elif item.probe:
         lines.append(f"- Judges what the probe `{item.probe}` finds out; skipped with `--read-only`")
     lines.append(f"- Needs: {_needs(item)}")
     remedy = "\n\n".join(" ".join(part.split()) for part in item.remedy.split("\n\n"))
@@ -79,10 +87,18 @@ def _needs(item: Check) -> str:
 
 
 def _rules(rules: Iterable[Rule]) -> str:
-    verbs: dict[str, list[str]] = {}
+    verbs: dict[tuple[str, str], dict[str, None]] = {}
     for rule in rules:
-        verbs.setdefault(rule.plural_group, []).append(rule.verb)
-    return "; ".join(f"{', '.join(words)} `{resource}`" for resource, words in verbs.items())
+        verbs.setdefault((rule.plural_group, rule.namespace), {})[rule.verb] = None
+    return "; ".join(
+        f"{', '.join(words)} `{resource}`{_within(namespace)}" for (resource, namespace), words in verbs.items()
+    )
+
+
+def _within(namespace: str) -> str:
+    if namespace == BACKENDS:
+        return f" in {namespace}"
+    return f" in `{namespace}`" if namespace else ""
 
 
 def _cell(text: str) -> str:

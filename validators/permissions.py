@@ -104,8 +104,10 @@ def placed(
 def _places(rule: Rule, check: Check, expectations: Expectations, probe_namespace: str) -> Collection[str]:
     if rule.plural_group in CLUSTER_SCOPED:
         return ("",)
-    if rule.namespace:
-        return expectations.backends if rule.namespace == BACKENDS else (rule.namespace,)
+    if rule.namespace == BACKENDS:
+        return expectations.backends
+    if rule.namespace:  # one that nobody expects has nothing in it to read
+        return expectations.namespaces & {rule.namespace}
     if _is_read_for_the_snapshot(rule, check):
         return ("",)
     return (_where(rule, check, probe_namespace),)

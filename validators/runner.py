@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.problems import InvalidInput, Unreachable
 from kubeflow_volcano.progress import Progress
+from validators import passes
 from validators.checks import CHECKS
 from validators.collect import unread
 from validators.interruption import Interrupted, interruptible, postponed
@@ -52,7 +53,7 @@ def validate(options: Options, progress: Progress, checks: Sequence[Check] = CHE
     )
     with interruptible():
         try:
-            passes.make(options, planned, waived, judging, report, progress)
+            passes.make(options, judging, report, progress)
         except Interrupted as interruption:
             report.interrupted = interruption.exit_code
             judging.give_up("Interrupted", f"the run was ended by {interruption}.", "run it again.")

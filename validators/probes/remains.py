@@ -47,6 +47,18 @@ class Cleanup:
     swept: tuple[Tracked, ...]
     seconds: float
 
+    def plus(self, other: Cleanup | None) -> Cleanup:
+        """The account of both sessions."""
+        if other is None:
+            return self
+        return Cleanup(
+            self.created + other.created,
+            self.removed + other.removed,
+            self.left + other.left,
+            self.swept + other.swept,
+            self.seconds + other.seconds,
+        )
+
 
 def delete_all(cluster: Cluster, objects: Iterable[Tracked], deadline: Deadline) -> dict[Tracked, str]:
     """Ask for the removal of each object by UID, without grace; returns the refusals by object."""
