@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -21,12 +21,11 @@ from jsonschema import Draft202012Validator
 
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.deadline import Deadline
-from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.waiting import wait_ready
 from kubeflow_volcano.progress import silent
+from tests.integration.breaking import STATIC, bad, judge, leftovers, patched, pods_of, settle
 from validators.checks import CHECKS
-from validators.facts import RUN_LABEL
 from validators.model import Check, Rule, Status
 from validators.runner import Options, validate
 from validators.verdict import Verdict
@@ -42,79 +41,6 @@ QUEUE = Ref("scheduling.volcano.sh/v1beta1", "Queue", "", "default")
 WEBHOOK = Ref(
     "admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "", "volcano-admission-service-pods-mutate"
 )
-STATIC = ("reach", "machinery", "workloads", "F1", "F2", "F3", "F4", "F5", "operator")
-Findings = Mapping[str, tuple[str, str]]
-
-
-def judge(kubeconfig: Path, *select: str, read_only: bool = True) -> Findings:
-    """Status and reason by check id, without a report on disk."""
-    options = Options(kubeconfig, select=select or STATIC, read_only=read_only, stability_seconds=3, report_dir=None)
-    report = validate(options, silent)
-    return {item.check.id: (str(item.outcome.status), item.outcome.reason) for item in report.results}
-
-
-def bad(found: Findings) -> dict[str, str]:
-    """Reason by id of every check that failed, warned or could not be judged."""
-    return {id_: reason for id_, (status, reason) in found.items() if status in {"fail", "warn", "error"}}
-
-
-@contextlib.contextmanager
-def patched(
-    cluster: Cluster, ref: Ref, *, subresource: str = "", json_patch: bool = False
-) -> Iterator[Callable[[Any], None]]:
-    """Patch one object inside the block; what the patches replaced is put back behind it."""
-    before = cluster.get(ref)
-    assert before is not None
-    path = cluster.resource(ref.api_version, ref.kind).path(ref.namespace, ref.name) + subresource
-    content = "application/json-patch+json" if json_patch else "application/merge-patch+json"
-
-    def patch(body: Any) -> None:
-        cluster.request("PATCH", path, body=body, content_type=content)
-
-    try:
-        yield patch
-    finally:
-        for _ in range(20):
-            live = cluster.get(ref)
-            assert live is not None
-            kept = {key: before[key] for key in ("spec", "data", "webhooks", "status") if key in before}
-            whole = live | (kept if subresource else {key: kept[key] for key in kept if key != "status"})
-            try:
-                cluster.request("PUT", path, body=whole, deadline=Deadline(1))
-                break
-            except ApiError as error:
-                if error.status != 409:
-                    raise
-        if ref.kind == "Deployment":
-            settle(cluster, ref)
-
-
-def settle(cluster: Cluster, ref: Ref) -> None:
-    """Wait until a Deployment is ready again and the pods of its other revisions are gone."""
-    assert wait_ready(cluster, [ref], Deadline(120), silent)[ref].ready
-    deadline = Deadline(60)
-    while len(pods_of(cluster, ref)) != 1:
-        assert not deadline.passed
-        time.sleep(0.5)
-
-
-def pods_of(cluster: Cluster, ref: Ref) -> list[Object]:
-    pods = cluster.list("v1", "Pod", namespace=ref.namespace).items
-    return [
-        pod
-        for pod in pods
-        if pod["metadata"]["name"].startswith(f"{ref.name}-") and "-init-" not in pod["metadata"]["name"]
-    ]
-
-
-def leftovers(cluster: Cluster) -> list[str]:
-    kinds = (
-        ("v1", "Namespace"),
-        ("v1", "Pod"),
-        ("v1", "PersistentVolumeClaim"),
-        ("scheduling.volcano.sh/v1beta1", "PodGroup"),
-    )
-    return [str(Ref.of(item)) for kind in kinds for item in cluster.list(*kind, labels=RUN_LABEL).items]
 
 
 @pytest.fixture
