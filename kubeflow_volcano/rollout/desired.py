@@ -43,16 +43,18 @@ class Desired:
     notes: tuple[str, ...]
 
 
-def desired(settings: Settings, components: Sequence[Component], progress: Progress) -> Desired:
+def desired(
+    settings: Settings, components: Sequence[Component], progress: Progress, *, offline: bool = False
+) -> Desired:
     """The objects of these components: located, rendered, and changed as the settings say.
 
     An object that several components bring is the first one's. A component that the cluster brings itself has none;
-    static volumes stand in for the provisioner.
+    static volumes stand in for the provisioner. With `offline` nothing is downloaded.
 
     Raises:
         InvalidInput: everything that is wrong with sources, manifests and settings.
     """
-    upstream, notes = rendered(settings, components, progress)
+    upstream, notes = rendered(settings, components, progress, offline=offline)
     parts, replaced = in_newer_apis(upstream, settings.release)
     problems: list[Problem] = []
     for part in components:
@@ -72,13 +74,15 @@ def desired(settings: Settings, components: Sequence[Component], progress: Progr
     return Desired(done, replace(images, parts=done), (*notes, *replaced))
 
 
-def rendered(settings: Settings, components: Sequence[Component], progress: Progress) -> tuple[Parts, tuple[str, ...]]:
+def rendered(
+    settings: Settings, components: Sequence[Component], progress: Progress, *, offline: bool = False
+) -> tuple[Parts, tuple[str, ...]]:
     """The objects of these components as upstream has them, and notes about their sources.
 
     Raises:
         InvalidInput: everything that is wrong with sources and manifests.
     """
-    sources, known = Sources(settings, progress), Kustomizations()
+    sources, known = Sources(settings, progress, offline=offline), Kustomizations()
     problems: list[Problem] = []
     places: Mapping[str, Path] = {}
     for part in components:

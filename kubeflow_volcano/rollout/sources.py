@@ -55,11 +55,13 @@ class _Source(NamedTuple):
 class Sources:
     """The sources that settings name, each fetched and unpacked once; what is worth telling of them is in `notes`."""
 
-    def __init__(self, settings: Settings, progress: Progress) -> None:
+    def __init__(self, settings: Settings, progress: Progress, *, offline: bool = False) -> None:
+        """With `offline` nothing is downloaded: a source that is neither a path nor in the cache is refused."""
         self.notes: list[str] = []
         self.trees = Trees(settings.cache_directory / "trees")
         self._settings = settings
         self._progress = progress
+        self._offline = offline
         self._downloads = settings.cache_directory / "downloads"
         self._opened: dict[str, Path | InvalidInput] = {}
 
@@ -124,6 +126,8 @@ class Sources:
         if source.kind == "content-sha256":
             return self._of_content(source, variable)
         if source.is_address:
+            if not (self._downloads / source.sum).is_dir():
+                self._require_online(source)
             addresses = mirrored(source.place, self._settings.mirror.preset)
             return self._ready(fetch(addresses, source.sum, self._downloads, self._progress))
         path = _existing(source, variable)
@@ -137,6 +141,7 @@ class Sources:
         if kept := self.trees.of_content(source.sum) or self._kept_file(source.sum):
             return kept
         if source.is_address:
+            self._require_online(source)
             addresses = mirrored(source.place, self._settings.mirror.preset)
             return first_good(
                 addresses,
@@ -145,6 +150,16 @@ class Sources:
                 self._progress,
             )
         return self._checked(_existing(source, variable), source.place, source.sum)
+
+    def _require_online(self, source: _Source) -> None:
+        if self._offline:
+            raise InvalidInput(
+                Problem(
+                    f"{source} is not in the cache.",
+                    "a source that is at hand.",
+                    "run playbooks/plan.yml, which loads it.",
+                )
+            )
 
     def _checked(self, path: Path, origin: str, content: str) -> Path:
         """What `path` holds, kept when it has that content.

@@ -14,12 +14,18 @@ from ansible.utils.display import Display
 
 try:
     from kubeflow_volcano.catalog.images.probes import BUSYBOX, PAUSE
-    from kubeflow_volcano.problems import ProblemsError
+    from kubeflow_volcano.cluster.holdings import lasting
+    from kubeflow_volcano.problems import InvalidInput, ProblemsError
+    from kubeflow_volcano.progress import silent
+    from kubeflow_volcano.ref import Ref
+    from kubeflow_volcano.rollout.desired import desired
     from kubeflow_volcano.rollout.images.rules import renamed
     from kubeflow_volcano.rollout.settings import Settings, parse
+    from validators.checks import CHECKS
     from validators.report.console import render
     from validators.report.document import Report
     from validators.runner import Options, validate
+    from validators.selection import select
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
     raise AnsibleError(message) from error
@@ -34,6 +40,7 @@ ARGUMENTS: dict[str, Any] = {
     "strict": {"type": "bool", "default": False},
     "read_only": {"type": "bool", "default": False},
     "probe_namespace": {"type": "str", "default": ""},
+    "exec_in_pods": {"type": "bool", "default": False},
 }
 
 _MOST_NAMES = 8
@@ -82,16 +89,32 @@ def _options(settings: Settings, arguments: dict[str, Any], *, check: bool) -> O
         volcano_version=settings.volcano.version,
         local_path_version=settings.local_path.version,
         gang_scheduler=settings.gang_scheduler,
+        expected_objects=_objects(settings, arguments["select"]),
         select=tuple(arguments["select"]),
         waive=arguments["waivers"],
         probe_namespace=arguments["probe_namespace"],
         pause_image=renamed(PAUSE, settings.mirror),
         busybox_image=renamed(BUSYBOX, settings.mirror),
         read_only=arguments["read_only"] or check,
+        exec_in_pods=arguments["exec_in_pods"],
         strict=arguments["strict"],
         baseline=Path(arguments["baseline"]) if arguments["baseline"] else None,
         report_dir=None if check else Path(arguments["report_directory"]) / arguments["cluster"],
     )
+
+
+def _objects(settings: Settings, words: list[str]) -> dict[Ref, str]:
+    """Component by object of the inventory's manifests, where these are at hand; nothing is downloaded for it.
+
+    Without them the validation goes by what the roll-out wrote down, or the catalog.
+    """
+    if not any(check.id == "C1" for check in select(CHECKS, words)):
+        return {}
+    try:
+        parts = desired(settings, settings.components, silent, offline=True).parts
+    except InvalidInput:
+        return {}
+    return {ref: name for name, objects in parts.items() for ref in lasting(objects)}
 
 
 def _told(report: Report) -> str:
