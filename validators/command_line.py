@@ -111,6 +111,7 @@ def options(parsed: argparse.Namespace) -> Options:
         twice=parsed.twice,
         expected=parsed.expected,
         exec_in_pods=parsed.exec_in_pods,
+        network_per_node=parsed.network_per_node,
         strict=parsed.strict,
         stability_seconds=parsed.stability_seconds,
         report_dir=parsed.report_dir,
@@ -188,4 +189,5 @@ def _chosen(what: argparse._ArgumentGroup) -> None:
     what.add_argument(
         "--exec-in-pods", action="store_true", help="ask the release's own pods whether they may write (D7)"
     )
+    what.add_argument("--network-per-node", action="store_true", help="a pod on each node tries the network (E2)")
     what.add_argument("--twice", action="store_true", help="two whole passes, whose verdicts must agree (I4)")

@@ -66,6 +66,8 @@ class Options:
     """The same from a caller that has the manifests: component by object."""
     exec_in_pods: bool = False
     """Run `id` and `test -w` in the release's own pods."""
+    network_per_node: bool = False
+    """Try the network from a pod on every node."""
     twice: bool = False
     """Make two whole passes; checks whose verdicts differ are flaky."""
 

@@ -40,6 +40,7 @@ ARGUMENTS: dict[str, Any] = {
     "strict": {"type": "bool", "default": False},
     "read_only": {"type": "bool", "default": False},
     "probe_namespace": {"type": "str", "default": ""},
+    "network_per_node": {"type": "bool", "default": False},
     "exec_in_pods": {"type": "bool", "default": False},
 }
 
@@ -93,6 +94,7 @@ def _options(settings: Settings, arguments: dict[str, Any], *, check: bool) -> O
         select=tuple(arguments["select"]),
         waive=arguments["waivers"],
         probe_namespace=arguments["probe_namespace"],
+        network_per_node=arguments["network_per_node"],
         pause_image=renamed(PAUSE, settings.mirror),
         busybox_image=renamed(BUSYBOX, settings.mirror),
         read_only=arguments["read_only"] or check,

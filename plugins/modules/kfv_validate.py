@@ -54,6 +54,10 @@ options:
     description: An existing namespace for probes; empty makes one for the run.
     type: str
     default: ""
+  network_per_node:
+    description: Whether a pod on every node tries the way to pods of others, check E2.
+    type: bool
+    default: false
   exec_in_pods:
     description: Whether to ask the release's own pods, by a command in them, if they may write to their volumes.
     type: bool
