@@ -205,8 +205,8 @@ class Facts:
     """By `plural.group`; a kind that is not served has no objects."""
     unread: Mapping[str, Unread] = field(default_factory=dict)
     """By `plural.group`, by a rule in words (`get secrets in auth`), or by what else is fetched: cluster, readyz,
-    discovery, window, certificates, operator-access, operator-log, operator-admission, volcano-logs, sign-in, simulated-webhooks,
-    holdings, events."""
+    discovery, window, certificates, operator-access, operator-log, operator-admission, volcano-logs, sign-in,
+    simulated-webhooks, holdings, events, stranger-access."""
     discovery: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Served plurals by apiVersion, for the versions of the expected CRDs."""
     window: Window | None = None
@@ -229,6 +229,8 @@ class Facts:
     """By name of a namespace that is being deleted, what is left in it, as far as that may be listed."""
     sign_in: SignIn | None = None
     """None where there is no Dex."""
+    stranger_access: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
+    """By profile and by user who has no business there, the rules of E7 that the server would allow."""
     holdings: Holdings | None = None
     warning_events: tuple[Warned, ...] = ()
     """Of the last 15 min, about objects in the release's namespaces."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from validators.model import Outcome, errored
+from validators.probes.ended import BAD_STARTS
 
-__all__ = ["interruption", "refusal"]
+__all__ = ["interruption", "not_tried", "refusal"]
 
 _WEBHOOK = "failed calling webhook"
 
@@ -29,3 +30,11 @@ def interruption(text: str) -> Outcome:
         todo="see the API server's health, then run again.",
         because=("B3",) if _WEBHOOK in text else (),
     )
+
+
+def not_tried(trouble: tuple[str, str]) -> Outcome:
+    """Why a pod did not come to do what it was made for, given reason and text: its image, admission, or an outage."""
+    reason, text = trouble
+    if reason in BAD_STARTS:
+        return errored("ProbeImage", f"the probe pod cannot start: {text}", todo="mirror or override its image.")
+    return refusal(text) if reason == "ProbeRefused" else interruption(text)

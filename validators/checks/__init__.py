@@ -2,7 +2,22 @@
 
 from __future__ import annotations
 
-from validators.checks import account, gang, images, machinery, operator, reach, storage, trainer, volcano, workloads
+from validators.checks import (
+    account,
+    aftermath,
+    gang,
+    images,
+    legacy,
+    machinery,
+    meta,
+    network,
+    operator,
+    reach,
+    storage,
+    trainer,
+    volcano,
+    workloads,
+)
 from validators.model import Check, natural
 
 __all__ = ["CHECKS"]
@@ -12,14 +27,18 @@ CHECKS: tuple[Check, ...] = tuple(
         (
             *reach.CHECKS,
             *images.CHECKS,
+            *legacy.CHECKS,
             *machinery.CHECKS,
             *workloads.CHECKS,
             *storage.CHECKS,
+            *network.CHECKS,
             *account.CHECKS,
             *volcano.CHECKS,
+            *aftermath.CHECKS,
             *operator.CHECKS,
             *trainer.CHECKS,
             *gang.CHECKS,
+            *meta.CHECKS,
         ),
         key=lambda item: natural(item.id),
     )

@@ -1,4 +1,4 @@
-"""Family E: the first user's account: a password of its own, and one owner of everything."""
+"""Family E: the accounts of users: a password of one's own, one owner of everything, and no way in for others."""
 
 from __future__ import annotations
 
@@ -178,4 +178,39 @@ def one_owner(facts: Facts) -> Outcome:
     )
 
 
-CHECKS = (published_password, profile_visible, one_owner)
+@check(
+    "E7",
+    "stranger-denied",
+    severity=Severity.MAJOR,
+    needs=(*_READ_PROFILES[:2], Rule("create", "authorization.k8s.io", "subjectaccessreviews")),
+)
+def stranger_denied(facts: Facts) -> Outcome:
+    """Nobody from another namespace may look into a profile, or act in it.
+
+    The API server is asked what the service account of another profile, and that of the namespace default, may do:
+    read secrets, list and start pods, open notebooks, grant rights. A binding for all service accounts or for all who
+    are signed in is the usual cause; the command names what allows it.
+    """
+    facts.demand("stranger-access")
+    profiles = facts.stranger_access
+    if not profiles:
+        return skipped("NoProfile", "there is no profile with a namespace.")
+    refs = [Ref("v1", "Namespace", "", name) for name in profiles]
+    ways = [(name, user, rules) for name, users in profiles.items() for user, rules in users.items() if rules]
+    strangers = {user for users in profiles.values() for user in users}
+    if not ways:
+        return passed(f"{counted(len(strangers), 'stranger')} denied in {counted(len(refs), 'profile')}.", objects=refs)
+    name, user, rules = ways[0]
+    return failed(
+        "StrangerAllowed",
+        f"{user} may {', '.join(rules)} in profile {name}."
+        + (f" And so in {counted(len(ways) - 1, 'other case')}." if len(ways) > 1 else ""),
+        expected="every access review denied",
+        observed={f"{user} in {name}": list(rules) for name, user, rules in ways},
+        objects=[Ref("v1", "Namespace", "", name) for name in dict.fromkeys(name for name, _, _ in ways)],
+        todo="find the binding that allows it, and bind whom you mean instead.",
+        commands=[f"kubectl auth can-i --list -n {name} --as {user}" for name, user, _ in ways[:3]],
+    )
+
+
+CHECKS = (published_password, profile_visible, one_owner, stranger_denied)

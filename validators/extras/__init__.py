@@ -10,6 +10,7 @@ from validators.extras.operators import operator_access, operator_admission, ope
 from validators.extras.panics import volcano_previous_logs
 from validators.extras.pods import pod_notes
 from validators.extras.server import discovery, ready_answers
+from validators.extras.strangers import stranger_access
 from validators.sign_in import sign_in
 from validators.simulation import simulated_webhooks
 
@@ -31,6 +32,7 @@ EXTRAS = (
     Extra("warning_events", frozenset({"C10"}), warning_events, "events"),
     Extra("volcano_previous_logs", frozenset({"F7"}), volcano_previous_logs, "volcano-logs"),
     Extra("sign_in", frozenset({"E4", "E5", "E8"}), sign_in, "sign-in"),
+    Extra("stranger_access", frozenset({"E7"}), stranger_access, "stranger-access"),
     Extra("pod_notes", _PODS, pod_notes),
 )
 """All of them, in the order in which they are fetched."""

@@ -8,12 +8,20 @@ from typing import Any
 
 from kubeflow_volcano.progress import Progress
 from validators.facts import Facts
-from validators.probes import gang, operator, storage, trainer
+from validators.probes import dns, front_door, gang, network, storage, trainer, training
 from validators.probes.session import Session
 
 __all__ = ["PROBES"]
 
 PROBES: Mapping[str, Callable[[Session, Facts, Progress], Any]] = MappingProxyType(
-    {"storage": storage.run, "gang": gang.run, "operator": operator.run, "trainer": trainer.run}
+    {
+        "storage": storage.run,
+        "gang": gang.run,
+        "operator": training.run,
+        "trainer": trainer.run,
+        "dns": dns.run,
+        "gateway": front_door.run,
+        "network": network.run,
+    }
 )
 """Every probe by the name under which checks ask for its evidence."""
