@@ -48,6 +48,11 @@ class Expectations:
     """How the caller came to know them."""
 
     @property
+    def homes(self) -> frozenset[str]:
+        """Namespaces of the chosen components; kube-system is the cluster's."""
+        return self.namespaces - {"kube-system"}
+
+    @property
     def backends(self) -> frozenset[str]:
         """Namespaces in which the workloads of components with webhooks run, which are those that answer them."""
         answering = frozenset(self.webhooks.values())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from validators.checks import CHECKS
 from validators.hosts.checks import CHECKS as HOST_CHECKS
-from validators.model import BACKENDS, FAMILIES, LAST, Check, Rule
+from validators.model import BACKENDS, FAMILIES, HOMES, LAST, Check, Rule
 from validators.report.document import MANUAL, anchor
 
 __all__ = ["ALL_CHECKS", "render"]
@@ -96,7 +96,7 @@ def _rules(rules: Iterable[Rule]) -> str:
 
 
 def _within(namespace: str) -> str:
-    if namespace == BACKENDS:
+    if namespace in {BACKENDS, HOMES}:
         return f" in {namespace}"
     return f" in `{namespace}`" if namespace else ""
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BACKENDS",
+    "HOMES",
     "LAST",
     "CannotJudgeError",
     "Check",
@@ -49,6 +50,9 @@ FAMILIES: Mapping[str, str] = {
 BACKENDS = "the namespaces of webhook backends"
 """Stands in a rule for the namespaces from which the chosen components answer the API server's webhooks."""
 
+HOMES = "the namespaces of the release"
+"""Stands in a rule for the namespaces of the chosen components; kube-system is not theirs."""
+
 LAST = "run"
 """As the probe of a check: it judges the run itself, after all others."""
 
@@ -79,8 +83,8 @@ class Severity(StrEnum):
 class Rule:
     """One thing that the caller must be allowed to do, in the words of RBAC; the core group is empty.
 
-    `namespace` is where, when that is known beforehand, or `BACKENDS`. Without one it is everywhere, but for what a
-    probe or a dry run does: that is needed in the namespace of probes, where there is one.
+    `namespace` is where, when that is known beforehand, or `BACKENDS` or `HOMES`. Without one it is everywhere, but for
+    what a probe or a dry run does: that is needed in the namespace of probes, where there is one.
     """
 
     verb: str

@@ -10,9 +10,10 @@ from dataclasses import replace
 from typing import Any
 
 from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.holdings import HOLDINGS
 from validators.expectations import Expectations
 from validators.facts import RESOURCES, Unread
-from validators.model import BACKENDS, Check, Rule
+from validators.model import BACKENDS, HOMES, Check, Rule
 
 __all__ = [
     "CLUSTER_SCOPED",
@@ -50,6 +51,8 @@ DRY_RUN_NAMESPACE = "default"
 
 _API = "authorization.k8s.io/v1"
 _ONLY_FOR_OWN_NAMESPACE = frozenset({"namespaces", "resourcequotas", "serviceaccounts"})
+_UNASKED = frozenset({BACKENDS, HOMES, HOLDINGS.namespace})
+"""Where a right is needed in namespaces that need not be there; the refusal itself says what is missing."""
 _ALWAYS = (Rule("list", "", "namespaces"), Rule("list", "", "nodes"))
 
 
@@ -104,10 +107,10 @@ def placed(
 def _places(rule: Rule, check: Check, expectations: Expectations, probe_namespace: str) -> Collection[str]:
     if rule.plural_group in CLUSTER_SCOPED:
         return ("",)
-    if rule.namespace == BACKENDS:
-        return expectations.backends
+    if rule.namespace in {BACKENDS, HOMES}:
+        return expectations.backends if rule.namespace == BACKENDS else expectations.homes
     if rule.namespace:  # one that nobody expects has nothing in it to read
-        return expectations.namespaces & {rule.namespace}
+        return {*expectations.namespaces, HOLDINGS.namespace} & {rule.namespace}
     if _is_read_for_the_snapshot(rule, check):
         return ("",)
     return (_where(rule, check, probe_namespace),)
@@ -139,7 +142,9 @@ def _of_own_space(rule: Rule) -> bool:
 def missing_for_probes(cluster: Cluster, checks: Iterable[Check], namespace: str) -> Mapping[str, Unread]:
     """Why a check of a probe may not be judged, by its id: what the probe does and the server does not allow."""
     asked = {
-        item.id: [rule for rule in item.needs if not (namespace and _of_own_space(rule))]
+        item.id: [
+            rule for rule in item.needs if rule.namespace not in _UNASKED and not (namespace and _of_own_space(rule))
+        ]
         for item in checks
         if item.probe
     }
@@ -154,13 +159,13 @@ def missing_for_reading(
 ) -> Mapping[str, Unread]:
     """What the other checks need beyond listing and the server does not allow, by the rule in words.
 
-    Dry runs are not made at all by a read-only run. What is listed for the snapshot and what is read of the backends
-    of webhooks is not asked for: there the refusal itself is the answer.
+    Dry runs are not made at all by a read-only run. What is listed for the snapshot, or read in namespaces that need
+    not be there, is not asked for: there the refusal itself is the answer.
     """
     wanted: defaultdict[str, set[Rule]] = defaultdict(set)
     for item in checks:
         for rule in () if item.probe else item.needs:
-            unasked = _is_read_for_the_snapshot(rule, item) or rule.namespace == BACKENDS
+            unasked = _is_read_for_the_snapshot(rule, item) or rule.namespace in _UNASKED
             if not unasked and not (read_only and _is_dry_run(rule)):
                 wanted[_where(rule, item, namespace)].add(rule)
     found: dict[str, Unread] = {}

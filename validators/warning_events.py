@@ -16,7 +16,6 @@ __all__ = ["RECENT_SECONDS", "events_verdict", "namespaces"]
 RECENT_SECONDS = 15 * 60.0
 """Older events are history (checks.md, C10)."""
 
-_SYSTEM = "kube-system"
 _TOLD = 3
 _RESOURCE_OF_KIND = {(group_of(version), kind): resource for resource, (version, kind) in RESOURCES.items()}
 _WHOLE = frozenset(_RESOURCE_OF_KIND.values()) - {"configmaps"}
@@ -24,9 +23,9 @@ _WHOLE = frozenset(_RESOURCE_OF_KIND.values()) - {"configmaps"}
 
 
 def namespaces(facts: Facts) -> tuple[str, ...]:
-    """The namespaces of the release that exist and are judged; kube-system holds what is not the release's own."""
+    """The namespaces of the release that exist and are judged."""
     live = {item["metadata"]["name"] for item in facts.all("namespaces")}
-    return tuple(sorted((facts.expectations.namespaces & live) - facts.ignored_namespaces - {_SYSTEM}))
+    return tuple(sorted((facts.expectations.homes & live) - facts.ignored_namespaces))
 
 
 def events_verdict(facts: Facts) -> Outcome:

@@ -7,7 +7,7 @@ from kubeflow_volcano.cluster.objects import Ref
 from validators import crds, pods, services, simulation, workloads
 from validators.facts import Facts
 from validators.holdings_verdict import holdings_verdict
-from validators.model import BACKENDS, Outcome, Rule, Severity, check
+from validators.model import BACKENDS, HOMES, Outcome, Rule, Severity, check
 from validators.troubles import GRACE_SECONDS, judged, verdict
 from validators.warning_events import events_verdict
 from validators.workloads import READS
@@ -147,7 +147,7 @@ def services_backed(facts: Facts) -> Outcome:
     "C10",
     "no-warning-events",
     severity=Severity.MINOR,
-    needs=(*services.READS, Rule("list", "", "events"), Rule("list", "", "persistentvolumeclaims")),
+    needs=(*services.READS, Rule("list", "", "events", HOMES), Rule("list", "", "persistentvolumeclaims")),
 )
 def no_warning_events(facts: Facts) -> Outcome:
     """No Warning event of the last 15 min about an object of the release still stands.

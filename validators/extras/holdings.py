@@ -36,7 +36,7 @@ def holdings(cluster: Cluster, facts: Facts) -> Holdings:
     Raises:
         ApiError: the server does not answer.
     """
-    source, expected = _expected(cluster, facts)
+    source, expected, unknown = _expected(cluster, facts)
     lots: dict[_Lot, list[Ref]] = defaultdict(list)
     for ref in expected:
         lots[ref.api_version, ref.kind, ref.namespace if ref.kind == _SECRET else ""].append(ref)
@@ -44,29 +44,37 @@ def holdings(cluster: Cluster, facts: Facts) -> Holdings:
         answers = dict(zip(lots, pool.map(lambda refs: _absent(cluster, facts, refs), lots.values()), strict=True))
     unserved = {ref for lot, answer in answers.items() if answer is None for ref in lots[lot]}
     absent = {ref for answer in answers.values() if isinstance(answer, set) for ref in answer}
-    refused = {answer for answer in answers.values() if isinstance(answer, Rule)}
+    refused = {answer for answer in answers.values() if isinstance(answer, Rule)} | unknown
     return Holdings(
         source, expected, frozenset(absent | unserved), frozenset(unserved), tuple(sorted(refused, key=str))
     )
 
 
-def _expected(cluster: Cluster, facts: Facts) -> tuple[str, Mapping[Ref, str]]:
-    """How the list came about, and component by object. What the catalog names is always in it."""
+def _expected(cluster: Cluster, facts: Facts) -> tuple[str, Mapping[Ref, str], set[Rule]]:
+    """How the list came about, component by object, and what was refused of it. What the catalog names is in it."""
     known = facts.expectations
     crds = {
         Ref("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", name): part for name, part in known.crds.items()
     }
     named = {**known.workloads, **crds, **known.webhooks}
     if known.objects:
-        return known.objects_from, {**named, **known.objects}
-    if written := _written(cluster, facts):
-        return f"what the last roll-out wrote down in {HOLDINGS}", {**named, **written}
+        return known.objects_from, {**named, **known.objects}, set()
+    refused: set[Rule] = set()
+    try:
+        if written := _written(cluster, facts):
+            return f"what the last roll-out wrote down in {HOLDINGS}", {**named, **written}, refused
+    except ApiError as error:
+        if error.status not in _REFUSED:
+            raise
+        refused.add(Rule("get", "", "configmaps", HOLDINGS.namespace))
     text = f"the catalog of release {known.release}, which names workloads, CRDs and webhook configurations only"
-    return text, named
+    return text, named, refused
 
 
 def _written(cluster: Cluster, facts: Facts) -> Mapping[Ref, str]:
     """What the roll-out wrote down of the components that are expected; nothing where it was not this project's."""
+    if facts.get("namespaces", "", HOLDINGS.namespace) is None:
+        return {}
     live = cluster.get(HOLDINGS) or {}
     found: dict[Ref, str] = {}
     for component, text in (live.get("data") or {}).items():
