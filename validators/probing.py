@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from validators.collect import unread
 from validators.facts import Facts, ProbeFailure
 from validators.judging import Judging
 from validators.probes import PROBES
+from validators.probes.fitting import tolerations
 from validators.probes.remains import Cleanup
 from validators.probes.session import Options, Session
 from validators.report.document import Report
@@ -28,7 +30,11 @@ def probe(cluster: Cluster, judging: Judging, report: Report, options: Options, 
     names = [name for name in judging.probes() if name in PROBES]
     evidence: dict[str, Any] = {"cleanup": Cleanup((), (), (), (), 0.0)}
     if names:
-        session = Session(cluster, progress, options)
+        needed = _tolerations(facts)
+        if needed:
+            told = ", ".join(f"{item['key']}:{item['effect']}" for item in needed)
+            progress(f"every node keeps pods off, so those of probes tolerate {told}")
+        session = Session(cluster, progress, options, needed)
         report.run = session.run
         try:
             session.sweep()
@@ -43,6 +49,12 @@ def probe(cluster: Cluster, judging: Judging, report: Report, options: Options, 
         evidence["cleanup"] = report.cleanup
     report.facts = replace(facts, probes=evidence)
     judging.judge_probes(report.facts)
+
+
+def _tolerations(facts: Facts) -> tuple[Mapping[str, str], ...]:
+    """As the real nodes ask for it, where there is one: simulated nodes keep everybody off."""
+    nodes = facts.objects.get("nodes", ())
+    return tolerations([item for item in nodes if item["metadata"]["name"] not in facts.simulated_nodes] or nodes)
 
 
 def _evidence(name: str, session: Session, facts: Facts, progress: Progress) -> Any:

@@ -12,7 +12,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.volumes import directory_of, node_of
 from validators.facts import Facts
 from validators.probes.ended import End, watch_to_end
-from validators.probes.pods import SCRIPT_RESOURCES, probe_pod
+from validators.probes.pods import SCRIPT_RESOURCES, on_node, probe_pod
 from validators.probes.session import Session
 from validators.probes.spaces import Level
 from validators.probes.writing import label_in, listed
@@ -140,7 +140,7 @@ def look(session: Session, base: Base, number: int) -> Seen:
     }
     volume = {"name": "base", "hostPath": {"path": base.path, "type": "Directory"}}
     security = {"runAsUser": 0, "seccompProfile": {"type": "RuntimeDefault"}}
-    spec = {"volumes": [volume], "nodeName": base.node}
+    spec = {"volumes": [volume], **on_node(base.node)}
     pod = session.create(probe_pod(name, session.namespace(Level.PRIVILEGED), container, spec=spec, security=security))
     end = watch_to_end(session, pod, _SECONDS)
     session.delete(pod)

@@ -9,7 +9,7 @@ from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object
 
-__all__ = ["RESOURCES", "RESTRICTED", "SCRIPT_RESOURCES", "lowest_priority", "probe_pod"]
+__all__ = ["RESOURCES", "RESTRICTED", "SCRIPT_RESOURCES", "lowest_priority", "on_node", "probe_pod"]
 
 RESOURCES: Mapping[str, str] = {"cpu": "10m", "memory": "16Mi"}
 """Requests and limits of a probe container. Without requests a pod is best-effort and escapes the gang
@@ -66,6 +66,14 @@ def probe_pod(
             **(spec or {}),
         },
     }
+
+
+def on_node(name: str) -> dict[str, Any]:
+    """Spec of a pod that is of use on this one node only, whatever a scheduler thinks of it.
+
+    It tolerates all taints, as DaemonSets of the system do: the kubelet refuses what does not tolerate NoExecute.
+    """
+    return {"nodeName": name, "tolerations": [{"operator": "Exists"}]}
 
 
 def lowest_priority(cluster: Cluster) -> str:

@@ -6,6 +6,7 @@ import contextlib
 import secrets
 import threading
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
@@ -19,6 +20,7 @@ from kubeflow_volcano.progress import Progress, silent
 from validators.facts import RUN_LABEL
 from validators.interruption import postponed
 from validators.probes.closing import remove
+from validators.probes.fitting import Bounds, bounds, fitted
 from validators.probes.leftovers import EXPIRES, OWNER, expired, this_process
 from validators.probes.remains import Cleanup, Tracked, delete_all
 from validators.probes.spaces import USABLE_SECONDS, Level, space, wait_usable
@@ -47,10 +49,19 @@ class ProbeRefused(Exception):  # noqa: N818  reads as what it states
 class Session:
     """One run's probe objects. Safe to use from several threads; `close` ends it, also after an interruption."""
 
-    def __init__(self, cluster: Cluster, progress: Progress = silent, options: Options | None = None) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        progress: Progress = silent,
+        options: Options | None = None,
+        tolerated: Sequence[Mapping[str, str]] = (),
+    ) -> None:
+        """`tolerated` are the tolerations of pods that a scheduler is to place."""
         self.cluster = cluster
         self.progress = progress
         self.options = options or Options()
+        self._tolerated = tolerated
+        self._bounds: dict[str, Bounds] = {}
         self.run = secrets.token_hex(4)
         self._expires = (datetime.now(UTC) + _LIFE).strftime("%Y-%m-%dT%H:%M:%SZ")
         self._owner = this_process()
@@ -116,7 +127,7 @@ class Session:
             ProbeRefused: admission (quota, LimitRange, Pod Security, webhook) or authorization says no, in its words.
             ApiError: the server did not answer within `seconds`.
         """
-        obj = self._marked(obj)
+        obj = fitted(self._marked(obj), self._bounds_of(obj["metadata"].get("namespace", "")), self._tolerated)
         ref = Ref.of(obj)
         with self._state:
             if self._stopped:
@@ -155,6 +166,15 @@ class Session:
         found = self.cluster.get(ref, deadline=Deadline(5))
         labels = found["metadata"].get("labels") or {} if found else {}
         return found if labels.get(RUN_LABEL) == self.run else None
+
+    def _bounds_of(self, namespace: str) -> Bounds:
+        """What the LimitRanges of the namespace ask for, read once; nothing where they may not be read."""
+        if namespace and namespace not in self._bounds:
+            found: tuple[Object, ...] = ()
+            with contextlib.suppress(ApiError):  # what they refuse is then told in their words
+                found = self.cluster.list("v1", "LimitRange", namespace=namespace).items
+            self._bounds[namespace] = bounds(found)
+        return self._bounds.get(namespace, Bounds())
 
     def _marked(self, obj: Object) -> Object:
         meta = obj["metadata"]

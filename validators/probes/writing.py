@@ -12,7 +12,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.probes import claims
 from validators.probes.ended import End, watch_to_end
 from validators.probes.identities import Identity
-from validators.probes.pods import SCRIPT_RESOURCES, probe_pod
+from validators.probes.pods import SCRIPT_RESOURCES, on_node, probe_pod
 from validators.probes.session import Session
 from validators.probes.spaces import Level
 
@@ -139,7 +139,7 @@ def _pod(session: Session, namespace: str, name: str, target: Target) -> Object:
     )
     spec: dict[str, object] = {"volumes": [{"name": "data", **source}]}
     if target.existing:
-        spec["nodeName"] = target.node  # no other node has this directory, whatever a scheduler thinks
+        spec |= on_node(target.node)  # no other node has this directory
     container = {
         "image": session.options.busybox_image,
         "resources": SCRIPT_RESOURCES,
