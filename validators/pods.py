@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from datetime import datetime
 from functools import lru_cache
 
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
@@ -12,7 +13,7 @@ from validators.facts import Facts, PodNotes
 from validators.model import Status
 from validators.troubles import GRACE_SECONDS, OPERATOR, Trouble, age, judged
 
-__all__ = ["GROUP_NAME", "trouble", "troubled", "waits_for_gang", "workload_of"]
+__all__ = ["GROUP_NAME", "ready_since", "trouble", "troubled", "waits_for_gang", "workload_of"]
 
 _OLD_RESTARTS = 5  # more than this are worth a warning, however long ago (checks.md, C7)
 GROUP_NAME = "scheduling.k8s.io/group-name"
@@ -58,6 +59,12 @@ def waits_for_gang(pod: Object) -> bool:
     """Whether the pod is a gang's member that is not placed; waiting is what a gang is for."""
     annotations = pod["metadata"].get("annotations") or {}
     return GROUP_NAME in annotations and not pod["spec"].get("nodeName")
+
+
+def ready_since(pod: Object) -> float | None:
+    """When the pod's condition Ready turned last, in seconds since the epoch; None where it never did."""
+    since = conditions(pod).get("Ready", {}).get("lastTransitionTime")
+    return datetime.fromisoformat(since).timestamp() if since else None
 
 
 def workload_of(pod: Object) -> Ref | None:

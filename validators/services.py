@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from datetime import datetime
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from kubeflow_volcano.cluster.objects import Object, Ref, conditions
+from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import State, assess, assess_pod
 from validators import pods, workloads
 from validators.facts import Facts
@@ -54,8 +53,7 @@ def _ready_ports(facts: Facts) -> Mapping[tuple[str, str], frozenset[str]]:
         name = (meta.get("labels") or {}).get(_SERVICE_OF_SLICE)
         endpoints = item.get("endpoints") or ()
         if name and any(endpoint.get("conditions", {}).get("ready") is not False for endpoint in endpoints):
-            ports = item.get("ports") or ({},)  # a headless Service may have no port at all
-            found[meta["namespace"], name].update(port.get("name") or "" for port in ports)
+            found[meta["namespace"], name] |= _names(item.get("ports"))
     return {key: frozenset(ports) for key, ports in found.items()}
 
 
@@ -65,7 +63,12 @@ def backed(service: Object, facts: Facts) -> bool:
 
 
 def _wanted(service: Object) -> frozenset[str]:
-    return frozenset(port.get("name") or "" for port in service["spec"].get("ports") or ({},))
+    return _names(service["spec"].get("ports"))
+
+
+def _names(ports: Sequence[Object] | None) -> frozenset[str]:
+    """A headless Service may have no port at all; it is held for one without name."""
+    return frozenset(port.get("name") or "" for port in ports or [{}])
 
 
 def behind(service: Object, facts: Facts) -> tuple[str, ...]:
@@ -159,5 +162,5 @@ def _absent(namespace: str, facts: Facts) -> tuple[str, ...]:
 
 
 def _just_ready(pod: Object, facts: Facts) -> bool:
-    since = conditions(pod).get("Ready", {}).get("lastTransitionTime")
-    return bool(since) and facts.taken - datetime.fromisoformat(since).timestamp() < _FOLLOWS_SECONDS
+    since = pods.ready_since(pod)
+    return since is not None and facts.taken - since < _FOLLOWS_SECONDS

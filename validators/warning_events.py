@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 
-from kubeflow_volcano.cluster.objects import Object, Ref, conditions, group_of
+from kubeflow_volcano.cluster.objects import Object, Ref, group_of
 from kubeflow_volcano.cluster.readiness import State, assess
 from validators import pods, services, workloads
 from validators.facts import RESOURCES, Facts, Warned
@@ -101,8 +100,8 @@ def _passed(event: Warned, facts: Facts) -> bool:
 def _well_since(live: Object, event: Warned) -> bool:
     if live["kind"] == "Pod":
         state = assess(live).state
-        since = conditions(live).get("Ready", {}).get("lastTransitionTime")
-        turned = bool(since) and datetime.fromisoformat(since).timestamp() >= event.last
+        since = pods.ready_since(live)
+        turned = since is not None and since >= event.last
         return state is State.SKIP or pods.waits_for_gang(live) or (state is State.READY and turned)
     return live["kind"] in {*workloads.RESOURCE_OF_KIND, "PersistentVolumeClaim"} and assess(live).ready
 
