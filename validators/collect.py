@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from http import HTTPStatus
@@ -39,10 +40,14 @@ def collect(
     *,
     read_only: bool,
     probe_namespace: str,
+    rights: Mapping[str, AbstractSet[Rule]],
     seconds: float,
     progress: Progress,
 ) -> Facts:
-    """One snapshot for these checks. Pods are watched for `seconds` before it, where a check asks for that."""
+    """One snapshot for these checks. Pods are watched for `seconds` before it, where a check asks for that.
+
+    `rights` are the rules that the run needs, by namespace; the caller is held against them.
+    """
     window, trouble = _window(cluster, checks, seconds, progress)
     named = {rule.plural_group for item in checks for rule in item.needs if rule.verb == "list"}
     wanted = sorted(_ALWAYS | (named & RESOURCES.keys()))
@@ -50,7 +55,7 @@ def collect(
     facts = _settled(cluster, wanted, expectations, window)
     missing = missing_for_reading(cluster, checks, probe_namespace, read_only=read_only)
     unread_by_now = {**missing, **facts.unread, **trouble}
-    facts = replace(facts, window=window, unread=unread_by_now, probe_namespace=probe_namespace)
+    facts = replace(facts, window=window, unread=unread_by_now, probe_namespace=probe_namespace, rights=rights)
     chosen = {item.id for item in checks}
     for extra in EXTRAS:
         if (not extra.checks or chosen & extra.checks) and (extra.changes_nothing or not read_only):

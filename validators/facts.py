@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
@@ -237,6 +238,10 @@ class Facts:
     volcano_previous_logs: Mapping[tuple[Ref, str], str] = field(default_factory=dict)
     """By pod and container of Volcano, the end of the log before it was started again; only of those that were."""
     simulated_webhooks: tuple[SimulatedWebhook, ...] = ()
+    rights: Mapping[str, AbstractSet[Rule]] = field(default_factory=dict)
+    """What the run needs to be allowed, by the namespace in which it must hold; '' is all of them."""
+    own_access: Mapping[Rule, bool] = field(default_factory=dict)
+    """Whether the caller is allowed each of them; a rule for one namespace carries its name."""
     probe_namespace: str = ""
     """An existing namespace for whatever is tried out; empty where the run makes its own."""
     pod_notes: Mapping[str, PodNotes] = field(default_factory=dict)

@@ -13,7 +13,7 @@ from validators.expectations import Expectations
 from validators.judging import Judging
 from validators.model import LAST, Outcome
 from validators.options import Options, expectations_of
-from validators.permissions import missing_for_probes
+from validators.permissions import missing_for_probes, placed
 from validators.probes.audit import audit
 from validators.probes.remains import Cleanup
 from validators.probes.session import Options as ProbeOptions
@@ -59,6 +59,12 @@ class _Passes:
         """Judge all but the run itself."""
         options = self.options
         judging.leave_out_unasked(options.asked)
+        rights = placed(
+            judging.open_checks(),
+            self.expectations,
+            probe_namespace=options.probe_namespace,
+            read_only=options.read_only,
+        )
         if not options.read_only:
             wanted = [item for item in judging.open_checks() if item.component in {"", *self.expectations.components}]
             judging.forbid(missing_for_probes(self.cluster, wanted, options.probe_namespace))
@@ -68,6 +74,7 @@ class _Passes:
             self.expectations,
             read_only=options.read_only,
             probe_namespace=options.probe_namespace,
+            rights=rights,
             seconds=options.stability_seconds,
             progress=self.progress,
         )

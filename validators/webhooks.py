@@ -18,7 +18,7 @@ from validators.facts import Facts
 from validators.model import Rule, Status
 from validators.troubles import Trouble
 
-__all__ = ["READS", "configurations", "decoded", "service_of", "troubled"]
+__all__ = ["READS", "configurations", "decoded", "parsed", "service_of", "troubled"]
 
 _GROUP = "admissionregistration.k8s.io"
 RESOURCES = {
@@ -100,7 +100,7 @@ def _findings(entry: Object, facts: Facts) -> Iterator[_Found]:
         yield "EmptyCaBundle", "has an empty caBundle, so that the API server trusts no backend of it", todo, ()
     if bundle:
         try:
-            authorities = _parsed(decoded(bundle))
+            authorities = parsed(decoded(bundle))
         except ValueError:
             yield "BadCaBundle", "has a caBundle that is not PEM", "apply the component again.", ()
     now = datetime.fromtimestamp(facts.taken, UTC)
@@ -116,7 +116,8 @@ def _findings(entry: Object, facts: Facts) -> Iterator[_Found]:
 def _backend(ref: Ref, port: int, facts: Facts) -> Iterator[_Found]:
     service = facts.get("services", ref.namespace, ref.name)
     if service is None:
-        yield "NoService", f"calls {ref}, which does not exist", "apply the component again, or remove the webhook.", ()
+        todo = "apply the component again, or remove the webhook."
+        yield "NoService", f"calls {ref}, which does not exist", todo, ("B6",)
         return
     ports = [item["port"] for item in service["spec"].get("ports") or ()]
     if port not in ports:
@@ -132,7 +133,7 @@ def _certificate(ref: Ref, authorities: Iterable[x509.Certificate], now: datetim
     if not pem:
         return
     try:
-        certificate = _parsed(pem)[0]
+        certificate = parsed(pem)[0]
     except ValueError:
         yield "BadCertificate", f"is served by {ref} with a certificate that is not PEM", "renew the Secret.", ()
         return
@@ -147,7 +148,7 @@ def _certificate(ref: Ref, authorities: Iterable[x509.Certificate], now: datetim
         yield "WrongName", f"is served by {ref} with a certificate that is not for {host}", renew, ()
 
 
-def _parsed(pem: bytes) -> list[x509.Certificate]:
+def parsed(pem: bytes) -> list[x509.Certificate]:
     """Certificates of a PEM text; a serial number of 0, which some operators' own authorities have, is nobody's harm.
 
     Raises:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from kubeflow_volcano.cluster.objects import Ref
-from validators import crds, webhooks
+from functools import partial
+
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.readiness import State, assess
+from validators import crds, services, webhooks
 from validators.facts import Facts
-from validators.model import BACKENDS, Outcome, Rule, Severity, check, failed
-from validators.troubles import verdict
+from validators.model import BACKENDS, Outcome, Rule, Severity, Status, check, failed
+from validators.troubles import GRACE_SECONDS, Trouble, age, verdict
 
 __all__ = ["CHECKS"]
 
@@ -29,6 +32,52 @@ def crds_served(facts: Facts) -> Outcome:
         claim=f"{len(names)} CRDs are established and served.",
         expected="Established=True, NamesAccepted=True, listed in discovery",
     )
+
+
+@check(
+    "B2",
+    "apiservices-available",
+    severity=Severity.BLOCKER,
+    needs=(Rule("list", "apiregistration.k8s.io", "apiservices"), *services.READS),
+)
+def apiservices_available(facts: Facts) -> Outcome:
+    """Every APIService is available.
+
+    One whose backend does not answer hides its kinds from discovery, and no namespace can be deleted any more, as
+    nobody knows what is left in it (kubeflow/kubeflow#4778). Bring up the pods behind the Service that is named, or
+    remove the APIService when its component is gone for good.
+    """
+    every = facts.all("apiservices.apiregistration.k8s.io")
+    if not every:
+        return failed("NoObjects", "the API server shows no APIService.", todo="see who hides them from you.")
+    remote = sum(bool(item["spec"].get("service")) for item in every)
+    return verdict(
+        [trouble for item in every if (trouble := _unavailable(item, facts))],
+        [Ref.of(item) for item in every],
+        claim=f"{len(every)} APIServices are available, {remote} of them answered by pods.",
+        expected="Available=True",
+    )
+
+
+def _unavailable(apiservice: Object, facts: Facts) -> Trouble | None:
+    state = assess(apiservice)
+    if state.state is State.READY:
+        return None
+    ref, service = Ref.of(apiservice), apiservice["spec"].get("service")
+    young = age(apiservice, facts) < GRACE_SECONDS
+    trouble = partial(Trouble, "B2", Status.WARN if young else Status.FAIL, ref)
+    if not service:
+        return trouble(state.reason, state.message, "look at the API server's log.")
+    backend = Ref("v1", "Service", service["namespace"], service["name"])
+    live = facts.get("services", backend.namespace, backend.name)
+    if live is None:
+        todo = "remove the APIService, or install its component again."
+        return trouble("NoService", f"{state.message} {backend} does not exist.", todo)
+    if services.ready_ports(backend, facts):
+        todo = "see the log of its pods, and whether the API server reaches their port."
+        return trouble(state.reason, f"{state.message} {backend} has ready endpoints.", todo)
+    message = f"{state.message} {backend} has no ready endpoint."
+    return trouble("NoEndpoint", message, "bring up its pods.", services.behind(live, facts))
 
 
 @check("B3", "webhooks-sound", severity=Severity.BLOCKER, needs=(*webhooks.READS, Rule("get", "", "secrets", BACKENDS)))
@@ -71,4 +120,4 @@ def _sound(facts: Facts) -> str:
     return told
 
 
-CHECKS = (crds_served, webhooks_sound)
+CHECKS = (crds_served, apiservices_available, webhooks_sound)

@@ -1,22 +1,20 @@
-"""Family A: is the API server there and of the right age, and are there nodes to work with."""
+"""Family A: is the API server there, of the right age and on time, and may the caller ask it."""
 
 from __future__ import annotations
 
-from decimal import Decimal
+from collections.abc import Iterable
 
-from kubernetes.utils.quantity import parse_quantity
-
-from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.cluster.readiness import State, assess
+from kubeflow_volcano.cluster.objects import Ref
 from validators.facts import Facts
 from validators.model import Outcome, Rule, Severity, check, errored, failed, passed, warned
+from validators.permissions import as_yaml
 
 __all__ = ["CHECKS"]
 
 API_SERVER = Ref("v1", "Service", "default", "kubernetes")
 
-# What the gang smoke test asks for at most (checks.md, 4.4): less than this free, and it cannot tell anything.
-_NEED_CPU, _NEED_MEMORY = "200m", "400Mi"
+_SKEW_WARN, _SKEW_FAIL = 5.0, 60.0
+"""Seconds (checks.md, A3)."""
 
 
 @check("A1", "api-server", severity=Severity.BLOCKER)
@@ -55,84 +53,100 @@ def api_server(facts: Facts) -> Outcome:
     return passed(message, objects=(API_SERVER,), observed=observed)
 
 
-@check("A4", "nodes", severity=Severity.BLOCKER, needs=(Rule("list", "", "nodes"), Rule("list", "", "pods")))
-def nodes(facts: Facts) -> Outcome:
-    """Every node is healthy and one at least takes pods.
+@check("A2", "own-permissions", severity=Severity.MAJOR)
+def own_permissions(facts: Facts) -> Outcome:
+    """Whoever runs this may do everything that the chosen checks need.
 
-    Ready, no pressure on memory, disk or processes, network available; the nodes that take pods must have room for
-    the probes. `kubectl describe node` names the condition and its cause; `kubectl uncordon` lets a node take pods.
+    Each rule is asked of the API server by a SelfSubjectAccessReview; a list of one's rights would prove nothing. What
+    is missing makes the checks that need it errors, never passes. Grant the rules that are printed;
+    `python -m validators rbac` prints all that a run needs, as roles and bindings.
     """
-    all_nodes = facts.all("nodes")
-    states = {item["metadata"]["name"]: assess(item) for item in all_nodes}
-    sick = [name for name, state in states.items() if state.state is not State.READY]
-    names = ", ".join(sick)
-    if sick or not all_nodes:
-        return failed(
-            states[sick[0]].reason if sick else "NoNodes",
-            " ".join(states[name].message for name in sick) or "the cluster has no node.",
-            expected="every node Ready without pressure, at least one node",
-            observed={name: states[name].reason for name in sick},
-            objects=tuple(Ref.of(item) for item in all_nodes if item["metadata"]["name"] in sick),
-            todo="repair what the node's condition names." if sick else "join a node.",
-            commands=tuple(f"kubectl describe node {name}" for name in sick),
+    facts.demand("own-access")
+    denied = [rule for rule, granted in facts.own_access.items() if not granted]
+    if not facts.own_access:
+        return errored("NothingAsked", "no rule was asked for.", todo="choose a check that needs a right (--select).")
+    if denied:
+        by_place = {where: [rule for rule in denied if rule.namespace == where] for where in _places(denied)}
+        return errored(
+            "Forbidden",
+            f"{len(denied)} of {len(facts.own_access)} rules are not granted: {', '.join(map(str, denied))}.",
+            expected="every rule that the chosen checks declare",
+            observed={str(rule): "denied" for rule in denied},
+            objects=(API_SERVER,),
+            todo="grant these rules, or run as somebody who has them:\n"
+            + "\n".join(f"# {_place(where)}\n{as_yaml(rules)}" for where, rules in by_place.items()),
         )
-    cordoned = [item["metadata"]["name"] for item in all_nodes if item["spec"].get("unschedulable")]
-    taking = [item for item in all_nodes if not item["spec"].get("unschedulable")]
-    refs = tuple(Ref.of(item) for item in all_nodes)
-    names = ", ".join(cordoned)
-    commands = tuple(f"kubectl uncordon {name}" for name in cordoned)
-    if not taking:
-        return failed(
-            "AllCordoned",
-            f"all {len(all_nodes)} nodes are cordoned: {names}.",
-            expected="at least one node that takes pods",
-            objects=refs,
-            todo="uncordon a node.",
-            commands=commands,
+    places = ", ".join(_place(where) for where in _places(facts.own_access))
+    message = f"all {len(facts.own_access)} rules are granted, {places}."
+    return passed(message, objects=(API_SERVER,))
+
+
+def _places(rules: Iterable[Rule]) -> list[str]:
+    return sorted({rule.namespace for rule in rules})
+
+
+def _place(namespace: str) -> str:
+    return f"in namespace {namespace}" if namespace else "for the whole cluster"
+
+
+@check(
+    "A3",
+    "clock-skew",
+    severity=Severity.MAJOR,
+    needs=(Rule("list", "coordination.k8s.io", "leases", "kube-node-lease"), Rule("list", "", "nodes")),
+)
+def clock_skew(facts: Facts) -> Outcome:
+    """The clocks of this host, of the API server and of every node agree within 5 s.
+
+    From 60 s on certificates are not valid yet or any more, tokens expire, and Leases are taken from those who hold
+    them. The API server's clock is read from its answers, a node's from the moment at which its kubelet last renewed
+    its Lease. Let chronyd keep the clocks of all hosts (`timedatectl`, `chronyc tracking`).
+    """
+    facts.demand("clocks")
+    found = facts.clocks
+    if found is None:
+        return errored("NotRead", "no clock was read.", todo="run again.")
+    real = {item["metadata"]["name"] for item in facts.all("nodes")} - facts.simulated_nodes
+    apart = {"this host and the API server": _least(found.server)}
+    apart |= {
+        f"node {name} and the API server": _least(found.nodes[name]) for name in sorted(real & found.nodes.keys())
+    }
+    wrong = {who: seconds for who, seconds in apart.items() if seconds > _SKEW_WARN}
+    untold = sorted(real - found.nodes.keys())
+    refs = [API_SERVER, *(Ref("v1", "Node", "", name) for name in sorted(real))]
+    if wrong:
+        make = failed if max(wrong.values()) > _SKEW_FAIL else warned
+        return make(
+            "ClockSkew",
+            f"{'; '.join(f'{who} are {seconds:.0f} s apart' for who, seconds in wrong.items())}.",
+            expected=f"at most {_SKEW_WARN:.0f} s apart",
+            observed={who: f"{seconds:.1f} s" for who, seconds in wrong.items()},
+            objects=[ref for ref in refs if ref == API_SERVER or f"node {ref.name} and the API server" in wrong],
+            todo="set the clocks, and let chronyd keep them.",
+            commands=("timedatectl", "chronyc tracking"),
         )
-    if short := _short_of_room(taking, facts):
-        return short
-    if cordoned:
-        return warned(
-            "Cordoned",
-            f"{len(cordoned)} of {len(all_nodes)} nodes are cordoned: {names}.",
-            expected="no cordoned node",
-            objects=tuple(ref for ref in refs if ref.name in cordoned),
-            todo="uncordon them when their maintenance is over.",
-            commands=commands,
+    if untold:
+        return errored(
+            "NotTold",
+            f"the Leases of {', '.join(untold)} do not tell the clock of their nodes.",
+            expected="a Lease in kube-node-lease for every node, renewed by its kubelet",
+            objects=[ref for ref in refs if ref.name in untold],
+            todo="see that their kubelets run.",
+            because=("A4",),
         )
     simulated = len(facts.simulated_nodes)
-    told = f", {simulated} of them simulated" if simulated else ""
-    return passed(f"{len(all_nodes)} nodes are Ready and take pods{told}.", objects=refs)
-
-
-def _short_of_room(taking: list[Object], facts: Facts) -> Outcome | None:
-    names = {item["metadata"]["name"] for item in taking}
-    try:
-        free = {
-            resource: sum(parse_quantity(item["status"].get("allocatable", {}).get(resource, "0")) for item in taking)
-            - sum(_requested(pod, resource) for pod in facts.all("pods") if pod["spec"].get("nodeName") in names)
-            for resource in ("cpu", "memory")
-        }
-    except ValueError as error:
-        return errored("BadQuantity", f"a quantity cannot be read: {error}.", todo="correct the object that states it.")
-    if free["cpu"] >= parse_quantity(_NEED_CPU) and free["memory"] >= parse_quantity(_NEED_MEMORY):
-        return None
-    return failed(
-        "NoRoom",
-        f"the nodes that take pods have {free['cpu']} CPU and {free['memory']} bytes of memory left to request.",
-        expected=f"at least {_NEED_CPU} CPU and {_NEED_MEMORY} memory",
-        observed={"free_cpu": str(free["cpu"]), "free_memory_bytes": str(free["memory"])},
-        objects=tuple(Ref.of(item) for item in taking),
-        todo="remove pods or add a node.",
+    told = f" {simulated} simulated nodes have no clock of their own." if simulated else ""
+    return passed(
+        f"this host, the API server and {len(real)} nodes agree within {_SKEW_WARN:.0f} s.{told}",
+        objects=refs,
+        observed={who: f"{seconds:.1f} s" for who, seconds in apart.items()},
     )
 
 
-def _requested(pod: Object, resource: str) -> Decimal:
-    if pod["status"].get("phase") in {"Succeeded", "Failed"}:
-        return Decimal(0)
-    requests = (item.get("resources", {}).get("requests", {}) for item in pod["spec"]["containers"])
-    return sum((parse_quantity(item.get(resource, "0")) for item in requests), Decimal(0))
+def _least(bounds: tuple[float, float]) -> float:
+    """The smallest difference that lies within the bounds; 0 where they hold none for certain."""
+    low, high = bounds
+    return max(low, -high, 0.0)
 
 
-CHECKS = (api_server, nodes)
+CHECKS = (api_server, own_permissions, clock_skew)

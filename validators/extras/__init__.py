@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from validators.extras.access import own_access
+from validators.extras.admission import webhook_answers
 from validators.extras.certificates import certificates
+from validators.extras.clock import clocks
 from validators.extras.events import warning_events
 from validators.extras.holdings import holdings
 from validators.extras.model import Extra
 from validators.extras.operators import operator_access, operator_admission, operator_log
+from validators.extras.owners import managers
 from validators.extras.panics import volcano_previous_logs
 from validators.extras.pods import pod_notes
+from validators.extras.remaining import remaining
 from validators.extras.server import discovery, ready_answers
 from validators.extras.strangers import stranger_access
+from validators.extras.tls import tls_secrets
 from validators.sign_in import sign_in
 from validators.simulation import simulated_webhooks
 
@@ -20,6 +26,12 @@ _PODS = frozenset({"A6", "C2", "C3", "C4", "C5", "C6", "C7", "C8", "F1", "B3", "
 
 EXTRAS = (
     Extra("simulated_webhooks", frozenset(), simulated_webhooks, "simulated-webhooks"),
+    Extra("own_access", frozenset({"A2"}), own_access, "own-access"),
+    Extra("clocks", frozenset({"A3"}), clocks, "clocks"),
+    Extra("managers", frozenset({"A7"}), managers, "managers"),
+    Extra("webhook_answers", frozenset({"B4"}), webhook_answers, "webhook-answers", changes_nothing=False),
+    Extra("tls_secrets", frozenset({"B7"}), tls_secrets, "tls-secrets"),
+    Extra("remaining", frozenset({"B8"}), remaining),
     Extra("ready_answers", frozenset({"A1"}), ready_answers, "readyz"),
     Extra("discovery", frozenset({"B1", "F2", "G4", "G10"}), discovery, "discovery"),
     Extra("certificates", frozenset({"B3"}), certificates, "certificates"),

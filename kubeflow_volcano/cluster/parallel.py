@@ -1,0 +1,50 @@
+"""Doing the same with several things at once, in threads that nobody has to wait for."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import threading
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+__all__ = ["in_parallel"]
+
+_Item = TypeVar("_Item")
+_Answer = TypeVar("_Answer")
+
+
+def in_parallel(function: Callable[[_Item], _Answer], items: Iterable[_Item], threads: int) -> list[_Answer]:
+    """`function` of every item, in the order of the items, at most `threads` at a time.
+
+    What one of them raises is raised at once. Then, and when a signal ends the wait, no other is begun, and those
+    that still wait for a server are left behind: an executor would wait for them, also when the program ends.
+    """
+    todo: queue.SimpleQueue[tuple[int, _Item]] = queue.SimpleQueue()
+    done: queue.SimpleQueue[tuple[int, _Answer] | BaseException] = queue.SimpleQueue()
+    over = threading.Event()
+    for numbered in enumerate(items):
+        todo.put(numbered)
+    count = todo.qsize()
+
+    def work() -> None:
+        with contextlib.suppress(queue.Empty):
+            while not over.is_set():
+                number, item = todo.get_nowait()
+                try:
+                    done.put((number, function(item)))
+                except BaseException as error:  # noqa: BLE001  raised by whoever waits
+                    done.put(error)
+
+    for number in range(min(threads, count)):
+        threading.Thread(target=work, name=f"parallel-{number}", daemon=True).start()
+    answers: dict[int, _Answer] = {}
+    try:
+        while len(answers) < count:
+            news = done.get()
+            if isinstance(news, BaseException):
+                raise news
+            answers[news[0]] = news[1]
+    finally:
+        over.set()
+    return [answers[number] for number in range(count)]

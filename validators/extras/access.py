@@ -1,0 +1,19 @@
+"""What the caller may do of all that the run needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from kubeflow_volcano.cluster.client import Cluster
+from validators.facts import Facts
+from validators.model import Rule
+from validators.permissions import allowed
+
+__all__ = ["own_access"]
+
+
+def own_access(cluster: Cluster, facts: Facts) -> Mapping[Rule, bool]:
+    """The API server's answer on each rule; those for one namespace carry its name."""
+    rules = [replace(rule, namespace=where) for where, found in facts.rights.items() for rule in found]
+    return allowed(cluster, sorted(rules, key=str))

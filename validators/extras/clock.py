@@ -1,0 +1,81 @@
+"""How far the clocks of the API server and of the nodes are from each other, and from this host's."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+
+from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.deadline import Deadline
+from kubeflow_volcano.cluster.errors import ApiError
+from kubeflow_volcano.cluster.objects import Object
+from validators.facts import Clocks, Facts
+
+__all__ = ["clocks", "drift", "narrowed"]
+
+_SAMPLES = 3
+_TRIES = 5
+_SECONDS = 5.0
+_LEASES = ("coordination.k8s.io/v1", "Lease", "kube-node-lease")
+_RENEWED = "f:renewTime"
+
+Bounds = tuple[float, float]
+
+
+def clocks(cluster: Cluster, _facts: Facts) -> Clocks:
+    """Differences in seconds; nodes whose Lease does not tell are left out.
+
+    A Lease is renewed every 10 s, so its age says nothing. But the kubelet's clock gives its renewTime, and the API
+    server's the time of the same write in managedFields (apimachinery, util/managedfields, managedfieldsupdater.go).
+
+    Raises:
+        ApiError: the server does not answer, or Leases may not be read.
+    """
+    server = narrowed(_sample(cluster) for _ in range(_SAMPLES))
+    api_version, kind, namespace = _LEASES
+    leases = cluster.list(api_version, kind, namespace=namespace).items
+    drifts = {lease["metadata"]["name"]: drift(lease) for lease in leases}
+    return Clocks(server, {name: bounds for name, bounds in drifts.items() if bounds})
+
+
+def narrowed(samples: Iterator[Bounds]) -> Bounds:
+    """What all samples agree on; where a clock was set in between, the last one."""
+    low, high = next(samples)
+    for last in samples:
+        shared = max(low, last[0]), min(high, last[1])
+        low, high = shared if shared[0] <= shared[1] else last
+    return low, high
+
+
+def _sample(cluster: Cluster) -> Bounds:
+    """The header Date is in whole seconds, and the answer was under way for a while: hence bounds."""
+    for left in reversed(range(_TRIES)):
+        before = time.time()
+        try:
+            with cluster.stream("/version", {}, Deadline(_SECONDS)) as response:
+                after, text = time.time(), response.headers.get("Date")
+        except ApiError as error:
+            if not (error.transient and left):
+                raise
+            time.sleep(0.2)
+            continue
+        if text:
+            date = parsedate_to_datetime(text).timestamp()
+            return date - after, date + 1 - before
+    raise ApiError(0, "NoDate", "the API server's answers carry no Date, or something between takes it out")
+
+
+def drift(lease: Object) -> Bounds | None:
+    """A node's clock less the API server's when its Lease was last renewed; None where nobody noted when that was."""
+    renewed = lease.get("spec", {}).get("renewTime")
+    written = [
+        entry["time"]
+        for entry in lease["metadata"].get("managedFields") or ()
+        if "time" in entry and _RENEWED in (entry.get("fieldsV1") or {}).get("f:spec", {})
+    ]
+    if not (renewed and written):
+        return None
+    seconds = datetime.fromisoformat(renewed).timestamp() - datetime.fromisoformat(max(written)).timestamp()
+    return seconds - 1, seconds
