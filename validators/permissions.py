@@ -49,6 +49,7 @@ CLUSTER_SCOPED = frozenset(
 DRY_RUN_NAMESPACE = "default"
 """Where dry runs are made when there is no namespace of probes: it exists everywhere."""
 
+_OF_EVERY_CLUSTER = frozenset({"default", "kube-node-lease", "kube-public", "kube-system"})
 _API = "authorization.k8s.io/v1"
 _ONLY_FOR_OWN_NAMESPACE = frozenset({"namespaces", "resourcequotas", "serviceaccounts"})
 _UNASKED = frozenset({BACKENDS, HOMES, HOLDINGS.namespace})
@@ -57,7 +58,7 @@ _ALWAYS = (Rule("list", "", "namespaces"), Rule("list", "", "nodes"))
 
 
 def allowed(cluster: Cluster, rules: Collection[Rule], *, namespace: str = "", user: str = "") -> Mapping[Rule, bool]:
-    """Ask the API server about each rule: for `user`, or for whoever asks. No namespace means all of them.
+    """Ask about each rule: for `user`, the name of a service account, or for whoever asks. No namespace means all.
 
     `auth can-i --list` would prove nothing: a rule may come from anywhere, and only an access review knows.
 
@@ -73,7 +74,8 @@ def allowed(cluster: Cluster, rules: Collection[Rule], *, namespace: str = "", u
         attributes = {"verb": rule.verb, "group": rule.group, "resource": resource, "subresource": subresource}
         spec: dict[str, Any] = {"resourceAttributes": attributes | ({"namespace": where} if where else {})}
         if user:
-            spec |= {"user": user, "groups": ["system:serviceaccounts", "system:authenticated"]}
+            of_namespace = f"system:serviceaccounts:{user.split(':')[2]}"
+            spec |= {"user": user, "groups": ["system:serviceaccounts", of_namespace, "system:authenticated"]}
         answer = cluster.request("POST", path, body={"apiVersion": _API, "kind": kind, "spec": spec})
         return bool(answer["status"]["allowed"])
 
@@ -110,7 +112,7 @@ def _places(rule: Rule, check: Check, expectations: Expectations, probe_namespac
     if rule.namespace in {BACKENDS, HOMES}:
         return expectations.backends if rule.namespace == BACKENDS else expectations.homes
     if rule.namespace:  # one that nobody expects has nothing in it to read
-        return {*expectations.namespaces, HOLDINGS.namespace} & {rule.namespace}
+        return {*expectations.namespaces, *_OF_EVERY_CLUSTER, HOLDINGS.namespace} & {rule.namespace}
     if _is_read_for_the_snapshot(rule, check):
         return ("",)
     return (_where(rule, check, probe_namespace),)

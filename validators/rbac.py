@@ -83,5 +83,5 @@ def _policies(rules: Iterable[Rule]) -> Iterator[Object]:
     resources: defaultdict[tuple[str, tuple[str, ...]], list[str]] = defaultdict(list)
     for (group, resource), words in sorted(verbs.items()):
         resources[group, tuple(sorted(words))].append(resource)
-    for (group, words), names in resources.items():
-        yield {"apiGroups": [group], "resources": names, "verbs": list(words)}
+    for (group, allowed), names in resources.items():
+        yield {"apiGroups": [group], "resources": names, "verbs": list(allowed)}
