@@ -42,6 +42,7 @@ ARGUMENTS: dict[str, Any] = {
     "probe_namespace": {"type": "str", "default": ""},
     "network_per_node": {"type": "bool", "default": False},
     "exec_in_pods": {"type": "bool", "default": False},
+    "twice": {"type": "bool", "default": False},
 }
 
 _MOST_NAMES = 8
@@ -99,6 +100,7 @@ def _options(settings: Settings, arguments: dict[str, Any], *, check: bool) -> O
         busybox_image=renamed(BUSYBOX, settings.mirror),
         read_only=arguments["read_only"] or check,
         exec_in_pods=arguments["exec_in_pods"],
+        twice=arguments["twice"],
         strict=arguments["strict"],
         baseline=Path(arguments["baseline"]) if arguments["baseline"] else None,
         report_dir=None if check else Path(arguments["report_directory"]) / arguments["cluster"],

@@ -63,6 +63,10 @@ options:
     type: bool
     default: false
 attributes:
+  twice:
+    description: Whether to make two whole passes, whose verdicts must agree (I4).
+    type: bool
+    default: false
   check_mode:
     support: partial
     description: Judges by reading only, and writes no report.

@@ -15,7 +15,7 @@ from validators.probes.remains import Cleanup, Tracked
 
 __all__ = ["Audit", "audit"]
 
-_PODS = ("v1", "Pod")
+_VOLUME = "PersistentVolume"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,8 @@ def audit(cluster: Acting, account: Cleanup, runs: Collection[str], namespace: s
     touched: list[Ref] = []
     seen = 0
     for api_version, kind, namespaced in kinds:
-        for page in cluster.pages(api_version, kind, namespace=namespace if namespaced else ""):
+        brief = kind != _VOLUME  # of which the claim matters, too
+        for page in cluster.pages(api_version, kind, namespace=namespace if namespaced else "", brief=brief):
             seen += len(page.items)
             for item in page.items:
                 if item["metadata"]["uid"] in own or _label(item) in runs:
@@ -83,4 +84,4 @@ def _is_marked(item: Object) -> bool:
 def _is_volume_of_a_probe(item: Object) -> bool:
     """Whether a provisioner made the volume for a probe of another run: such volumes bear no label of a run."""
     claim: str = (item.get("spec", {}).get("claimRef") or {}).get("name", "")
-    return item["kind"] == "PersistentVolume" and claim.startswith("kfv-")
+    return item["kind"] == _VOLUME and claim.startswith("kfv-")
