@@ -100,7 +100,7 @@ def _end(obj: Object) -> tuple[State, str] | None:
         if kind in _ENDS and condition.get("status") == "True":
             return _ENDS[kind], str(condition.get("message") or condition.get("reason") or "no message")
     status = obj.get("status") or {}
-    phase = status.get("phase") or (status.get("state") or {}).get("phase")
+    phase = str(status.get("phase") or (status.get("state") or {}).get("phase"))
     if phase in _ENDS:
         return _ENDS[phase], str((status.get("state") or {}).get("message") or f"phase {phase}")
     return None

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from http import HTTPStatus
+from types import MappingProxyType
 
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.errors import ApiError, NotServed
@@ -25,9 +26,10 @@ from validators.permissions import as_yaml
 from validators.probes.stage import PODGROUP
 from validators.runtimes import RESOURCE as CLUSTER_RUNTIMES
 
-__all__ = ["rules", "situation"]
+__all__ = ["KINDS_READ", "assemble", "rules", "situation"]
 
 _PARALLEL = 8
+_GROUPS = "podgroups.scheduling.volcano.sh"
 _NOTED = 5
 _OWN = {
     JOBSETS: ("jobset.x-k8s.io/v1alpha2", "JobSet"),
@@ -38,6 +40,13 @@ _OWN = {
     "resourcequotas": ("v1", "ResourceQuota"),
 }
 """Kinds that only explanations read."""
+_LISTED = (
+    *("configmaps", "deployments.apps", "jobs.batch", "nodes", "persistentvolumeclaims", "persistentvolumes"),
+    *("podgroups.scheduling.volcano.sh", "pods", "queues.scheduling.volcano.sh", "storageclasses.storage.k8s.io"),
+    CLUSTER_RUNTIMES,
+)
+KINDS_READ: Mapping[str, tuple[str, str]] = MappingProxyType({**_OWN, **{name: RESOURCES[name] for name in _LISTED}})
+"""What is listed around a job, as `plural.group`, to its apiVersion and kind."""
 _EVERYWHERE = (
     "nodes",
     "persistentvolumes",
@@ -65,7 +74,7 @@ class _Want:
 
     @property
     def kind(self) -> tuple[str, str]:
-        return _OWN[self.resource] if self.resource in _OWN else RESOURCES[self.resource]
+        return KINDS_READ[self.resource]
 
 
 def rules(namespace: str) -> tuple[Rule, ...]:
@@ -99,7 +108,7 @@ def situation(cluster: Cluster, namespace: str, name: str, kind: str = "") -> Si
         objects["pods"] = () if isinstance(own, Unread) else own
     served = frozenset(cluster.kinds(PODGROUP[0]))
     facts = Facts(Expectations(), time.time(), objects=objects, unread=unread, discovery={PODGROUP[0]: served})
-    found = _assembled(chosen, obj, facts)
+    found = assemble(chosen, obj, facts)
     sick = [pod for pod in found.placed if assess_pod(pod).state not in {State.READY, State.SKIP}][:_NOTED]
     noted = {pod["metadata"]["uid"]: notes(cluster, pod) for pod in sick}
     return replace(found, facts=replace(facts, pod_notes=noted))
@@ -171,7 +180,7 @@ def _list(cluster: Cluster, want: _Want) -> tuple[Object, ...] | Unread:
         return Unread("Unreachable", f"{want.resource} could not be read: {error}", "run it again.")
 
 
-def _assembled(kind: Kind, obj: Object, facts: Facts) -> Situation:
+def assemble(kind: Kind, obj: Object, facts: Facts) -> Situation:
     """The job with its PodGroup, its pods and what was said about them."""
     job = kind.read(obj, facts)
     owners = {job.uid} | {item["metadata"]["uid"] for item in _jobs_of(obj, facts)}
@@ -206,14 +215,11 @@ def _group_of(names: Iterable[str], uid: str, pods: Iterable[Object], space: str
     groups = [item for item in facts.objects[_GROUPS] if item["metadata"]["namespace"] == space]
     if owned := [item for item in groups if _owned(item, {uid}) or item["metadata"]["uid"] == uid]:
         return owned[0]
-    said = [(pod["metadata"].get("annotations") or {}).get(GROUP_NAME) for pod in pods]
+    said = [str((pod["metadata"].get("annotations") or {}).get(GROUP_NAME)) for pod in pods]
     free: Mapping[str, Object] = {
         item["metadata"]["name"]: item for item in groups if not item["metadata"].get("ownerReferences")
     }
     return next((free[name] for name in (*said, *names) if name in free), None)
-
-
-_GROUPS = "podgroups.scheduling.volcano.sh"
 
 
 def _events(every: Iterable[Object], about: set[str]) -> list[Event]:

@@ -51,11 +51,12 @@ def room(situation: Situation) -> Iterator[Finding]:
         return
     homeless = [(group, _refused(group.wish, nodes)) for group in wanted]
     homeless = [(group, found) for group, found in homeless if len(found) == len(nodes)]
-    for group, found in homeless:
-        yield _no_node(group, found, situation)
     # Fewer than all may be enough: a job whose minimum leaves some out starts without them.
     rest = [group for group in wanted if group not in [item for item, _ in homeless]]
-    if not homeless or sum(group.count for group in rest) >= missing:
+    enough = sum(group.count for group in rest) >= missing
+    for group, found in homeless:
+        yield _no_node(group, found, situation, blocks=not enough)
+    if enough:
         placed = fits(rest, nodes, missing)
         if placed < missing:
             yield _together(rest, _nodes(situation), placed, missing, situation)
@@ -137,7 +138,7 @@ def fits(groups: Iterable[Group], nodes: Sequence[Node], limit: int) -> int:
     return placed
 
 
-def _no_node(group: Group, found: Mapping[str, tuple[Refusal, ...]], situation: Situation) -> Finding:
+def _no_node(group: Group, found: Mapping[str, tuple[Refusal, ...]], situation: Situation, *, blocks: bool) -> Finding:
     reasons = {item.reason for items in found.values() for item in items}
     # A node that could take the pod but for one thing says best what would have to change.
     nearest = min(len(items) for items in found.values())
@@ -150,6 +151,7 @@ def _no_node(group: Group, found: Mapping[str, tuple[Refusal, ...]], situation: 
         todo=f"{'; or '.join(sorted(todos))}.",
         objects=pods[:1],
         details=_by_reason(found),
+        blocks=blocks,
     )
 
 

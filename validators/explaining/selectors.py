@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object
@@ -77,7 +77,7 @@ def _beyond(value: str | None, limits: Iterable[str], sign: int) -> bool:
     return found is not None and limit is not None and sign * found > sign * limit
 
 
-_OPERATORS: Mapping[str, Callable[[str | None, Iterable[str]], bool]] = {
+_OPERATORS: Mapping[str, Callable[[str | None, Sequence[str]], bool]] = {
     "In": lambda value, values: value in values,
     "NotIn": lambda value, values: value not in values,
     "Exists": lambda value, _values: value is not None,
