@@ -10,34 +10,39 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Self
 
-import yaml
-from kubernetes import client as kubernetes_client
-from kubernetes import config as kubernetes_config
-
-from kubeflow_volcano.cluster.connection import BRIEF, WHOLE, Connection
+from kubeflow_volcano.cluster import credentials
+from kubeflow_volcano.cluster.connection import BRIEF, BRIEF_LIST, WHOLE, Connection
 from kubeflow_volcano.cluster.deadline import Deadline
 from kubeflow_volcano.cluster.discovery import AGGREGATED, Kinds, Resource, aggregated, root
 from kubeflow_volcano.cluster.errors import ApiError, NotServed
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import Problem, Unreachable
 
-__all__ = ["Cluster", "Listing"]
+__all__ = ["Cluster", "Listing", "Trim"]
 
 _PAGE = 500
+_VERSION_SECONDS = 10.0
+
+Trim = Callable[[Object], object]
+"""Takes away from an object what its reader does not need, before the next page is read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The objects of a collection, all as of one resourceVersion."""
+    """The objects of a collection, or of a page of it, all as of one resourceVersion.
+
+    A page that is `anew` is the first of another reading: the pages before it are out of date.
+    """
 
     items: tuple[Object, ...]
     resource_version: str
+    anew: bool = False
 
 
 class Cluster(Connection):
     """What one API server serves. Safe to use from several threads."""
 
-    def __init__(self, load: Callable[[], Any], origin: str, user_agent: str) -> None:
+    def __init__(self, load: Callable[[], credentials.Credentials], origin: str, user_agent: str) -> None:
         super().__init__(load, origin, user_agent)
         self._discovered: dict[str, Mapping[str, Resource]] = {}
 
@@ -51,28 +56,9 @@ class Cluster(Connection):
             Unreachable: no usable credentials, or the server does not answer.
         """
         origin = f"kubeconfig {kubeconfig or 'from the environment'}, context {context or 'current'}"
-
-        def load() -> Any:
-            config = kubernetes_client.Configuration()
-            if kubeconfig is None and context is None:
-                with contextlib.suppress(kubernetes_config.ConfigException):
-                    kubernetes_config.load_incluster_config(client_configuration=config)
-                    return config
-            kubernetes_config.load_kube_config(
-                config_file=str(kubeconfig) if kubeconfig else None,
-                context=context,
-                client_configuration=config,
-                persist_config=False,
-            )
-            return config
-
         try:
-            cluster = cls(load, origin, user_agent)
+            cluster = cls(lambda: credentials.load(kubeconfig, context, origin), origin, user_agent)
             cluster.version  # noqa: B018  asking is the test
-        except (kubernetes_config.ConfigException, yaml.YAMLError, ValueError, OSError) as error:
-            raise Unreachable(_no_credentials(origin, " ".join(str(error).split()))) from error
-        except (AttributeError, KeyError, TypeError) as error:  # what the loader makes of YAML of another shape
-            raise Unreachable(_no_credentials(origin, "it is no kubeconfig")) from error
         except ApiError as error:
             raise Unreachable(
                 Problem(
@@ -86,7 +72,7 @@ class Cluster(Connection):
     @cached_property
     def version(self) -> Mapping[str, str]:
         """Answer of /version; `gitVersion` is the one to trust, major and minor may be empty."""
-        return dict(self.request("GET", "/version", deadline=Deadline(10)))
+        return dict(self.request("GET", "/version", deadline=Deadline(_VERSION_SECONDS)))
 
     # discovery
 
@@ -137,15 +123,29 @@ class Cluster(Connection):
             raise
         return found
 
-    def list(self, api_version: str, kind: str, *, namespace: str = "", labels: str = "", fields: str = "") -> Listing:
-        """All objects of a kind, paged; `labels` and `fields` are selectors.
+    def list(
+        self,
+        api_version: str,
+        kind: str,
+        *,
+        namespace: str = "",
+        labels: str = "",
+        fields: str = "",
+        brief: bool = False,
+        trim: Trim | None = None,
+    ) -> Listing:
+        """All objects of a kind, paged; `labels` and `fields` are selectors. With `brief` only their metadata.
 
         Raises:
             NotServed: the kind is not served.
         """
         items: dict[tuple[str, str], Object] = {}
         version = ""
-        for page in self.pages(api_version, kind, namespace=namespace, labels=labels, fields=fields):
+        for page in self.pages(
+            api_version, kind, namespace=namespace, labels=labels, fields=fields, brief=brief, trim=trim
+        ):
+            if page.anew:
+                items.clear()
             version = page.resource_version
             items |= {(item["metadata"].get("namespace", ""), item["metadata"]["name"]): item for item in page.items}
         return Listing(tuple(items.values()), version)
@@ -159,6 +159,8 @@ class Cluster(Connection):
         labels: str = "",
         fields: str = "",
         size: int = _PAGE,
+        brief: bool = False,
+        trim: Trim | None = None,
         deadline: Deadline | None = None,
     ) -> Iterator[Listing]:
         """The objects of a kind page by page; one that takes too long to read (410 Gone) comes again from the start.
@@ -167,19 +169,24 @@ class Cluster(Connection):
             NotServed: the kind is not served.
         """
         path = self.resource(api_version, kind).path(namespace)
+        accept = BRIEF_LIST if brief else WHOLE
         query = {"limit": str(size)} | _selectors(labels, fields)
+        anew = False
         while True:
             try:
-                page = self.request("GET", path, query=query, deadline=deadline)
+                page = self.request("GET", path, query=query, accept=accept, deadline=deadline)
             except ApiError as error:
                 if error.status != HTTPStatus.GONE or "continue" not in query:
                     raise
-                query = _selectors(labels, fields)  # as a whole, which cannot become too old
+                query, anew = _selectors(labels, fields), True  # as a whole, which cannot become too old
                 continue
             for item in page["items"]:
                 # The items of a list carry neither; every reader wants both.
                 item["apiVersion"], item["kind"] = api_version, kind
-            yield Listing(tuple(page["items"]), page["metadata"]["resourceVersion"])
+                if trim:
+                    trim(item)
+            yield Listing(tuple(page["items"]), page["metadata"]["resourceVersion"], anew)
+            anew = False
             token = page["metadata"].get("continue")
             if not token:
                 return
@@ -273,11 +280,3 @@ def _selectors(labels: str, fields: str) -> dict[str, str]:
 
 def _dry(dry_run: bool) -> dict[str, str]:  # noqa: FBT001  private, one caller's flag
     return {"dryRun": "All"} if dry_run else {}
-
-
-def _no_credentials(origin: str, cause: str) -> Problem:
-    return Problem(
-        f"no usable credentials ({origin}): {cause.rstrip('.')}.",
-        "a kubeconfig that can be read and whose context exists.",
-        "name the file with --kubeconfig (or the variable kubeflow_kubeconfig) and the context with --context.",
-    )

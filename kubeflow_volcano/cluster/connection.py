@@ -4,38 +4,43 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
-from multiprocessing.util import Finalize
 from typing import Any
 from urllib.parse import urlencode
 
 import urllib3
-from kubernetes import client as kubernetes_client
-from kubernetes.config import kube_config
 
+from kubeflow_volcano.cluster.credentials import Credentials
 from kubeflow_volcano.cluster.deadline import Deadline
-from kubeflow_volcano.cluster.errors import ApiError, from_response
+from kubeflow_volcano.cluster.errors import UNTRUSTED, ApiError, from_response
+from kubeflow_volcano.problems import ProblemsError
 
-__all__ = ["BRIEF", "WHOLE", "Connection"]
+__all__ = ["BRIEF", "BRIEF_LIST", "WHOLE", "Connection"]
 
 WHOLE = "application/json"
 BRIEF = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1, application/json"
-"""Forms of an answer: the object, or its metadata alone."""
+BRIEF_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1, application/json"
+"""Forms of an answer: the object, or its metadata alone; the same of a list."""
 
 _CONNECT_SECONDS = 5.0
 _READ_SECONDS = 35.0  # above the server's own limit for mutating requests (34 s), so that its answer is seen
 _RETRY_SECONDS = 60.0
+_LAST_TRY_SECONDS = 5.0
 _FIRST_DELAY, _LONGEST_DELAY = 0.1, 5.0
+_RELOAD_SECONDS = 10.0
+# What TLS says of certificates, either side's: CERTIFICATE_VERIFY_FAILED, ALERT_CERTIFICATE_EXPIRED, ALERT_UNKNOWN_CA.
+_DISTRUST = re.compile(r"CERTIFICATE|UNKNOWN_CA")
 
 
 class Connection:
     """A connection to one API server. Safe to use from several threads."""
 
-    def __init__(self, load: Callable[[], Any], origin: str, user_agent: str) -> None:
-        """`load` makes a fresh client configuration; it is called again once when a token is no longer accepted."""
+    def __init__(self, load: Callable[[], Credentials], origin: str, user_agent: str) -> None:
+        """`load` gives fresh credentials; it is called again, at most every 10 s, when they are no longer accepted."""
         self.origin = origin
         self.retries = 0
         self.trouble = ""
@@ -43,14 +48,29 @@ class Connection:
         self._load = load
         self._user_agent = user_agent
         self._lock = threading.Lock()
-        self._configure()
+        self._credentials = load()
+        self._renewed_at = float("-inf")
+        self._silent_since: float | None = None
 
-    def _configure(self) -> None:
-        self._config = self._load()
-        # The client library writes keys to temporary files and removes them by atexit, which forked workers don't run.
-        Finalize(None, kube_config._cleanup_temp_files, exitpriority=0)  # noqa: SLF001  it has no public name
-        self._config.connection_pool_maxsize = 32
-        self._pool: urllib3.PoolManager = kubernetes_client.ApiClient(self._config).rest_client.pool_manager
+    @property
+    def credentials(self) -> Credentials:
+        """Those that are in use just now."""
+        return self._credentials
+
+    def _renewed(self, refused: Credentials) -> bool:
+        """Whether there are other credentials than the `refused` ones: another thread's, or loaded just now.
+
+        Raises:
+            ProblemsError: they cannot be loaded any more.
+        """
+        with self._lock:
+            if self._credentials is not refused:
+                return True
+            if time.monotonic() - self._renewed_at < _RELOAD_SECONDS:
+                return False
+            self._renewed_at = time.monotonic()
+            self._credentials = self._load()
+            return True
 
     def request(
         self,
@@ -65,29 +85,32 @@ class Connection:
     ) -> Any:
         """Send one request, again while the trouble is transient, and return the parsed answer.
 
+        Without a `deadline` that is 60 s. An outage is waited for once: when the server has given no good answer to
+        anybody for that long, a request without a deadline is tried once, for 5 s.
+
         Raises:
-            ApiError: the server's refusal, or the last transient trouble when `deadline` (default 60 s) is over.
+            ApiError: the server's refusal, or the last transient trouble when the time is over.
         """
-        deadline = deadline or Deadline(_RETRY_SECONDS)
+        patient = deadline is not None or self._silent_seconds < _RETRY_SECONDS
+        deadline = deadline or Deadline(_RETRY_SECONDS if patient else _LAST_TRY_SECONDS)
         delay = _FIRST_DELAY
-        reloaded = False
         while True:
             try:
-                answer = self._send(
+                answer = self._authorised(
                     method, path, deadline, query=query, body=body, content_type=content_type, accept=accept
                 )
                 self.trouble = ""
-                return json.loads(answer.data or b"null")
+                self._silent_since = None
+                return _parsed(answer.data)
             except ApiError as error:
-                if error.status == HTTPStatus.UNAUTHORIZED and not reloaded:  # a token may expire in mid-run
-                    reloaded = True
-                    with self._lock:
-                        self._configure()
-                    continue
                 jitter = delay * random.uniform(0.5, 1.5)  # noqa: S311  no secret
                 pause = error.retry_after + min(jitter, 1.0) if error.retry_after else jitter
                 outdated = method == "PUT" and error.status == HTTPStatus.CONFLICT  # and stays so
-                if not error.transient or outdated or pause > deadline.remaining:
+                if not error.transient:
+                    self._silent_since = None
+                elif self._silent_since is None:
+                    self._silent_since = time.monotonic()
+                if not error.transient or outdated or not patient or pause > deadline.remaining:
                     raise
                 self.trouble = str(error)
                 with self._lock:
@@ -95,12 +118,36 @@ class Connection:
                 time.sleep(pause)
                 delay = min(delay * 2, _LONGEST_DELAY)
 
+    @property
+    def _silent_seconds(self) -> float:
+        """For how long nobody has had a good answer, or a refusal that means something."""
+        since = self._silent_since
+        return time.monotonic() - since if since else 0.0
+
     def stream(self, path: str, query: Mapping[str, str], deadline: Deadline) -> urllib3.BaseHTTPResponse:
         """Open a response whose body is still to come (watches, logs). The caller closes it."""
-        return self._send("GET", path, deadline, query=query, stream=True)
+        return self._authorised("GET", path, deadline, query=query, stream=True)
+
+    def _authorised(self, method: str, path: str, deadline: Deadline, **how: Any) -> urllib3.BaseHTTPResponse:
+        """Send once; and once more with other credentials where these are no longer accepted."""
+        credentials = self._credentials
+        try:
+            return self._send(credentials, method, path, deadline, **how)
+        except ApiError as error:
+            if error.status != HTTPStatus.UNAUTHORIZED:
+                raise
+            try:
+                again = self._renewed(credentials)
+            except ProblemsError as trouble:
+                found = f"{error.message}; and then: {trouble.problems[0].found}"
+                raise ApiError(error.status, error.reason, found) from trouble
+            if not again:
+                raise
+        return self._send(self._credentials, method, path, deadline, **how)
 
     def _send(
         self,
+        credentials: Credentials,
         method: str,
         path: str,
         deadline: Deadline,
@@ -111,15 +158,13 @@ class Connection:
         accept: str = WHOLE,
         stream: bool = False,
     ) -> urllib3.BaseHTTPResponse:
-        headers = {"Accept": accept, "User-Agent": self._user_agent}
+        headers = {"Accept": accept, "User-Agent": self._user_agent, **credentials.headers()}
         if body is not None:
             headers["Content-Type"] = content_type
-        for setting in self._config.auth_settings().values():
-            headers[setting["key"]] = setting["value"]
-        url = self._config.host.rstrip("/") + path + (f"?{urlencode(query)}" if query else "")
+        url = credentials.server + path + (f"?{urlencode(query)}" if query else "")
         read = deadline.remaining + _CONNECT_SECONDS if stream else min(_READ_SECONDS, deadline.remaining + 1)
         try:
-            response = self._pool.request(
+            response = credentials.pool.request(
                 method,
                 url,
                 body=None if body is None else json.dumps(body, separators=(",", ":")).encode(),
@@ -129,7 +174,16 @@ class Connection:
                 preload_content=not stream,
             )
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise ApiError(0, "NoAnswer", f"no answer from {self._config.host} ({error})") from error
+            reason = UNTRUSTED if _DISTRUST.search(str(error)) else "NoAnswer"
+            raise ApiError(0, reason, f"no answer from {credentials.way} ({error})") from error
         if response.status >= HTTPStatus.MULTIPLE_CHOICES:
             raise from_response(response.status, response.headers, response.data)
         return response
+
+
+def _parsed(body: bytes) -> Any:
+    try:
+        return json.loads(body or b"null")
+    except ValueError as error:
+        start = body[:80].decode("utf-8", "replace")
+        raise ApiError(200, "NotJson", f"an answer that no API server gives, beginning with {start!r}") from error

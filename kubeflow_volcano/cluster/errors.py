@@ -9,7 +9,10 @@ from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any
 
-__all__ = ["ApiError", "NotServed", "from_response"]
+__all__ = ["UNTRUSTED", "ApiError", "NotServed", "from_response"]
+
+UNTRUSTED = "NotTrusted"
+"""Reason of an error without an answer: one side does not accept the other's certificate, now as later."""
 
 _TRANSIENT_STATUS = frozenset({429, 502, 503, 504})
 # etcd and webhook trouble comes as 500 with only the text to tell it apart (carvel-dev/kapp#106).
@@ -55,8 +58,10 @@ class ApiError(Exception):
     @property
     def transient(self) -> bool:
         """Whether the same request may succeed later without anybody changing anything."""
-        if self.status in _TRANSIENT_STATUS or self.status == 0:
+        if self.status in _TRANSIENT_STATUS:
             return True
+        if self.status == 0:
+            return self.reason != UNTRUSTED
         if self.webhook_unanswered:
             return False  # heals only when somebody's pod comes up, which may take much longer
         if self.status == HTTPStatus.CONFLICT:

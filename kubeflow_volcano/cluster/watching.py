@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import queue
 import threading
 import time
@@ -14,14 +15,17 @@ from typing import Literal, Self
 
 import urllib3
 
-from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.client import Cluster, Trim
 from kubeflow_volcano.cluster.deadline import Deadline
 from kubeflow_volcano.cluster.errors import ApiError, NotServed
 from kubeflow_volcano.cluster.objects import Object
 
 __all__ = ["Change", "Observer", "Subject"]
 
-_PAUSE_AFTER_BREAK = 0.3
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.3, 2.0
+_BRIEF_SECONDS = 0.9  # a stream that ends sooner is no good one
+_STRETCH_SECONDS = 60.0
+_News = Literal["RESET", "ADDED", "MODIFIED", "DELETED", "CURRENT"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +43,13 @@ class Subject:
 class Change:
     """News about one subject.
 
-    RESET carries all objects as they are now (at the start and after every break in the stream);
-    the others carry the one object that they are about. `at` is the monotonic time of arrival, `wall` the same in
-    seconds since the epoch.
+    RESET carries all objects as they are now (at the start and after every break in the stream); CURRENT carries none
+    and says that everything which happened until now was told; the others carry the one object that they are about.
+    `at` is the monotonic time of arrival, `wall` the same in seconds since the epoch.
     """
 
     subject: Subject
-    type: Literal["RESET", "ADDED", "MODIFIED", "DELETED"]
+    type: _News
     objects: tuple[Object, ...]
     at: float
     wall: float
@@ -56,11 +60,26 @@ class Observer:
 
     A subject whose kind is not served (yet) is reported as an empty RESET and tried again.
     An answer that cannot heal (401, 403) ends the iteration with that ApiError.
+
+    The server is asked to end each stream after `stretch` seconds and gets another one then. One that is late by 5 s
+    hangs, which counts as a break. With a `stretch` of the caller's own, CURRENT is told at each such end. `trim` is
+    applied to every object as it comes.
     """
 
-    def __init__(self, cluster: Cluster, subjects: Sequence[Subject], deadline: Deadline) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        subjects: Sequence[Subject],
+        deadline: Deadline,
+        *,
+        stretch: float | None = None,
+        trim: Trim | None = None,
+    ) -> None:
         self._cluster = cluster
         self._deadline = deadline
+        self._stretch = stretch or _STRETCH_SECONDS
+        self._tells_when_current = stretch is not None
+        self._trim = trim
         self._news: queue.Queue[Change | ApiError] = queue.Queue()
         self._stop = threading.Event()
         self._open: dict[Subject, urllib3.BaseHTTPResponse] = {}
@@ -96,16 +115,29 @@ class Observer:
             yield news
 
     def _follow(self, subject: Subject) -> None:
-        while not self._stop.is_set() and not self._deadline.passed:
+        pause, version = _FIRST_PAUSE, ""
+        while not self._over:
+            started, asked = time.monotonic(), 0.0
             try:
-                version = self._reset(subject)
-                while version and not self._stop.is_set() and not self._deadline.passed:
-                    version = self._watch(subject, version)
+                version = version or self._reset(subject)
+                if not version:
+                    continue
+                version = self._watch(subject, version)
             except ApiError as error:
-                if not error.transient:
+                if not error.transient and error.status != HTTPStatus.GONE:
                     self._news.put(error)
                     return
-            self._stop.wait(_PAUSE_AFTER_BREAK)
+                version, asked = "", error.retry_after or 0.0
+            if time.monotonic() - started >= _BRIEF_SECONDS:
+                pause = _FIRST_PAUSE
+                if version:
+                    continue
+            self._stop.wait(min(max(pause, asked), self._deadline.remaining))
+            pause = min(pause * 2, _LONGEST_PAUSE)
+
+    @property
+    def _over(self) -> bool:
+        return self._stop.is_set() or self._deadline.passed
 
     def _reset(self, subject: Subject) -> str:
         try:
@@ -115,6 +147,7 @@ class Observer:
                 namespace=subject.namespace,
                 labels=subject.labels,
                 fields=subject.fields,
+                trim=self._trim,
             )
         except NotServed:
             self._put(subject, "RESET", ())
@@ -126,24 +159,24 @@ class Observer:
         return listing.resource_version
 
     def _watch(self, subject: Subject, version: str) -> str:
-        """Follow the stream from `version`; returns where to go on, or '' when a new list is needed."""
+        """Follow one stream from `version`; returns where to go on, or '' when a new list is needed.
+
+        Raises:
+            ApiError: the server does not give the stream.
+        """
+        seconds = max(1, math.ceil(min(self._stretch, self._deadline.remaining)))
         query = {
             "watch": "1",
             "allowWatchBookmarks": "true",
             "resourceVersion": version,
-            "timeoutSeconds": str(max(1, int(self._deadline.remaining))),
+            "timeoutSeconds": str(seconds),
         }
         if subject.labels:
             query["labelSelector"] = subject.labels
         if subject.fields:
             query["fieldSelector"] = subject.fields
         path = self._cluster.resource(subject.api_version, subject.kind).path(subject.namespace)
-        try:
-            response = self._cluster.stream(path, query, self._deadline)
-        except ApiError as error:
-            if error.status == HTTPStatus.GONE or error.transient:
-                return ""
-            raise
+        response = self._cluster.stream(path, query, Deadline(seconds))
         self._open[subject] = response
         try:
             if self._stop.is_set():  # the end came while the stream was being opened; nobody else would close it
@@ -154,17 +187,19 @@ class Observer:
                     return ""
                 version = event["object"]["metadata"]["resourceVersion"]
                 if event["type"] != "BOOKMARK":
+                    if self._trim:
+                        self._trim(event["object"])
                     self._put(subject, event["type"], (event["object"],))
         except (urllib3.exceptions.HTTPError, OSError, ValueError):
             return ""
         finally:
             self._open.pop(subject, None)
             response.close()
+        if self._tells_when_current:
+            self._put(subject, "CURRENT", ())
         return version
 
-    def _put(
-        self, subject: Subject, kind: Literal["RESET", "ADDED", "MODIFIED", "DELETED"], objects: tuple[Object, ...]
-    ) -> None:
+    def _put(self, subject: Subject, kind: _News, objects: tuple[Object, ...]) -> None:
         self._news.put(Change(subject, kind, objects, time.monotonic(), time.time()))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 from typing import Any
@@ -184,5 +185,138 @@ def test_requests_share_connections(api: Any) -> None:
     cluster = api.connect()
     for _ in range(5):
         cluster.get(REF)
-    pools = cluster._pool.pools  # noqa: SLF001  no public count of connections
+    pools = cluster._credentials.pool.pools  # noqa: SLF001  no public count of connections
     assert sum(pools[key].num_connections for key in pools.keys()) == 1  # noqa: SIM118  not a dict
+
+
+def test_a_token_that_stays_wrong_is_not_loaded_again_for_every_request(
+    api: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = api.connect()
+    loads: list[Any] = []
+    load = cluster._load  # noqa: SLF001  how often is the question
+
+    def counted() -> Any:
+        loads.append(load())
+        return loads[-1]
+
+    monkeypatch.setattr(cluster, "_load", counted)
+    api.on("GET", ONE, api.status(401, "Unauthorized", "no"))
+    for _ in range(3):
+        with pytest.raises(ApiError, match="Unauthorized"):
+            cluster.get(REF)
+    assert len(loads) == 1
+
+
+def test_a_kubeconfig_that_is_gone_when_the_token_expires_is_told(api: Any) -> None:
+    cluster = api.connect()
+    api.on("GET", ONE, api.status(401, "Unauthorized", "expired"))
+    api.kubeconfig.unlink()
+    with pytest.raises(ApiError, match=r"expired; and then: no usable credentials .*kubeconfig") as caught:
+        cluster.get(REF)
+    assert caught.value.status == 401
+
+
+def test_an_outage_is_waited_for_once(api: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kubeflow_volcano.cluster.connection._RETRY_SECONDS", 0.6)
+    cluster = api.connect()
+    api.on("GET", ONE, api.status(503, "ServiceUnavailable", "starting"))
+    with pytest.raises(ApiError):
+        cluster.get(REF)
+    time.sleep(0.6)
+    asked = len(api.seen("GET", ONE))
+    with pytest.raises(ApiError, match="starting"):
+        cluster.get(REF)
+    assert len(api.seen("GET", ONE)) == asked + 1
+    with pytest.raises(ApiError):
+        cluster.get(REF, deadline=Deadline(0.5))  # whoever brings a time of his own gets it
+    assert len(api.seen("GET", ONE)) > asked + 2
+    api.on("GET", ONE, good(api))
+    assert cluster.get(REF) == OBJECT
+    api.on("GET", ONE, api.status(503, "ServiceUnavailable", "starting"), good(api))
+    assert cluster.get(REF) == OBJECT
+
+
+def test_an_answer_that_is_no_json_is_told_as_such(api: Any) -> None:
+    api.on("GET", ONE, api.reply(body=b"<html>sign in to the network</html>"))
+    with pytest.raises(ApiError, match=r"no API server gives, beginning with '<html>sign in"):
+        api.connect().get(REF)
+    assert len(api.seen("GET", ONE)) == 1
+
+
+def test_a_list_that_took_too_long_begins_anew_without_what_is_gone_since(api: Any) -> None:
+    def page(names: str, more: str) -> Any:
+        items = [{"metadata": {"name": name}} for name in names]
+        return api.reply(body={"metadata": {"resourceVersion": "7", "continue": more}, "items": items})
+
+    api.on("GET", MAPS, page("ab", "token"), api.status(410, "Expired", "too old"), page("bc", ""))
+    found = api.connect().list("v1", "ConfigMap", namespace="ns").items
+    assert [item["metadata"]["name"] for item in found] == ["b", "c"]
+
+
+def test_objects_are_trimmed_and_metadata_alone_is_asked_for(api: Any) -> None:
+    item = {"metadata": {"name": "a", "managedFields": []}}
+    api.on("GET", MAPS, api.reply(body={"metadata": {"resourceVersion": "7"}, "items": [item]}))
+
+    def trim(obj: dict[str, Any]) -> None:
+        del obj["metadata"]["managedFields"]
+
+    (found,) = api.connect().list("v1", "ConfigMap", namespace="ns", brief=True, trim=trim).items
+    assert found == {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+    (request,) = api.seen("GET", MAPS)
+    assert "as=PartialObjectMetadataList" in request.headers["accept"]
+
+
+def kubeconfig(tmp_path: Path, server: str, user: dict[str, Any], cluster: dict[str, Any] | None = None) -> Path:
+    place = tmp_path / "made.kubeconfig"
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "c", "cluster": {"server": server} | (cluster or {})}],
+        "users": [{"name": "u", "user": user}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "x",
+    }
+    place.write_text(json.dumps(config))
+    return place
+
+
+def plugin(command: str, *arguments: str) -> dict[str, Any]:
+    return {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": command, "args": list(arguments)}}
+
+
+@pytest.mark.parametrize(
+    ("user", "cause"),
+    [
+        (plugin("/no/such/plugin"), r"No such file or directory: '/no/such/plugin'"),
+        (plugin("sh", "-c", "echo not signed in >&2; exit 3"), r"process returned 3\. not signed in"),
+        (plugin("sh", "-c", "echo {}"), r"exec"),
+    ],
+)
+def test_a_plugin_that_gives_no_credentials_is_told_and_not_gone_without(
+    api: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str], user: dict[str, Any], cause: str
+) -> None:
+    with pytest.raises(Unreachable, match=cause) as caught:
+        Cluster.connect(kubeconfig(tmp_path, api.url, user))
+    assert str(tmp_path) in str(caught.value)
+    assert capfd.readouterr().err == ""
+
+
+def test_an_authority_that_is_no_certificate_is_told_at_once(api: Any, tmp_path: Path) -> None:
+    authority = tmp_path / "ca.crt"
+    authority.write_text("nothing")
+    server = api.url.replace("http:", "https:")
+    started = time.monotonic()
+    with pytest.raises(Unreachable, match="CERTIFICATE"):
+        Cluster.connect(kubeconfig(tmp_path, server, {"token": "t"}, {"certificate-authority": str(authority)}))
+    assert time.monotonic() - started < 3
+
+
+def test_the_proxy_that_does_not_answer_is_named_without_its_password(
+    api: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kubeflow_volcano.cluster.client._VERSION_SECONDS", 0.5)
+    cluster = {"proxy-url": "http://me:secret@127.0.0.1:1"}
+    with pytest.raises(Unreachable, match=r"through proxy http://127\.0\.0\.1:1") as caught:
+        Cluster.connect(kubeconfig(tmp_path, api.url, {"token": "t"}, cluster))
+    assert "secret" not in str(caught.value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -136,3 +137,57 @@ def test_changes_end_at_the_deadline(api: Any) -> None:
     started = time.monotonic()
     assert told(api, 99, seconds=1.0) == [("RESET", ["a"])]
     assert time.monotonic() - started < 4.0
+
+
+def test_what_hangs_counts_as_a_break(api: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kubeflow_volcano.cluster.connection._CONNECT_SECONDS", 0.2)
+    hung = api.reply(lines=[event("ADDED", "b", "6")], hold=30.0)
+    script(api, listing("5", "a"), hung, listing("50", "c"))
+    with Observer(api.connect(), [SUBJECT], Deadline(8), stretch=1.0) as observer:
+        changes = (item for item in observer.changes(tick=0.2) if item)
+        found = [
+            (item.type, [obj["metadata"]["name"] for obj in item.objects]) for item in itertools.islice(changes, 3)
+        ]
+    api.stop.set()
+    assert found == [("RESET", ["a"]), ("ADDED", ["b"]), ("RESET", ["c"])]
+
+
+def test_the_end_of_a_stream_says_that_everything_was_told_where_somebody_asks_for_it(api: Any) -> None:
+    script(api, listing("5", "a"), [event("ADDED", "b", "6")], [])
+    with Observer(api.connect(), [SUBJECT], Deadline(8), stretch=2.0) as observer:
+        changes = (item for item in observer.changes(tick=0.2) if item)
+        found = [item.type for item in itertools.islice(changes, 4)]
+    assert found == ["RESET", "ADDED", "CURRENT", "CURRENT"]
+    streams = [request.query for request in api.seen("GET", MAPS) if "watch" in request.query]
+    assert {query["timeoutSeconds"] for query in streams} == {"2"}
+
+
+def test_objects_are_trimmed_as_they_come(api: Any) -> None:
+    script(api, listing("5", "a"), [event("ADDED", "b", "6")])
+
+    def trim(obj: dict[str, Any]) -> None:
+        obj["metadata"].pop("resourceVersion")
+
+    with Observer(api.connect(), [SUBJECT], Deadline(8), trim=trim) as observer:
+        changes = (item for item in observer.changes(tick=0.2) if item)
+        found = [sorted(item.objects[0]["metadata"]) for item in itertools.islice(changes, 2)]
+    assert found == [["name"], ["name"]]
+
+
+def test_a_server_that_asks_for_time_gets_it(api: Any) -> None:
+    busy = api.status(429, "TooManyRequests", "slow down", Retry_After="1")
+    script(api, listing("5", "a"), busy, listing("50", "b"))
+    started = time.monotonic()
+    assert told(api, 2) == [("RESET", ["a"]), ("RESET", ["b"])]
+    assert 1.0 <= time.monotonic() - started < 4.0
+
+
+def test_a_token_that_expires_between_two_streams_is_loaded_anew(api: Any) -> None:
+    def answers(request: Any) -> Any:
+        if request.headers["authorization"] == "Bearer first" and "watch" in request.query:
+            api.write_kubeconfig("second")
+            return api.status(401, "Unauthorized", "expired")
+        return api.reply(lines=[event("ADDED", "b", "6")]) if "watch" in request.query else api.reply(body=listing("5"))
+
+    api.on("GET", MAPS, answers)
+    assert told(api, 2) == [("RESET", []), ("ADDED", ["b"])]

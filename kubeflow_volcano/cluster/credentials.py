@@ -1,0 +1,110 @@
+"""Where the API server is and who asks: a kubeconfig, its environment or the pod, as the client library loads them."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import re
+from collections.abc import Iterator, Mapping
+from multiprocessing.util import Finalize
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import urllib3
+import yaml
+from kubernetes import client as kubernetes_client
+from kubernetes import config as kubernetes_config
+from kubernetes.config import kube_config
+
+from kubeflow_volcano.problems import Problem, Unreachable
+
+__all__ = ["Credentials", "load"]
+
+_CONNECTIONS = 32
+
+
+class Credentials(NamedTuple):
+    """The library's configuration, and the connections that are made with it."""
+
+    config: Any
+    pool: urllib3.PoolManager
+
+    @property
+    def server(self) -> str:
+        """URL of the API server, without a slash at its end."""
+        host: str = self.config.host
+        return host.rstrip("/")
+
+    @property
+    def way(self) -> str:
+        """The server and the proxy in front of it, as they may be shown: a proxy's password is nobody's business."""
+        proxy = self.config.proxy
+        return self.server + (f" through proxy {re.sub('//[^/@]*@', '//', proxy)}" if proxy else "")
+
+    def headers(self) -> Mapping[str, str]:
+        """What says who asks, where no certificate does."""
+        return {setting["key"]: setting["value"] for setting in self.config.auth_settings().values()}
+
+
+def load(kubeconfig: Path | None, context: str | None, origin: str) -> Credentials:
+    """Load credentials anew from the files and programs that they come from; `origin` names them in messages.
+
+    Without a file that is $KUBECONFIG or ~/.kube/config; with neither file nor context a pod's own come first.
+
+    Raises:
+        Unreachable: there are none that can be used.
+    """
+    try:
+        config = _configuration(kubeconfig, context)
+        config.connection_pool_maxsize = _CONNECTIONS
+        return Credentials(config, kubernetes_client.ApiClient(config).rest_client.pool_manager)
+    except (kubernetes_config.ConfigException, yaml.YAMLError, ValueError, OSError) as error:
+        raise Unreachable(_unusable(origin, " ".join(str(error).split()))) from error
+    except (AttributeError, KeyError, TypeError) as error:  # what the loader makes of YAML of another shape
+        raise Unreachable(_unusable(origin, "it is no kubeconfig")) from error
+
+
+def _configuration(kubeconfig: Path | None, context: str | None) -> Any:
+    config = kubernetes_client.Configuration()
+    if kubeconfig is None and context is None:
+        with contextlib.suppress(kubernetes_config.ConfigException):
+            kubernetes_config.load_incluster_config(client_configuration=config)
+            return config
+    with _complaints() as complaints:
+        kubernetes_config.load_kube_config(
+            config_file=str(kubeconfig) if kubeconfig else None,
+            context=context,
+            client_configuration=config,
+            persist_config=False,
+        )
+    # The library writes keys to temporary files and removes them by atexit, which forked workers don't run.
+    Finalize(None, kube_config._cleanup_temp_files, exitpriority=0)  # noqa: SLF001  it has no public name
+    if complaints and not (config.api_key or config.cert_file):
+        raise kubernetes_config.ConfigException(" ".join(complaints))
+    return config
+
+
+@contextlib.contextmanager
+def _complaints() -> Iterator[list[str]]:
+    """What the library logs while it loads credentials: of a plugin that fails it says nothing else."""
+    texts: list[str] = []
+
+    class Listener(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if record.module == "kube_config":
+                texts.append(record.getMessage())
+
+    listener = Listener()
+    logging.getLogger().addHandler(listener)
+    try:
+        yield texts
+    finally:
+        logging.getLogger().removeHandler(listener)
+
+
+def _unusable(origin: str, cause: str) -> Problem:
+    return Problem(
+        f"no usable credentials ({origin}): {cause.rstrip('.')}.",
+        "a kubeconfig that can be read and whose context exists.",
+        "name the file with --kubeconfig (or the variable kubeflow_kubeconfig) and the context with --context.",
+    )
