@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from http import HTTPStatus
 
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.errors import ApiError, NotServed
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.parallel import in_parallel
 from kubeflow_volcano.cluster.readiness import State, assess
 from kubeflow_volcano.progress import Progress
 from validators import stability, workloads
@@ -21,6 +21,7 @@ from validators.extras.model import Extra
 from validators.facts import RESOURCES, Facts, Unread, Window
 from validators.model import CannotJudgeError, Check, Rule
 from validators.permissions import as_yaml, missing_for_reading
+from validators.trimming import trim_of
 
 __all__ = ["collect", "unread"]
 
@@ -47,12 +48,15 @@ def collect(
     """One snapshot for these checks. Pods are watched for `seconds` before it, where a check asks for that.
 
     `rights` are the rules that the run needs, by namespace; the caller is held against them.
+
+    Raises:
+        ApiError: nothing at all could be read, for a reason that is nobody's lack of rights.
     """
-    window, trouble = _window(cluster, checks, seconds, progress)
+    window, known, trouble = _window(cluster, checks, seconds, progress)
     named = {rule.plural_group for item in checks for rule in item.needs if rule.verb == "list"}
     wanted = sorted(_ALWAYS | (named & RESOURCES.keys()))
     progress(f"reading {len(wanted)} kinds of objects")
-    facts = _settled(cluster, wanted, expectations, window)
+    facts = _settled(cluster, wanted, expectations, known)
     missing = missing_for_reading(cluster, checks, probe_namespace, read_only=read_only)
     unread_by_now = {**missing, **facts.unread, **trouble}
     facts = replace(facts, window=window, unread=unread_by_now, probe_namespace=probe_namespace, rights=rights)
@@ -75,38 +79,49 @@ def _without(facts: Facts, extra: Extra, why: Unread) -> Facts:
 
 def unread(what: str, error: ApiError) -> Unread:
     """Why `what` could not be read, told apart by whose fault it is."""
-    if error.status in {HTTPStatus.FORBIDDEN, HTTPStatus.UNAUTHORIZED}:
+    if error.status == HTTPStatus.UNAUTHORIZED:
+        todo = "sign in again or renew the token, then run again."
+        return Unread("Unauthorized", f"the API server does not accept these credentials: {error.message}", todo)
+    if error.status == HTTPStatus.FORBIDDEN:
         plural, _, group = what.partition(".")
         rule = f" Rule: {as_yaml((Rule('list', group, plural),))}" if what in RESOURCES else ""
         return Unread("Forbidden", f"{what} may not be read: {error.message}", f"grant the right to read it.{rule}")
     return Unread("Unreachable", f"{what} could not be read: {error}", "see the API server's health, then run again.")
 
 
+_Known = Mapping[str, tuple[Object, ...]]
+
+
 def _window(
     cluster: Cluster, checks: Collection[Check], seconds: float, progress: Progress
-) -> tuple[Window | None, dict[str, Unread]]:
+) -> tuple[Window | None, _Known, Mapping[str, Unread]]:
+    """What a watch over the pods saw, the pods as they are by now, and what went wrong instead."""
     if not any(_WATCH_PODS in item.needs for item in checks):
-        return None, {}
+        return None, {}, {}
     progress(f"watching all pods for {seconds:.0f} s")
     try:
-        return stability.watch(cluster, seconds, progress), {}
+        window, pods = stability.watch(cluster, seconds, progress)
     except ApiError as error:
-        return None, {"window": unread("pods", error)}
+        return None, {}, {"window": unread("pods", error)}
+    return window, {"pods": pods}, {}
 
 
-def _settled(cluster: Cluster, wanted: Sequence[str], expectations: Expectations, window: Window | None) -> Facts:
+def _settled(cluster: Cluster, wanted: Sequence[str], expectations: Expectations, known: _Known) -> Facts:
     """A snapshot in which no workload is a moment behind its pods, if that comes within some seconds."""
-    facts = _snapshot(cluster, wanted, expectations)
+    facts = _snapshot(cluster, wanted, expectations, known)
     looks_at_workloads = {rule.plural_group for rule in workloads.READS} <= set(wanted)
-    for _ in range(_SETTLE_TRIES if window and looks_at_workloads else 0):
+    for _ in range(_SETTLE_TRIES if known and looks_at_workloads else 0):
         if not _behind(facts):
             break
         time.sleep(_SETTLE_SECONDS)
-        facts = _snapshot(cluster, wanted, expectations)
+        facts = _snapshot(cluster, wanted, expectations, {})
     return facts
 
 
 def _behind(facts: Facts) -> bool:
+    kinds = (facts.objects.get(name, ()) for name in workloads.RESOURCE_OF_KIND.values())
+    if not any(assess(item).state is State.WAIT for items in kinds for item in items):
+        return False
     try:
         found = workloads.troubled(facts)
     except CannotJudgeError:
@@ -118,10 +133,20 @@ def _behind(facts: Facts) -> bool:
     )
 
 
-def _snapshot(cluster: Cluster, wanted: Sequence[str], expectations: Expectations) -> Facts:
-    with ThreadPoolExecutor(_PARALLEL, "list") as pool:
-        answers = dict(zip(wanted, pool.map(lambda name: _list(cluster, name), wanted), strict=True))
-    objects = {name: answer for name, answer in answers.items() if not isinstance(answer, Unread)}
+def _snapshot(cluster: Cluster, wanted: Sequence[str], expectations: Expectations, known: _Known) -> Facts:
+    """What is wanted as it is now; what is `known` was read a moment before."""
+    rest = [name for name in wanted if name not in known]
+    answers = dict(zip(rest, in_parallel(lambda name: _list(cluster, name), rest, _PARALLEL), strict=True))
+    errors = {name: answer for name, answer in answers.items() if isinstance(answer, ApiError)}
+    if (
+        errors
+        and len(errors) == len(rest)
+        and not any(error.status == HTTPStatus.FORBIDDEN for error in errors.values())
+    ):
+        raise next(iter(errors.values()))
+    objects = {name: answer for name, answer in answers.items() if not isinstance(answer, ApiError)} | {
+        name: items for name, items in known.items() if name in wanted
+    }
     system = next((item for item in objects.get("namespaces", ()) if item["metadata"]["name"] == "kube-system"), None)
     return Facts(
         expectations,
@@ -129,18 +154,15 @@ def _snapshot(cluster: Cluster, wanted: Sequence[str], expectations: Expectation
         server_version=cluster.version.get("gitVersion", ""),
         cluster_uid=system["metadata"]["uid"] if system else "",
         objects=objects,
-        unread={name: answer for name, answer in answers.items() if isinstance(answer, Unread)},
+        unread={name: unread(name, error) for name, error in errors.items()},
     )
 
 
-def _list(cluster: Cluster, name: str) -> tuple[Object, ...] | Unread:
+def _list(cluster: Cluster, name: str) -> tuple[Object, ...] | ApiError:
     api_version, kind = RESOURCES[name]
     try:
-        items = cluster.list(api_version, kind, namespace=_ONLY_IN.get(name, "")).items
+        return cluster.list(api_version, kind, namespace=_ONLY_IN.get(name, ""), trim=trim_of(name)).items
     except NotServed:
         return ()
     except ApiError as error:
-        return unread(name, error)
-    for item in items:
-        item["metadata"].pop("managedFields", None)  # half the memory of a large cluster's snapshot
-    return items
+        return error

@@ -4,56 +4,50 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from dataclasses import dataclass
 
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.deadline import Deadline
-from kubeflow_volcano.cluster.objects import Object, Ref, conditions
+from kubeflow_volcano.cluster.errors import ApiError
+from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import State, assess_pod
 from kubeflow_volcano.cluster.watching import Change, Observer, Subject
 from kubeflow_volcano.progress import Progress
 from validators.facts import RUN_LABEL, Window
 from validators.pods import waits_for_gang, workload_of
+from validators.trimming import trim_pod
 from validators.troubles import GRACE_SECONDS, created
 
 __all__ = ["Turns", "watch"]
 
 _TICK = 0.5
+_STRETCH = 1.0
+_FIRST_LIST_SECONDS = 60.0
 _SECONDS_BETWEEN_LINES = 5.0
 _PODS = Subject("v1", "Pod")
 
 
-@dataclass(frozen=True, slots=True)
-class _Sight:
-    """What is remembered of a pod: of ten thousand, their whole text would be too much."""
-
-    ref: Ref
-    ready: bool
-    restarts: int
-    waiting_since: float | None
-    """When a pod that may still become ready was created."""
-
-
-def watch(cluster: Cluster, seconds: float, progress: Progress) -> Window:
+def watch(cluster: Cluster, seconds: float, progress: Progress) -> tuple[Window, tuple[Object, ...]]:
     """Watch all pods for `seconds`, and on, at most a minute, while a young pod has yet to become ready.
 
+    The seconds count from when all pods were known. With the window come the pods as they were at its end, trimmed.
+
     Raises:
-        ApiError: pods may not be read.
+        ApiError: pods may not be read, or the watch came to no end at which everything had been told.
     """
-    deadline = Deadline(seconds + GRACE_SECONDS)
+    deadline = Deadline(seconds + GRACE_SECONDS + _FIRST_LIST_SECONDS)
     turns = Turns()
     told = 0.0
-    with Observer(cluster, [_PODS], deadline) as observer:
+    with Observer(cluster, [_PODS], deadline, stretch=_STRETCH, trim=trim_pod) as observer:
         for change in observer.changes(_TICK):
             if change:
                 turns.take(change)
-            late = turns.late(time.time())
-            if deadline.elapsed >= seconds and not late:
-                break
-            if deadline.elapsed >= max(seconds, told + _SECONDS_BETWEEN_LINES):
-                told = deadline.elapsed
+            late = turns.late(time.time()) if turns.watched < seconds + GRACE_SECONDS else []
+            if turns.watched >= seconds and not late:
+                return Window(turns.watched, dict(turns.flapped), dict(turns.restarted)), tuple(turns.pods.values())
+            if late and turns.watched >= max(seconds, told + _SECONDS_BETWEEN_LINES):
+                told = turns.watched
                 progress(f"waiting for {len(late)} young pods, first {late[0]}")
-    return Window(deadline.elapsed, dict(turns.flapped), dict(turns.restarted))
+    raise ApiError(0, "NoAnswer", f"the watch over the pods broke off: {cluster.trouble or 'nothing more was heard'}")
 
 
 class Turns:
@@ -62,45 +56,80 @@ class Turns:
     def __init__(self) -> None:
         self.flapped: Counter[Ref] = Counter()
         self.restarted: Counter[Ref] = Counter()
-        self._pods: dict[str, _Sight] = {}
+        self.pods: dict[str, Object] = {}
+        """By uid."""
+        self._young: dict[str, float] = {}
+        """When a pod that may still become ready was created, by uid."""
+        self._since: float | None = None
+        self._current = 0.0
+
+    @property
+    def watched(self) -> float:
+        """For how many seconds everything that happened was told; 0 before all pods were known."""
+        return self._current - self._since if self._since is not None else 0.0
 
     def take(self, change: Change) -> None:
         """Take note of what the watch says; after a break in it, of what is there now."""
-        seen = {pod["metadata"]["uid"]: self._compared(pod) for pod in change.objects}
         if change.type == "RESET":
-            self._pods = seen
+            before, self.pods = self.pods, {}
+            self._young.clear()
+            for pod in change.objects:
+                self._see(pod, before.get(pod["metadata"]["uid"]))
+            self._since = change.at if self._since is None else self._since
         elif change.type == "DELETED":
-            for uid in seen:
-                self._pods.pop(uid, None)
+            for pod in change.objects:
+                self.pods.pop(pod["metadata"]["uid"], None)
+                self._young.pop(pod["metadata"]["uid"], None)
         else:
-            self._pods |= seen
+            for pod in change.objects:
+                self._see(pod, self.pods.get(pod["metadata"]["uid"]))
+        if change.type in {"RESET", "CURRENT"}:
+            self._current = change.at
 
     def late(self, now: float) -> list[Ref]:
         """Pods that are not ready and are young enough to become so."""
-        return [
-            item.ref
-            for item in self._pods.values()
-            if item.waiting_since is not None and now - item.waiting_since < GRACE_SECONDS
-        ]
+        return [_ref(self.pods[uid]) for uid, since in self._young.items() if now - since < GRACE_SECONDS]
 
-    def _compared(self, pod: Object) -> _Sight:
-        new, old = _sight(pod), self._pods.get(pod["metadata"]["uid"])
-        if old and not _of_probe(pod):
-            if old.ready and not new.ready and not _on_purpose(pod):
-                self.flapped[new.ref] += 1
-            if new.restarts > old.restarts:
-                self.restarted[new.ref] += new.restarts - old.restarts
-        return new
+    def _see(self, pod: Object, before: Object | None) -> None:
+        uid = pod["metadata"]["uid"]
+        self.pods[uid] = pod
+        if _may_become_ready(pod):
+            self._young[uid] = created(pod)
+        else:
+            self._young.pop(uid, None)
+        if before and not _of_probe(pod):
+            if _turned(before, pod) and not _on_purpose(pod):
+                self.flapped[_ref(pod)] += 1
+            if (more := _restarts(pod) - _restarts(before)) > 0:
+                self.restarted[_ref(pod)] += more
 
 
-def _sight(pod: Object) -> _Sight:
-    waits = assess_pod(pod).state is State.WAIT and not waits_for_gang(pod) and not _of_probe(pod)
-    return _Sight(
-        Ref("v1", "Pod", pod["metadata"]["namespace"], pod["metadata"]["name"]),
-        conditions(pod).get("Ready", {}).get("status") == "True",
-        sum(item.get("restartCount", 0) for item in pod.get("status", {}).get("containerStatuses") or ()),
-        created(pod) if waits else None,
-    )
+def _ref(pod: Object) -> Ref:
+    return Ref("v1", "Pod", pod["metadata"]["namespace"], pod["metadata"]["name"])
+
+
+def _ready(pod: Object) -> Object | None:
+    """The pod's condition Ready where it is true."""
+    found = pod.get("status", {}).get("conditions") or ()
+    return next((item for item in found if item["type"] == "Ready" and item["status"] == "True"), None)
+
+
+def _turned(before: Object, now: Object) -> bool:
+    """Whether a pod that was ready is not, or was not in between: then it is ready since another time."""
+    former, ready = _ready(before), _ready(now)
+    if former is None:
+        return False
+    return ready is None or ready.get("lastTransitionTime") != former.get("lastTransitionTime")
+
+
+def _restarts(pod: Object) -> int:
+    return sum(item.get("restartCount", 0) for item in pod.get("status", {}).get("containerStatuses") or ())
+
+
+def _may_become_ready(pod: Object) -> bool:
+    if _ready(pod) or waits_for_gang(pod) or _of_probe(pod):
+        return False
+    return assess_pod(pod).state is State.WAIT
 
 
 def _of_probe(pod: Object) -> bool:

@@ -64,3 +64,29 @@ def test_a_young_pod_that_is_not_ready_is_waited_for(seconds: float, late: int) 
     assert len(found.late(NOW)) == late
     found.take(Change(PODS, "DELETED", (young,), 1.0, 1.0))
     assert found.late(NOW) == []
+
+
+def ready(since: float) -> dict[str, Any]:
+    return {"conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": instant(since)}]}
+
+
+def test_a_turn_there_and_back_that_nobody_saw_shows_by_its_time() -> None:
+    assert turns(pod("default/a", status=ready(60)), pod("default/a", status=ready(2)), "RESET") == (1, 0)
+    assert turns(pod("default/a", status=ready(60)), pod("default/a", status=ready(60)), "RESET") == (0, 0)
+
+
+def test_the_window_is_as_long_as_everything_was_told() -> None:
+    found = Turns()
+    for kind, at in (("RESET", 100.0), ("MODIFIED", 104.0), ("CURRENT", 105.0), ("MODIFIED", 109.0)):
+        found.take(Change(PODS, kind, (pod("default/a"),) if kind != "CURRENT" else (), at, at))  # type: ignore[arg-type]
+    assert found.watched == 5.0
+    found.take(Change(PODS, "RESET", (), 111.0, 111.0))
+    assert (found.watched, found.pods) == (11.0, {})
+
+
+def test_pods_are_those_of_the_end() -> None:
+    found = Turns()
+    found.take(Change(PODS, "RESET", (pod("default/a"), pod("default/b")), 0.0, 0.0))
+    found.take(Change(PODS, "DELETED", (pod("default/a"),), 1.0, 1.0))
+    found.take(Change(PODS, "MODIFIED", (pod("default/b", status=NOT_READY),), 2.0, 2.0))
+    assert [(item["metadata"]["name"], item["status"]) for item in found.pods.values()] == [("b", NOT_READY)]
