@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 
-__all__ = ["Busy", "Exit", "InvalidInput", "Problem", "ProblemsError", "Unreachable"]
+__all__ = ["Busy", "Exit", "InvalidInput", "NotWritten", "Problem", "ProblemsError", "Unreachable"]
 
 
 class Exit(IntEnum):
@@ -69,6 +69,12 @@ class Unreachable(ProblemsError):  # noqa: N818  as above
     """The API server did not answer, or did not accept who is asking."""
 
     exit_code = Exit.INCOMPLETE
+
+
+class NotWritten(ProblemsError):  # noqa: N818  as above
+    """What was found cannot be handed over: no room, or nobody may write there."""
+
+    exit_code = Exit.REPORT_NOT_WRITTEN
 
 
 class Busy(ProblemsError):  # noqa: N818  as above

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from kubeflow_volcano.problems import Exit, InvalidInput, Problem, ProblemsError
+from kubeflow_volcano.problems import Exit, InvalidInput, NotWritten, Problem, ProblemsError
 from kubeflow_volcano.progress import silent, to_stderr
 from validators import rbac
 from validators.checks import CHECKS
@@ -131,12 +131,20 @@ def _explain_job(parsed: argparse.Namespace) -> int:
 
 
 def _print(text: str) -> None:
-    """Write to standard output; a reader who has seen enough and left (`| head`) is no trouble."""
+    """Write to standard output; a reader who has seen enough and left (`| head`) is no trouble.
+
+    Raises:
+        NotWritten: there is no room for it.
+    """
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the rest is not tried again at the end
+        found = f"standard output cannot be written: {error}."
+        raise NotWritten(Problem(found, "a place with room.", "free some, or send it elsewhere.")) from error
 
 
 if __name__ == "__main__":
