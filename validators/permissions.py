@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
 from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.parallel import in_parallel
 from kubeflow_volcano.cluster.holdings import HOLDINGS
 from validators.expectations import Expectations
 from validators.facts import RESOURCES, Unread
@@ -51,6 +51,7 @@ DRY_RUN_NAMESPACE = "default"
 
 _OF_EVERY_CLUSTER = frozenset({"default", "kube-node-lease", "kube-public", "kube-system"})
 _API = "authorization.k8s.io/v1"
+_AT_ONCE = 8
 _ONLY_FOR_OWN_NAMESPACE = frozenset({"namespaces", "resourcequotas", "serviceaccounts"})
 _UNASKED = frozenset({BACKENDS, HOMES, HOLDINGS.namespace})
 """Where a right is needed in namespaces that need not be there; the refusal itself says what is missing."""
@@ -79,10 +80,7 @@ def allowed(cluster: Cluster, rules: Collection[Rule], *, namespace: str = "", u
         answer = cluster.request("POST", path, body={"apiVersion": _API, "kind": kind, "spec": spec})
         return bool(answer["status"]["allowed"])
 
-    if not rules:
-        return {}
-    with ThreadPoolExecutor(min(8, len(rules)), "access") as pool:
-        return dict(zip(rules, pool.map(ask, rules), strict=True))
+    return dict(zip(rules, in_parallel(ask, rules, _AT_ONCE), strict=True))
 
 
 def placed(
