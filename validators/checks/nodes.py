@@ -10,6 +10,7 @@ from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.quantities import Amounts, amounts, pod_requests, readable, total
 from kubeflow_volcano.cluster.readiness import State, assess
+from kubeflow_volcano.progress import counted
 from validators.facts import Facts
 from validators.model import Outcome, Rule, Severity, check, errored, failed, passed, skipped, warned
 from validators.pods import waits_for_gang, workload_of
@@ -200,7 +201,7 @@ def node_facts(facts: Facts) -> Outcome:
     kinds = Counter(", ".join(info[key] for key in _INFO) for info in real.values())
     told = "; ".join(f"{number} with {kind}" for kind, number in kinds.most_common(_TOLD))
     more = f"; {len(kinds) - _TOLD} more kinds of nodes" if len(kinds) > _TOLD else ""
-    return passed(f"{len(real)} nodes: {told}{more}.", objects=tuple(refs.values()), observed=dict(kinds))
+    return passed(f"{counted(len(real), 'node')}: {told}{more}.", objects=tuple(refs.values()), observed=dict(kinds))
 
 
 def _skew(kubelet: str, facts: Facts) -> str:

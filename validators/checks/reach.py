@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.progress import counted
 from validators.facts import Facts
 from validators.model import Outcome, Rule, Severity, check, errored, failed, passed, warned
 from validators.permissions import as_yaml
@@ -137,7 +138,7 @@ def clock_skew(facts: Facts) -> Outcome:
     simulated = len(facts.simulated_nodes)
     told = f" {simulated} simulated nodes have no clock of their own." if simulated else ""
     return passed(
-        f"this host, the API server and {len(real)} nodes agree within {_SKEW_WARN:.0f} s.{told}",
+        f"this host, the API server and {counted(len(real), 'node')} agree within {_SKEW_WARN:.0f} s.{told}",
         objects=refs,
         observed={who: f"{seconds:.1f} s" for who, seconds in apart.items()},
     )

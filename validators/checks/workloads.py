@@ -7,7 +7,7 @@ from kubeflow_volcano.cluster.objects import Ref
 from validators import crds, pods, services, simulation, workloads
 from validators.facts import Facts
 from validators.holdings_verdict import holdings_verdict
-from validators.model import BACKENDS, HOMES, Outcome, Rule, Severity, check
+from validators.model import BACKENDS, HOMES, Outcome, Rule, Severity, Status, check
 from validators.troubles import GRACE_SECONDS, judged, verdict
 from validators.warning_events import events_verdict
 from validators.workloads import READS
@@ -47,7 +47,10 @@ def _of_pods(facts: Facts, check_id: str, claim: str, expected: str) -> Outcome:
     told = f" {simulated} of them are simulated." if simulated else ""
     told += f" {waiting} members of gangs wait for their group and are not counted." if waiting else ""
     found = [item for item in pods.troubled(facts) if item.check == check_id]
-    return verdict(found, looked_at, claim=f"{len(looked_at)} pods {claim}.{told}", expected=expected)
+    owners = [item.check for item in pods.troubled(facts) if item.check != check_id and item.status is Status.FAIL]
+    told += f" {len(owners)} more are told by {', '.join(sorted(set(owners)))}." if owners else ""
+    claim = f"{len(looked_at) - len(owners)} pods {claim}.{told}"
+    return verdict(found, looked_at, claim=claim, expected=expected)
 
 
 @check("C1", "inventory-complete", severity=Severity.MAJOR, needs=_HOLDINGS)

@@ -159,7 +159,6 @@ def expired() -> bytes:
         (lambda: cluster(bundle=b""), "EmptyCaBundle"),
         (lambda: cluster(bundle=b"no certificate"), "BadCaBundle"),
         (lambda: cluster(bundle=expired()), "AuthorityExpired"),
-        (lambda: cluster(without="Service"), "NoService"),
         (lambda: cluster(port=8443), "PortMismatch"),
         (lambda: cluster(without="MutatingWebhookConfiguration"), "Missing"),
         (lambda: cluster(certificates={SERVICE: serving(issuer="two")}), "UnknownAuthority"),
@@ -172,6 +171,11 @@ def test_an_unsound_webhook_fails_for_its_class(broken: Any, reason: str) -> Non
     outcome = webhooks_sound(broken())
     assert (outcome.status, outcome.reason, outcome.because) == (Status.FAIL, reason, ())
     assert "pods-mutate" in outcome.message
+
+
+def test_a_webhook_whose_service_is_gone_follows_the_check_that_looks_at_all_of_them() -> None:
+    outcome = webhooks_sound(cluster(without="Service"))
+    assert (outcome.reason, outcome.because) == ("NoService", ("B6",))
 
 
 def test_a_webhook_without_endpoints_follows_what_keeps_its_pods_down() -> None:

@@ -1,13 +1,18 @@
-"""A1 and A4 on literal facts."""
+"""A1 to A3 on literal facts: the API server, the caller's rights, the clocks."""
 
 from __future__ import annotations
 
+import time
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
-from validators.checks.reach import api_server, nodes
-from validators.facts import Unread
-from validators.model import CannotJudgeError, Status
-from validators.testing import facts, node, pod
+from validators.checks.reach import api_server, clock_skew, own_permissions
+from validators.extras.clock import clocks, drift, narrowed
+from validators.facts import Clocks, Facts, Unread
+from validators.model import CannotJudgeError, Rule, Status
+from validators.testing import facts, node
 
 OK = ("ok", "ok", "ok")
 
@@ -35,36 +40,92 @@ def test_readyz_that_may_not_be_asked_cannot_be_judged() -> None:
         api_server(facts(unread={"readyz": Unread("Forbidden", "no", "ask")}))
 
 
-def test_healthy_nodes_pass_and_simulated_ones_are_told() -> None:
-    simulated = node("gpu-1", metadata={"annotations": {"kwok.x-k8s.io/node": "fake"}})
-    outcome = nodes(facts(node(), simulated))
+PODS = Rule("list", "", "pods")
+SECRETS = Rule("get", "", "secrets", "volcano-system")
+
+
+def test_a_caller_who_may_do_everything_passes_and_the_rules_are_counted() -> None:
+    outcome = own_permissions(facts(own_access={PODS: True, SECRETS: True}))
     assert outcome.status is Status.PASS
-    assert "1 of them simulated" in outcome.message
+    assert "all 2 rules" in outcome.message
 
 
-def test_a_node_under_pressure_fails_with_its_condition() -> None:
-    status = {"conditions": [{"type": "Ready", "status": "True"}, {"type": "DiskPressure", "status": "True"}]}
-    outcome = nodes(facts(node(), node("n2", status=status)))
-    assert (outcome.status, outcome.reason, [item.name for item in outcome.objects]) == (
-        Status.FAIL,
-        "DiskPressure",
-        ["n2"],
-    )
+def test_what_may_not_be_done_is_an_error_with_its_rule_for_its_place() -> None:
+    outcome = own_permissions(facts(own_access={PODS: True, SECRETS: False}))
+    assert (outcome.status, outcome.reason) == (Status.ERROR, "Forbidden")
+    assert "get secrets in volcano-system" in outcome.message
+    assert "# in namespace volcano-system\n- {apiGroups: [''], resources: ['secrets'], verbs: ['get']}" in outcome.todo
 
 
-def test_no_node_at_all_fails() -> None:
-    assert nodes(facts()).reason == "NoNodes"
+def test_without_any_rule_nothing_was_proved() -> None:
+    assert own_permissions(facts()).reason == "NothingAsked"
 
 
-def test_a_cordoned_node_is_a_warning_and_only_cordoned_nodes_a_failure() -> None:
-    cordoned = node("n2", spec={"unschedulable": True})
-    assert nodes(facts(node(), cordoned)).reason == "Cordoned"
-    assert nodes(facts(cordoned)).reason == "AllCordoned"
+TOGETHER = (-0.4, 0.6)
 
 
-def test_pods_that_have_ended_take_no_room_and_running_ones_do() -> None:
-    hungry = {"containers": [{"name": "main", "resources": {"requests": {"cpu": "1900m"}}}], "nodeName": "n1"}
-    running = pod("default/big", spec=hungry)
-    ended = pod("default/big", spec=hungry, status={"phase": "Succeeded"})
-    assert nodes(facts(node(), running)).reason == "NoRoom"
-    assert nodes(facts(node(), ended)).status is Status.PASS
+def timed(server: tuple[float, float] = TOGETHER, **nodes: tuple[float, float]) -> Facts:
+    return facts(node(), clocks=Clocks(server, nodes))
+
+
+def test_clocks_that_agree_pass_and_simulated_nodes_have_none() -> None:
+    simulated = node("gpu-1", metadata={"annotations": {"kwok.x-k8s.io/node": "fake"}})
+    outcome = clock_skew(facts(node(), simulated, clocks=Clocks(TOGETHER, {"n1": TOGETHER})))
+    assert (outcome.status, [item.name for item in outcome.objects]) == (Status.PASS, ["kubernetes", "n1"])
+    assert "1 simulated" in outcome.message
+
+
+@pytest.mark.parametrize(
+    ("found", "status", "who"),
+    [
+        (timed((7.0, 8.0), n1=TOGETHER), Status.WARN, "this host"),
+        (timed((-601.0, -600.0), n1=TOGETHER), Status.FAIL, "this host"),
+        (timed(n1=(-31.0, -30.0)), Status.WARN, "node n1"),
+        (timed(n1=(600.0, 601.0)), Status.FAIL, "node n1"),
+    ],
+)
+def test_clocks_apart_warn_from_5_s_and_fail_from_60_s(found: Facts, status: Status, who: str) -> None:
+    outcome = clock_skew(found)
+    assert (outcome.status, outcome.reason) == (status, "ClockSkew")
+    assert who in outcome.message
+
+
+def test_a_slow_answer_is_no_proof_of_a_wrong_clock() -> None:
+    assert clock_skew(timed((-9.0, 8.0), n1=TOGETHER)).status is Status.PASS
+
+
+def test_a_node_whose_clock_is_not_told_is_no_pass() -> None:
+    outcome = clock_skew(timed())
+    assert (outcome.status, outcome.reason, outcome.because) == (Status.ERROR, "NotTold", ("A4",))
+
+
+def lease(renewed: str, written: str, field: str = "f:renewTime") -> dict[str, Any]:
+    managed = [{"manager": "kubelet", "time": written, "fieldsV1": {"f:spec": {field: {}}}}]
+    meta = {"name": "n1", "namespace": "kube-node-lease", "managedFields": managed}
+    return {"metadata": meta, "spec": {"renewTime": renewed}}
+
+
+def test_a_renewal_is_held_against_the_api_servers_time_of_the_same_write() -> None:
+    low, high = drift(lease("2027-01-15T08:00:30.500000Z", "2027-01-15T08:00:00Z")) or (0.0, 0.0)
+    assert (round(low, 3), round(high, 3)) == (29.5, 30.5)
+    assert drift(lease("2027-01-15T08:00:30.500000Z", "2027-01-15T08:00:00Z", "f:holderIdentity")) is None
+
+
+def test_samples_narrow_the_bounds_until_a_clock_is_set() -> None:
+    assert narrowed(iter([(-1.0, 3.0), (-2.0, 1.0)])) == (-1.0, 1.0)
+    assert narrowed(iter([(-1.0, 1.0), (9.0, 10.0)])) == (9.0, 10.0)
+
+
+def test_the_servers_clock_is_read_from_its_answers(api: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    api.on("GET", "/version", api.reply(body={"gitVersion": "v1.30.2"}))
+    kinds = [{"kind": "Lease", "name": "leases", "namespaced": True}]
+    api.on("GET", "/apis/coordination.k8s.io/v1", api.reply(body={"resources": kinds}))
+    items = [lease("2027-01-15T08:00:02.000000Z", "2027-01-15T08:00:00Z")]
+    path = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+    api.on("GET", path, api.reply(body={"metadata": {"resourceVersion": "1"}, "items": items}))
+    cluster = api.connect()
+    behind = SimpleNamespace(time=lambda: time.time() - 100, sleep=time.sleep)
+    monkeypatch.setattr("validators.extras.clock.time", behind)
+    found = clocks(cluster, facts())
+    assert 97 < found.server[0] < 100 < found.server[1] < 103
+    assert found.nodes == {"n1": (1.0, 2.0)}

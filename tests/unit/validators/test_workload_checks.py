@@ -83,7 +83,9 @@ def test_a_crash_loop_belongs_to_c7_with_the_last_words_of_the_log() -> None:
     assert (outcome.status, outcome.reason) == (Status.FAIL, "CrashLoopBackOff")
     assert "panic: no configuration" in outcome.message
     assert outcome.evidence == {"default_a.log": "starting\npanic: no configuration\n"}
-    assert checks.pods_ready(known).status is Status.PASS
+    others = checks.pods_ready(known)
+    assert (others.status, "0 pods are Running and Ready" in others.message) == (Status.PASS, True)
+    assert "1 more are told by C7" in others.message
 
 
 def test_a_crash_loop_of_the_training_operator_may_come_from_its_arguments() -> None:
@@ -248,6 +250,6 @@ def test_what_could_not_be_read_ends_the_judgement() -> None:
 
 def test_many_troubles_are_told_in_three_sentences_and_a_list() -> None:
     known = facts(*(pod(f"default/p{index}", status=waiting("ErrImagePull", "not found")) for index in range(5)))
-    outcome = checks.pods_ready(known)
+    outcome = images_arrive(known)
     assert "And 2 more: Pod default/p3, Pod default/p4." in outcome.message
     assert len(outcome.objects) == 5
