@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from kubeflow_volcano.cluster.client import Cluster
-from kubeflow_volcano.cluster.parallel import in_parallel
 from kubeflow_volcano.cluster.holdings import HOLDINGS
+from kubeflow_volcano.cluster.parallel import in_parallel
 from validators.expectations import Expectations
 from validators.facts import RESOURCES, Unread
 from validators.model import BACKENDS, HOMES, Check, Rule
