@@ -55,7 +55,7 @@ def _step(id_: str, group: str, pods: Mapping[str, tuple[float, str]], told: Ite
         )
         for name, (when, where) in pods.items()
     )
-    groups = (Group(group, f"uid-{group}", 3, "Running", _at(0.4)),)
+    groups = (Group(group, f"uid-{group}", 3, "Running", _at(0.4)),) if group else ()
     timeline = tuple(Moment(_at(when), name, what) for when, name, what in told)
     bound = tuple(name for name, (_, where) in pods.items() if where)
     return Step(id_, members, groups, timeline, ((), bound), reached=True, seconds=1.0, held_seconds=5.0)
@@ -102,8 +102,34 @@ def gang() -> GangEvidence:
             (12.5, "h4-p1", "bound to node node-1"),
         ],
     )
-    steps = {item.id: item for item in (fit, stuck, released, control)}
+    default = _step(
+        "H5",
+        "",
+        {"h5-p0": (14.1, "node-1"), "h5-p1": (14.2, "node-1"), "h5-p2": (0.0, "")},
+        [
+            *((14.0, f"h5-p{number}", "created") for number in range(3)),
+            (14.1, "h5-p0", "bound to node node-1"),
+            (14.2, "h5-p1", "bound to node node-1"),
+            (14.2, "h5-p2", "judged: Unschedulable"),
+        ],
+    )
+    steps = {item.id: item for item in (fit, stuck, released, control, default, *_two_gangs())}
     return GangEvidence("kfv-smoke-0123abcd", "default", "Open", steps=steps)
+
+
+def _two_gangs() -> Iterable[Step]:
+    """H6 as it goes, with its controls."""
+    order = ("a0", "b1", "b0", "a1")
+    for id_, start, bound in (("H6s", 16.0, ("a0", "a1")), ("H6", 19.0, ("a0", "a1")), ("H6c", 24.0, ("a0", "b1"))):
+        names = {letters: f"{id_.lower()}-{letters}" for letters in order}
+        told = [(start, name, "created") for name in names.values()]
+        told += [(start + 0.7, names[letters], "bound to node node-1") for letters in bound]
+        pods = {names[item]: (start + 0.7, "node-1") if item in bound else (0.0, "") for item in order}
+        yield _step(id_, "" if id_ == "H6c" else f"{id_.lower()}-a", pods, told)
+        if id_ == "H6":
+            told = [*told, *((22.0, f"h6-{item}", "removed") for item in bound)]
+            told += [(22.6, f"h6-{item}", "bound to node node-1") for item in ("b0", "b1")]
+            yield _step("H6r", "h6-b", {f"h6-{item}": (22.6, "node-1") for item in ("b0", "b1")}, told)
 
 
 def _objects() -> list[Object]:

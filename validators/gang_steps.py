@@ -1,4 +1,4 @@
-"""Verdicts on the single steps of the gang experiment, from its evidence alone. None means nothing to object to."""
+"""Verdicts on the steps H1 to H3 of the gang experiment, from its evidence alone. None means nothing to object to."""
 
 from __future__ import annotations
 
@@ -6,16 +6,31 @@ from collections.abc import Iterable
 
 from kubeflow_volcano.cluster.objects import Ref
 from validators.model import Outcome, errored, failed, passed, warned
-from validators.probes.gang import BIND_SECONDS, STUCK, GangEvidence
+from validators.probes.experiment import BIND_SECONDS, GangEvidence
 from validators.probes.stage import PODGROUP, Step
 from validators.refusals import interruption, refusal
 
-__all__ = ["ENDED_EARLY", "blocked", "control", "fit", "observed", "released", "step_refs", "violation"]
+__all__ = [
+    "ENDED_EARLY",
+    "WIDEST_SPREAD",
+    "blocked",
+    "disturbed",
+    "ended_early",
+    "fit",
+    "good",
+    "observed",
+    "released",
+    "step_refs",
+    "violation",
+    "why",
+]
 
 ENDED_EARLY = frozenset({"ProbeRefused", "ProbeInterrupted", "NotReached"})
 """Reasons of a step that did not come to its end."""
 
-_WIDEST_SPREAD = 2.0
+WIDEST_SPREAD = 2.0
+"""Seconds within which the members of one gang are bound; each binding is a request of its own."""
+
 _RESTART = "kubectl -n volcano-system rollout restart deployment/volcano-scheduler"
 _CONFIGURATION = "kubectl -n volcano-system get configmap volcano-scheduler-configmap -o yaml"
 
@@ -35,7 +50,7 @@ def _queue_shut(evidence: GangEvidence) -> Outcome | None:
     return None
 
 
-def _ended_early(evidence: GangEvidence) -> Outcome:
+def ended_early(evidence: GangEvidence) -> Outcome:
     """The outcome of a step that did not come to its end."""
     if evidence.refused:
         return refusal(evidence.refused)
@@ -70,7 +85,7 @@ def _partial(evidence: GangEvidence, step: Step, what: str) -> Outcome:
         todo="see that the scheduler's configuration names the plugin gang and none of its switches is false (F4), "
         "and that minMember of the PodGroup is honoured.",
         commands=(_CONFIGURATION,),
-        evidence=_timeline(step),
+        evidence=step.as_file,
     )
 
 
@@ -78,9 +93,9 @@ def fit(evidence: GangEvidence) -> Outcome:
     """H1."""
     step = evidence.steps.get("H1")
     if step is None:
-        return _queue_shut(evidence) or _ended_early(evidence)
+        return _queue_shut(evidence) or ended_early(evidence)
     if step.disturbed:
-        return _disturbed(evidence, step)
+        return disturbed(evidence, step)
     if len(step.bound) < len(step.members):
         return violation(evidence) or _unplaced(evidence, step)
     placed = f"3 of 3 pods were bound, on {_places(evidence, step)}"
@@ -94,28 +109,28 @@ def fit(evidence: GangEvidence) -> Outcome:
             objects=step_refs(evidence, step),
             todo="see the scheduler's log: it places pods and does not write the group's status.",
         )
-    if step.spread_seconds > _WIDEST_SPREAD:
+    if step.spread_seconds > WIDEST_SPREAD:
         return warned(
             "SlowPlacement",
             f"{placed}, but {step.spread_seconds:.1f} s lay between the first and the last.",
-            expected=f"at most {_WIDEST_SPREAD:.0f} s between the first and the last binding",
+            expected=f"at most {WIDEST_SPREAD:.0f} s between the first and the last binding",
             observed=observed(evidence, step),
             objects=step_refs(evidence, step),
             todo="see the load of the API server and of the scheduler.",
         )
-    return _good(evidence, step, f"{placed}, within {step.seconds:.1f} s of their creation.")
+    return good(evidence, step, f"{placed}, within {step.seconds:.1f} s of their creation.")
 
 
 def _unplaced(evidence: GangEvidence, step: Step) -> Outcome:
     if any(item.judged for item in step.members):  # so somebody looked, and found no place
         return errored(
             "NoRoom",
-            f"the cluster has no room for 3 pods of 10m CPU: {_why(step)}",
+            f"the cluster has no room for 3 pods of 10m CPU: {why(step)}",
             expected="one schedulable node without taints that has room for 3 x 10m CPU and 16Mi memory",
             observed=observed(evidence, step),
             objects=step_refs(evidence, step),
             todo="make room or uncordon a node, and run again.",
-            evidence=_timeline(step),
+            evidence=step.as_file,
         )
     return failed(
         "SchedulerNotEvaluating",
@@ -125,7 +140,7 @@ def _unplaced(evidence: GangEvidence, step: Step) -> Outcome:
         objects=step_refs(evidence, step),
         todo="the scheduler is down, works on a stale cache, or answers to another name than volcano. Restart it.",
         commands=(_RESTART,),
-        evidence=_timeline(step),
+        evidence=step.as_file,
     )
 
 
@@ -133,11 +148,11 @@ def blocked(evidence: GangEvidence) -> Outcome:
     """H2."""
     step = evidence.steps.get("H2")
     if step is None:
-        return _ended_early(evidence)
+        return ended_early(evidence)
     if step.premature:
         return _premature(evidence, step)
     if step.disturbed:
-        return _disturbed(evidence, step)
+        return disturbed(evidence, step)
     if not step.judged:
         # That nothing was bound says nothing as long as nobody looked.
         return errored(
@@ -147,11 +162,11 @@ def blocked(evidence: GangEvidence) -> Outcome:
             observed=observed(evidence, step),
             objects=step_refs(evidence, step),
             todo="see the scheduler's log for errors in writing status, and run again.",
-            evidence=_timeline(step),
+            evidence=step.as_file,
             # While the scheduler takes over a configuration without gang, members may be bound a moment later.
             because=("F4",),
         )
-    return _good(
+    return good(
         evidence,
         step,
         f"0 of 3 members were bound in {step.held_seconds:.1f} s after all three had been judged, because one of "
@@ -163,50 +178,26 @@ def released(evidence: GangEvidence) -> Outcome:
     """H3."""
     step = evidence.steps.get("H3")
     if step is None:
-        return _ended_early(evidence)
+        return ended_early(evidence)
     if step.disturbed:
-        return _disturbed(evidence, step)
+        return disturbed(evidence, step)
     if not step.reached:
         return failed(
             "GangNotReleased",
             f"only {len(step.bound)} of 3 members were bound within {BIND_SECONDS:.0f} s after a pod that fits took "
-            f"the place of the one that does not: {_why(step)}",
+            f"the place of the one that does not: {why(step)}",
             expected="3 of 3 bound",
             observed=observed(evidence, step),
             objects=step_refs(evidence, step),
             todo="restart the scheduler: it does not see that the gang is whole by now.",
             commands=(_RESTART,),
-            evidence=_timeline(step),
+            evidence=step.as_file,
         )
-    return _good(evidence, step, f"3 of 3 members were bound {step.seconds:.1f} s after the gang could be whole.")
+    return good(evidence, step, f"3 of 3 members were bound {step.seconds:.1f} s after the gang could be whole.")
 
 
-def control(evidence: GangEvidence) -> Outcome:
-    """H4."""
-    step = evidence.steps.get("H4")
-    if step is None:
-        return _ended_early(evidence)
-    stuck = next((item for item in step.members if item.name.endswith(STUCK)), None)
-    if step.disturbed:
-        return _disturbed(evidence, step)
-    if not step.bound or stuck is None or stuck.node:
-        found = f"none was bound: {_why(step)}" if not step.bound else "the third was not seen"
-        found = f"{stuck.name} runs on {stuck.node}" if stuck and stuck.node else found
-        return errored(
-            "ControlFailed",
-            f"the control did not come out, so the gang cannot be told from lack of room: {found}",
-            expected="without the gang, the two members that fit are bound and the third is not",
-            observed=observed(evidence, step),
-            objects=step_refs(evidence, step),
-            todo="make room for pods of 10m CPU, see that no node has the label kfv.io/nowhere, and run again.",
-            evidence=_timeline(step),
-        )
-    return _good(
-        evidence, step, f"{len(step.bound)} of the same 3 pods were bound once each might run alone: there was room."
-    )
-
-
-def _disturbed(evidence: GangEvidence, step: Step) -> Outcome:
+def disturbed(evidence: GangEvidence, step: Step) -> Outcome:
+    """Probe pods were taken away, so the step says nothing."""
     lost = "; ".join(f"{item.name} on {item.node or 'no node'}: {item.lost}" for item in step.disturbed)
     return errored(
         "Disturbed",
@@ -215,14 +206,15 @@ def _disturbed(evidence: GangEvidence, step: Step) -> Outcome:
         observed=observed(evidence, step),
         objects=step_refs(evidence, step),
         todo="run again when no node is being drained and nothing evicts pods.",
-        evidence=_timeline(step),
+        evidence=step.as_file,
     )
 
 
 # words
 
 
-def _good(evidence: GangEvidence, step: Step, message: str) -> Outcome:
+def good(evidence: GangEvidence, step: Step, message: str) -> Outcome:
+    """The step came out; what happened on the way is told behind the message."""
     return passed(
         " ".join((message, *step.notes)), objects=step_refs(evidence, step), observed=observed(evidence, step)
     )
@@ -252,20 +244,14 @@ def observed(evidence: GangEvidence, step: Step) -> dict[str, object]:
         "seconds": step.seconds,
         "held_seconds": step.held_seconds,
         "attempts": step.attempts,
-        "events": [
-            {"at": item.at, "name": item.name, "event": item.event, "what": item.what} for item in step.timeline
-        ],
+        "events": step.events,
     }
 
 
-def _why(step: Step) -> str:
+def why(step: Step) -> str:
+    """What schedulers said of members without a node and of groups; shown, never matched."""
     said: Iterable[str] = (
         *(f"{item.name}: {item.message}" for item in step.members if item.message and not item.node),
         *(f"{item.name}: {note.get('message', '')}" for item in step.groups for note in item.conditions),
     )
     return "; ".join(dict.fromkeys(said)) or "no scheduler said why."
-
-
-def _timeline(step: Step) -> dict[str, str]:
-    lines = (f"{item.at} {item.name} {item.what}" for item in step.timeline)
-    return {f"{step.id}-timeline.txt": "\n".join(lines) + "\n"}

@@ -10,10 +10,12 @@ from typing import Any
 
 from kubeflow_volcano.catalog.images.probes import PAUSE
 from kubeflow_volcano.catalog.model import version_key
+from kubeflow_volcano.catalog.operator import version_of_image
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from validators import crds, simulation
 from validators.facts import Facts
 from validators.model import CannotJudgeError, Rule, failed, skipped
+from validators.operator_flags import container_of
 from validators.pods import workload_of
 from validators.troubles import OPERATOR
 
@@ -52,6 +54,12 @@ class Operator:
         podgroups = (Rule(verb, "scheduling.volcano.sh", "podgroups") for verb in self.podgroup_verbs)
         finalizers = (Rule("update", self.job_group, f"{plural}/finalizers") for plural in sorted(plurals))
         return (*podgroups, *finalizers)
+
+    def version(self, facts: Facts) -> str:
+        """Its version by its image, else as the caller says; empty where neither tells."""
+        deployment = facts.get("deployments.apps", self.ref.namespace, self.ref.name)
+        image: str = container_of(deployment)["image"] if deployment else ""
+        return version_of_image(image) or facts.expectations.operator_version
 
     def deployment(self, facts: Facts) -> Object:
         """Its Deployment.

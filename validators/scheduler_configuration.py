@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -11,8 +12,9 @@ import yaml
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.facts import Facts
+from validators.versions import tag_of
 
-__all__ = ["KNOWN_PLUGINS", "Configuration", "Unusable", "faults", "read"]
+__all__ = ["KNOWN_PLUGINS", "Configuration", "Unusable", "faults", "period_seconds", "read", "version"]
 
 # pkg/scheduler/plugins/factory.go of v1.10.0, with those that came until 1.14 and the one that left.
 KNOWN_PLUGINS = frozenset(
@@ -26,6 +28,8 @@ KNOWN_PLUGINS = frozenset(
 
 # A gang that may start before it is whole, or that is never found short, is none (checks.md, F4).
 _GANG_SWITCHES = ("enableJobReady", "enableJobPipelined", "enableJobStarving")
+
+_UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,3 +91,29 @@ def faults(configuration: Configuration) -> Iterator[tuple[str, str]]:
         yield "PluginMissing", "plugin predicates is missing, so that pods go to nodes that cannot run them"
     if not {"proportion", "capacity"} & set(plugins):
         yield "PluginMissing", "neither plugin proportion nor capacity is there, so that queues have no share"
+
+
+def period_seconds(facts: Facts) -> float:
+    """Seconds between two sessions of the scheduler; 1, its default, where nothing else is known."""
+    container = _container(facts)
+    given = (*(container.get("command") or ()), *(container.get("args") or ()))
+    flags = (word.partition("=") for item in given for word in item.split())
+    text = next((value for key, _, value in flags if key == "--schedule-period"), "")
+    parts = re.findall(r"([0-9.]+)(ms|s|m|h)", text)  # a Go duration such as 1m30s
+    return sum(float(number) * _UNIT_SECONDS[unit] for number, unit in parts) or 1.0
+
+
+def version(facts: Facts) -> str:
+    """Volcano's version by the scheduler's image, else as the caller expects it; empty where neither tells."""
+    tag = tag_of(_container(facts).get("image", "")).removeprefix("v")
+    return tag if re.fullmatch(r"\d+(\.\d+)+([-+].*)?", tag) else facts.expectations.volcano_version
+
+
+def _container(facts: Facts) -> Object:
+    """The scheduler's container; empty where no Deployment of it is known."""
+    for deployment in facts.objects.get("deployments.apps", ()):
+        for container in deployment["spec"]["template"]["spec"]["containers"]:
+            if "vc-scheduler" in container["image"]:
+                found: Object = container
+                return found
+    return {}

@@ -21,6 +21,7 @@ from validators.checks import (
     storage,
     trainer,
     volcano,
+    volumes,
     workloads,
 )
 from validators.model import Check, natural
@@ -41,6 +42,7 @@ CHECKS: tuple[Check, ...] = tuple(
             *namespaces.CHECKS,
             *workloads.CHECKS,
             *storage.CHECKS,
+            *volumes.CHECKS,
             *network.CHECKS,
             *account.CHECKS,
             *volcano.CHECKS,

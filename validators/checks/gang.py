@@ -1,4 +1,4 @@
-"""Family H: is gang scheduling true, by the evidence of an experiment with its controls; and what the operator makes.
+"""Family H: is gang scheduling true, by the evidence of an experiment with its controls.
 
 The verdicts follow from states alone: which pod was bound when, and whether a scheduler had judged it. Messages of
 schedulers are shown and never matched, because they differ between versions.
@@ -6,26 +6,24 @@ schedulers are shown and never matched, because they differ between versions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
-from kubeflow_volcano.cluster.objects import Ref
-from validators import gang_steps
+from validators import gang_controls, gang_steps
 from validators.facts import Facts
-from validators.model import Outcome, Rule, Severity, Status, check, failed, passed, skipped, warned
-from validators.probes.gang import GangEvidence
-from validators.probes.operator import MADE_SECONDS, PLACED_SECONDS, OperatorEvidence
+from validators.model import Outcome, Rule, Severity, Status, check, failed, passed, skipped
+from validators.probes.experiment import GangEvidence
 from validators.probes.remains import Cleanup
-from validators.probes.stage import PODGROUP
-from validators.refusals import interruption, refusal
+from validators.two_gangs_verdict import two_gangs
 
-__all__ = ["CHECKS", "NEEDS_GANG", "NEEDS_OPERATOR", "NEEDS_PROBE", "NEEDS_TRAINER", "gang_verdict", "operator_verdict"]
+__all__ = ["CHECKS", "NEEDS_GANG", "NEEDS_PROBE", "gang_verdict"]
 
 NEEDS_PROBE = (
     *(Rule(verb, "", "namespaces") for verb in ("create", "delete", "list", "watch")),
     *(Rule(verb, "", "resourcequotas") for verb in ("create", "patch", "list", "watch")),
     *(Rule(verb, "", "serviceaccounts") for verb in ("list", "watch")),
     *(Rule(verb, "", "pods") for verb in ("create", "delete", "list", "watch")),
+    Rule("list", "", "limitranges"),
 )
 """What every probe must be allowed to do."""
 
@@ -37,27 +35,13 @@ NEEDS_GANG = (
 )
 """What the gang experiment must be allowed to do."""
 
-NEEDS_OPERATOR = (
-    *NEEDS_PROBE,
-    *(Rule(verb, "kubeflow.org", "tfjobs") for verb in ("create", "delete", "list", "patch", "watch")),
-    *(Rule(verb, "scheduling.volcano.sh", "podgroups") for verb in ("delete", "list", "watch")),
-)
-"""What the training operator's probe job must be allowed to do."""
-
-NEEDS_TRAINER = (
-    *NEEDS_PROBE,
-    *(Rule(verb, "trainer.kubeflow.org", "trainjobs") for verb in ("create", "delete", "list", "patch", "watch")),
-    *(Rule(verb, "scheduling.volcano.sh", "podgroups") for verb in ("delete", "list", "watch")),
-)
-"""What Trainer's probe job must be allowed to do."""
-
 _Judge = Callable[[GangEvidence], Outcome | None]
 
 # The verdict list of the whole experiment, from the top; the first that is not good wins.
 _ORDER: tuple[tuple[str, _Judge], ...] = (
     ("H2", gang_steps.violation),
     ("H1", gang_steps.fit),
-    ("H4", gang_steps.control),
+    ("H4", gang_controls.same_scheduler),
     ("H3", gang_steps.released),
     ("H2", gang_steps.blocked),
 )
@@ -79,79 +63,6 @@ def gang_verdict(evidence: GangEvidence) -> Outcome:
         objects=gang_steps.step_refs(evidence, fit, blocked),
         observed=gang_steps.observed(evidence, blocked),
     )
-
-
-def operator_verdict(evidence: OperatorEvidence) -> Outcome:
-    """Whether the operator made a gang of a job: its PodGroup as the job asks, its pods handed to Volcano."""
-    if evidence.refused:
-        return refusal(evidence.refused)
-    if evidence.trouble:
-        return interruption(evidence.trouble)
-    fault = next(_operator_faults(evidence), None)
-    objects = (evidence.job, Ref(*PODGROUP, evidence.job.namespace, evidence.job.name))
-    observed = {
-        "pod_group": (evidence.group or {}).get("spec"),
-        "phase": evidence.phase,
-        "pods": {item.name: f"schedulerName {item.scheduler}, group {item.group or 'none'}" for item in evidence.pods},
-    }
-    wanted = f"a PodGroup with minMember {evidence.replicas} in queue {evidence.queue}, and {evidence.replicas} pods"
-    if not fault:
-        kind = evidence.job.kind
-        text = f"a {kind} of {evidence.replicas} workers became {wanted} that are Volcano's"
-        if not evidence.nudged:
-            return passed(f"{text}, {_placed(evidence)}.", objects=objects, observed=observed)
-        return warned(
-            "Nudged",
-            f"{text}, but only after the job was touched: the operator had missed that its group may run.",
-            expected="the pods come as soon as the group may run",
-            observed=observed,
-            objects=objects,
-            todo="annotate a job that hangs, or restart the operator; 1.6.0 is free of it (kubeflow/trainer#1574).",
-        )
-    reason, message, todo = fault
-    return failed(
-        reason,
-        message,
-        expected=f"{wanted} with schedulerName volcano and the group's name",
-        observed=observed,
-        objects=objects,
-        todo=todo,
-        because=("F6",) if reason == "PodsHeldBack" else (),
-    )
-
-
-def _placed(evidence: OperatorEvidence) -> str:
-    nodes = sorted({item.node for item in evidence.pods if item.node})
-    if all(item.node for item in evidence.pods):
-        return f"and were placed on {', '.join(nodes)}"
-    return f"and were not placed within {PLACED_SECONDS:.0f} s, of which H1 says more"
-
-
-def _operator_faults(evidence: OperatorEvidence) -> Iterator[tuple[str, str, str]]:
-    """Reason, message and what to do, of each thing that is not as a gang needs it, the most telling first."""
-    group, made, wanted, phase = evidence.group, len(evidence.pods), evidence.replicas, evidence.phase
-    wiring = "its runtimes (G7)" if evidence.job.kind == "TrainJob" else "its gang arguments (G1)"
-    if group is None:
-        message = f"the operator made no PodGroup within {MADE_SECONDS:.0f} s, and {made} pods."
-        yield "NoPodGroup", message, f"see {wiring} and its log; restart it if it is older than Volcano."
-        return
-    spec = group["spec"]
-    policy = "see that no admission policy changes PodGroups."
-    if spec.get("minMember") != wanted:
-        message = f"the PodGroup has minMember {spec.get('minMember')}, the job has {wanted} replicas."
-        yield "WrongMinimum", message, policy
-    if spec.get("queue") != evidence.queue:
-        yield "WrongQueue", f"the PodGroup is in queue {spec.get('queue')!r}, not {evidence.queue}.", policy
-    if made < wanted and phase in {"", "Pending"}:
-        message = f"the PodGroup has phase {phase or 'unset'}: until that changes the operator makes no pods."
-        yield "PodsHeldBack", message, "see whether the scheduler is alive (F6) and the cluster has room."
-    elif made < wanted:
-        todo = "restart the operator, and read its log."
-        yield "PodsMissing", f"the PodGroup is {phase}, and only {made} of {wanted} pods came.", todo
-    stray = [item for item in evidence.pods if item.scheduler != "volcano" or item.group != evidence.job.name]
-    if stray:
-        told = ", ".join(f"{item.name} has schedulerName {item.scheduler} and group {item.group!r}" for item in stray)
-        yield "PodsNotGanged", f"{told}.", f"see {wiring}."
 
 
 def _step(facts: Facts, judge: Callable[[GangEvidence], Outcome], *, of: str = "") -> Outcome:
@@ -199,7 +110,28 @@ def gang_control(facts: Facts) -> Outcome:
 
     A control that does not come out says that the experiment proves nothing: make room and run again.
     """
-    return _step(facts, gang_steps.control, of="H1")
+    return _step(facts, gang_controls.same_scheduler, of="H1")
+
+
+@check("H5", "default-scheduler-control", severity=Severity.MINOR, requires=("H1",), probe="gang")
+def default_scheduler_control(facts: Facts) -> Outcome:
+    """The default scheduler places the same pods in part, which is what a gang is spared.
+
+    A warning where it does not: then nothing is seen of the difference that gang scheduling makes here, while H2 and
+    H4 prove it by themselves. The default profile may gang by itself, or nobody answers to default-scheduler.
+    """
+    return _step(facts, gang_controls.default_scheduler, of="H1")
+
+
+@check("H6", "two-gangs", severity=Severity.MAJOR, requires=("H1", "H2"), probe="gang")
+def two_gangs_in_turn(facts: Facts) -> Outcome:
+    """Of two gangs that want the same two places one runs whole, then the other; without gangs they block each other.
+
+    Its controls are the same four pods with Volcano, each of which may run alone, and with the default scheduler,
+    where each gang gets one place and waits for ever. It shows what gang scheduling is for; the proof is H2, since
+    Volcano takes one job after the other even without the plugin gang. Before Volcano 1.8.1 it may not come out.
+    """
+    return _step(facts, two_gangs, of="H1")
 
 
 @check("H8", "nothing-left-behind", severity=Severity.MAJOR, probe="cleanup")
@@ -228,4 +160,12 @@ def nothing_left_behind(facts: Facts) -> Outcome:
     return passed(f"{len(refs)} probe objects are gone after {cleanup.seconds:.1f} s.", objects=refs)
 
 
-CHECKS = (gang_fits, all_or_nothing, gang_released, gang_control, nothing_left_behind)
+CHECKS = (
+    gang_fits,
+    all_or_nothing,
+    gang_released,
+    gang_control,
+    default_scheduler_control,
+    two_gangs_in_turn,
+    nothing_left_behind,
+)

@@ -7,14 +7,24 @@ from dataclasses import replace
 from kubeflow_volcano.catalog.operator import GangEra, era_of, version_of_image
 from kubeflow_volcano.problems import InvalidInput
 from validators import operator_judging as judging
-from validators.checks.gang import NEEDS_OPERATOR, operator_verdict
+from validators.checks.gang import NEEDS_PROBE
 from validators.facts import Facts
 from validators.model import CannotJudgeError, Outcome, Rule, Severity, check, errored, failed, passed
 from validators.operator_flags import container_of, faults, gang_flags, read_flags
+from validators.operator_verdict import held_then_released, operator_verdict
 from validators.operators import TRAINING
 from validators.troubles import OPERATOR
 
 __all__ = ["CHECKS"]
+
+_NEEDS_JOB = (
+    *judging.READ_DEPLOYMENTS,
+    Rule("list", "", "pods"),
+    *NEEDS_PROBE,
+    *(Rule(verb, "kubeflow.org", "tfjobs") for verb in ("create", "delete", "list", "patch", "watch")),
+    *(Rule(verb, "scheduling.volcano.sh", "podgroups") for verb in ("delete", "list", "watch")),
+)
+"""What the probe job must be allowed to do."""
 
 _EDIT = f"kubectl -n {OPERATOR.namespace} edit deployment {OPERATOR.name}"
 
@@ -102,7 +112,7 @@ def operator_kinds(facts: Facts) -> Outcome:
     "podgroup-made",
     severity=Severity.BLOCKER,
     requires=("F1", "F3", "G1", "G4"),
-    needs=(*judging.READ_DEPLOYMENTS, Rule("list", "", "pods"), *NEEDS_OPERATOR),
+    needs=_NEEDS_JOB,
     probe="operator",
     component="training-operator",
 )
@@ -120,4 +130,25 @@ def podgroup_made(facts: Facts) -> Outcome:
     return found
 
 
-CHECKS = (gang_flag, operator_may_group, operator_after_volcano, operator_kinds, podgroup_made)
+@check(
+    "G6",
+    "gang-through-operator",
+    severity=Severity.BLOCKER,
+    requires=("F6", "G5"),
+    needs=_NEEDS_JOB,
+    probe="operator",
+    component="training-operator",
+)
+def gang_through_operator(facts: Facts) -> Outcome:
+    """A job runs nobody while its gang is short of a member, and succeeds as soon as it is whole.
+
+    A job of two workers first asks for a gang of three: both pods must have been judged, and none bound. Then it asks
+    for two, and must succeed. H7 of the gang experiment is this check. Operators up to 1.5 leave a PodGroup as it was
+    made, so that there the job is made anew. Where the gang is not released, read the operator's log.
+    """
+    TRAINING.deployment(facts)
+    TRAINING.demand_real(facts)
+    return held_then_released(facts.probe("operator"))
+
+
+CHECKS = (gang_flag, operator_may_group, operator_after_volcano, operator_kinds, podgroup_made, gang_through_operator)

@@ -7,14 +7,23 @@ from dataclasses import replace
 from kubeflow_volcano.cluster.objects import Ref
 from validators import operator_judging as judging
 from validators import runtimes
-from validators.checks.gang import NEEDS_TRAINER, operator_verdict
+from validators.checks.gang import NEEDS_PROBE
 from validators.facts import Facts
 from validators.model import Outcome, Rule, Severity, check, failed, passed, skipped, warned
+from validators.operator_verdict import operator_verdict
 from validators.operators import TRAINER
 
 __all__ = ["CHECKS"]
 
 _READS = (*judging.READ_DEPLOYMENTS, Rule("list", "trainer.kubeflow.org", "clustertrainingruntimes"))
+_NEEDS_JOB = (
+    *_READS,
+    Rule("list", "", "pods"),
+    *NEEDS_PROBE,
+    *(Rule(verb, "trainer.kubeflow.org", "trainjobs") for verb in ("create", "delete", "list", "patch", "watch")),
+    *(Rule(verb, "scheduling.volcano.sh", "podgroups") for verb in ("delete", "list", "watch")),
+)
+"""What the probe job must be allowed to do."""
 
 
 @check("G7", "runtimes-gang", severity=Severity.BLOCKER, needs=_READS)
@@ -94,7 +103,7 @@ def trainer_kinds(facts: Facts) -> Outcome:
     "trainjob-ganged",
     severity=Severity.BLOCKER,
     requires=("F1", "F3", "G7", "G10"),
-    needs=(*_READS, Rule("list", "", "pods"), *NEEDS_TRAINER),
+    needs=_NEEDS_JOB,
     probe="trainer",
     component="trainer",
 )

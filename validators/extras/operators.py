@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from http import HTTPStatus
 
-from kubeflow_volcano.catalog.operator import version_of_image
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.deadline import Deadline
 from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.facts import Facts
-from validators.operator_flags import container_of
 from validators.operators import OPERATORS, Operator, podgroups_since
 from validators.permissions import allowed
 from validators.pods import workload_of
@@ -28,7 +26,7 @@ def operator_access(cluster: Cluster, facts: Facts) -> Mapping[str, Mapping[str,
     for name, operator in _installed(facts).items():
         kinds = (kind.partition(".") for kind in operator.kinds(facts))
         plurals = [plural for plural, _, group in kinds if group == operator.job_group]
-        rules = operator.rules(plurals, _version(operator, facts))
+        rules = operator.rules(plurals, operator.version(facts))
         found = allowed(cluster, rules, user=operator.service_account(facts))
         answers[name] = {str(rule): answer for rule, answer in found.items()}
     return answers
@@ -40,11 +38,6 @@ def _installed(facts: Facts) -> Mapping[str, Operator]:
         for name, item in OPERATORS.items()
         if item.ref in facts.expectations.workloads and facts.get("deployments.apps", item.ref.namespace, item.ref.name)
     }
-
-
-def _version(operator: Operator, facts: Facts) -> str:
-    image: str = container_of(operator.deployment(facts))["image"]
-    return version_of_image(image) or facts.expectations.operator_version
 
 
 def operator_log(cluster: Cluster, facts: Facts) -> Mapping[str, str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from kubeflow_volcano.progress import Progress
 from validators.facts import Facts
-from validators.probes import dns, front_door, gang, network, storage, trainer, training
+from validators.probes import dns, front_door, gang, network, own_volumes, storage, trainer, training
 from validators.probes.session import Session
 
 __all__ = ["PROBES"]
@@ -16,6 +16,7 @@ __all__ = ["PROBES"]
 PROBES: Mapping[str, Callable[[Session, Facts, Progress], Any]] = MappingProxyType(
     {
         "storage": storage.run,
+        "own-volumes": own_volumes.run,
         "gang": gang.run,
         "operator": training.run,
         "trainer": trainer.run,

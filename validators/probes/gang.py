@@ -6,32 +6,29 @@ next to it stands the same set of pods that may run without the gang.
 
 from __future__ import annotations
 
-import re
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from kubeflow_volcano.cluster.deadline import Deadline
 from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.cluster.watching import Observer, Subject
 from kubeflow_volcano.progress import Progress
+from validators import scheduler_configuration
 from validators.facts import RUN_LABEL, Facts
+from validators.probes import two_gangs
+from validators.probes.experiment import BIND_SECONDS, SHORTEST_HOLD, GangEvidence, Play
 from validators.probes.pods import lowest_priority
 from validators.probes.record import Recorder
 from validators.probes.session import ProbeRefused, Session
-from validators.probes.stage import NOWHERE, PODGROUP, Stage, Step, was_judged
+from validators.probes.stage import PODGROUP, Stage, nowhere, was_judged
 
-__all__ = ["BIND_SECONDS", "STUCK", "GangEvidence", "run"]
-
-BIND_SECONDS = 30.0
-"""Within this time a scheduler that works has placed three tiny pods."""
+__all__ = ["STUCK", "run"]
 
 STUCK = "p2"
-"""How the name of the one that fits nowhere ends, in H2 and H4."""
+"""How the name of the one that fits nowhere ends, in H2, H4 and H5."""
 
 _SUITE_SECONDS = 180.0
-_SHORTEST_HOLD = 5.0
 _PERIODS_HELD = 5
 _AFTERMATH = 1.0  # a violation is followed for this long, to tell how far it goes
 # Volcano takes members by creation time, in whole seconds and then by UID, and stops at the first that fits nowhere
@@ -39,38 +36,17 @@ _AFTERMATH = 1.0  # a violation is followed for this long, to tell how far it go
 # bound with or without gang scheduling; so it is made last, in a later second.
 _APART = 1.1
 _TICK = 0.1
-_UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-
-
-@dataclass
-class GangEvidence:
-    """What the experiment saw. `steps` holds only steps that came to an end, by id.
-
-    `queue_state` is empty when the queue does not exist. `refused` is the server's text when a probe object was not
-    admitted, `trouble` what else ended the experiment early.
-    """
-
-    namespace: str = ""
-    queue: str = ""
-    queue_state: str = ""
-    period_seconds: float = 1.0
-    hold_seconds: float = _SHORTEST_HOLD
-    priority_class: str = ""
-    simulated_nodes: frozenset[str] = frozenset()
-    steps: dict[str, Step] = field(default_factory=dict)
-    refused: str = ""
-    trouble: str = ""
-    seconds: float = 0.0
 
 
 def run(session: Session, facts: Facts, progress: Progress) -> GangEvidence:
-    """Run H1 to H4; each step starts from nothing. Takes about 15 s, at most 180 s."""
+    """Run H1 to H6; each step starts from nothing. Takes about 25 s, at most 180 s."""
     started = time.monotonic()
-    period = _duration(_arguments(facts).get("--schedule-period", "1s"))
+    period = scheduler_configuration.period_seconds(facts)
     evidence = GangEvidence(
         queue=session.options.queue,
+        volcano_version=scheduler_configuration.version(facts),
         period_seconds=period,
-        hold_seconds=max(_SHORTEST_HOLD, _PERIODS_HELD * period),
+        hold_seconds=max(SHORTEST_HOLD, _PERIODS_HELD * period),
         simulated_nodes=facts.simulated_nodes,
     )
     try:
@@ -98,17 +74,13 @@ def _experiment(session: Session, evidence: GangEvidence, progress: Progress) ->
     with Observer(session.cluster, subjects, Deadline(_SUITE_SECONDS)) as observer:
         recorder = Recorder(session.cluster, evidence.namespace, labels, observer.changes(_TICK))
         stage = Stage(session, recorder, evidence.priority_class)
-        for play in (_fit, _blocked_then_released, _same_pods_without_gang):
+        for play in _PLAYS:
             _undisturbed(play, stage, evidence, progress)
             if not evidence.steps["H1"].bound:
                 return
 
 
-_Play = Callable[[Stage, GangEvidence, Progress, str], tuple[str, ...]]
-"""Writes its steps into the evidence as soon as they are known, and returns their ids. The text is a name prefix."""
-
-
-def _undisturbed(play: _Play, stage: Stage, evidence: GangEvidence, progress: Progress) -> None:
+def _undisturbed(play: Play, stage: Stage, evidence: GangEvidence, progress: Progress) -> None:
     """Play once, and once more when a pod was evicted or drained and no violation was seen. A violation is final."""
     ids = play(stage, evidence, progress, stage.prefix)
     lost = [item for id_ in ids for item in evidence.steps[id_].disturbed]
@@ -152,7 +124,7 @@ def _blocked_then_released(stage: Stage, evidence: GangEvidence, progress: Progr
     stage.pod(first, group)
     stage.pod(second, group)
     record.until(lambda: bool(record.bound()), _APART)
-    stage.pod(stuck, group, required=_nowhere())
+    stage.pod(stuck, group, required=nowhere())
     _hold(stage, evidence, progress, (first, second, stuck))
     if record.disturbed():
         stage.clear()
@@ -211,7 +183,7 @@ def _same_pods_without_gang(stage: Stage, evidence: GangEvidence, progress: Prog
     stage.group(f"{prefix}h4", 1)
     for name in names[:2]:
         stage.pod(name, f"{prefix}h4")
-    stage.pod(names[2], f"{prefix}h4", required=_nowhere())
+    stage.pod(names[2], f"{prefix}h4", required=nowhere())
     record = stage.recorder
 
     def seen() -> bool:  # the watch may tell of the third after the others were bound
@@ -224,23 +196,24 @@ def _same_pods_without_gang(stage: Stage, evidence: GangEvidence, progress: Prog
     return ("H4",)
 
 
-def _nowhere() -> Mapping[str, object]:
-    term = {"matchExpressions": [{"key": NOWHERE, "operator": "Exists"}]}
-    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
+def _default_scheduler(stage: Stage, evidence: GangEvidence, progress: Progress, prefix: str) -> tuple[str, ...]:
+    """H5: the pods of H2 with the default scheduler. Shows what happens where nobody gangs."""
+    progress("H5 control: the same three pods with the default scheduler")
+    names = tuple(f"{prefix}h5-p{index}" for index in range(3))
+    stage.begin()
+    for name in names[:2]:
+        stage.pod(name)
+    stage.pod(names[2], required=nowhere())
+    record = stage.recorder
+
+    def seen() -> bool:
+        known = [item for item in record.members.values() if item.name in names]
+        return len(known) == len(names) and all(item.node or item.judged for item in known)
+
+    record.until(lambda: seen() or record.disturbed(), BIND_SECONDS)
+    evidence.steps["H5"] = stage.step("H5", names, reached=seen())
+    stage.clear()
+    return ("H5",)
 
 
-def _arguments(facts: Facts) -> dict[str, str]:
-    """Arguments of Volcano's scheduler, by flag; empty where no Deployment of it is known."""
-    for deployment in facts.objects.get("deployments.apps", ()):
-        for container in deployment["spec"]["template"]["spec"]["containers"]:
-            if "vc-scheduler" in container["image"]:
-                given = (*(container.get("command") or ()), *(container.get("args") or ()))
-                flags = (word.partition("=") for item in given for word in item.split())
-                return {key: value for key, mark, value in flags if mark}
-    return {}
-
-
-def _duration(text: str) -> float:
-    """Seconds of a Go duration such as 1s, 500ms or 1m30s; 1 s, the scheduler's default, for what is none."""
-    parts = re.findall(r"([0-9.]+)(ms|s|m|h)", text)
-    return sum(float(number) * _UNIT_SECONDS[unit] for number, unit in parts) or 1.0
+_PLAYS: tuple[Play, ...] = (_fit, _blocked_then_released, _same_pods_without_gang, _default_scheduler, two_gangs.play)

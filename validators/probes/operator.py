@@ -1,24 +1,22 @@
-"""What an operator makes of a job: a PodGroup, and pods that are handed to the gang scheduler."""
+"""What an operator makes of a job: a PodGroup, pods that are handed to the gang scheduler, and a gang of them."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 from kubeflow_volcano.cluster.deadline import Deadline
 from kubeflow_volcano.cluster.errors import ApiError
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.cluster.watching import Change, Observer, Subject
-from kubeflow_volcano.progress import Progress
-from validators.facts import Facts
-from validators.probes.pods import probe_pod
-from validators.probes.remains import Tracked, wait_gone
+from validators.probes.record import Group, Member, Recorder
+from validators.probes.remains import wait_gone
 from validators.probes.session import ProbeRefused, Session
 from validators.probes.spaces import Level
-from validators.probes.stage import PODGROUP
+from validators.probes.stage import PODGROUP, Step
 
-__all__ = ["PLACED_SECONDS", "REPLICAS", "JobPod", "OperatorEvidence", "observe", "run"]
+__all__ = ["MADE_SECONDS", "PLACED_SECONDS", "REPLICAS", "Following", "OperatorEvidence", "observe"]
 
 REPLICAS = 2
 MADE_SECONDS = 30.0
@@ -30,53 +28,88 @@ PLACED_SECONDS = 10.0
 _NUDGE_SECONDS = 6.0
 """So long after the group may run an operator that watches it has made the pods; then the job is touched once."""
 
-_TICK = 0.2
+_SUITE_SECONDS = 120.0
+_TICK = 0.1
 _GONE_SECONDS = 20.0
 _PROBE_LABEL = "kfv.io/probe"
 _HELD = frozenset({"", "Pending"})
-
-
-@dataclass(frozen=True, slots=True)
-class JobPod:
-    """A pod that the operator made; `group` is its gang annotation."""
-
-    name: str
-    scheduler: str
-    group: str
-    node: str
 
 
 @dataclass
 class OperatorEvidence:
     """What became of a job of two workers. `group` is None when no PodGroup of the job's name came.
 
-    `nudged` says that no pods came, although the group might run, until the job was touched.
+    `minimum` is what the job asks for as its gang's size. `nudged` says that no pods came, although the group might
+    run, until the job was touched. `held` and `released` are the steps of a job whose gang cannot be whole at first;
+    `state` is the last condition of that job, with its message.
     """
 
     job: Ref
     queue: str
+    minimum: int = REPLICAS
     replicas: int = REPLICAS
-    group: Object | None = None
-    pods: tuple[JobPod, ...] = ()
+    group: Group | None = None
+    pods: tuple[Member, ...] = ()
     nudged: bool = False
+    held: Step | None = None
+    released: Step | None = None
+    state: str = ""
+    attempts: int = 1
     refused: str = ""
     trouble: str = ""
     seconds: float = 0.0
 
     @property
-    def phase(self) -> str:
-        """Phase of the PodGroup, empty while it has none."""
-        found: str = (self.group or {}).get("status", {}).get("phase", "")
-        return found
+    def disturbed(self) -> tuple[Member, ...]:
+        """Pods that somebody else took away."""
+        return tuple(item for step in (self.held, self.released) if step for item in step.disturbed)
 
 
-def run(session: Session, facts: Facts, progress: Progress) -> OperatorEvidence:
-    """Create a TFJob of two pause pods and see what the operator makes of it; about 3 s, at most 50 s."""
-    evidence = OperatorEvidence(Ref("kubeflow.org/v1", "TFJob", "", f"kfv-{session.run}"), session.options.queue)
-    if facts.expectations.gang_scheduler == "none":
-        return evidence
-    progress("G5 PodGroup: a job of two workers through the training operator")
-    return observe(session, evidence, _job, lambda name: f"{_PROBE_LABEL}={name}")
+@dataclass
+class Following:
+    """One job while it is there: its record, and the conditions that hold."""
+
+    session: Session
+    evidence: OperatorEvidence
+    record: Recorder
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """Its pods."""
+        return tuple(item for item in self.record.members.values() if not item.gone)
+
+    @property
+    def group(self) -> Group | None:
+        """Its PodGroup."""
+        return next((item for item in self.record.groups.values() if not item.gone), None)
+
+    def made(self) -> bool:
+        """Whether group and pods are there."""
+        return self.group is not None and len(self.members) >= self.evidence.replicas
+
+    def keep(self) -> None:
+        """Write group and pods as they are now into the evidence."""
+        self.evidence.group = replace(self.group) if self.group else None
+        self.evidence.pods = tuple(replace(item) for item in self.members)
+
+    def wait_made(self) -> bool:
+        """Wait for group and pods, and touch the job once when only the pods do not come."""
+        until, deadline = self.record.until, Deadline(MADE_SECONDS)
+        until(lambda: self.made() or self._may_run(), deadline.remaining)
+        if self._may_run() and not until(self.made, _NUDGE_SECONDS):
+            self.evidence.nudged = True
+            self.session.cluster.patch(self.evidence.job, {"metadata": {"annotations": {_PROBE_LABEL: "nudged"}}})
+            until(self.made, deadline.remaining)
+        return self.made()
+
+    def _may_run(self) -> bool:
+        return self.group is not None and self.group.phase not in _HELD
+
+
+def placed(following: Following) -> None:
+    """Give the pods some time to be placed."""
+    following.record.until(lambda: all(item.node for item in following.members), PLACED_SECONDS)
+    following.keep()
 
 
 def observe(
@@ -85,84 +118,71 @@ def observe(
     make: Callable[[Session, str, str], Object],
     selector: Callable[[str], str],
     level: Level = Level.RESTRICTED,
+    *,
+    then: Callable[[Following], None] = placed,
 ) -> OperatorEvidence:
-    """Create the job that `make` describes, given namespace and name, and follow the pods of `selector` of its name."""
+    """Create the job that `make` describes, given namespace and name, and follow the pods of `selector` of its name.
+
+    `then` goes on with a job whose group and pods were made.
+    """
     started = time.monotonic()
     try:
         namespace, name = session.namespace(level), evidence.job.name
         evidence.job = Ref(evidence.job.api_version, evidence.job.kind, namespace, name)
-        _follow(session, evidence, session.create(make(session, namespace, name)), selector(name))
+        _follow(session, evidence, session.create(make(session, namespace, name)), selector(name), then)
     except ProbeRefused as refusal:
         evidence.refused = str(refusal)
-    except ApiError as error:
+    except (ApiError, TimeoutError) as error:
         evidence.trouble = str(error)
-    evidence.seconds = time.monotonic() - started
+    evidence.seconds += time.monotonic() - started
     return evidence
 
 
-def _follow(session: Session, evidence: OperatorEvidence, job: Object, labels: str) -> None:
-    namespace, name = evidence.job.namespace, evidence.job.name
+def _follow(
+    session: Session, evidence: OperatorEvidence, job: Object, labels: str, then: Callable[[Following], None]
+) -> None:
+    ref = evidence.job
+    named = f"metadata.name={ref.name}"
     subjects = [
-        Subject("v1", "Pod", namespace, labels),
-        Subject(*PODGROUP, namespace, fields=f"metadata.name={name}"),
+        Subject("v1", "Pod", ref.namespace, labels),
+        Subject(*PODGROUP, ref.namespace, fields=named),
+        Subject(ref.api_version, ref.kind, ref.namespace, fields=named),
     ]
-    pods: dict[str, JobPod] = {}
-    free_since = made_since = None
-    with Observer(session.cluster, subjects, Deadline(MADE_SECONDS)) as observer:
-        for change in observer.changes(_TICK):
-            if change:
-                _take(session, evidence, pods, change)
-            now = time.monotonic()
-            if evidence.group and len(pods) >= REPLICAS:
-                made_since = made_since or now
-                if all(pod.node for pod in pods.values()) or now - made_since > PLACED_SECONDS:
-                    break
-            elif evidence.phase not in _HELD:
-                free_since = free_since or now
-                if not evidence.nudged and now - free_since > _NUDGE_SECONDS:
-                    evidence.nudged = True
-                    session.cluster.patch(evidence.job, {"metadata": {"annotations": {_PROBE_LABEL: "nudged"}}})
-            if session.stopped:
-                break
-    evidence.pods = tuple(pods.values())
+    with Observer(session.cluster, subjects, Deadline(_SUITE_SECONDS)) as observer:
+        changes = _noted(session, evidence, observer.changes(_TICK))
+        following = Following(session, evidence, Recorder(session.cluster, ref.namespace, labels, changes))
+        made = following.wait_made()
+        following.keep()
+        if made:
+            then(following)
+    uids = {item.uid for item in following.record.members.values()}
     session.delete(job)
-    made = [item for item in session.tracked if item.ref.namespace == namespace and _of_job(item, name, pods)]
-    if not wait_gone(session.cluster, made, Deadline(_GONE_SECONDS)):
-        session.gone(*(item.uid for item in made))
+    own = [
+        item
+        for item in session.tracked
+        if item.ref.namespace == ref.namespace and (item.ref.name == ref.name or item.uid in uids)
+    ]
+    if not wait_gone(session.cluster, own, Deadline(_GONE_SECONDS)):
+        session.gone(*(item.uid for item in own))
 
 
-def _of_job(item: Tracked, name: str, pods: dict[str, JobPod]) -> bool:
-    return item.ref.name == name or item.uid in pods
-
-
-def _take(session: Session, evidence: OperatorEvidence, pods: dict[str, JobPod], change: Change) -> None:
-    for obj in change.objects:
-        if change.type == "DELETED":
+def _noted(session: Session, evidence: OperatorEvidence, changes: Iterator[Change | None]) -> Iterator[Change | None]:
+    """The changes of pods and groups; what controllers made is adopted, and the job's state kept."""
+    for change in changes:
+        if change is None:
+            yield None
             continue
-        session.adopt({"apiVersion": change.subject.api_version, "kind": change.subject.kind, **obj})
-        if change.subject.kind == "PodGroup":
-            evidence.group = obj
-            continue
-        meta, spec = obj["metadata"], obj["spec"]
-        group = (meta.get("annotations") or {}).get("scheduling.k8s.io/group-name", "")
-        pods[meta["uid"]] = JobPod(meta["name"], spec.get("schedulerName", ""), group, spec.get("nodeName", ""))
+        subject = change.subject
+        for obj in change.objects if change.type != "DELETED" else ():
+            session.adopt({"apiVersion": subject.api_version, "kind": subject.kind, **obj})
+        if subject.kind == evidence.job.kind:
+            evidence.state = next((_state(obj) for obj in change.objects), evidence.state)
+        else:
+            yield change
 
 
-def _job(session: Session, namespace: str, name: str) -> Object:
-    container = {"name": "tensorflow", "image": session.options.pause_image}
-    pod = probe_pod(name, namespace, container, labels={_PROBE_LABEL: name})
-    meta = {key: pod["metadata"][key] for key in ("labels", "annotations")}
-    template = {"metadata": meta, "spec": pod["spec"]}
-    return {
-        "apiVersion": "kubeflow.org/v1",
-        "kind": "TFJob",
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": {
-            "runPolicy": {
-                "cleanPodPolicy": "All",
-                "activeDeadlineSeconds": 300,
-                "schedulingPolicy": {"queue": session.options.queue},
-            },
-            "tfReplicaSpecs": {"Worker": {"replicas": REPLICAS, "restartPolicy": "Never", "template": template}},
-        },
-    }
+def _state(job: Object) -> str:
+    """The condition of a job that says how it ended, else the last that holds, as type and message; '' without any."""
+    held = [item for item in conditions(job).values() if item.get("status") == "True"]
+    ends = [item for item in held if item["type"] in {"Succeeded", "Failed"}]
+    return next((f"{item['type']}: {item.get('message', '')}".rstrip(": ") for item in (ends or held)[-1:]), "")

@@ -6,10 +6,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, conditions
 from kubeflow_volcano.cluster.watching import Change
+from validators.pods import GROUP_NAME
 
 __all__ = ["Group", "Member", "Moment", "Recorder"]
 
@@ -36,19 +38,22 @@ class Member:
 
     `judged` is the time at which a scheduler's PodScheduled=False was seen, empty when none was. `bound_at` is the
     time at which the binding was seen; after a break in the watch it is the server's lastTransitionTime.
-    `lost` says how the pod went without the probe's doing (evicted, drained), empty otherwise.
+    `lost` says how the pod went without the probe's doing (evicted, drained), empty otherwise. `group` is its gang
+    annotation, `waiting` why a container of it does not start.
     """
 
     name: str
     uid: str
     scheduler: str
     labels: Mapping[str, str] = field(default_factory=dict)
+    group: str = ""
     phase: str = "Pending"
     node: str = ""
     bound_at: str = ""
     bound_monotonic: float = 0.0
     judged: str = ""
     message: str = ""
+    waiting: str = ""
     lost: str = ""
     gone: bool = False
     removing: bool = False
@@ -65,6 +70,7 @@ class Group:
     phase: str = ""
     judged: str = ""
     conditions: tuple[Mapping[str, str], ...] = ()
+    queue: str = ""
     gone: bool = False
 
 
@@ -157,10 +163,12 @@ class Recorder:
         meta, spec, status = pod["metadata"], pod["spec"], pod.get("status", {})
         member = self.members.get(meta["uid"])
         if member is None:
-            member = Member(meta["name"], meta["uid"], spec.get("schedulerName", ""), meta.get("labels") or {})
+            group = (meta.get("annotations") or {}).get(GROUP_NAME, "")
+            member = Member(meta["name"], meta["uid"], spec.get("schedulerName", ""), meta.get("labels") or {}, group)
             self.members[member.uid] = member
             self._tell(member.name, "created")
         member.phase = status.get("phase") or member.phase
+        member.waiting = _waiting(status)
         scheduled = conditions(pod).get("PodScheduled", {})
         since = scheduled.get("lastTransitionTime") or ""
         # A gate is written at creation by the server; only a scheduler writes the other reasons.
@@ -203,8 +211,9 @@ class Recorder:
         meta, status = obj["metadata"], obj.get("status", {})
         group = self.groups.get(meta["uid"])
         if group is None:
-            group = Group(meta["name"], meta["uid"], obj["spec"].get("minMember", 0))
+            group = Group(meta["name"], meta["uid"], 0)
             self.groups[group.uid] = group
+        group.minimum, group.queue = obj["spec"].get("minMember", 0), obj["spec"].get("queue", "")
         if status.get("phase", "") != group.phase:
             group.phase = status["phase"]
             self._tell(group.name, f"phase {group.phase}")
@@ -223,6 +232,14 @@ class Recorder:
     def _tell(self, name: str, what: str, at: str = "") -> None:
         if len(self.timeline) < _LONGEST_TIMELINE:
             self.timeline.append(Moment(at or _now(), name, what))
+
+
+def _waiting(status: Mapping[str, Any]) -> str:
+    """Why the first container that waits does so, as reason and message; empty while none does."""
+    for item in status.get("containerStatuses") or ():
+        if (found := item.get("state", {}).get("waiting")) and found.get("reason") != "ContainerCreating":
+            return f"{found.get('reason', '')}: {found.get('message', '')}".rstrip(": ")
+    return ""
 
 
 def _now() -> str:

@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object
+from validators.pods import GROUP_NAME
 from validators.probes.pods import probe_pod
 from validators.probes.record import Group, Member, Moment, Recorder
 from validators.probes.session import ProbeRefused, Session
 
-__all__ = ["NOWHERE", "PODGROUP", "Stage", "Step", "was_judged"]
+__all__ = ["NOWHERE", "PODGROUP", "Stage", "Step", "nowhere", "step_of", "was_judged"]
 
 PODGROUP = ("scheduling.volcano.sh/v1beta1", "PodGroup")
 NOWHERE = "kfv.io/nowhere"
@@ -66,10 +67,42 @@ class Step:
         return tuple(item for item in self.members if item.lost)
 
     @property
+    def events(self) -> list[dict[str, str]]:
+        """The timeline as plain data."""
+        return [{"at": item.at, "name": item.name, "event": item.event, "what": item.what} for item in self.timeline]
+
+    @property
+    def as_file(self) -> dict[str, str]:
+        """The timeline as a text that is kept beside the report, by its name."""
+        return {f"{self.id}-timeline.txt": "".join(f"{item.at} {item.name} {item.what}\n" for item in self.timeline)}
+
+    @property
     def spread_seconds(self) -> float:
         """Time between the first and the last binding."""
         times = [item.bound_monotonic for item in self.bound]
         return max(times) - min(times) if times else 0.0
+
+
+def step_of(record: Recorder, id_: str, names: Collection[str], since: float, *, reached: bool, **more: Any) -> Step:
+    """The evidence as it is now, of the members with these names; `since` is the monotonic time of its start."""
+    members = tuple(replace(item) for item in record.members.values() if item.name in names)
+    groups = tuple(replace(item) for item in record.groups.values() if not item.gone)
+    return Step(
+        id_,
+        members,
+        groups,
+        tuple(record.timeline),
+        tuple(record.states),
+        reached=reached,
+        seconds=round(time.monotonic() - since, 3),
+        **more,
+    )
+
+
+def nowhere() -> Mapping[str, Any]:
+    """The affinity of a pod that fits nowhere."""
+    term = {"matchExpressions": [{"key": NOWHERE, "operator": "Exists"}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
 
 
 class Stage:
@@ -81,6 +114,7 @@ class Stage:
         self._priority = {"priorityClassName": priority_class} if priority_class else {}
         self._objects: dict[str, Object] = {}
         self._started = time.monotonic()
+        self.run = session.run
         self.prefix = f"{session.run}-" if session.options.namespace else ""
         """For names, where the namespace may hold those of another run."""
 
@@ -96,14 +130,25 @@ class Stage:
         meta = {"name": name, "namespace": self.recorder.namespace}
         self._create({"apiVersion": api_version, "kind": kind, "metadata": meta, "spec": spec})
 
-    def pod(self, name: str, group: str, *, required: Mapping[str, Any] | None = None) -> None:
-        """Create a pause pod, a member of `group`, for Volcano to place. `required` is its affinity."""
-        spec: dict[str, Any] = {"schedulerName": "volcano", **self._priority}
+    def pod(
+        self,
+        name: str,
+        group: str = "",
+        *,
+        required: Mapping[str, Any] | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> None:
+        """Create a pause pod: a member of `group`, for Volcano to place; without one, for the default scheduler.
+
+        `required` is its affinity.
+        """
+        spec: dict[str, Any] = {"schedulerName": "volcano" if group else "default-scheduler", **self._priority}
         if required:
             spec["affinity"] = dict(required)
         container = {"image": self._session.options.pause_image}
-        annotations = {"scheduling.k8s.io/group-name": group}
-        self._create(probe_pod(name, self.recorder.namespace, container, spec=spec, annotations=annotations))
+        annotations = {GROUP_NAME: group} if group else {}
+        where = self.recorder.namespace
+        self._create(probe_pod(name, where, container, spec=spec, labels=labels, annotations=annotations))
 
     def _create(self, obj: Object) -> None:
         end = time.monotonic() + _EARLY_SECONDS
@@ -140,16 +185,4 @@ class Stage:
 
     def step(self, id_: str, names: tuple[str, ...], *, reached: bool, **more: Any) -> Step:
         """The evidence as it is now, of the members with these names."""
-        record = self.recorder
-        members = tuple(replace(item) for item in record.members.values() if item.name in names)
-        groups = tuple(replace(item) for item in record.groups.values() if not item.gone)
-        return Step(
-            id_,
-            members,
-            groups,
-            tuple(record.timeline),
-            tuple(record.states),
-            reached=reached,
-            seconds=round(time.monotonic() - self._started, 3),
-            **more,
-        )
+        return step_of(self.recorder, id_, names, self._started, reached=reached, **more)

@@ -17,6 +17,7 @@ from validators.facts import Facts
 from validators.model import Check, natural
 from validators.probes.remains import Cleanup
 from validators.report.baseline import compare
+from validators.report.conformance import conformance
 from validators.report.safe import LONGEST_EVIDENCE, safe, text
 from validators.report.snapshot import snapshot
 from validators.verdict import Result, Summary, summarise, worst
@@ -98,6 +99,7 @@ class Report:
             "summary": _summary(self.summary),
             "baseline": safe(compare(self.baseline, checks, cluster["uid"])) if self.baseline else None,
             "checks": checks,
+            "conformance": conformance(checks),
             "snapshot": snapshot(self.facts),
             "cleanup": _cleanup(self.cleanup),
         }

@@ -22,6 +22,7 @@ def render(document: Mapping[str, Any], manual: str = "") -> str:
         _summary(document),
         table("Needs attention", _attention(document, manual)),
         _compared(document["baseline"]),
+        table("Kubernetes AI conformance", _conformance(document)),
         table("All checks", _all(document, manual)),
         table("Webhooks that the rehearsal answers", _simulated_webhooks(document)),
     ]
@@ -94,6 +95,20 @@ def _all(document: Mapping[str, Any], manual: str) -> list[list[str]]:
         for item in document["checks"]
     ]
     return [["id", "claim", "status", "severity", "found"], *rows]
+
+
+def _conformance(document: Mapping[str, Any]) -> list[list[str]]:
+    rows = [
+        [
+            f"`{item['id']}`, {case['case']}",
+            case["claim"],
+            ", ".join(f"{check['id']} {check['status']}" for check in case["checks"]),
+            case["status"],
+        ]
+        for item in document["conformance"]
+        for case in item["cases"]
+    ]
+    return [["case", "claim", "shown by", "result"], *rows] if rows else []
 
 
 def _link(item: Mapping[str, Any], told: str, manual: str) -> str:

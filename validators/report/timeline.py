@@ -15,6 +15,7 @@ WIDTH = 1000
 _NARROWEST = 4
 _AFTER = 1.06  # what holds at the last event is drawn a little beyond it, or it would be no more than a line
 _GONE = frozenset({"removed", "deleted", "vanished", "lost"})
+_FAMILIES = frozenset({"gang", "operator"})
 _Event = Mapping[str, str]
 
 
@@ -48,38 +49,61 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One run of events, which may serve several steps; `checks` are theirs. `seconds` is the length of the axis."""
+    """One run of events, which may serve several steps; `checks` are theirs. `seconds` is the length of the axis.
+
+    A control that is no check of its own has a title instead.
+    """
 
     checks: tuple[Mapping[str, Any], ...]
     rows: tuple[Row, ...]
     seconds: float
+    title: str = ""
 
 
 def pictures(document: Mapping[str, Any]) -> tuple[Picture, ...]:
-    """One for each run of events in checks of the family gang; a step that goes on with another's is drawn with it."""
+    """One for each run of events in checks of gangs, with that of each control behind it.
+
+    A step that goes on with another's is drawn with it.
+    """
     found: list[tuple[list[Mapping[str, Any]], list[_Event]]] = []
     for item in document["checks"]:
-        events = item["observed"].get("events") if item["category"] == "gang" else None
+        events = item["observed"].get("events") if item["category"] in _FAMILIES else None
         if not events:
             continue
         if found and events[: len(found[-1][1])] == found[-1][1]:
             found[-1] = ([*found[-1][0], item], events)
         else:
             found.append(([item], events))
-    return tuple(_picture(checks, events) for checks, events in found)
+    return tuple(
+        picture
+        for checks, events in found
+        for picture in (
+            _picture(checks, events, [item["observed"] for item in checks]),
+            *(
+                _picture([], control["events"], [control], control["title"])
+                for item in checks
+                for control in item["observed"].get("controls", ())
+            ),
+        )
+    )
 
 
-def _picture(checks: Sequence[Mapping[str, Any]], events: Sequence[_Event]) -> Picture:
+def _picture(
+    checks: Sequence[Mapping[str, Any]],
+    events: Sequence[_Event],
+    observed: Sequence[Mapping[str, Any]],
+    title: str = "",
+) -> Picture:
     times = [datetime.fromisoformat(item["at"]).timestamp() for item in events]
     first, last = min(times), max(times)
-    groups = {name for item in checks for name in item["observed"].get("groups", ())}
+    groups = {name for item in observed for name in item.get("groups", ())}
     by_name: dict[str, list[tuple[float, _Event]]] = {}
     for time, item in sorted(zip(times, events, strict=True), key=lambda pair: pair[0]):
         by_name.setdefault(item["name"], []).append((time - first, item))
     names = sorted(by_name, key=lambda name: (name in groups, name))
     whole = (last - first) * _AFTER
     rows = tuple(_row(name, by_name[name], whole, is_group=name in groups) for name in names)
-    return Picture(tuple(checks), rows, whole)
+    return Picture(tuple(checks), rows, whole, title)
 
 
 def _row(name: str, events: Sequence[tuple[float, _Event]], whole: float, *, is_group: bool) -> Row:

@@ -12,8 +12,7 @@ from kubeflow_volcano.cluster.objects import Ref
 from validators.checks import gang
 from validators.facts import Facts
 from validators.model import Outcome, Status
-from validators.probes.gang import GangEvidence
-from validators.probes.operator import JobPod, OperatorEvidence
+from validators.probes.experiment import GangEvidence
 from validators.probes.record import Group, Member, Moment
 from validators.probes.remains import Cleanup, Tracked
 from validators.probes.stage import Step
@@ -71,12 +70,32 @@ def control(*, bound: int = 2, stuck_on: str = "") -> Step:
     return step("H4", members, [group("h4", 1, "Running")], reached=bound == 2)
 
 
+def unganged(*, bound: int = 2, judged: bool = True) -> Step:
+    members = [member(f"h5-p{i}", node="n1" if i < bound else "", judged=judged and i >= bound) for i in range(3)]
+    return step("H5", members, [])
+
+
+def four(id_: str, *bound: str, states: Sequence[Sequence[str]] = (), at: float = 0.0, **more: Any) -> Step:
+    """A step of H6 in which these of a0, a1, b0, b1 were bound."""
+    prefix = f"{id_.lower()}-"
+    members = [
+        member(prefix + item, node="n1" if item in bound else "", judged=item not in bound, bound=number * at)
+        for number, item in enumerate(("a0", "b1", "b0", "a1"))
+    ]
+    known = step(id_, members, [group(f"{prefix}a", 2, "Running")], **more)
+    seen = tuple(tuple(prefix + item for item in names) for names in (states or ((), bound)))
+    return replace(known, states=seen)
+
+
+TURNS = (four("H6s", "a0", "a1"), four("H6", "a0", "a1"), four("H6r", "b0", "b1"), four("H6c", "a0", "b1"))
+
+
 def evidence(*steps: Step, **fields: Any) -> GangEvidence:
     known = {"namespace": "kfv-smoke-0a1b2c3d", "queue": "default", "queue_state": "Open"}
     return GangEvidence(**(known | fields), steps={item.id: item for item in steps})
 
 
-GOOD = (fit(), blocked(), released(), control())
+GOOD = (fit(), blocked(), released(), control(), unganged(), *TURNS)
 
 
 def without(id_: str, *instead: Step) -> tuple[Step, ...]:
@@ -90,7 +109,8 @@ def judge(seen: GangEvidence) -> Mapping[str, Outcome]:
 
 def test_a_gang_that_is_held_and_released_with_a_good_control_passes_everywhere() -> None:
     outcomes = judge(evidence(*GOOD))
-    assert {id_: item.status for id_, item in outcomes.items()} == dict.fromkeys(("H1", "H2", "H3", "H4"), Status.PASS)
+    assert {id_: item.status for id_, item in outcomes.items()} == dict.fromkeys(outcomes, Status.PASS)
+    assert set(outcomes) == {"H1", "H2", "H3", "H4", "H5", "H6"}
     verdict = gang.gang_verdict(evidence(*GOOD))
     assert verdict.status is Status.PASS
     assert "5.0 s" in verdict.message
@@ -238,7 +258,7 @@ def test_a_refusal_is_an_error_in_the_servers_words() -> None:
     outcomes = judge(evidence(refused='pods "h1-p0" is forbidden: exceeded quota: kfv'))
     assert (outcomes["H1"].status, outcomes["H1"].reason) == (Status.ERROR, "ProbeRefused")
     assert "exceeded quota: kfv" in outcomes["H1"].message
-    assert [outcomes[id_].because for id_ in ("H2", "H3", "H4")] == [("H1",)] * 3
+    assert [outcomes[id_].because for id_ in ("H2", "H3", "H4", "H5", "H6")] == [("H1",)] * 5
 
 
 def test_a_webhook_that_does_not_answer_is_b3s_finding() -> None:
@@ -252,6 +272,106 @@ def test_an_experiment_that_ends_early_keeps_what_it_has() -> None:
     assert outcomes["H1"].status is Status.PASS
     assert (outcomes["H2"].status, outcomes["H2"].reason) == (Status.ERROR, "ProbeInterrupted")
     assert gang.gang_verdict(evidence(fit(), trouble="no answer")).status is Status.ERROR
+
+
+def test_a_default_scheduler_that_places_in_part_is_what_the_control_wants() -> None:
+    outcome = judge(evidence(*GOOD))["H5"]
+    assert (outcome.status, "2 of the same 3" in outcome.message) == (Status.PASS, True)
+
+
+@pytest.mark.parametrize(
+    ("seen", "reason"),
+    [
+        (unganged(bound=0), "NotPartial"),
+        (unganged(bound=1), "NotPartial"),
+        (unganged(bound=3), "NotPartial"),
+        (unganged(bound=0, judged=False), "DefaultSchedulerSilent"),
+    ],
+    ids=["gangs by itself", "one", "all", "nobody looks"],
+)
+def test_a_default_scheduler_that_does_otherwise_is_a_warning_and_no_doubt_of_the_gang(seen: Step, reason: str) -> None:
+    known = evidence(*without("H5", seen))
+    outcome = judge(known)["H5"]
+    assert (outcome.status, outcome.reason) == (Status.WARN, reason)
+    assert gang.gang_verdict(known).status is Status.PASS
+
+
+def test_the_stuck_one_bound_instead_of_another_is_not_what_the_control_wants() -> None:
+    members = [member("h5-p0", node="n1"), member("h5-p1", judged=True), member("h5-p2", node="n1")]
+    assert judge(evidence(*without("H5", step("H5", members, []))))["H5"].reason == "NotPartial"
+
+
+def test_two_gangs_run_one_after_the_other_and_both_controls_stand_beside() -> None:
+    outcome = judge(evidence(*GOOD))["H6"]
+    assert outcome.status is Status.PASS
+    assert [item["bound"].keys() for item in outcome.observed["controls"]] == [
+        {"h6s-a0", "h6s-a1"},
+        {"h6c-a0", "h6c-b1"},
+    ]
+    assert all(item["events"] and item["title"] for item in outcome.observed["controls"])
+
+
+TORN = {
+    "mixed at one moment": (four("H6", "a0", "a1", states=((), ("a0",), ("a0", "b1"), ("a0", "a1"))), "GangsMixed"),
+    "both whole": (four("H6", "a0", "a1", "b0", "b1"), "GangsMixed"),
+    "half of one": (four("H6", "a0", reached=False), "PartialPlacement"),
+    "far apart": (four("H6", "a0", "a1", at=1.0), "PartialPlacement"),
+    "neither": (four("H6", reached=False), "NoGangPlaced"),
+}
+
+
+@pytest.mark.parametrize(("seen", "reason"), TORN.values(), ids=TORN)
+def test_gangs_that_get_into_each_others_way_fail_from_the_version_on_that_can_tell(seen: Step, reason: str) -> None:
+    steps = without("H6", seen)
+    for version, status in (("1.8.1", Status.FAIL), ("", Status.FAIL), ("1.8.0", Status.SKIP)):
+        outcome = judge(evidence(*steps, volcano_version=version))["H6"]
+        assert (outcome.status, outcome.reason) == (status, reason if status is Status.FAIL else "AntiAffinityBug")
+    assert gang.gang_verdict(evidence(*steps)).status is Status.PASS
+
+
+def test_a_gang_that_is_bound_pod_by_pod_within_two_seconds_is_whole() -> None:
+    close = four("H6", "a0", "a1", at=0.5, states=((), ("a0",), ("a0", "a1")))
+    assert judge(evidence(*without("H6", close)))["H6"].status is Status.PASS
+
+
+@pytest.mark.parametrize("bound", [("a0", "b0"), ("a0",), (), ("a0", "a1", "b0")])
+def test_without_scarcity_two_gangs_say_nothing(bound: Sequence[str]) -> None:
+    steps = [item for item in GOOD if item.id not in {"H6s", "H6", "H6r", "H6c"}]
+    outcome = judge(evidence(*steps, four("H6s", *bound), volcano_version="1.10.0"))["H6"]
+    assert (outcome.status, outcome.reason) == (Status.ERROR, "ControlFailed")
+    assert judge(evidence(*steps, four("H6s", *bound), volcano_version="1.7.0"))["H6"].status is Status.SKIP
+
+
+def test_a_second_gang_that_does_not_come_fails() -> None:
+    steps = without("H6r", four("H6r", reached=False))
+    assert judge(evidence(*steps))["H6"].reason == "SecondGangNotPlaced"
+
+
+@pytest.mark.parametrize("bound", [("a0", "a1"), ("a0",), ()])
+def test_without_the_deadlock_of_the_default_scheduler_nothing_is_shown(bound: Sequence[str]) -> None:
+    outcome = judge(evidence(*without("H6c", four("H6c", *bound))))["H6"]
+    assert (outcome.status, outcome.reason) == (Status.WARN, "NoDeadlockWithoutGang")
+
+
+@pytest.mark.parametrize("missing", ["H6s", "H6", "H6r", "H6c"])
+def test_a_step_of_two_gangs_that_did_not_end_leaves_the_question_open(missing: str) -> None:
+    outcome = judge(evidence(*without(missing), trouble="no answer"))["H6"]
+    assert (outcome.status, outcome.reason) == (Status.ERROR, "ProbeInterrupted")
+
+
+@pytest.mark.parametrize("disturbed", ["H6s", "H6", "H6r", "H6c"])
+def test_an_evicted_pod_of_two_gangs_proves_nothing(disturbed: str) -> None:
+    found = next(item for item in TURNS if item.id == disturbed)
+    first = replace(found.members[0], lost="Evicted")
+    gone = replace(found, members=(first, *found.members[1:]))
+    outcome = judge(evidence(*without(disturbed, gone)))["H6"]
+    assert (outcome.status, outcome.reason) == (Status.ERROR, "Disturbed")
+
+
+def test_trouble_behind_the_proof_does_not_touch_it() -> None:
+    seen = evidence(*(item for item in GOOD if item.id in {"H1", "H2", "H3", "H4"}), trouble="no answer")
+    assert gang.gang_verdict(seen).status is Status.PASS
+    assert judge(seen)["H5"].status is Status.ERROR
 
 
 def tracked(name: str, why: str = "") -> Tracked:
@@ -279,40 +399,3 @@ def test_what_is_left_is_told_with_what_holds_it() -> None:
 def test_no_probe_objects_are_a_skip_and_no_pass() -> None:
     outcome = gang.nothing_left_behind(facts(probes={"cleanup": Cleanup((), (), (), (), 0.0)}))
     assert outcome.status is Status.SKIP
-
-
-def job(*, minimum: int = 2, queue: str = "default", phase: str = "Running", **fields: Any) -> OperatorEvidence:
-    group_seen = {"spec": {"minMember": minimum, "queue": queue}, "status": {"phase": phase}}
-    pods = tuple(JobPod(f"j-worker-{i}", "volcano", "j", "n1") for i in range(2))
-    given = {"group": group_seen, "pods": pods} | fields
-    return OperatorEvidence(Ref("kubeflow.org/v1", "TFJob", "ns", "j"), "default", **given)
-
-
-def test_a_job_that_became_a_gang_passes() -> None:
-    assert gang.operator_verdict(job()).status is Status.PASS
-
-
-@pytest.mark.parametrize(
-    ("seen", "reason", "because"),
-    [
-        (job(group=None, pods=()), "NoPodGroup", ()),
-        (job(minimum=1), "WrongMinimum", ()),
-        (job(queue=""), "WrongQueue", ()),
-        (job(phase="", pods=()), "PodsHeldBack", ("F6",)),
-        (job(phase="Pending", pods=()), "PodsHeldBack", ("F6",)),
-        (job(phase="Inqueue", pods=()), "PodsMissing", ()),
-        (job(pods=(JobPod("a", "default-scheduler", "j", ""), JobPod("b", "volcano", "j", ""))), "PodsNotGanged", ()),
-        (job(pods=(JobPod("a", "volcano", "", ""), JobPod("b", "volcano", "j", ""))), "PodsNotGanged", ()),
-    ],
-)
-def test_a_job_that_became_no_gang_fails_by_its_kind(seen: OperatorEvidence, reason: str, because: Any) -> None:
-    outcome = gang.operator_verdict(seen)
-    assert (outcome.status, outcome.reason, outcome.because) == (Status.FAIL, reason, because)
-
-
-@pytest.mark.parametrize(
-    ("fields", "reason"), [({"refused": "no"}, "ProbeRefused"), ({"trouble": "x"}, "ProbeInterrupted")]
-)
-def test_a_job_that_could_not_be_tried_is_an_error(fields: dict[str, Any], reason: str) -> None:
-    outcome = gang.operator_verdict(job(**fields))
-    assert (outcome.status, outcome.reason) == (Status.ERROR, reason)

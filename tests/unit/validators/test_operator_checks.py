@@ -1,4 +1,4 @@
-"""G1 to G4 on literal facts."""
+"""G1 to G6 on literal facts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from validators.expectations import Expectations
 from validators.facts import Facts, Unread
 from validators.model import CannotJudgeError, Check, Outcome, Status
 from validators.operator_flags import read_flags
-from validators.probes.operator import JobPod, OperatorEvidence
+from validators.probes.operator import OperatorEvidence
+from validators.probes.record import Group, Member
 from validators.testing import crd, deployment, facts, instant, obj, pod, ref
 
 NAME = "kubeflow/training-operator"
@@ -178,30 +179,14 @@ def test_a_dry_run_that_may_not_be_made_is_an_error() -> None:
 def made(*pods: str) -> OperatorEvidence:
     """Evidence of a probe job of two, with these pods."""
     job = Ref("kubeflow.org/v1", "TFJob", "kfv-smoke-1", "kfv-1")
-    group = {
-        "apiVersion": "scheduling.volcano.sh/v1beta1",
-        "kind": "PodGroup",
-        "metadata": {"name": "kfv-1", "namespace": "kfv-smoke-1"},
-        "spec": {"minMember": 2, "queue": "default"},
-        "status": {"phase": "Inqueue"},
-    }
-    return OperatorEvidence(job, "default", 2, group, tuple(JobPod(name, "volcano", "kfv-1", "n1") for name in pods))
+    group = Group("kfv-1", "uid-g", 2, "Inqueue", queue="default")
+    members = tuple(Member(name, name, "volcano", group="kfv-1", node="n1") for name in pods)
+    return OperatorEvidence(job, "default", group=group, pods=members)
 
 
 def test_a_job_that_becomes_a_gang_passes() -> None:
     outcome = judged(checks.podgroup_made, known(operator(), probes={"operator": made("w-0", "w-1")}))
     assert (outcome.status, bool(outcome.objects)) == (Status.PASS, True)
-
-
-def test_where_the_gang_was_placed_is_told_and_no_room_is_not_the_operators_fault() -> None:
-    placed = made("w-0", "w-1")
-    waits = replace(placed, pods=tuple(replace(item, node="") for item in placed.pods))
-
-    told = [judged(checks.podgroup_made, known(operator(), probes={"operator": item})) for item in (placed, waits)]
-
-    assert [item.status for item in told] == [Status.PASS, Status.PASS]
-    assert "placed on n1" in told[0].message
-    assert "not placed within" in told[1].message
 
 
 def test_pods_that_came_only_when_the_job_was_touched_are_a_warning() -> None:
@@ -222,3 +207,10 @@ def test_an_operator_that_is_simulated_proves_nothing() -> None:
 def test_pods_that_do_not_come_may_be_kept_out_by_a_webhook() -> None:
     outcome = judged(checks.podgroup_made, known(operator(), probes={"operator": made("w-0")}))
     assert (outcome.status, outcome.reason, outcome.because) == (Status.FAIL, "PodsMissing", ("B3",))
+
+
+def test_the_gang_through_the_operator_is_judged_where_there_is_a_real_one() -> None:
+    outcome = judged(checks.gang_through_operator, known(operator(), probes={"operator": made("w-0", "w-1")}))
+    assert (outcome.status, outcome.reason, outcome.because) == (Status.ERROR, "NotReached", ("G5",))
+    assert judged(checks.gang_through_operator, known(operator(), gang_scheduler="none")).reason == "GangNotAsked"
+    assert judged(checks.gang_through_operator, facts()).reason == "NotExpected"

@@ -1,4 +1,4 @@
-"""What the operators' probe makes of events, on literal ones: an operator that hangs cannot be had on cue."""
+"""What the operators' probes make of events, on literal ones: an operator that hangs cannot be had on cue."""
 
 from __future__ import annotations
 
@@ -12,14 +12,18 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.watching import Change, Subject
 from kubeflow_volcano.progress import silent
 from validators.expectations import Expectations
-from validators.probes import operator, trainer
+from validators.probes import operator, trainer, training
 from validators.probes.operator import OperatorEvidence
 from validators.probes.session import Options, Session
 from validators.probes.spaces import Level
-from validators.testing import facts, obj
+from validators.testing import deployment, facts, obj
 
 PODS = Subject("v1", "Pod", "ns", "x")
 GROUPS = Subject("scheduling.volcano.sh/v1beta1", "PodGroup", "ns")
+
+
+JOBS = Subject("kubeflow.org/v1", "TFJob", "ns")
+NAME = "kfv-0a1b2c3d"
 
 
 class Fake:
@@ -27,14 +31,13 @@ class Fake:
 
     run = "0a1b2c3d"
     options = Options()
-    stopped = False
 
     def __init__(self) -> None:
         self.created: list[Object] = []
-        self.patched: list[Ref] = []
+        self.patched: list[tuple[Ref, Object]] = []
         self.levels: list[Level] = []
         self.tracked: list[Any] = []
-        self.cluster = SimpleNamespace(patch=lambda ref, _: self.patched.append(ref))
+        self.cluster = SimpleNamespace(patch=lambda *what: self.patched.append(what))
 
     def namespace(self, level: Level) -> str:
         self.levels.append(level)
@@ -49,23 +52,48 @@ class Fake:
     def gone(self, *_: str) -> None: ...
 
 
-def group(phase: str) -> Change:
-    found = {"metadata": {"name": "kfv-0a1b2c3d", "uid": "g"}, "spec": {"minMember": 2}, "status": {"phase": phase}}
+def group(phase: str, *, judged: bool = False, minimum: int = 3) -> Change:
+    condition = {"type": "Unschedulable", "status": "True", "transitionID": "7f"}
+    status = {"phase": phase, "conditions": [condition] if judged else []}
+    found = {"metadata": {"name": NAME, "uid": "g"}, "spec": {"minMember": minimum}, "status": status}
     return Change(GROUPS, "MODIFIED", (found,), 0.0, 0.0)
 
 
-def pod(name: str, node: str = "") -> Change:
-    annotations = {"scheduling.k8s.io/group-name": "kfv-0a1b2c3d"}
-    meta = {"name": name, "uid": name, "annotations": annotations}
-    found = {"metadata": meta, "spec": {"schedulerName": "volcano", "nodeName": node}}
-    return Change(PODS, "MODIFIED", (found,), 0.0, 0.0)
+def pod(name: str, node: str = "", *, judged: bool = False, kind: Any = "MODIFIED", **status: Any) -> Change:
+    annotations = {"scheduling.k8s.io/group-name": NAME}
+    meta = {"name": name, "uid": name, "annotations": annotations, "creationTimestamp": "2026-01-01T00:00:05Z"}
+    said = {"type": "PodScheduled", "status": "False", "lastTransitionTime": "2026-01-01T00:00:06Z", "reason": "x"}
+    found = {
+        "metadata": meta,
+        "spec": {"schedulerName": "volcano", "nodeName": node},
+        "status": {"conditions": [said] if judged else [], **status},
+    }
+    return Change(PODS, kind, (found,), 0.0, 0.0)
+
+
+def job(*states: str) -> Change:
+    held = [{"type": state, "status": "True", "message": f"is {state}"} for state in states]
+    found = {"metadata": {"name": NAME, "uid": "j"}, "status": {"conditions": held}}
+    return Change(JOBS, "MODIFIED", (found,), 0.0, 0.0)
+
+
+JUDGED = (group("Inqueue"), pod("a", judged=True), pod("b", judged=True), group("Inqueue", judged=True))
 
 
 @pytest.fixture
 def follow(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Run the training operator's probe on these changes and return its session and evidence."""
+    """Run the training operator's probe on these changes; `after` come when the job was patched, `anew` of a second."""
 
-    def play(*changes: Change | None, nudge_after: float = 60.0) -> tuple[Fake, OperatorEvidence]:
+    def play(
+        *changes: Change,
+        after: tuple[Change, ...] = (),
+        anew: tuple[Change, ...] = (),
+        version: str = "1.8.1",
+        nudge_after: float = 60.0,
+    ) -> tuple[Fake, OperatorEvidence]:
+        session = Fake()
+        streams = iter((changes, anew))
+
         class Observer:
             def __init__(self, *_: object) -> None: ...
             def __enter__(self) -> Self:
@@ -73,30 +101,79 @@ def follow(monkeypatch: pytest.MonkeyPatch) -> Any:
 
             def __exit__(self, *_: object) -> None: ...
             def changes(self, _: float) -> Iterator[Change | None]:
-                return iter(changes)
+                yield from next(streams)
+                while not session.patched:
+                    yield None
+                yield from after
+                while True:
+                    yield None
 
         monkeypatch.setattr(operator, "Observer", Observer)
         monkeypatch.setattr(operator, "wait_gone", lambda *_: ())
         monkeypatch.setattr(operator, "_NUDGE_SECONDS", nudge_after)
-        session = Fake()
-        return session, operator.run(cast("Session", session), facts(expected=Expectations()), silent)
+        monkeypatch.setattr(operator, "MADE_SECONDS", 0.2)
+        monkeypatch.setattr(training, "JUDGED_SECONDS", 0.1)
+        monkeypatch.setattr(training, "_HOLD_SECONDS", 0.02)
+        monkeypatch.setattr(training, "DONE_SECONDS", 0.1)
+        container = {"name": "training-operator", "image": f"kubeflow/training-operator:v{version}"}
+        live = deployment("kubeflow/training-operator", containers=[container])
+        return session, training.run(cast("Session", session), facts(live, expected=Expectations()), silent)
 
     return play
 
 
-def test_the_probe_ends_when_both_pods_have_their_node(follow: Any) -> None:
-    late = group("Running")
-    session, evidence = follow(group("Inqueue"), pod("a"), pod("b"), pod("a", "n1"), pod("b", "n2"), late)
-    assert [(item.name, item.node) for item in evidence.pods] == [("a", "n1"), ("b", "n2")]
-    assert (evidence.phase, evidence.nudged, session.patched) == ("Inqueue", False, [])
-    assert session.levels == [Level.RESTRICTED]
+ENDED = (pod("a", "n1"), pod("b", "n1"), job("Created", "Running"), job("Created", "Succeeded"))
+
+
+def test_a_job_is_held_while_it_asks_for_more_than_it_has_and_then_released(follow: Any) -> None:
+    session, evidence = follow(*JUDGED, after=ENDED)
+    assert (evidence.group.minimum, len(evidence.pods), session.levels) == (3, 2, [Level.RESTRICTED])
+    assert (evidence.held.judged, evidence.held.reached, evidence.held.premature) == (True, True, ())
+    assert (evidence.released.reached, evidence.state) == (True, "Succeeded: is Succeeded")
+    assert [item.node for item in evidence.released.members] == ["n1", "n1"]
+    (made,) = session.created
+    assert made["spec"]["runPolicy"]["schedulingPolicy"] == {"minAvailable": 3, "queue": "default"}
+    assert session.patched == [(evidence.job, {"spec": {"runPolicy": {"schedulingPolicy": {"minAvailable": 2}}}})]
+
+
+def test_an_operator_that_leaves_groups_as_they_are_gets_the_job_anew(follow: Any) -> None:
+    session, evidence = follow(*JUDGED, anew=(*JUDGED, *ENDED), version="1.5.0")
+    assert [item["spec"]["runPolicy"]["schedulingPolicy"]["minAvailable"] for item in session.created] == [3, 2]
+    assert session.patched == []
+    assert (evidence.held.reached, evidence.released.reached, evidence.minimum) == (True, True, 3)
+
+
+def test_a_member_that_is_bound_too_early_ends_the_experiment(follow: Any) -> None:
+    session, evidence = follow(group("Inqueue"), pod("a", "n1"), pod("b", judged=True))
+    assert (evidence.held.premature, evidence.held.reached) == (("a",), False)
+    assert (evidence.released, session.patched, len(session.created)) == (None, [], 1)
+
+
+def test_members_that_nobody_judges_end_the_experiment(follow: Any) -> None:
+    session, evidence = follow(group("Inqueue"), pod("a"), pod("b"))
+    assert (evidence.held.judged, evidence.held.reached, evidence.held.held_seconds) == (False, False, 0.0)
+    assert (evidence.released, session.patched) == (None, [])
+
+
+def test_an_image_that_cannot_be_had_is_not_waited_for(follow: Any) -> None:
+    waiting = {"state": {"waiting": {"reason": "ErrImagePull", "message": "no such host"}}}
+    _, evidence = follow(*JUDGED, after=(pod("a", "n1", containerStatuses=[waiting]),))
+    assert evidence.released.reached is False
+    assert [item.waiting for item in evidence.released.members] == ["ErrImagePull: no such host", ""]
+
+
+def test_a_job_whose_pod_is_taken_away_is_tried_once_more(follow: Any) -> None:
+    session, evidence = follow(*JUDGED, pod("a", kind="DELETED"), anew=JUDGED)
+    assert [item["metadata"]["name"] for item in session.created] == [NAME, f"{NAME}-again"]
+    assert evidence.attempts == 2
 
 
 def test_a_job_without_pods_is_touched_once_and_only_when_its_group_may_run(follow: Any) -> None:
-    session, evidence = follow(group("Pending"), None, None, nudge_after=-1)
-    assert (session.patched, evidence.nudged) == ([], False)
-    session, evidence = follow(group("Inqueue"), None, None, pod("a", "n1"), pod("b", "n1"), nudge_after=-1)
-    assert (session.patched, evidence.nudged, len(evidence.pods)) == ([evidence.job], True, 2)
+    session, evidence = follow(group("Pending"), nudge_after=-1)
+    assert (session.patched, evidence.nudged, evidence.pods, evidence.held) == ([], False, (), None)
+    session, evidence = follow(group("Inqueue"), after=JUDGED[1:], nudge_after=-1)
+    assert session.patched[0][1]["metadata"]["annotations"] == {"kfv.io/probe": "nudged"}
+    assert (evidence.nudged, len(evidence.pods), evidence.held.judged) == (True, 2, True)
 
 
 def test_a_trainjob_is_tried_on_a_runtime_of_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,8 @@ from validators.checks import trainer as checks
 from validators.expectations import Expectations
 from validators.facts import Facts
 from validators.model import CannotJudgeError, Check, Outcome, Status
-from validators.probes.operator import JobPod, OperatorEvidence
+from validators.probes.operator import OperatorEvidence
+from validators.probes.record import Group, Member
 from validators.testing import crd, deployment, facts, instant, obj, pod, ref
 
 NAME = "kubeflow-system/kubeflow-trainer-controller-manager"
@@ -122,9 +123,9 @@ def test_answers_about_other_operators_jobs_are_not_trainers() -> None:
 
 def evidence(scheduler: str = "volcano") -> OperatorEvidence:
     job = Ref("trainer.kubeflow.org/v1alpha1", "TrainJob", "kfv-smoke-1", "kfv-1")
-    group = {"spec": {"minMember": 2, "queue": "default"}, "status": {"phase": "Running"}}
-    pods = tuple(JobPod(f"p-{number}", scheduler, "kfv-1", "n1") for number in range(2))
-    return OperatorEvidence(job, "default", 2, group, pods)
+    group = Group("kfv-1", "uid-g", 2, "Running", queue="default")
+    pods = tuple(Member(f"p-{number}", f"p-{number}", scheduler, group="kfv-1", node="n1") for number in range(2))
+    return OperatorEvidence(job, "default", group=group, pods=pods)
 
 
 def test_a_trainjob_that_becomes_a_gang_passes_and_the_wiring_is_named_where_it_does_not() -> None:

@@ -128,11 +128,20 @@ def test_names_of_the_cluster_do_not_stand_in_the_style_or_the_policy() -> None:
     assert "unsafe" not in policy[1]
 
 
+def _three(step: str) -> list[str]:
+    """Rows of a step of three pods, of which H2's is released by a fourth; H5 has no group."""
+    pods = [f"{step}-p{number}" for number in range(4 if step == "h2" else 3)]
+    return pods if step == "h5" else [*pods, step]
+
+
 def test_the_gang_experiment_is_drawn_once_for_each_set_of_pods() -> None:
     page = rendered(samples.healthy())
     labels = [item.get("aria-label") or "" for item in page.all("svg") if item.get("role") == "img"][1:]
     names = [label.partition(":")[0] for label in labels]
-    assert " ".join(names) == "h1-p0 h1-p1 h1-p2 h1 h2-p0 h2-p1 h2-p2 h2-p3 h2 h4-p0 h4-p1 h4-p2 h4"
+    three = [name for step in ("h1", "h2", "h4", "h5") for name in _three(step)]
+    four = [f"{step}-{name}" for step in ("h6", "h6s", "h6c") for name in ("a0", "a1", "b0", "b1")]
+    assert names == [*three, *four]
+    assert "H6 control: the same pods with the default scheduler" in page.texts
     (stuck,) = (label for label in labels if label.startswith("h2-p2"))
     assert re.search(r"1\.4 s judged: Unschedulable; 6\.5 s removed$", stuck)
 
