@@ -180,12 +180,13 @@ class Cluster(Connection):
                     raise
                 query, anew = _selectors(labels, fields), True  # as a whole, which cannot become too old
                 continue
-            for item in page["items"]:
+            items = page["items"] or ()  # null where a list of metadata alone is empty
+            for item in items:
                 # The items of a list carry neither; every reader wants both.
                 item["apiVersion"], item["kind"] = api_version, kind
                 if trim:
                     trim(item)
-            yield Listing(tuple(page["items"]), page["metadata"]["resourceVersion"], anew)
+            yield Listing(tuple(items), page["metadata"]["resourceVersion"], anew)
             anew = False
             token = page["metadata"].get("continue")
             if not token:

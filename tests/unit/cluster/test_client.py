@@ -267,6 +267,13 @@ def test_objects_are_trimmed_and_metadata_alone_is_asked_for(api: Any) -> None:
     assert "as=PartialObjectMetadataList" in request.headers["accept"]
 
 
+def test_an_empty_list_of_metadata_has_no_items(api: Any) -> None:
+    api.on(
+        "GET", "/api/v1/namespaces/ns/configmaps", api.reply(200, {"items": None, "metadata": {"resourceVersion": "5"}})
+    )
+    assert api.connect().list("v1", "ConfigMap", namespace="ns", brief=True).items == ()
+
+
 def kubeconfig(tmp_path: Path, server: str, user: dict[str, Any], cluster: dict[str, Any] | None = None) -> Path:
     place = tmp_path / "made.kubeconfig"
     config = {

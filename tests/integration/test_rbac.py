@@ -1,0 +1,281 @@
+"""A ServiceAccount with what `python -m validators rbac` prints can validate, and nothing of that is superfluous."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import urllib3
+import yaml
+
+from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.deadline import Deadline
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.progress import silent
+from validators import rbac
+from validators.checks import CHECKS
+from validators.facts import RUN_LABEL
+from validators.model import Rule
+from validators.permissions import CLUSTER_SCOPED, missing_for_probes, missing_for_reading
+from validators.runner import Options, validate
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
+
+VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+UNUSED: Mapping[str, str] = {
+    "patch persistentvolumes": "only volumes of a class that retains them are told to go",
+    "patch pytorchjobs.kubeflow.org": "only a job whose operator has missed its group is touched",
+    "patch resourcequotas": "only while the quota controller does not know PodGroups yet",
+    "patch tfjobs.kubeflow.org": "only a job whose operator has missed its group is touched",
+    "get pods/log": "only the log of an operator that started early, or of a container that started again, is read",
+}
+"""What a healthy cluster does not make a run do, and when it does. That these are asked for all the same is tested."""
+
+Granted = set[tuple[str, Rule]]
+"""Rules with the namespace of their Role; '' for the ClusterRole."""
+
+
+@dataclass
+class Account:
+    """A ServiceAccount: its namespace, which is also a place for probes, and a kubeconfig with its token."""
+
+    namespace: str
+    kubeconfig: Path
+    token: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.namespace}/validator"
+
+
+@pytest.fixture
+def account(cluster: Cluster, kubeconfig: Path, tmp_path: Path) -> Iterator[Account]:
+    name = f"test-{secrets.token_hex(4)}"
+    made = cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    try:
+        meta = {"name": "validator", "namespace": name}
+        cluster.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta})
+        path = f"/api/v1/namespaces/{name}/serviceaccounts/validator/token"
+        body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}
+        token = cluster.request("POST", path, body=body)["status"]["token"]
+        config = yaml.safe_load(kubeconfig.read_text())
+        for item in config["users"]:
+            item["user"] = {"token": token}
+        own = tmp_path / "account.kubeconfig"
+        own.write_text(yaml.safe_dump(config))
+        yield Account(name, own, token)
+    finally:
+        remove(cluster, made)
+
+
+def remove(cluster: Cluster, *objects: Object) -> None:
+    for item in objects:
+        cluster.delete(Ref.of(item), uid=item["metadata"]["uid"])
+    deadline = Deadline(60)
+    while any(cluster.get(Ref.of(item)) for item in objects):
+        assert not deadline.passed
+        time.sleep(0.3)
+
+
+@contextlib.contextmanager
+def granted(cluster: Cluster, account: Account, options: Options) -> Iterator[Granted]:
+    """Apply what the command prints for these options, and take it away again."""
+    wanted = list(yaml.safe_load_all(rbac.render(options, account.name)))
+    made: list[Object] = []
+    try:
+        made.extend(cluster.apply(item, manager="test") for item in wanted)
+        rules: Granted = set()
+        for item in (item for item in wanted if "rules" in item):
+            where = item["metadata"].get("namespace", "")
+            for policy in item["rules"]:
+                for resource in policy["resources"]:
+                    rules |= {(where, Rule(verb, policy["apiGroups"][0], resource)) for verb in policy["verbs"]}
+        yield rules
+    finally:
+        remove(cluster, *made)
+
+
+@dataclass
+class Recording:
+    """What was asked of the API server with one token, as rules with the namespace of the request."""
+
+    token: str
+    used: Granted = field(default_factory=set)
+    refused: list[str] = field(default_factory=list)
+
+    def take(self, method: str, url: str, headers: Mapping[str, str], status: int) -> None:
+        if headers.get("authorization", headers.get("Authorization")) != f"Bearer {self.token}":
+            return
+        found = rule_of(method, url)
+        if found:
+            self.used.add(found)
+            if status == 403:
+                self.refused.append(f"{method} {url}")
+
+
+def rule_of(method: str, url: str) -> tuple[str, Rule] | None:
+    """Namespace and rule of a request, as the API server's authoriser sees it; None for what is no resource."""
+    parts = urlsplit(url).path.strip("/").split("/")
+    group, rest = ("", parts[2:]) if parts[0] == "api" else (parts[1] if len(parts) > 1 else "", parts[3:])
+    if parts[0] not in {"api", "apis"} or not rest:
+        return None
+    namespace = ""
+    if rest[0] == "namespaces" and len(rest) > 2:
+        namespace, rest = rest[1], rest[2:]
+    resource = rest[0] + (f"/{rest[2]}" if len(rest) > 2 else "")
+    watches = "watch" in parse_qs(urlsplit(url).query)
+    read = "watch" if watches else "get" if len(rest) > 1 else "list"
+    return namespace, Rule(VERBS.get(method, read), group, resource)
+
+
+@pytest.fixture
+def recording(account: Account, monkeypatch: pytest.MonkeyPatch) -> Recording:
+    """Everything that goes over the wire under the account's token, watches included."""
+    recording = Recording(account.token)
+    send = urllib3.PoolManager.request
+
+    def request(self: urllib3.PoolManager, method: str, url: str, *args: Any, **named: Any) -> Any:
+        answer = send(self, method, url, *args, **named)
+        recording.take(method, url, named.get("headers") or {}, answer.status)
+        return answer
+
+    monkeypatch.setattr(urllib3.PoolManager, "request", request)
+    return recording
+
+
+def findings(options: Options) -> dict[str, tuple[str, str, str]]:
+    results = validate(options, silent).results
+    return {item.check.id: (str(item.outcome.status), item.outcome.reason, item.outcome.message) for item in results}
+
+
+def served(cluster: Cluster, rule: Rule) -> bool:
+    group = rule.group and next((item for item in _groups(cluster) if item["name"] == rule.group), None)
+    if rule.group and not group:
+        return False
+    root = f"/apis/{group['preferredVersion']['groupVersion']}" if group else "/api/v1"
+    return any(item["name"] == rule.resource for item in cluster.request("GET", root)["resources"])
+
+
+def _groups(cluster: Cluster) -> Any:
+    return cluster.request("GET", "/apis")["groups"]
+
+
+def unused(cluster: Cluster, rules: Granted, used: Granted, *, own_namespaces: bool) -> Granted:
+    """Rules that nothing asked for where they were granted, of kinds that the cluster serves.
+
+    What probes do in namespaces of their own is granted everywhere, and used in these.
+    """
+    anywhere = {rule for _, rule in used}
+    idle = {
+        (where, rule)
+        for where, rule in rules
+        if (where, rule) not in used and not (own_namespaces and not where and rule in anywhere)
+    }
+    return {(where, rule) for where, rule in idle if served(cluster, rule)}
+
+
+def test_a_whole_run_in_a_given_namespace_needs_exactly_what_is_printed(
+    cluster: Cluster, kubeconfig: Path, account: Account, recording: Recording
+) -> None:
+    options = Options(
+        kubeconfig, probe_namespace=account.namespace, stability_seconds=1, report_dir=None, ignore_namespaces=()
+    )
+    with granted(cluster, account, options) as rules:
+        found = findings(Options(**{**vars(options), "kubeconfig": account.kubeconfig}))
+        assert {id_: item for id_, item in found.items() if item[0] in {"error", "fail"}} == {}
+        assert {found[id_][0] for id_ in ("I1", "I2", "I3", "H1", "H2", "D5", "G5", "B3")} == {"pass"}
+        idle = unused(cluster, rules, recording.used, own_namespaces=False)
+        assert {str(rule) for _, rule in idle} - UNUSED.keys() == set(), idle
+        _asked_for_all_the_same(cluster, account, idle, options)
+
+
+def _asked_for_all_the_same(cluster: Cluster, account: Account, idle: Granted, options: Options) -> None:
+    """Without the rules that were not used, checks can no longer be judged, and each rule is named by one of them."""
+    _take_away(cluster, idle)
+    caller = Cluster.connect(account.kubeconfig)
+    deadline = Deadline(20)
+    while True:
+        unasked = [item for item in CHECKS if not item.opt_in]
+        missing = {
+            **missing_for_probes(caller, unasked, options.probe_namespace),
+            **missing_for_reading(caller, unasked, options.probe_namespace, read_only=False),
+        }
+        told = " ".join(item.todo for item in missing.values())
+        silent_about = [str(rule) for _, rule in idle if _line(rule) not in told]
+        if not silent_about:
+            return
+        assert not deadline.passed, silent_about  # the authoriser learns of a changed role within a moment
+        time.sleep(0.3)
+
+
+def _line(rule: Rule) -> str:
+    return f"- {{apiGroups: ['{rule.group}'], resources: ['{rule.resource}'], verbs: ['{rule.verb}']}}"
+
+
+def _take_away(cluster: Cluster, idle: Granted) -> None:
+    for namespace in {where for where, _ in idle}:
+        kind = "Role" if namespace else "ClusterRole"
+        role = cluster.get(Ref("rbac.authorization.k8s.io/v1", kind, namespace, rbac.NAME))
+        assert role
+        gone = {(rule.verb, rule.group, rule.resource) for where, rule in idle if where == namespace}
+        role["rules"] = [
+            {"apiGroups": policy["apiGroups"], "resources": [resource], "verbs": [verb]}
+            for policy in role["rules"]
+            for resource in policy["resources"]
+            for verb in policy["verbs"]
+            if (verb, policy["apiGroups"][0], resource) not in gone
+        ]
+        cluster.replace(role)
+
+
+def test_probes_in_namespaces_of_their_own_need_exactly_what_is_printed(
+    cluster: Cluster, kubeconfig: Path, account: Account, recording: Recording
+) -> None:
+    options = Options(kubeconfig, select=("D5", "G5", "I"), stability_seconds=1, report_dir=None)
+    with granted(cluster, account, options) as rules:
+        found = findings(Options(**{**vars(options), "kubeconfig": account.kubeconfig}))
+        assert {id_: item for id_, item in found.items() if item[0] != "pass"}.keys() == {"I4"}
+        idle = unused(cluster, rules, recording.used, own_namespaces=True)
+        assert {str(rule) for _, rule in idle} - UNUSED.keys() == set(), idle
+    assert recording.refused == []
+
+
+def test_without_the_right_to_make_namespaces_probes_are_open_questions_that_say_how_to_answer_them(
+    cluster: Cluster, kubeconfig: Path, account: Account
+) -> None:
+    reading = Options(kubeconfig, select=("A4", "H1"), read_only=True, stability_seconds=1, report_dir=None)
+    with granted(cluster, account, reading):
+        report = validate(
+            Options(account.kubeconfig, select=("A4", "H1"), stability_seconds=1, report_dir=None), silent
+        )
+    found = {item.check.id: item.outcome for item in report.results}
+    assert str(found["A4"].status) == "pass"
+    assert (str(found["H1"].status), found["H1"].reason) == ("error", "Forbidden")
+    assert "create namespaces" in found["H1"].message
+    assert "--probe-namespace" in found["H1"].todo
+    assert cluster.list("v1", "Namespace", labels=RUN_LABEL).items == ()
+
+
+def test_kinds_without_a_namespace_are_known(cluster: Cluster) -> None:
+    """What cannot be granted in a Role is told by the server itself."""
+    rules = {rule for item in CHECKS for rule in item.needs if "/" not in rule.resource}
+    scoped: dict[str, bool] = {}
+    for group in {rule.group for rule in rules}:
+        versions = [item for item in _groups(cluster) if item["name"] == group] if group else []
+        roots = [f"/apis/{item['preferredVersion']['groupVersion']}" for item in versions] if group else ["/api/v1"]
+        for root in roots:
+            for item in cluster.request("GET", root)["resources"]:
+                scoped[f"{item['name']}.{group}" if group else item["name"]] = item["namespaced"]
+    wrong = {
+        rule.plural_group
+        for rule in rules
+        if rule.plural_group in scoped and scoped[rule.plural_group] == (rule.plural_group in CLUSTER_SCOPED)
+    }
+    assert wrong == set()
