@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -108,6 +109,7 @@ class _Crowd:
         self._running: dict[str, BaseProcess] = {}
         self._judged: dict[str, Judged] = {}
         self._names: tuple[str, ...] = ()
+        resource_tracker.ensure_running()  # which lets signals through in the thread that starts it
         self._pool = ThreadPoolExecutor(_AT_ONCE, "cluster", _leave_signals_alone)
 
     def judge(self, clusters: Mapping[str, Options]) -> list[Judged]:

@@ -9,7 +9,7 @@ from typing import Any
 import jinja2
 
 from validators.report.clusters.console import told, total, where
-from validators.report.clusters.differences import apart
+from validators.report.clusters.differences import WORDS, apart, on
 from validators.report.console import counted
 from validators.report.pages import MARKS, environment, hashed, source
 
@@ -37,6 +37,7 @@ def render(document: Mapping[str, Any], manual: str = "") -> str:
         rows=rows,
         rest=rest,
         marks=MARKS,
+        words=WORDS,
         manual=manual,
     )
 
@@ -46,4 +47,5 @@ def _template() -> jinja2.Template:
     own = environment()
     own.filters["where"] = where
     own.filters["counted"] = counted
+    own.filters["on"] = on
     return own.get_template("clusters.html.j2")

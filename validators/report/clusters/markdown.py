@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from validators.report.clusters.console import told, total, where
-from validators.report.clusters.differences import apart
+from validators.report.clusters.differences import WORDS, apart, on
 from validators.report.markdown import cell, code, table
 
 __all__ = ["render"]
@@ -31,7 +31,7 @@ def render(document: Mapping[str, Any], manual: str = "") -> str:
         "\n".join(head),
         table("Clusters", _clusters(document)),
         table("Needs attention", _attention(document, manual)),
-        table("Checks by cluster", _matrix(document, rows, manual)),
+        table("Checks by cluster", _matrix(rows, manual)),
         f"{rest} checks passed, or do not apply, on every cluster that could be judged." if rest else "",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -41,7 +41,7 @@ def _clusters(document: Mapping[str, Any]) -> list[list[str]]:
     rows = []
     for item in document["clusters"]:
         name, page = cell(item["name"]), item["files"].get("md")
-        summary = item["summary"] or dict.fromkeys(("fail", "error", "warn", "skip", "pass"), "")
+        summary = item["summary"] or dict.fromkeys(WORDS, "")
         problems = "".join(f"<br>{cell(text)}" for text in item["problems"])
         left = f"<br>**{item['left_behind']} probe objects left behind**" if item["left_behind"] else ""
         rows.append(
@@ -49,10 +49,10 @@ def _clusters(document: Mapping[str, Any]) -> list[list[str]]:
                 f"[{name}](<{page}>)" if page else name,
                 item["verdict"],
                 f"{cell(where(item))}{problems}{left}",
-                *(str(summary[key]) for key in ("fail", "error", "warn", "skip", "pass")),
+                *(str(summary[key]) for key in WORDS),
             ]
         )
-    return [["cluster", "verdict", "what it is", "failed", "not evaluated", "warnings", "skipped", "passed"], *rows]
+    return [["cluster", "verdict", "what it is", *WORDS.values()], *rows]
 
 
 def _attention(document: Mapping[str, Any], manual: str) -> list[list[str]]:
@@ -76,14 +76,12 @@ def _checks(checks: list[Mapping[str, Any]], manual: str) -> str:
     return "<br>".join(_linked(check, f"{check['id']} {check['slug']}", manual) for check in checks)
 
 
-def _matrix(document: Mapping[str, Any], rows: list[Mapping[str, Any]], manual: str) -> list[list[str]]:
-    names = [item["name"] for item in document["clusters"]]
-    head = ["check", *map(cell, names)]
+def _matrix(rows: list[Mapping[str, Any]], manual: str) -> list[list[str]]:
     body = [
-        [_linked(row, f"{row['id']} {row['slug']}", manual), *(row["statuses"].get(name, "") for name in names)]
+        [_linked(row, f"{row['id']} {row['slug']}", manual), *(", ".join(map(cell, on(row, key))) for key in WORDS)]
         for row in rows
     ]
-    return [head, *body] if body else []
+    return [["check", *WORDS.values()], *body] if body else []
 
 
 def _linked(check: Mapping[str, Any], words: str, manual: str) -> str:
