@@ -1,18 +1,21 @@
-"""D6: who may write where, by the evidence of pods that tried; and the exact remedy for those who may not."""
+"""D6 and D9: who may write where, by the evidence of pods that tried; and the exact remedy for those who may not."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from kubeflow_volcano.catalog.model import Claim
 from kubeflow_volcano.cluster.objects import Ref
+from validators.facts import Facts
 from validators.model import Outcome, errored, failed, passed, skipped, warned
 from validators.probes.ended import BAD_STARTS
+from validators.probes.identities import Identity
 from validators.probes.spaces import Level
 from validators.probes.storage import StorageEvidence
 from validators.probes.writing import OPERATIONS, Written
 from validators.refusals import interruption, refusal
 
-__all__ = ["writing_verdict"]
+__all__ = ["identities_verdict", "writing_verdict"]
 
 _REASONS = {
     "Permission": "PermissionDenied",
@@ -52,6 +55,39 @@ def writing_verdict(evidence: StorageEvidence) -> Outcome:
         "pod_security": _levels(evidence.written),
     }
     return passed(text, objects=_objects(evidence.written), observed=observed)
+
+
+def identities_verdict(evidence: StorageEvidence, facts: Facts) -> Outcome:
+    """D9: which identities were tried, and which of the release's claims belong to another one."""
+    tried = {item.target.identity: item for item in evidence.written}
+    names = ", ".join(sorted(map(str, tried)))
+    untried = [
+        claim
+        for claim in facts.expectations.claims
+        if claim.owner and not any(_is(identity, claim) for identity in tried)
+    ]
+    whose = "the catalog's reference identities, because no pod mounts a claim" if evidence.references else "consumers"
+    text = f"D6 acted as {len(tried)} identities ({whose}): {names}."
+    if not untried:
+        return passed(text, objects=_objects(evidence.written), observed={"identities": sorted(map(str, tried))})
+    missing = ", ".join(f"{claim.consumer} (owner {claim.owner})" for claim in untried[:_TOLD])
+    return warned(
+        "NotTried",
+        f"{text} Not as {missing}, which writes to {untried[0].namespace}/{untried[0].name}.",
+        expected="an experiment as each identity that the catalog knows for the release's claims",
+        objects=[claim.consumer for claim in untried],
+        todo="bring up the workload that is named, so that its pod mounts its claim, and validate again.",
+    )
+
+
+def _is(identity: Identity, claim: Claim) -> bool:
+    """Whether a consumer is whom the catalog expects for a claim; what it leaves to the image is not compared."""
+    wanted = (
+        (claim.run_as_user, identity.user),
+        (claim.run_as_group, identity.group),
+        (claim.fs_group, identity.fs_group),
+    )
+    return all(expected is None or expected == found for expected, found in wanted)
 
 
 def _left_out(evidence: StorageEvidence) -> str:

@@ -1,34 +1,31 @@
-"""Family D: does a claim get a volume, and may its consumer write to it."""
+"""Family D, what can be had: does a claim get a volume, and may its consumer write to it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
-from kubeflow_volcano.cluster.objects import Object, Ref
-from validators import pods, workloads
+from kubeflow_volcano.catalog.model import version_key
+from kubeflow_volcano.cluster.objects import Ref
+from validators import workloads
 from validators.base_verdict import base_verdict
 from validators.checks.gang import NEEDS_PROBE
+from validators.checks.volumes import CLAIM_READS
 from validators.facts import Facts
-from validators.model import Outcome, Rule, Severity, Status, check, errored, failed, passed, skipped, warned
+from validators.model import Outcome, Rule, Severity, check, errored, failed, passed, skipped, warned
 from validators.probes.ended import BAD_STARTS
 from validators.probes.roundtrip import RoundTrip, Stage
 from validators.probes.storage import StorageEvidence
 from validators.refusals import interruption, refusal
 from validators.storage_classes import STATIC, default_classes, serving_workloads
-from validators.troubles import GRACE_SECONDS, Trouble, age, judged, verdict
-from validators.writing_verdict import writing_verdict
+from validators.troubles import verdict
+from validators.writing_verdict import identities_verdict, writing_verdict
 
 __all__ = ["CHECKS"]
 
 _CLASSES = "storageclasses.storage.k8s.io"
+_NEWEST_WINS = (1, 26)
+"""Kubernetes version from which on several defaults do not keep claims out (kubernetes/kubernetes#110559)."""
 _CLASS_READS = (Rule("list", "storage.k8s.io", "storageclasses"),)
-_CLAIM_READS = (
-    *_CLASS_READS,
-    Rule("list", "", "persistentvolumeclaims"),
-    Rule("list", "", "persistentvolumes"),
-    Rule("list", "", "pods"),
-)
 _PROBES = (
     *NEEDS_PROBE,
     *(Rule(verb, "", "persistentvolumeclaims") for verb in ("create", "delete", "get", "watch")),
@@ -36,7 +33,6 @@ _PROBES = (
     *(Rule(verb, "", "events") for verb in ("list", "watch")),
 )
 _PATHS = Rule("get", "", "configmaps", "local-path-storage")
-_SELECTED_NODE = "volume.kubernetes.io/selected-node"
 
 
 def _class(name: str) -> Ref:
@@ -47,8 +43,8 @@ def _class(name: str) -> Ref:
 def default_class(facts: Facts) -> Outcome:
     """Exactly one StorageClass is the default.
 
-    A claim that names no class waits for ever without a default. With two, servers before 1.26 refuse it and later
-    ones take the newest, which is an accident. Mark the class you want and unmark the others.
+    A claim that names no class waits for ever without a default. With two, servers before 1.26 refuse it, which
+    fails; later ones take the newest, which is an accident and warns. Mark the class you want, unmark the others.
     """
     found, every = default_classes(facts), facts.all(_CLASSES)
     names = [item["metadata"]["name"] for item in every]
@@ -65,10 +61,11 @@ def default_class(facts: Facts) -> Outcome:
             commands=[f"kubectl annotate storageclass {name} {mark}=true --overwrite" for name in names],
         )
     if len(found) > 1:
-        return failed(
+        refused = bool(facts.server_version) and version_key(facts.server_version)[:2] < _NEWEST_WINS
+        effect = "this server refuses claims that name no class" if refused else f"{found[0]} wins, as the newest"
+        return (failed if refused else warned)(
             "SeveralDefaults",
-            f"{len(found)} StorageClasses are the default: {', '.join(found)}. Servers before 1.26 refuse claims that "
-            f"name no class; from 1.26 on {found[0]} wins, as the newest.",
+            f"{len(found)} StorageClasses are the default: {', '.join(found)}; {effect}.",
             expected="exactly one default class",
             observed=observed | {"winner": found[0]},
             objects=[_class(name) for name in found],
@@ -112,74 +109,12 @@ def provisioner_alive(facts: Facts) -> Outcome:
     return verdict(trouble, serving, claim=claim, expected="every workload of the provisioner available")
 
 
-@check("D3", "claims-bound", severity=Severity.MAJOR, requires=("D2",), needs=_CLAIM_READS)
-def claims_bound(facts: Facts) -> Outcome:
-    """Every claim is bound to a volume that is bound to it.
-
-    A claim of a class that waits for its first consumer may wait as long as no pod wants it. Otherwise see the
-    provisioner (D2) and the claim's events.
-    """
-    claims = [item for item in judged(facts, "persistentvolumeclaims") if "deletionTimestamp" not in item["metadata"]]
-    found = [trouble for item in claims if (trouble := _claim(item, facts))]
-    refs = [Ref.of(item) for item in claims]
-    return verdict(found, refs, claim=f"{len(refs)} of {len(refs)} claims are bound.", expected="phase Bound")
-
-
-def _claim(item: Object, facts: Facts) -> Trouble | None:
-    ref, phase = Ref.of(item), item.get("status", {}).get("phase", "Pending")
-    if phase == "Bound":
-        return _bound_back(item, ref, facts)
-    if phase == "Lost":
-        text = f"{ref} has lost its volume {item['spec'].get('volumeName', '')}."
-        return Trouble("D3", Status.FAIL, ref, "Lost", text, "restore the volume, or make the claim anew.")
-    name = item["spec"].get("storageClassName") or ""
-    storage_class = facts.get(_CLASSES, "", name) if name else None
-    users = [pod for pod in judged(facts, "pods") if _mounts(pod, ref)]
-    if storage_class and storage_class.get("volumeBindingMode") == "WaitForFirstConsumer":
-        return _waits_for_consumer(item, ref, users)
-    if age(item, facts) <= GRACE_SECONDS:
-        return None
-    text = (
-        f"{ref} is {phase} for {age(item, facts):.0f} s, class {name or 'none'}{'' if storage_class else ' (missing)'}."
-    )
-    return Trouble("D3", Status.FAIL, ref, "NotBound", text, "see the claim's events.")
-
-
-def _waits_for_consumer(item: Object, ref: Ref, users: Iterable[Object]) -> Trouble | None:
-    placed = (item["metadata"].get("annotations") or {}).get(_SELECTED_NODE)
-    waiting = [pod["metadata"]["name"] for pod in users if not pods.waits_for_gang(pod)]
-    if not waiting:
-        text = f"{ref} waits for its first consumer, and no pod wants it."
-        return Trouble("D3", Status.WARN, ref, "Unused", text, "remove the claim when nothing is to use it.")
-    where = f"node {placed} is chosen" if placed else "no node is chosen"
-    text = f"{ref} is not bound although pod {waiting[0]} waits for it; {where}."
-    # Without a node the scheduler is at work, and the pod's own check has its reasons.
-    because = () if placed else ("C8",)
-    return Trouble("D3", Status.FAIL, ref, "NotBound", text, "see the claim's events.", because)
-
-
-def _bound_back(item: Object, ref: Ref, facts: Facts) -> Trouble | None:
-    name = item["spec"].get("volumeName", "")
-    volume = facts.get("persistentvolumes", "", name)
-    if volume and (volume["spec"].get("claimRef") or {}).get("uid") == item["metadata"]["uid"]:
-        return None
-    text = f"{ref} says that it is bound to volume {name}, which {'is bound to another' if volume else 'is missing'}."
-    return Trouble("D3", Status.FAIL, ref, "NotBoundBack", text, "restore the volume, or make the claim anew.")
-
-
-def _mounts(pod: Object, claim: Ref) -> bool:
-    if pod["metadata"]["namespace"] != claim.namespace or pod.get("status", {}).get("phase") in {"Succeeded", "Failed"}:
-        return False
-    sources = (item.get("persistentVolumeClaim") or {} for item in pod["spec"].get("volumes") or ())
-    return any(source.get("claimName") == claim.name for source in sources)
-
-
 @check(
     "D5",
     "round-trip",
     severity=Severity.BLOCKER,
     requires=("D1", "D2"),
-    needs=(*_CLAIM_READS, *_PROBES),
+    needs=(*CLAIM_READS, *_PROBES),
     probe="storage",
 )
 def round_trip(facts: Facts) -> Outcome:
@@ -226,7 +161,7 @@ def _broken(turn: RoundTrip, stage: Stage, objects: list[Ref], observed: dict[st
     "D6",
     "consumer-can-write",
     severity=Severity.BLOCKER,
-    needs=(*_CLAIM_READS, *_PROBES, Rule("list", "", "nodes")),
+    needs=(*CLAIM_READS, *_PROBES, Rule("list", "", "nodes")),
     probe="storage",
 )
 def consumer_can_write(facts: Facts) -> Outcome:
@@ -243,7 +178,7 @@ def consumer_can_write(facts: Facts) -> Outcome:
     "D8",
     "node-directories",
     severity=Severity.MAJOR,
-    needs=(*_CLAIM_READS, *_PROBES, Rule("list", "", "nodes"), _PATHS),
+    needs=(*CLAIM_READS, *_PROBES, Rule("list", "", "nodes"), _PATHS),
     probe="storage",
 )
 def node_directories(facts: Facts) -> Outcome:
@@ -255,4 +190,28 @@ def node_directories(facts: Facts) -> Outcome:
     return base_verdict(facts.probe("storage"), facts)
 
 
-CHECKS = (default_class, provisioner_alive, claims_bound, round_trip, consumer_can_write, node_directories)
+@check(
+    "D9",
+    "reference-identities",
+    severity=Severity.INFO,
+    requires=("D6",),
+    needs=(*CLAIM_READS, *_PROBES, Rule("list", "", "nodes")),
+    probe="storage",
+)
+def reference_identities(facts: Facts) -> Outcome:
+    """D6 acted as every identity that writes to the release's claims.
+
+    They are those of the pods that mount claims, or the catalog's where no pod does. One that is missing belongs to a
+    workload that does not run, or mounts no claim: nothing says yet whether it may write.
+    """
+    return identities_verdict(facts.probe("storage"), facts)
+
+
+CHECKS = (
+    default_class,
+    provisioner_alive,
+    round_trip,
+    consumer_can_write,
+    node_directories,
+    reference_identities,
+)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.parallel import in_parallel
 from validators.facts import Facts, Warned
 from validators.warning_events import RECENT_SECONDS, namespaces
 
@@ -22,9 +22,8 @@ def warning_events(cluster: Cluster, facts: Facts) -> tuple[Warned, ...]:
     Raises:
         ApiError: events of one of the namespaces may not be read.
     """
-    with ThreadPoolExecutor(_PARALLEL, "events") as pool:
-        found = pool.map(lambda name: tuple(_recent(cluster, name, facts.taken)), namespaces(facts))
-        return tuple(sorted((item for items in found for item in items), key=lambda item: item.last))
+    found = in_parallel(lambda name: tuple(_recent(cluster, name, facts.taken)), namespaces(facts), _PARALLEL)
+    return tuple(sorted((item for items in found for item in items), key=lambda item: item.last))
 
 
 def _recent(cluster: Cluster, namespace: str, now: float) -> Iterator[Warned]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from http import HTTPStatus
 
@@ -14,6 +13,7 @@ from kubeflow_volcano.cluster.connection import BRIEF
 from kubeflow_volcano.cluster.errors import ApiError, NotServed
 from kubeflow_volcano.cluster.holdings import HOLDINGS, parsed
 from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.cluster.parallel import in_parallel
 from validators.facts import Facts, Holdings
 from validators.model import Rule
 
@@ -40,8 +40,8 @@ def holdings(cluster: Cluster, facts: Facts) -> Holdings:
     lots: dict[_Lot, list[Ref]] = defaultdict(list)
     for ref in expected:
         lots[ref.api_version, ref.kind, ref.namespace if ref.kind == _SECRET else ""].append(ref)
-    with ThreadPoolExecutor(_PARALLEL, "holdings") as pool:
-        answers = dict(zip(lots, pool.map(lambda refs: _absent(cluster, facts, refs), lots.values()), strict=True))
+    found = in_parallel(lambda refs: _absent(cluster, facts, refs), lots.values(), _PARALLEL)
+    answers = dict(zip(lots, found, strict=True))
     unserved = {ref for lot, answer in answers.items() if answer is None for ref in lots[lot]}
     absent = {ref for answer in answers.values() if isinstance(answer, set) for ref in answer}
     refused = {answer for answer in answers.values() if isinstance(answer, Rule)} | unknown

@@ -18,7 +18,7 @@ from validators.probes.writing import Target
 from validators.storage_classes import default_classes
 from validators.troubles import judged
 
-__all__ = ["MOST_DIRECTORIES", "Skipped", "targets"]
+__all__ = ["MOST_DIRECTORIES", "Mount", "Skipped", "mounts", "targets"]
 
 MOST_DIRECTORIES = 40
 """More directories in use than these are not probed in one run; the others are named."""
@@ -34,7 +34,9 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True)
-class _Mount:
+class Mount:
+    """A container that may write to a claim through one of its mounts, and the workload, or pod, that it belongs to."""
+
     consumer: Ref
     pod: Object
     container: dict[str, Any]
@@ -50,7 +52,7 @@ def targets(facts: Facts) -> tuple[tuple[Target, ...], tuple[Skipped, ...]]:
     """
     found: dict[Target, set[Ref]] = {}
     skipped: dict[Skipped, None] = {}
-    for item in _mounts(facts):
+    for item in mounts(facts):
         for entry in (_fresh(item, facts), _existing(item, facts)):
             if isinstance(entry, Skipped):
                 skipped[entry] = None
@@ -70,7 +72,12 @@ def targets(facts: Facts) -> tuple[tuple[Target, ...], tuple[Skipped, ...]]:
     return tuple(chosen), tuple(skipped)
 
 
-def _mounts(facts: Facts) -> Iterator[_Mount]:
+def mounts(facts: Facts) -> Iterator[Mount]:
+    """Every mount of a claim that is not read-only, in pods that are not over.
+
+    Raises:
+        CannotJudgeError: pods or claims could not be read.
+    """
     for pod in judged(facts, "pods"):
         if _over(pod):
             continue
@@ -84,7 +91,7 @@ def _mounts(facts: Facts) -> Iterator[_Mount]:
                 namespace = pod["metadata"]["namespace"]
                 claim = facts.get("persistentvolumeclaims", namespace, source["claimName"])
                 if claim:
-                    yield _Mount(_consumer(pod), pod, container, mount, claim)
+                    yield Mount(_consumer(pod), pod, container, mount, claim)
 
 
 def _over(pod: Object) -> bool:
@@ -105,7 +112,7 @@ def _consumer(pod: Object) -> Ref:
     return workload_of(pod) or Ref("v1", "Pod", pod["metadata"]["namespace"], pod["metadata"]["name"])
 
 
-def _identity(item: _Mount, facts: Facts) -> Identity | None:
+def _identity(item: Mount, facts: Facts) -> Identity | None:
     """Of the container; where its user is left to the image, the catalog may know it."""
     found = of_container(item.pod, item.container)
     if found and found.user is not None:
@@ -117,7 +124,7 @@ def _identity(item: _Mount, facts: Facts) -> Identity | None:
     return found
 
 
-def _fresh(item: _Mount, facts: Facts) -> Target | Skipped | None:
+def _fresh(item: Mount, facts: Facts) -> Target | Skipped | None:
     spec = item.claim["spec"]
     identity = _identity(item, facts)
     if identity is None:
@@ -130,7 +137,7 @@ def _fresh(item: _Mount, facts: Facts) -> Target | Skipped | None:
     return Target(identity, (), storage_class=storage_class, access_mode=spec["accessModes"][0])
 
 
-def _existing(item: _Mount, facts: Facts) -> Target | Skipped | None:
+def _existing(item: Mount, facts: Facts) -> Target | Skipped | None:
     """The directory behind a bound volume; only those of kind hostPath and local can be looked at from outside."""
     name = item.claim["spec"].get("volumeName", "")
     volume = facts.get("persistentvolumes", "", name) if name else None

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.cluster.objects import Object, Ref
-from validators.checks import storage
+from validators.checks import storage, volumes
 from validators.model import Outcome, Status
 from validators.probes.consumers import Skipped
 from validators.probes.identities import Identity
@@ -49,12 +49,19 @@ def test_no_class_at_all_fails() -> None:
     assert (outcome.reason, outcome.todo) == ("NoDefault", "install a provisioner.")
 
 
-def test_two_defaults_fail_and_the_newest_wins() -> None:
+def test_two_defaults_warn_and_the_newest_wins() -> None:
     outcome = storage.default_class(facts(storage_class("old", ago=900), storage_class("young", ago=10)))
-    assert (outcome.status, outcome.reason) == (Status.FAIL, "SeveralDefaults")
+    assert (outcome.status, outcome.reason) == (Status.WARN, "SeveralDefaults")
     assert outcome.observed["winner"] == "young"
-    assert "1.26" in outcome.message
+    assert "young wins" in outcome.message
     assert outcome.commands == (f"kubectl annotate storageclass old {NEW}=false --overwrite",)
+
+
+def test_two_defaults_fail_on_a_server_that_refuses_claims_then() -> None:
+    known = facts(storage_class("old", ago=900), storage_class("young", ago=10), server_version="v1.25.16")
+    outcome = storage.default_class(known)
+    assert (outcome.status, outcome.reason) == (Status.FAIL, "SeveralDefaults")
+    assert "refuses claims" in outcome.message
 
 
 def test_of_two_defaults_of_one_age_the_first_name_wins() -> None:
@@ -141,13 +148,13 @@ def immediate() -> Object:
     ],
 )
 def test_claims(objects: Any, status: Status, reason: str, because: Any) -> None:
-    outcome = storage.claims_bound(facts(storage_class("a"), *objects))
+    outcome = volumes.claims_bound(facts(storage_class("a"), *objects))
     assert (outcome.status, outcome.reason, outcome.because) == (status, reason, because)
 
 
 @pytest.mark.parametrize(("ago", "status"), [(59, Status.PASS), (61, Status.FAIL)])
 def test_a_claim_that_binds_at_once_has_a_minute(ago: float, status: Status) -> None:
-    assert storage.claims_bound(facts(immediate(), claim("Pending", ago=ago))).status is status
+    assert volumes.claims_bound(facts(immediate(), claim("Pending", ago=ago))).status is status
 
 
 # D5

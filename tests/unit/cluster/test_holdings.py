@@ -1,0 +1,45 @@
+"""What stays of a roll-out, written down and read again."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from kubeflow_volcano.cluster.holdings import document, lasting, parsed, parsed_document, text_of
+from kubeflow_volcano.cluster.objects import Object, Ref
+
+ROLE = Ref("rbac.authorization.k8s.io/v1", "Role", "kubeflow", "system:x")
+SPACE = Ref("v1", "Namespace", "", "kubeflow")
+
+
+def job(name: str, **spec: Any) -> Object:
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, "namespace": "n"}, "spec": spec}
+
+
+def test_a_job_that_the_cluster_removes_is_not_expected_to_stay() -> None:
+    assert [ref.name for ref in lasting([job("b"), job("a"), job("c", ttlSecondsAfterFinished=60)])] == ["a", "b"]
+
+
+def test_objects_come_back_as_they_were_written() -> None:
+    assert set(parsed(text_of([ROLE, SPACE]))) == {ROLE, SPACE}
+    whole = json.loads(json.dumps(document({"one": [ROLE], "two": [SPACE]}, "1.9.1")))
+    assert parsed_document(whole) == {ROLE: "one", SPACE: "two"}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [],
+        {},
+        {"schema": "kfv.plan/v1"},
+        {"schema": "kfv.objects/v1", "components": []},
+        {"schema": "kfv.objects/v1", "components": {"one": {}}},
+        {"schema": "kfv.objects/v1", "components": {"one": ["x"]}},
+        {"schema": "kfv.objects/v1", "components": {"one": {"Namespace": ["x"]}}},
+    ],
+)
+def test_anything_else_is_refused(value: Any) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        parsed_document(value)
