@@ -29,6 +29,8 @@ CLUSTER_SCOPED = frozenset(
     {
         "apiservices.apiregistration.k8s.io",
         "clusterissuers.cert-manager.io",
+        "clusterrolebindings.rbac.authorization.k8s.io",
+        "clusterroles.rbac.authorization.k8s.io",
         "clustertrainingruntimes.trainer.kubeflow.org",
         "csidrivers.storage.k8s.io",
         "customresourcedefinitions.apiextensions.k8s.io",

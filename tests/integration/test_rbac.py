@@ -184,9 +184,7 @@ def unused(cluster: Cluster, rules: Granted, used: Granted, *, own_namespaces: b
 def test_a_whole_run_in_a_given_namespace_needs_exactly_what_is_printed(
     cluster: Cluster, kubeconfig: Path, account: Account, recording: Recording
 ) -> None:
-    options = Options(
-        kubeconfig, probe_namespace=account.namespace, stability_seconds=1, report_dir=None, ignore_namespaces=()
-    )
+    options = Options(kubeconfig, probe_namespace=account.namespace, stability_seconds=1, report_dir=None)
     with granted(cluster, account, options) as rules:
         found = findings(Options(**{**vars(options), "kubeconfig": account.kubeconfig}))
         assert {id_: item for id_, item in found.items() if item[0] in {"error", "fail"}} == {}

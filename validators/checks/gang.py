@@ -32,6 +32,7 @@ NEEDS_GANG = (
     *(Rule(verb, "scheduling.volcano.sh", "podgroups") for verb in ("create", "delete", "list", "watch")),
     Rule("get", "scheduling.volcano.sh", "queues"),
     Rule("list", "apps", "deployments"),
+    Rule("list", "scheduling.k8s.io", "priorityclasses"),
 )
 """What the gang experiment must be allowed to do."""
 

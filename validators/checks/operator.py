@@ -41,7 +41,7 @@ def _era(facts: Facts, image: str) -> tuple[str, GangEra]:
     raise CannotJudgeError(errored("UnknownOperatorVersion", found, objects=(OPERATOR,), todo=todo))
 
 
-@check("G1", "gang-flag", severity=Severity.BLOCKER, needs=judging.READ_DEPLOYMENTS)
+@check("G1", "gang-flag", severity=Severity.BLOCKER, needs=judging.READ_DEPLOYMENTS, component="training-operator")
 def gang_flag(facts: Facts) -> Outcome:
     """The training operator is told to gang, in the words of its version.
 
@@ -66,7 +66,7 @@ def gang_flag(facts: Facts) -> Outcome:
     return passed(f"training operator {version} is started with {required}.", objects=(OPERATOR,), observed=observed)
 
 
-@check("G2", "operator-may-group", severity=Severity.BLOCKER, needs=judging.NEEDS_ACCESS)
+@check("G2", "operator-may-group", severity=Severity.BLOCKER, needs=judging.NEEDS_ACCESS, component="training-operator")
 def operator_may_group(facts: Facts) -> Outcome:
     """The training operator's service account may manage PodGroups and the finalizers of its jobs.
 
@@ -82,6 +82,7 @@ def operator_may_group(facts: Facts) -> Outcome:
     severity=Severity.BLOCKER,
     requires=("F2",),
     needs=(*judging.NEEDS_START, Rule("get", "", "pods/log", TRAINING.ref.namespace)),
+    component="training-operator",
 )
 def operator_after_volcano(facts: Facts) -> Outcome:
     """The training operator started when Volcano's PodGroup was already served.
@@ -97,6 +98,7 @@ def operator_after_volcano(facts: Facts) -> Outcome:
     "operator-kinds",
     severity=Severity.BLOCKER,
     needs=(*judging.NEEDS_KINDS, *(Rule("create", "kubeflow.org", plural) for plural in ("pytorchjobs", "tfjobs"))),
+    component="training-operator",
 )
 def operator_kinds(facts: Facts) -> Outcome:
     """The training operator's job kinds are served, and its admission webhook answers.

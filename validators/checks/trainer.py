@@ -26,7 +26,7 @@ _NEEDS_JOB = (
 """What the probe job must be allowed to do."""
 
 
-@check("G7", "runtimes-gang", severity=Severity.BLOCKER, needs=_READS)
+@check("G7", "runtimes-gang", severity=Severity.BLOCKER, needs=_READS, component="trainer")
 def runtimes_gang(facts: Facts) -> Outcome:
     """Every runtime for the whole cluster makes Volcano gangs of the jobs that use it.
 
@@ -59,7 +59,7 @@ def runtimes_gang(facts: Facts) -> Outcome:
     )
 
 
-@check("G8", "trainer-may-group", severity=Severity.BLOCKER, needs=judging.NEEDS_ACCESS)
+@check("G8", "trainer-may-group", severity=Severity.BLOCKER, needs=judging.NEEDS_ACCESS, component="trainer")
 def trainer_may_group(facts: Facts) -> Outcome:
     """Trainer's service account may make PodGroups and own what it makes for its jobs.
 
@@ -74,6 +74,7 @@ def trainer_may_group(facts: Facts) -> Outcome:
     severity=Severity.BLOCKER,
     requires=("F2",),
     needs=(*judging.NEEDS_START, Rule("get", "", "pods/log", TRAINER.ref.namespace)),
+    component="trainer",
 )
 def trainer_after_volcano(facts: Facts) -> Outcome:
     """Trainer started when Volcano's PodGroup was already served.
@@ -88,6 +89,7 @@ def trainer_after_volcano(facts: Facts) -> Outcome:
     "trainer-kinds",
     severity=Severity.BLOCKER,
     needs=(*judging.NEEDS_KINDS, Rule("create", "trainer.kubeflow.org", "trainjobs")),
+    component="trainer",
 )
 def trainer_kinds(facts: Facts) -> Outcome:
     """Trainer's kinds and JobSet are served, and the admission webhook answers.

@@ -23,8 +23,10 @@ _HOLDINGS = (
     Rule("list", "admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
     Rule("list", "admissionregistration.k8s.io", "validatingwebhookconfigurations"),
     Rule("list", "storage.k8s.io", "storageclasses"),
-    *(Rule("list", "", plural) for plural in ("configmaps", "serviceaccounts", "services")),
-    *(Rule("list", _RBAC, plural) for plural in ("clusterrolebindings", "clusterroles", "rolebindings", "roles")),
+    Rule("list", "", "services"),
+    *(Rule("list", "", plural, HOMES) for plural in ("configmaps", "serviceaccounts")),
+    *(Rule("list", _RBAC, plural) for plural in ("clusterrolebindings", "clusterroles")),
+    *(Rule("list", _RBAC, plural, HOMES) for plural in ("rolebindings", "roles")),
     Rule("get", "", "configmaps", HOLDINGS.namespace),
     Rule("get", "", "secrets", BACKENDS),
 )
