@@ -95,6 +95,7 @@ def kinds(operator: Operator, facts: Facts, check: str) -> Outcome:
             observed=unanswered,
             objects=looked_at,
             todo="see the operator's pod and its webhook configuration.",
+            because=("B4",),
         )
     told = f"dry runs of {', '.join(answers)} were answered" if answers else "no dry run was made (read-only)"
     return verdict(

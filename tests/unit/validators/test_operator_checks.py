@@ -164,7 +164,7 @@ def test_served_kinds_with_an_answering_webhook_pass() -> None:
 
 def test_a_webhook_that_does_not_answer_fails() -> None:
     outcome = checks.operator_kinds(kinds(operator_admission={"TFJob": "500 failed calling webhook"}))
-    assert (outcome.reason, outcome.because) == ("WebhookUnanswered", ())
+    assert (outcome.reason, outcome.because) == ("WebhookUnanswered", ("B4",))
 
 
 def test_kinds_that_are_not_served_follow_b1() -> None:

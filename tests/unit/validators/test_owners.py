@@ -95,7 +95,7 @@ def test_managers_that_may_not_be_read_are_no_pass() -> None:
 
 
 def test_only_who_wrote_the_template_counts() -> None:
-    template = {"f:spec": {"f:template": {}}}
+    template: Object = {"f:spec": {"f:template": {}}}
     entries = [
         {"manager": "helm", "fieldsV1": template},
         {"manager": "kube-controller-manager", "fieldsV1": {"f:status": {}}},

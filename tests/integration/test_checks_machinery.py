@@ -1,0 +1,251 @@
+"""Families A and B on a real cluster: each fault fails the check that owns it and no other, and passes when healed."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.progress import silent
+from tests.integration.breaking import Findings, bad, judge, made, patched, until
+from validators.checks import namespaces
+from validators.model import Outcome
+from validators.runner import Options, validate
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+
+BOTH = ("reach", "machinery")
+PODS_HOOK = Ref(
+    "admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "", "volcano-admission-service-pods-mutate"
+)
+
+
+def outcomes(kubeconfig: Path, *select: str, profile: tuple[str, ...] | str = "training") -> dict[str, Outcome]:
+    """By check id; dry runs are made."""
+    options = Options(kubeconfig, select=select, profile=profile, stability_seconds=1, report_dir=None)
+    return {item.check.id: item.outcome for item in validate(options, silent).results}
+
+
+def findings(kubeconfig: Path) -> Findings:
+    return judge(kubeconfig, *BOTH, read_only=False, seconds=1)
+
+
+def test_everything_of_a_healthy_cluster_passes_and_is_asked_for(kubeconfig: Path) -> None:
+    found = outcomes(kubeconfig, *BOTH)
+    assert {id_: item.message for id_, item in found.items() if item.status not in {"pass", "skip"}} == {}
+    assert {id_ for id_, item in found.items() if item.status == "skip"} == {"A7", "B7"}
+    assert "not asked" not in found["B4"].message
+    assert found["A3"].observed["this host and the API server"] == "0.0 s"
+
+
+def instant(seconds: float) -> str:
+    return (datetime.now(UTC) + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+@contextlib.contextmanager
+def node(cluster: Cluster, name: str, kubelet: str) -> Iterator[None]:
+    """A node that nobody simulates and nothing is placed on, whose kubelet says that all is well."""
+    info = dict.fromkeys(
+        ("architecture", "bootID", "kubeProxyVersion", "machineID", "operatingSystem", "systemUUID"), "x"
+    )
+    info |= {"osImage": "x", "kernelVersion": "x", "containerRuntimeVersion": "x://1", "kubeletVersion": kubelet}
+    status = {"conditions": [{"type": "Ready", "status": "True"}], "nodeInfo": info}
+    body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "spec": {"unschedulable": True}}
+    with made(cluster, body | {"status": status}):
+        yield
+
+
+def lease(name: str, seconds: float) -> Object:
+    """What a kubelet whose clock is that many seconds ahead writes."""
+    meta = {"name": name, "namespace": "kube-node-lease"}
+    spec = {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": instant(seconds)}
+    return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta, "spec": spec}
+
+
+def test_a_node_with_another_clock_and_another_kubelet_is_told(kubeconfig: Path, cluster: Cluster) -> None:
+    with node(cluster, "elsewhere", "v1.31.0"):
+        found = outcomes(kubeconfig, "A3", "A5")
+        assert (found["A3"].status, found["A3"].reason) == ("error", "NotTold")
+        assert (found["A5"].status, found["A5"].reason) == ("warn", "KubeletSkew")
+        for seconds, status in ((-30, "warn"), (600, "fail")):
+            with made(cluster, lease("elsewhere", seconds)):
+                found = outcomes(kubeconfig, "A3")
+            assert (found["A3"].status, found["A3"].reason) == (status, "ClockSkew")
+            assert "node elsewhere" in found["A3"].message
+
+
+def test_an_apiservice_without_backend_fails_b2(kubeconfig: Path, cluster: Cluster) -> None:
+    spec = {
+        "group": "kfv.example.com",
+        "version": "v1",
+        "groupPriorityMinimum": 10,
+        "versionPriority": 10,
+        "insecureSkipTLSVerify": True,
+        "service": {"namespace": "default", "name": "nobody"},
+    }
+    body = {"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": {"name": "v1.kfv.example.com"}}
+    with made(cluster, body | {"spec": spec}) as (item,):
+        ref = Ref.of(item)
+        until(lambda: bool(((cluster.get(ref) or {}).get("status") or {}).get("conditions")))
+        found = outcomes(kubeconfig, *BOTH)
+    # It is a minute young, so that it may yet come.
+    assert bad({id_: (str(item.status), item.reason) for id_, item in found.items()}) == {"B2": "NoService"}
+    assert "Service default/nobody does not exist" in found["B2"].message
+
+
+def authority() -> bytes:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "test")])
+    now = datetime.now(UTC)
+    builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+    builder = builder.serial_number(7).not_valid_before(now - timedelta(days=1))
+    found = builder.not_valid_after(now + timedelta(days=89)).sign(key, hashes.SHA256())
+    return found.public_bytes(serialization.Encoding.PEM)
+
+
+def hook(service: str, *, group: str = "", resource: str = "configmaps", **rest: Any) -> Object:
+    """A webhook that sees only objects that carry its label."""
+    rule = {"operations": ["CREATE"], "apiGroups": [group], "apiVersions": ["v1"], "resources": [resource]}
+    namespace, _, name = service.partition("/")
+    call = {"service": {"namespace": namespace, "name": name}, "caBundle": base64.b64encode(authority()).decode()}
+    entry = {
+        "name": "test.kfv.example.com",
+        "clientConfig": call,
+        "rules": [rule],
+        "objectSelector": {"matchLabels": {"kfv.example.com/test": "yes"}},
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        "timeoutSeconds": 1,
+    }
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": "kfv-test"},
+        "webhooks": [entry | rest],
+    }
+
+
+def test_a_webhook_that_looks_sound_and_does_not_answer_fails_b4_alone(kubeconfig: Path, cluster: Cluster) -> None:
+    """Its Service has a ready endpoint at an address that leads nowhere (RFC 5737)."""
+    meta = {"name": "kfv-silent", "namespace": "kubeflow"}
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": {"ports": [{"port": 443}]}}
+    slice_meta = meta | {"labels": {"kubernetes.io/service-name": meta["name"]}}
+    endpoints = {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": slice_meta,
+        "addressType": "IPv4",
+        "endpoints": [{"addresses": ["192.0.2.1"], "conditions": {"ready": True}}],
+        "ports": [{"port": 443, "protocol": "TCP"}],
+    }
+    with made(cluster, service, endpoints, hook("kubeflow/kfv-silent")):
+        assert bad(findings(kubeconfig)) == {"B4": "Unanswered"}
+    assert bad(findings(kubeconfig)) == {}
+
+
+def test_a_webhook_with_a_foreign_authority_is_silent_as_the_check_of_its_parts_says(
+    kubeconfig: Path, cluster: Cluster
+) -> None:
+    foreign = base64.b64encode(authority()).decode()
+    with patched(cluster, PODS_HOOK, json_patch=True) as patch:
+        patch([{"op": "replace", "path": "/webhooks/0/clientConfig/caBundle", "value": foreign}])
+        found = findings(kubeconfig)
+        alone = outcomes(kubeconfig, "B4")["B4"]
+    assert (bad(found), found["B4"]) == ({"B3": "UnknownAuthority"}, ("skip", "ConsequenceOf"))
+    assert (alone.status, alone.reason, "x509" in alone.message) == ("fail", "Unanswered", True)
+
+
+def test_a_webhook_on_all_pods_of_all_namespaces_is_told_by_b5(kubeconfig: Path, cluster: Cluster) -> None:
+    with patched(cluster, PODS_HOOK, json_patch=True) as patch:
+        patch([{"op": "replace", "path": "/webhooks/0/namespaceSelector", "value": {}}])
+        assert bad(findings(kubeconfig)) == {"B5": "StopsEveryPod"}
+
+
+@pytest.mark.parametrize("service", ["nowhere/nobody", "kubeflow/nobody"])
+def test_a_webhook_left_behind_fails_b6_wherever_it_calls(kubeconfig: Path, cluster: Cluster, service: str) -> None:
+    with made(cluster, hook(service, group="kfv.example.com", resource="things")):
+        assert bad(findings(kubeconfig)) == {"B6": "NoService"}
+
+
+def test_a_namespace_that_is_stuck_is_told_with_what_is_left_in_it(
+    kubeconfig: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(namespaces, "_STUCK_SECONDS", 1.0)
+    labels = {"app.kubernetes.io/part-of": "kubeflow-profile"}
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kfv-stuck", "labels": labels}}
+    held = {"name": "held", "namespace": "kfv-stuck", "finalizers": ["example.com/hold"]}
+    with made(cluster, space) as (item,):
+        config = cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": held})
+        try:
+            cluster.delete(Ref.of(item), uid=item["metadata"]["uid"])
+            until(lambda: "example.com/hold" in str((cluster.get(Ref.of(item)) or {}).get("status")))
+            found = outcomes(kubeconfig, "B8")["B8"]
+        finally:
+            cluster.patch(Ref.of(config), {"metadata": {"finalizers": None}})
+    assert (found.status, found.reason) == ("fail", "Stuck")
+    assert "ConfigMap kfv-stuck/held (finalizers example.com/hold)" in found.message
+
+
+CERT_MANAGER = ("cert-manager",)
+ISSUED = {"conditions": [{"type": "Ready", "status": "True"}]}
+
+
+def definition(plural: str, kind: str, scope: str = "Namespaced") -> Object:
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    names = {"plural": plural, "kind": kind, "singular": kind.lower()}
+    versions = [{"name": "v1", "served": True, "storage": True, "schema": schema}]
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.cert-manager.io", "annotations": {"meta.helm.sh/release-name": "certs"}},
+        "spec": {"group": "cert-manager.io", "scope": scope, "names": names, "versions": versions},
+    }
+
+
+def of_cert_manager(kind: str, name: str, **rest: Any) -> Object:
+    meta = {"name": name, "namespace": "default"}
+    return {"apiVersion": "cert-manager.io/v1", "kind": kind, "metadata": meta, **rest}
+
+
+def test_certificates_and_their_foreign_owner(kubeconfig: Path, cluster: Cluster) -> None:
+    """cert-manager's own kinds, whose objects are written by hand, as if a Helm release had brought them."""
+    kinds = [definition(*names) for names in (("certificates", "Certificate"), ("issuers", "Issuer"))]
+    data = {"tls.crt": base64.b64encode(authority()).decode(), "tls.key": "", "ca.crt": ""}
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "kfv-tls", "namespace": "default"},
+        "data": data,
+    }
+    spec = {"secretName": "kfv-tls", "issuerRef": {"name": "own"}}
+    issuer = of_cert_manager("Issuer", "own", spec={"selfSigned": {}}, status=ISSUED)
+    certificate = of_cert_manager("Certificate", "kfv", spec=spec, status=ISSUED)
+
+    def judged() -> tuple[str, str]:
+        found = outcomes(kubeconfig, "B7", profile=CERT_MANAGER)["B7"]
+        return str(found.status), found.reason
+
+    with made(cluster, *kinds):
+        until(lambda: len(cluster.kinds("cert-manager.io/v1")) == len(kinds))
+        with made(cluster, issuer, certificate) as (own, issued):
+            assert judged() == ("fail", "NoSecret")
+            with made(cluster, secret) as (kept,):
+                assert judged() == ("pass", "AsClaimed")
+                cluster.patch(Ref.of(kept), {"data": {"ca.crt": None}})
+                assert judged() == ("fail", "KeysMissing")
+            cluster.patch(Ref.of(issued), {"status": {"conditions": []}})
+            cluster.patch(Ref.of(own), {"status": {"conditions": []}})
+            assert judged() == ("warn", "IssuerNotReady")  # young, and may yet come
+            owner = outcomes(kubeconfig, "A7", profile=CERT_MANAGER)["A7"]
+    assert (owner.status, owner.reason) == ("fail", "ForeignOwner")
+    assert "Helm release certs" in owner.message
