@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
+from validators.explaining.backfill import backfill
 from validators.explaining.claims import claims
 from validators.explaining.containers import containers
 from validators.explaining.controllers import controllers, grouping
@@ -13,6 +14,7 @@ from validators.explaining.pods_made import creation, limits, priority, quota
 from validators.explaining.queues import queueing, reserved
 from validators.explaining.room import room
 from validators.explaining.schedulers import gates, schedulers
+from validators.explaining.shares import shares
 from validators.facts import Unread
 from validators.model import CannotJudgeError
 
@@ -31,10 +33,15 @@ _STAGES: tuple[Callable[[Situation], Iterator[Finding]], ...] = (
     claims,
     room,
     reserved,
+    shares,
+    backfill,
     containers,
 )
 
 _YOUNG_SECONDS = 15.0
+_TOLD = 3
+_ECHOES = frozenset({"FailedScheduling", "PodGroupPending", "Unschedulable"})
+"""Reasons of events that repeat the conditions of pods and PodGroups."""
 _RUNNING = frozenset({"Running", "Succeeded"})
 _ENDS: Mapping[str, State] = {
     "Succeeded": State.SUCCEEDED,
@@ -90,8 +97,9 @@ def last_words(situation: Situation) -> tuple[str, ...]:
         if scheduled.get("message"):
             words.append(f"{Ref.of(pod)}: {scheduled['message']}")
     shown = {text.partition(": ")[2]: text for text in reversed(words)}
-    shown |= {item.message: f"{item.ref}, {item.reason}: {item.message}" for item in situation.events[-3:]}
-    return tuple(shown.values())[-5:]
+    events = [item for item in situation.events if item.reason not in _ECHOES]
+    shown |= {item.message: f"{item.ref}, {item.reason}: {item.message}" for item in events[-_TOLD:]}
+    return tuple(shown.values())[-2 * _TOLD :]
 
 
 def _end(obj: Object) -> tuple[State, str] | None:
@@ -152,7 +160,7 @@ def _nothing_found(situation: Situation, *, complete: bool) -> Iterator[Finding]
             f"{situation.minimum} pods. {len(situation.pods)} exist, {len(situation.placed)} have a node, "
             f"PodGroup phase {situation.phase or 'none'}.",
             needed="a scheduler and a controller that act.",
-            todo="read what they said last, below, and their logs. Shares of queues by weight are not computed here.",
+            todo="read what they said last, below, and their logs.",
             objects=[situation.job.ref],
             commands=["kubectl -n volcano-system logs deployment/volcano-scheduler --tail 100"],
         )

@@ -9,7 +9,7 @@ from validators.explaining.model import Event, Finding, Situation, finding
 from validators.facts import Facts
 from validators.storage_classes import default_classes
 
-__all__ = ["claims", "reach"]
+__all__ = ["claims", "missing", "reach"]
 
 _CLAIMS = "persistentvolumeclaims"
 _CLASSES = "storageclasses.storage.k8s.io"
@@ -48,6 +48,11 @@ def reach(pod: Object, facts: Facts) -> tuple[tuple[str, Sequence[Object]], ...]
         (name, ((volume or {}).get("spec", {}).get("nodeAffinity") or {}).get("required")) for name, volume in volumes
     )
     return tuple((name, terms["nodeSelectorTerms"]) for name, terms in required if terms)
+
+
+def missing(pod: Object, facts: Facts) -> list[str]:
+    """Claims that the pod mounts and that do not exist."""
+    return [name for name in _names(pod) if facts.get(_CLAIMS, pod["metadata"]["namespace"], name) is None]
 
 
 def _names(pod: Object) -> list[str]:

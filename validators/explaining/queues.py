@@ -17,12 +17,12 @@ from validators.explaining.nodes import nodes_of
 from validators.explaining.room import fits, groups_of
 from validators.facts import Facts
 
-__all__ = ["SCHEDULER", "gang_requests", "queueing", "reserved"]
+__all__ = ["QUEUE", "SCHEDULER", "gang_requests", "queueing", "reserved"]
 
 SCHEDULER = Ref("apps/v1", "Deployment", "volcano-system", "volcano-scheduler")
 _QUEUES = "queues.scheduling.volcano.sh"
 _GROUPS = "podgroups.scheduling.volcano.sh"
-_QUEUE = "scheduling.volcano.sh/v1beta1", "Queue"
+QUEUE = "scheduling.volcano.sh/v1beta1", "Queue"
 _ENDED = frozenset({"Succeeded", "Failed"})
 _HOLDERS = 3
 _OVERCOMMIT = Decimal("1.2")
@@ -36,7 +36,7 @@ def queueing(situation: Situation) -> Iterator[Finding]:
         return
     name = situation.queue
     queues = {item["metadata"]["name"]: item for item in situation.facts.all(_QUEUES)}
-    ref = Ref(*_QUEUE, "", name)
+    ref = Ref(*QUEUE, "", name)
     if name not in queues:
         yield finding(
             "QueueMissing",
@@ -106,7 +106,7 @@ def _capability(name: str, queues: Mapping[str, Object], situation: Situation) -
         todo=f"raise spec.capability of the queue, or ask for less {', '.join(never)}: so it will never start."
         if never
         else "wait until others of the queue end, raise its spec.capability, or use another queue.",
-        objects=[Ref(*_QUEUE, "", name)],
+        objects=[Ref(*QUEUE, "", name)],
         commands=[f"kubectl get queues.scheduling.volcano.sh {name} -o yaml"],
         details=[
             f"PodGroup {'/'.join(key)} holds {_told(held[key], over)}"

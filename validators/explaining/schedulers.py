@@ -96,12 +96,12 @@ def _not_handed_over(situation: Situation) -> Iterator[Finding]:
         names = ", ".join(sorted({_scheduler(pod) for pod in others}))
         yield finding(
             "OtherScheduler",
-            f"{len(others)} of {len(situation.pods)} pods are for {names}, and {situation.group_ref} is Volcano's: it "
-            "never becomes whole.",
-            needed=f"schedulerName {VOLCANO} in every pod of the gang.",
+            f"{len(others)} of {len(situation.pods)} pods are for {names}, which knows nothing of "
+            f"{situation.group_ref}: it places them one by one.",
+            needed=f"schedulerName {VOLCANO} in every pod, where the job is to start as a gang.",
             todo=f"take schedulerName out of the pod templates, or set it to {VOLCANO}, and make the job anew.",
             objects=[Ref.of(pod) for pod in others[:1]],
-            blocks=len(situation.placed) < situation.minimum,
+            blocks=False,
         )
     name = situation.group["metadata"]["name"] if situation.group else ""
     strays = [pod for pod in situation.pods if (pod["metadata"].get("annotations") or {}).get(GROUP_NAME) != name]

@@ -85,9 +85,11 @@ def _head(told: Mapping[str, Any]) -> Iterator[str]:
     yield f"{job['kind']} {job['namespace']}/{job['name']} {state}{in_the_way}."
     group = f"PodGroup {gang['pod_group']} ({gang['phase'] or 'not judged'})" if gang["pod_group"] else "no PodGroup"
     queue = f", queue {gang['queue']}" if gang["queue"] else ""
-    yield (
-        f"  {group}, {gang['min_member']} pods start together{queue}; of {pods['wanted']} pods {pods['made']} exist, "
-        f"{pods['placed']} have a node, {pods['running']} run"
+    yield _wrapped(
+        f"{group}, {gang['min_member']} pods start together{queue}; of {pods['wanted']} pods {pods['made']} exist, "
+        f"{pods['placed']} have a node, {pods['running']} run",
+        "  ",
+        0,
     )
 
 

@@ -31,11 +31,11 @@ def test_a_scheduler_of_a_name_that_nobody_has() -> None:
     assert "SchedulerUnknown" in reasons(answer)
 
 
-def test_members_for_another_scheduler_keep_their_gang_from_being_whole() -> None:
+def test_members_for_another_scheduler_are_no_gang() -> None:
     job = tfjob()
     pods = [member(job, 0, spec={"schedulerName": "default-scheduler"}, on="n1"), member(job, 1)]
     answer = explained(job, group(job, phase="Inqueue"), *pods)
-    assert reasons(answer)[0] == "OtherScheduler"
+    assert next((item.reason, item.blocks) for item in answer.findings) == ("OtherScheduler", False)
     assert "1 of 2 pods are for default-scheduler" in answer.findings[0].problem.found
 
 
