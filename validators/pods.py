@@ -32,9 +32,10 @@ _IMAGE_CLASSES = (
 )
 _PLACEMENT_CLASSES = (
     (r"unbound|persistentvolumeclaim", "UnboundClaim", "look at the claim first."),
-    (r"taint", "Taints", "tolerate the taint or untaint a node."),
-    (r"affinity|selector", "Affinity", "label a node as the pod asks, or change what it asks for."),
     (r"Insufficient|NotEnoughResources", "Insufficient", "free or add what is named."),
+    (r"affinity|selector", "Affinity", "label a node as the pod asks, or change what it asks for."),
+    # Behind the others: the taints of a control plane stand in every message, and are meant to keep pods away.
+    (r"taint", "Taints", "tolerate the taint or untaint a node."),
     (r"gated", "Gated", "see who removes the pod's scheduling gates."),
 )
 

@@ -23,9 +23,11 @@ Findings = Mapping[str, tuple[str, str]]
 """Status and reason by check id."""
 
 
-def judge(kubeconfig: Path, *select: str, read_only: bool = True) -> Findings:
+def judge(kubeconfig: Path, *select: str, read_only: bool = True, seconds: float = 3) -> Findings:
     """Status and reason by check id, without a report on disk."""
-    options = Options(kubeconfig, select=select or STATIC, read_only=read_only, stability_seconds=3, report_dir=None)
+    options = Options(
+        kubeconfig, select=select or STATIC, read_only=read_only, stability_seconds=seconds, report_dir=None
+    )
     report = validate(options, silent)
     return {item.check.id: (str(item.outcome.status), item.outcome.reason) for item in report.results}
 
@@ -54,7 +56,7 @@ def patched(
         for _ in range(20):
             live = cluster.get(ref)
             assert live is not None
-            kept = {key: before[key] for key in ("spec", "data", "webhooks", "status") if key in before}
+            kept = {key: before[key] for key in ("spec", "data", "rules", "webhooks", "status") if key in before}
             whole = live | (kept if subresource else {key: kept[key] for key in kept if key != "status"})
             try:
                 cluster.request("PUT", path, body=whole, deadline=Deadline(1))

@@ -35,7 +35,9 @@ def claims_bound(facts: Facts) -> Outcome:
     claims = [item for item in judged(facts, "persistentvolumeclaims") if "deletionTimestamp" not in item["metadata"]]
     found = [trouble for item in claims if (trouble := _claim(item, facts))]
     refs = [Ref.of(item) for item in claims]
-    return verdict(found, refs, claim=f"{len(refs)} of {len(refs)} claims are bound.", expected="phase Bound")
+    bound = sum(item.get("status", {}).get("phase") == "Bound" for item in claims)
+    young = " The others are too young to tell." if bound < len(refs) else ""
+    return verdict(found, refs, claim=f"{bound} of {len(refs)} claims are bound.{young}", expected="phase Bound")
 
 
 @check("D4", "volumes-sound", severity=Severity.MAJOR, needs=(Rule("list", "", "persistentvolumes"),))

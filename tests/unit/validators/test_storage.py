@@ -157,6 +157,11 @@ def test_a_claim_that_binds_at_once_has_a_minute(ago: float, status: Status) -> 
     assert volumes.claims_bound(facts(immediate(), claim("Pending", ago=ago))).status is status
 
 
+def test_a_claim_that_is_too_young_to_tell_is_not_counted_as_bound() -> None:
+    outcome = volumes.claims_bound(facts(immediate(), claim("Pending", ago=1)))
+    assert outcome.message == "0 of 1 claims are bound. The others are too young to tell."
+
+
 # D5
 
 

@@ -145,6 +145,8 @@ def test_a_pod_without_a_node_fails_after_a_minute(seconds: float, status: Statu
     [
         ("0/3 nodes are available: 3 Insufficient nvidia.com/gpu", "Insufficient"),
         ("0/3 nodes are available: 3 node(s) had untolerated taint", "Taints"),
+        ("0/3 nodes are available: 1 node(s) had untolerated taint, 2 Insufficient cpu", "Insufficient"),
+        ("0/3 nodes are available: 1 node(s) had untolerated taint, 2 didn't match node affinity/selector", "Affinity"),
         ("pod has unbound immediate PersistentVolumeClaims", "UnboundClaim"),
     ],
 )
