@@ -98,7 +98,7 @@ def placed(
         if check.component not in {"", *expectations.components} or (check.probe and read_only):
             continue
         for rule in check.needs:
-            left_out = _is_dry_run(rule) and read_only if not check.probe else probe_namespace and _of_own_space(rule)
+            left_out = _of_the_other_mode(rule, probe_namespace) if check.probe else read_only and _is_dry_run(rule)
             if not left_out:
                 for where in _places(rule, check, expectations, probe_namespace):
                     found[where].add(replace(rule, namespace=""))
@@ -136,16 +136,21 @@ def _is_dry_run(rule: Rule) -> bool:
     return rule.verb == "create" and rule.group != "authorization.k8s.io"
 
 
-def _of_own_space(rule: Rule) -> bool:
-    """Whether the rule is for making a namespace. In one that is there, neither quota nor account is waited for."""
-    return rule.resource in _ONLY_FOR_OWN_NAMESPACE
+def _of_the_other_mode(rule: Rule, namespace: str) -> bool:
+    """Whether a probe does that only in a namespace of its own, or only in one that is there, and this is not so.
+
+    In one that is there neither quota nor account is waited for. What was claimed in an own one goes with it.
+    """
+    if namespace:
+        return rule.resource in _ONLY_FOR_OWN_NAMESPACE
+    return (rule.verb, rule.resource) == ("watch", "persistentvolumeclaims")
 
 
 def missing_for_probes(cluster: Cluster, checks: Iterable[Check], namespace: str) -> Mapping[str, Unread]:
     """Why a check of a probe may not be judged, by its id: what the probe does and the server does not allow."""
     asked = {
         item.id: [
-            rule for rule in item.needs if rule.namespace not in _UNASKED and not (namespace and _of_own_space(rule))
+            rule for rule in item.needs if rule.namespace not in _UNASKED and not _of_the_other_mode(rule, namespace)
         ]
         for item in checks
         if item.probe

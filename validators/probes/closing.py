@@ -31,7 +31,8 @@ def remove(
     volumes, unfinished = _volumes(cluster, claims)
     spaces = [item for item in here if item.ref.kind == "Namespace"]
     inside = [item for item in here if item.ref.namespace]
-    delete_all(cluster, inside, deadline)
+    # A quota is only made where a namespace is, and goes with that.
+    delete_all(cluster, [item for item in inside if item.ref.kind != "ResourceQuota"], deadline)
     delete_all(cluster, spaces, deadline)
     # What lives in a namespace is gone when the namespace is.
     names = {item.ref.name for item in spaces}
