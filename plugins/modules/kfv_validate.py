@@ -62,11 +62,11 @@ options:
     description: Whether to ask the release's own pods, by a command in them, if they may write to their volumes.
     type: bool
     default: false
-attributes:
   twice:
     description: Whether to make two whole passes, whose verdicts must agree (I4).
     type: bool
     default: false
+attributes:
   check_mode:
     support: partial
     description: Judges by reading only, and writes no report.

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from validators.checks import CHECKS
+from validators.extras import EXTRAS
 from validators.facts import RESOURCES, Facts
-from validators.model import FAMILIES, Check, Outcome, Severity, check, natural, passed
+from validators.model import FAMILIES, LAST, Check, Outcome, Severity, check, natural, passed
 from validators.probes import PROBES
 from validators.testing import facts, ref
 
@@ -61,13 +62,14 @@ def test_requirements_and_probes_exist(item: Check) -> None:
     for need in item.requires:
         assert need in by_id
         assert item.probe or not by_id[need].probe, "a static check is judged before any probe runs"
-    assert item.probe in {"", "cleanup", *PROBES}
+    assert item.probe in {"", "cleanup", LAST, *PROBES}
 
 
-def test_what_is_listed_for_the_snapshot_is_known() -> None:
+def test_what_is_listed_is_known_to_the_snapshot_or_fetched_for_the_check() -> None:
+    fetched = {id_ for extra in EXTRAS for id_ in extra.checks}
     for item in CHECKS:
         if item.probe:
             continue
         for rule in item.needs:
             if rule.verb == "list":
-                assert rule.plural_group in RESOURCES
+                assert rule.plural_group in RESOURCES or item.id in fetched
