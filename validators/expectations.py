@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from kubeflow_volcano.catalog import read
 from kubeflow_volcano.catalog.model import Claim, MinorRange
 from kubeflow_volcano.catalog.operator import version_of_image
+from kubeflow_volcano.catalog.shipped import images_of_release, images_outside
 from kubeflow_volcano.cluster.objects import Ref
 
 __all__ = ["Expectations", "expect", "newest_for", "release_of"]
@@ -42,6 +43,10 @@ class Expectations:
     namespaces: frozenset[str] = frozenset()
     claims: tuple[Claim, ...] = ()
     ignored_namespaces: frozenset[str] = frozenset()
+    images: Mapping[tuple[Ref, str], str] = field(default_factory=dict)
+    """Planned image by workload and container."""
+    images_exact: bool = False
+    """Whether these are the very names that nodes are told, after overrides and mirror rules."""
     objects: Mapping[Ref, str] = field(default_factory=dict)
     """Every object of the manifests, each with the name of its component, where the caller knows them."""
     objects_from: str = ""
@@ -75,18 +80,23 @@ def expect(
 
     `profile` is a name or a list of components, which stand for all that they require but what is `excluded`. Where
     the cluster brings its own storage (mode existing) or volumes are made in advance (static), no provisioner is
-    expected; without gang scheduling, no Volcano.
+    expected; without gang scheduling, no Volcano. Images of Volcano and the provisioner are planned only where their
+    version is given.
 
     Raises:
         InvalidInput: an unknown release, profile, component or version.
     """
     found = read.load_release(release)
+    images = {**images_of_release(release)}
+    for outside, version in (("volcano", volcano_version), ("local-path", local_path_version)):
+        images |= images_outside(outside, version) if version else {}
     volcano_version = volcano_version or found.volcano_versions[0]
     local_path_version = local_path_version or found.local_path_version
     own_storage = storage_mode != "local_path"
     unneeded = [name for name, is_not in (("local-path", own_storage), ("volcano", gang_scheduler == "none")) if is_not]
     parts = read.components(found, profile, volcano_version, local_path_version, excluded=excluded, unneeded=unneeded)
     chosen = [item for item in parts if not (own_storage and item.name == "local-path")]
+    workloads = {ref: item.name for item in chosen for ref in item.workloads}
     ranges = {version: read.load_volcano(version).kubernetes for version in read.volcano_versions()}
     return Expectations(
         release=found.version,
@@ -96,12 +106,13 @@ def expect(
         operator_version=operator_version,
         gang_scheduler=gang_scheduler,
         components=frozenset(item.name for item in chosen),
-        workloads={ref: item.name for item in chosen for ref in item.workloads},
+        workloads=workloads,
         crds={name: item.name for item in chosen for name in item.crds},
         webhooks={ref: item.name for item in chosen for ref in item.webhooks},
         namespaces=frozenset({"kube-system", *(name for item in chosen for name in item.namespaces)}),
         claims=tuple(claim for item in chosen for claim in item.claims),
         ignored_namespaces=frozenset(ignored_namespaces),
+        images={place: image for place, image in images.items() if place[0] in workloads},
     )
 
 

@@ -64,6 +64,8 @@ class Options:
     """The file objects.json of a plan: what the release is to hold."""
     expected_objects: Mapping[Ref, str] = field(default_factory=dict)
     """The same from a caller that has the manifests: component by object."""
+    planned_images: Mapping[tuple[Ref, str], str] = field(default_factory=dict)
+    """From such a caller: the image that nodes are told, by workload and container."""
     exec_in_pods: bool = False
     """Run `id` and `test -w` in the release's own pods."""
     network_per_node: bool = False
@@ -78,8 +80,9 @@ class Options:
 
     @property
     def shown(self) -> dict[str, Any]:
-        """What a report says of them; of the expected objects only their number."""
-        plain = asdict(replace(self, expected_objects={})) | {"expected_objects": len(self.expected_objects)}
+        """What a report says of them; of the expected objects and images only their number."""
+        plain = asdict(replace(self, expected_objects={}, planned_images={}))
+        plain |= {"expected_objects": len(self.expected_objects), "planned_images": len(self.planned_images)}
         return {key: str(value) if isinstance(value, Path) else value for key, value in plain.items()}
 
 
@@ -119,6 +122,8 @@ def _expected(options: Options, release: str) -> Expectations:
         found,
         objects=objects,
         objects_from=objects_from,
+        images=options.planned_images or found.images,
+        images_exact=bool(options.planned_images),
         user_email=options.user_email,
         user_namespace=options.user_namespace,
         published_password=options.published_password,

@@ -20,7 +20,7 @@ from kubeflow_volcano.catalog.model import (
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.ref import Ref
 
-__all__ = ["OUTSIDE", "component", "release"]
+__all__ = ["OUTSIDE", "component", "named", "release"]
 
 OUTSIDE = ("local-path", "volcano")
 """Components that are no part of any release and have data files of their own."""
@@ -43,10 +43,10 @@ def component(data: Mapping[str, Any]) -> Component:
         objects=data["objects"],
         requires=tuple(data.get("requires", ())),
         namespaces=tuple(data.get("namespaces", ())),
-        workloads=tuple(_ref(text) for text in data.get("workloads", ())),
+        workloads=tuple(named(text) for text in data.get("workloads", ())),
         crds=tuple(data.get("crds", ())),
-        webhooks=tuple(_ref(text) for text in data.get("webhooks", ())),
-        claims=tuple(Claim(**{**item, "consumer": _ref(item["consumer"])}) for item in data.get("claims", ())),
+        webhooks=tuple(named(text) for text in data.get("webhooks", ())),
+        claims=tuple(Claim(**{**item, "consumer": named(item["consumer"])}) for item in data.get("claims", ())),
     )
 
 
@@ -98,7 +98,7 @@ def _source(data: Mapping[str, Any]) -> Source:
     return Source(**{**data, "marker": Marker(**marker) if marker else None})
 
 
-def _ref(text: str) -> Ref:
+def named(text: str) -> Ref:
     """The object of "Deployment kubeflow/minio" or "MutatingWebhookConfiguration katib.kubeflow.org"."""
     kind, _, place = text.partition(" ")
     namespace, _, name = place.rpartition("/")

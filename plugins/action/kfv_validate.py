@@ -22,6 +22,7 @@ try:
     from kubeflow_volcano.rollout.images.rules import renamed
     from kubeflow_volcano.rollout.settings import Settings, parse
     from validators.checks import CHECKS
+    from validators.planned_images import images_in
     from validators.report.console import render
     from validators.report.document import Report
     from validators.runner import Options, validate
@@ -79,6 +80,7 @@ class ActionModule(ActionBase):
 
 def _options(settings: Settings, arguments: dict[str, Any], *, check: bool) -> Options:
     """In check mode nothing is created, neither probes nor report files."""
+    objects, images = _manifests(settings, arguments["select"])
     return Options(
         kubeconfig=settings.kubeconfig,
         context=settings.context,
@@ -91,7 +93,8 @@ def _options(settings: Settings, arguments: dict[str, Any], *, check: bool) -> O
         volcano_version=settings.volcano.version,
         local_path_version=settings.local_path.version,
         gang_scheduler=settings.gang_scheduler,
-        expected_objects=_objects(settings, arguments["select"]),
+        expected_objects=objects,
+        planned_images=images,
         select=tuple(arguments["select"]),
         waive=arguments["waivers"],
         probe_namespace=arguments["probe_namespace"],
@@ -107,18 +110,20 @@ def _options(settings: Settings, arguments: dict[str, Any], *, check: bool) -> O
     )
 
 
-def _objects(settings: Settings, words: list[str]) -> dict[Ref, str]:
-    """Component by object of the inventory's manifests, where these are at hand; nothing is downloaded for it.
+def _manifests(settings: Settings, words: list[str]) -> tuple[dict[Ref, str], dict[tuple[Ref, str], str]]:
+    """Component by object, and image by workload and container, of the inventory's manifests; nothing is downloaded.
 
-    Without them the validation goes by what the roll-out wrote down, or the catalog.
+    Where they are not at hand, the validation goes by what the roll-out wrote down, or the catalog.
     """
-    if not any(check.id == "C1" for check in select(CHECKS, words)):
-        return {}
+    if not any(check.id in {"A8", "C1"} for check in select(CHECKS, words)):
+        return {}, {}
     try:
         parts = desired(settings, settings.components, silent, offline=True).parts
     except InvalidInput:
-        return {}
-    return {ref: name for name, objects in parts.items() for ref in lasting(objects)}
+        return {}, {}
+    objects = {ref: name for name, objects in parts.items() for ref in lasting(objects)}
+    images = {place: image for objects in parts.values() for obj in objects for place, image in images_in(obj)}
+    return objects, images
 
 
 def _told(report: Report) -> str:

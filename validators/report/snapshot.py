@@ -10,6 +10,7 @@ from typing import Any
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.cluster.readiness import State, assess, assess_pod
 from validators.facts import Facts
+from validators.planned_images import as_planned, planned_of
 from validators.report.safe import text
 from validators.storage_classes import is_default
 
@@ -143,17 +144,19 @@ def _claim(item: Object, spec: Mapping[str, Any], status: Mapping[str, Any]) -> 
 def _images(
     facts: Facts | None, pods: tuple[Object, ...] | None, sick: Collection[str]
 ) -> tuple[list[_Row], int] | None:
-    """Images as pods ask for them, with what the nodes' runtimes say they took."""
+    """Images as pods ask for them, with what the nodes' runtimes say they took, and what was planned."""
     if facts is None or pods is None:
         return None
     simulated = {item["metadata"]["uid"] for item in facts.simulated_pods}
     by_image: dict[str, dict[str, Object]] = defaultdict(dict)
     digests: dict[str, set[str]] = defaultdict(set)
+    planned: dict[str, set[str]] = defaultdict(set)
     for pod in pods:
         spec, status = pod["spec"], pod.get("status", {})
         asked = {item["name"]: item.get("image", "") for key in _CONTAINERS for item in spec.get(key) or ()}
-        for image in asked.values():
+        for name, image in asked.items():
             by_image[image][pod["metadata"]["uid"]] = pod
+            planned[image] |= {wanted} if (wanted := planned_of(facts, pod, name)) else set()
         for item in (item for key in _STATUSES for item in status.get(key) or ()):
             if (digest := item.get("imageID", "").rpartition("@")[2]) and item["name"] in asked:
                 digests[asked[item["name"]]].add(digest)
@@ -165,10 +168,14 @@ def _images(
             "unwell": sum(uid in sick for uid in users),
             "namespaces": sorted({text(pod["metadata"]["namespace"]) for pod in users.values()}),
             "digests": sorted(map(text, digests[image]))[:_MOST_DIGESTS],
+            "planned": sorted(map(text, planned[image]))[:_MOST_DIGESTS],
+            "as_planned": all(as_planned(facts, image, wanted) for wanted in planned[image])
+            if planned[image]
+            else None,
         }
         for image, users in by_image.items()
     ]
-    return _most(rows, _MOST_IMAGES, lambda row: (not row["unwell"], row["image"]))
+    return _most(rows, _MOST_IMAGES, lambda row: (not row["unwell"], row["as_planned"] is not False, row["image"]))
 
 
 _CONTAINERS = ("initContainers", "containers")

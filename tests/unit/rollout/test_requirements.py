@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from kubeflow_volcano.catalog.images.names import ImageName
+from kubeflow_volcano.catalog.shipped import crd_versions, images_of_release, version_labels
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.desired import Parts, rendered
@@ -85,3 +87,31 @@ def test_the_catalog_lists_what_components_bring_and_nothing_else(release: tuple
         assert set(part.crds) == {ref.name for ref in refs if ref.kind == "CustomResourceDefinition"}
         claims = {(ref.namespace, ref.name) for ref in refs if ref.kind == "PersistentVolumeClaim"}
         assert {(claim.namespace, claim.name) for claim in part.claims} == claims
+
+
+@pytest.mark.upstream
+def test_the_catalog_knows_by_which_images_labels_and_versions_a_release_is_seen(
+    release: tuple[Settings, Parts],
+) -> None:
+    settings, parts = release
+    version = settings.release.version
+    objects = [obj for objects in parts.values() for obj in objects]
+    awaited = {ref for name in parts for ref in settings.release.components[name].workloads}
+    workloads = {Ref.of(obj): obj for obj in objects if Ref.of(obj) in awaited}
+    images = {
+        (ref, item["name"]): str(ImageName.parse(item["image"]))
+        for ref, obj in workloads.items()
+        for key in ("initContainers", "containers")
+        for item in obj["spec"]["template"]["spec"].get(key) or ()
+    }
+    assert {place: image for place, image in images_of_release(version).items() if place[0] in awaited} == images
+    labels = {
+        ref: (obj["metadata"].get("labels") or {}).get("app.kubernetes.io/version") for ref, obj in workloads.items()
+    }
+    shown = {
+        ref: value for ref, values in version_labels().items() for value, named in values.items() if version in named
+    }
+    assert {ref: value for ref, value in shown.items() if ref in awaited} == {k: v for k, v in labels.items() if v}
+    for obj in (obj for obj in objects if obj["metadata"]["name"] in crd_versions()):
+        served = frozenset(item["name"] for item in obj["spec"]["versions"] if item["served"])
+        assert version in crd_versions()[obj["metadata"]["name"]][served]

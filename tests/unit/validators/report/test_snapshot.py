@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object
+from validators.expectations import Expectations
 from validators.facts import Unread
 from validators.report.snapshot import snapshot
-from validators.testing import facts, node, obj, pod
+from validators.testing import facts, node, obj, pod, ref
 
 SIMULATED = {"annotations": {"kwok.x-k8s.io/node": "fake"}}
 NOT_READY = {"conditions": [{"type": "Ready", "status": "False"}]}
@@ -102,3 +103,17 @@ def test_images_are_told_with_the_digest_that_the_node_took() -> None:
     (row,) = seen["images"]
     assert (row["image"], row["pods"], row["unwell"]) == ("example/image:v1", 3, 1)
     assert (row["namespaces"], row["digests"]) == (["a", "b"], ["sha256:abc"])
+    assert (row["planned"], row["as_planned"]) == ([], None)
+
+
+def test_images_stand_beside_what_is_planned_for_their_containers_and_others_come_first() -> None:
+    planned = {
+        (ref("Deployment", "kubeflow/a"), "main"): "docker.io/example/image:v1",
+        (ref("Deployment", "kubeflow/b"), "main"): "docker.io/example/other:v2",
+    }
+    other = pod("kubeflow/b-1", owner="b", spec={"containers": [{"name": "main", "image": "example/other:v1"}]})
+    seen = snapshot(facts(pod("kubeflow/a-1", owner="a"), other, expected=Expectations(images=planned)))
+    assert [(row["image"], row["planned"], row["as_planned"]) for row in seen["images"]] == [
+        ("example/other:v1", ["docker.io/example/other:v2"], False),
+        ("example/image:v1", ["docker.io/example/image:v1"], True),
+    ]
