@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import signal
+
+if __name__ == "__main__":  # the imports take a second; who ends it in that one gets no traceback
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 import argparse
 import os
 import sys
@@ -148,4 +153,7 @@ def _print(text: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    exit_code = main()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    sys.exit(exit_code)

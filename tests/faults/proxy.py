@@ -22,7 +22,7 @@ from kubernetes import config as kubernetes_config
 
 from kubeflow_volcano.cluster.client import Cluster
 
-__all__ = ["LOST", "RESET", "Asked", "Fault", "FaultProxy", "proxied", "slow", "status"]
+__all__ = ["HUNG", "LOST", "RESET", "Asked", "Fault", "FaultProxy", "cut", "proxied", "slow", "status"]
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,13 @@ class Asked:
     number: int
     method: str
     path: str
+    token: str = ""
+    """What stands behind Bearer in its Authorization header."""
+
+    @property
+    def watches(self) -> bool:
+        """Whether it asks for a stream."""
+        return "watch=1" in self.path
 
 
 @dataclass(frozen=True)
@@ -44,11 +51,15 @@ class Fault:
     reach: bool = False
     delay: float = 0.0
     spoil: bool = True
+    limit: int | None = None
+    """So many bytes of a good answer come through before its connection breaks."""
 
 
 RESET = Fault()
 LOST = Fault(reach=True)
 """The work is done, and nobody hears of it."""
+HUNG = Fault(delay=120.0)
+"""Nothing comes for two minutes, not even an end."""
 
 
 def status(code: int, reason: str, message: str, **headers: str) -> Fault:
@@ -60,6 +71,11 @@ def status(code: int, reason: str, message: str, **headers: str) -> Fault:
 def slow(seconds: float) -> Fault:
     """A good answer that takes its time."""
     return Fault(reach=True, delay=seconds, spoil=False)
+
+
+def cut(limit: int) -> Fault:
+    """A good answer that breaks off after so many bytes."""
+    return Fault(reach=True, spoil=False, limit=limit)
 
 
 Plan = Callable[[Asked], Fault | None]
@@ -84,10 +100,10 @@ class FaultProxy:
         """A new one to the real server."""
         return http.client.HTTPSConnection(self._server, context=self._context, timeout=60)
 
-    def fault(self, method: str, path: str) -> Fault | None:
+    def fault(self, method: str, path: str, token: str) -> Fault | None:
         """What is planned for the next request."""
         with self._lock:
-            asked = Asked(len(self.asked), method, path)
+            asked = Asked(len(self.asked), method, path, token)
             self.asked.append(asked)
             found = self.plan(asked)
             if found:
@@ -113,9 +129,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _serve(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        fault = self.proxy.fault(self.command, self.path)
+        token = self.headers.get("Authorization", "").removeprefix("Bearer ")
+        fault = self.proxy.fault(self.command, self.path, token)
         try:
             if fault and fault.spoil and not fault.reach:
+                time.sleep(fault.delay)
                 self._spoil(fault)
                 return
             answer = self._ask(body)
@@ -125,7 +143,7 @@ class _Handler(BaseHTTPRequestHandler):
                 answer.read()
                 self._spoil(fault)
                 return
-            self._pass_on(answer)
+            self._pass_on(answer, fault.limit if fault else None)
         except (OSError, http.client.HTTPException):  # the server is gone: so is the client's connection
             self._reset()
 
@@ -138,14 +156,18 @@ class _Handler(BaseHTTPRequestHandler):
             self.upstream.close()
             raise
 
-    def _pass_on(self, answer: http.client.HTTPResponse) -> None:
+    def _pass_on(self, answer: http.client.HTTPResponse, limit: int | None) -> None:
         self.send_response(answer.status)
         for name in ("Content-Type", "Retry-After"):
             if value := answer.headers.get(name):
                 self.send_header(name, value)
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
+        passed = 0
         while chunk := answer.read1(65536):
+            if limit is not None and passed + len(chunk) > limit:
+                raise ConnectionResetError
+            passed += len(chunk)
             self.wfile.write(f"{len(chunk):x}\r\n".encode() + chunk + b"\r\n")
             self.wfile.flush()
         self.wfile.write(b"0\r\n\r\n")

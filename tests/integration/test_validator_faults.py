@@ -1,0 +1,247 @@
+"""The validation against an API server that fails, hangs, dies and refuses: no wrong verdict, no traceback, in time."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.progress import silent
+from kubeflow_volcano.rehearsal.status import status as rehearsal_status
+from tests.faults.proxy import HUNG, RESET, Asked, Fault, FaultProxy, cut, proxied, slow, status
+from validators.facts import RUN_LABEL
+from validators.report.document import Report
+from validators.runner import Options, validate
+from validators.verdict import Verdict
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(240)]
+
+ROOT = Path(__file__).parents[2]
+FIRST = "none"  # what the kubeconfig through the proxy has for a token
+STATIC = ("B1", "workloads", "F1", "F2", "F3", "F4", "F5")
+BUSY = [
+    status(503, "ServiceUnavailable", "starting"),
+    status(429, "TooManyRequests", "slow down", Retry_After="1"),
+    status(500, "InternalError", "etcdserver: leader changed"),
+    status(504, "Timeout", "request timed out"),
+]
+Through = tuple[FaultProxy, Path]
+Verdicts = Mapping[str, tuple[str, str]]
+
+
+@pytest.fixture
+def through(kubeconfig: Path, cluster: Cluster, tmp_path: Path) -> Iterator[Through]:
+    """A proxy in front of the cluster, and the kubeconfig that leads through it."""
+    assert cluster.version  # a cluster that is not there is told as that
+    with proxied(kubeconfig, tmp_path) as (proxy, _):
+        yield proxy, tmp_path / "through-the-proxy.json"
+
+
+def judge(kubeconfig: Path, *select: str, read_only: bool = True, **more: Any) -> Report:
+    options = Options(
+        kubeconfig, select=select or STATIC, read_only=read_only, stability_seconds=1, report_dir=None, **more
+    )
+    return validate(options, silent)
+
+
+def verdicts(report: Report) -> Verdicts:
+    return {item.check.id: (str(item.outcome.status), item.outcome.reason) for item in report.results}
+
+
+@pytest.fixture(scope="module")
+def healthy(kubeconfig: Path, cluster: Cluster) -> Verdicts:
+    """What is found without faults: nothing bad."""
+    assert cluster.version
+    found = verdicts(judge(kubeconfig))
+    assert {status for status, _ in found.values()} <= {"pass", "skip"}
+    return found
+
+
+def left_behind(cluster: Cluster) -> list[str]:
+    kinds = (("v1", "Namespace"), ("v1", "Pod"), ("scheduling.volcano.sh/v1beta1", "PodGroup"))
+    return [item["metadata"]["name"] for kind in kinds for item in cluster.list(*kind, labels=RUN_LABEL).items]
+
+
+def often(faults: Sequence[Fault], share: float = 0.3, seed: int = 7) -> Callable[[Asked], Fault | None]:
+    """Every so-manieth request meets one of the faults, in an order that is the same each time."""
+    choice = random.Random(seed)  # noqa: S311  no secret
+
+    def plan(asked: Asked) -> Fault | None:
+        return choice.choice(faults) if asked.path != "/version" and choice.random() < share else None
+
+    return plan
+
+
+@pytest.mark.parametrize("faults", [BUSY, [RESET, cut(300)], [slow(1.0)]], ids=["refused", "broken", "slow"])
+def test_trouble_that_heals_changes_no_verdict(through: Through, healthy: Verdicts, faults: list[Fault]) -> None:
+    proxy, kubeconfig = through
+    proxy.plan = often(faults)
+    started = time.monotonic()
+    report = judge(kubeconfig)
+    assert time.monotonic() - started < 60
+    assert verdicts(report) == healthy
+    assert len(proxy.spoilt) > 5
+    assert report.retries > 0 or faults[0].delay
+
+
+def test_the_gang_experiment_comes_to_the_same_end_through_trouble_and_leaves_nothing(
+    through: Through, cluster: Cluster
+) -> None:
+    proxy, kubeconfig = through
+    proxy.plan = often([*BUSY, RESET])
+    report = judge(kubeconfig, "H1", "H2", read_only=False)
+    assert {found for found, _ in verdicts(report).values()} <= {"pass", "error"}  # an experiment may be disturbed
+    assert report.cleanup
+    assert report.cleanup.left == ()
+    assert left_behind(cluster) == []
+
+
+@pytest.mark.parametrize("fault", [RESET, cut(0), status(410, "Expired", "too old resource version")])
+def test_a_watch_that_breaks_at_its_start_is_replaced_by_lists(
+    through: Through, healthy: Verdicts, fault: Fault
+) -> None:
+    proxy, kubeconfig = through
+    proxy.plan = lambda asked: fault if asked.watches and len(proxy.spoilt) < 3 else None
+    report = judge(kubeconfig)
+    assert verdicts(report) == healthy
+    assert proxy.spoilt
+
+
+def test_slow_answers_only_take_their_time(through: Through, healthy: Verdicts) -> None:
+    proxy, kubeconfig = through
+    proxy.plan = lambda asked: slow(8.0) if asked.path.startswith("/apis/apps/v1/deployments") else None
+    started = time.monotonic()
+    assert verdicts(judge(kubeconfig)) == healthy
+    assert 8 <= time.monotonic() - started < 45
+
+
+def test_what_hangs_ends_as_unjudged_in_bounded_time(
+    through: Through, monkeypatch: pytest.MonkeyPatch, healthy: Verdicts
+) -> None:
+    monkeypatch.setattr("kubeflow_volcano.cluster.connection._READ_SECONDS", 1.0)
+    monkeypatch.setattr("kubeflow_volcano.cluster.connection._RETRY_SECONDS", 3.0)
+    proxy, kubeconfig = through
+    proxy.plan = lambda asked: HUNG if asked.path.startswith("/apis/apps/v1/deployments") else None
+    started = time.monotonic()
+    report = judge(kubeconfig)
+    assert time.monotonic() - started < 30
+    found = verdicts(report)
+    assert found["C2"] == ("error", "Unreachable")
+    assert {id_ for id_, pair in found.items() if pair[0] == "pass"} <= {id_ for id_, pair in healthy.items()}
+    assert report.summary.verdict is Verdict.INCOMPLETE
+    assert not [id_ for id_, (status, _) in found.items() if status == "fail"]
+
+
+def test_a_server_that_goes_silent_in_mid_run_leaves_everything_unjudged_in_bounded_time(
+    through: Through, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kubeflow_volcano.cluster.connection._READ_SECONDS", 1.0)
+    monkeypatch.setattr("kubeflow_volcano.cluster.connection._RETRY_SECONDS", 3.0)
+    proxy, kubeconfig = through
+    watched = False
+
+    def plan(asked: Asked) -> Fault | None:
+        nonlocal watched
+        watched = watched or asked.watches
+        return HUNG if watched and not asked.watches else None
+
+    proxy.plan = plan
+    started = time.monotonic()
+    report = judge(kubeconfig)
+    assert time.monotonic() - started < 30
+    assert set(verdicts(report).values()) == {("error", "Unreachable")}
+    assert int(report.exit_code) == 3
+
+
+def test_rights_that_are_lost_in_mid_run_make_errors_and_no_pass(through: Through, healthy: Verdicts) -> None:
+    proxy, kubeconfig = through
+    denied = status(403, "Forbidden", 'deployments.apps is forbidden: User "u" cannot list resource "deployments"')
+    proxy.plan = lambda asked: denied if asked.path.startswith("/apis/apps/v1/deployments") else None
+    report = judge(kubeconfig)
+    found = verdicts(report)
+    assert found["C2"] == ("error", "Forbidden")
+    assert not [id_ for id_, (status, _) in found.items() if status == "fail"]
+    assert {id_ for id_, pair in found.items() if pair == ("error", "Forbidden")} >= {"C2", "F1", "F4", "F5"}
+    assert found["C3"] == healthy["C3"] or found["C3"][0] == "error"
+    text = next(item.outcome for item in report.results if item.check.id == "C2").todo
+    assert "resources: ['deployments'], verbs: ['list']" in text
+
+
+def test_rights_that_are_lost_during_a_probe_leave_the_question_open_and_nothing_behind(
+    through: Through, cluster: Cluster
+) -> None:
+    proxy, kubeconfig = through
+    denied = status(403, "Forbidden", 'pods is forbidden: User "u" cannot create resource "pods"')
+    proxy.plan = lambda asked: (
+        denied if asked.method == "POST" and asked.path.partition("?")[0].endswith("/pods") else None
+    )
+    report = judge(kubeconfig, "H1", "H2", read_only=False)
+    found = verdicts(report)
+    assert found["H1"][0] == "error"
+    assert found["H2"][0] in {"error", "skip"}
+    assert "cannot create" in next(item.outcome.message for item in report.results if item.check.id == "H1")
+    assert left_behind(cluster) == []
+
+
+def expired_after_the_watch(renew: Callable[[], object]) -> Callable[[Asked], Fault | None]:
+    refusal = status(401, "Unauthorized", "Unauthorized")
+    expired = False
+
+    def plan(asked: Asked) -> Fault | None:
+        nonlocal expired
+        if asked.watches and not expired:
+            expired = True
+            renew()
+        return refusal if expired and asked.token == FIRST else None
+
+    return plan
+
+
+def test_a_token_that_expires_in_mid_run_is_loaded_anew(through: Through, healthy: Verdicts) -> None:
+    proxy, kubeconfig = through
+    text = kubeconfig.read_text()
+    proxy.plan = expired_after_the_watch(lambda: kubeconfig.write_text(text.replace('"none"', '"new"')))
+    report = judge(kubeconfig)
+    assert verdicts(report) == healthy
+    assert {asked.token for asked in proxy.asked} == {"none", "new"}
+
+
+def test_a_token_that_expires_for_good_is_told_as_that(through: Through) -> None:
+    proxy, kubeconfig = through
+    proxy.plan = expired_after_the_watch(lambda: None)
+    started = time.monotonic()
+    report = judge(kubeconfig)
+    assert time.monotonic() - started < 20
+    assert set(verdicts(report).values()) == {("error", "Unauthorized")}
+    assert int(report.exit_code) == 3
+    assert all("renew the token" in item.outcome.todo for item in report.results)
+
+
+@pytest.mark.parametrize("moment", ["/api/v1/pods?watch=1", "/apis/apps/v1/deployments"])
+def test_an_api_server_that_dies_in_the_middle_changes_no_verdict(
+    kubeconfig: Path, through: Through, healthy: Verdicts, moment: str
+) -> None:
+    """The proxy only says when."""
+    proxy, spoilt = through
+    killed: list[int] = []
+
+    def plan(asked: Asked) -> None:
+        if asked.path.startswith(moment) and not killed:
+            (server,) = [
+                item for item in rehearsal_status(kubeconfig.parent.name).daemons if item.name == "kube-apiserver"
+            ]
+            killed.append(server.pid)
+            os.kill(server.pid, signal.SIGKILL)
+
+    proxy.plan = plan
+    report = judge(spoilt)
+    assert killed
+    assert verdicts(report) == healthy
+    assert report.retries > 0
