@@ -29,6 +29,7 @@ KINDS = (
     ("kubeflow.org/v1", "PyTorchJob"),
     ("kubeflow.org/v1", "TFJob"),
     ("trainer.kubeflow.org/v1alpha1", "TrainJob"),
+    ("v1", "Service"),
     ("v1", "Pod"),
     ("scheduling.volcano.sh/v1beta1", "PodGroup"),
     ("v1", "PersistentVolumeClaim"),

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from validators.facts import Facts, ProbeFailure, Unread
 from validators.judging import Judging
-from validators.model import Check, Outcome, Rule, Severity, failed, passed
+from validators.model import LAST, Check, Outcome, Rule, Severity, failed, passed
 from validators.testing import facts, node, ref
 
 GOOD = passed("it is good", objects=(ref("Node", "n1"),))
@@ -127,3 +127,31 @@ def test_a_pass_with_something_unread_that_the_check_needs_is_none() -> None:
     run = Run(needing, a_check("A1", GOOD))
     run.judging.judge(facts(unread={"pods": Unread("Forbidden", "you may not", "ask")}))
     assert run.statuses == {"A1": "pass", "A4": "error"}
+
+
+def test_what_judges_the_run_itself_comes_last_and_is_judged_by_a_read_only_run_too() -> None:
+    run = Run(a_check("A1", GOOD), a_check("H1", GOOD, probe="gang"), a_check("I3", GOOD, probe=LAST))
+    run.judging.judge(facts())
+    run.judging.leave_out_probes()
+    run.judging.judge_probes(facts())
+    assert run.statuses == {"A1": "pass", "H1": "skip"}
+    assert run.judging.waits_for("I3")
+    run.judging.judge_run(facts())
+    assert run.statuses == {"A1": "pass", "H1": "skip", "I3": "pass"}
+
+
+def test_a_second_pass_starts_from_nothing_and_leaves_the_run_itself_out() -> None:
+    run = Run(a_check("A1", BAD), a_check("I4", GOOD, probe=LAST), waived={"A1": "lab"})
+    run.judging.judge(facts())
+    again = run.judging.anew(run.lines.append)
+    assert [item.id for item in again.open_checks()] == ["A1"]
+    again.judge(facts())
+    assert [str(item.outcome.status) for item in again.results()] == ["skip"], "waived as in the first pass"
+
+
+def test_a_right_that_is_missing_in_one_namespace_counts_for_who_needs_it_there() -> None:
+    here = replace(a_check("E4", GOOD), needs=(Rule("get", "", "configmaps", "auth"),))
+    there = replace(a_check("F4", GOOD), needs=(Rule("list", "", "configmaps", "volcano-system"),))
+    run = Run(here, there)
+    run.judging.judge(facts(unread={"get configmaps in auth": Unread("Forbidden", "you may not", "ask")}))
+    assert run.statuses == {"E4": "error", "F4": "pass"}

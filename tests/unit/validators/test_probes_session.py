@@ -14,14 +14,18 @@ import pytest
 
 from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object
+from validators.checks import CHECKS
 from validators.facts import RUN_LABEL
-from validators.probes.leftovers import EXPIRES, OWNER, expired, this_process
+from validators.probes.leftovers import EXPIRES, KINDS, OWNER, expired, this_process
 from validators.probes.remains import Tracked
 from validators.probes.session import Options, ProbeRefused, Session
 from validators.probes.spaces import Level
 
 PODS = "/api/v1/namespaces/mine/pods"
 NAMESPACES = "/api/v1/namespaces"
+JOBS = {"kind": "TFJob", "name": "tfjobs", "namespaced": True}
+LIMITS = {"kind": "LimitRange", "name": "limitranges", "namespaced": True}
+POD_KIND = {"kind": "Pod", "name": "pods", "namespaced": True}
 
 
 def pod(name: str = "p") -> Object:
@@ -261,3 +265,36 @@ def test_leftovers_that_may_not_be_listed_do_not_end_the_run(api: Any) -> None:
 def test_an_identity_is_address_and_uid() -> None:
     assert Tracked.of(live(pod())) == Tracked.of(live(pod()) | {"status": {"phase": "Running"}})
     assert Tracked.of(live(pod())) != Tracked.of(live(pod(), "u2"))
+
+
+def test_kinds_that_may_not_be_looked_for_do_not_keep_others_from_being_swept(api: Any) -> None:
+    api.on("GET", PODS, api.reply(200, listing(leftover("p") | {"kind": "Pod"})))
+    api.on("GET", "/apis/kubeflow.org/v1", api.reply(200, {"resources": [JOBS]}))
+    api.on("GET", "/apis/kubeflow.org/v1/namespaces/mine/tfjobs", api.status(403, "Forbidden", "tfjobs is forbidden"))
+    assert [item.uid for item in expired(api.connect(), "0a1b2c3d", "mine")] == ["uid-p"]
+
+
+def test_every_kind_that_probes_create_is_swept_from_a_namespace_of_others() -> None:
+    made = {rule.plural_group for item in CHECKS if item.probe for rule in item.needs if rule.verb == "create"}
+    made = {name for name in made if "/" not in name}  # to ask something of a pod leaves nothing
+    swept = {
+        f"{kind.lower()}s.{version.partition('/')[0]}" if "/" in version else f"{kind.lower()}s"
+        for version, kind in KINDS
+    }
+    assert made - swept == {"namespaces", "resourcequotas"}, "which are made only where the namespace is"
+
+
+def test_pods_are_made_to_fit_the_limit_ranges_of_their_namespace(api: Any, session: Session) -> None:
+    served(api)
+    limits = {"limits": [{"type": "Container", "min": {"cpu": "50m"}}]}
+    api.on("GET", "/api/v1", api.reply(200, {"resources": [LIMITS, POD_KIND]}))
+    api.on(
+        "GET",
+        "/api/v1/namespaces/mine/limitranges",
+        api.reply(200, listing({"metadata": {"name": "l"}, "spec": limits})),
+    )
+    container = {"name": "c", "resources": {"requests": {"cpu": "10m"}}}
+    for name in ("p", "q"):
+        made = session.create(pod(name) | {"spec": {"containers": [container]}})
+        assert made["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "50m"}
+    assert len(api.seen("GET", "/api/v1/namespaces/mine/limitranges")) == 1

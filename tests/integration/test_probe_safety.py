@@ -1,0 +1,257 @@
+"""Probes among what platform teams put into their clusters: injection, LimitRanges, taints, admission policies."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.deadline import Deadline
+from kubeflow_volcano.cluster.errors import ApiError
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.progress import silent
+from validators.acting import USER_AGENT, Acting
+from validators.checks import CHECKS, meta
+from validators.facts import RUN_LABEL, Facts
+from validators.model import Check, Outcome, Severity, failed, passed
+from validators.probes.audit import audit
+from validators.probes.pods import probe_pod
+from validators.probes.session import Options as ProbeOptions
+from validators.probes.session import Session
+from validators.runner import Options, validate
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+
+ADMISSION = "admissionregistration.k8s.io/v1"
+
+
+def remove(cluster: Cluster, made: Object) -> None:
+    cluster.delete(Ref.of(made), uid=made["metadata"]["uid"])
+    deadline = Deadline(60)
+    while cluster.get(Ref.of(made)):
+        assert not deadline.passed
+        time.sleep(0.3)
+
+
+@contextlib.contextmanager
+def created(cluster: Cluster, obj: Object) -> Iterator[Object]:
+    made = cluster.create(obj)
+    try:
+        yield made
+    finally:
+        remove(cluster, made)
+
+
+@contextlib.contextmanager
+def namespace(cluster: Cluster, **labels: str) -> Iterator[str]:
+    """A namespace of somebody's, with its ServiceAccount."""
+    name = f"test-{secrets.token_hex(4)}"
+    with created(cluster, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}):
+        deadline = Deadline(30)
+        while not cluster.get(Ref("v1", "ServiceAccount", name, "default")):
+            assert not deadline.passed
+            time.sleep(0.2)
+        yield name
+
+
+def judge(kubeconfig: Path, *select: str, **options: Any) -> dict[str, Outcome]:
+    chosen = Options(kubeconfig, select=select, stability_seconds=1, report_dir=None, **options)
+    return {item.check.id: item.outcome for item in validate(chosen, silent).results}
+
+
+def statuses(found: dict[str, Outcome]) -> dict[str, str]:
+    return {id_: str(item.status) for id_, item in found.items()}
+
+
+def labelled(cluster: Cluster) -> list[str]:
+    kinds = (("v1", "Namespace"), ("v1", "Pod"), ("v1", "PersistentVolumeClaim"), ("kubeflow.org/v1", "TFJob"))
+    return [str(Ref.of(item)) for kind in kinds for item in cluster.list(*kind, labels=RUN_LABEL).items]
+
+
+@pytest.fixture(autouse=True)
+def nothing_remains(cluster: Cluster) -> Iterator[None]:
+    yield
+    assert labelled(cluster) == []
+
+
+def until_refused(cluster: Cluster, pod: Object, text: str) -> None:
+    """Wait until the API server has taken up a policy or a webhook."""
+    deadline = Deadline(30)
+    while True:
+        try:
+            cluster.create(pod, dry_run=True, deadline=Deadline(2))
+        except ApiError as error:
+            if text in error.message:
+                return
+        assert not deadline.passed, f"a pod is not refused with {text!r}"
+        time.sleep(0.3)
+
+
+def plain_pod(where: str) -> Object:
+    spec = {"containers": [{"name": "main", "image": "example.com/image"}]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "plain", "namespace": where}, "spec": spec}
+
+
+def injector() -> Object:
+    """Istio's webhook for namespaces with injection, by its own selectors; whatever it would inject into is refused.
+
+    Source: istio/istio, manifests/charts/istio-control/istio-discovery/templates/mutatingwebhook.yaml, 1.22.
+    """
+    enabled = {"key": "istio-injection", "operator": "In", "values": ["enabled"]}
+    not_opted_out = {"key": "sidecar.istio.io/inject", "operator": "NotIn", "values": ["false"]}
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
+    webhook = {
+        "name": "namespace.sidecar-injector.istio.io",
+        "clientConfig": {"service": {"namespace": "default", "name": "no-such-injector", "path": "/inject"}},
+        "namespaceSelector": {"matchExpressions": [enabled]},
+        "objectSelector": {"matchExpressions": [not_opted_out]},
+        "rules": [rule],
+        "sideEffects": "None",
+        "failurePolicy": "Fail",
+        "admissionReviewVersions": ["v1"],
+    }
+    meta_ = {"name": f"test-injector-{secrets.token_hex(3)}"}
+    return {"apiVersion": ADMISSION, "kind": "MutatingWebhookConfiguration", "metadata": meta_, "webhooks": [webhook]}
+
+
+STRICT = (
+    {
+        "type": "Container",
+        "min": {"cpu": "20m", "memory": "24Mi"},
+        "max": {"cpu": "100m", "memory": "64Mi"},
+        "maxLimitRequestRatio": {"cpu": "2", "memory": "1"},
+    },
+    {"type": "PersistentVolumeClaim", "min": {"storage": "100Mi"}, "max": {"storage": "1Gi"}},
+)
+
+
+@contextlib.contextmanager
+def tainted(cluster: Cluster, taint: Object) -> Iterator[None]:
+    """The nodes that a machine stands behind, kept for somebody."""
+    real = [
+        item
+        for item in cluster.list("v1", "Node").items
+        if "kwok.x-k8s.io/node" not in (item["metadata"].get("annotations") or {})
+    ]
+    try:
+        for item in real:
+            cluster.patch(Ref.of(item), {"spec": {"taints": [*(item["spec"].get("taints") or ()), taint]}})
+        yield
+    finally:
+        for item in real:
+            cluster.patch(Ref.of(item), {"spec": {"taints": item["spec"].get("taints")}})
+
+
+def test_probes_come_out_among_injection_limit_ranges_and_taints(cluster: Cluster, kubeconfig: Path) -> None:
+    taint = {"key": "dedicated", "value": "team", "effect": "NoSchedule"}
+    with namespace(cluster, **{"istio-injection": "enabled"}) as where, created(cluster, injector()):
+        until_refused(cluster, plain_pod(where), "no-such-injector")
+        meta_ = {"name": "strict", "namespace": where}
+        limits = {"apiVersion": "v1", "kind": "LimitRange", "metadata": meta_, "spec": {"limits": list(STRICT)}}
+        cluster.create(limits)
+        until_refused(cluster, probe_pod("p", where, {"image": "pause"}), "per Container")
+        with tainted(cluster, taint):
+            found = judge(kubeconfig, "D5", "G5", probe_namespace=where)
+    assert statuses(found) == {"D5": "pass", "G5": "pass"}, found
+
+
+@contextlib.contextmanager
+def policy(cluster: Cluster, resource: str, expression: str, message: str, **selectors: Any) -> Iterator[None]:
+    """A ValidatingAdmissionPolicy with its binding."""
+    if "ValidatingAdmissionPolicy" not in cluster.kinds(ADMISSION):
+        pytest.skip("admission policies are served from Kubernetes 1.30 on")
+    name = f"test-{secrets.token_hex(4)}"
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": [resource]}
+    spec = {
+        "matchConstraints": {"resourceRules": [rule]},
+        "validations": [{"expression": expression, "message": message}],
+        "failurePolicy": "Fail",
+    }
+    binding = {"policyName": name, "validationActions": ["Deny"], "matchResources": selectors}
+    meta_ = {"name": name}
+    with (
+        created(
+            cluster, {"apiVersion": ADMISSION, "kind": "ValidatingAdmissionPolicy", "metadata": meta_, "spec": spec}
+        ),
+        created(
+            cluster,
+            {"apiVersion": ADMISSION, "kind": "ValidatingAdmissionPolicyBinding", "metadata": meta_, "spec": binding},
+        ),
+    ):
+        yield
+
+
+COST = "every pod names its cost centre"
+
+
+def test_a_policy_that_refuses_probe_pods_leaves_the_question_open_in_its_own_words(
+    cluster: Cluster, kubeconfig: Path
+) -> None:
+    asked = "'cost-centre' in object.metadata.?labels.orValue({})"
+    with (
+        namespace(cluster, policy="strict") as where,
+        policy(cluster, "pods", asked, COST, namespaceSelector={"matchLabels": {"policy": "strict"}}),
+    ):
+        until_refused(cluster, plain_pod(where), COST)
+        found = judge(kubeconfig, "H1", "I1", "I2", probe_namespace=where)
+    assert (str(found["H1"].status), found["H1"].reason) == ("error", "ProbeRefused")
+    assert COST in found["H1"].message
+    assert str(found["I2"].status) == "pass"
+
+
+def test_a_policy_that_refuses_their_namespaces_leaves_the_question_open_too(
+    cluster: Cluster, kubeconfig: Path
+) -> None:
+    asked = "!object.metadata.name.startsWith('kfv-smoke-')"
+    words = "namespaces are made by the platform team"
+    with policy(cluster, "namespaces", asked, words):
+        name = {"name": f"kfv-smoke-{secrets.token_hex(4)}"}
+        until_refused(cluster, {"apiVersion": "v1", "kind": "Namespace", "metadata": name}, words)
+        found = judge(kubeconfig, "H1", "G5")
+    for outcome in found.values():
+        assert (str(outcome.status), outcome.reason) == ("error", "ProbeRefused")
+        assert words in outcome.message
+
+
+# what a run says of itself
+
+
+def test_a_change_to_an_object_of_others_is_seen_by_request_and_by_managed_field(
+    cluster: Cluster, kubeconfig: Path
+) -> None:
+    acting = Acting.connect(kubeconfig, user_agent=USER_AGENT)
+    with namespace(cluster) as where:
+        theirs = cluster.create(plain_pod(where))
+        session = Session(acting, options=ProbeOptions(namespace=where))
+        session.create(probe_pod("ours", where, {"image": "example.com/image"}))
+        before = audit(acting, session.close(), [session.run], where)
+        assert (before.strangers, before.touched, before.present) == ((), (), ())
+        acting.patch(Ref.of(theirs), {"metadata": {"annotations": {"touched": "yes"}}})
+        found = audit(acting, session.close(), [session.run], where)
+    assert found.strangers == (f"PATCH /api/v1/namespaces/{where}/pods/plain",)
+    assert found.touched == (Ref.of(theirs),)
+
+
+def test_a_verdict_that_does_not_hold_still_is_flaky(kubeconfig: Path) -> None:
+    turns = iter((True, False))
+
+    def changes(_facts: Facts) -> Outcome:
+        node = Ref("v1", "Node", "", "n")
+        return passed("now", objects=(node,)) if next(turns) else failed("NotNow", "not now", todo="wait")
+
+    steady = next(item for item in CHECKS if item.id == "A4")
+    flaky = Check("Z1", "turns", "It holds", "Mend it.", Severity.MAJOR, changes)
+    checks = (steady, flaky, *meta.CHECKS)
+    options = Options(kubeconfig, twice=True, read_only=True, stability_seconds=1, report_dir=None)
+    report = validate(options, silent, checks)
+    found = {item.check.id: item.outcome for item in report.results}
+    assert (str(found["I4"].status), found["I4"].observed) == ("fail", {"Z1": "pass, fail"})
+    assert str(found["I2"].status) == "pass"
+    calm = validate(options, silent, (steady, *meta.CHECKS))
+    assert {str(item.outcome.status) for item in calm.results if item.check.id in {"A4", "I2", "I3", "I4"}} == {"pass"}
