@@ -269,6 +269,7 @@ def test_an_identity_is_address_and_uid() -> None:
 
 def test_kinds_that_may_not_be_looked_for_do_not_keep_others_from_being_swept(api: Any) -> None:
     api.on("GET", PODS, api.reply(200, listing(leftover("p") | {"kind": "Pod"})))
+    api.on("GET", "/api/v1/namespaces/mine/services", api.reply(200, listing()))
     api.on("GET", "/apis/kubeflow.org/v1", api.reply(200, {"resources": [JOBS]}))
     api.on("GET", "/apis/kubeflow.org/v1/namespaces/mine/tfjobs", api.status(403, "Forbidden", "tfjobs is forbidden"))
     assert [item.uid for item in expired(api.connect(), "0a1b2c3d", "mine")] == ["uid-p"]
