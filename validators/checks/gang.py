@@ -85,7 +85,7 @@ def gang_fits(facts: Facts) -> Outcome:
     return _step(facts, gang_steps.fit)
 
 
-@check("H2", "all-or-nothing", severity=Severity.BLOCKER, requires=("H1",), probe="gang")
+@check("H2", "all-or-nothing", severity=Severity.BLOCKER, requires=("H1",), needs=NEEDS_GANG, probe="gang")
 def all_or_nothing(facts: Facts) -> Outcome:
     """No member of a gang is bound while one of its members fits nowhere.
 
@@ -95,7 +95,7 @@ def all_or_nothing(facts: Facts) -> Outcome:
     return _step(facts, gang_steps.blocked, of="H1")
 
 
-@check("H3", "gang-released", severity=Severity.BLOCKER, requires=("H1",), probe="gang")
+@check("H3", "gang-released", severity=Severity.BLOCKER, requires=("H1",), needs=NEEDS_GANG, probe="gang")
 def gang_released(facts: Facts) -> Outcome:
     """A gang that waited is bound whole as soon as it can be.
 
@@ -105,7 +105,7 @@ def gang_released(facts: Facts) -> Outcome:
     return _step(facts, gang_steps.released, of="H1")
 
 
-@check("H4", "gang-control", severity=Severity.BLOCKER, requires=("H1",), probe="gang")
+@check("H4", "gang-control", severity=Severity.BLOCKER, requires=("H1",), needs=NEEDS_GANG, probe="gang")
 def gang_control(facts: Facts) -> Outcome:
     """The same pods run when each may run alone, so it was the gang that held them back.
 
@@ -114,7 +114,7 @@ def gang_control(facts: Facts) -> Outcome:
     return _step(facts, gang_controls.same_scheduler, of="H1")
 
 
-@check("H5", "default-scheduler-control", severity=Severity.MINOR, requires=("H1",), probe="gang")
+@check("H5", "default-scheduler-control", severity=Severity.MINOR, requires=("H1",), needs=NEEDS_GANG, probe="gang")
 def default_scheduler_control(facts: Facts) -> Outcome:
     """The default scheduler places the same pods in part, which is what a gang is spared.
 
@@ -124,7 +124,7 @@ def default_scheduler_control(facts: Facts) -> Outcome:
     return _step(facts, gang_controls.default_scheduler, of="H1")
 
 
-@check("H6", "two-gangs", severity=Severity.MAJOR, requires=("H1", "H2"), probe="gang")
+@check("H6", "two-gangs", severity=Severity.MAJOR, requires=("H1", "H2"), needs=NEEDS_GANG, probe="gang")
 def two_gangs_in_turn(facts: Facts) -> Outcome:
     """Of two gangs that want the same two places one runs whole, then the other; without gangs they block each other.
 

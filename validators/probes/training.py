@@ -20,7 +20,11 @@ from validators.probes.stage import step_of, was_judged
 __all__ = ["ASKED", "DONE_SECONDS", "JUDGED_SECONDS", "run"]
 
 ASKED = REPLICAS + 1
-"""Members that the job asks for at first, which are more than it has."""
+"""Members that the job asks for at first, which are more than it has.
+
+Volcano judges the members of such a group as well (PodScheduled=False, "pod group is not ready"; seen on 1.10.0), so
+that a scheduler that is down cannot be taken for one that holds them.
+"""
 
 JUDGED_SECONDS = 30.0
 """Within this time a scheduler that works has judged the members."""
