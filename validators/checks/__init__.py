@@ -14,6 +14,7 @@ from validators.checks import (
     meta,
     namespaces,
     network,
+    node_facts,
     nodes,
     operator,
     owners,
@@ -34,6 +35,7 @@ CHECKS: tuple[Check, ...] = tuple(
         (
             *reach.CHECKS,
             *nodes.CHECKS,
+            *node_facts.CHECKS,
             *images.CHECKS,
             *owners.CHECKS,
             *legacy.CHECKS,

@@ -1,18 +1,15 @@
-"""Family A, nodes: are they healthy, is there room on them, and what are they."""
+"""Family A, nodes: are they healthy, and is there room on them."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
-from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.quantities import Amounts, amounts, pod_requests, readable, total
 from kubeflow_volcano.cluster.readiness import State, assess
-from kubeflow_volcano.progress import counted
 from validators.facts import Facts
-from validators.model import Outcome, Rule, Severity, check, errored, failed, passed, skipped, warned
+from validators.model import Outcome, Rule, Severity, check, errored, failed, passed, warned
 from validators.pods import waits_for_gang, workload_of
 
 __all__ = ["CHECKS"]
@@ -21,7 +18,6 @@ _READS = (Rule("list", "", "nodes"), Rule("list", "", "pods"))
 
 # What the gang smoke test asks for at most (checks.md, 4.4): less than this free, and it cannot tell anything.
 _PROBES: Amounts = {"cpu": Decimal("0.2"), "memory": Decimal(400 * 2**20)}
-_TOLD = 3
 _KEEP_AWAY = frozenset({"NoSchedule", "NoExecute"})
 
 
@@ -156,64 +152,4 @@ def _listed(told: dict[str, str]) -> str:
     return " and ".join(f"{amount} {name}" for name, amount in told.items())
 
 
-_MOST_BEHIND = 3
-"""Minor versions that a kubelet may be older than the API server (kubernetes.io, "Version Skew Policy")."""
-_INFO = ("osImage", "kernelVersion", "containerRuntimeVersion", "kubeletVersion")
-
-
-@check("A5", "node-facts", severity=Severity.MINOR, needs=(Rule("list", "", "nodes"),))
-def node_facts(facts: Facts) -> Outcome:
-    """Every node tells its system, kernel, container runtime and kubelet, and its kubelet goes with the API server.
-
-    A kubelet may not be newer than the API server, and three minor versions older at most. What a Node does not tell
-    is read on the hosts: the mode of SELinux by P14, the driver of control groups by P11; the labels of directories of
-    volumes by D8.
-    """
-    real = {
-        item["metadata"]["name"]: item.get("status", {}).get("nodeInfo", {})
-        for item in facts.all("nodes")
-        if item["metadata"]["name"] not in facts.simulated_nodes
-    }
-    if not real:
-        return skipped("Simulated", "every node is simulated, and has no machine to tell of.")
-    untold = sorted(name for name, info in real.items() if not all(info.get(key) for key in _INFO))
-    refs = {name: Ref("v1", "Node", "", name) for name in sorted(real)}
-    if untold:
-        return errored(
-            "NotTold",
-            f"{', '.join(untold)} does not tell what it runs.",
-            expected=", ".join(_INFO),
-            observed={name: dict(real[name]) for name in untold},
-            objects=[refs[name] for name in untold],
-            todo="see that the node's kubelet runs and may write the Node's status.",
-            because=("A4",),
-        )
-    skewed = {name: text for name, info in real.items() if (text := _skew(info["kubeletVersion"], facts))}
-    if skewed:
-        return warned(
-            "KubeletSkew",
-            f"{'; '.join(f'{name} has {text}' for name, text in sorted(skewed.items()))}.",
-            expected=f"a kubelet of {facts.server_version} or up to {_MOST_BEHIND} minor versions older",
-            observed=skewed,
-            objects=[refs[name] for name in sorted(skewed)],
-            todo="upgrade the API server first, then the kubelets, a minor version at a time.",
-        )
-    kinds = Counter(", ".join(info[key] for key in _INFO) for info in real.values())
-    told = "; ".join(f"{number} with {kind}" for kind, number in kinds.most_common(_TOLD))
-    more = f"; {len(kinds) - _TOLD} more kinds of nodes" if len(kinds) > _TOLD else ""
-    return passed(f"{counted(len(real), 'node')}: {told}{more}.", objects=tuple(refs.values()), observed=dict(kinds))
-
-
-def _skew(kubelet: str, facts: Facts) -> str:
-    """What is wrong with the kubelet's version; empty where it goes with the API server."""
-    try:
-        behind = version_key(facts.server_version)[1] - version_key(kubelet)[1]
-    except (ValueError, IndexError):
-        return f"kubelet {kubelet}, which is no version"
-    if 0 <= behind <= _MOST_BEHIND:
-        return ""
-    way = "newer" if behind < 0 else f"more than {_MOST_BEHIND} minor versions older"
-    return f"kubelet {kubelet}, {way} than the API server, {facts.server_version}"
-
-
-CHECKS = (nodes, node_facts)
+CHECKS = (nodes,)

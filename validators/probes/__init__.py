@@ -8,13 +8,14 @@ from typing import Any
 
 from kubeflow_volcano.progress import Progress
 from validators.facts import Facts
-from validators.probes import dns, front_door, gang, network, own_volumes, storage, trainer, training
+from validators.probes import dns, front_door, gang, network, node_settings, own_volumes, storage, trainer, training
 from validators.probes.session import Session
 
 __all__ = ["PROBES"]
 
 PROBES: Mapping[str, Callable[[Session, Facts, Progress], Any]] = MappingProxyType(
     {
+        "node-settings": node_settings.run,
         "storage": storage.run,
         "own-volumes": own_volumes.run,
         "gang": gang.run,

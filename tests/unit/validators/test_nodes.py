@@ -1,11 +1,8 @@
-"""A4 and A5 on literal facts."""
+"""A4 on literal facts."""
 
 from __future__ import annotations
 
-import pytest
-
-from kubeflow_volcano.cluster.objects import Object
-from validators.checks.nodes import node_facts, nodes
+from validators.checks.nodes import nodes
 from validators.model import Status
 from validators.testing import deployment, facts, node, pod
 
@@ -67,41 +64,3 @@ def test_nodes_that_all_keep_pods_away_are_a_warning() -> None:
     assert (outcome.status, outcome.reason) == (Status.WARN, "AllTainted")
     assert "dedicated" in outcome.message
     assert nodes(facts(node(spec=tainted), node("n2"))).status is Status.PASS
-
-
-def told(name: str = "n1", **info: str) -> Object:
-    known = {
-        "osImage": "openEuler 22.03 (LTS-SP4)",
-        "kernelVersion": "5.10.0",
-        "containerRuntimeVersion": "containerd://1.6.33",
-        "kubeletVersion": "v1.30.2",
-    }
-    return node(name, status={"nodeInfo": known | info})
-
-
-def test_nodes_that_tell_what_they_are_pass_and_it_is_shown() -> None:
-    outcome = node_facts(facts(told(), told("n2"), told("n3", kernelVersion="6.6.0")))
-    assert (outcome.status, len(outcome.objects)) == (Status.PASS, 3)
-    assert "2 with openEuler 22.03 (LTS-SP4), 5.10.0, containerd://1.6.33, v1.30.2" in outcome.message
-
-
-def test_a_node_that_does_not_tell_is_no_pass() -> None:
-    outcome = node_facts(facts(told(), told("n2", osImage="")))
-    assert (outcome.status, outcome.reason, outcome.because) == (Status.ERROR, "NotTold", ("A4",))
-    assert [item.name for item in outcome.objects] == ["n2"]
-
-
-@pytest.mark.parametrize(
-    ("kubelet", "status"),
-    [("v1.30.9", "pass"), ("v1.27.1", "pass"), ("v1.26.0", "warn"), ("v1.31.0", "warn"), ("new", "warn")],
-)
-def test_a_kubelet_goes_with_the_api_server_or_is_a_warning(kubelet: str, status: str) -> None:
-    outcome = node_facts(facts(told(), told("n2", kubeletVersion=kubelet)))
-    assert outcome.status == status
-    assert ("n2 has kubelet" in outcome.message) == (status == "warn")
-
-
-def test_simulated_nodes_have_nothing_to_tell() -> None:
-    simulated = told(osImage="")
-    simulated["metadata"]["annotations"] = {"kwok.x-k8s.io/node": "fake"}
-    assert node_facts(facts(simulated)).reason == "Simulated"

@@ -1,0 +1,117 @@
+"""What a Node does not tell of its machine: how SELinux stands, and who drives control groups. Only looks."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+
+from kubeflow_volcano.cluster.errors import ApiError
+from kubeflow_volcano.cluster.readiness import State, assess
+from kubeflow_volcano.progress import Progress, counted
+from validators.facts import Facts
+from validators.probes.ended import End, watch_to_end
+from validators.probes.pods import SCRIPT_RESOURCES, probe_pod
+from validators.probes.session import ProbeRefused, Session
+from validators.probes.spaces import Level
+
+__all__ = ["MOST_NODES", "SCRIPT", "Settings", "account", "run"]
+
+MOST_NODES = 40
+"""More nodes than these are not looked at in one run."""
+
+_SECONDS = 45.0
+_AT_ONCE = 6
+
+# A pod's group is called podUID by the cgroupfs driver and …-podUID.slice, with _ for -, by systemd (kubernetes,
+# pkg/kubelet/cm/cgroup_manager_linux.go); the runtime puts a scope of systemd's into it, or a plain directory.
+SCRIPT = """
+say() { printf '%s\\n' "$*" >> /dev/termination-log; }
+if [ -e /kfv/selinux/enforce ]; then
+  case $(cat /kfv/selinux/enforce 2>/dev/null) in 0) say selinux permissive ;; *) say selinux enforcing ;; esac
+else
+  say selinux disabled
+fi
+[ -e /kfv/cgroup/cgroup.controllers ] && say version 2 || say version 1
+plain=pod$KFV_UID slice=pod$(echo "$KFV_UID" | tr - _).slice
+for depth in '*' '*/*' '*/*/*' '*/*/*/*' '*/*/*/*/*'; do
+  for d in /kfv/cgroup/$depth/$plain /kfv/cgroup/$depth/*$slice; do
+    [ -d "$d" ] || continue
+    case $d in *.slice) say kubelet systemd ;; *) say kubelet cgroupfs ;; esac
+    for c in "$d"/*.scope; do [ -d "$c" ] && say runtime systemd && exit 0; done
+    say runtime cgroupfs
+    exit 0
+  done
+done
+"""
+"""For busybox sh and any other; reports to the termination log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What is known of one node. `trouble` is the reason and the text of what kept it from being looked at.
+
+    `selinux` is enforcing, permissive or disabled; `cgroups` the version; `kubelet` and `runtime` are the drivers that
+    each uses, systemd or cgroupfs, empty where the pod's own group was not found.
+    """
+
+    node: str
+    selinux: str = ""
+    cgroups: str = ""
+    kubelet: str = ""
+    runtime: str = ""
+    trouble: tuple[str, str] = ("", "")
+
+
+def run(session: Session, facts: Facts, progress: Progress) -> tuple[Settings, ...]:
+    """Look at every real node, six at a time; some seconds, bounded by 45 s for each.
+
+    Raises:
+        CannotJudgeError: nodes could not be read.
+    """
+    live = {item["metadata"]["name"]: assess(item).state is State.READY for item in facts.all("nodes")}
+    real = sorted(live.keys() - facts.simulated_nodes)
+    names = [name for name in real if live[name]][:MOST_NODES]
+    asleep = tuple(Settings(name, trouble=("NotReady", "it is not Ready")) for name in real if not live[name])
+    progress(f"A5 looking at {counted(len(names), 'node')}")
+    pool = ThreadPoolExecutor(_AT_ONCE, "nodes")
+    try:
+        return asleep + tuple(pool.map(partial(_look, session), names, range(len(names))))
+    except BaseException:
+        session.stop()  # ends the waits in the other threads, so that cleaning up may begin
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _look(session: Session, node: str, number: int) -> Settings:
+    container = {
+        "image": session.options.busybox_image,
+        "resources": SCRIPT_RESOURCES,
+        "command": ["sh", "-c", SCRIPT],
+        "env": [{"name": "KFV_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}}],
+        "volumeMounts": [{"name": "sys", "mountPath": "/kfv", "readOnly": True}],
+    }
+    volume = {"name": "sys", "hostPath": {"path": "/sys/fs", "type": "Directory"}}
+    security = {"runAsUser": 0, "seccompProfile": {"type": "RuntimeDefault"}}
+    spec = {"volumes": [volume], "nodeName": node}
+    try:
+        namespace = session.namespace(Level.PRIVILEGED)
+        name = f"kfv-{session.run}-node-{number}"
+        pod = session.create(probe_pod(name, namespace, container, spec=spec, security=security))
+        end = watch_to_end(session, pod, _SECONDS)
+        session.delete(pod)
+    except ProbeRefused as refusal:
+        return Settings(node, trouble=("ProbeRefused", str(refusal)))
+    except ApiError as error:
+        return Settings(node, trouble=("ProbeInterrupted", str(error)))
+    return account(node, end)
+
+
+def account(node: str, end: End) -> Settings:
+    """What the script's report says."""
+    said = {word: rest for line in end.said.splitlines() for word, _, rest in [line.partition(" ")]}
+    if end.trouble or "version" not in said:
+        text = end.trouble or "the probe ended before it had seen everything"
+        return Settings(node, trouble=(end.reason or "ProbeInterrupted", text))
+    return Settings(node, said.get("selinux", ""), said["version"], said.get("kubelet", ""), said.get("runtime", ""))
