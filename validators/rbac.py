@@ -26,7 +26,7 @@ _API = "rbac.authorization.k8s.io/v1"
 _HEAD = """\
 # The least rights of this validation of Kubeflow {release}, for ServiceAccount {account}.
 # They add to what every cluster grants to all who sign in: system:basic-user, system:discovery and
-# system:public-info-viewer.
+# system:public-info-viewer. A Role for a namespace that this cluster does not have is refused, and not missed.
 """
 _OWN_SPACE = """\
 # Probes make a namespace of their own, whose name nobody knows beforehand: what they do in it is granted everywhere.

@@ -14,6 +14,12 @@ __all__ = ["own_access"]
 
 
 def own_access(cluster: Cluster, facts: Facts) -> Mapping[Rule, bool]:
-    """The API server's answer on each rule; those for one namespace carry its name."""
-    rules = [replace(rule, namespace=where) for where, found in facts.rights.items() for rule in found]
+    """The API server's answer on each rule; those for one namespace carry its name.
+
+    Of the release's namespaces those that exist are asked for: nobody can be granted anything in the others.
+    """
+    there = {"", facts.probe_namespace, *(item["metadata"]["name"] for item in facts.all("namespaces"))}
+    rules = [
+        replace(rule, namespace=where) for where, found in facts.rights.items() if where in there for rule in found
+    ]
     return allowed(cluster, sorted(rules, key=str))
