@@ -29,14 +29,14 @@ def network_verdict(evidence: NetworkEvidence) -> Outcome:
         return errored(
             "NodeNotTried",
             f"no verdict on {_list(sorted(evidence.unjudged))}: {name}: {why}",
-            expected="a pod on each node that takes pods",
+            expected="a pod on each node that is ready",
             observed=observed,
             objects=[_node(item) for item in evidence.unjudged],
             todo="see why the node takes no small pod.",
         )
     nodes = sorted({item.client for item in evidence.ways})
     if not nodes:
-        return skipped("NoNode", f"no node takes an ordinary pod: {_list(sorted(set(evidence.left_out.values())))}.")
+        return skipped("NoNode", f"no node was tried: {_list(sorted(set(evidence.left_out.values())))}.")
     servers = sorted({item.server for item in evidence.ways})
     alone = " A single node shows only the way within it." if nodes == servers[:1] else ""
     left = f" {counted(len(evidence.left_out), 'node')} left out." if evidence.left_out else ""

@@ -67,7 +67,8 @@ def run(session: Session, facts: Facts, progress: Progress) -> FrontDoor:
         if service is None or simulated_workload(facts, DEPLOYMENT):
             return evidence
         evidence.address = _address(service)
-        evidence.host = _host(session) or f"{SERVICE.name}.{SERVICE.namespace}"
+        ours = DEPLOYMENT in facts.expectations.workloads
+        evidence.host = (ours and _host(session)) or f"{SERVICE.name}.{SERVICE.namespace}"
         progress(f"E3 gateway: {evidence.address} asked from a pod")
         account(evidence, _ask(session, evidence))
     return evidence

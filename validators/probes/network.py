@@ -15,7 +15,7 @@ from kubeflow_volcano.progress import Progress, counted
 from validators.facts import Facts
 from validators.probes.ended import End, watch_to_end
 from validators.probes.noting import noting
-from validators.probes.pods import SCRIPT_RESOURCES, probe_pod
+from validators.probes.pods import SCRIPT_RESOURCES, on_node, probe_pod
 from validators.probes.session import ProbeRefused, Session
 
 __all__ = ["MOST_NODES", "SCRIPT", "SERVE", "NetworkEvidence", "Server", "Way", "account", "candidates", "run"]
@@ -97,7 +97,7 @@ def run(session: Session, facts: Facts, progress: Progress) -> NetworkEvidence:
 
 
 def candidates(facts: Facts) -> tuple[tuple[str, ...], Mapping[str, str]]:
-    """Names of nodes that take an ordinary pod, and why the others do not."""
+    """Names of nodes that are tried, whatever their taints, and why the others are not."""
     why = {item["metadata"]["name"]: _unfit(item, facts) for item in facts.all("nodes")}
     fit = sorted(name for name, text in why.items() if not text)
     beyond = dict.fromkeys(fit[MOST_NODES:], f"more than {MOST_NODES} nodes are not tried in one run")
@@ -105,15 +105,11 @@ def candidates(facts: Facts) -> tuple[tuple[str, ...], Mapping[str, str]]:
 
 
 def _unfit(node: Object, facts: Facts) -> str:
-    spec = node.get("spec", {})
-    taints = [item["key"] for item in spec.get("taints") or () if item.get("effect") in {"NoSchedule", "NoExecute"}]
     if node["metadata"]["name"] in facts.simulated_nodes:
         return "simulated: nothing runs there"
     if assess(node).state is not State.READY:
         return "not ready"
-    if spec.get("unschedulable"):
-        return "cordoned"
-    return f"tainted: {', '.join(taints)}" if taints else ""
+    return "cordoned" if node.get("spec", {}).get("unschedulable") else ""
 
 
 def _serve(session: Session, nodes: Sequence[str]) -> tuple[Server, ...]:
@@ -207,16 +203,13 @@ def _pod(
     command: Sequence[str],
     labels: Mapping[str, str] | None = None,
 ) -> Object:
-    """A pod that only this node takes; placed by the scheduler, so that quotas and room count."""
     container = {
         "image": session.options.busybox_image,
         "resources": SCRIPT_RESOURCES,
         "command": [*command],
         "env": [{"name": "KFV_TEXT", "value": f"kfv-{session.run}"}],
     }
-    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
-    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
-    return probe_pod(name, session.namespace(), container, spec={"affinity": {"nodeAffinity": required}}, labels=labels)
+    return probe_pod(name, session.namespace(), container, spec=on_node(node), labels=labels)
 
 
 def _url(address: str) -> str:

@@ -58,19 +58,25 @@ def test_a_report_that_is_not_whole_is_trouble() -> None:
     assert (len(ways), trouble) == (1, "the probe pod ended before it had tried everything")
 
 
-def fit(name: str, *, taint: str = "", **spec: Any) -> Object:
-    return node(name, spec=spec | ({"taints": [{"key": taint, "effect": "NoSchedule"}]} if taint else {}))
+def fit(name: str, **spec: Any) -> Object:
+    return node(name, spec=spec)
 
 
-def test_nodes_that_take_no_ordinary_pod_are_left_out_with_the_reason() -> None:
+def test_nodes_that_are_not_tried_are_left_out_with_the_reason() -> None:
     sick = node("sick", status={"conditions": [{"type": "Ready", "status": "False"}]})
     kwok = node("kwok", metadata={"annotations": {"kwok.x-k8s.io/node": "fake"}})
     names, left = candidates(
-        facts(fit("b"), fit("a"), fit("gpu", taint="nvidia.com/gpu"), fit("c", unschedulable=True), sick, kwok)
+        facts(
+            fit("b"),
+            fit("a"),
+            fit("gpu", taints=[{"key": "nvidia.com/gpu", "effect": "NoSchedule"}]),
+            fit("c", unschedulable=True),
+            sick,
+            kwok,
+        )
     )
-    assert names == ("a", "b")
+    assert names == ("a", "b", "gpu")
     assert left == {
-        "gpu": "tainted: nvidia.com/gpu",
         "c": "cordoned",
         "sick": "not ready",
         "kwok": "simulated: nothing runs there",
@@ -89,7 +95,7 @@ def judged(*ways: Way, **fields: Any) -> Outcome:
 
 def test_open_ways_pass_and_a_single_node_says_what_it_shows() -> None:
     both = [Way(client, "n1", through) for client in ("n1", "n2") for through in (False, True)]
-    outcome = judged(*both, left_out={"gpu": "tainted"})
+    outcome = judged(*both, left_out={"gpu": "cordoned"})
     assert (outcome.status, [item.name for item in outcome.objects]) == (Status.PASS, ["n1", "n2"])
     assert "1 node left out" in outcome.message
     assert "only the way within it" in judged(Way("n1", "n1", through=True)).message

@@ -1,0 +1,194 @@
+"""Names, ways, the front door, strangers, images and old tools on a real cluster: as it is, and broken on purpose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.progress import silent
+from tests.integration.breaking import Findings, leftovers, made, patched, space, until
+from validators.model import Outcome
+from validators.probes.front_door import SERVICE
+from validators.probes.session import Options as ProbeOptions
+from validators.runner import Options, validate
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+
+DNS = Ref("apps/v1", "Deployment", "kube-system", "coredns")
+IMAGES = ProbeOptions()
+QUICK = Options(read_only=False, stability_seconds=1, report_dir=None)
+STRANGER = "system:serviceaccount:default:default"
+
+# One server a port: a redirect to a sign-in that answers, no page at all, a redirect to a sign-in that does not.
+GATEWAY = r"""
+answer() {
+  mkdir -p "/tmp/$1/cgi-bin"
+  printf "$2\r\n\r\n" > "/tmp/$1/answer"
+  printf "#!/bin/sh\ncat /tmp/$1/answer\n" > "/tmp/$1/cgi-bin/index.cgi"
+  chmod a+rx "/tmp/$1/cgi-bin/index.cgi"
+}
+answer 8081 "Status: 302 Found\r\nLocation: /dex/auth?state=secret"
+mkdir -p /tmp/8081/dex/auth /tmp/8082 && echo sign in > /tmp/8081/dex/auth/index.html
+answer 8084 "Status: 302 Found\r\nLocation: /dex/auth"
+for port in 8081 8082; do httpd -p "$port" -h "/tmp/$port"; done
+exec httpd -f -p 8084 -h /tmp/8084
+"""
+
+
+def judge(kubeconfig: Path, options: Options, *select: str) -> tuple[Findings, dict[str, Outcome]]:
+    """Status and reason by check id, and the outcomes themselves."""
+    report = validate(replace(options, kubeconfig=kubeconfig, select=select), silent)
+    outcomes = {item.check.id: item.outcome for item in report.results}
+    return {id_: (str(item.status), item.reason) for id_, item in outcomes.items()}, outcomes
+
+
+@pytest.fixture(autouse=True)
+def nothing_remains(cluster: Cluster) -> Iterator[None]:
+    """No probe object is left behind by a test."""
+    yield
+    assert leftovers(cluster) == []
+
+
+def test_pods_find_names_and_each_other_and_the_release_is_recognised(kubeconfig: Path, cluster: Cluster) -> None:
+    asked = replace(QUICK, network_per_node=True)
+    found, outcomes = judge(kubeconfig, asked, "A8", "A9", "A10", "E1", "E2", "E3", "E6", "E7")
+    assert {id_: status for id_, (status, _) in found.items()} == {
+        **dict.fromkeys(("A8", "A9", "A10", "E1", "E2"), "pass"),
+        **dict.fromkeys(("E3", "E6", "E7"), "skip"),
+    }
+    names = {f"{item.name}.{item.namespace}" for item in outcomes["E1"].objects}
+    services = cluster.list("v1", "Service", namespace="volcano-system").items
+    assert names >= {"kubernetes.default", *(f"{item['metadata']['name']}.volcano-system" for item in services)}
+    assert outcomes["A9"].observed["release"] == "1.9.1"
+    simulated = {
+        item["metadata"]["name"]
+        for item in cluster.list("v1", "Node").items
+        if "kwok.x-k8s.io/node" in (item["metadata"].get("annotations") or {})
+    }
+    assert simulated
+    assert set(outcomes["E2"].observed["left out"]) == simulated
+
+
+def test_without_a_name_service_no_name_is_found_and_it_is_healed_with_it(kubeconfig: Path, cluster: Cluster) -> None:
+    with patched(cluster, DNS) as patch:
+        patch({"spec": {"replicas": 0}})
+        until(lambda: not cluster.list("v1", "Pod", namespace="kube-system", labels="k8s-app=kube-dns").items)
+        found, outcomes = judge(kubeconfig, QUICK, "E1")
+        assert found == {"E1": ("fail", "NotFound")}
+        assert "kubernetes.default" in outcomes["E1"].message
+    found, _ = judge(kubeconfig, QUICK, "E1")
+    assert found == {"E1": ("pass", "AsClaimed")}
+
+
+def gateway(where: str) -> tuple[Object, Object]:
+    """A pod that answers in four ways, and the gateway's Service before it."""
+    container = {"name": "gateway", "image": IMAGES.busybox_image, "command": ["sh", "-c", GATEWAY]}
+    probe = {"tcpSocket": {"port": 8084}, "periodSeconds": 1}
+    labels = {"app": "gateway"}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "gateway", "namespace": where, "labels": labels},
+        "spec": {"containers": [container | {"readinessProbe": probe}], "terminationGracePeriodSeconds": 0},
+    }
+    ports = [{"name": "http2", "port": 80, "targetPort": 8081}]
+    service = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": SERVICE.name, "namespace": where},
+        "spec": {"selector": labels, "ports": ports},
+    }
+    return pod, service
+
+
+def test_the_gateway_is_judged_by_what_it_answers(kubeconfig: Path, cluster: Cluster) -> None:
+    where: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SERVICE.namespace}}
+    with made(cluster, where):
+        until(lambda: cluster.get(Ref("v1", "ServiceAccount", SERVICE.namespace, "default")) is not None)
+        with made(cluster, *gateway(SERVICE.namespace)):
+            seen = {}
+            for port in (8081, 8082, 8084, 9):
+                target = [{"name": "http2", "port": 80, "targetPort": port}]
+                cluster.patch(SERVICE, {"spec": {"ports": target}})
+                until(lambda port=port: port in open_ports(cluster))
+                found, outcomes = judge(kubeconfig, QUICK, "E3")
+                seen[port] = found["E3"]
+                assert "secret" not in str(outcomes["E3"])
+    assert seen == {
+        8081: ("pass", "AsClaimed"),
+        8082: ("fail", "NoRoute"),
+        8084: ("fail", "SignInBroken"),
+        9: ("fail", "NoAnswer"),
+    }
+
+
+def open_ports(cluster: Cluster) -> set[int]:
+    """Ports of ready endpoints behind the gateway's Service."""
+    labels = f"kubernetes.io/service-name={SERVICE.name}"
+    slices = cluster.list("discovery.k8s.io/v1", "EndpointSlice", namespace=SERVICE.namespace, labels=labels).items
+    ready = [item for item in slices if any(end["conditions"].get("ready") for end in item.get("endpoints") or ())]
+    return {port["port"] for item in ready for port in item["ports"]}
+
+
+def test_a_sidecar_a_stranger_and_an_old_scheduler_are_found_together(kubeconfig: Path, cluster: Cluster) -> None:
+    containers = [{"name": name, "image": IMAGES.pause_image} for name in ("tensorflow", "istio-proxy")]
+    old = crd("podgroups.scheduling.sigs.dev/v1alpha2", "PodGroup")
+    with space(cluster) as where, made(cluster, crd("profiles.kubeflow.org/v1", "Profile"), old, *open_to_all(where)):
+        until(lambda: "Profile" in cluster.kinds("kubeflow.org/v1"))
+        waiting = {"containers": containers, "nodeSelector": {"kfv.io/nowhere": "true"}, "schedulerName": "kube-batch"}
+        labels = {"volcano.sh/job-name": "job"}
+        pod = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "worker", "namespace": where, "labels": labels},
+            "spec": waiting,
+        }
+        profile = {"apiVersion": "kubeflow.org/v1", "kind": "Profile", "metadata": {"name": where}, "spec": {}}
+        with made(cluster, pod, profile):
+            wrong = replace(QUICK, release="1.8.1", volcano_version="1.12.2")
+            found, outcomes = judge(kubeconfig, wrong, "A8", "A9", "A10", "E6", "E7")
+    assert found == {
+        "A8": ("skip", "ConsequenceOf"),
+        "A9": ("warn", "OtherRelease"),
+        "A10": ("warn", "KubeBatch"),
+        "E6": ("fail", "Sidecar"),
+        "E7": ("fail", "StrangerAllowed"),
+    }
+    assert outcomes["E7"].observed == {f"{STRANGER} in {where}": ["list pods"]}
+    assert {item.kind for item in outcomes["A10"].objects} == {"CustomResourceDefinition", "Pod"}
+    planned = replace(QUICK, volcano_version="1.12.2")
+    found, outcomes = judge(kubeconfig, planned, "A8")
+    assert found == {"A8": ("warn", "OtherImage")}
+    assert "v1.12.2" in outcomes["A8"].message
+
+
+def open_to_all(where: str) -> tuple[Object, Object]:
+    """A right in a namespace for every service account of the cluster."""
+    api, meta = "rbac.authorization.k8s.io/v1", {"name": "strangers", "namespace": where}
+    rules = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}]
+    subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "system:serviceaccounts"}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "strangers"}
+    return (
+        {"apiVersion": api, "kind": "Role", "metadata": meta, "rules": rules},
+        {"apiVersion": api, "kind": "RoleBinding", "metadata": meta, "roleRef": role, "subjects": [subject]},
+    )
+
+
+def crd(name: str, kind: str) -> Object:
+    """A kind of objects for the whole cluster that may hold anything; `name` is plural.group/version."""
+    resource, _, version = name.partition("/")
+    plural, _, group = resource.partition(".")
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    served = {"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    names = {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": f"{kind}List"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": resource},
+        "spec": {"group": group, "scope": "Cluster", "names": names, "versions": [served]},
+    }
