@@ -99,9 +99,24 @@ def test_a_check_is_explained_with_its_remedy_and_what_it_needs(capsys: pytest.C
     assert "create subjectaccessreviews.authorization.k8s.io" in told
 
 
+def test_rights_are_printed_without_a_cluster_where_the_release_is_given(
+    nobody: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = ["rbac", "--kubeconfig", str(nobody)]
+    assert main([*where, "--release", "1.9.1", "--select", "E2", "--service-account", "ci/me"]) == 0
+    unasked = list(yaml.safe_load_all(capsys.readouterr().out))
+    assert main([*where, "--release", "1.9.1", "--select", "E2", "--network-per-node"]) == 0
+    asked = list(yaml.safe_load_all(capsys.readouterr().out))
+    assert [item["kind"] for item in unasked] == ["ClusterRole", "ClusterRoleBinding"]
+    assert len(asked[0]["rules"]) > len(unasked[0]["rules"]), "what is done only when asked for needs rights only then"
+    assert main(where) == 3
+    assert "no answer" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "found"),
     [
+        (["rbac", "--release", "1.9.1", "--service-account", "me"], "--service-account me"),
         (["--select", "D66"], "'D66' is no check"),
         (["--waive", "D6"], "--waive D6"),
         (["--waive", "D6= "], "--waive D6="),
