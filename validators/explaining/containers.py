@@ -47,7 +47,7 @@ def _trouble(pod: Object, facts: Facts) -> Finding | None:
         return waiting
     if settings := _settings(pod):
         return settings
-    if pod.get("status", {}).get("phase") == "Pending" and notes.events and not _images(pod):
+    if pod.get("status", {}).get("phase") == "Pending" and notes.events and not _images(pod, notes):
         return finding(
             "NotStarted",
             f"{Ref.of(pod)} is on {pod['spec']['nodeName']} and has not started: {notes.events[-1].rstrip('.')}.",
@@ -66,10 +66,12 @@ def _trouble(pod: Object, facts: Facts) -> Finding | None:
     )
 
 
-def _images(pod: Object) -> bool:
+def _images(pod: Object, notes: PodNotes) -> bool:
     """Whether a container waits for its image or for its next try, of which the pod's own state says more."""
     waiting = (item.get("state", {}).get("waiting") or {} for item in pod["status"].get("containerStatuses") or ())
-    return any(item.get("reason") not in {None, "ContainerCreating", "PodInitializing"} for item in waiting)
+    return "pull" in notes.events[-1].lower() or any(
+        item.get("reason") not in {None, "ContainerCreating", "PodInitializing"} for item in waiting
+    )
 
 
 def _init(pod: Object, notes: PodNotes) -> Finding | None:

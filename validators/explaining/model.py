@@ -10,7 +10,19 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import Problem
 from validators.facts import Facts, Unread
 
-__all__ = ["GROUP_NAME", "VOLCANO", "Event", "Explanation", "Finding", "Job", "Role", "Situation", "State", "finding"]
+__all__ = [
+    "GROUP_NAME",
+    "VOLCANO",
+    "Event",
+    "Explanation",
+    "Finding",
+    "Job",
+    "Role",
+    "Situation",
+    "State",
+    "counted",
+    "finding",
+]
 
 GROUP_NAME = "scheduling.k8s.io/group-name"
 """Annotation of a pod with the name of its PodGroup."""
@@ -135,6 +147,11 @@ class Finding:
     commands: tuple[str, ...] = ()
     details: tuple[str, ...] = ()
     blocks: bool = True
+
+
+def counted(number: int, word: str) -> str:
+    """A number with its noun."""
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
 def finding(

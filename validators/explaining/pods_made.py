@@ -9,19 +9,26 @@ from decimal import Decimal
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.quantities import Amounts, amounts, pod_requests, readable, total
 from validators.explaining.model import Finding, Role, Situation, finding
+from validators.explaining.queues import queue_open
 
 __all__ = ["creation", "limits", "priority", "quota"]
 
 _QUOTAS, _LIMITS = "resourcequotas", "limitranges"
 _CLASSES = "priorityclasses.scheduling.k8s.io"
+_MUST_BE_SAID = frozenset(
+    {"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"}
+)  # plugin/pkg/admission/resourcequota: constraints of pods; a limit alone counts as its request
 _BUILT_IN = frozenset({"system-node-critical", "system-cluster-critical"})
+
+_VOLCANO_WEBHOOK = "validatepod.volcano.sh"
 
 # What the API server writes into events when it refuses a pod; its own words, the same since 1.16.
 _REFUSALS = (
     (r"failed calling webhook", "WebhookUnanswered", "bring up the webhook's backend: nothing passes until then."),
     (r"admission webhook .* denied the request", "WebhookRefused", "do what the webhook asks, or ask who runs it."),
     (r"violates PodSecurity", "PodSecurity", "let the pod template meet the namespace's level, or lower the level."),
-    (r"exceeded quota|failed quota", "QuotaTooSmall", "let others end, ask for less, or have the quota raised."),
+    (r"failed quota: .* must specify", "QuotaNeedsRequests", "set them in the pod template."),
+    (r"exceeded quota", "QuotaTooSmall", "let others end, ask for less, or have the quota raised."),
     (r"(?:maximum|minimum|max|min) .* usage per|limit to request ratio", "OutsideLimits", "keep to the LimitRange."),
     (r"ValidatingAdmissionPolicy", "PolicyRefused", "do what the policy asks, or ask who owns it."),
     (r"no PriorityClass with name", "PriorityClassMissing", "make the class, or name one that exists."),
@@ -38,6 +45,8 @@ def creation(situation: Situation) -> Iterator[Finding]:
     told: dict[str, Finding] = {}
     for event in reversed(refused):
         reason, todo = _class_of(event.message)
+        if _VOLCANO_WEBHOOK in event.message and not queue_open(situation):
+            continue  # Volcano's admission says of the queue what is found there
         told.setdefault(
             reason,
             finding(
@@ -76,6 +85,15 @@ def quota(situation: Situation) -> Iterator[Finding]:
         }
         if over:
             yield _over(Ref.of(item), over, hard, used)
+        if silent := _silent(unmade, _defaults(situation), hard):
+            yield finding(
+                "QuotaNeedsRequests",
+                f"{Ref.of(item)} limits {', '.join(sorted(silent))}, and containers of the job say nothing of it: such "
+                "pods are refused.",
+                needed="requests and limits for all that a quota of the namespace limits.",
+                todo="set them in the pod template, or give the namespace a LimitRange with defaults.",
+                objects=[Ref.of(item)],
+            )
 
 
 def _over(ref: Ref, over: Amounts, hard: Amounts, used: Amounts) -> Finding:
@@ -97,6 +115,20 @@ def _over(ref: Ref, over: Amounts, hard: Amounts, used: Amounts) -> Finding:
         objects=[ref],
         commands=[f"kubectl -n {ref.namespace} describe resourcequota {ref.name}"],
     )
+
+
+def _silent(
+    unmade: Mapping[str, tuple[Role, int]], defaults: tuple[Mapping[str, str], Mapping[str, str]], hard: Amounts
+) -> set[str]:
+    """Names of the quota for CPU and memory that some container leaves out."""
+    found: set[str] = set()
+    for role, _ in unmade.values():
+        spec = _filled(role.template["spec"], defaults)
+        for container in (*spec["containers"], *spec["initContainers"]):
+            said = container["resources"]
+            known = {f"{kind}.{name}" for kind in ("requests", "limits") for name in said[kind]} | {*said["requests"]}
+            found |= {name for name in hard if name in _MUST_BE_SAID and name not in known}
+    return found
 
 
 def _unmade(situation: Situation) -> Mapping[str, tuple[Role, int]]:
@@ -163,7 +195,7 @@ def _filled(spec: Object, defaults: tuple[Mapping[str, str], Mapping[str, str]])
         request = {**requests, **(own.get("limits") or {}), **(own.get("requests") or {})}
         return {**container, "resources": {"limits": limit, "requests": request}}
 
-    return {**spec, "containers": [fill(item) for item in spec.get("containers") or ()]}
+    return {**spec, **{key: [fill(item) for item in spec.get(key) or ()] for key in ("containers", "initContainers")}}
 
 
 def limits(situation: Situation) -> Iterator[Finding]:

@@ -17,7 +17,7 @@ from validators.explaining.nodes import nodes_of
 from validators.explaining.room import fits, groups_of
 from validators.facts import Facts
 
-__all__ = ["QUEUE", "SCHEDULER", "gang_requests", "queueing", "reserved"]
+__all__ = ["QUEUE", "SCHEDULER", "gang_requests", "queue_open", "queueing", "reserved"]
 
 SCHEDULER = Ref("apps/v1", "Deployment", "volcano-system", "volcano-scheduler")
 _QUEUES = "queues.scheduling.volcano.sh"
@@ -27,6 +27,7 @@ _ENDED = frozenset({"Succeeded", "Failed"})
 _HOLDERS = 3
 _OVERCOMMIT = Decimal("1.2")
 _DEEPEST = 16
+_OF_QUOTAS = ("requests.", "limits.", "count/")
 _OPEN = """--subresource=status --type=merge -p '{"status":{"state":"Open"}}'"""
 
 
@@ -64,6 +65,12 @@ def queueing(situation: Situation) -> Iterator[Finding]:
         if found := _capability(above, queues, situation):
             yield found
             return
+
+
+def queue_open(situation: Situation) -> bool:
+    """Whether the queue is known to take new pods."""
+    found = situation.facts.get(_QUEUES, "", situation.queue)
+    return bool(found) and (found or {}).get("status", {}).get("state") == "Open"
 
 
 def _and_above(name: str, queues: Mapping[str, Object]) -> Iterator[str]:
@@ -124,13 +131,19 @@ def gang_requests(situation: Situation) -> dict[str, Decimal]:
     """What the gang asks for before it may enter: minResources, else the sum over the pods that are known."""
     spec = (situation.group or {"spec": {}})["spec"]
     if spec.get("minResources"):
-        return amounts(spec["minResources"])
+        return _of_nodes(spec["minResources"])
     made = [pod_requests(pod["spec"]) for pod in situation.pods]
     templates = [
         {name: amount * role.replicas for name, amount in pod_requests(role.template["spec"]).items()}
         for role in situation.job.roles
     ]
     return total(made or templates)
+
+
+def _of_nodes(resources: Mapping[str, str] | None) -> dict[str, Decimal]:
+    """Without the names of quotas, which Volcano's own jobs have in minResources since 1.9."""
+    found = amounts(resources)
+    return {name: most for name, most in found.items() if name != "pods" and not name.startswith(_OF_QUOTAS)}
 
 
 def _held(facts: Facts, queues: set[str]) -> dict[tuple[str, str], Amounts]:
@@ -142,7 +155,7 @@ def _held(facts: Facts, queues: set[str]) -> dict[tuple[str, str], Amounts]:
             continue
         key = (group["metadata"]["namespace"], group["metadata"]["name"])
         if group.get("status", {}).get("phase") == "Inqueue":
-            promised = amounts(group["spec"].get("minResources"))
+            promised = _of_nodes(group["spec"].get("minResources"))
             on_nodes = placed.get(key, {})
             names = {**promised, **on_nodes}
             zero = Decimal(0)
@@ -183,10 +196,10 @@ def reserved(situation: Situation) -> Iterator[Finding]:
     for group in situation.facts.all(_GROUPS):
         key = (group["metadata"]["namespace"], group["metadata"]["name"])
         if group.get("status", {}).get("phase") == "Inqueue" and Ref.of(group) != own:
-            others["/".join(key)] = amounts(group["spec"].get("minResources"))
+            others["/".join(key)] = _of_nodes(group["spec"].get("minResources"))
     promised = total(others.values())
-    over = [name for name, amount in asked.items() if promised.get(name, zero) + amount > idle[name]]
-    if over and promised:
+    over = [name for name, amount in asked.items() if promised.get(name, zero) and promised[name] + amount > idle[name]]
+    if over:
         numbers = "; ".join(
             f"{name}: the gang asks for {readable(name, asked[name])}, {readable(name, promised.get(name, zero))} of "
             f"{readable(name, idle[name])} are promised to others"

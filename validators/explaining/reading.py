@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -29,6 +30,7 @@ from validators.runtimes import RESOURCE as CLUSTER_RUNTIMES
 __all__ = ["KINDS_READ", "assemble", "rules", "situation"]
 
 _PARALLEL = 8
+_IN_STRUCTURE = re.compile(r'Message:"((?:[^"\\]|\\.)*)"')
 _GROUPS = "podgroups.scheduling.volcano.sh"
 _NOTED = 5
 _OWN = {
@@ -222,6 +224,12 @@ def _group_of(names: Iterable[str], uid: str, pods: Iterable[Object], space: str
     return next((free[name] for name in (*said, *names) if name in free), None)
 
 
+def _plain(message: str) -> str:
+    """Without the Go structures in which Volcano's controller wraps what the API server answered."""
+    inner = dict.fromkeys(item.replace('\\"', '"') for item in _IN_STRUCTURE.findall(message))
+    return "; ".join(inner) or message
+
+
 def _events(every: Iterable[Object], about: set[str]) -> list[Event]:
     """The warnings about these objects, oldest first."""
     found = [
@@ -233,7 +241,7 @@ def _events(every: Iterable[Object], about: set[str]) -> list[Event]:
                 item["involvedObject"]["name"],
             ),
             reason=str(item.get("reason", "")),
-            message=str(item.get("message", "")),
+            message=_plain(str(item.get("message", ""))),
             count=int(item.get("count") or 1),
             last=str(item.get("lastTimestamp") or item.get("eventTime") or item["metadata"]["creationTimestamp"]),
             source=str((item.get("source") or {}).get("component") or item.get("reportingComponent") or ""),

@@ -9,7 +9,7 @@ from decimal import Decimal
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.quantities import Amounts, readable, total
 from validators.explaining.claims import reach
-from validators.explaining.model import Finding, Situation, finding
+from validators.explaining.model import Finding, Situation, counted, finding
 from validators.explaining.nodes import Node, Refusal, Wish, nodes_of, refusals
 
 __all__ = ["Group", "fits", "groups_of", "room"]
@@ -146,8 +146,9 @@ def _no_node(group: Group, found: Mapping[str, tuple[Refusal, ...]], situation: 
     pods = [Ref.of(pod) for pod in situation.unplaced if _role_of(pod) == group.role]
     return finding(
         "NoNodeFits" if len(reasons) > 1 else f"NoNodeFits{next(iter(reasons))}",
-        f"none of {len(found)} nodes takes a pod of {group.role}, of which {group.count} want one: {_summary(found)}.",
-        needed=f"a node for each of the {situation.minimum} pods that start together.",
+        f"{counted(group.count, 'pod')} of {group.role}: none of {counted(len(found), 'node')} takes such a pod: "
+        f"{_summary(found)}.",
+        needed=f"places for {counted(situation.minimum, 'pod')} that start together.",
         todo=f"{'; or '.join(sorted(todos))}.",
         objects=pods[:1],
         details=_by_reason(found),
@@ -162,7 +163,7 @@ def _summary(found: Mapping[str, tuple[Refusal, ...]]) -> str:
         for text in {f"no room for {item.lacks}" if item.lacks else item.text for item in items}:
             counts[text] = counts.get(text, 0) + 1
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return ", ".join(f"{number} {text}" for text, number in ordered)
+    return ", ".join(f"{text} ({counted(number, 'node')})" for text, number in ordered)
 
 
 def _by_reason(found: Mapping[str, tuple[Refusal, ...]]) -> tuple[str, ...]:
@@ -188,7 +189,9 @@ def _together(groups: Sequence[Group], nodes: Sequence[Node], placed: int, missi
     short = {name: amount * scale for name, amount in asked.items() if amount * scale > free[name]}
     numbers = ", ".join(f"{readable(name, short[name])} {name}, {readable(name, free[name])} free" for name in short)
     told = f"They ask for {numbers}" if short else "The sum of what is free would do, but it lies on too many nodes"
-    lines = [f"{group.count} pods of {group.role} ask for {_listed(group.wish.requests)} each" for group in groups]
+    lines = [
+        f"{counted(group.count, 'pod')} of {group.role} ask for {_listed(group.wish.requests)} each" for group in groups
+    ]
     return finding(
         "GangDoesNotFit",
         f"{placed} of the {missing} pods that must be placed together find a node at the same time. {told} "

@@ -15,6 +15,7 @@ __all__ = ["document", "render"]
 
 _WIDTH = 110
 _MOST_LINES = 20
+_LONGEST = 400
 _HEADS = {
     State.STARTED: "has started",
     State.SUSPENDED: "is suspended",
@@ -113,7 +114,9 @@ def _rest(told: Mapping[str, Any]) -> Iterator[str]:
     if told["last_words"] and told["findings"]:
         yield ""
         yield "Said last by schedulers and controllers:"
-        yield from (_wrapped(line, "  ", 2) for line in told["last_words"])
+        yield from (
+            _wrapped(textwrap.shorten(line, _LONGEST, placeholder=" …"), "  ", 2) for line in told["last_words"]
+        )
     if told["unread"]:
         yield ""
         yield "Not looked at, so that more may be in the way:"

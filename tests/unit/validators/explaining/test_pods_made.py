@@ -39,6 +39,18 @@ def test_a_quota_counts_pods_and_only_those_that_are_not_made_yet() -> None:
     assert "QuotaTooSmall" not in reasons(explained(job, group(job), *pods, full))
 
 
+def test_a_quota_wants_to_hear_of_what_it_limits() -> None:
+    job = tfjob(template={"initContainers": [{"name": "wait"}]})
+    roomy = quota({"requests.cpu": "50"}, {})
+    answer = explained(job, group(job), roomy)
+    assert reasons(answer) == ["QuotaNeedsRequests"]
+    assert "limits requests.cpu" in answer.findings[0].problem.found
+    defaults = of_namespace("LimitRange", {"limits": [{"type": "Container", "defaultRequest": {"cpu": "1m"}}]})
+    assert "QuotaNeedsRequests" not in reasons(explained(job, group(job), roomy, defaults))
+    refused = event(job, "FailedCreatePod", "failed quota: q: must specify requests.cpu for: wait")
+    assert reasons(explained(job, group(job, phase="Inqueue"), refused)) == ["QuotaNeedsRequests"]
+
+
 def test_a_quota_that_is_too_small_for_ever_asks_for_less() -> None:
     job = tfjob(workers=4)
     answer = explained(job, group(job, 4), quota({"cpu": "3"}, {"cpu": "0"}))

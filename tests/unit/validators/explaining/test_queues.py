@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.cluster.objects import Object
-from validators.explaining.testing import explained, group, healthy, member, reasons, tfjob
+from validators.explaining.testing import event, explained, group, healthy, member, reasons, tfjob
 
 
 def queue(name: str = "default", state: str = "Open", **spec: Any) -> Object:
@@ -29,6 +29,22 @@ def test_a_queue_that_is_not_open_takes_no_new_pods(state: str) -> None:
     answer = explained(job, group(job), queue(state=state))
     assert reasons(answer) == [f"Queue{state}"]
     assert "kubectl patch queues.scheduling.volcano.sh default" in answer.findings[0].commands[0]
+
+
+def test_the_admission_of_volcano_does_not_say_the_same_again() -> None:
+    job = tfjob()
+    dump = (
+        'Error creating pods: [err: &errors.StatusError{Status:"Failure", Message:"admission webhook '
+        '\\"validatepod.volcano.sh\\" denied the request: queue is Closed;", Reason:""}]'
+    )
+    said = event(job, "FailedCreate", dump)
+    assert reasons(explained(job, group(job), queue(state="Closed"), said)) == ["QueueClosed"]
+    answer = explained(job, group(job, phase="Inqueue"), said)
+    assert reasons(answer) == ["WebhookRefused"]
+    assert answer.findings[0].problem.found == (
+        '0 of 2 pods exist; creating one was refused: admission webhook "validatepod.volcano.sh" denied the request: '
+        "queue is Closed;."
+    )
 
 
 def test_what_is_in_a_closed_queue_goes_on() -> None:
@@ -80,6 +96,13 @@ def test_zero_cpu_is_no_limit_and_zero_gpus_are_none() -> None:
     assert "OverCapability" not in reasons(explained(job, group(job, cpu="2"), queue(capability={"cpu": "0"})))
     answer = explained(job, group(job, minResources={"nvidia.com/gpu": "1"}), queue(capability={"nvidia.com/gpu": "0"}))
     assert reasons(answer)[0] == "OverCapability"
+
+
+def test_names_of_quotas_in_min_resources_are_no_resources_of_nodes() -> None:
+    job, other = tfjob(), tfjob("other")
+    quotas = {"cpu": "2", "requests.cpu": "2", "pods": "2", "count/pods": "2"}
+    admitted = group(other, 2, phase="Inqueue", minResources=quotas)
+    assert reasons(explained(job, group(job, minResources=quotas), admitted)) == ["Unexplained"]
 
 
 def test_room_that_is_kept_for_gangs_admitted_before() -> None:

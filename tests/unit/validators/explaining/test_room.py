@@ -74,7 +74,7 @@ def test_nodes_with_different_reasons_are_summed_up_and_listed() -> None:
     answer = waiting(gpus("1"), node("a", taints=[TAINT], allocatable={GPU: "4"}), node("b"), node("c"))
     found = answer.findings[0]
     assert found.reason == "NoNodeFits"
-    assert "2 no room for nvidia.com/gpu, 1 has the taint gpu=true:NoSchedule" in found.problem.found
+    assert "no room for nvidia.com/gpu (2 nodes), has the taint gpu=true:NoSchedule (1 node)" in found.problem.found
     assert [line.partition(":")[0] for line in found.details] == ["a", "b, c"]
     assert "tolerate the taint" in found.problem.todo
 
@@ -111,7 +111,7 @@ def test_pods_that_are_held_back_are_judged_by_their_template() -> None:
     job = tfjob(workers=3, cpu="5")
     answer = explained(job, group(job, 3))
     assert reasons(answer) == ["NoNodeFitsNever"]
-    assert "a pod of Worker, of which 3 want one" in answer.findings[0].problem.found
+    assert "3 pods of Worker: none of 2 nodes" in answer.findings[0].problem.found
 
 
 def test_a_gang_may_begin_without_the_pods_that_fit_nowhere() -> None:
