@@ -13,6 +13,7 @@ from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import InvalidInput, Problem
 from validators.checks import CHECKS
 from validators.model import Rule
+from validators.operators import OPERATORS
 from validators.options import AUTO, Options, expectations_of
 from validators.permissions import placed
 from validators.selection import select
@@ -22,6 +23,8 @@ __all__ = ["NAME", "manifests", "render"]
 NAME = "kubeflow-volcano-validators"
 """Of every role and binding."""
 
+_OPERATORS = Rule("list", "apps", "deployments")
+"""By which the release is known: the image of the operator of training jobs tells it."""
 _API = "rbac.authorization.k8s.io/v1"
 _HEAD = """\
 # The least rights of this validation of Kubeflow {release}, for ServiceAccount {account}.
@@ -51,7 +54,10 @@ def render(options: Options, account: str) -> str:
     checks = [item for item in select(CHECKS, options.select) if not item.opt_in or item.opt_in in options.asked]
     cluster = Cluster.connect(options.kubeconfig, options.context) if options.release == AUTO else None
     expectations, _ = expectations_of(options, cluster)
-    rules = placed(checks, expectations, probe_namespace=options.probe_namespace, read_only=options.read_only)
+    rules = dict(placed(checks, expectations, probe_namespace=options.probe_namespace, read_only=options.read_only))
+    if cluster is not None and _OPERATORS not in rules[""]:  # the run will ask for the release, too
+        for namespace in expectations.namespaces & {item.ref.namespace for item in OPERATORS.values()}:
+            rules[namespace] = {*rules.get(namespace, ()), _OPERATORS}
     head = _HEAD.format(release=expectations.release, account=account)
     if not (options.probe_namespace or options.read_only) and any(item.probe for item in checks):
         head += _OWN_SPACE

@@ -40,8 +40,9 @@ UNUSED: Mapping[str, str] = {
 }
 """What a healthy cluster does not make a run do, and when it does. That these are asked for all the same is tested."""
 
-ATTEMPTS = ("labelSelector=kfv.io", "rehearsal-simulated-webhooks")
-"""What is asked for without a right: leftovers of kinds that no chosen check makes, and what a rehearsal answers."""
+ATTEMPTS = ("labelSelector=kfv.io", "rehearsal-simulated-webhooks", "name%3Dtrainer-controller-manager")
+"""What is asked for without a right: leftovers of kinds that no chosen check makes, what a rehearsal answers, and
+whether it is the operator of another release that runs."""
 
 Granted = set[tuple[str, Rule]]
 """Rules with the namespace of their Role; '' for the ClusterRole."""
