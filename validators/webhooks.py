@@ -18,18 +18,20 @@ from validators.facts import Facts
 from validators.model import Rule, Status
 from validators.troubles import Trouble
 
-__all__ = ["READS", "configurations", "decoded", "parsed", "service_of", "troubled"]
+__all__ = ["LISTS", "READS", "configurations", "decoded", "parsed", "service_of", "troubled"]
 
 _GROUP = "admissionregistration.k8s.io"
 RESOURCES = {
     "MutatingWebhookConfiguration": f"mutatingwebhookconfigurations.{_GROUP}",
     "ValidatingWebhookConfiguration": f"validatingwebhookconfigurations.{_GROUP}",
 }
-READS = (
+LISTS = (
     Rule("list", _GROUP, "mutatingwebhookconfigurations"),
     Rule("list", _GROUP, "validatingwebhookconfigurations"),
-    *services.READS,
 )
+"""What `configurations` reads."""
+READS = (*LISTS, *services.READS)
+"""What `troubled` reads, but for certificates."""
 
 _Found = tuple[str, str, str, tuple[str, ...]]  # reason, what is wrong, what to do, because
 

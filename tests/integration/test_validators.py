@@ -323,6 +323,9 @@ def test_a_caller_who_may_not_read_pods_cannot_judge_what_needs_them_and_only_th
     assert {id_ for id_, status in found.items() if status == "pass"} == {
         "A1",
         "B1",
+        "B5",
+        "B6",
+        "B8",
         "F2",
         "F3",
         "F4",

@@ -89,7 +89,7 @@ def _unasked(answers: tuple[HookAnswer, ...]) -> str:
     "B5",
     "webhook-blast-radius",
     severity=Severity.MINOR,
-    needs=(*webhooks.READS, Rule("list", "", "namespaces")),
+    needs=(*webhooks.LISTS, Rule("list", "", "namespaces")),
 )
 def webhook_blast_radius(facts: Facts) -> Outcome:
     """No webhook of the release can stop every pod in the cluster, those of kube-system included.
@@ -150,7 +150,12 @@ class _Call:
     service: Ref
 
 
-@check("B6", "no-orphan-webhooks", severity=Severity.MAJOR, needs=(*webhooks.READS, *crds.READS))
+@check(
+    "B6",
+    "no-orphan-webhooks",
+    severity=Severity.MAJOR,
+    needs=(*webhooks.LISTS, *crds.READS, Rule("list", "", "services"), Rule("list", "", "namespaces")),
+)
 def no_orphan_webhooks(facts: Facts) -> Outcome:
     """Every webhook of the cluster, of admission and of conversion, calls a Service that exists.
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from kubeflow_volcano.cluster.managers import may_be_taken_back
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.progress import counted
-from validators import crds, owners, webhooks, workloads
+from validators import crds, owners, webhooks
 from validators.facts import Facts
-from validators.model import Outcome, Severity, check, failed, passed, skipped, warned
+from validators.model import Outcome, Rule, Severity, check, failed, passed, skipped, warned
 
 __all__ = ["CHECKS"]
 
@@ -18,7 +18,12 @@ _TOLD = 5
     "A7",
     "foreign-owners",
     severity=Severity.MAJOR,
-    needs=(*workloads.READS, *crds.READS, *webhooks.READS),
+    needs=(
+        *(Rule("list", "apps", kind) for kind in ("deployments", "statefulsets", "daemonsets")),
+        Rule("list", "batch", "jobs"),
+        *crds.READS,
+        *webhooks.LISTS,
+    ),
 )
 def foreign_owners(facts: Facts) -> Outcome:
     """Istio, cert-manager and Knative belong to nobody else: no Helm release, no operator, no other field manager.
