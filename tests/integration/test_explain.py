@@ -236,13 +236,18 @@ def _as_user(cluster: Cluster, kubeconfig: Path, directory: Path, without: str =
             granted = {"apiGroups": [rule.group], "resources": [rule.resource], "verbs": [rule.verb]}
             by_space.setdefault(rule.namespace, []).append(granted)
     there = {"", *(item["metadata"]["name"] for item in cluster.list("v1", "Namespace").items)}
-    for space, granted in ((space, granted) for space, granted in by_space.items() if space in there):
+    for space in by_space.keys() & there:
         prefix = "" if space else "Cluster"
         meta = {"name": f"{SPACE}-{name}", **({"namespace": space} if space else {})}
         group = "rbac.authorization.k8s.io"
-        role = {"apiVersion": f"{group}/v1", "kind": f"{prefix}Role", "metadata": meta, "rules": granted}
-        ref = {"apiGroup": group, "kind": f"{prefix}Role", "name": meta["name"]}
-        binding = {**role, "kind": f"{prefix}RoleBinding", "roleRef": ref, "subjects": [subject]}
+        role: Object = {
+            "apiVersion": f"{group}/v1",
+            "kind": f"{prefix}Role",
+            "metadata": meta,
+            "rules": by_space[space],
+        }
+        role_ref = {"apiGroup": group, "kind": f"{prefix}Role", "name": meta["name"]}
+        binding = {**role, "kind": f"{prefix}RoleBinding", "roleRef": role_ref, "subjects": [subject]}
         del binding["rules"]
         for item in (role, binding):
             cluster.create(item)

@@ -10,8 +10,9 @@ from validators.explaining.claims import claims
 from validators.explaining.containers import containers
 from validators.explaining.controllers import controllers, grouping
 from validators.explaining.model import Explanation, Finding, Situation, State, finding
-from validators.explaining.pods_made import creation, limits, priority, quota
+from validators.explaining.pods_made import creation, priority
 from validators.explaining.queues import queueing, reserved
+from validators.explaining.quotas import limits, quota
 from validators.explaining.room import room
 from validators.explaining.schedulers import gates, schedulers
 from validators.explaining.shares import shares
@@ -135,7 +136,7 @@ def _ended(situation: Situation, state: State) -> Iterator[Finding]:
     elif state is State.FAILED and end:
         yield finding(
             "Failed",
-            f"{ref} has started and failed: {end[1].rstrip('.')}.",
+            f"{ref} has ended, and not well: {end[1].rstrip('.')}.",
             needed="a job that has not ended.",
             todo="read the logs of its pods, correct the cause, and make the job anew: it does not start again.",
             objects=[ref],
