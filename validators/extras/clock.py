@@ -16,8 +16,7 @@ from validators.facts import Clocks, Facts
 __all__ = ["clocks", "drift", "narrowed"]
 
 _SAMPLES = 3
-_TRIES = 5
-_SECONDS = 5.0
+_SECONDS, _PAUSE_SECONDS = 10.0, 0.2
 _LEASES = ("coordination.k8s.io/v1", "Lease", "kube-node-lease")
 _RENEWED = "f:renewTime"
 
@@ -51,20 +50,21 @@ def narrowed(samples: Iterator[Bounds]) -> Bounds:
 
 def _sample(cluster: Cluster) -> Bounds:
     """The header Date is in whole seconds, and the answer was under way for a while: hence bounds."""
-    for left in reversed(range(_TRIES)):
+    deadline = Deadline(_SECONDS)
+    while True:
         before = time.time()
         try:
-            with cluster.stream("/version", {}, Deadline(_SECONDS)) as response:
+            with cluster.stream("/version", {}, deadline) as response:
                 after, text = time.time(), response.headers.get("Date")
+            break
         except ApiError as error:
-            if not (error.transient and left):
+            if not error.transient or deadline.passed:
                 raise
-            time.sleep(0.2)
-            continue
-        if text:
-            date = parsedate_to_datetime(text).timestamp()
-            return date - after, date + 1 - before
-    raise ApiError(0, "NoDate", "the API server's answers carry no Date, or something between takes it out")
+            time.sleep(_PAUSE_SECONDS)
+    if not text:
+        raise ApiError(0, "NoDate", "the API server's answers carry no Date, or something between takes it out")
+    date = parsedate_to_datetime(text).timestamp()
+    return date - after, date + 1 - before
 
 
 def drift(lease: Object) -> Bounds | None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from validators.checks.reach import api_server, clock_skew, own_permissions
+from validators.extras.access import own_access
 from validators.extras.clock import clocks, drift, narrowed
 from validators.facts import Clocks, Facts, Unread
 from validators.model import CannotJudgeError, Rule, Status
-from validators.testing import facts, node
+from validators.testing import facts, node, obj
 
 OK = ("ok", "ok", "ok")
 
@@ -55,6 +57,31 @@ def test_what_may_not_be_done_is_an_error_with_its_rule_for_its_place() -> None:
     assert (outcome.status, outcome.reason) == (Status.ERROR, "Forbidden")
     assert "get secrets in volcano-system" in outcome.message
     assert "# in namespace volcano-system\n- {apiGroups: [''], resources: ['secrets'], verbs: ['get']}" in outcome.todo
+
+
+def test_each_rule_is_asked_where_it_must_hold(api: Any) -> None:
+    kinds = [{"kind": "SelfSubjectAccessReview", "name": "selfsubjectaccessreviews", "namespaced": False}]
+    api.on("GET", "/apis/authorization.k8s.io/v1", api.reply(body={"resources": kinds}))
+
+    def review(request: Any) -> Any:
+        asked = request.body["spec"]["resourceAttributes"]
+        return api.reply(body={"status": {"allowed": asked.get("namespace") == "volcano-system"}})
+
+    api.on("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review)
+    rights = {"": {PODS}, "volcano-system": {replace(SECRETS, namespace="")}}
+    there = facts(obj("Namespace", "volcano-system"), rights=rights | {"not-there": {SECRETS}})
+    assert own_access(api.connect(), there) == {PODS: False, SECRETS: True}
+
+
+def test_a_server_that_is_busy_for_a_moment_still_tells_the_time(api: Any) -> None:
+    cluster = api.connect()
+    api.on("GET", "/version", api.status(503, "ServiceUnavailable", "busy"), api.reply(body={}))
+    kinds = [{"kind": "Lease", "name": "leases", "namespaced": True}]
+    api.on("GET", "/apis/coordination.k8s.io/v1", api.reply(body={"resources": kinds}))
+    path = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+    api.on("GET", path, api.reply(body={"metadata": {"resourceVersion": "1"}, "items": []}))
+    low, high = clocks(cluster, facts()).server
+    assert low <= 0 <= high
 
 
 def test_without_any_rule_nothing_was_proved() -> None:
