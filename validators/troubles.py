@@ -67,7 +67,8 @@ def verdict(found: Iterable[Trouble], looked_at: Sequence[Ref], *, claim: str, e
     objects that must exist are troubles when they are absent.
     """
     found = tuple(found)
-    worst = [item for item in found if item.status is Status.FAIL] or list(found)
+    # What this check owns itself comes before what follows from others.
+    worst = sorted([item for item in found if item.status is Status.FAIL] or found, key=lambda item: bool(item.because))
     if not worst:
         return passed(claim, objects=looked_at) if looked_at else skipped("NoObjects", "there are none to look at.")
     make = failed if worst[0].status is Status.FAIL else warned
