@@ -48,6 +48,7 @@ def execute(
             status, said = client.read_channel(ws_client.ERROR_CHANNEL), client.read_all()
         finally:
             client.close()
+            client.sock.shutdown()  # closing leaves a socket open whose other end was first
     except websocket.WebSocketBadStatusException as error:
         body = error.resp_body or b""
         raise from_response(error.status_code, error.resp_headers or {}, body) from error

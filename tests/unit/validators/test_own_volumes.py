@@ -119,7 +119,9 @@ def test_pods_of_users_simulated_ones_and_those_that_do_not_run_are_not_asked(mo
 
 
 def test_an_image_without_shell_is_left_out_and_a_refusal_is_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "no shell" in run(monkeypatch, Ended(None, "not found"), mysql(), CLAIM).skipped[0].reason
+    mute = Ended(None, 'exec: "sh": executable file not found in $PATH')
+    assert "no shell" in run(monkeypatch, mute, mysql(), CLAIM).skipped[0].reason
+    assert run(monkeypatch, Ended(None, "container is gone"), mysql(), CLAIM).troubles[0][1] == "Unfinished"
     refused = run(monkeypatch, ApiError(403, "Forbidden", "no"), mysql(), CLAIM)
     assert refused.troubles[0][1] == "Forbidden"
     assert run(monkeypatch, said("id 9 9"), mysql(), CLAIM).troubles[0][1] == "Unfinished"
