@@ -10,6 +10,7 @@ from http import HTTPStatus
 
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.errors import ApiError, NotServed
+from kubeflow_volcano.cluster.garbage import uncollected
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.cluster.parallel import in_parallel
 from kubeflow_volcano.cluster.readiness import State, assess
@@ -34,6 +35,7 @@ _SETTLE_TRIES, _SETTLE_SECONDS = 5, 2.0
 _WATCH_PODS = Rule("watch", "", "pods")
 
 
+@uncollected()
 def collect(
     cluster: Cluster,
     checks: Collection[Check],
