@@ -130,7 +130,7 @@ def volume(name: str, policy: str) -> Object:
     }
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def consumers(cluster: Cluster) -> Iterator[Object]:
     """A pod in the release's namespace, of which root, an ordinary user and a program without shell mount one claim."""
     name = f"own-volumes-{secrets.token_hex(4)}"
