@@ -144,6 +144,8 @@ def _era(image: str) -> GangEra | None:
 
 def _not_made(situation: Situation, by: Ref) -> Finding:
     ref = situation.job.ref
+    if taken := _taken(situation):
+        return taken
     return finding(
         "PodGroupMissing",
         f"{ref} has no PodGroup.",
@@ -156,6 +158,22 @@ def _not_made(situation: Situation, by: Ref) -> Finding:
             f"kubectl -n {by.namespace} rollout restart deployment/{by.name}",
         ],
     )
+
+
+def _taken(situation: Situation) -> Finding | None:
+    """Jobs of two kinds with one name want PodGroups of one name; the second is left without."""
+    for name in situation.job.groups:
+        other = situation.facts.get(_PODGROUPS, situation.job.ref.namespace, name)
+        if other:
+            owners = [f"{item['kind']} {item['name']}" for item in other["metadata"].get("ownerReferences") or ()]
+            return finding(
+                "PodGroupTaken",
+                f"{Ref.of(other)} belongs to {', '.join(owners)}.",
+                needed=f"a PodGroup of its own for {situation.job.ref}.",
+                todo="give one of the two jobs another name.",
+                objects=[Ref.of(other)],
+            )
+    return None
 
 
 def _race(situation: Situation) -> Iterator[Finding]:

@@ -45,10 +45,11 @@ def creation(situation: Situation) -> Iterator[Finding]:
             finding(
                 reason,
                 f"{len(situation.pods)} of {job.wanted or situation.minimum} pods exist; creating one was refused: "
-                f"{event.message.rstrip('.')}.",
+                f"{event.message.rstrip('.')} ({event.count} times, last at {event.last}).",
                 needed="pods that the API server accepts.",
                 todo=todo,
                 objects=[event.ref],
+                blocks=len(situation.pods) < situation.minimum,
             ),
         )
     yield from told.values()

@@ -108,9 +108,15 @@ def _role_of(pod: Object) -> str:
 def _shape(pod: Object) -> str:
     """What makes pods alike: all that a node is asked for."""
     spec = pod["spec"]
-    keys = ("nodeSelector", "affinity", "tolerations", "volumes", "overhead", "schedulerName")
-    asked = [[item.get("resources"), item.get("ports")] for item in spec.get("containers") or ()]
-    return repr((_role_of(pod), [spec.get(key) for key in keys], asked, spec.get("initContainers")))
+    keys = ("nodeSelector", "affinity", "tolerations", "overhead", "schedulerName")
+    asked = [
+        [item.get(key) for key in ("resources", "ports", "restartPolicy")]
+        for field in ("containers", "initContainers")
+        for item in spec.get(field) or ()
+    ]
+    # Volumes of tokens have names of their own in every pod.
+    claims = [item.get("persistentVolumeClaim") or item.get("ephemeral") for item in spec.get("volumes") or ()]
+    return repr((_role_of(pod), [spec.get(key) for key in keys], asked, [item for item in claims if item]))
 
 
 def _nodes(situation: Situation) -> tuple[Node, ...]:

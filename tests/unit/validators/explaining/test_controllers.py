@@ -79,6 +79,13 @@ def test_a_missing_podgroup_is_the_operator_s_only_when_it_gangs() -> None:
     assert reasons(explained(tfjob())) == ["PodGroupMissing"]
 
 
+def test_a_podgroup_of_that_name_may_be_another_job_s() -> None:
+    other = vcjob()
+    answer = explained(tfjob(), group(other))
+    assert reasons(answer) == ["PodGroupTaken"]
+    assert "belongs to Job mnist" in answer.findings[0].problem.found
+
+
 def test_without_volcano_s_crds_there_is_no_gang() -> None:
     assert reasons(explained(tfjob(), served=())) == ["PodGroupNotServed"]
 

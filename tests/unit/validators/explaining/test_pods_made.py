@@ -109,6 +109,13 @@ def test_a_refusal_is_history_once_the_pods_are_there() -> None:
     assert explained(job, group(job, phase="Running"), *pods, old).findings == ()
 
 
+def test_a_refusal_of_more_than_the_gang_needs_keeps_nobody() -> None:
+    job = tfjob(workers=3)
+    refused = event(job, "FailedCreatePod", "exceeded quota")
+    answer = explained(job, group(job, 1, phase="Running"), member(job, on="n1"), refused)
+    assert [(item.reason, item.blocks) for item in answer.findings] == [("QuotaTooSmall", False)]
+
+
 def test_a_quota_and_its_refusal_are_one_thing() -> None:
     job = tfjob(workers=4)
     refused = event(job, "FailedCreatePod", "exceeded quota: limits")

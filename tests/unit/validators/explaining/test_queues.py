@@ -8,6 +8,7 @@ import pytest
 
 from kubeflow_volcano.cluster.objects import Object
 from validators.explaining.testing import event, explained, group, healthy, member, reasons, tfjob
+from validators.testing import instant
 
 
 def queue(name: str = "default", state: str = "Open", **spec: Any) -> Object:
@@ -43,7 +44,7 @@ def test_the_admission_of_volcano_does_not_say_the_same_again() -> None:
     assert reasons(answer) == ["WebhookRefused"]
     assert answer.findings[0].problem.found == (
         '0 of 2 pods exist; creating one was refused: admission webhook "validatepod.volcano.sh" denied the request: '
-        "queue is Closed;."
+        f"queue is Closed; (3 times, last at {instant(5)})."
     )
 
 

@@ -107,6 +107,14 @@ def test_others_on_the_nodes_take_their_room() -> None:
     assert reasons(free) == ["Unexplained"]
 
 
+def test_pods_that_differ_in_their_tokens_alone_are_alike() -> None:
+    job = tfjob(workers=2, cpu="5")
+    pods = [member(job, n, cpu="5", spec={"volumes": [{"name": f"kube-api-access-{n}"}]}) for n in range(2)]
+    answer = explained(job, group(job, 2, phase="Inqueue"), *pods)
+    assert reasons(answer) == ["NoNodeFitsNever"]
+    assert answer.findings[0].problem.found.startswith("2 pods of worker: none of 2 nodes")
+
+
 def test_pods_that_are_held_back_are_judged_by_their_template() -> None:
     job = tfjob(workers=3, cpu="5")
     answer = explained(job, group(job, 3))
