@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import shutil
 import tarfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -214,3 +215,21 @@ def test_a_source_without_the_component_is_told(configure: Configure, checkout: 
 def test_a_component_has_a_source_of_its_own(configure: Configure, tmp_path: Path) -> None:
     (tmp_path / "kustomization.yaml").write_text("resources: []\n")
     assert place(configure(kubeflow_sources={"training-operator": str(tmp_path)})) == tmp_path
+
+
+def test_offline_nothing_is_downloaded_and_the_cache_serves(configure: Configure, checkout: Path, api: Any) -> None:
+    def offline(settings: Settings) -> Path:
+        return Sources(settings, silent, offline=True).place(settings.component(OPERATOR.name))
+
+    body = packed(checkout)
+    api.on("GET", "/x.tar.gz", api.reply(body=body))
+    for total in (f"content-sha256={content_sum(checkout)}", f"sha256={hashlib.sha256(body).hexdigest()}"):
+        settings = configure(kubeflow_source=f"{api.url}/x.tar.gz#{total}")
+        with pytest.raises(InvalidInput, match="is not in the cache"):
+            offline(settings)
+        asked = len(api.seen("GET", "/x.tar.gz"))
+        assert offline(configure(kubeflow_source=str(checkout))).is_dir()
+        place(settings)
+        assert offline(settings).is_dir()
+        assert len(api.seen("GET", "/x.tar.gz")) == asked + 1
+        shutil.rmtree(settings.cache_directory)
