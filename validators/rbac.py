@@ -12,6 +12,7 @@ from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import InvalidInput, Problem
 from validators.checks import CHECKS
+from validators.expectations import Expectations
 from validators.model import Rule
 from validators.operators import OPERATORS
 from validators.options import AUTO, Options, expectations_of
@@ -54,14 +55,23 @@ def render(options: Options, account: str) -> str:
     checks = [item for item in select(CHECKS, options.select) if not item.opt_in or item.opt_in in options.asked]
     cluster = Cluster.connect(options.kubeconfig, options.context) if options.release == AUTO else None
     expectations, _ = expectations_of(options, cluster)
-    rules = dict(placed(checks, expectations, probe_namespace=options.probe_namespace, read_only=options.read_only))
-    if cluster is not None and _OPERATORS not in rules[""]:  # the run will ask for the release, too
-        for namespace in expectations.namespaces & {item.ref.namespace for item in OPERATORS.values()}:
-            rules[namespace] = {*rules.get(namespace, ()), _OPERATORS}
+    rules = placed(checks, expectations, probe_namespace=options.probe_namespace, read_only=options.read_only)
+    if cluster is not None:
+        rules = _and_to_know_the_release(rules, expectations)
     head = _HEAD.format(release=expectations.release, account=account)
     if not (options.probe_namespace or options.read_only) and any(item.probe for item in checks):
         head += _OWN_SPACE
     return head + yaml.safe_dump_all(manifests(rules, namespace, name), sort_keys=False, explicit_start=True, width=120)
+
+
+def _and_to_know_the_release(
+    rules: Mapping[str, AbstractSet[Rule]], expectations: Expectations
+) -> Mapping[str, AbstractSet[Rule]]:
+    """The rules, with what the run needs that asks for the release by itself."""
+    homes = expectations.namespaces & {item.ref.namespace for item in OPERATORS.values()}
+    if _OPERATORS in rules[""]:
+        return rules
+    return {**rules, **{home: {*rules.get(home, ()), _OPERATORS} for home in homes}}
 
 
 def manifests(rules: Mapping[str, AbstractSet[Rule]], namespace: str, name: str) -> Iterator[Object]:
