@@ -94,17 +94,18 @@ def _image(pod: Object, container: str) -> str:
 
 
 def _contents(facts: Facts) -> Mapping[tuple[Ref, str, str], frozenset[str]]:
-    """Digests by workload, container and image as asked for, of pods in which something runs.
+    """Digests by planned workload, container and image as asked for, of pods in which something runs.
 
     Runtimes tell the digest of a list of images, or that of the one for their architecture; so only those of one kind
     of node are held against each other, and where there are several kinds the one with the most digests counts.
     """
     simulated = {item["metadata"]["uid"] for item in facts.simulated_pods}
+    planned = {ref for ref, _ in facts.expectations.images}
     kinds = {item["metadata"]["name"]: _kind(item) for item in facts.all("nodes")}
     found: dict[tuple[Ref, str, str], dict[_Kind, set[str]]] = defaultdict(lambda: defaultdict(set))
     for pod in facts.all("pods"):
         owner = workload_of(pod)
-        if owner is None or pod["metadata"]["uid"] in simulated:
+        if owner is None or owner not in planned or pod["metadata"]["uid"] in simulated:
             continue
         kind = kinds.get(pod["spec"].get("nodeName", ""), ("", ""))
         for status in (item for key in _STATUSES for item in pod.get("status", {}).get(key) or ()):

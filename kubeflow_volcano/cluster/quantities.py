@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 from kubernetes.utils.quantity import parse_quantity
@@ -18,6 +19,7 @@ Amounts = Mapping[str, Decimal]
 _BINARY = (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
 
 
+@lru_cache(maxsize=1024)  # ten thousand pods ask for a dozen different amounts
 def quantity(text: Any) -> Decimal:
     """The number of a Kubernetes quantity.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from kubeflow_volcano.cluster.holdings import HOLDINGS
 from kubeflow_volcano.cluster.objects import Ref
 from validators import crds, pods, services, simulation, workloads
@@ -41,11 +43,17 @@ def _of_kind(facts: Facts, check_id: str, kind: str, expected: str) -> Outcome:
     return verdict(found, looked_at, claim=claim, expected=expected)
 
 
+@lru_cache(maxsize=2)
+def _looked_at(facts: Facts) -> tuple[tuple[Ref, ...], int, int]:
+    """Pods that are judged, how many of them are simulated, and how many wait for their gang instead."""
+    refs = tuple(Ref.of(item) for item in judged(facts, "pods") if not pods.waits_for_gang(item))
+    simulated = len({Ref.of(item) for item in facts.simulated_pods}.intersection(refs))
+    return refs, simulated, sum(pods.waits_for_gang(item) for item in judged(facts, "pods"))
+
+
 def _of_pods(facts: Facts, check_id: str, claim: str, expected: str) -> Outcome:
     facts.demand("window")
-    looked_at = [Ref.of(item) for item in judged(facts, "pods") if not pods.waits_for_gang(item)]
-    simulated = len({Ref.of(item) for item in facts.simulated_pods}.intersection(looked_at))
-    waiting = sum(pods.waits_for_gang(item) for item in judged(facts, "pods"))
+    looked_at, simulated, waiting = _looked_at(facts)
     told = f" {simulated} of them are simulated." if simulated else ""
     told += f" {waiting} members of gangs wait for their group and are not counted." if waiting else ""
     found = [item for item in pods.troubled(facts) if item.check == check_id]
