@@ -2,34 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from kubeflow_volcano.cluster.objects import Ref
-from validators.model import Outcome, errored, failed, passed, warned
+from validators.gang_words import WIDEST_SPREAD, disturbed, ended_early, good, observed, places, step_refs, why
+from validators.model import Outcome, errored, failed, warned
 from validators.probes.experiment import BIND_SECONDS, GangEvidence
-from validators.probes.stage import PODGROUP, Step
-from validators.refusals import interruption, refusal
+from validators.probes.gang import STUCK
+from validators.probes.record import Member
+from validators.probes.stage import NOWHERE, Step
 
-__all__ = [
-    "ENDED_EARLY",
-    "WIDEST_SPREAD",
-    "blocked",
-    "disturbed",
-    "ended_early",
-    "fit",
-    "good",
-    "observed",
-    "released",
-    "step_refs",
-    "violation",
-    "why",
-]
-
-ENDED_EARLY = frozenset({"ProbeRefused", "ProbeInterrupted", "NotReached"})
-"""Reasons of a step that did not come to its end."""
-
-WIDEST_SPREAD = 2.0
-"""Seconds within which the members of one gang are bound; each binding is a request of its own."""
+__all__ = ["blocked", "fit", "released", "violation"]
 
 _RESTART = "kubectl -n volcano-system rollout restart deployment/volcano-scheduler"
 _CONFIGURATION = "kubectl -n volcano-system get configmap volcano-scheduler-configmap -o yaml"
@@ -50,24 +31,20 @@ def _queue_shut(evidence: GangEvidence) -> Outcome | None:
     return None
 
 
-def ended_early(evidence: GangEvidence) -> Outcome:
-    """The outcome of a step that did not come to its end."""
-    if evidence.refused:
-        return refusal(evidence.refused)
-    if evidence.trouble:
-        return interruption(evidence.trouble)
-    return errored("NotReached", "an earlier step of the experiment did not come out.", todo="see that step.")
-
-
 def violation(evidence: GangEvidence) -> Outcome | None:
     """A member of a gang that is bound where none may be, in any step."""
     blocked_step, fit_step = evidence.steps.get("H2"), evidence.steps.get("H1")
-    if blocked_step and blocked_step.premature:
+    if blocked_step and blocked_step.premature and not _unblocked(blocked_step):
         return _premature(evidence, blocked_step)
     if fit_step and not fit_step.disturbed and 0 < len(fit_step.bound) < len(fit_step.members):
         text = f"only {len(fit_step.bound)} of {len(fit_step.members)} members were bound in {BIND_SECONDS:.0f} s"
         return _partial(evidence, fit_step, text)
     return None
+
+
+def _unblocked(step: Step) -> Member | None:
+    """The member that fits nowhere, if it was bound all the same."""
+    return next((item for item in step.bound if item.name.endswith(STUCK)), None)
 
 
 def _premature(evidence: GangEvidence, step: Step) -> Outcome:
@@ -98,7 +75,7 @@ def fit(evidence: GangEvidence) -> Outcome:
         return disturbed(evidence, step)
     if len(step.bound) < len(step.members):
         return violation(evidence) or _unplaced(evidence, step)
-    placed = f"3 of 3 pods were bound, on {_places(evidence, step)}"
+    placed = f"3 of 3 pods were bound, on {places(evidence, step)}"
     if not step.reached:
         phases = ", ".join(f"{item.name} is {item.phase or 'without a phase'}" for item in step.groups)
         return warned(
@@ -149,6 +126,18 @@ def blocked(evidence: GangEvidence) -> Outcome:
     step = evidence.steps.get("H2")
     if step is None:
         return ended_early(evidence)
+    if placed := _unblocked(step):
+        return errored(
+            "NotBlocked",
+            f"{placed.name}, which fits nowhere, was bound to {placed.node}: the gang could be whole, and nothing is "
+            "proved.",
+            expected=f"no node has the label {NOWHERE}, and the scheduler heeds node affinity",
+            observed=observed(evidence, step),
+            objects=step_refs(evidence, step),
+            todo=f"take the label {NOWHERE} from the node, or see that plugin predicates is on (F4).",
+            evidence=step.as_file,
+            because=("F4",),
+        )
     if step.premature:
         return _premature(evidence, step)
     if step.disturbed:
@@ -194,64 +183,3 @@ def released(evidence: GangEvidence) -> Outcome:
             evidence=step.as_file,
         )
     return good(evidence, step, f"3 of 3 members were bound {step.seconds:.1f} s after the gang could be whole.")
-
-
-def disturbed(evidence: GangEvidence, step: Step) -> Outcome:
-    """Probe pods were taken away, so the step says nothing."""
-    lost = "; ".join(f"{item.name} on {item.node or 'no node'}: {item.lost}" for item in step.disturbed)
-    return errored(
-        "Disturbed",
-        f"probe pods were taken away in {step.attempts} tries: {lost}.",
-        expected="probe pods are left alone for as long as the step takes",
-        observed=observed(evidence, step),
-        objects=step_refs(evidence, step),
-        todo="run again when no node is being drained and nothing evicts pods.",
-        evidence=step.as_file,
-    )
-
-
-# words
-
-
-def good(evidence: GangEvidence, step: Step, message: str) -> Outcome:
-    """The step came out; what happened on the way is told behind the message."""
-    return passed(
-        " ".join((message, *step.notes)), objects=step_refs(evidence, step), observed=observed(evidence, step)
-    )
-
-
-def step_refs(evidence: GangEvidence, *steps: Step) -> tuple[Ref, ...]:
-    """Groups and pods of steps."""
-    groups = [Ref(*PODGROUP, evidence.namespace, item.name) for step in steps for item in step.groups]
-    pods = [Ref("v1", "Pod", evidence.namespace, item.name) for step in steps for item in step.members]
-    return tuple(dict.fromkeys([*groups, *pods]))
-
-
-def _places(evidence: GangEvidence, step: Step) -> str:
-    nodes = sorted({item.node for item in step.bound})
-    return ", ".join(f"{name} (simulated)" if name in evidence.simulated_nodes else name for name in nodes)
-
-
-def observed(evidence: GangEvidence, step: Step) -> dict[str, object]:
-    """What a step saw, for the report."""
-    judged = [(item.name, item.judged) for item in step.members] + [(item.name, item.judged) for item in step.groups]
-    return {
-        "bound": {item.name: f"{item.node} at {item.bound_at}" for item in step.bound},
-        "judged": {name: at for name, at in judged if at},
-        "most_bound_at_once": max((len(names) for names in step.states), default=0),
-        "groups": {item.name: item.phase for item in step.groups},
-        "nodes": _places(evidence, step),
-        "seconds": step.seconds,
-        "held_seconds": step.held_seconds,
-        "attempts": step.attempts,
-        "events": step.events,
-    }
-
-
-def why(step: Step) -> str:
-    """What schedulers said of members without a node and of groups; shown, never matched."""
-    said: Iterable[str] = (
-        *(f"{item.name}: {item.message}" for item in step.members if item.message and not item.node),
-        *(f"{item.name}: {note.get('message', '')}" for item in step.groups for note in item.conditions),
-    )
-    return "; ".join(dict.fromkeys(said)) or "no scheduler said why."

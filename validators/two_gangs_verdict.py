@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubeflow_volcano.catalog.model import version_key
-from validators import gang_steps
+from validators import gang_words
 from validators.model import Outcome, errored, failed, passed, skipped, warned
 from validators.probes.experiment import BIND_SECONDS, GangEvidence
 from validators.probes.stage import Step
@@ -23,14 +23,14 @@ def two_gangs(evidence: GangEvidence) -> Outcome:
     """H6: one gang whole, then the other, never parts of both."""
     known = [evidence.steps[id_] for id_ in (CONTROL, GANGS, RELEASE, DEADLOCK) if id_ in evidence.steps]
     if lost := next((step for step in known if step.disturbed), None):
-        return gang_steps.disturbed(evidence, lost)
+        return gang_words.disturbed(evidence, lost)
     control, gangs = evidence.steps.get(CONTROL), evidence.steps.get(GANGS)
     if control is None:
-        return gang_steps.ended_early(evidence)
+        return gang_words.ended_early(evidence)
     if not _one_per_slot(control):
         return _no_scarcity(evidence, control)
     if gangs is None:
-        return gang_steps.ended_early(evidence)
+        return gang_words.ended_early(evidence)
     return _mixed(evidence, gangs) or _released(evidence, gangs)
 
 
@@ -38,15 +38,15 @@ def _released(evidence: GangEvidence, gangs: Step) -> Outcome:
     """What came when the first gang had gone, and what the default scheduler made of the same pods."""
     release, deadlock = evidence.steps.get(RELEASE), evidence.steps.get(DEADLOCK)
     if release is None:
-        return gang_steps.ended_early(evidence)
+        return gang_words.ended_early(evidence)
     if not release.reached:
         text = f"the second gang was not bound within {BIND_SECONDS:.0f} s after the first had gone"
-        return _bad(evidence, release, "SecondGangNotPlaced", f"{text}: {gang_steps.why(release)}")
+        return _bad(evidence, release, "SecondGangNotPlaced", f"{text}: {gang_words.why(release)}")
     if deadlock is None:
-        return gang_steps.ended_early(evidence)
+        return gang_words.ended_early(evidence)
     told = f"one gang of {SIZE} was bound whole, and the other {release.seconds:.1f} s after the first had gone"
     seen = _observed(evidence, release)
-    objects = gang_steps.step_refs(evidence, gangs)
+    objects = gang_words.step_refs(evidence, gangs)
     if not _deadlocked(deadlock):
         names = ", ".join(sorted(item.name for item in deadlock.bound)) or "none"
         return warned(
@@ -72,10 +72,10 @@ def _no_scarcity(evidence: GangEvidence, control: Step) -> Outcome:
     return errored(
         "ControlFailed",
         f"the control did not come out, so that two gangs would have nothing to contend for: {text}. "
-        f"{gang_steps.why(control)}",
+        f"{gang_words.why(control)}",
         expected="the anti-affinity admits one pod per slot",
-        observed=gang_steps.observed(evidence, control),
-        objects=gang_steps.step_refs(evidence, control),
+        observed=gang_words.observed(evidence, control),
+        objects=gang_words.step_refs(evidence, control),
         todo="see that the scheduler's plugin predicates is on (F4) and that the node takes two more pods of 10m CPU.",
         evidence=control.as_file,
     )
@@ -94,8 +94,8 @@ def _mixed(evidence: GangEvidence, step: Step) -> Outcome | None:
         return _bad(evidence, step, "PartialPlacement", text)
     if not step.bound:
         text = f"neither gang was bound within {BIND_SECONDS:.0f} s"
-        return _bad(evidence, step, "NoGangPlaced", f"{text}: {gang_steps.why(step)}")
-    wide = step.spread_seconds > gang_steps.WIDEST_SPREAD
+        return _bad(evidence, step, "NoGangPlaced", f"{text}: {gang_words.why(step)}")
+    wide = step.spread_seconds > gang_words.WIDEST_SPREAD
     if wide:
         text = f"{step.spread_seconds:.1f} s lay between the bindings of one gang"
         return _bad(evidence, step, "PartialPlacement", text)
@@ -110,7 +110,7 @@ def _bad(evidence: GangEvidence, step: Step, reason: str, text: str) -> Outcome:
         f"{text}.",
         expected="one gang whole, and the other as soon as the first has gone; never parts of both",
         observed=_observed(evidence, step),
-        objects=gang_steps.step_refs(evidence, step),
+        objects=gang_words.step_refs(evidence, step),
         todo="see the scheduler's configuration (F4) and its log.",
         evidence=step.as_file,
     )
@@ -126,7 +126,7 @@ def _skipped(evidence: GangEvidence, text: str) -> Outcome:
         "AntiAffinityBug",
         f"{text}. Volcano {evidence.volcano_version} may break the anti-affinity that makes places scarce here "
         f"(volcano-sh/volcano#3138, before {_HONOURED_SINCE}); H2 is the proof.",
-        objects=gang_steps.step_refs(evidence, evidence.steps[CONTROL]),
+        objects=gang_words.step_refs(evidence, evidence.steps[CONTROL]),
     )
 
 
@@ -143,11 +143,11 @@ def _deadlocked(step: Step) -> bool:
 def _observed(evidence: GangEvidence, step: Step) -> dict[str, object]:
     """What the gangs did, and beside it the controls."""
     controls = [
-        {"title": title, **{key: value for key, value in gang_steps.observed(evidence, found).items() if key in _SHOWN}}
+        {"title": title, **{key: value for key, value in gang_words.observed(evidence, found).items() if key in _SHOWN}}
         for id_, title in _TITLES.items()
         if (found := evidence.steps.get(id_))
     ]
-    return {**gang_steps.observed(evidence, step), "controls": controls}
+    return {**gang_words.observed(evidence, step), "controls": controls}
 
 
 _SHOWN = ("bound", "judged", "groups", "events")

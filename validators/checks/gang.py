@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from validators import gang_controls, gang_steps
+from validators import gang_controls, gang_steps, gang_words
 from validators.facts import Facts
 from validators.model import Outcome, Rule, Severity, Status, check, failed, passed, skipped
 from validators.probes.experiment import GangEvidence
@@ -61,8 +61,8 @@ def gang_verdict(evidence: GangEvidence) -> Outcome:
     return passed(
         f"3 pods that fit were bound within {fit.seconds:.1f} s of their creation; with one of 3 that fits nowhere, "
         f"none was bound in {blocked.held_seconds:.1f} s after all 3 had been judged.",
-        objects=gang_steps.step_refs(evidence, fit, blocked),
-        observed=gang_steps.observed(evidence, blocked),
+        objects=gang_words.step_refs(evidence, fit, blocked),
+        observed=gang_words.observed(evidence, blocked),
     )
 
 
@@ -70,7 +70,7 @@ def _step(facts: Facts, judge: Callable[[GangEvidence], Outcome], *, of: str = "
     """A step's own verdict; `of` is the earlier step that owns what ended the experiment early."""
     evidence: GangEvidence = facts.probe("gang")
     outcome = judge(evidence)
-    if outcome.because or outcome.reason not in gang_steps.ENDED_EARLY:
+    if outcome.because or outcome.reason not in gang_words.ENDED_EARLY:
         return outcome
     return replace(outcome, because=(of,) if of else ())
 

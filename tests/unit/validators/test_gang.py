@@ -177,6 +177,14 @@ def test_a_member_bound_while_another_fits_nowhere_is_the_violation() -> None:
     assert gang.gang_verdict(seen).because == ("H2",)
 
 
+def test_a_gang_that_could_be_whole_after_all_is_no_violation_and_no_proof() -> None:
+    seen = evidence(*without("H2", blocked(premature=("h2-p0", "h2-p1", "h2-p2"), judged=False)))
+    outcome = judge(seen)["H2"]
+    assert (outcome.status, outcome.reason, outcome.because) == (Status.ERROR, "NotBlocked", ("F4",))
+    assert "kfv.io/nowhere" in outcome.todo
+    assert gang.gang_verdict(seen).status is Status.ERROR
+
+
 @pytest.mark.parametrize(
     "worse",
     [
