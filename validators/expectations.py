@@ -11,7 +11,7 @@ from kubeflow_volcano.catalog.operator import version_of_image
 from kubeflow_volcano.catalog.shipped import images_of_release, images_outside
 from kubeflow_volcano.cluster.objects import Ref
 
-__all__ = ["Expectations", "expect", "newest_for", "release_of"]
+__all__ = ["Expectations", "expect", "newest_for", "releases_of"]
 
 
 @dataclass(frozen=True)
@@ -116,11 +116,10 @@ def expect(
     )
 
 
-def release_of(images: Iterable[str]) -> str:
-    """The newest release whose own operator has one of these images; empty where none is."""
+def releases_of(images: Iterable[str]) -> tuple[str, ...]:
+    """Releases, oldest first, whose own operator has one of these images."""
     versions = {found for image in images if (found := version_of_image(image) or _trainer_version(image))}
-    matching = [name for name in read.releases() if read.load_release(name).operator_version in versions]
-    return matching[-1] if matching else ""
+    return tuple(name for name in read.releases() if read.load_release(name).operator_version in versions)
 
 
 def newest_for(server_version: str) -> str:

@@ -12,11 +12,12 @@ from kubeflow_volcano.catalog.images.probes import BUSYBOX, PAUSE
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.cluster.holdings import parsed_document
-from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput, Problem
-from validators.expectations import Expectations, expect, newest_for, release_of
+from validators.expectations import Expectations, expect, newest_for, releases_of
 from validators.operator_flags import container_of
 from validators.operators import OPERATORS
+from validators.recognition import image_marks, recognise
 
 __all__ = ["AUTO", "LONGEST_WINDOW", "Options", "expectations_of", "see_that_they_make_sense"]
 
@@ -31,7 +32,8 @@ LONGEST_WINDOW = 300.0
 class Options:
     """What a person may choose. `profile` is a profile's name or a tuple of components; times are in seconds.
 
-    `release` may be 'auto': that of the running operator of training jobs, else the newest for that server.
+    `release` may be 'auto': that of the running operator of training jobs, where several have it the one that looks
+    most like the images beside it; without an operator that of the images; else the newest for that server.
     `storage_mode` is local_path, existing or static. `user_email` and `user_namespace` say who is to sign in first.
     """
 
@@ -156,17 +158,21 @@ def expectations_of(options: Options, cluster: Cluster | None) -> tuple[Expectat
     """
     if options.release != AUTO or cluster is None:
         return _expected(options, options.release), "given"
-    if detected := release_of(_operator_images(cluster)):
-        return _expected(options, detected), "of the running operator"
+    running = {Ref.of(item): item for item in _beside_operators(cluster)}
+    images = [container_of(running[item.ref])["image"] for item in OPERATORS.values() if item.ref in running]
+    if by_operator := releases_of(images):
+        alike = recognise(image_marks(running.get), among=by_operator)
+        return _expected(options, (alike.releases if alike else by_operator)[-1]), "of the running operator"
+    if recognised := recognise(image_marks(running.get)):
+        return _expected(options, recognised.releases[-1]), "of the running images; no operator tells"
     newest = newest_for(cluster.version.get("gitVersion", ""))
     return _expected(options, newest), "newest for this Kubernetes; no operator tells"
 
 
-def _operator_images(cluster: Cluster) -> Iterator[str]:
-    for item in OPERATORS.values():
-        api_version, kind, where = item.ref.api_version, item.ref.kind, item.ref.namespace
+def _beside_operators(cluster: Cluster) -> Iterator[Object]:
+    """Deployments in the namespaces of operators of training jobs."""
+    for where in sorted({item.ref.namespace for item in OPERATORS.values()}):
         try:  # as the checks do, who need no other right
-            found = cluster.list(api_version, kind, namespace=where, fields=f"metadata.name={item.ref.name}").items
+            yield from cluster.list("apps/v1", "Deployment", namespace=where).items
         except ApiError:  # the checks that want to read it say why
             continue
-        yield from (container_of(operator)["image"] for operator in found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from kubeflow_volcano.catalog import read
@@ -15,7 +15,7 @@ from validators import crds
 from validators.facts import Facts
 from validators.workloads import RESOURCE_OF_KIND
 
-__all__ = ["Mark", "Recognised", "marks", "recognise", "stands_for"]
+__all__ = ["Mark", "Recognised", "image_marks", "marks", "recognise", "stands_for"]
 
 _LABEL = "app.kubernetes.io/version"
 _SURE, _LIKELY, _ENOUGH = 0.9, 0.6, 3
@@ -52,10 +52,10 @@ class Recognised:
         return "medium" if share >= _LIKELY and len(self.releases) < _ENOUGH else "low"
 
 
-def recognise(found: Iterable[Mark]) -> Recognised | None:
-    """The release behind these marks; None where there are none, or none of them belongs to a release."""
+def recognise(found: Iterable[Mark], among: Collection[str] = ()) -> Recognised | None:
+    """The release behind these marks, one of those `among` where any are named; None where no mark is of a release."""
     found = tuple(found)
-    counts = Counter(release for item in found for release in item.releases)
+    counts = Counter(release for item in found for release in item.releases if not among or release in among)
     if not counts:
         return None
     most = max(counts.values())
@@ -73,7 +73,8 @@ def marks(facts: Facts) -> tuple[Mark, ...]:
         CannotJudgeError: what is needed could not be read.
     """
     every = frozenset(read.releases())
-    found = [*_of_images(facts), *_of_labels(facts), *_of_crds(facts)]
+    images = image_marks(lambda ref: facts.get(RESOURCE_OF_KIND[ref.kind], ref.namespace, ref.name))
+    found = [*images, *_of_labels(facts), *_of_crds(facts)]
     return tuple(item for item in found if item.releases != every and (item.releases or _is_own(item.ref)))
 
 
@@ -98,9 +99,10 @@ def _same(one: ImageName, other: ImageName) -> bool:
     return len(names) == 1 and bool(one.tag) and one.tag == other.tag
 
 
-def _of_images(facts: Facts) -> Iterator[Mark]:
+def image_marks(live_object: Callable[[Ref], Object | None]) -> Iterator[Mark]:
+    """The image of each container of a workload that releases have, as far as `live_object` knows the workload."""
     for (ref, container), known in shipped_images().items():
-        live = facts.get(RESOURCE_OF_KIND[ref.kind], ref.namespace, ref.name)
+        live = live_object(ref)
         image = ImageName.parse(_image(live, container)) if live else None
         if image:
             names = ((ImageName.parse(text), releases) for text, releases in known.items())

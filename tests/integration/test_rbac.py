@@ -40,7 +40,7 @@ UNUSED: Mapping[str, str] = {
 }
 """What a healthy cluster does not make a run do, and when it does. That these are asked for all the same is tested."""
 
-ATTEMPTS = ("labelSelector=kfv.io", "rehearsal-simulated-webhooks", "name%3Dtrainer-controller-manager")
+ATTEMPTS = ("labelSelector=kfv.io", "rehearsal-simulated-webhooks", "kubeflow-system/deployments")
 """What is asked for without a right: leftovers of kinds that no chosen check makes, what a rehearsal answers, and
 whether it is the operator of another release that runs."""
 

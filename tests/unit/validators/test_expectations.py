@@ -8,7 +8,7 @@ from kubeflow_volcano.catalog.read import load_release, releases
 from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.problems import InvalidInput
 from validators.collect import unread
-from validators.expectations import expect, newest_for, release_of
+from validators.expectations import expect, newest_for, releases_of
 from validators.model import Rule
 from validators.operators import TRAINER, TRAINING
 from validators.permissions import as_yaml
@@ -60,17 +60,17 @@ def test_what_the_catalog_does_not_know_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("image", "release"),
+    ("image", "expected"),
     [
-        ("docker.io/kubeflow/training-operator:v1-04f9f13", "1.9.1"),
-        ("mirror.example:5000/x/training-operator:v1-04f9f13@sha256:0", "1.9.1"),
-        ("ghcr.io/kubeflow/trainer/trainer-controller-manager:v2.1.0", "26.03"),
-        ("kubeflow/training-operator:latest", ""),
-        ("", ""),
+        ("docker.io/kubeflow/training-operator:v1-04f9f13", ("1.9.1",)),
+        ("mirror.example:5000/x/training-operator:v1-04f9f13@sha256:0", ("1.9.1",)),
+        ("ghcr.io/kubeflow/trainer/trainer-controller-manager:v2.1.0", ("1.11.0", "26.03")),
+        ("kubeflow/training-operator:latest", ()),
+        ("", ()),
     ],
 )
-def test_the_release_is_known_by_the_operators_image(image: str, release: str) -> None:
-    assert release_of([image]) == release
+def test_the_release_is_known_by_the_operators_image(image: str, expected: tuple[str, ...]) -> None:
+    assert releases_of([image]) == expected
 
 
 @pytest.mark.parametrize("server", ["v1.22.17", "v1.30.2", "v1.35.4"])

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar, cast
 
 import pytest
 
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.catalog.shipped import images_of_release, version_labels
+from kubeflow_volcano.cluster.client import Cluster, Listing
+from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.checks.versions import images_as_planned, release_recognised
 from validators.expectations import Expectations, expect
 from validators.facts import Facts
 from validators.model import Status
+from validators.options import Options, expectations_of
 from validators.planned_images import images_in
 from validators.recognition import stands_for
 from validators.testing import crd, deployment, facts, node, pod, ref
@@ -170,6 +173,37 @@ def test_few_marks_are_never_certain_and_none_at_all_is_no_kubeflow() -> None:
     assert of_release("1.9.1", *operator).observed["confidence"] == "medium"
     outcome = of_release("1.9.1", deployment("kubeflow/mine"), crd("mine.example.com"))
     assert (outcome.status, outcome.reason) == (Status.SKIP, "NoKubeflow")
+
+
+class Deployments:
+    """The part of a cluster that holds Deployments; `refused` is a namespace that may not be read."""
+
+    version: ClassVar[dict[str, str]] = {"gitVersion": "v1.30.2"}
+
+    def __init__(self, *objects: Object, refused: str = "") -> None:
+        self.objects = objects
+        self.refused = refused
+
+    def list(self, _api_version: str, _kind: str, *, namespace: str) -> Listing:
+        if namespace == self.refused:
+            raise ApiError(403, "Forbidden", "no")
+        return Listing(tuple(item for item in self.objects if item["metadata"]["namespace"] == namespace), "1")
+
+
+@pytest.mark.parametrize("release", ["1.6.1", "1.8.1", "1.11.0", "26.03"])
+def test_a_release_that_nobody_names_is_that_of_what_runs(release: str) -> None:
+    """Kubeflow 1.11.0 and 26.03 have the same operator, and differ in what runs beside it."""
+    cluster = Deployments(*cluster_of(release))
+    found, how = expectations_of(Options(), cast("Cluster", cluster))
+    assert (found.release, how) == (release, "of the running operator")
+
+
+def test_without_an_operator_the_images_beside_it_tell_and_without_those_the_server() -> None:
+    others = [item for item in cluster_of("1.8.1") if item["metadata"]["name"] != "training-operator"]
+    assert expectations_of(Options(), cast("Cluster", Deployments(*others)))[0].release == "1.8.1"
+    found, how = expectations_of(Options(), cast("Cluster", Deployments(refused="kubeflow")))
+    assert how.startswith("newest")
+    assert found.kubernetes.covers("v1.30.2")
 
 
 def test_images_in_manifests_are_those_of_workloads() -> None:
