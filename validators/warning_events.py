@@ -33,9 +33,11 @@ def events_verdict(facts: Facts) -> Outcome:
     names = namespaces(facts)
     if not names:
         return skipped("NoNamespace", "none of the release's namespaces exists.")
-    standing = [item for item in facts.warning_events if not _passed(item, facts)]
-    history = len(facts.warning_events) - len(standing)
+    real = [item for item in facts.warning_events if not _simulated(item, facts)]
+    standing = [item for item in real if not _passed(item, facts)]
+    history, others = len(real) - len(standing), len(facts.warning_events) - len(real)
     told = f" {history} are about objects that are gone, or became well after them." if history else ""
+    told += f" {others} are about autoscalers of simulated pods, which nothing measures." if others else ""
     looked_at = [Ref("v1", "Namespace", "", name) for name in names]
     if not standing:
         return passed(
@@ -78,6 +80,14 @@ def _told(by_reason: Mapping[str, Sequence[Warned]]) -> str:
 
 def _spaces(about: Iterable[Ref]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(ref.namespace for ref in about if ref.namespace))
+
+
+def _simulated(event: Warned, facts: Facts) -> bool:
+    """Whether an autoscaler asks for the load of pods in which nothing runs."""
+    ref = event.about
+    return ref.kind == "HorizontalPodAutoscaler" and any(
+        pod["metadata"]["namespace"] == ref.namespace for pod in facts.simulated_pods
+    )
 
 
 def _passed(event: Warned, facts: Facts) -> bool:

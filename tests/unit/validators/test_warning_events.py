@@ -83,6 +83,13 @@ def test_an_event_about_a_kind_that_is_not_read_stands() -> None:
     assert judged(warned("HorizontalPodAutoscaler", reason="FailedGetResourceMetric")).status is Status.WARN
 
 
+def test_an_autoscaler_of_simulated_pods_is_not_held_against_the_cluster() -> None:
+    simulated = pod("kubeflow/a", metadata={"labels": {"rehearsal.kubeflow-volcano.io/simulated": "true"}})
+    outcome = judged(warned("HorizontalPodAutoscaler", reason="FailedGetResourceMetric"), simulated)
+    assert outcome.status is Status.PASS
+    assert "1 are about autoscalers of simulated pods" in outcome.message
+
+
 def test_events_about_endpoints_are_history_when_the_service_is_backed() -> None:
     labels = {"labels": {"kubernetes.io/service-name": "a"}}
     event = warned("Service", reason="FailedToUpdateEndpointSlices")
