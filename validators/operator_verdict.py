@@ -17,7 +17,7 @@ __all__ = ["held_then_released", "operator_verdict"]
 
 def operator_verdict(evidence: OperatorEvidence) -> Outcome:
     """Whether the operator made a gang of a job: its PodGroup as the job asks, its pods handed to Volcano."""
-    if evidence.group is None and evidence.refused:
+    if evidence.refused and (evidence.group is None or len(evidence.pods) < evidence.replicas):
         return refusal(evidence.refused)
     if evidence.group is None and evidence.trouble:
         return interruption(evidence.trouble)

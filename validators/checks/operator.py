@@ -21,6 +21,7 @@ _NEEDS_JOB = (
     *judging.READ_DEPLOYMENTS,
     Rule("list", "", "pods"),
     *NEEDS_PROBE,
+    Rule("list", "", "events"),
     *(Rule(verb, "kubeflow.org", "tfjobs") for verb in ("create", "delete", "list", "patch", "watch")),
     *(Rule(verb, "scheduling.volcano.sh", "podgroups") for verb in ("delete", "list", "watch")),
 )

@@ -20,6 +20,7 @@ _NEEDS_JOB = (
     *_READS,
     Rule("list", "", "pods"),
     *NEEDS_PROBE,
+    Rule("list", "", "events"),
     *(Rule(verb, "trainer.kubeflow.org", "trainjobs") for verb in ("create", "delete", "list", "patch", "watch")),
     *(Rule(verb, "scheduling.volcano.sh", "podgroups") for verb in ("delete", "list", "watch")),
 )

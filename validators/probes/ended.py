@@ -8,16 +8,17 @@ from dataclasses import dataclass
 
 from kubeflow_volcano.cluster.deadline import Deadline
 from kubeflow_volcano.cluster.errors import ApiError
-from kubeflow_volcano.cluster.objects import Object, conditions
+from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.cluster.readiness import BAD_IMAGE_REASONS
 from kubeflow_volcano.cluster.watching import Observer, Subject
 from validators.probes.session import Session
 
-__all__ = ["BAD_STARTS", "End", "warnings_about", "watch_to_end"]
+__all__ = ["BAD_STARTS", "End", "kept_out", "warnings_about", "watch_to_end"]
 
 _TICK = 0.2
 BAD_STARTS = BAD_IMAGE_REASONS | {"CreateContainerConfigError", "RunContainerError"}
 """Words of the kubelet for a container that does not start."""
+_REFUSALS = ("is forbidden", "denied the request", "failed calling webhook")
 # The kubelet repeats a mount that fails for ever; these causes do not heal by repeating.
 _LASTING_MOUNT_TROUBLE = ("hostPath type check failed",)
 
@@ -81,6 +82,19 @@ def warnings_about(session: Session, namespace: str, uid: str) -> tuple[str, ...
     except ApiError:
         return ()
     return tuple(dict.fromkeys(item.get("message", "") for item in events if item.get("type") == "Warning"))
+
+
+def kept_out(session: Session, job: Ref) -> str:
+    """What controllers were told when the job's pods were not admitted; empty where nothing was, or nobody may read it.
+
+    Events have no field for it, but the API server's words for a refusal are few.
+    """
+    try:
+        events = session.cluster.list("v1", "Event", namespace=job.namespace, fields="type=Warning").items
+    except ApiError:
+        return ""
+    said = (item.get("message", "") for item in events if item["involvedObject"].get("name", "").startswith(job.name))
+    return "; ".join(dict.fromkeys(text for text in said if any(words in text for words in _REFUSALS)))
 
 
 def _lasting(event: Object) -> tuple[str, str] | None:

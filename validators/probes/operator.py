@@ -10,6 +10,7 @@ from kubeflow_volcano.cluster.deadline import Deadline
 from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.cluster.watching import Change, Observer, Subject
+from validators.probes.ended import kept_out
 from validators.probes.record import Group, Member, Recorder
 from validators.probes.remains import wait_gone
 from validators.probes.session import ProbeRefused, Session
@@ -155,6 +156,8 @@ def _follow(
         following.keep()
         if made:
             then(following)
+        else:
+            evidence.refused = kept_out(session, ref)
     uids = {item.uid for item in following.record.members.values()}
     session.delete(job)
     own = [

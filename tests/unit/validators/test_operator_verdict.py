@@ -73,6 +73,13 @@ def test_a_job_that_could_not_be_tried_is_an_error(fields: dict[str, Any], reaso
         assert (outcome.status, outcome.reason) == (Status.ERROR, reason)
 
 
+def test_pods_that_are_not_admitted_are_no_fault_of_the_operator() -> None:
+    words = 'Error creating: pods "j-worker-0" is forbidden: every pod names its cost centre'
+    outcome = operator_verdict(job(group=group(phase="Inqueue"), pods=(), refused=words))
+    assert (outcome.status, outcome.reason) == (Status.ERROR, "ProbeRefused")
+    assert "cost centre" in outcome.message
+
+
 def test_what_came_behind_the_pods_does_not_touch_what_the_operator_made() -> None:
     assert operator_verdict(job(trouble="no answer", refused="no")).status is Status.PASS
 

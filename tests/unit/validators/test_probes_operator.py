@@ -13,6 +13,7 @@ from kubeflow_volcano.cluster.watching import Change, Subject
 from kubeflow_volcano.progress import silent
 from validators.expectations import Expectations
 from validators.probes import operator, trainer, training
+from validators.probes.ended import kept_out
 from validators.probes.operator import OperatorEvidence
 from validators.probes.session import Options, Session
 from validators.probes.spaces import Level
@@ -37,7 +38,8 @@ class Fake:
         self.patched: list[tuple[Ref, Object]] = []
         self.levels: list[Level] = []
         self.tracked: list[Any] = []
-        self.cluster = SimpleNamespace(patch=lambda *what: self.patched.append(what))
+        nothing = SimpleNamespace(items=())
+        self.cluster = SimpleNamespace(patch=lambda *what: self.patched.append(what), list=lambda *_, **__: nothing)
 
     def namespace(self, level: Level) -> str:
         self.levels.append(level)
@@ -196,3 +198,23 @@ def test_a_trainjob_is_tried_on_a_runtime_of_the_cluster(monkeypatch: pytest.Mon
     assert job["spec"]["runtimeRef"] == {"name": "mine"}
     assert job["spec"]["annotations"]["scheduling.volcano.sh/queue-name"] == "default"
     assert job["spec"]["trainer"]["numNodes"] == 2
+
+
+def test_why_pods_were_kept_out_is_read_from_events_of_the_job_alone(api: Any) -> None:
+    def event(name: str, message: str) -> Object:
+        return {"metadata": {"name": message}, "involvedObject": {"name": name}, "message": message}
+
+    found = (
+        event(NAME, 'pods "p" is forbidden: exceeded quota: team'),
+        event(NAME, "Back-off pulling image"),
+        event("another", 'pods "q" is forbidden: exceeded quota: team'),
+    )
+    kind = {"kind": "Event", "name": "events", "namespaced": True}
+    api.on("GET", "/api/v1", api.reply(200, {"resources": [kind]}))
+    path = "/api/v1/namespaces/ns/events"
+    api.on("GET", path, api.reply(200, {"items": list(found), "metadata": {"resourceVersion": "5"}}))
+    session = cast("Session", SimpleNamespace(cluster=api.connect()))
+    job = Ref("kubeflow.org/v1", "TFJob", "ns", NAME)
+    assert kept_out(session, job) == 'pods "p" is forbidden: exceeded quota: team'
+    api.on("GET", path, api.status(403, "Forbidden", "no"))
+    assert kept_out(session, job) == ""
