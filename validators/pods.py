@@ -95,9 +95,17 @@ def trouble(pod: Object, facts: Facts) -> Trouble | None:
         found = _ready(pod, ref, facts)
     else:
         found = None
-    if found and found.check == "C7" and workload_of(pod) == OPERATOR:
-        found = replace(found, because=("G1",))  # an argument of another era ends the operator at its start
+    if found and found.check == "C7":
+        found = replace(found, because=_restart_causes(workload_of(pod), facts))
     return replace(found, evidence=notes.log) if found else None
+
+
+def _restart_causes(workload: Ref | None, facts: Facts) -> tuple[str, ...]:
+    """Checks that know why a workload of that kind does not stay up."""
+    if workload == OPERATOR:
+        return ("G1",)  # an argument of another era ends the operator at its start
+    # A panic's last words are a stack; F7 finds the first.
+    return ("F7",) if workload and facts.expectations.workloads.get(workload) == "volcano" else ()
 
 
 def _failed(pod: Object, found: Trouble, notes: PodNotes, facts: Facts) -> Trouble | None:

@@ -192,8 +192,8 @@ def volume(name: str, **spec: Any) -> Object:
 @contextlib.contextmanager
 def lost_volume(cluster: Cluster, where: str) -> Iterator[None]:
     name = f"{where}-lost"
-    spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": "", "volumeName": name}
-    spec |= {"resources": {"requests": {"storage": "1Mi"}}}
+    source = {"accessModes": ["ReadWriteOnce"], "storageClassName": "", "volumeName": name}
+    spec = {**source, "resources": {"requests": {"storage": "1Mi"}}}
     with made(cluster, volume(name), obj("v1", "PersistentVolumeClaim", name, where, spec=spec)) as (holds, held):
 
         def in_phase(phase: str) -> bool:
@@ -298,7 +298,11 @@ GREEDY = pod_spec("tail /dev/zero", resources={**SMALL, "limits": {"memory": "16
 
 ROUNDS = {
     "pods and their makers": (
-        way("a quota lets no pod of a Deployment in", lambda *at: refused(*at, "Deployment"), C2="ReplicaFailure"),
+        way(
+            "a quota lets no pod of a Deployment in",
+            lambda at, where: refused(at, where, "Deployment"),
+            C2="ReplicaFailure",
+        ),
         way("a DaemonSet fits no node", there(workload("DaemonSet", pod_spec() | NOWHERE)), C4="NoNodes"),
         way(
             "a Job has failed",
@@ -317,7 +321,7 @@ ROUNDS = {
     "what is asked for and absent": (
         way(
             "a quota lets no pod of a StatefulSet in",
-            lambda *at: refused(*at, "StatefulSet", serviceName="none"),
+            lambda at, where: refused(at, where, "StatefulSet", serviceName="none"),
             C3="ReplicasNotReady",
         ),
         way("a Deployment of the release is gone", without(CONTROLLERS), F1="Missing", follows="C2 F7"),

@@ -88,6 +88,13 @@ def test_a_crash_loop_belongs_to_c7_with_the_last_words_of_the_log() -> None:
     assert "1 more are told by C7" in others.message
 
 
+def test_a_crash_loop_of_volcano_may_come_from_a_panic() -> None:
+    sick = pod("volcano-system/s", owner="volcano-scheduler", status=waiting("CrashLoopBackOff", restartCount=4))
+    known = facts(sick, workloads=("volcano Deployment volcano-system/volcano-scheduler",))
+    assert checks.no_restart_loop(known).because == ("F7",)
+    assert checks.no_restart_loop(facts(sick)).because == ()
+
+
 def test_a_crash_loop_of_the_training_operator_may_come_from_its_arguments() -> None:
     sick = pod("kubeflow/o-5d9-x", owner="training-operator", status=waiting("CrashLoopBackOff", restartCount=4))
     sick["metadata"]["ownerReferences"][0]["name"] = "training-operator-5d9"
