@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import silent
-from tests.integration.breaking import Findings, bad, judge, made, patched, space, until
+from tests.integration.breaking import Findings, bad, judge, made, patched, pods_of, space, until
 from validators.checks import CHECKS, namespaces
 from validators.model import Outcome
 from validators.runner import Options, validate
@@ -25,6 +25,7 @@ from validators.runner import Options, validate
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
 BOTH = ("reach", "machinery")
+OPERATOR = Ref("apps/v1", "Deployment", "kubeflow", "training-operator")
 PODS_HOOK = Ref(
     "admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "", "volcano-admission-service-pods-mutate"
 )
@@ -49,6 +50,14 @@ def test_everything_of_a_healthy_cluster_passes_and_is_asked_for(kubeconfig: Pat
     assert "not asked" not in found["B4"].message
     assert "driven by" in found["A5"].message
     assert found["A3"].observed["this host and the API server"] == "0.0 s"
+
+
+def test_a_pod_of_the_release_for_which_there_is_no_room_fails_a4(kubeconfig: Path, cluster: Cluster) -> None:
+    with patched(cluster, OPERATOR, json_patch=True) as patch:
+        much = {"requests": {"cpu": "1000"}}
+        patch([{"op": "add", "path": "/spec/template/spec/containers/0/resources", "value": much}])
+        until(lambda: "Insufficient" in str([pod["status"] for pod in pods_of(cluster, OPERATOR)]))
+        assert judge(kubeconfig, "A4")["A4"] == ("fail", "NoRoom")
 
 
 def test_nodes_that_no_pod_may_look_at_are_no_pass(kubeconfig: Path, cluster: Cluster) -> None:
