@@ -324,7 +324,7 @@ ROUNDS = {
             lambda at, where: refused(at, where, "StatefulSet", serviceName="none"),
             C3="ReplicasNotReady",
         ),
-        way("a Deployment of the release is gone", without(CONTROLLERS), F1="Missing", follows="C2 F7"),
+        way("a Deployment of the release is gone", without(CONTROLLERS), F1="Missing", follows="C2"),
         way("a webhook configuration is gone", without(hook("Validating", "queues-validate")), B3="Missing"),
         way("a definition is gone", without(NUMA), B1="Missing"),
         way("the scheduler has no configuration", configured(lambda _: None), F4="NoConfiguration"),
@@ -341,7 +341,7 @@ ROUNDS = {
             B3="BadCaBundle",
             follows="B4",
         ),
-        way("a rollout is paused", changing(CONTROLLERS, {"spec": {"paused": True}}), C2="Paused", follows="F1 F7"),
+        way("a rollout is paused", changing(CONTROLLERS, {"spec": {"paused": True}}), C2="Paused", follows="F1"),
         way("a volume cannot be given back", there(outlived("Delete"), when=shows("Failed")), D4="Failed"),
         way(
             "a scheduler that nobody runs",
@@ -371,7 +371,7 @@ ROUNDS = {
             follows="C8",
         ),
         way("gang does not count", configured(with_plugin("gang", enableJobReady=False)), F4="GangDisabled"),
-        way("admission is scaled to zero", without_admission, F1="ScaledToZero", follows="B3 B4 C2 C9 F7"),
+        way("admission is scaled to zero", without_admission, F1="ScaledToZero", follows="B3 B4 C2 C9"),
         way("a node has no kubelet", there(lambda _: obj("v1", "Node", "kfv-test-dead")), A4="NotReady", follows="A3"),
     ),
     "names of nobody": (
