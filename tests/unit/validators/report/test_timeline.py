@@ -1,0 +1,36 @@
+"""Which runs of events are drawn, and with what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from validators.report.timeline import pictures
+
+
+def event(seconds: float, name: str, what: str = "created") -> dict[str, str]:
+    return {"at": f"2026-01-01T00:00:{seconds:06.3f}Z", "name": name, "event": what.partition(" ")[0], "what": what}
+
+
+def item(id_: str, category: str, *events: dict[str, str], **observed: Any) -> dict[str, Any]:
+    return {"id": id_, "category": category, "observed": {"events": list(events), **observed}}
+
+
+def test_a_job_through_the_operator_is_drawn_as_well_and_other_events_are_not() -> None:
+    checks = [item("C10", "workloads", event(0, "x")), item("G6", "operator", event(0, "w-0"), groups={"w": "Inqueue"})]
+    (picture,) = pictures({"checks": checks})
+    assert ([check["id"] for check in picture.checks], picture.title) == (["G6"], "")
+    assert [row.name for row in picture.rows] == ["w-0"]
+
+
+def test_controls_are_drawn_behind_their_check_with_their_own_groups() -> None:
+    control = {"title": "the same without", "groups": {"g": "Running"}, "events": [event(5, "g"), event(7, "a0")]}
+    first, second = pictures({"checks": [item("H6", "gang", event(0, "a0"), event(1, "a1"), controls=[control])]})
+    assert ([row.name for row in first.rows], first.seconds) == (["a0", "a1"], 1.06)
+    assert (second.title, second.checks, second.seconds) == ("the same without", (), 2.12)
+    assert [(row.name, row.is_group) for row in second.rows] == [("a0", False), ("g", True)]
+
+
+def test_a_step_that_goes_on_with_another_is_drawn_with_it() -> None:
+    checks = [item("H2", "gang", event(0, "p0")), item("H3", "gang", event(0, "p0"), event(2, "p3"))]
+    (picture,) = pictures({"checks": checks})
+    assert [check["id"] for check in picture.checks] == ["H2", "H3"]
