@@ -11,11 +11,13 @@ from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.cluster.readiness import BAD_IMAGE_REASONS
 from kubeflow_volcano.cluster.watching import Observer, Subject
+from validators.probes.pods import CONTAINER
 from validators.probes.session import Session
 
-__all__ = ["BAD_STARTS", "End", "kept_out", "warnings_about", "watch_to_end"]
+__all__ = ["BAD_STARTS", "End", "kept_out", "phase_of", "warnings_about", "watch_to_end"]
 
 _TICK = 0.2
+_ENDED = frozenset({"Succeeded", "Failed"})
 BAD_STARTS = BAD_IMAGE_REASONS | {"CreateContainerConfigError", "RunContainerError"}
 """Words of the kubelet for a container that does not start."""
 _REFUSALS = ("is forbidden", "denied the request", "failed calling webhook")
@@ -61,18 +63,30 @@ def watch_to_end(session: Session, pod: Object, seconds: float) -> End:
                 else:
                     latest = obj
                     found = found or _bad_start(obj)
-            if found or session.stopped or latest.get("status", {}).get("phase") in {"Succeeded", "Failed"}:
+            if found or session.stopped or phase_of(latest) in _ENDED:
                 break
     reason, trouble = found or ("", "")
-    phase = latest.get("status", {}).get("phase")
+    phase = phase_of(latest)
     said = _termination(latest)
-    if phase not in {"Succeeded", "Failed"} and not trouble:
+    if phase not in _ENDED and not trouble:
         reason, trouble = "TimedOut", _why_not(session, latest, seconds)
     elif phase == "Failed" and not said:
         status = latest["status"]
         reason, trouble = status.get("reason") or "Failed", status.get("message") or "the probe pod failed in silence"
     node = latest["spec"].get("nodeName", "")
     return End(phase == "Succeeded", node, said, reason, trouble, time.monotonic() - started)
+
+
+def phase_of(pod: Object) -> str:
+    """Phase of a probe pod. Once its own container has ended, one that somebody put beside it does not count.
+
+    Sidecars that no annotation keeps away never end, and so would the pod.
+    """
+    phase: str = pod.get("status", {}).get("phase", "Pending")
+    own = (item.get("state", {}).get("terminated") for item in _statuses(pod) if item["name"] == CONTAINER)
+    if phase == "Running" and (ended := next(own, None)):
+        return "Failed" if ended.get("exitCode") else "Succeeded"
+    return phase
 
 
 def warnings_about(session: Session, namespace: str, uid: str) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object
 
-__all__ = ["RESOURCES", "RESTRICTED", "SCRIPT_RESOURCES", "lowest_priority", "on_node", "probe_pod"]
+__all__ = ["CONTAINER", "RESOURCES", "RESTRICTED", "SCRIPT_RESOURCES", "lowest_priority", "on_node", "probe_pod"]
 
 RESOURCES: Mapping[str, str] = {"cpu": "10m", "memory": "16Mi"}
 """Requests and limits of a probe container. Without requests a pod is best-effort and escapes the gang
@@ -20,6 +20,9 @@ SCRIPT_RESOURCES: Mapping[str, Any] = {"requests": dict(RESOURCES), "limits": {"
 
 RESTRICTED: Mapping[str, Any] = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 """Container security context that the restricted Pod Security level asks for."""
+
+CONTAINER = "probe"
+"""Name of the one container of a probe pod."""
 
 _NOBODY = 65532
 _NO_SIDECAR = {"sidecar.istio.io/inject": "false"}
@@ -56,7 +59,7 @@ def probe_pod(
             ),
             "containers": [
                 {
-                    "name": "probe",
+                    "name": CONTAINER,
                     "imagePullPolicy": "IfNotPresent",
                     "resources": {"requests": dict(RESOURCES), "limits": dict(RESOURCES)},
                     "securityContext": dict(RESTRICTED),
