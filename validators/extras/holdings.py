@@ -23,6 +23,7 @@ _PARALLEL = 6
 _REFUSED = {HTTPStatus.FORBIDDEN, HTTPStatus.UNAUTHORIZED}
 _SECRET = "Secret"  # noqa: S105  a kind
 """Whoever may list these may read them all; so each is asked for by its name, and only for its metadata."""
+_DEFAULT = "default"
 _PARTLY_READ = frozenset({"configmaps"})
 """The snapshot has only some of these."""
 
@@ -91,8 +92,8 @@ def _absent(cluster: Cluster, facts: Facts, refs: Sequence[Ref]) -> set[Ref] | R
         served = cluster.resource(first.api_version, first.kind)
     except NotServed:
         return None
-    # A manifest may give a namespace to what lives in none.
-    spaces = {ref: ref.namespace if served.namespaced else "" for ref in refs}
+    # A manifest may give a namespace to what lives in none, or none to what then goes to the default one.
+    spaces = {ref: (ref.namespace or _DEFAULT) if served.namespaced else "" for ref in refs}
     rule = Rule("list", first.group, served.plural)
     resource = rule.plural_group
     if resource in facts.objects and resource not in _PARTLY_READ:
@@ -101,7 +102,7 @@ def _absent(cluster: Cluster, facts: Facts, refs: Sequence[Ref]) -> set[Ref] | R
         rule = replace(rule, verb="get", namespace=first.namespace)
     try:
         if first.kind == _SECRET:
-            return {ref for ref in refs if not _exists(cluster, served.path(ref.namespace, ref.name))}
+            return {ref for ref in refs if not _exists(cluster, served.path(spaces[ref], ref.name))}
         live = {
             (item["metadata"].get("namespace", ""), item["metadata"]["name"])
             for space in sorted({*spaces.values()})

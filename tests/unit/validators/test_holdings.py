@@ -125,6 +125,20 @@ def test_a_caller_s_list_comes_first_and_names_alone_are_read(server: Any) -> No
     assert all("as=PartialObjectMetadata" in item.headers["accept"] for item in asked)
 
 
+def test_an_object_without_a_namespace_is_looked_for_where_it_goes(server: Any) -> None:
+    space, nowhere = Ref("v1", "Namespace", "", "kubeflow"), replace(ACCOUNT, namespace="")
+    given = replace(EXPECTED, objects={nowhere: "a", replace(space, namespace="x"): "a"}, objects_from="x")
+    listing = {
+        "metadata": {"resourceVersion": "1"},
+        "items": [{"metadata": {"name": ACCOUNT.name, "namespace": "default"}}],
+    }
+    server.on("GET", "/api/v1/namespaces/default/serviceaccounts", server.reply(body=listing))
+    kinds = [resource("ServiceAccount", "serviceaccounts"), resource("Namespace", "namespaces") | {"namespaced": False}]
+    server.on("GET", "/api/v1", server.reply(body={"resources": kinds}))
+    live = known(obj("Namespace", "kubeflow"), expected=given)
+    assert holdings(server.connect(), live).absent == frozenset()
+
+
 def test_then_what_the_roll_out_wrote_down_of_the_chosen_components(server: Any) -> None:
     gone = replace(SECRET, name="gone")
     wrote(server, **{"training-operator": text_of([ACCOUNT, gone, JOB]), "katib": text_of([SECRET]), "broken": "{"})
