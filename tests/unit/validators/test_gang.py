@@ -323,7 +323,6 @@ TORN = {
     "mixed at one moment": (four("H6", "a0", "a1", states=((), ("a0",), ("a0", "b1"), ("a0", "a1"))), "GangsMixed"),
     "both whole": (four("H6", "a0", "a1", "b0", "b1"), "GangsMixed"),
     "half of one": (four("H6", "a0", reached=False), "PartialPlacement"),
-    "far apart": (four("H6", "a0", "a1", at=1.0), "PartialPlacement"),
     "neither": (four("H6", reached=False), "NoGangPlaced"),
 }
 
@@ -340,6 +339,8 @@ def test_gangs_that_get_into_each_others_way_fail_from_the_version_on_that_can_t
 def test_a_gang_that_is_bound_pod_by_pod_within_two_seconds_is_whole() -> None:
     close = four("H6", "a0", "a1", at=0.5, states=((), ("a0",), ("a0", "a1")))
     assert judge(evidence(*without("H6", close)))["H6"].status is Status.PASS
+    apart = judge(evidence(*without("H6", four("H6", "a0", "a1", at=1.0))))["H6"]
+    assert (apart.status, apart.reason) == (Status.WARN, "SlowPlacement")
 
 
 @pytest.mark.parametrize("bound", [("a0", "b0"), ("a0",), (), ("a0", "a1", "b0")])
