@@ -1,7 +1,7 @@
 """Objects that are not well, each with the one check that owns the cause.
 
 A Deployment whose image does not exist shows as a bad pod, a Deployment that is not available and a component that is
-down. Exactly one check says so: the pod's (C6, C7 or C8). The others name it in `because`.
+down. Exactly one check says so: the pod's (A6, C6, C7 or C8). The others name it in `because`.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import silent
 from tests.integration.breaking import Findings, bad, judge, made, patched, pods_of, space, until
-from validators.checks import CHECKS, namespaces
+from validators.checks import CHECKS, machinery, namespaces
 from validators.model import Outcome
 from validators.runner import Options, validate
 
@@ -99,7 +99,17 @@ def test_a_node_with_another_clock_is_told(kubeconfig: Path, cluster: Cluster) -
             assert "node elsewhere" in found["A3"].message
 
 
-def test_an_apiservice_without_backend_fails_b2(kubeconfig: Path, cluster: Cluster) -> None:
+def doomed(name: str) -> Object:
+    """A namespace of a profile."""
+    labels = {"app.kubernetes.io/part-of": "kubeflow-profile"}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+
+
+def test_an_apiservice_without_backend_fails_b2_and_keeps_a_namespace_from_being_gone(
+    kubeconfig: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machinery, "GRACE_SECONDS", 0.0)
+    monkeypatch.setattr(namespaces, "_STUCK_SECONDS", 1.0)
     spec = {
         "group": "kfv.example.com",
         "version": "v1",
@@ -109,10 +119,12 @@ def test_an_apiservice_without_backend_fails_b2(kubeconfig: Path, cluster: Clust
         "service": {"namespace": "default", "name": "nobody"},
     }
     body = {"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": {"name": "v1.kfv.example.com"}}
-    with made(cluster, body | {"spec": spec}) as (item,):
-        ref = Ref.of(item)
-        until(lambda: bool(((cluster.get(ref) or {}).get("status") or {}).get("conditions")))
-        assert bad(findings(kubeconfig)) == {"B2": "NoService"}
+    with made(cluster, doomed("kfv-doomed")) as (profile,), made(cluster, body | {"spec": spec}) as (item,):
+        until(lambda: "ServiceNotFound" in str(cluster.get(Ref.of(item))))
+        cluster.delete(Ref.of(profile), uid=profile["metadata"]["uid"])
+        until(lambda: "DiscoveryFailed" in str(cluster.get(Ref.of(profile))))
+        found = findings(kubeconfig)
+    assert (bad(found), found["B8"]) == ({"B2": "NoService"}, ("skip", "ConsequenceOf"))
 
 
 def authority() -> bytes:
@@ -193,10 +205,8 @@ def test_a_namespace_that_is_stuck_is_told_with_what_is_left_in_it(
     kubeconfig: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(namespaces, "_STUCK_SECONDS", 1.0)
-    labels = {"app.kubernetes.io/part-of": "kubeflow-profile"}
-    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kfv-stuck", "labels": labels}}
     held = {"name": "held", "namespace": "kfv-stuck", "finalizers": ["example.com/hold"]}
-    with made(cluster, space) as (item,):
+    with made(cluster, doomed("kfv-stuck")) as (item,):
         config = cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": held})
         try:
             cluster.delete(Ref.of(item), uid=item["metadata"]["uid"])

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.volumes import directory_of
 from kubeflow_volcano.progress import counted
 from validators.checks.gang import NEEDS_PROBE
 from validators.facts import Facts
@@ -21,7 +22,7 @@ __all__ = ["CHECKS"]
 _TOLD = 3
 _MOST_BEHIND = 3
 """Minor versions that a kubelet may be older than the API server (kubernetes.io, "Version Skew Policy")."""
-_CLASSES = (Rule("list", "storage.k8s.io", "storageclasses"),)
+_VOLUMES = (Rule("list", "storage.k8s.io", "storageclasses"), Rule("list", "", "persistentvolumes"))
 _INFO = ("osImage", "kernelVersion", "containerRuntimeVersion", "kubeletVersion")
 
 
@@ -33,7 +34,7 @@ _INFO = ("osImage", "kernelVersion", "containerRuntimeVersion", "kubeletVersion"
         Rule("list", "", "nodes"),
         *NEEDS_PROBE,
         *(Rule(verb, "", "events") for verb in ("list", "watch")),
-        *_CLASSES,
+        *_VOLUMES,
     ),
     probe="node-settings",
 )
@@ -136,7 +137,7 @@ def _confined(seen: Sequence[Settings], facts: Facts) -> Outcome | None:
     storage = facts.probes.get("storage")
     bases = storage.bases if isinstance(storage, StorageEvidence) else ()
     labelled = bool(bases) and all("container_file_t" in base.label for base in bases)
-    if not names or labelled or not any(item.get("provisioner") == LOCAL_PATH for item in _classes(facts)):
+    if not names or labelled or not _volumes_are_directories(facts):
         return None
     return warned(
         "Confined",
@@ -148,8 +149,9 @@ def _confined(seen: Sequence[Settings], facts: Facts) -> Outcome | None:
     )
 
 
-def _classes(facts: Facts) -> Sequence[Object]:
-    return facts.all("storageclasses.storage.k8s.io")
+def _volumes_are_directories(facts: Facts) -> bool:
+    classes, volumes = facts.all("storageclasses.storage.k8s.io"), facts.all("persistentvolumes")
+    return any(item.get("provisioner") == LOCAL_PATH for item in classes) or any(map(directory_of, volumes))
 
 
 def _told(item: Settings) -> str:

@@ -99,6 +99,13 @@ def test_selinux_that_enforces_asks_for_labels_of_directories(labels: tuple[str,
     assert (outcome.status, outcome.reason) == (status, "AsClaimed" if status == "pass" else "Confined")
 
 
+def test_selinux_matters_where_a_volume_is_a_directory_of_a_node_and_nowhere_else() -> None:
+    looked = {"node-settings": (seen(selinux="enforcing"),)}
+    assert node_facts(facts(told(), probes=looked)).status is Status.PASS
+    volume = obj("PersistentVolume", "v", spec={"hostPath": {"path": "/data"}})
+    assert node_facts(facts(told(), volume, probes=looked)).reason == "Confined"
+
+
 def run_script(root: Path) -> Settings:
     log = root / "log"
     script = SCRIPT.replace("/kfv", str(root)).replace("/dev/termination-log", str(log))
