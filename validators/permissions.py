@@ -147,11 +147,12 @@ def _of_the_other_mode(rule: Rule, namespace: str) -> bool:
 
 
 def missing_for_probes(cluster: Cluster, checks: Iterable[Check], namespace: str) -> Mapping[str, Unread]:
-    """Why a check of a probe may not be judged, by its id: what the probe does and the server does not allow."""
+    """Why a check of a probe may not be judged, by its id: what the probe does and the server does not allow.
+
+    What it reads in a namespace that need not be there is not asked for: there the refusal itself is the answer.
+    """
     asked = {
-        item.id: [
-            rule for rule in item.needs if rule.namespace not in _UNASKED and not _of_the_other_mode(rule, namespace)
-        ]
+        item.id: [rule for rule in item.needs if not rule.namespace and not _of_the_other_mode(rule, namespace)]
         for item in checks
         if item.probe
     }

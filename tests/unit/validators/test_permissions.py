@@ -113,6 +113,13 @@ def test_a_missing_right_of_a_probe_is_an_error_that_prints_the_rule(api: Any) -
     assert "- {apiGroups: [''], resources: ['pods'], verbs: ['create']}" in found.todo
 
 
+def test_what_a_probe_reads_in_a_namespace_that_need_not_be_there_is_not_asked_for(api: Any) -> None:
+    asked = reviewing(api, "get configmaps in local-path-storage")
+    looking = a_check(Rule("get", "", "configmaps", "local-path-storage"), LIST_PODS, id_="D8", probe="storage")
+    assert missing_for_probes(api.connect(), [looking], "") == {}
+    assert [item["resource"] for item in asked] == ["pods"]
+
+
 def test_who_may_not_make_namespaces_is_told_of_the_other_way(api: Any) -> None:
     reviewing(api, "create namespaces")
     probing = a_check(Rule("create", "", "namespaces"), id_="H1", probe="gang")
