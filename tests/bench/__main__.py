@@ -28,11 +28,12 @@ from tests.bench.claims import Judgement, Sample, costs, judge, table
 from tests.bench.offline import Offline
 from tests.bench.releases import GENERATIONS, Release, prepare
 from tests.bench.rollouts import roll_outs
+from tests.bench.validating import validations
 
 _ROOT = Path(__file__).parents[2]
 _DOCUMENT = _ROOT / "docs" / "performance.md"
 _BEGIN, _END = "<!-- measured: begin -->\n", "<!-- measured: end -->\n"
-_STAGES = ("render", "plan", "roll-out")
+_STAGES = ("render", "plan", "roll-out", "validate")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -76,6 +77,11 @@ def _measured(
         "roll-out": lambda number: roll_outs(release, tools.programs, place, number, progress),
     }
     for stage in options.only or _STAGES:
+        if stage == "validate":
+            yield from validations(
+                release, tools.programs, options.archives, place, rounds=options.repeat, progress=progress
+            )
+            continue
         for number in range(options.repeat):
             yield from stages[stage](number)
 

@@ -43,6 +43,8 @@ CLAIMS = (
     Claim("render", "rendering all components / kustomize build example", 1.1, "kustomize"),
     Claim("plan", "plan.yml with a warm cache, seconds", 5.0),
     Claim("empty", "peak memory of the controller process, MiB", 400.0, measure="peak_mib"),
+    Claim("validate", "judging 1,000 nodes and 10,000 pods / a bare listing of the same", 1.2, "listing"),
+    Claim("validate", "peak memory of judging them, MiB", 300.0, measure="peak_mib"),
 )
 SUBJECT = "ours"
 

@@ -10,6 +10,12 @@ from kubeflow_volcano.rehearsal import pki
 __all__ = ["api_server", "controller_manager", "credentials", "etcd", "kwok"]
 
 _SERVICES = "10.96.0.0/16"
+# Nodes of a crowd have no leases, and what owns its pods does not exist.
+_OF_CROWDS = (
+    "--controllers=*,-garbagecollector",
+    "--node-monitor-grace-period=24h",
+    "--node-startup-grace-period=24h",
+)
 _STAGES = Path(pki.__file__).parent / "addons" / "kwok-stages.yaml"
 
 
@@ -63,8 +69,8 @@ def api_server(directory: Path, etcd: int, port: int) -> list[str]:
     ]
 
 
-def controller_manager(directory: Path) -> list[str]:
-    """All controllers, without a pause for tokens."""
+def controller_manager(directory: Path, *, crowded: bool) -> list[str]:
+    """All controllers, without a pause for tokens; a crowd's nodes and owners are not looked after."""
     keys = directory / "pki"
     return [
         *credentials(directory, "controller-manager"),
@@ -74,15 +80,16 @@ def controller_manager(directory: Path) -> list[str]:
         "--kube-api-qps=300",  # as the rehearsal cluster: each controller fetches its own token at the start
         "--kube-api-burst=600",
         "--allocate-node-cidrs=false",
+        *(_OF_CROWDS if crowded else []),
     ]
 
 
-def kwok(directory: Path, port: int) -> list[str]:
-    """The simulator of the node and its pods."""
+def kwok(directory: Path, port: int, *, node: str) -> list[str]:
+    """The simulator of that node and its pods; of all nodes where it has no name."""
     return [
         f"--kubeconfig={directory}/kwok.kubeconfig",
         f"--config={_STAGES}",
-        "--manage-all-nodes=true",
+        f"--manage-single-node={node}" if node else "--manage-all-nodes=true",
         "--node-lease-duration-seconds=40",
         "--cidr=10.97.0.0/16",
         "--node-ip=127.0.0.1",

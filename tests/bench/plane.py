@@ -30,15 +30,20 @@ _START_SECONDS = 90.0
 _QUIET_SHARE, _QUIET_WINDOW_SECONDS, _QUIET_SECONDS = 0.15, 2.0, 60.0
 _TICKS = os.sysconf("SC_CLK_TCK")
 _VOLUMES = 8  # more than any release claims
+_NODE = "bench"
 
 
 @dataclass
 class Plane:
-    """One control plane below `directory`, made of `programs`; `namespaces` are those of the webhooks' Services."""
+    """One control plane below `directory`, made of `programs`; `namespaces` are those of the webhooks' Services.
+
+    With `crowded`, nodes and pods may be written that nobody simulates and nobody clears away.
+    """
 
     programs: Mapping[str, Path]
     directory: Path
     namespaces: Sequence[str]
+    crowded: bool = False
     _running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     @property
@@ -90,9 +95,9 @@ class Plane:
         environment = {"SSL_CERT_FILE": str(self.directory / "webhooks.crt")}
         self._run("kube-apiserver", daemons.api_server(self.directory, etcd, api), environment)
         cluster = self._reach()
-        self._run("kube-controller-manager", daemons.controller_manager(self.directory))
+        self._run("kube-controller-manager", daemons.controller_manager(self.directory, crowded=self.crowded))
         self._run("kube-scheduler", daemons.credentials(self.directory, "scheduler"))
-        self._run("kwok", daemons.kwok(self.directory, kwok))
+        self._run("kwok", daemons.kwok(self.directory, kwok, node=_NODE if self.crowded else ""))
         for obj in (_node(), *map(_volume, range(_VOLUMES))):
             cluster.create(obj)
         self._await(cluster, Ref("v1", "ServiceAccount", "default", "default"))
@@ -163,8 +168,8 @@ def _free_ports(count: int) -> list[int]:
 def _node() -> Object:
     room = {"cpu": "256", "memory": "1Ti", "pods": "1000", "ephemeral-storage": "1Ti"}
     meta = {
-        "name": "bench",
-        "labels": {"kubernetes.io/os": "linux", "kubernetes.io/hostname": "bench", "kubernetes.io/arch": "amd64"},
+        "name": _NODE,
+        "labels": {"kubernetes.io/os": "linux", "kubernetes.io/hostname": _NODE, "kubernetes.io/arch": "amd64"},
     }
     return {"apiVersion": "v1", "kind": "Node", "metadata": meta, "status": {"capacity": room, "allocatable": room}}
 

@@ -1,0 +1,27 @@
+"""The crowd of the benchmark is as large as the claim says, and as a real one would be."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.cluster.readiness import State, assess
+from tests.bench.crowd import NODES, POD_GROUPS, PODS, pods
+from validators.pods import waits_for_gang
+
+
+def test_there_are_so_many_different_pods_and_no_node_has_more_than_it_takes() -> None:
+    made = list(pods())
+    assert len({Ref.of(pod) for pod in made}) == len(made) == PODS
+    on_node = Counter(pod["spec"]["nodeName"] for pod in made if "nodeName" in pod["spec"])
+    assert len(on_node) == NODES
+    assert max(on_node.values()) <= PODS // NODES
+    gangs = {(pod["metadata"]["annotations"] or {}).get("scheduling.k8s.io/group-name") for pod in made}
+    assert len(gangs - {None}) == POD_GROUPS
+
+
+def test_all_of_them_are_well_but_the_gangs_that_wait() -> None:
+    made = list(pods())
+    waiting = [pod for pod in made if waits_for_gang(pod)]
+    assert len(waiting) == 200
+    assert {assess(pod).state for pod in made if not waits_for_gang(pod)} == {State.READY}
