@@ -11,7 +11,7 @@ from kubeflow_volcano.cluster.readiness import State, assess
 from kubeflow_volcano.progress import Progress, counted
 from validators.facts import Facts
 from validators.probes.ended import End, watch_to_end
-from validators.probes.pods import SCRIPT_RESOURCES, probe_pod
+from validators.probes.pods import SCRIPT_RESOURCES, on_node, probe_pod
 from validators.probes.session import ProbeRefused, Session
 from validators.probes.spaces import Level
 
@@ -94,7 +94,7 @@ def _look(session: Session, node: str, number: int) -> Settings:
     }
     volume = {"name": "sys", "hostPath": {"path": "/sys/fs", "type": "Directory"}}
     security = {"runAsUser": 0, "seccompProfile": {"type": "RuntimeDefault"}}
-    spec = {"volumes": [volume], "nodeName": node}
+    spec = {"volumes": [volume], **on_node(node)}
     try:
         namespace = session.namespace(Level.PRIVILEGED)
         name = f"kfv-{session.run}-node-{number}"
