@@ -28,6 +28,7 @@ TRIES, TRY_SECONDS = 3, 5.0
 """A webhook answers each of so many dry runs within so many seconds (checks.md, B4)."""
 
 _NAME = "kfv-dry-run"
+_UNSEEN = "it sees no creation of an object whose shape is known"
 _PARALLEL = 4
 _CRD = ("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 _DRY_RUN_SAFE = frozenset({"None", "NoneOnDryRun"})
@@ -81,12 +82,14 @@ def _plan(cluster: Cluster, hook: Webhook, facts: Facts) -> _Plan:
 
     obj = made_up(hook, _NAME, namespace, labels_for(hook.text.get("objectSelector")), definition)
     if obj is None:
-        return _Plan(hook, unasked="it sees no creation of an object whose shape is known")
+        return _Plan(hook, unasked=_UNSEEN)
     try:
         resource = cluster.resource(obj["apiVersion"], obj["kind"])
     except NotServed as error:
         return _Plan(hook, unasked=error.message)
     where = namespace if resource.namespaced else ""
+    if not hook.intercepts(obj, labelled(facts.get("namespaces", "", where), where), resource.plural):
+        return _Plan(hook, unasked=_UNSEEN)
     return _Plan(hook, obj, Rule("create", Ref.of(obj).group, resource.plural, where))
 
 

@@ -183,6 +183,7 @@ def test_without_the_right_nothing_is_sent(api: Any) -> None:
         ({"matchConditions": [{"name": "x", "expression": "true"}]}, "matchConditions"),
         ({"namespaceSelector": {"matchLabels": {"nobody": "has"}}}, "no namespace"),
         ({"rules": []}, "no creation"),
+        ({"rules": [{**entry()["rules"][0], "apiVersions": ["v9"]}]}, "no creation"),
     ],
 )
 def test_a_webhook_that_cannot_be_asked_says_why(api: Any, rest: dict[str, Any], why: str) -> None:
