@@ -117,6 +117,8 @@ def _explain(words: Sequence[str]) -> int:
         facts += [f"judges what probe {item.probe} found out"] if item.probe not in {"", LAST} else []
         facts += [f"is done only with --{item.opt_in.replace('_', '-')}"] if item.opt_in else []
         facts += [f"needs the right to {', '.join(str(rule) for rule in item.needs)}"] if item.needs else []
+        besides = dict.fromkeys(str(rule) for _, rule in item.needs_with)
+        facts += [f"needs where the release holds them the right to {', '.join(besides)}"] if besides else []
         lines += [f"{item.id} {item.slug}: {item.title}", textwrap.indent(item.remedy, "  ")]
         lines += [textwrap.fill(text, 110, initial_indent="  - ", subsequent_indent="    ") for text in facts]
     _print("\n".join(lines) + "\n")

@@ -68,6 +68,8 @@ def _check(item: Check) -> str:
     elif item.probe:
         lines.append(f"- Judges what the probe `{item.probe}` finds out; skipped with `--read-only`")
     lines.append(f"- Needs: {_needs(item)}")
+    if item.needs_with:
+        lines.append(f"- Needs where the release holds them: {_rules(rule for _, rule in item.needs_with)}")
     remedy = "\n\n".join(" ".join(part.split()) for part in item.remedy.split("\n\n"))
     return f"### {item.id} {item.slug}\n\n**{item.title}.**\n\n{remedy}\n\n" + "\n".join(lines)
 

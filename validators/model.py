@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -203,6 +203,12 @@ class Check:
     """Without this component there is nothing to judge, so that nobody needs the rights for it."""
     opt_in: str = ""
     """Name of the option that has to be on; otherwise the check is skipped, as it costs or touches more than others."""
+    needs_with: tuple[tuple[str, Rule], ...] = ()
+    """Rights that are needed besides where the release expects a CRD, each with the CRD's name."""
+
+    def rules(self, crds: Collection[str]) -> tuple[Rule, ...]:
+        """What the caller must be allowed to do where a release expects these CRDs."""
+        return (*self.needs, *(rule for crd, rule in self.needs_with if crd in crds))
 
     @property
     def family(self) -> str:
@@ -224,6 +230,7 @@ def check(
     probe: str = "",
     component: str = "",
     opt_in: str = "",
+    needs_with: Sequence[tuple[str, Rule]] = (),
 ) -> Callable[[Callable[[Facts], Outcome]], Check]:
     """Make a check of a function of facts; its docstring is the claim (first line) and the remedy (the rest)."""
 
@@ -243,6 +250,7 @@ def check(
             probe,
             component,
             opt_in,
+            tuple(needs_with),
         )
 
     return make

@@ -32,7 +32,39 @@ _HOLDINGS = (
     Rule("get", "", "configmaps", HOLDINGS.namespace),
     Rule("get", "", "secrets", BACKENDS),
 )
-"""The kinds that every profile holds; which more there are shows in what the caller or the roll-out says it holds."""
+"""The kinds that every profile holds."""
+_HELD_BY_OWNER = {
+    "caching.internal.knative.dev": ("images",),
+    "cert-manager.io": ("certificates", "clusterissuers", "issuers"),
+    "kubeflow.org": ("profiles",),
+    "metacontroller.k8s.io": ("compositecontrollers", "decoratorcontrollers"),
+    "networking.internal.knative.dev": ("certificates",),
+    "networking.istio.io": ("destinationrules", "envoyfilters", "gateways", "sidecars", "virtualservices"),
+    "security.istio.io": ("authorizationpolicies", "peerauthentications", "requestauthentications"),
+    "serving.kserve.io": ("clusterservingruntimes", "clusterstoragecontainers", "llminferenceserviceconfigs"),
+    "trainer.kubeflow.org": ("clustertrainingruntimes",),
+}
+"""By group, the kinds with a CRD of which manifests of releases hold objects."""
+_ISTIO = "virtualservices.networking.istio.io"
+_HELD_WITH_ISTIO = (
+    Rule("list", "autoscaling", "horizontalpodautoscalers"),
+    Rule("list", "networking.k8s.io", "networkpolicies"),
+    Rule("list", "policy", "poddisruptionbudgets"),
+    Rule("list", "scheduling.k8s.io", "priorityclasses"),
+    Rule("list", "", "persistentvolumeclaims"),
+    Rule("get", "", "secrets", HOMES),
+    *(Rule("list", _RBAC, plural, "kube-system") for plural in ("rolebindings", "roles")),
+    Rule("list", "", "configmaps", "default"),
+)
+"""Of Kubernetes' own kinds, those that only a whole platform holds; none is without Istio."""
+_HOLDINGS_WITH = (
+    *(
+        (f"{plural}.{group}", Rule("list", group, plural))
+        for group, plurals in _HELD_BY_OWNER.items()
+        for plural in plurals
+    ),
+    *((_ISTIO, rule) for rule in _HELD_WITH_ISTIO),
+)
 
 
 def _of_kind(facts: Facts, check_id: str, kind: str, expected: str) -> Outcome:
@@ -63,14 +95,13 @@ def _of_pods(facts: Facts, check_id: str, claim: str, expected: str) -> Outcome:
     return verdict(found, looked_at, claim=claim, expected=expected)
 
 
-@check("C1", "inventory-complete", severity=Severity.MAJOR, needs=_HOLDINGS)
+@check("C1", "inventory-complete", severity=Severity.MAJOR, needs=_HOLDINGS, needs_with=_HOLDINGS_WITH)
 def inventory_complete(facts: Facts) -> Outcome:
     """Every object of the release's manifests exists.
 
     The list comes from the manifests themselves (a validation by inventory, or `--expected objects.json`, which
     `playbooks/plan.yml` writes), else from what the roll-out wrote down on the cluster, else from the catalog; the
-    finding says which. Only names are read. Apply the release again: what is there stays as it is. Kinds that only
-    some components hold need the right to list them too; a missing one is named.
+    finding says which. Only names are read. Apply the release again: what is there stays as it is.
     """
     return holdings_verdict(facts)
 

@@ -12,11 +12,12 @@ from kubeflow_volcano.cluster.holdings import HOLDINGS, text_of
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput
 from validators.checks import workloads as checks
-from validators.expectations import Expectations
+from validators.expectations import Expectations, expect
 from validators.extras.holdings import holdings
 from validators.facts import Facts, Holdings, Unread
 from validators.model import CannotJudgeError, Rule, Status
 from validators.options import Options, expectations_of
+from validators.permissions import placed
 from validators.testing import crd, deployment, facts, obj, ref
 
 OPERATOR = ref("Deployment", "kubeflow/training-operator")
@@ -185,3 +186,18 @@ def test_a_report_tells_the_number_of_objects_and_not_their_names() -> None:
     shown = Options(expected_objects={SECRET: "a"}, expected=Path("x")).shown
     assert (shown["expected_objects"], shown["expected"]) == (1, "x")
     assert Options(read_only=True).asked == {"read_only"}
+
+
+# the rights
+
+
+def test_kinds_of_a_whole_platform_are_only_asked_for_where_it_is_expected() -> None:
+    def granted(profile: str) -> set[tuple[str, Rule]]:
+        rules = placed([checks.inventory_complete], expect("1.9.1", profile), probe_namespace="", read_only=True)
+        return {(where, rule) for where, found in rules.items() for rule in found}
+
+    gateways = ("", Rule("list", "networking.istio.io", "gateways"))
+    assert gateways in granted("full") - granted("training")
+    assert ("auth", Rule("get", "", "secrets")) in granted("full") - granted("training")
+    assert ("", Rule("list", "", "services")) in granted("training")
+    assert not [rule for where, rule in granted("full") if rule.resource == "secrets" and not where]
