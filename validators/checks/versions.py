@@ -48,15 +48,8 @@ def _differing(facts: Facts, found: tuple[Running, ...]) -> Iterator[Trouble]:
         if not (item.same or item.elsewhere):
             text = f"{where} runs {item.image}; planned is {item.planned}."
             status = Status.FAIL if exact else Status.WARN
-            yield Trouble(
-                "A8",
-                status,
-                item.workload,
-                "OtherImage",
-                text,
-                "run the roll-out, or change the plan.",
-                _because(facts),
-            )
+            todo = "run the roll-out, or change the plan."
+            yield Trouble("A8", status, item.workload, "OtherImage", text, todo, _because(facts))
         elif item.elsewhere and exact:
             text = f"{where} runs {item.image}; planned is the same image as {item.planned}."
             todo = "see who renames images, or run the roll-out with the mirror's rules."
@@ -78,8 +71,9 @@ def release_recognised(facts: Facts) -> Outcome:
     """The cluster looks like one Kubeflow release, and like the one that it is judged by.
 
     Told by images, labels and the versions of CRDs, whoever installed it. Marks of another release show an upgrade
-    that was not finished, or a part that somebody replaced. Where the cluster is another release than it was judged
-    by, name it with --release: what was expected of it was wrong.
+    that was not finished, or a part that somebody replaced; several of no known release, a release between those that
+    the catalog knows, and the nearest is named. Where the cluster is another release than it was judged by, name it
+    with --release: what was expected of it was wrong.
     """
     found = marks(facts)
     recognised = recognise(found)
