@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from typing import Self
 
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.deadline import Deadline
@@ -17,7 +18,7 @@ from validators.pods import waits_for_gang, workload_of
 from validators.trimming import trim_pod
 from validators.troubles import GRACE_SECONDS, created
 
-__all__ = ["Turns", "watch"]
+__all__ = ["Turns", "Watch"]
 
 _TICK = 0.5
 _STRETCH = 1.0
@@ -26,19 +27,32 @@ _SECONDS_BETWEEN_LINES = 5.0
 _PODS = Subject("v1", "Pod")
 
 
-def watch(cluster: Cluster, seconds: float, progress: Progress) -> tuple[Window, tuple[Object, ...]]:
-    """Watch all pods for `seconds`, and on, at most a minute, while a young pod has yet to become ready.
+class Watch:
+    """All pods are watched for `seconds` from when they are known, in a thread, within the `with` block."""
 
-    The seconds count from when all pods were known. With the window come the pods as they were at its end, trimmed.
+    def __init__(self, cluster: Cluster, seconds: float) -> None:
+        self._cluster = cluster
+        self._seconds = seconds
+        deadline = Deadline(seconds + GRACE_SECONDS + _FIRST_LIST_SECONDS)
+        self._observer = Observer(cluster, [_PODS], deadline, stretch=_STRETCH, trim=trim_pod)
 
-    Raises:
-        ApiError: pods may not be read, or the watch came to no end at which everything had been told.
-    """
-    deadline = Deadline(seconds + GRACE_SECONDS + _FIRST_LIST_SECONDS)
-    turns = Turns()
-    told = 0.0
-    with Observer(cluster, [_PODS], deadline, stretch=_STRETCH, trim=trim_pod) as observer:
-        for change in observer.changes(_TICK):
+    def __enter__(self) -> Self:
+        self._observer.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._observer.__exit__(*error)
+
+    def seen(self, progress: Progress) -> tuple[Window, tuple[Object, ...]]:
+        """Wait for the end of the window, and at most a minute more while a young pod has yet to become ready.
+
+        With the window come the pods as they were at its end, trimmed.
+
+        Raises:
+            ApiError: pods may not be read, or the watch came to no end at which everything had been told.
+        """
+        turns, seconds, told = Turns(), self._seconds, 0.0
+        for change in self._observer.changes(_TICK):
             if change:
                 turns.take(change)
             late = turns.late(time.time()) if turns.watched < seconds + GRACE_SECONDS else []
@@ -47,7 +61,8 @@ def watch(cluster: Cluster, seconds: float, progress: Progress) -> tuple[Window,
             if late and turns.watched >= max(seconds, told + _SECONDS_BETWEEN_LINES):
                 told = turns.watched
                 progress(f"waiting for {len(late)} young pods, first {late[0]}")
-    raise ApiError(0, "NoAnswer", f"the watch over the pods broke off: {cluster.trouble or 'nothing more was heard'}")
+        trouble = self._cluster.trouble or "nothing more was heard"
+        raise ApiError(0, "NoAnswer", f"the watch over the pods broke off: {trouble}")
 
 
 class Turns:

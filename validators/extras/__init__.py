@@ -47,4 +47,4 @@ EXTRAS = (
     Extra("stranger_access", frozenset({"E7"}), stranger_access, "stranger-access"),
     Extra("pod_notes", _PODS, pod_notes),
 )
-"""All of them, in the order in which they are fetched."""
+"""All of them. What stands in every report is fetched before the others, which may read it; those are independent."""
