@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import hashlib
 import json
 import os
@@ -13,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from kubeflow_volcano import strict_yaml
-from kubeflow_volcano.cluster.garbage import uncollected
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.progress import Progress
@@ -68,7 +69,8 @@ class Renderer:
             place = places[name]
             return self._built(name, place, keys[name]) if name in keys else _objects(place.read_bytes(), str(place))
 
-        with uncollected(), ThreadPoolExecutor(len(os.sched_getaffinity(0)), "render") as pool:
+        # One more than processors: while one parses, which no two can do at a time, the others' builds go on.
+        with _uncollected(), ThreadPoolExecutor(len(os.sched_getaffinity(0)) + 1, "render") as pool:
             # The largest first: one that is started last would end alone.
             order = sorted(places, key=lambda name: -weights.get(name, 0))
             running = {name: pool.submit(one, name) for name in order}
@@ -106,6 +108,18 @@ class Renderer:
         if path not in self._sums:
             self._sums[path] = file_sum(path)
         return self._sums[path]
+
+
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without searches for garbage: parsing makes a million objects and no circle, and looking takes a third of it."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _objects(text: bytes, origin: str) -> tuple[Object, ...]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import queue
+import contextlib
 import threading
-from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 from kubeflow_volcano.cluster.deadline import Deadline
 from kubeflow_volcano.cluster.objects import Object, Ref
@@ -26,14 +25,8 @@ _LAST_NEWS_SECONDS = 3.0
 """How long after the deadline the last answers of what is waited for may come."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Sent:
-    ref: Ref
-    outcome: ObjectOutcome
-
-
 class Schedule:
-    """The sending of one run. `send` is called from several threads; everything else happens in the caller's."""
+    """The sending of one run. `send` is called from several threads at once; whatever decides holds the lock."""
 
     def __init__(
         self,
@@ -56,8 +49,11 @@ class Schedule:
         self._deadline = deadline
         self._tell = tell
         self._lost = lost
-        self._told = Deadline(_TICK_SECONDS)
-        self._news: queue.SimpleQueue[_Sent | Opened | BaseException] = queue.SimpleQueue()
+        self._state = threading.Condition()
+        self._busy = 0
+        self._ended = False
+        self._broken: BaseException | None = None
+        self._nothing_left = threading.Event()
         self.outcomes: dict[Ref, ObjectOutcome] = {}
         self.problems: list[Problem] = []
 
@@ -69,65 +65,84 @@ class Schedule:
         for ref, found in self._found.items():
             if found.presence is Presence.SETTLED:
                 self.outcomes[ref] = ObjectOutcome(ref, Action.UNCHANGED, None, None)
-        self._gates.start(self._frontier.awaited, self._news.put)
-        pool = ThreadPoolExecutor(THREADS, thread_name_prefix="apply")
+        self._gates.start(self._frontier.awaited, self._heard)
         try:
-            for ref in self.outcomes:
+            for ref in list(self.outcomes):
                 self._gates.passed(ref, 0, ready=self._found[ref].ready)
-            self._loop(pool)
+            workers = min(THREADS, self._frontier.waiting)
+            for number in range(workers):
+                threading.Thread(target=self._work, daemon=True, name=f"apply-{number}").start()
+            if workers:
+                self._watch()
         except BaseException:
             self._deadline.end()  # or requests under way would go on being repeated
             raise
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            with self._state:
+                self._ended = True
+                self._state.notify_all()
             self._gates.close()
         self._hold_the_rest()
 
-    def _loop(self, pool: ThreadPoolExecutor) -> None:
-        busy = 0
-        end: Deadline | None = None
-        while True:
-            while not self._deadline.passed and busy < self._limit and (ref := self._frontier.take()):
-                pool.submit(self._send, self._objects[ref], self._found[ref]).add_done_callback(self._arrived(ref))
-                busy += 1
-            if self._deadline.passed:
-                end = end or Deadline(_LAST_NEWS_SECONDS)
-            if not busy and (not self._frontier.waiting or (end and end.passed)):
-                return
-            try:
-                news = self._news.get(timeout=_TICK_SECONDS)
-            except queue.Empty:
-                news = None
-            match news:
-                case _Sent():
-                    busy -= 1
-                    self._take_outcome(news.outcome)
-                case Opened():
-                    self._take_gate(news)
-                case BaseException():
-                    raise news
-            self._tell_in_time()
+    def _watch(self) -> None:
+        """Tell how it goes until nothing is left to do, or no time."""
+        last_news: Deadline | None = None
+        while not self._nothing_left.wait(_TICK_SECONDS):
+            self._tell(len(self.outcomes), self._gates)
             if self._lost.is_set():
                 self._deadline.end()
                 self.problems.append(_taken_over())
                 return
+            if self._deadline.passed:
+                last_news = last_news or Deadline(_LAST_NEWS_SECONDS)
+                if last_news.passed and not self._busy:
+                    return
+        if self._broken:
+            raise self._broken
 
-    def _tell_in_time(self) -> None:
-        if self._told.passed:
-            self._told = Deadline(_TICK_SECONDS)
-            self._tell(len(self.outcomes), self._gates)
+    def _work(self) -> None:
+        """One of the threads that send: whoever has an answer fetches the next object itself."""
+        with self._raising_in_the_caller():
+            while ref := self._next():
+                outcome = self._send(self._objects[ref], self._found[ref])
+                with self._state:
+                    self._busy -= 1
+                    if not self._ended:
+                        self._take_outcome(outcome)
+                    self._state.notify_all()
+
+    def _next(self) -> Ref | None:
+        """Wait for an object that may be sent; None when there will be none."""
+        with self._state:
+            while not self._ended:
+                may = self._busy < self._limit and not self._deadline.passed
+                if may and (ref := self._frontier.take()):
+                    self._busy += 1
+                    return ref
+                if not self._busy and not self._frontier.waiting:
+                    self._nothing_left.set()
+                self._state.wait(_TICK_SECONDS)
+        return None
+
+    def _heard(self, opened: Opened) -> None:
+        """From the threads of the gates."""
+        with self._raising_in_the_caller(), self._state:
+            if not self._ended:
+                self._take_gate(opened)
+                self._state.notify_all()
+
+    @contextlib.contextmanager
+    def _raising_in_the_caller(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException as error:  # noqa: BLE001  a thread's end would go unnoticed
+            self._broken = error
+            self._nothing_left.set()
 
     @property
     def _limit(self) -> int:
         """How many requests may be in flight now."""
         return _BESIDE_CRDS if self._gates.establishing and not self._frontier.defining else THREADS
-
-    def _arrived(self, ref: Ref) -> Callable[[Future[ObjectOutcome]], None]:
-        def put(future: Future[ObjectOutcome]) -> None:
-            if not future.cancelled():
-                self._news.put(future.exception() or _Sent(ref, future.result()))
-
-        return put
 
     def _take_outcome(self, outcome: ObjectOutcome) -> None:
         self.outcomes[outcome.ref] = replace(outcome, seconds=self._deadline.elapsed)

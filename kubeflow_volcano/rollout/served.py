@@ -16,7 +16,9 @@ from kubeflow_volcano.rollout.monitor import Report
 
 __all__ = ["Served"]
 
-_PAUSE_SECONDS = 0.3
+_PAUSE_SECONDS, _LONG_PAUSE_SECONDS = 0.2, 0.6
+_MANY = 10
+"""While more than these are pending, news are less worth than the server's time to tell them."""
 _LATE_SECONDS = 5.0
 """From then on the CRD itself is looked at, too, to tell what is in its way."""
 _MISSES = 4
@@ -64,7 +66,7 @@ class Served:
     def _run(self) -> None:
         try:
             while not self._deadline.passed:
-                if self._stop.wait(_PAUSE_SECONDS):
+                if self._stop.wait(_LONG_PAUSE_SECONDS if len(self._since) > _MANY else _PAUSE_SECONDS):
                     return
                 self._look()
                 self._look_at_late()
