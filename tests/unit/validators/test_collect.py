@@ -19,11 +19,11 @@ PODS, NODES, NAMESPACES = "/api/v1/pods", "/api/v1/nodes", "/api/v1/namespaces"
 KINDS = [("ConfigMap", "configmaps", True), ("Namespace", "namespaces", False), ("Node", "nodes", False)]
 
 
-def some_check(*needs: Rule) -> Check:
+def some_check(*needs: Rule, id_: str = "Z1") -> Check:
     def judge(_facts: Facts) -> Any:
         return passed("well", objects=[ref("Pod", "a/b")])
 
-    return Check("Z1", "z", "title", "remedy", Severity.MAJOR, judge, needs=needs)
+    return Check(id_, "z", "title", "remedy", Severity.MAJOR, judge, needs=needs)
 
 
 WATCHED = some_check(Rule("list", "", "pods"), Rule("watch", "", "pods"))
@@ -108,6 +108,26 @@ def test_a_window_that_cannot_be_watched_is_unread(server: Any) -> None:
     facts = read(server, WATCHED)
     assert facts.window is None
     assert facts.unread["window"].reason == "Forbidden"
+
+
+def test_what_hardly_changes_is_read_while_pods_are_watched_and_once(server: Any) -> None:
+    group = "apiextensions.k8s.io"
+    crds = f"/apis/{group}/v1/customresourcedefinitions"
+    found = {"metadata": {"name": "tfjobs.kubeflow.org"}, "spec": {"versions": [{"name": "v1", "schema": {}}]}}
+    server.on("GET", crds, listing(server, found))
+    facts = read(server, some_check(*WATCHED.needs, Rule("list", group, "customresourcedefinitions")))
+    (crd,) = facts.all(f"customresourcedefinitions.{group}")
+    assert crd["spec"] == {"versions": [{"name": "v1"}]}
+    asked = [request.path for request in server.requests]
+    assert asked.count(crds) == 1
+    assert asked.index(crds) < asked.index(NODES)
+
+
+def test_a_further_fact_that_may_not_be_had_is_unread(server: Any) -> None:
+    server.on("GET", "/readyz", server.status(403, "Forbidden", "may not look"))
+    facts = read(server, some_check(id_="A1"))
+    assert facts.unread["readyz"].reason == "Forbidden"
+    assert facts.ready_answers == ()
 
 
 def test_a_server_that_answers_nothing_ends_the_run_and_not_each_check(
