@@ -85,9 +85,16 @@ class DnsEvidence:
 
 
 def run(session: Session, facts: Facts, progress: Progress) -> DnsEvidence:
-    """Ask for every Service of the release from a pod; about 3 s, at most 75 s for each hundred names."""
+    """Ask for every Service of the release from a pod; about 3 s, at most 75 s for each hundred names.
+
+    Nobody is asked where every node is simulated; the evidence then names one of them.
+    """
     evidence = DnsEvidence()
     with noting(evidence):
+        nodes = {item["metadata"]["name"] for item in facts.all("nodes")}
+        if nodes and nodes <= facts.simulated_nodes:
+            evidence.node = min(nodes)
+            return evidence
         evidence.names = tuple(dict.fromkeys((dns_names.FIRST, *dns_names.expected(facts))))
         progress(f"E1 DNS: {counted(len(evidence.names), 'name')} from a pod")
         rest = evidence.names[1:]

@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 import subprocess
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.progress import silent
 from validators.checks.network import dns
 from validators.dns_names import expected
 from validators.facts import Facts
 from validators.model import Outcome, Status
-from validators.probes.dns import SCRIPT, Answer, DnsEvidence, account
+from validators.probes.dns import SCRIPT, Answer, DnsEvidence, account, run
 from validators.probes.ended import End
+from validators.probes.session import Session
 from validators.testing import facts, instant, node, obj
 
 RESOLV = "nameserver 10.96.0.10\nsearch ns.svc.cluster.local svc.cluster.local cluster.local\noptions ndots:5\n"
@@ -152,6 +155,12 @@ def test_a_pod_in_which_nothing_runs_proves_nothing() -> None:
     simulated = node("n1", metadata={"annotations": {"kwok.x-k8s.io/node": "fake"}})
     found = facts(simulated, probes={"dns": DnsEvidence(node="n1", trouble=("NoReport", "no report"))})
     assert (dns(found).status, dns(found).reason) == (Status.SKIP, "Simulated")
+
+
+def test_where_every_node_is_simulated_no_pod_is_made() -> None:
+    simulated = node("n1", metadata={"annotations": {"kwok.x-k8s.io/node": "fake"}})
+    evidence = run(cast("Session", None), facts(simulated), silent)
+    assert (evidence.node, evidence.names, evidence.trouble) == ("n1", (), None)
 
 
 def test_a_pod_that_ends_without_a_report_is_trouble() -> None:
