@@ -99,6 +99,7 @@ def provisioner_alive(facts: Facts) -> Outcome:
             observed={"provisioner": provisioner},
             objects=(_class(names[0]),),
             todo="see that its driver is installed, unless it lives outside of the cluster.",
+            because=("D1",) if len(names) > 1 else (),  # the newest may not be the one that is meant
         )
     trouble = [
         replace(item, check="D2", because=() if item.because == ("D2",) else item.because or (item.check,))

@@ -72,6 +72,12 @@ def test_of_two_defaults_of_one_age_the_first_name_wins() -> None:
 # D2
 
 
+def test_of_two_defaults_the_one_without_a_provisioner_is_d1s_matter() -> None:
+    stray = storage_class("new", ago=10, provisioner="example.com/x")
+    assert storage.provisioner_alive(facts(storage_class("a"), stray)).because == ("D1",)
+    assert storage.provisioner_alive(facts(stray)).because == ()
+
+
 def test_a_provisioner_that_is_up_passes() -> None:
     live = deployment("local-path-storage/local-path-provisioner")
     outcome = storage.provisioner_alive(facts(storage_class("a"), live, workloads=[PROVISIONER]))
