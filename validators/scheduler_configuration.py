@@ -14,17 +14,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.facts import Facts
 from validators.versions import tag_of
 
-__all__ = ["KNOWN_PLUGINS", "Configuration", "Unusable", "faults", "period_seconds", "read", "version"]
-
-# pkg/scheduler/plugins/factory.go of v1.10.0, with those that came until 1.14 and the one that left.
-KNOWN_PLUGINS = frozenset(
-    {
-        *("binpack", "capacity", "cdp", "conformance", "deviceshare", "drf", "extender", "gang"),
-        *("network-topology-aware", "nodegroup", "nodeorder", "numaaware", "overcommit", "pdb", "predicates"),
-        *("priority", "proportion", "rescheduling", "reservation", "resource-strategy-fit", "resourcequota", "sla"),
-        *("task-topology", "tdm", "usage"),
-    }
-)
+__all__ = ["Configuration", "Unusable", "faults", "period_seconds", "read", "version"]
 
 # A gang that may start before it is whole, or that is never found short, is none (checks.md, F4).
 _GANG_SWITCHES = ("enableJobReady", "enableJobPipelined", "enableJobStarving")

@@ -11,6 +11,7 @@ from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.account import Account, foreseen
 from kubeflow_volcano.rollout.local_path import base_directories, default_class, owners_of_volumes
 from kubeflow_volcano.rollout.namespaces import label_namespaces
+from kubeflow_volcano.rollout.scheduling import scheduled
 from kubeflow_volcano.rollout.settings import Settings
 from kubeflow_volcano.rollout.sign_in import dex, first_profile, relying_party
 from kubeflow_volcano.rollout.trainer import gang_runtimes
@@ -88,6 +89,10 @@ def _runtimes(objects: Sequence[Object], settings: Settings) -> None:
         gang_runtimes(objects)
 
 
+def _scheduling(objects: list[Object], settings: Settings) -> None:
+    scheduled(objects, settings.scheduling)
+
+
 def _with_account(put: Callable[[list[Object], Account], None]) -> _Patch:
     """A patch that puts the account in; before the first roll-out, what is known of it."""
 
@@ -100,6 +105,7 @@ def _with_account(put: Callable[[list[Object], Account], None]) -> _Patch:
 _PATCHES: dict[str, tuple[_Patch, ...]] = {
     OPERATOR: (_gang,),
     "trainer": (_runtimes,),
+    "volcano": (_scheduling,),
     "local-path": (default_class, base_directories, owners_of_volumes),
     "dex": (_with_account(dex),),
     "oauth2-proxy": (_with_account(relying_party),),

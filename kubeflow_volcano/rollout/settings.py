@@ -25,6 +25,7 @@ from kubeflow_volcano.rollout.groups import (
     user_settings,
 )
 from kubeflow_volcano.rollout.matrix import misfits
+from kubeflow_volcano.rollout.scheduling import SchedulingSettings, scheduling_settings, strange_scheduling
 from kubeflow_volcano.rollout.shape import PREFIXES, shaped
 from kubeflow_volcano.rollout.transport import (
     PullSettings,
@@ -67,6 +68,7 @@ class Settings:
     local_path: Component
     storage: StorageSettings
     gang_scheduler: str
+    scheduling: SchedulingSettings
     kustomize: Path
     kustomize_version: str
     own_kustomize: bool
@@ -125,6 +127,8 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
         problems += error.problems
     storage = storage_settings(values)
     problems += strange_static(storage, chosen) if chosen else ()
+    scheduling = scheduling_settings(values)
+    problems += strange_scheduling(scheduling, volcano.version, values["gang_scheduling_scheduler"])
     problems += _strange_sources(values["kubeflow_sources"], release)
     problems += _strange_namespace(
         values["kubeflow_user_namespace"], [volcano, local_path, *release.components.values()]
@@ -153,6 +157,7 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
         local_path=local_path,
         storage=storage,
         gang_scheduler=values["gang_scheduling_scheduler"],
+        scheduling=scheduling,
         kustomize=Path(values["kustomize_binary"] or tools / version / "kustomize").expanduser(),
         kustomize_version=version,
         own_kustomize=bool(values["kustomize_binary"]),

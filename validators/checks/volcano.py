@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from kubernetes.utils.quantity import parse_quantity
 
+from kubeflow_volcano.catalog.schedulers import known_plugins
 from kubeflow_volcano.cluster.objects import Object, Ref
 from validators import crds, scheduler_configuration, workloads
 from validators.checks.gang import NEEDS_GANG, gang_verdict
@@ -22,7 +23,7 @@ from validators.model import (
     skipped,
     warned,
 )
-from validators.scheduler_configuration import KNOWN_PLUGINS, Unusable
+from validators.scheduler_configuration import Unusable
 from validators.troubles import verdict
 from validators.versions import tag_of
 
@@ -158,7 +159,7 @@ def gang_plugin(facts: Facts) -> Outcome:
             todo="correct the scheduler's configuration; it is read again within a minute.",
             commands=(command,),
         )
-    unknown = sorted(set(configuration.plugins) - KNOWN_PLUGINS)
+    unknown = sorted(set(configuration.plugins) - known_plugins())
     if unknown:
         return warned(
             "UnknownPlugin",

@@ -1,0 +1,272 @@
+"""The scheduler's configuration, queues and priority classes that the inventory asks for, put into Volcano's text.
+
+Rules: cmd and pkg/scheduler/util.go (how the configuration is read), pkg/webhooks/admission/queues (what a queue may
+be), plugins capacity and proportion, of Volcano v1.8.0 to v1.15.1; PriorityClass of Kubernetes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import yaml
+
+from kubeflow_volcano.catalog.read import nearest
+from kubeflow_volcano.catalog.schedulers import SchedulerWords, words_of
+from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.quantities import amounts
+from kubeflow_volcano.problems import InvalidInput, Problem
+
+__all__ = ["SchedulingSettings", "scheduled", "scheduling_settings", "strange_scheduling"]
+
+CONFIGURATION = "volcano-scheduler.conf"
+"""Key of the ConfigMap from which the scheduler reads; it reads again when the file changes."""
+
+_QUEUE = "scheduling.volcano.sh/v1beta1"
+_ROOT = "root"
+_AMOUNTS = ("guarantee", "deserved", "capability")
+"""From the least to the most."""
+_OWN = frozenset({"name"})
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulingSettings:
+    """What is asked for in place of upstream's; where a part is empty, upstream's stays."""
+
+    actions: tuple[str, ...] = ()
+    tiers: tuple[Mapping[str, Any], ...] = ()
+    queues: tuple[Mapping[str, Any], ...] = ()
+    priority_classes: tuple[Mapping[str, Any], ...] = ()
+
+
+def scheduling_settings(values: Mapping[str, Any]) -> SchedulingSettings:
+    """From well-shaped variables."""
+    return SchedulingSettings(
+        actions=tuple(values["volcano_scheduler_actions"]),
+        tiers=tuple(values["volcano_scheduler_tiers"]),
+        queues=tuple(values["volcano_queues"]),
+        priority_classes=tuple(values["volcano_priority_classes"]),
+    )
+
+
+def strange_scheduling(asked: SchedulingSettings, version: str, gang_scheduler: str) -> Iterator[Problem]:
+    """What that version of Volcano does not know, or what does not go together."""
+    words = words_of(version)
+    yield from _strange_actions(asked.actions, words, version)
+    yield from _strange_tiers(asked.tiers, words, version)
+    if asked.tiers and gang_scheduler == "volcano":
+        yield from _without_gang(asked.tiers)
+    yield from _strange_queues(asked.queues, words, version)
+    yield from _twice("volcano_priority_classes", [item["name"] for item in asked.priority_classes])
+    defaults = [item["name"] for item in asked.priority_classes if item.get("global_default")]
+    if len(defaults) > 1:
+        yield Problem(
+            f"volcano_priority_classes has {len(defaults)} defaults: {', '.join(defaults)}.",
+            "one global_default at most.",
+            "leave it in one of them.",
+        )
+
+
+def scheduled(objects: list[Object], asked: SchedulingSettings) -> None:
+    """Put the configuration into Volcano's ConfigMap, and the queues and priority classes behind its objects.
+
+    Raises:
+        InvalidInput: the objects have no ConfigMap with the scheduler's configuration.
+    """
+    if asked.actions or asked.tiers:
+        _configure(objects, asked)
+    objects.extend(_priority_class(item) for item in asked.priority_classes)
+    # A queue is sent behind the one that it is a part of.
+    objects.extend(_queue(item) for item in _parents_first(asked.queues))
+
+
+def _configure(objects: Iterable[Object], asked: SchedulingSettings) -> None:
+    for obj in objects:
+        if obj["kind"] == "ConfigMap" and CONFIGURATION in (obj.get("data") or {}):
+            parsed = yaml.safe_load(obj["data"][CONFIGURATION])
+            if asked.actions:
+                parsed["actions"] = ", ".join(asked.actions)
+            if asked.tiers:
+                parsed["tiers"] = [_plain(item) for item in asked.tiers]
+            obj["data"][CONFIGURATION] = yaml.safe_dump(parsed, sort_keys=False)
+            return
+    raise InvalidInput(
+        Problem(
+            f"manifests of Volcano without a ConfigMap that has {CONFIGURATION}.",
+            "the scheduler's configuration, into which volcano_scheduler_actions and volcano_scheduler_tiers go.",
+            "correct volcano_source.",
+        )
+    )
+
+
+def _plain(value: Any) -> Any:
+    """Values of an inventory as plain Python ones, whatever Ansible wraps them in."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, int):
+        return int(value)
+    return float(value) if isinstance(value, float) else str(value)
+
+
+def _queue(asked: Mapping[str, Any]) -> Object:
+    spec: Object = {"weight": asked.get("weight", 1)}
+    spec |= {key: _plain(asked[key]) for key in ("reclaimable", "parent", "priority") if key in asked}
+    spec |= {key: _quantities(asked[key]) for key in ("capability", "deserved") if key in asked}
+    if "guarantee" in asked:
+        spec["guarantee"] = {"resource": _quantities(asked["guarantee"])}
+    return {"apiVersion": _QUEUE, "kind": "Queue", "metadata": {"name": str(asked["name"])}, "spec": spec}
+
+
+def _quantities(resources: Mapping[str, Any]) -> dict[str, str]:
+    return {str(name): str(amount) for name, amount in resources.items()}
+
+
+def _priority_class(asked: Mapping[str, Any]) -> Object:
+    rest: Object = {"value": int(asked["value"]), "globalDefault": bool(asked.get("global_default", False))}
+    if "preemption_policy" in asked:
+        rest["preemptionPolicy"] = str(asked["preemption_policy"])
+    if "description" in asked:
+        rest["description"] = str(asked["description"])
+    meta = {"name": str(asked["name"])}
+    return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": meta, **rest}
+
+
+def _parents_first(queues: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    by_name = {item["name"]: item for item in queues}
+    ordered: dict[str, Mapping[str, Any]] = {}
+
+    def add(item: Mapping[str, Any]) -> None:
+        if (above := item.get("parent")) in by_name and above not in ordered:
+            add(by_name[above])
+        ordered.setdefault(item["name"], item)
+
+    for item in queues:
+        add(item)
+    return list(ordered.values())
+
+
+def _strange_actions(actions: Sequence[str], words: SchedulerWords, version: str) -> Iterator[Problem]:
+    for name in actions:
+        if name not in words.actions:
+            yield _unknown("volcano_scheduler_actions", f"the action {name}", name, words.actions, version)
+    if actions and (missing := [name for name in ("enqueue", "allocate") if name not in actions]):
+        yield Problem(
+            f"volcano_scheduler_actions has no {' and no '.join(missing)}.",
+            "enqueue, which lets a gang in, and allocate, which places it.",
+            "add what is missing.",
+        )
+    yield from _twice("volcano_scheduler_actions", actions)
+
+
+def _strange_tiers(tiers: Sequence[Mapping[str, Any]], words: SchedulerWords, version: str) -> Iterator[Problem]:
+    plugins = _plugins(tiers)
+    names = [item["name"] for item in plugins]
+    for item in plugins:
+        if item["name"] not in words.plugins:
+            yield _unknown(
+                "volcano_scheduler_tiers", f"the plugin {item['name']}", item["name"], words.plugins, version
+            )
+        for key in item.keys() - {"name", "arguments"} - words.switches:
+            what = f"{key} of plugin {item['name']}"
+            yield _unknown("volcano_scheduler_tiers", what, key, words.switches | {"arguments"}, version)
+    yield from _twice("volcano_scheduler_tiers", names)
+    if {"capacity", "proportion"} <= set(names):
+        yield Problem(
+            "volcano_scheduler_tiers has both capacity and proportion.",
+            "one of them: both say what a queue may have.",
+            "remove one.",
+        )
+    by_name = {item["name"]: item for item in plugins}
+    if by_name.get("drf", {}).get("enableHierarchy") and "proportion" in by_name:
+        yield Problem(
+            "volcano_scheduler_tiers has proportion and drf with enableHierarchy.",
+            "one of them; the scheduler refuses such a configuration whole.",
+            "remove proportion, or enableHierarchy.",
+        )
+
+
+def _without_gang(tiers: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:
+    by_name = {item["name"]: item for item in _plugins(tiers)}
+    missing = [name for name in ("gang", "predicates") if name not in by_name]
+    missing += [] if {"capacity", "proportion"} & by_name.keys() else ["capacity or proportion"]
+    if missing:
+        yield Problem(
+            f"volcano_scheduler_tiers has no plugin {', no '.join(missing)}.",
+            "gang, without which members are placed one by one; predicates; and one of capacity and proportion.",
+            "add what is missing, or set gang_scheduling_scheduler: none.",
+        )
+    for switch in ("enableJobReady", "enableJobPipelined", "enableJobStarving"):
+        if by_name.get("gang", {}).get(switch) is False:
+            yield Problem(
+                f"volcano_scheduler_tiers has {switch}: false in plugin gang.",
+                "a gang that starts when it is whole.",
+                "remove it.",
+            )
+
+
+def _plugins(tiers: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [item for tier in tiers for item in tier["plugins"]]
+
+
+def _strange_queues(queues: Sequence[Mapping[str, Any]], words: SchedulerWords, version: str) -> Iterator[Problem]:
+    by_name = {item["name"]: item for item in queues}
+    yield from _twice("volcano_queues", [item["name"] for item in queues])
+    for name, item in by_name.items():
+        for key in sorted(item.keys() - _OWN - words.queue_fields):
+            yield _unknown("volcano_queues", f"{key} of queue {name}", key, words.queue_fields, version)
+        above = item.get("parent", _ROOT)
+        if above != _ROOT and above not in by_name:
+            yield Problem(
+                f"volcano_queues: queue {name} is a part of {above}, which is not there.{nearest(above, by_name)}",
+                f"one of {', '.join(sorted({*by_name, _ROOT} - {name}))}.",
+                f"correct parent, or add queue {above}.",
+            )
+        if name in _above(name, by_name):
+            yield Problem(f"volcano_queues: queue {name} is a part of itself.", "a tree.", "correct parent.")
+        yield from _strange_amounts(item)
+
+
+def _above(name: str, by_name: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    found: list[str] = []
+    above = str(by_name[name].get("parent"))
+    while above in by_name and above not in found:
+        found.append(above)
+        above = str(by_name[above].get("parent"))
+    return found
+
+
+def _strange_amounts(queue: Mapping[str, Any]) -> Iterator[Problem]:
+    try:
+        given = {key: amounts(_quantities(queue[key])) for key in _AMOUNTS if key in queue}
+    except ValueError as error:
+        text = f"volcano_queues: queue {queue['name']}: {str(error).rstrip('.')}."
+        yield Problem(text, 'quantities of Kubernetes, such as "4", "500m" and "16Gi".', "correct it.")
+        return
+    for less, more in ((less, more) for at, less in enumerate(_AMOUNTS) for more in _AMOUNTS[at + 1 :]):
+        for name, amount in given.get(less, {}).items():
+            most: Decimal | None = given.get(more, {}).get(name)
+            if most is not None and amount > most:
+                yield Problem(
+                    f"volcano_queues: queue {queue['name']} has more {name} as {less} than as {more}.",
+                    "guarantee, deserved and capability, none above the next.",
+                    "correct the amounts.",
+                )
+
+
+def _twice(variable: str, names: Sequence[str]) -> Iterator[Problem]:
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        yield Problem(f"{variable} names {name} twice.", "every name once.", "remove one.")
+
+
+def _unknown(variable: str, what: str, name: str, known: Iterable[str], version: str) -> Problem:
+    return Problem(
+        f"{variable}: {what}, which Volcano {version} does not know.{nearest(name, known)}",
+        f"one of {', '.join(sorted(known))}.",
+        "correct it, or choose another volcano_version.",
+    )

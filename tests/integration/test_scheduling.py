@@ -1,0 +1,76 @@
+"""Queues, priority classes and the scheduler's configuration of the inventory, on a real Volcano."""
+
+from __future__ import annotations
+
+import secrets
+import time
+
+import pytest
+import yaml
+
+from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.errors import ApiError
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.rollout.scheduling import CONFIGURATION, SchedulingSettings, scheduled
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
+
+RUN = f"sched-{secrets.token_hex(3)}"
+MANAGER = "kubeflow-volcano-test"
+LIVE = Ref("v1", "ConfigMap", "volcano-system", "volcano-scheduler-configmap")
+ASKED = SchedulingSettings(
+    queues=(
+        {"name": f"{RUN}-team", "parent": "root", "weight": 2, "capability": {"cpu": 4, "nvidia.com/gpu": "2"}},
+        {"name": f"{RUN}-other", "guarantee": {"cpu": "500m"}, "capability": {"cpu": "1"}, "reclaimable": False},
+    ),
+    priority_classes=({"name": f"{RUN}-urgent", "value": 1000, "preemption_policy": "Never"},),
+)
+
+
+def _delete(cluster: Cluster, item: Object) -> None:
+    """A queue is closed first: Volcano's admission refuses to delete one that is open."""
+    ref = Ref.of(item)
+    for _ in range(30):
+        live = cluster.get(ref)
+        if live is None:
+            return
+        try:
+            if ref.kind == "Queue":
+                path = cluster.resource(ref.api_version, ref.kind).path("", ref.name) + "/status"
+                shut = {"status": {"state": "Closed"}}
+                cluster.request("PATCH", path, body=shut, content_type="application/merge-patch+json")
+            cluster.delete(ref, uid=live["metadata"]["uid"])
+        except ApiError:
+            time.sleep(0.5)
+    pytest.fail(f"{ref} could not be removed")
+
+
+def test_queues_and_classes_are_accepted_and_a_second_time_changes_nothing(cluster: Cluster) -> None:
+    objects: list[Object] = []
+    scheduled(objects, ASKED)
+    try:
+        for item in objects:
+            cluster.apply(item, manager=MANAGER)
+        generations = [cluster.apply(item, manager=MANAGER)["metadata"].get("generation") for item in objects]
+        again = [cluster.apply(item, manager=MANAGER)["metadata"].get("generation") for item in objects]
+        assert again == generations
+        team = cluster.get(Ref.of(objects[1]))
+        assert team
+        assert team["spec"]["weight"] == 2
+        assert team["spec"]["capability"] == {"cpu": "4", "nvidia.com/gpu": "2"}
+    finally:
+        for item in reversed(objects):
+            _delete(cluster, item)
+
+
+def test_the_configuration_is_one_that_the_api_server_takes_and_holds_what_was_asked_for(cluster: Cluster) -> None:
+    live = cluster.get(LIVE)
+    assert live
+    wanted = {"apiVersion": "v1", "kind": "ConfigMap", "data": dict(live["data"])}
+    wanted["metadata"] = {"name": LIVE.name, "namespace": LIVE.namespace}
+    scheduled([wanted], SchedulingSettings(actions=("enqueue", "allocate", "preempt", "backfill")))
+    tried = cluster.apply(wanted, manager=MANAGER, force=True, dry_run=True)
+    parsed = yaml.safe_load(tried["data"][CONFIGURATION])
+    assert parsed["actions"] == "enqueue, allocate, preempt, backfill"
+    assert parsed["tiers"] == yaml.safe_load(live["data"][CONFIGURATION])["tiers"]
+    assert cluster.get(LIVE) == live
