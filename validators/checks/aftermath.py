@@ -34,8 +34,8 @@ def no_start_panics(facts: Facts) -> Outcome:
     """No container of Volcano ended in a panic before it was started again.
 
     The scheduler panics with "failed init default queue" when it starts while Volcano's webhook or the API server does
-    not answer (volcano-sh/volcano#2759). One that runs again is a warning: see that the admission is up before the
-    scheduler starts. One that does not is a failure: bring up the admission, then restart the scheduler.
+    not answer (volcano-sh/volcano#2759), or while it may not make queues. One that runs again is a warning: see that
+    the admission is up before the scheduler starts. One that does not is a failure: remove what the panic names.
     """
     ours = {ref for ref, component in facts.expectations.workloads.items() if component == "volcano"}
     containers = {
@@ -67,7 +67,7 @@ def no_start_panics(facts: Facts) -> Outcome:
         expected="no panic in the log of a container that was started again",
         observed={f"{pod} {name}": line for (pod, name), line in panics.items()},
         objects=[pod for pod, _ in panics],
-        todo="see that the admission answers (B3), then restart the scheduler."
+        todo="remove what the panic names, mostly an admission that does not answer (B3); then restart the scheduler."
         if queue
         else "read the whole log, and look the panic up in Volcano's issues.",
         commands=[f"kubectl -n {pod.namespace} logs {pod.name} -c {name} --previous" for pod, name in panics],
