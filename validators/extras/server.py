@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from http import HTTPStatus
+
+import urllib3
 
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.deadline import Deadline
@@ -13,7 +16,7 @@ from validators.facts import Facts
 
 __all__ = ["discovery", "ready_answers"]
 
-_READYZ_TRIES = 3
+_READYZ_TRIES, _READYZ_SECONDS, _PAUSE_SECONDS = 3, 5.0, 0.2
 
 
 def ready_answers(cluster: Cluster, _facts: Facts) -> tuple[str, ...]:
@@ -22,13 +25,21 @@ def ready_answers(cluster: Cluster, _facts: Facts) -> tuple[str, ...]:
 
 
 def _readyz(cluster: Cluster) -> str:
-    try:
-        with cluster.stream("/readyz", {}, Deadline(5)) as response:
-            return response.read(1000).decode("utf-8", "replace").strip()
-    except ApiError as error:
-        if error.status in {HTTPStatus.FORBIDDEN, HTTPStatus.UNAUTHORIZED}:
-            raise
-        return str(error)
+    """One answer; a server that is busy, or a connection that breaks, is asked again for some seconds."""
+    deadline = Deadline(_READYZ_SECONDS)
+    while True:
+        try:
+            with cluster.stream("/readyz", {}, deadline) as response:
+                return response.read(1000).decode("utf-8", "replace").strip()
+        except ApiError as error:
+            if error.status in {HTTPStatus.FORBIDDEN, HTTPStatus.UNAUTHORIZED}:
+                raise
+            if not error.transient or deadline.passed:
+                return str(error)
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            if deadline.passed:
+                return f"the answer broke off: {error}"
+        time.sleep(_PAUSE_SECONDS)
 
 
 def discovery(cluster: Cluster, facts: Facts) -> Mapping[str, frozenset[str]]:

@@ -12,6 +12,7 @@ import pytest
 from validators.checks.reach import api_server, clock_skew, own_permissions
 from validators.extras.access import own_access
 from validators.extras.clock import clocks, drift, narrowed
+from validators.extras.server import ready_answers
 from validators.facts import Clocks, Facts, Unread
 from validators.model import CannotJudgeError, Rule, Status
 from validators.testing import facts, node, obj
@@ -35,6 +36,16 @@ def test_the_server_version_is_held_against_the_release(version: str, status: st
     outcome = api_server(facts(ready_answers=OK, server_version=version))
     assert outcome.status == status
     assert version in outcome.message
+
+
+def test_readyz_is_asked_again_where_the_server_is_busy_and_believed_where_it_is_not_ready(api: Any) -> None:
+    sick = api.reply(500, b"[-]etcd failed: reason withheld\nreadyz check failed")
+    busy = api.status(503, "ServiceUnavailable", "busy")
+    broken = api.reply(lines=["x"], cut=True)
+    api.on("GET", "/readyz", busy, api.reply(reset=True), api.reply(body=b"ok"), broken, sick, api.reply(body=b"ok"))
+    first, second, third = ready_answers(api.connect(), facts())
+    assert (first, third) == ("ok", "ok")
+    assert "etcd failed" in second
 
 
 def test_readyz_that_may_not_be_asked_cannot_be_judged() -> None:

@@ -1,0 +1,80 @@
+"""Families A and B through an API server that is busy, breaks off or is slow: the same verdicts, or none."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from kubeflow_volcano.progress import silent
+from tests.faults.proxy import RESET, Asked, Fault, FaultProxy, cut, proxied, slow, status
+from tests.integration.breaking import Findings, bad, judge
+from validators.checks import CHECKS
+from validators.extras import admission
+from validators.runner import Options, validate
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(240)]
+
+MACHINERY = tuple(item.id for item in CHECKS if item.family in {"reach", "machinery"} and not item.probe)
+BUSY = [
+    status(503, "ServiceUnavailable", "starting"),
+    status(429, "TooManyRequests", "slow down", Retry_After="1"),
+    status(500, "InternalError", "etcdserver: leader changed"),
+]
+Through = tuple[FaultProxy, Path]
+
+
+@pytest.fixture
+def through(kubeconfig: Path, tmp_path: Path) -> Iterator[Through]:
+    with proxied(kubeconfig, tmp_path) as (proxy, _):
+        yield proxy, tmp_path / "through-the-proxy.json"
+
+
+def found(kubeconfig: Path) -> Findings:
+    return judge(kubeconfig, *MACHINERY, read_only=False, seconds=1)
+
+
+@pytest.mark.parametrize("faults", [BUSY, [RESET, cut(0)]], ids=["refused", "broken"])
+def test_trouble_that_heals_makes_no_finding(through: Through, faults: Sequence[Fault]) -> None:
+    """Three requests of ten meet it. What cannot be had in time may be unjudged, but is never failed or warned of."""
+    proxy, kubeconfig = through
+    choice = random.Random(7)  # noqa: S311  no secret
+
+    def plan(asked: Asked) -> Fault | None:
+        return choice.choice(faults) if asked.number > 1 and choice.random() < 0.3 else None
+
+    proxy.plan = plan
+    started = time.monotonic()
+    outcomes = found(kubeconfig)
+    assert time.monotonic() - started < 120
+    assert {status for status, _ in outcomes.values()} <= {"pass", "skip", "error"}
+    assert len([id_ for id_, (status, _) in outcomes.items() if status == "error"]) <= 1
+    assert len(proxy.spoilt) > 5
+
+
+@pytest.fixture
+def short_tries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A webhook has one second instead of five."""
+    monkeypatch.setattr(admission, "TRY_SECONDS", 1.0)
+
+
+@pytest.mark.usefixtures("short_tries")
+def test_a_slow_api_server_is_not_taken_for_silent_webhooks(through: Through) -> None:
+    proxy, kubeconfig = through
+    late = ("dryRun", "/version")
+    proxy.plan = lambda asked: slow(4.0) if asked.number and any(word in asked.path for word in late) else None
+    options = Options(kubeconfig, select=("B4",), report_dir=None)
+    started = time.monotonic()
+    (result,) = validate(options, silent).results
+    assert time.monotonic() - started < 60
+    assert (result.outcome.status, result.outcome.reason) == ("error", "Unreachable")
+
+
+@pytest.mark.usefixtures("short_tries")
+def test_webhooks_that_are_slow_while_the_api_server_is_not_are_silent(through: Through) -> None:
+    proxy, kubeconfig = through
+    proxy.plan = lambda asked: slow(4.0) if "/pods?" in asked.path and "dryRun" in asked.path else None
+    assert bad(judge(kubeconfig, "B4", read_only=False)) == {"B4": "Unanswered"}
