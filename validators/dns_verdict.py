@@ -13,6 +13,7 @@ from validators.facts import Facts
 from validators.model import Outcome, failed, passed, skipped, warned
 from validators.probes.dns import Answer, DnsEvidence
 from validators.refusals import not_tried
+from validators.troubles import few
 
 __all__ = ["dns_verdict"]
 
@@ -45,7 +46,7 @@ def _wrong(evidence: DnsEvidence, wanted: Mapping[str, frozenset[str]], observed
     if unknown:
         return failed(
             "NotFound",
-            f"{evidence.server} finds no address for {_list(unknown)}, asked twice from a pod on {evidence.node}.",
+            f"{evidence.server} finds no address for {few(unknown)}, asked twice from a pod on {evidence.node}.",
             expected=f"an address for each of {counted(len(evidence.names), 'name')}",
             observed={**observed, "unknown": unknown, "left": list(evidence.left)},
             objects=(_SERVER, *map(_service, unknown)),
@@ -58,7 +59,7 @@ def _wrong(evidence: DnsEvidence, wanted: Mapping[str, frozenset[str]], observed
     if wrong:
         return failed(
             "OtherAddress",
-            f"{evidence.server} gives another address than the Service has: {_list(list(wrong))}.",
+            f"{evidence.server} gives another address than the Service has: {few(list(wrong))}.",
             expected="; ".join(f"{name}: {', '.join(sorted(wanted[name]))}" for name in list(wrong)[:_TOLD]),
             observed={**observed, "answers": wrong},
             objects=(_SERVER, *map(_service, wrong)),
@@ -82,11 +83,6 @@ def _right(evidence: DnsEvidence, observed: Mapping[str, Any]) -> Outcome:
         )
     text = f"{counted(len(evidence.answers), 'name')} found from a pod on {evidence.node}, 95 % within {slow:.2f} s."
     return passed(text, objects=(_SERVER, *(_service(item.name) for item in evidence.answers)), observed=observed)
-
-
-def _list(names: Sequence[str]) -> str:
-    more = len(names) - _TOLD
-    return ", ".join(names[:_TOLD]) + (f" and {more} more" if more > 0 else "")
 
 
 def _service(name: str) -> Ref:

@@ -10,10 +10,9 @@ from kubeflow_volcano.progress import counted
 from validators.model import Outcome, errored, failed, passed, skipped
 from validators.probes.network import NetworkEvidence, Way
 from validators.refusals import not_tried
+from validators.troubles import few
 
 __all__ = ["network_verdict"]
-
-_TOLD = 5
 
 
 def network_verdict(evidence: NetworkEvidence) -> Outcome:
@@ -28,7 +27,7 @@ def network_verdict(evidence: NetworkEvidence) -> Outcome:
         name, why = next(iter(evidence.unjudged.items()))
         return errored(
             "NodeNotTried",
-            f"no verdict on {_list(sorted(evidence.unjudged))}: {name}: {why}",
+            f"no verdict on {few(sorted(evidence.unjudged))}: {name}: {why}",
             expected="a pod on each node that is ready",
             observed=observed,
             objects=[_node(item) for item in evidence.unjudged],
@@ -36,7 +35,7 @@ def network_verdict(evidence: NetworkEvidence) -> Outcome:
         )
     nodes = sorted({item.client for item in evidence.ways})
     if not nodes:
-        return skipped("NoNode", f"no node was tried: {_list(sorted(set(evidence.left_out.values())))}.")
+        return skipped("NoNode", f"no node was tried: {few(sorted(set(evidence.left_out.values())))}.")
     servers = sorted({item.server for item in evidence.ways})
     alone = " A single node shows only the way within it." if nodes == servers[:1] else ""
     left = f" {counted(len(evidence.left_out), 'node')} left out." if evidence.left_out else ""
@@ -53,7 +52,7 @@ def _unreached(broken: Sequence[Way], evidence: NetworkEvidence, observed: Mappi
         else (
             "ServiceProxy",
             "the address of a Service, though the pod's own is reached",
-            f"see kube-proxy, or what takes its place, on {_list(clients)}.",
+            f"see kube-proxy, or what takes its place, on {few(clients)}.",
         )
     )
     pairs = sorted({f"{item.client} to {item.server}" for item in broken})
@@ -61,7 +60,7 @@ def _unreached(broken: Sequence[Way], evidence: NetworkEvidence, observed: Mappi
     ways = {f"{item.client} to {item.server}{' through a Service' * item.through}": item.trouble for item in broken}
     return failed(
         reason,
-        f"{len(pairs)} of {counted(len(every), 'pair')} of nodes fail at {how}: {_list(pairs)}. {broken[0].trouble}",
+        f"{len(pairs)} of {counted(len(every), 'pair')} of nodes fail at {how}: {few(pairs)}. {broken[0].trouble}",
         expected="the server's text, from every node, by both ways",
         observed={**observed, **ways},
         objects=[_node(name) for name in clients],
@@ -71,8 +70,3 @@ def _unreached(broken: Sequence[Way], evidence: NetworkEvidence, observed: Mappi
 
 def _node(name: str) -> Ref:
     return Ref("v1", "Node", "", name)
-
-
-def _list(names: Sequence[str]) -> str:
-    more = len(names) - _TOLD
-    return ", ".join(names[:_TOLD]) + (f" and {more} more" if more > 0 else "")

@@ -14,7 +14,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.facts import RUN_LABEL, Facts
 from validators.model import Outcome, Status, failed, passed, skipped, warned
 
-__all__ = ["GRACE_SECONDS", "OPERATOR", "Trouble", "age", "created", "judged", "verdict"]
+__all__ = ["GRACE_SECONDS", "OPERATOR", "Trouble", "age", "created", "few", "judged", "verdict"]
 
 GRACE_SECONDS = 60.0
 """How long an object may take to become ready before that counts (checks.md, C8)."""
@@ -85,6 +85,12 @@ def verdict(found: Iterable[Trouble], looked_at: Sequence[Ref], *, claim: str, e
         evidence={f"{item.ref.namespace}_{item.ref.name}.log": item.evidence for item in worst if item.evidence},
         because=tuple(dict.fromkeys(id_ for item in worst for id_ in item.because)) if caused else (),
     )
+
+
+def few(texts: Sequence[str], most: int = 5) -> str:
+    """The first of the texts, and how many more there are."""
+    more = len(texts) - most
+    return ", ".join(texts[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def _told(found: Sequence[Trouble]) -> str:

@@ -10,11 +10,10 @@ from validators.facts import Facts
 from validators.model import Outcome, Severity, Status, check, passed, skipped, warned
 from validators.planned_images import Running, running
 from validators.recognition import Recognised, marks, recognise
-from validators.troubles import Trouble, verdict
+from validators.troubles import Trouble, few, verdict
 
 __all__ = ["CHECKS"]
 
-_TOLD = 3
 _READS = (*workloads.READS, *crds.READS)
 
 
@@ -112,9 +111,7 @@ def release_recognised(facts: Facts) -> Outcome:
 
 
 def _against(recognised: Recognised) -> str:
-    told = [f"{item.ref} has {item.found}, of {_of(item.releases)}" for item in recognised.against]
-    more = len(told) - _TOLD
-    return "; ".join(told[:_TOLD]) + (f"; and {more} more" if more > 0 else "")
+    return few([f"{item.ref} has {item.found}, of {_of(item.releases)}" for item in recognised.against], most=3)
 
 
 def _of(releases: frozenset[str]) -> str:
