@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import hashlib
 import json
 import os
@@ -15,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from kubeflow_volcano import strict_yaml
+from kubeflow_volcano.cluster.garbage import uncollected
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.progress import Progress
@@ -70,7 +69,7 @@ class Renderer:
             return self._built(name, place, keys[name]) if name in keys else _objects(place.read_bytes(), str(place))
 
         # One more than processors: while one parses, which no two can do at a time, the others' builds go on.
-        with _uncollected(), ThreadPoolExecutor(len(os.sched_getaffinity(0)) + 1, "render") as pool:
+        with uncollected(), ThreadPoolExecutor(len(os.sched_getaffinity(0)) + 1, "render") as pool:
             # The largest first: one that is started last would end alone.
             order = sorted(places, key=lambda name: -weights.get(name, 0))
             running = {name: pool.submit(one, name) for name in order}
@@ -108,18 +107,6 @@ class Renderer:
         if path not in self._sums:
             self._sums[path] = file_sum(path)
         return self._sums[path]
-
-
-@contextlib.contextmanager
-def _uncollected() -> Iterator[None]:
-    """Without searches for garbage: parsing makes a million objects and no circle, and looking takes a third of it."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _objects(text: bytes, origin: str) -> tuple[Object, ...]:
