@@ -15,7 +15,7 @@ from validators.explaining.queues import queueing, reserved
 from validators.explaining.quotas import limits, quota
 from validators.explaining.room import room
 from validators.explaining.schedulers import gates, schedulers
-from validators.explaining.shares import shares
+from validators.explaining.shares import guarantees, shares
 from validators.facts import Unread
 from validators.model import CannotJudgeError
 
@@ -33,6 +33,7 @@ _STAGES: tuple[Callable[[Situation], Iterator[Finding]], ...] = (
     gates,
     claims,
     room,
+    guarantees,
     reserved,
     shares,
     backfill,

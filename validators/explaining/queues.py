@@ -17,7 +17,7 @@ from validators.explaining.nodes import nodes_of
 from validators.explaining.room import fits, groups_of
 from validators.facts import Facts
 
-__all__ = ["QUEUE", "SCHEDULER", "gang_requests", "queue_open", "queueing", "reserved"]
+__all__ = ["QUEUE", "SCHEDULER", "and_above", "gang_requests", "queue_open", "queueing", "reserved"]
 
 SCHEDULER = Ref("apps/v1", "Deployment", "volcano-system", "volcano-scheduler")
 _QUEUES = "queues.scheduling.volcano.sh"
@@ -61,7 +61,7 @@ def queueing(situation: Situation) -> Iterator[Finding]:
             commands=[f"kubectl patch queues.scheduling.volcano.sh {name} {_OPEN}"],
             blocks=new,
         )
-    for above in _and_above(name, queues):
+    for above in and_above(name, queues):
         if found := _capability(above, queues, situation):
             yield found
             return
@@ -73,7 +73,7 @@ def queue_open(situation: Situation) -> bool:
     return bool(found) and (found or {}).get("status", {}).get("state") == "Open"
 
 
-def _and_above(name: str, queues: Mapping[str, Object]) -> Iterator[str]:
+def and_above(name: str, queues: Mapping[str, Object]) -> Iterator[str]:
     """The queue and those that it is a part of, by spec.parent."""
     for _ in range(_DEEPEST):
         if name not in queues:
@@ -88,7 +88,7 @@ def _capability(name: str, queues: Mapping[str, Object], situation: Situation) -
         return None
     asked = gang_requests(situation)
     own = (situation.job.ref.namespace, (situation.group or {})["metadata"]["name"])
-    parts = {item for item in queues if name in _and_above(item, queues)}
+    parts = {item for item in queues if name in and_above(item, queues)}
     held = {key: amount for key, amount in _held(situation.facts, parts).items() if key != own}
     in_use = total(held.values())
     zero = Decimal(0)

@@ -14,10 +14,10 @@ from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.cluster.quantities import Amounts, amounts, pod_requests, readable, total
 from validators import scheduler_configuration
 from validators.explaining.model import GROUP_NAME, Finding, Situation, finding
-from validators.explaining.queues import QUEUE, SCHEDULER
+from validators.explaining.queues import QUEUE, SCHEDULER, and_above, gang_requests
 from validators.facts import Facts
 
-__all__ = ["Share", "divide", "shares"]
+__all__ = ["Share", "divide", "guarantees", "shares"]
 
 _ZERO = Decimal(0)
 _ENDED = frozenset({"Succeeded", "Failed"})
@@ -77,6 +77,39 @@ def _over(situation: Situation, asked: Amounts, own: Share, rivals: Sequence[str
         objects=[Ref(*QUEUE, "", situation.queue)],
         commands=["kubectl get queues.scheduling.volcano.sh -o custom-columns=NAME:.metadata.name,W:.spec.weight"],
     )
+
+
+def guarantees(situation: Situation) -> Iterator[Finding]:
+    """What other queues are guaranteed is kept from this one, used or not (realCapability of both plugins)."""
+    if situation.group is None or len(situation.placed) >= situation.minimum:
+        return
+    facts, own = situation.facts, situation.queue
+    queues = {item["metadata"]["name"]: item for item in facts.all("queues.scheduling.volcano.sh")}
+    others = {name: _share(item).guarantee for name, item in queues.items() if name not in and_above(own, queues)}
+    kept, everything = total(others.values()), _everything(facts)
+    held = found.held if (found := _queues(facts).get(own)) else {}
+    after = total((held, gang_requests(situation)))
+    over = [
+        name for name in kept if everything.get(name, _ZERO) >= after.get(name, _ZERO) > _left(name, everything, kept)
+    ]
+    if over:
+        numbers = "; ".join(
+            f"{name}: {readable(name, after[name])} with the gang, {readable(name, _left(name, everything, kept))} of "
+            f"{readable(name, everything[name])} are not guaranteed to others"
+            for name in over
+        )
+        holders = [name for name, amount in others.items() if any(amount.get(key) for key in over)]
+        yield finding(
+            "GuaranteedToOthers",
+            f"queue {own} may not have what queue {', '.join(holders)} is guaranteed, used or not: {numbers}.",
+            needed="room for the gang beside the guarantees of other queues.",
+            todo="lower spec.guarantee of those queues, use one of them, or ask for less.",
+            objects=[Ref(*QUEUE, "", name) for name in holders],
+        )
+
+
+def _left(name: str, everything: Amounts, kept: Amounts) -> Decimal:
+    return everything.get(name, _ZERO) - kept[name]
 
 
 def divide(queues: Mapping[str, Share], everything: Amounts) -> None:

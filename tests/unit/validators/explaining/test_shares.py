@@ -55,6 +55,18 @@ def test_a_queue_that_has_its_share_waits_although_nodes_have_room() -> None:
     assert rivals(1, other_waits=False) == ["Unexplained"]
 
 
+def test_what_others_are_guaranteed_is_kept_from_a_queue() -> None:
+    """8 CPUs, of which 5 are guaranteed to queue b: 4 are one too many."""
+    other = queue("b")
+    other["spec"]["guarantee"] = {"resource": {"cpu": "5"}}
+    job = tfjob(workers=4)
+    answer = explained(job, group(job, 4, cpu="4"), other)
+    assert reasons(answer) == ["GuaranteedToOthers"]
+    assert "4 with the gang, 3 of 8 are not guaranteed to others" in answer.findings[0].problem.found
+    assert reasons(explained(job, group(job, 4, cpu="3"), other)) == ["Unexplained"]
+    assert reasons(explained(job, group(job, 4, cpu="4", queue="b"), other)) == ["Unexplained"]
+
+
 def behind(image: str = "volcanosh/vc-scheduler:v1.10.0", *, cpu: str = "0", phase: str = "Inqueue") -> list[str]:
     """A job that asks for nothing, and somebody's pod that does neither and fits no node."""
     scheduler = next(item for item in healthy() if item["metadata"]["name"] == "volcano-scheduler")
