@@ -96,3 +96,10 @@ def test_a_field_of_ours_in_an_object_of_others_is_a_touch(api: Any, cluster: Ac
     )
     assert [item.name for item in found.touched] == ["touched"]
     assert found.seen == 3
+
+
+def test_the_accounts_of_two_passes_add_up() -> None:
+    second = Cleanup(created=(OURS,), removed=(), left=(OURS,), swept=(), seconds=2.0)
+    first = Cleanup(created=(), removed=(), left=(), swept=(OURS,), seconds=1.0)
+    assert second.plus(None) is second
+    assert second.plus(first) == Cleanup((OURS,), (), (OURS,), (OURS,), 3.0)
