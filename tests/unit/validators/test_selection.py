@@ -8,7 +8,6 @@ from kubeflow_volcano.problems import InvalidInput
 from validators.checks import CHECKS
 from validators.selection import in_order, select, waivers
 
-
 REACH = ["A1", "A2", "A3", "A4", "A5", "A6", "A7", "A8", "A9", "A10"]
 
 
