@@ -69,17 +69,16 @@ def interrupted(arguments: Sequence[str], seconds: float, behind: str = "") -> t
 def test_an_interruption_at_any_moment_leaves_a_partial_report_and_nothing_else(
     kubeconfig: Path, cluster: Cluster, tmp_path: Path, seed: int
 ) -> None:
-    moment = random.Random(seed).uniform(0.3, 14.0)  # noqa: S311  no secret
+    moment = random.Random(seed).uniform(0.0, 8.0)  # noqa: S311  no secret
     arguments = ["--kubeconfig", str(kubeconfig), "--report-dir", str(tmp_path), "--stability-seconds", "1"]
-    code, seconds, output = interrupted([*arguments, "--select", "C6,H1,H2"], moment)
-    assert code in {130, -signal.SIGINT, 0}, output  # before it began, and where it was done before
+    code, seconds, output = interrupted([*arguments, "--select", "C6,H1,H2"], moment, behind="connected")
+    assert code in {130, 0}, output  # 0 where it was done before
     assert "Traceback" not in output
     assert seconds < 10
+    document = json.loads((tmp_path / "latest.json").read_text())
+    assert document["run"]["interrupted"] is (code == 130)
+    assert document["cleanup"]["left"] == []
     assert left_behind(cluster) == []
-    if code != -signal.SIGINT:
-        document = json.loads((tmp_path / "latest.json").read_text())
-        assert document["run"]["interrupted"] is (code == 130)
-        assert document["cleanup"]["left"] == []
 
 
 def test_an_interruption_while_the_server_hangs_is_not_held_up(
@@ -120,16 +119,11 @@ def absent_plugin(_cluster: dict[str, Any], user: dict[str, Any]) -> None:
     user["exec"] = {"apiVersion": version, "command": "no-such-plugin", "interactiveMode": "Never"}
 
 
-def dead_proxy(cluster: dict[str, Any], _user: dict[str, Any]) -> None:
-    cluster["proxy-url"] = "http://127.0.0.1:9"
-
-
 @pytest.mark.parametrize(
     ("change", "told"),
     [
         (other_authority, "certificate verify failed"),
         (absent_plugin, "No such file or directory: 'no-such-plugin'"),
-        (dead_proxy, "through proxy http://127.0.0.1:9"),
     ],
 )
 def test_credentials_that_do_not_lead_to_the_server_end_with_3_and_say_which(
@@ -138,7 +132,7 @@ def test_credentials_that_do_not_lead_to_the_server_end_with_3_and_say_which(
     place = changed(kubeconfig, tmp_path / "other.kubeconfig", change)
     started = time.monotonic()
     done = run("--kubeconfig", str(place), "--report-dir", str(tmp_path), "--quiet", "--select", "B1")
-    assert time.monotonic() - started < 20
+    assert time.monotonic() - started < 30
     assert (done.returncode, done.stderr) == (3, "")
     for text in (str(place), "context current", told):
         assert text in done.stdout
