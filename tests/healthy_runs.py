@@ -39,6 +39,8 @@ def main() -> int:
         if time.monotonic() - started > given.minutes * 60:
             break
         report = validate(options, silent)
+        if report.interrupted:
+            break
         verdicts[str(report.summary.verdict)] += 1
         seconds.append(report.seconds)
         left += len(report.cleanup.left) if report.cleanup else 0
@@ -47,6 +49,8 @@ def main() -> int:
         _say(f"run {number} of {given.times}: {report.summary.verdict}, {report.seconds:.1f} s")
         for name, told in found:
             _say(f"  {name}: {told}")
+    if not seconds:
+        return 1
     told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
     _say(f"{sum(verdicts.values())} runs: {told}; {left} objects left behind")
     _say(f"  median {statistics.median(seconds):.1f} s, longest {max(seconds):.1f} s")
