@@ -10,6 +10,7 @@ import yaml
 
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.errors import ApiError
+from kubeflow_volcano.cluster.managers import may_be_taken_back
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.rollout.scheduling import CONFIGURATION, SchedulingSettings, scheduled
 
@@ -61,6 +62,19 @@ def test_queues_and_classes_are_accepted_and_a_second_time_changes_nothing(clust
     finally:
         for item in reversed(objects):
             _delete(cluster, item)
+
+
+def test_the_queue_that_the_scheduler_made_is_owned_by_somebody_who_may_be_overruled(cluster: Cluster) -> None:
+    default = Ref("scheduling.volcano.sh/v1beta1", "Queue", "", "default")
+    live = cluster.get(default)
+    assert live
+    owners = {item["manager"] for item in live["metadata"]["managedFields"] if "f:spec" in item["fieldsV1"]}
+    assert owners
+    assert {name for name in owners if not may_be_taken_back(name)} == set()
+    objects: list[Object] = []
+    scheduled(objects, SchedulingSettings(queues=({"name": "default", "weight": 7},)))
+    tried = cluster.apply(objects[0], manager=MANAGER, force=True, dry_run=True)
+    assert tried["spec"]["weight"] == 7
 
 
 def test_the_configuration_is_one_that_the_api_server_takes_and_holds_what_was_asked_for(cluster: Cluster) -> None:
