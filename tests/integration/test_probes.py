@@ -281,7 +281,7 @@ def test_without_a_default_class_d1_alone_fails(cluster: Cluster, kubeconfig: Pa
     assert found["D5"] == found["D2"] == ("skip", "ConsequenceOf")
 
 
-def test_with_a_second_default_class_d1_alone_warns(cluster: Cluster, kubeconfig: Path) -> None:
+def test_with_a_second_default_class_d1_alone_fails(cluster: Cluster, kubeconfig: Path) -> None:
     mark = {"storageclass.kubernetes.io/is-default-class": "true"}
     meta = {"name": f"second-{secrets.token_hex(3)}", "annotations": mark}
     body = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": meta, "provisioner": "example.com/x"}
@@ -291,7 +291,7 @@ def test_with_a_second_default_class_d1_alone_warns(cluster: Cluster, kubeconfig
     finally:
         cluster.delete(Ref.of(second), uid=second["metadata"]["uid"])
     assert failing(found) == {"D1": "SeveralDefaults"}
-    assert found["D5"] == ("skip", "NoDefault")
+    assert found["D5"] == found["D2"] == ("skip", "ConsequenceOf")
 
 
 # volumes of others

@@ -43,8 +43,8 @@ def _class(name: str) -> Ref:
 def default_class(facts: Facts) -> Outcome:
     """Exactly one StorageClass is the default.
 
-    A claim that names no class waits for ever without a default. With two, servers before 1.26 refuse it, which
-    fails; later ones take the newest, which is an accident and warns. Mark the class you want, unmark the others.
+    A claim that names no class waits for ever without a default. With two, servers before 1.26 refuse it and later
+    ones take the newest, which is an accident. Mark the class you want and unmark the others.
     """
     found, every = default_classes(facts), facts.all(_CLASSES)
     names = [item["metadata"]["name"] for item in every]
@@ -63,7 +63,7 @@ def default_class(facts: Facts) -> Outcome:
     if len(found) > 1:
         refused = bool(facts.server_version) and version_key(facts.server_version)[:2] < _NEWEST_WINS
         effect = "this server refuses claims that name no class" if refused else f"{found[0]} wins, as the newest"
-        return (failed if refused else warned)(
+        return failed(
             "SeveralDefaults",
             f"{len(found)} StorageClasses are the default: {', '.join(found)}; {effect}.",
             expected="exactly one default class",
@@ -99,7 +99,6 @@ def provisioner_alive(facts: Facts) -> Outcome:
             observed={"provisioner": provisioner},
             objects=(_class(names[0]),),
             todo="see that its driver is installed, unless it lives outside of the cluster.",
-            because=("D1",) if len(names) > 1 else (),  # the newest may not be the one that is meant
         )
     trouble = [
         replace(item, check="D2", because=() if item.because == ("D2",) else item.because or (item.check,))

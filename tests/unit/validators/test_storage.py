@@ -49,15 +49,15 @@ def test_no_class_at_all_fails() -> None:
     assert (outcome.reason, outcome.todo) == ("NoDefault", "install a provisioner.")
 
 
-def test_two_defaults_warn_and_the_newest_wins() -> None:
+def test_two_defaults_fail_and_the_newest_wins() -> None:
     outcome = storage.default_class(facts(storage_class("old", ago=900), storage_class("young", ago=10)))
-    assert (outcome.status, outcome.reason) == (Status.WARN, "SeveralDefaults")
+    assert (outcome.status, outcome.reason) == (Status.FAIL, "SeveralDefaults")
     assert outcome.observed["winner"] == "young"
     assert "young wins" in outcome.message
     assert outcome.commands == (f"kubectl annotate storageclass old {NEW}=false --overwrite",)
 
 
-def test_two_defaults_fail_on_a_server_that_refuses_claims_then() -> None:
+def test_of_two_defaults_an_old_server_takes_none() -> None:
     known = facts(storage_class("old", ago=900), storage_class("young", ago=10), server_version="v1.25.16")
     outcome = storage.default_class(known)
     assert (outcome.status, outcome.reason) == (Status.FAIL, "SeveralDefaults")
@@ -70,12 +70,6 @@ def test_of_two_defaults_of_one_age_the_first_name_wins() -> None:
 
 
 # D2
-
-
-def test_of_two_defaults_the_one_without_a_provisioner_is_d1s_matter() -> None:
-    stray = storage_class("new", ago=10, provisioner="example.com/x")
-    assert storage.provisioner_alive(facts(storage_class("a"), stray)).because == ("D1",)
-    assert storage.provisioner_alive(facts(stray)).because == ()
 
 
 def test_a_provisioner_that_is_up_passes() -> None:
