@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.facts import RUN_LABEL, Facts
@@ -39,13 +40,14 @@ class Trouble:
     evidence: str = ""
 
 
-def judged(facts: Facts, resource: str) -> Iterable[Object]:
+@lru_cache(maxsize=32)  # the kinds of one run; most checks go through all pods
+def judged(facts: Facts, resource: str) -> Sequence[Object]:
     """The objects of a kind, without those of probes and those in namespaces that are not judged."""
-    return (
+    ignored = facts.ignored_namespaces
+    return tuple(
         item
         for item in facts.all(resource)
-        if item["metadata"].get("namespace") not in facts.ignored_namespaces
-        and RUN_LABEL not in (item["metadata"].get("labels") or {})
+        if item["metadata"].get("namespace") not in ignored and RUN_LABEL not in (item["metadata"].get("labels") or {})
     )
 
 
