@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kubeflow_volcano.catalog.read import load_release, releases
-from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.problems import InvalidInput
-from validators.collect import unread
 from validators.expectations import expect, newest_for, releases_of
 from validators.model import Rule
 from validators.operators import TRAINER, TRAINING
@@ -92,11 +90,3 @@ def test_rules_are_told_as_they_stand_in_a_role() -> None:
     assert len(rules) == 8
     assert "update trainjobs/finalizers.trainer.kubeflow.org" in map(str, TRAINER.rules(["trainjobs"], "2.1.0"))
     assert len(TRAINING.rules(["tfjobs"], "1.5.0")) == 7  # upstream's role has no finalizers at that time
-
-
-@pytest.mark.parametrize(("status", "reason"), [(403, "Forbidden"), (401, "Forbidden"), (0, "Unreachable")])
-def test_why_something_was_not_read_is_told_apart(status: int, reason: str) -> None:
-    found = unread("pods", ApiError(status, "X", "the server's own words"))
-    assert found.reason == reason
-    assert "the server's own words" in found.message
-    assert ("resources: ['pods']" in found.todo) is (reason == "Forbidden")
