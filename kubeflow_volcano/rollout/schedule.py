@@ -114,7 +114,7 @@ class Schedule:
     def _next(self) -> Ref | None:
         """Wait for an object that may be sent; None when there will be none."""
         with self._state:
-            while not self._ended:
+            while not (self._ended or self._lost.is_set()):
                 may = self._busy < self._limit and not self._deadline.passed
                 if may and (ref := self._frontier.take()):
                     self._busy += 1
