@@ -17,7 +17,7 @@ from validators.hosts.testing import facts as host_facts
 from validators.hosts.testing import host
 from validators.judging import Judging
 from validators.model import failed
-from validators.probes.gang import GangEvidence
+from validators.probes.experiment import GangEvidence
 from validators.probes.record import Group, Member, Moment
 from validators.probes.remains import Cleanup, Tracked
 from validators.probes.stage import Step

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -115,7 +116,7 @@ def test_the_gateway_is_judged_by_what_it_answers(kubeconfig: Path, cluster: Clu
             for port in (8081, 8082, 8084, 9):
                 target = [{"name": "http2", "port": 80, "targetPort": port}]
                 cluster.patch(SERVICE, {"spec": {"ports": target}})
-                until(lambda port=port: port in open_ports(cluster))
+                until(partial(forwards_to, cluster, port))
                 found, outcomes = judge(kubeconfig, QUICK, "E3")
                 seen[port] = found["E3"]
                 assert "secret" not in str(outcomes["E3"])
@@ -127,12 +128,12 @@ def test_the_gateway_is_judged_by_what_it_answers(kubeconfig: Path, cluster: Clu
     }
 
 
-def open_ports(cluster: Cluster) -> set[int]:
-    """Ports of ready endpoints behind the gateway's Service."""
+def forwards_to(cluster: Cluster, port: int) -> bool:
+    """Whether the gateway's Service has a ready endpoint of that port."""
     labels = f"kubernetes.io/service-name={SERVICE.name}"
     slices = cluster.list("discovery.k8s.io/v1", "EndpointSlice", namespace=SERVICE.namespace, labels=labels).items
     ready = [item for item in slices if any(end["conditions"].get("ready") for end in item.get("endpoints") or ())]
-    return {port["port"] for item in ready for port in item["ports"]}
+    return port in {entry["port"] for item in ready for entry in item["ports"]}
 
 
 def test_a_sidecar_a_stranger_and_an_old_scheduler_are_found_together(kubeconfig: Path, cluster: Cluster) -> None:

@@ -29,7 +29,7 @@ def group(*, minimum: int = 2, queue: str = "default", phase: str = "Running", j
 def job(**fields: Any) -> OperatorEvidence:
     """A job of two that asks for two, with its pods placed."""
     pods = (member("j-worker-0"), member("j-worker-1"))
-    given = {"group": group(), "pods": pods} | fields
+    given: dict[str, Any] = {"group": group(), "pods": pods} | fields
     return OperatorEvidence(Ref("kubeflow.org/v1", "TFJob", "ns", "j"), "default", **given)
 
 
