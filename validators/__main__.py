@@ -65,14 +65,15 @@ def _validate(parsed: argparse.Namespace) -> int:
 
 
 def _validate_all(parsed: argparse.Namespace, clusters: Mapping[str, tuple[Path | None, str | None]]) -> int:
-    if parsed.baseline:
-        raise InvalidInput(
-            Problem(
-                "--baseline with several clusters.",
-                "one cluster, for an earlier report is of one.",
-                "leave it away, or give each cluster of an inventory its own validation_baseline.",
+    for name, what in (("baseline", "an earlier report"), ("gateway_url", "a URL")):
+        if getattr(parsed, name):
+            raise InvalidInput(
+                Problem(
+                    f"--{name.replace('_', '-')} with several clusters.",
+                    f"one cluster, for {what} is of one.",
+                    f"leave it away, or give each cluster of an inventory its own validation_{name}.",
+                )
             )
-        )
     directories = directory_of(clusters)
     common = options(parsed)
     combined = validate_all(

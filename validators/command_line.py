@@ -112,6 +112,9 @@ def options(parsed: argparse.Namespace) -> Options:
         expected=parsed.expected,
         exec_in_pods=parsed.exec_in_pods,
         network_per_node=parsed.network_per_node,
+        login_as=parsed.login_as,
+        login_password_file=parsed.login_password_file,
+        gateway_url=parsed.gateway_url,
         strict=parsed.strict,
         stability_seconds=parsed.stability_seconds,
         report_dir=parsed.report_dir,
@@ -190,4 +193,16 @@ def _chosen(what: argparse._ArgumentGroup) -> None:
         "--exec-in-pods", action="store_true", help="ask the release's own pods whether they may write (D7)"
     )
     what.add_argument("--network-per-node", action="store_true", help="a pod on each node tries the network (E2)")
+    what.add_argument(
+        "--login-as",
+        default="",
+        metavar="EMAIL",
+        help="sign in at the gateway (E9); the password is in $KFV_LOGIN_PASSWORD or in a file",
+    )
+    what.add_argument(
+        "--login-password-file", type=Path, metavar="FILE", help="of mode 0600: the password, or a roll-out's account"
+    )
+    what.add_argument(
+        "--gateway-url", default="", metavar="URL", help="default: a pod of the gateway, through the API server"
+    )
     what.add_argument("--twice", action="store_true", help="two whole passes, whose verdicts must agree (I4)")

@@ -10,7 +10,7 @@ from validators.model import Outcome, failed, passed, skipped
 from validators.probes.front_door import DEPLOYMENT, SERVICE, FrontDoor, Hop
 from validators.refusals import not_tried
 
-__all__ = ["gateway_verdict"]
+__all__ = ["gateway_verdict", "nobody"]
 
 _SIGN_IN = ("/dex/", "/oauth2/", "/authservice/")
 _OK, _NOT_FOUND = 200, 404
@@ -57,7 +57,7 @@ def gateway_verdict(evidence: FrontDoor, facts: Facts) -> Outcome:
     if evidence.trouble:
         return not_tried(evidence.trouble)
     if not evidence.address:
-        return _nobody(facts)
+        return nobody(facts)
     told = " -> ".join(map(_told, evidence.hops)) or evidence.error
     reason, meaning, todo = _fault(evidence)
     observed = {"host": evidence.host, "answers": [_told(item) for item in evidence.hops], "error": evidence.error}
@@ -73,7 +73,8 @@ def gateway_verdict(evidence: FrontDoor, facts: Facts) -> Outcome:
     return passed(f"{evidence.address} answers {told}.", objects=(SERVICE,), observed=observed)
 
 
-def _nobody(facts: Facts) -> Outcome:
+def nobody(facts: Facts) -> Outcome:
+    """What it means that there is no gateway to ask, or only a simulated one."""
     if simulation.simulated_workload(facts, DEPLOYMENT):
         return skipped("Simulated", f"{DEPLOYMENT} is simulated in this rehearsal: nobody answers.", objects=(SERVICE,))
     if DEPLOYMENT not in facts.expectations.workloads:

@@ -15,11 +15,12 @@ from kubeflow_volcano.cluster.holdings import parsed_document
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput, Problem
 from validators.expectations import Expectations, expect, newest_for, releases_of
+from validators.login_credentials import Credentials, credentials
 from validators.operator_flags import container_of
 from validators.operators import OPERATORS
 from validators.recognition import image_marks, recognise
 
-__all__ = ["AUTO", "LONGEST_WINDOW", "Options", "expectations_of", "see_that_they_make_sense"]
+__all__ = ["AUTO", "LONGEST_WINDOW", "Options", "expectations_of", "login_of", "see_that_they_make_sense"]
 
 AUTO = "auto"
 """Release that the cluster itself is asked for."""
@@ -72,13 +73,19 @@ class Options:
     """Run `id` and `test -w` in the release's own pods."""
     network_per_node: bool = False
     """Try the network from a pod on every node."""
+    login_as: str = ""
+    """The e-mail address of a user who signs in at the gateway."""
+    login_password_file: Path | None = None
+    """Where the password is, if not in the environment; it is itself no option, as options stand in reports."""
+    gateway_url: str = ""
+    """Where the gateway is reached; empty goes through the API server."""
     twice: bool = False
     """Make two whole passes; checks whose verdicts differ are flaky."""
 
     @property
     def asked(self) -> frozenset[str]:
-        """Names of the options that are on, by which checks are done that nobody gets unasked."""
-        return frozenset(name for name, value in self.shown.items() if value is True)
+        """Names of the options that are on or given, by which checks are done that nobody gets unasked."""
+        return frozenset(name for name, value in self.shown.items() if value)
 
     @property
     def shown(self) -> dict[str, Any]:
@@ -105,6 +112,16 @@ def see_that_they_make_sense(options: Options) -> None:
     if options.release != AUTO:
         _expected(options, options.release)
     _objects(options)
+    login_of(options)
+
+
+def login_of(options: Options) -> Credentials | None:
+    """As whom somebody signs in; None where nobody is asked to.
+
+    Raises:
+        InvalidInput: the password is not where it should be, or others may read it.
+    """
+    return credentials(options.login_as, options.login_password_file, options.gateway_url)
 
 
 def _expected(options: Options, release: str) -> Expectations:

@@ -12,7 +12,7 @@ from validators.collect import collect, unread
 from validators.expectations import Expectations
 from validators.judging import Judging
 from validators.model import LAST, Outcome
-from validators.options import Options, expectations_of
+from validators.options import Options, expectations_of, login_of
 from validators.permissions import missing_for_probes, placed
 from validators.probes.audit import audit
 from validators.probes.remains import Cleanup
@@ -82,7 +82,10 @@ class _Passes:
         if options.read_only:
             judging.leave_out_probes()
         chosen = ProbeOptions(
-            namespace=options.probe_namespace, pause_image=options.pause_image, busybox_image=options.busybox_image
+            namespace=options.probe_namespace,
+            pause_image=options.pause_image,
+            busybox_image=options.busybox_image,
+            login=login_of(options),
         )
         probe(self.cluster, judging, report, chosen, self.progress)
         self.runs.append(report.run)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -18,10 +19,12 @@ try:
     from kubeflow_volcano.problems import InvalidInput, ProblemsError
     from kubeflow_volcano.progress import silent
     from kubeflow_volcano.ref import Ref
+    from kubeflow_volcano.rollout.credentials import credentials_file
     from kubeflow_volcano.rollout.desired import desired
     from kubeflow_volcano.rollout.images.rules import renamed
     from kubeflow_volcano.rollout.settings import Settings, parse
     from validators.checks import CHECKS
+    from validators.login_credentials import VARIABLE
     from validators.planned_images import images_in
     from validators.report.console import render
     from validators.report.document import Report
@@ -43,6 +46,9 @@ ARGUMENTS: dict[str, Any] = {
     "probe_namespace": {"type": "str", "default": ""},
     "network_per_node": {"type": "bool", "default": False},
     "exec_in_pods": {"type": "bool", "default": False},
+    "login_as": {"type": "str", "default": ""},
+    "login_password_file": {"type": "path", "default": "", "no_log": False},  # the place of a secret, and none
+    "gateway_url": {"type": "str", "default": ""},
     "twice": {"type": "bool", "default": False},
 }
 
@@ -103,11 +109,22 @@ def _options(settings: Settings, arguments: dict[str, Any], *, check: bool) -> O
         busybox_image=renamed(BUSYBOX, settings.mirror),
         read_only=arguments["read_only"] or check,
         exec_in_pods=arguments["exec_in_pods"],
+        login_as=arguments["login_as"],
+        login_password_file=_password_file(settings, arguments),
+        gateway_url=arguments["gateway_url"],
         twice=arguments["twice"],
         strict=arguments["strict"],
         baseline=Path(arguments["baseline"]) if arguments["baseline"] else None,
         report_dir=None if check else Path(arguments["report_directory"]) / arguments["cluster"],
     )
+
+
+def _password_file(settings: Settings, arguments: dict[str, Any]) -> Path | None:
+    """The file that is named; else, with nothing in the environment, the one that the roll-out keeps."""
+    if arguments["login_password_file"]:
+        return Path(arguments["login_password_file"])
+    kept = credentials_file(settings)
+    return kept if arguments["login_as"] and VARIABLE not in os.environ and kept.exists() else None
 
 
 def _manifests(settings: Settings, words: list[str]) -> tuple[dict[Ref, str], dict[tuple[Ref, str], str]]:

@@ -62,6 +62,20 @@ options:
     description: Whether to ask the release's own pods, by a command in them, if they may write to their volumes.
     type: bool
     default: false
+  login_as:
+    description: The e-mail address of a user who signs in at the gateway, check E9. Empty tries nothing.
+    type: str
+    default: ""
+  login_password_file:
+    description:
+      - File of mode 0600 with that user's password, which is no argument itself.
+      - Empty takes the environment variable C(KFV_LOGIN_PASSWORD), else the account that the roll-out keeps.
+    type: path
+    default: ""
+  gateway_url:
+    description: URL of the gateway. Empty goes to one of its pods, through the API server.
+    type: str
+    default: ""
   twice:
     description: Whether to make two whole passes, whose verdicts must agree (I4).
     type: bool

@@ -13,6 +13,7 @@ from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import silent
 from tests.integration.breaking import Findings, leftovers, made, patched, space, until
+from validators.login_credentials import VARIABLE
 from validators.model import Outcome
 from validators.probes.front_door import SERVICE
 from validators.probes.session import Options as ProbeOptions
@@ -107,7 +108,12 @@ def gateway(where: str) -> tuple[Object, Object]:
     return pod, service
 
 
-def test_the_gateway_is_judged_by_what_it_answers(kubeconfig: Path, cluster: Cluster) -> None:
+def test_the_gateway_is_judged_by_what_it_answers(
+    kubeconfig: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From a pod (E3), and through the API server by who would sign in (E9): no form is there to do it with."""
+    monkeypatch.setenv(VARIABLE, "secret")
+    asked = replace(QUICK, login_as="user@example.com")
     where: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SERVICE.namespace}}
     with made(cluster, where):
         until(lambda: cluster.get(Ref("v1", "ServiceAccount", SERVICE.namespace, "default")) is not None)
@@ -117,14 +123,14 @@ def test_the_gateway_is_judged_by_what_it_answers(kubeconfig: Path, cluster: Clu
                 target = [{"name": "http2", "port": 80, "targetPort": port}]
                 cluster.patch(SERVICE, {"spec": {"ports": target}})
                 until(partial(forwards_to, cluster, port))
-                found, outcomes = judge(kubeconfig, QUICK, "E3")
-                seen[port] = found["E3"]
-                assert "secret" not in str(outcomes["E3"])
+                found, outcomes = judge(kubeconfig, asked, "E3", "E9")
+                seen[port] = found["E3"], found["E9"]
+                assert "secret" not in str(outcomes)
     assert seen == {
-        8081: ("pass", "AsClaimed"),
-        8082: ("fail", "NoRoute"),
-        8084: ("fail", "SignInBroken"),
-        9: ("fail", "NoAnswer"),
+        8081: (("pass", "AsClaimed"), ("fail", "NoPasswordForm")),
+        8082: (("fail", "NoRoute"), ("fail", "Refused")),
+        8084: (("fail", "SignInBroken"), ("fail", "NoDex")),
+        9: (("fail", "NoAnswer"), ("error", "NoAnswer")),
     }
 
 

@@ -8,6 +8,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import counted
 from validators import simulation, workloads
 from validators.facts import Facts, SignIn
+from validators.login_verdict import RULES, login_verdict
 from validators.model import (
     CannotJudgeError,
     Outcome,
@@ -213,4 +214,30 @@ def stranger_denied(facts: Facts) -> Outcome:
     )
 
 
-CHECKS = (published_password, profile_visible, one_owner, stranger_denied)
+@check(
+    "E9",
+    "login",
+    severity=Severity.MAJOR,
+    needs=(
+        Rule("list", "", "services"),
+        Rule("list", "", "pods"),
+        Rule("list", "", "nodes"),
+        Rule("get", "networking.istio.io", "gateways", "kubeflow"),
+        *RULES,
+    ),
+    probe="login",
+    component="istio",
+    opt_in="login_as",
+)
+def login(facts: Facts) -> Outcome:
+    """The credentials that were given make a session at the gateway.
+
+    The second half of row E4: the whole way is gone, from the first page through the sign-in and Dex's form, until the
+    first page is shown with a session's cookie; where the dashboard says who it sees, that must be the same user. Only
+    the gateway's own origin is asked. The finding names the last step; the log of Dex (auth) and that of oauth2-proxy
+    or authservice say why. The password is given in KFV_LOGIN_PASSWORD or a file, never as an argument.
+    """
+    return login_verdict(facts.probe("login"), facts)
+
+
+CHECKS = (published_password, profile_visible, one_owner, stranger_denied, login)

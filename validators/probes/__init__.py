@@ -8,7 +8,18 @@ from typing import Any
 
 from kubeflow_volcano.progress import Progress
 from validators.facts import Facts
-from validators.probes import dns, front_door, gang, network, node_settings, own_volumes, storage, trainer, training
+from validators.probes import (
+    dns,
+    front_door,
+    gang,
+    login,
+    network,
+    node_settings,
+    own_volumes,
+    storage,
+    trainer,
+    training,
+)
 from validators.probes.session import Session
 
 __all__ = ["PROBES"]
@@ -23,6 +34,7 @@ PROBES: Mapping[str, Callable[[Session, Facts, Progress], Any]] = MappingProxyTy
         "trainer": trainer.run,
         "dns": dns.run,
         "gateway": front_door.run,
+        "login": login.run,
         "network": network.run,
     }
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import Progress
 from validators.facts import Facts
@@ -18,7 +19,7 @@ from validators.probes.pods import SCRIPT_RESOURCES, probe_pod
 from validators.probes.session import Session
 from validators.simulation import simulated_workload
 
-__all__ = ["DEPLOYMENT", "SCRIPT", "SERVICE", "FrontDoor", "Hop", "account", "run"]
+__all__ = ["DEPLOYMENT", "SCRIPT", "SERVICE", "FrontDoor", "Hop", "account", "host_of_gateway", "http_port", "run"]
 
 SERVICE = Ref("v1", "Service", "istio-system", "istio-ingressgateway")
 DEPLOYMENT = Ref("apps/v1", "Deployment", "istio-system", "istio-ingressgateway")
@@ -68,22 +69,26 @@ def run(session: Session, facts: Facts, progress: Progress) -> FrontDoor:
             return evidence
         evidence.address = _address(service)
         ours = DEPLOYMENT in facts.expectations.workloads
-        evidence.host = (ours and _host(session)) or f"{SERVICE.name}.{SERVICE.namespace}"
+        evidence.host = (ours and host_of_gateway(session.cluster)) or f"{SERVICE.name}.{SERVICE.namespace}"
         progress(f"E3 gateway: {evidence.address} asked from a pod")
         account(evidence, _ask(session, evidence))
     return evidence
 
 
 def _address(service: Object) -> str:
-    ports = service["spec"].get("ports", ())
-    named = [item["port"] for item in ports if item.get("name") in _PORT_NAMES or item["port"] == _HTTP]
     address = service["spec"].get("clusterIP", "")
-    return f"{f'[{address}]' if ':' in address else address}:{named[0] if named else _HTTP}"
+    return f"{f'[{address}]' if ':' in address else address}:{http_port(service).get('port', _HTTP)}"
 
 
-def _host(session: Session) -> str:
+def http_port(service: Object) -> Object:
+    """The port of the gateway's Service that speaks HTTP without TLS; nothing where none looks like it."""
+    ports = service["spec"].get("ports", ())
+    return next((item for item in ports if item.get("name") in _PORT_NAMES or item["port"] == _HTTP), {})
+
+
+def host_of_gateway(cluster: Cluster) -> str:
     """The name under which Kubeflow's Gateway wants to be called; empty where it listens to all."""
-    servers = (session.cluster.get(_GATEWAY) or {}).get("spec", {}).get("servers") or ()
+    servers = (cluster.get(_GATEWAY) or {}).get("spec", {}).get("servers") or ()
     hosts = [host.rpartition("/")[2] for server in servers for host in server.get("hosts") or ()]
     return "" if "*" in hosts or not hosts else hosts[0].replace("*", "kubeflow", 1)
 

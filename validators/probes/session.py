@@ -19,6 +19,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import Progress, silent
 from validators.facts import RUN_LABEL
 from validators.interruption import postponed
+from validators.login_credentials import Credentials
 from validators.probes.closing import remove
 from validators.probes.fitting import Bounds, bounds, fitted
 from validators.probes.leftovers import EXPIRES, OWNER, expired, this_process
@@ -40,6 +41,8 @@ class Options:
     queue: str = "default"
     pause_image: str = PAUSE
     busybox_image: str = BUSYBOX
+    login: Credentials | None = None
+    """As whom somebody signs in at the gateway."""
 
 
 class ProbeRefused(Exception):  # noqa: N818  reads as what it states

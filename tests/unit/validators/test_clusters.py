@@ -123,6 +123,7 @@ def test_clusters_that_do_not_answer_end_with_3_and_a_report_on_all_and_on_each(
         (["--select", "D66"], "'D66' is no check"),
         (["--stability-seconds", "0"], "0.0 s"),
         (["--baseline", "latest.json"], "--baseline with several clusters"),
+        (["--gateway-url", "https://kubeflow.example.com"], "--gateway-url with several clusters"),
     ],
 )
 def test_options_that_make_no_sense_are_told_once_and_nothing_is_written(
