@@ -14,7 +14,8 @@ __all__ = ["gateway_verdict", "nobody"]
 
 _SIGN_IN = ("/dex/", "/oauth2/", "/authservice/")
 _OK, _NOT_FOUND = 200, 404
-_DENIED = (401, 403)
+_FORBIDDEN = 403
+_DENIED = (401, _FORBIDDEN)
 _MOVED, _BROKEN = range(300, 400), range(500, 600)
 
 _FIRST: tuple[tuple[str, Callable[[Hop], bool], str, str], ...] = (
@@ -65,7 +66,7 @@ def gateway_verdict(evidence: FrontDoor, facts: Facts) -> Outcome:
         return failed(
             reason,
             f"{evidence.address}: {told}: {meaning}.",
-            expected="302 to the sign-in, or 200",
+            expected="302 to the sign-in, its page, or 200",
             observed=observed,
             objects=(SERVICE,),
             todo=todo,
@@ -87,11 +88,14 @@ def _fault(evidence: FrontDoor) -> tuple[str, str, str]:
     """Reason, meaning and what to do; all empty where nothing is wrong."""
     if not evidence.hops:
         return "NoAnswer", "the gateway does not answer", f"see the pods of {DEPLOYMENT}."
-    first, last = evidence.hops[0], evidence.hops[-1]
+    hops = evidence.hops
+    if hops[0].status == _FORBIDDEN and any(_is_sign_in(item.location) for item in hops[1:2]):
+        hops = hops[1:]  # oauth2-proxy's own page, whose button leads there
+    first, last = hops[0], hops[-1]
     for reason, fits, meaning, todo in _FIRST:
         if fits(first):
             return reason, meaning, todo
-    if len(evidence.hops) > 1 and (last.status == _NOT_FOUND or last.status in _BROKEN):
+    if len(hops) > 1 and (last.status == _NOT_FOUND or last.status in _BROKEN):
         return "SignInBroken", "the sign-in itself does not answer", "see the pods of Dex, and its VirtualService."
     return "", "", ""
 

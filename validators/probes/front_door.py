@@ -29,13 +29,22 @@ _HTTP = 80
 _SECONDS = 60.0
 
 SCRIPT = r"""
-timeout 20 wget -S -O /dev/null --header "Host: $KFV_HOST" "http://$KFV_ADDRESS/" 2>&1 | tr -d '\r' |
-  sed -n -e 's/^ *HTTP\/[0-9.]* *\(.*\)/status \1/p' \
-         -e 's/^ *[Ll]ocation: *\([^?]*\).*/location \1/p' \
-         -e 's/^wget: *\(.*\)/error \1/p' | cut -c1-300 | head -n 12 >> /dev/termination-log
+ask() {
+  timeout 20 wget -S -O /dev/null --header "Host: $KFV_HOST" "http://$KFV_ADDRESS$1" 2>&1 | tr -d '\r' |
+    sed -n -e 's/^ *HTTP\/[0-9.]* *\(.*\)/status \1/p' \
+           -e 's/^ *[Ll]ocation: *\([^?]*\).*/location \1/p' \
+           -e 's/^wget: *\(.*\)/error \1/p' | cut -c1-300 | head -n 12
+}
+first=$(ask /)
+echo "$first" >> /dev/termination-log
+case $first in "status 403"*) ask '/oauth2/start?rd=/' >> /dev/termination-log;; esac
 echo end >> /dev/termination-log
 """
-"""For busybox sh and any other. Queries of locations are left out: they hold what belongs to a session."""
+"""For busybox sh and any other. Queries of locations are left out: they hold what belongs to a session.
+
+From Kubeflow 1.9.1 on the first page is oauth2-proxy's own, with 403 and a button (`skip_provider_button = false`):
+where that leads is asked too.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +123,7 @@ def account(evidence: FrontDoor, end: End) -> None:
         return
     for word, _, rest in (line.partition(" ") for line in lines):
         if word == "status" and (number := re.match(r"\d{3}", rest)):
-            evidence.hops += (Hop(int(number[0])),)
+            evidence.hops, evidence.error = (*evidence.hops, Hop(int(number[0]))), ""
         elif word == "location" and evidence.hops:
             evidence.hops = (*evidence.hops[:-1], Hop(evidence.hops[-1].status, rest))
         elif word == "error":

@@ -80,6 +80,24 @@ def test_a_redirect_is_followed_to_the_sign_in_and_its_query_is_not_kept(
 
 
 @busybox
+def test_the_page_of_oauth2_proxy_is_a_sign_in_although_it_comes_with_403(
+    server: tuple[type[Gateway], str], tmp_path: Path
+) -> None:
+    handler, address = server
+    handler.answers = {"/": (403, ""), "/oauth2/start": (302, "/dex/auth?state=s"), "/dex/auth": (200, "")}
+    evidence = ask(address, tmp_path)
+    assert (evidence.hops, evidence.error) == ((Hop(403), Hop(302, "/dex/auth"), Hop(200)), "")
+    assert judged(evidence).status is Status.PASS
+
+
+@busybox
+def test_403_without_a_way_on_is_no_sign_in(server: tuple[type[Gateway], str], tmp_path: Path) -> None:
+    handler, address = server
+    handler.answers = {"/": (403, ""), "/oauth2/start": (403, "")}
+    assert judged(ask(address, tmp_path)).reason == "Denied"
+
+
+@busybox
 def test_answers_that_are_none_are_told_apart(server: tuple[type[Gateway], str], tmp_path: Path) -> None:
     handler, address = server
     handler.answers = {"/": (503, "")}
@@ -104,6 +122,8 @@ def judged(evidence: FrontDoor, *objects: dict[str, object], expected: bool = Tr
     [
         ((Hop(404),), "NoRoute"),
         ((Hop(403),), "Denied"),
+        ((Hop(403), Hop(404)), "Denied"),
+        ((Hop(403), Hop(302, "/dex/auth"), Hop(503)), "SignInBroken"),
         ((Hop(500),), "ServerError"),
         ((Hop(418),), "Unexpected"),
         ((Hop(302, "/somewhere"),), "OtherRedirect"),
