@@ -2,8 +2,8 @@
 
 Facts about the ways, from kubeflow/manifests: oidc-authservice (to 1.8) redirects to /dex/auth; oauth2-proxy (from 1.9)
 answers 403 with a page of its own, whose form leads to /oauth2/start (`skip_provider_button = false`). Dex asks for
-`login` and `password`, answers 401 with the form again where they are wrong (server/templates.go), and asks for an
-approval unless `skipApprovalScreen` is set.
+`login` and `password`, shows the form again where they are wrong (with 401 from 2.36 on, before with 200;
+server/templates.go), and asks for an approval unless `skipApprovalScreen` is set.
 """
 
 from __future__ import annotations

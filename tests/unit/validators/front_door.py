@@ -34,6 +34,7 @@ class Door:
     authservice: bool = False
     approval: bool = False
     secure: bool = False
+    refusal: int = 401
     forgets: bool = False
     """Whether the session's cookie is set but not known afterwards."""
     sees: str = USER
@@ -115,7 +116,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif fields == {"login": USER, "password": PASSWORD}:
             self._answer(303, location="/dex/approval?req=r1&hmac=h" if self.door.approval else done)
         else:
-            self._answer(401, _FORM.format(html.escape(self.path), '<div id="login-error">Invalid</div>'))
+            self._answer(self.door.refusal, _FORM.format(html.escape(self.path), '<div id="login-error">Invalid</div>'))
 
     def _to_dex(self) -> None:
         asked = {"client_id": "kubeflow", "redirect_uri": self.door.callback, "response_type": "code", "state": "s1"}
