@@ -281,7 +281,7 @@ def test_validation_judges_volumes_made_in_advance_by_their_consumers(
         options = Options(kubeconfig=kubeconfig, storage_mode="static", select=("storage",))
         found = {item.check.id: item.outcome for item in validate(options, silent).results}
     statuses = {name: str(outcome.status) for name, outcome in found.items()}
-    assert statuses | {"D5": "skip"} == dict.fromkeys(statuses, "pass") | {"D5": "skip"}
+    assert statuses == dict.fromkeys(statuses, "pass") | {"D5": "skip", "D7": "skip"}  # D7 is done when asked for
     assert "made in advance" in found["D2"].message
     assert found["D5"].reason == "NotSafe"
     assert "1 in directories in use" in found["D6"].message
