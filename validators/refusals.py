@@ -33,8 +33,12 @@ def interruption(text: str) -> Outcome:
 
 
 def not_tried(trouble: tuple[str, str]) -> Outcome:
-    """Why a pod did not come to do what it was made for, given reason and text: its image, admission, or an outage."""
+    """Why a pod did not do what it was made for, by reason and text: image, admission, outage, or a missing fact."""
     reason, text = trouble
     if reason in BAD_STARTS:
         return errored("ProbeImage", f"the probe pod cannot start: {text}", todo="mirror or override its image.")
-    return refusal(text) if reason == "ProbeRefused" else interruption(text)
+    if reason == "ProbeRefused":
+        return refusal(text)
+    if reason == "ProbeInterrupted":
+        return interruption(text)
+    return errored(reason, text, todo="see that it can be read, then run again.")

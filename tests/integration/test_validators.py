@@ -299,9 +299,12 @@ def test_a_caller_who_may_read_nothing_gets_errors_and_no_pass(
     with caller(cluster, kubeconfig, tmp_path) as path:
         report = validate(Options(path, report_dir=tmp_path / "reports"), silent)
     statuses = {item.check.id: str(item.outcome.status) for item in report.results}
-    assert {id_ for id_, status in statuses.items() if status not in {"error", "skip"}} == {"A1"}  # /readyz is public
+    judged = {id_ for id_, status in statuses.items() if status not in {"error", "skip"}}
+    assert judged == {"A1", "I2"}  # /readyz is public, and what the run itself did is known to it
     assert int(report.exit_code) == 3
-    assert {item.outcome.reason for item in report.results if item.outcome.status == "error"} == {"Forbidden"}
+    reasons = {item.check.id: item.outcome.reason for item in report.results if item.outcome.status == "error"}
+    assert reasons.pop("I3") == "BlockersNotJudged"
+    assert {id_: reason for id_, reason in reasons.items() if reason != "Forbidden"} == {}
 
 
 @healing

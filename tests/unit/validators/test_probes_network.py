@@ -128,3 +128,4 @@ def test_a_node_that_could_not_be_tried_leaves_the_question_open() -> None:
     assert (outcome.status, outcome.reason) == (Status.ERROR, "NodeNotTried")
     assert judged(left_out={"n1": "cordoned"}).reason == "NoNode"
     assert judged(trouble=("ProbeRefused", "exceeded quota")).reason == "ProbeRefused"
+    assert judged(trouble=("Forbidden", "services may not be read")).reason == "Forbidden"
