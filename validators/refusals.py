@@ -8,6 +8,7 @@ from validators.probes.ended import BAD_STARTS
 __all__ = ["interruption", "not_tried", "refusal"]
 
 _WEBHOOK = "failed calling webhook"
+_UNREAD = frozenset({"Forbidden", "Unauthorized", "Unreachable"})
 
 
 def refusal(text: str) -> Outcome:
@@ -39,6 +40,6 @@ def not_tried(trouble: tuple[str, str]) -> Outcome:
         return errored("ProbeImage", f"the probe pod cannot start: {text}", todo="mirror or override its image.")
     if reason == "ProbeRefused":
         return refusal(text)
-    if reason == "ProbeInterrupted":
-        return interruption(text)
-    return errored(reason, text, todo="see that it can be read, then run again.")
+    if reason in _UNREAD:
+        return errored(reason, text, todo="see that it can be read, then run again.")
+    return interruption(text)
