@@ -185,7 +185,7 @@ def test_a_plan_s_objects_are_read_and_anything_else_is_refused(tmp_path: Path) 
 def test_a_report_tells_the_number_of_objects_and_not_their_names() -> None:
     shown = Options(expected_objects={SECRET: "a"}, expected=Path("x")).shown
     assert (shown["expected_objects"], shown["expected"]) == (1, "x")
-    assert Options(read_only=True).asked == {"read_only"}
+    assert "read_only" in Options(read_only=True).asked - Options().asked
 
 
 # the rights
