@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from types import MappingProxyType
@@ -13,6 +12,7 @@ from types import MappingProxyType
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.errors import ApiError, NotServed
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.parallel import in_parallel
 from kubeflow_volcano.cluster.readiness import State, assess_pod
 from kubeflow_volcano.problems import InvalidInput, Problem
 from validators.expectations import Expectations
@@ -95,8 +95,7 @@ def situation(cluster: Cluster, namespace: str, name: str, kind: str = "") -> Si
     """
     chosen, obj = _find(cluster, namespace, name, kind)
     wants = _wants(chosen, namespace)
-    with ThreadPoolExecutor(_PARALLEL, "explain") as pool:
-        answers = list(pool.map(lambda want: _list(cluster, want), wants))
+    answers = in_parallel(lambda want: _list(cluster, want), wants, _PARALLEL)
     objects: dict[str, tuple[Object, ...]] = {}
     unread: dict[str, Unread] = {}
     for want, answer in zip(wants, answers, strict=True):
