@@ -152,3 +152,10 @@ def until(holds: Callable[[], bool], seconds: float = 60) -> None:
     while not holds():
         assert not deadline.passed, f"not within {seconds} s"
         time.sleep(0.2)
+
+
+def remove(cluster: Cluster, *objects: Object) -> None:
+    """Delete these very objects, and wait until they are gone."""
+    for item in objects:
+        cluster.delete(Ref.of(item), uid=item["metadata"]["uid"])
+    until(lambda: not any(cluster.get(Ref.of(item)) for item in objects))

@@ -16,6 +16,7 @@ from kubeflow_volcano.cluster.deadline import Deadline
 from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import silent
+from tests.integration.breaking import remove
 from validators.acting import USER_AGENT, Acting
 from validators.checks import CHECKS, meta
 from validators.facts import RUN_LABEL, Facts
@@ -29,14 +30,6 @@ from validators.runner import Options, validate
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
 ADMISSION = "admissionregistration.k8s.io/v1"
-
-
-def remove(cluster: Cluster, made: Object) -> None:
-    cluster.delete(Ref.of(made), uid=made["metadata"]["uid"])
-    deadline = Deadline(60)
-    while cluster.get(Ref.of(made)):
-        assert not deadline.passed
-        time.sleep(0.3)
 
 
 @contextlib.contextmanager

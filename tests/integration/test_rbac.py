@@ -19,6 +19,7 @@ from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.deadline import Deadline
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import silent
+from tests.integration.breaking import remove
 from validators import rbac
 from validators.checks import CHECKS
 from validators.facts import RUN_LABEL
@@ -79,15 +80,6 @@ def account(cluster: Cluster, kubeconfig: Path, tmp_path: Path) -> Iterator[Acco
         yield Account(name, own, token)
     finally:
         remove(cluster, made)
-
-
-def remove(cluster: Cluster, *objects: Object) -> None:
-    for item in objects:
-        cluster.delete(Ref.of(item), uid=item["metadata"]["uid"])
-    deadline = Deadline(60)
-    while any(cluster.get(Ref.of(item)) for item in objects):
-        assert not deadline.passed
-        time.sleep(0.3)
 
 
 @contextlib.contextmanager
