@@ -21,7 +21,8 @@ import yaml
 
 from tests.hosts.lab import Host, Lab
 from tests.hosts.lab.registry import Registry
-from tests.local_path_images import IMAGES, KUSTOMIZE, MANIFEST, NEEDED, ROOT, until
+from tests.kustomize_tool import kustomize_of
+from tests.local_path_images import IMAGES, MANIFEST, NEEDED, ROOT, until
 
 PLAY = """\
 - hosts: nodes
@@ -65,7 +66,7 @@ class Site:
             "kubeflow_components": ["local-path"],
             "local_path_version": "0.0.37",
             "local_path_source": str(MANIFEST),
-            "kustomize_binary": str(KUSTOMIZE[0]),
+            "kustomize_binary": str(kustomize_of("1.30")),
             "image_mirror_mode": "rewrite",
             "image_mirror_pull": True,
             "image_mirror_rules": [{"source": "*", "prefix": self.registry.address}],

@@ -24,7 +24,8 @@ import yaml
 
 from tests.hosts.lab import Host, Lab
 from tests.hosts.lab.registry import Registry
-from tests.local_path_images import CACHE, IMAGES, KUSTOMIZE, MANIFEST, NEEDED, ROOT, until
+from tests.kustomize_tool import kustomize_of
+from tests.local_path_images import CACHE, IMAGES, MANIFEST, NEEDED, ROOT, until
 
 SANDBOX = ("registry.k8s.io/pause", "3.10.1")
 """Of containerd 2.2, where its configuration says nothing else."""
@@ -108,7 +109,7 @@ class Site:
             "kubeflow_components": ["local-path"],
             "local_path_version": "0.0.37",
             "local_path_source": str(MANIFEST),
-            "kustomize_binary": str(KUSTOMIZE[0]),
+            "kustomize_binary": str(kustomize_of("1.30")),
             "image_mirror_mode": "registry",
             "image_mirror_registry": self.own.address,
             "image_mirror_registry_ca": str(self.own.ca),

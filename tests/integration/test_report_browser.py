@@ -106,7 +106,8 @@ def shown(browser: webdriver.Chrome) -> list[str]:
 
 def tab_to(browser: webdriver.Chrome, id_: str) -> None:
     """Go there with the tabulator key alone, as somebody without a mouse does."""
-    for _ in range(60):
+    stops = browser.find_elements(By.CSS_SELECTOR, "a[href], input, select, button, summary, [tabindex]")
+    for _ in stops:
         ActionChains(browser).send_keys(Keys.TAB).perform()
         if browser.switch_to.active_element.get_attribute("id") == id_:
             return
