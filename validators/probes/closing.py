@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from dataclasses import replace
 
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.deadline import Deadline
 from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object
-from validators.probes.remains import Departure, Tracked, delete_all
+from validators.probes.remains import Departure, Tracked, delete_all, wait_gone
 from validators.probes.volumes import let_go, volume_of
 
-__all__ = ["remove"]
+__all__ = ["SHARED", "remove"]
+
+SHARED = (("scheduling.volcano.sh/v1beta1", "Queue"), ("scheduling.k8s.io/v1", "PriorityClass"))
+"""Kinds that belong to no namespace and that pods refer to: they go when no pod of the session is left."""
 
 _PROVISIONING_SECONDS = 8.0
 """How long a provisioner that was at work may take to show the volume of a claim that is gone by then."""
+
+_SHARED_SECONDS = 3.0
+"""So long a queue is waited for before it is closed and asked to go once more."""
 
 _PROVISIONER = ("volume.kubernetes.io/storage-provisioner", "volume.beta.kubernetes.io/storage-provisioner")
 
@@ -36,12 +43,14 @@ def remove(
     delete_all(cluster, spaces, deadline)
     # What lives in a namespace is gone when the namespace is.
     names = {item.ref.name for item in spaces}
-    outside = [item for item in here if item.ref.namespace not in names]
+    shared = [item for item in here if (item.ref.api_version, item.ref.kind) in SHARED]
+    outside = [item for item in here if item.ref.namespace not in names and item not in shared]
     waited = dict.fromkeys([*outside, *swept, *map(Tracked.of, volumes)])
     departure = Departure(cluster, list(waited), {item.uid for item in claims})
     left = list(departure.wait(deadline, at_least=_PROVISIONING_SECONDS if unfinished else 0.0))
     lasting = {item.ref.name for item in left if item.ref.kind == "Namespace"}
     left += [item for item in inside if item.ref.namespace in lasting]
+    left += _shared(cluster, shared, deadline)
     return tuple(left), tuple(map(Tracked.of, [*volumes, *departure.late]))
 
 
@@ -60,3 +69,31 @@ def _volumes(cluster: Cluster, claims: Sequence[Tracked]) -> tuple[list[Object],
                 annotations = claim["metadata"].get("annotations") or {}
                 unfinished = unfinished or any(mark in annotations for mark in _PROVISIONER)
     return volumes, unfinished
+
+
+def _shared(cluster: Cluster, items: Sequence[Tracked], deadline: Deadline) -> tuple[Tracked, ...]:
+    """Remove queues and priority classes; returns what is left at the deadline.
+
+    A queue that is refused to go is closed and asked again: admission may hold it for open while it still counts jobs.
+    """
+    left = tuple(items)
+    refused: dict[Tracked, str] = {}
+    while left and not deadline.passed:
+        refused = delete_all(cluster, left, deadline)
+        for item in refused:
+            if item.ref.kind == "Queue":
+                with contextlib.suppress(ApiError):
+                    _close(cluster, item)
+        left = wait_gone(cluster, left, Deadline(_SHARED_SECONDS, deadline))
+    return tuple(replace(item, why=refused.get(item) or item.why) for item in left)
+
+
+def _close(cluster: Cluster, queue: Tracked) -> None:
+    """Say that nobody uses the queue any more.
+
+    Raises:
+        ApiError: that is not allowed.
+    """
+    path = cluster.resource(queue.ref.api_version, queue.ref.kind).path("", queue.ref.name) + "/status"
+    body = {"status": {"state": "Closed"}}
+    cluster.request("PATCH", path, body=body, content_type="application/merge-patch+json")

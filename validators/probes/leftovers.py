@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from http import HTTPStatus
 from pathlib import Path
@@ -24,7 +24,7 @@ OWNER = "kfv.io/owner"
 """Annotation of everything that a probe creates: the process that did, as `this_process` tells it."""
 
 _STARTED = 18  # place of a process's start time in /proc/<pid>/stat, counted behind its state
-_NAMESPACE = re.compile(r"kfv-smoke-[0-9a-f]{8}(-baseline|-privileged)?")
+_NAMESPACE = re.compile(r"kfv-(smoke|demo)-[0-9a-f]{8}(-[0-9a-z-]+)?")
 KINDS = (
     ("kubeflow.org/v1", "PyTorchJob"),
     ("kubeflow.org/v1", "TFJob"),
@@ -37,8 +37,12 @@ KINDS = (
 """What probes may leave in a namespace that is not theirs, in the order of removal."""
 
 
-def expired(cluster: Cluster, run: str, namespace: str = "") -> tuple[Tracked, ...]:
+def expired(
+    cluster: Cluster, run: str, namespace: str = "", kinds: Sequence[tuple[str, str]] = ()
+) -> tuple[Tracked, ...]:
     """Leftovers of runs other than `run`: whole probe namespaces, or what is inside the one `namespace`.
+
+    Of further `kinds`, which belong to no namespace, everything that bears the label.
 
     A run that was killed leaves things that have not expired; where it ran on this very machine, they go at once.
 
@@ -46,8 +50,11 @@ def expired(cluster: Cluster, run: str, namespace: str = "") -> tuple[Tracked, .
         ApiError: they cannot be listed.
     """
     if namespace:
-        return tuple(item for kind in KINDS for item in _find(cluster, run, *kind, namespace))
-    return tuple(item for item in _find(cluster, run, "v1", "Namespace", "") if _NAMESPACE.fullmatch(item.ref.name))
+        inside = tuple(item for kind in KINDS for item in _find(cluster, run, *kind, namespace))
+    else:
+        spaces = _find(cluster, run, "v1", "Namespace", "")
+        inside = tuple(item for item in spaces if _NAMESPACE.fullmatch(item.ref.name))
+    return (*inside, *(item for kind in kinds for item in _find(cluster, run, *kind, "")))
 
 
 def _find(cluster: Cluster, run: str, api_version: str, kind: str, namespace: str) -> Iterator[Tracked]:

@@ -28,7 +28,7 @@ class Moment:
 
     @property
     def event(self) -> str:
-        """In one word: created, judged, bound, lost, removed, deleted, vanished, or phase."""
+        """In one word: created, judged, bound, ended, lost, removed, deleted, vanished, or phase."""
         return self.what.partition(" ")[0].rstrip(":")
 
 
@@ -38,8 +38,9 @@ class Member:
 
     `judged` is the time at which a scheduler's PodScheduled=False was seen, empty when none was. `bound_at` is the
     time at which the binding was seen; after a break in the watch it is the server's lastTransitionTime.
-    `lost` says how the pod went without the probe's doing (evicted, drained), empty otherwise. `group` is its gang
-    annotation, `waiting` why a container of it does not start.
+    `ended` is the time at which it was seen to have succeeded, `lost` says how it went without the probe's doing
+    (evicted, drained); both are empty otherwise. `group` is its gang annotation, `waiting` why a container of it does
+    not start.
     """
 
     name: str
@@ -54,7 +55,9 @@ class Member:
     judged: str = ""
     message: str = ""
     waiting: str = ""
+    ended: str = ""
     lost: str = ""
+    namespace: str = ""
     gone: bool = False
     removing: bool = False
     followed: bool = False
@@ -71,12 +74,16 @@ class Group:
     judged: str = ""
     conditions: tuple[Mapping[str, str], ...] = ()
     queue: str = ""
+    namespace: str = ""
     gone: bool = False
 
 
 @dataclass
 class Recorder:
-    """Follows the pods and PodGroups of one namespace. `changes` is the stream of an Observer of both."""
+    """Follows pods and PodGroups. `changes` is the stream of an Observer of both, in one namespace or several.
+
+    `namespace` and `labels` say where `look` looks.
+    """
 
     cluster: Cluster
     namespace: str
@@ -111,17 +118,20 @@ class Recorder:
     def look(self) -> None:
         """Read the pods once more from the server itself, so that nothing bound by now is missed."""
         for pod in self.cluster.list("v1", "Pod", namespace=self.namespace, labels=self.labels).items:
-            self._pod(pod, late=False)
+            self._pod(pod, self.namespace, late=False)
         self._state()
 
     def take(self, change: Change) -> None:
         """Account for one change."""
-        first = change.type == "RESET" and not any(item.followed for item in self.members.values())
+        where = change.subject.namespace
+        first = change.type == "RESET" and not any(
+            item.followed for item in self.members.values() if item.namespace == where
+        )
         if change.subject.kind == "PodGroup":
             self._take_groups(change)
             return
         for pod in change.objects:
-            self._pod(pod, late=change.type == "RESET" and not first)
+            self._pod(pod, where, late=change.type == "RESET" and not first)
             if member := self.members.get(pod["metadata"]["uid"]):
                 member.followed = True
         if change.type == "DELETED":
@@ -130,7 +140,7 @@ class Recorder:
             present = {item["metadata"]["uid"] for item in change.objects}
             for uid, member in self.members.items():
                 # Only what the watch has seen before can be said to have vanished from it.
-                if member.followed and uid not in present:
+                if member.followed and member.namespace == where and uid not in present:
                     self._ended(uid, "vanished while the watch was broken")
         self._state()
 
@@ -159,12 +169,14 @@ class Recorder:
         self.timeline = []
         self.states = []
 
-    def _pod(self, pod: Object, *, late: bool) -> None:
+    def _pod(self, pod: Object, namespace: str, *, late: bool) -> None:
         meta, spec, status = pod["metadata"], pod["spec"], pod.get("status", {})
         member = self.members.get(meta["uid"])
         if member is None:
             group = (meta.get("annotations") or {}).get(GROUP_NAME, "")
-            member = Member(meta["name"], meta["uid"], spec.get("schedulerName", ""), meta.get("labels") or {}, group)
+            labels = meta.get("labels") or {}
+            scheduler = spec.get("schedulerName", "")
+            member = Member(meta["name"], meta["uid"], scheduler, labels, group, namespace=namespace)
             self.members[member.uid] = member
             self._tell(member.name, "created")
         member.phase = status.get("phase") or member.phase
@@ -183,6 +195,9 @@ class Recorder:
             member.bound_at = since if late and since else _now()
             member.bound_monotonic = time.monotonic()
             self._tell(member.name, f"bound to node {member.node}", member.bound_at)
+        if member.phase == "Succeeded" and not member.ended:
+            member.ended = _now()
+            self._tell(member.name, "ended: Succeeded")
         disrupted = conditions(pod).get("DisruptionTarget", {}).get("status") == "True"
         if not member.lost and not member.removing and (status.get("phase") == "Failed" or disrupted):
             member.lost = status.get("reason") or "disrupted"
@@ -198,20 +213,22 @@ class Recorder:
         self._tell(member.name, "removed" if member.removing else how)
 
     def _take_groups(self, change: Change) -> None:
+        where = change.subject.namespace
         for obj in change.objects:
-            self._group(obj)
+            self._group(obj, where)
         present = {item["metadata"]["uid"] for item in change.objects}
         for uid, group in self.groups.items():
-            ended = uid in present if change.type == "DELETED" else change.type == "RESET" and uid not in present
+            missing = change.type == "RESET" and group.namespace == where and uid not in present
+            ended = uid in present if change.type == "DELETED" else missing
             if ended and not group.gone:
                 group.gone = True
                 self._tell(group.name, "removed")
 
-    def _group(self, obj: Object) -> None:
+    def _group(self, obj: Object, namespace: str) -> None:
         meta, status = obj["metadata"], obj.get("status", {})
         group = self.groups.get(meta["uid"])
         if group is None:
-            group = Group(meta["name"], meta["uid"], 0)
+            group = Group(meta["name"], meta["uid"], 0, namespace=namespace)
             self.groups[group.uid] = group
         group.minimum, group.queue = obj["spec"].get("minMember", 0), obj["spec"].get("queue", "")
         if status.get("phase", "") != group.phase:

@@ -208,10 +208,13 @@ class Session:
 
     # the end
 
-    def sweep(self) -> None:
-        """Ask for the removal of what earlier runs left behind; `close` waits for it."""
+    def sweep(self, kinds: Sequence[tuple[str, str]] = ()) -> None:
+        """Ask for the removal of what earlier runs left behind; `close` waits for it.
+
+        Beside what is in namespaces, or these themselves, it looks for further `kinds` that belong to none.
+        """
         try:
-            found = expired(self.cluster, self.run, self.options.namespace)
+            found = expired(self.cluster, self.run, self.options.namespace, kinds)
         except ApiError as error:
             self.progress(f"leftovers of earlier runs cannot be looked for: {error}")
             return

@@ -14,7 +14,7 @@ WIDTH = 1000
 
 _NARROWEST = 4
 _AFTER = 1.06  # what holds at the last event is drawn a little beyond it, or it would be no more than a line
-_GONE = frozenset({"removed", "deleted", "vanished", "lost"})
+_GONE = frozenset({"removed", "deleted", "vanished", "lost", "ended"})
 _FAMILIES = frozenset({"gang", "operator"})
 _Event = Mapping[str, str]
 

@@ -1,0 +1,41 @@
+"""All scenarios, in the order in which they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import ModuleType
+
+from kubeflow_volcano.problems import InvalidInput, Problem
+from validators.scenarios import source_experiment
+from validators.scenarios.model import Case
+
+__all__ = ["CASES", "NAMES", "chosen", "told"]
+
+_MODULES: Sequence[ModuleType] = (source_experiment,)
+"""Each exports CASES, and its docstring says what it shows."""
+
+CASES: tuple[Case, ...] = tuple(case for module in _MODULES for case in module.CASES)
+NAMES: tuple[str, ...] = tuple(dict.fromkeys(case.scenario for case in CASES))
+
+
+def chosen(names: Sequence[str]) -> tuple[Case, ...]:
+    """The cases of these scenarios, or of all when none is named.
+
+    Raises:
+        InvalidInput: there is no such scenario.
+    """
+    if unknown := [name for name in names if name not in NAMES]:
+        raise InvalidInput(
+            Problem(
+                f"the scenarios {', '.join(unknown)}.",
+                f"some of {', '.join(NAMES)}.",
+                "correct the name, or name none to see all.",
+            )
+        )
+    return tuple(case for case in CASES if not names or case.scenario in names)
+
+
+def told(scenario: str) -> str:
+    """What a scenario shows: the docstring of its module."""
+    module = next(item for item in _MODULES if item.CASES[0].scenario == scenario)
+    return (module.__doc__ or "").strip()

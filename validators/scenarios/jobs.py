@@ -1,0 +1,61 @@
+"""Jobs of scenarios: as small as they can be, for pods that are simulated or idle."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kubeflow_volcano.cluster.objects import Object
+
+__all__ = ["IMAGE", "KINDS", "SUCCEED_AFTER", "job", "replicas"]
+
+IMAGE = "ghcr.io/kubeflow/training-v1/tf-dist-mnist-test:latest"
+"""Never pulled: pods that ask for a GPU are simulated on the rehearsal cluster."""
+
+SUCCEED_AFTER = "rehearsal.kubeflow-volcano.io/succeed-after"
+"""Annotation of a simulated pod: how long it runs before it succeeds ("5s"). Without it, it runs for ever."""
+
+KINDS: Mapping[str, tuple[str, str]] = {
+    "TFJob": ("tfReplicaSpecs", "tensorflow"),
+    "PyTorchJob": ("pytorchReplicaSpecs", "pytorch"),
+    "MPIJob": ("mpiReplicaSpecs", "mpi"),
+    "XGBoostJob": ("xgbReplicaSpecs", "xgboost"),
+    "PaddleJob": ("paddleReplicaSpecs", "paddle"),
+}
+"""Where each kind has its roles, and what their containers must be called."""
+
+
+def replicas(count: int, *, gpus: int = 1, cpu: str = "10m", lasts: str = "") -> Object:
+    """`count` pods of one container that asks for so many GPUs; `lasts` is when they succeed, empty for never."""
+    limits = {"nvidia.com/gpu": str(gpus)} if gpus else {}
+    container = {
+        "image": IMAGE,
+        "resources": {"requests": {"cpu": cpu, "memory": "16Mi", **limits}, "limits": limits},
+    }
+    notes = {"sidecar.istio.io/inject": "false"} | ({SUCCEED_AFTER: lasts} if lasts else {})
+    pod = {"metadata": {"annotations": notes}, "spec": {"containers": [container]}}
+    return {"replicas": count, "restartPolicy": "Never", "template": pod}
+
+
+def job(
+    kind: str, name: str, namespace: str, roles: Mapping[str, Object], annotations: Mapping[str, str] | None = None
+) -> Object:
+    """A job of the training operator of one of `KINDS`, with its roles as that kind calls them (PS, Worker, Master)."""
+    specs, container = KINDS[kind]
+    meta = {"name": name, "namespace": namespace} | ({"annotations": dict(annotations)} if annotations else {})
+    return {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": kind,
+        "metadata": meta,
+        "spec": {
+            "runPolicy": {"cleanPodPolicy": "All"},
+            specs: {role: _named(spec, container) for role, spec in roles.items()},
+        },
+    }
+
+
+def _named(spec: Object, container: str) -> Object:
+    """The replicas with their container called as the operator wants it."""
+    template = spec["template"]
+    (only,) = template["spec"]["containers"]
+    inner = template["spec"] | {"containers": [{"name": container, **only}]}
+    return spec | {"template": template | {"spec": inner}}

@@ -1,0 +1,70 @@
+"""What a scenario consists of: cases, each a control or a run with gang scheduling, and what came of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kubeflow_volcano.cluster.objects import Object
+
+if TYPE_CHECKING:
+    from validators.scenarios.stand import Stand
+
+__all__ = ["Case", "Event", "Nodes", "Outcome"]
+
+Event = Mapping[str, str]
+"""One moment as plain data: at (RFC3339), name, event (in one word), what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """The nodes with GPUs that a case needs: so many, each with so many nvidia.com/gpu, and no others."""
+
+    count: int
+    gpus: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One run of a scenario.
+
+    `title` is the head of its table. `control` says that it shows what happens without what the scenario is about.
+    `wiring` is who schedules jobs of the training operator meanwhile: none, volcano, or empty where it is no matter.
+    `manifest` gives what a person would apply to see the same, for namespaces whose names begin with the given one.
+    `run` creates it, watches, and judges the watch history. `seconds` is its limit.
+    """
+
+    scenario: str
+    name: str
+    title: str
+    control: bool
+    wiring: str
+    nodes: Nodes
+    manifest: Callable[[str], Sequence[Object]]
+    run: Callable[[Stand], Outcome]
+    seconds: float = 90.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a case came out, as plain data. `problem` is empty when everything was as claimed.
+
+    `rows` stand below `heads` in the table, and `lines` below the rows: PodGroups, queues, jobs. `figures` are what was
+    measured, by what it is called. `events` are the moments of the watch history, `groups` the names in it that are of
+    PodGroups. `versions` says what it was run on, by the name of the program.
+    """
+
+    scenario: str
+    case: str
+    title: str
+    control: bool
+    problem: str
+    seconds: float
+    heads: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    lines: tuple[str, ...] = ()
+    figures: Mapping[str, str] = field(default_factory=dict)
+    events: tuple[Event, ...] = ()
+    groups: tuple[str, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,105 @@
+"""Runs one case: the nodes that it needs are free, what it makes is removed, and trouble is told as its outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from kubeflow_volcano.catalog.operator import version_of_image
+from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.deadline import Deadline
+from kubeflow_volcano.cluster.errors import ApiError
+from kubeflow_volcano.cluster.objects import Object, Ref, conditions
+from kubeflow_volcano.cluster.watching import Observer, Subject
+from kubeflow_volcano.problems import Problem, ProblemsError
+from kubeflow_volcano.progress import Progress
+from validators.operators import TRAINING
+from validators.probes.closing import SHARED
+from validators.probes.session import ProbeRefused, Session
+from validators.scenarios.model import Case, Outcome
+from validators.scenarios.stand import Stand
+from validators.versions import tag_of
+
+__all__ = ["gpus_free", "run", "versions"]
+
+_GPU = "nvidia.com/gpu"
+_READY_SECONDS = 30.0
+_ENDED = frozenset({"Succeeded", "Failed"})
+_SCHEDULER = Ref("apps/v1", "Deployment", "volcano-system", "volcano-scheduler")
+
+
+def run(cluster: Cluster, case: Case, progress: Progress) -> Outcome:
+    """Play a case in namespaces of its own, and remove everything.
+
+    Raises:
+        ProblemsError: the cluster does not have the nodes that the case needs.
+    """
+    _demand_nodes(cluster, case)
+    session = Session(cluster, progress)
+    session.sweep(SHARED)
+    stand = Stand(cluster, case, session, Deadline(case.seconds), progress)
+    try:
+        outcome = case.run(stand)
+    except (ProbeRefused, ApiError, TimeoutError) as error:
+        outcome = stand.outcome(None, f"it broke off: {error}")
+    finally:
+        account = session.close()
+    if account.left:
+        left = "; ".join(f"{item.ref} {item.why}" for item in account.left)
+        outcome = replace(outcome, problem=f"{outcome.problem} Left in the cluster: {left}".strip())
+    return replace(outcome, versions=versions(cluster))
+
+
+def versions(cluster: Cluster) -> dict[str, str]:
+    """What the case runs on, by the name of the program; a program that is not there is left out."""
+    found = {"Kubernetes": cluster.version["gitVersion"].removeprefix("v")}
+    for name, ref in (("Volcano", _SCHEDULER), ("training operator", TRAINING.ref)):
+        if live := cluster.get(ref):
+            image = live["spec"]["template"]["spec"]["containers"][0]["image"]
+            found[name] = version_of_image(image) or tag_of(image).removeprefix("v")
+    return found
+
+
+def gpus_free(nodes: Sequence[Object], pods: Sequence[Object]) -> int:
+    """GPUs that ready nodes offer and no pod has asked for."""
+    offered = sum(int(node["status"].get("allocatable", {}).get(_GPU, 0)) for node in nodes if _usable(node))
+    taken = sum(
+        int(container.get("resources", {}).get("requests", {}).get(_GPU, 0))
+        for pod in pods
+        if pod["spec"].get("nodeName") and pod.get("status", {}).get("phase") not in _ENDED
+        for container in pod["spec"]["containers"]
+    )
+    return offered - taken
+
+
+def _usable(node: Object) -> bool:
+    """Whether a scheduler may place pods there: a new node bears taints of its own until it has told of itself."""
+    taints = {item["key"] for item in node.get("spec", {}).get("taints") or ()}
+    ready = conditions(node).get("Ready", {}).get("status") == "True"
+    return ready and not any(key.startswith("node.kubernetes.io/") for key in taints)
+
+
+def _demand_nodes(cluster: Cluster, case: Case) -> None:
+    wanted = case.nodes.count * case.nodes.gpus
+    nodes: dict[str, Object] = {}
+    free = -1
+    with Observer(cluster, [Subject("v1", "Node")], Deadline(_READY_SECONDS)) as observer:
+        for change in observer.changes():
+            if change is None:
+                continue
+            if change.type == "RESET":
+                nodes.clear()
+            for node in change.objects:
+                nodes.pop(node["metadata"]["name"], None)
+                if change.type != "DELETED":
+                    nodes[node["metadata"]["name"]] = node
+            free = gpus_free(list(nodes.values()), cluster.list("v1", "Pod").items)
+            if free == wanted:
+                return
+    raise ProblemsError(
+        Problem(
+            f"{free} free GPUs ({_GPU}) in the cluster.",
+            f"exactly {wanted} for the case '{case.name}' ({case.title}).",
+            "run it through `make gang-demo`, which gives the rehearsal cluster the nodes first.",
+        )
+    )
