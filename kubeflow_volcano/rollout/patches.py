@@ -9,8 +9,11 @@ from kubeflow_volcano.catalog.operator import GANG_FLAGS, era_of, version_of_ima
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.account import Account, foreseen
+from kubeflow_volcano.rollout.availability import operator_replicated, volcano_replicated
 from kubeflow_volcano.rollout.local_path import base_directories, default_class, owners_of_volumes
 from kubeflow_volcano.rollout.namespaces import label_namespaces
+from kubeflow_volcano.rollout.operator_memory import raise_limit
+from kubeflow_volcano.rollout.pod_webhooks import scope_pod_webhooks
 from kubeflow_volcano.rollout.scheduling import scheduled
 from kubeflow_volcano.rollout.settings import Settings
 from kubeflow_volcano.rollout.sign_in import dex, first_profile, relying_party
@@ -68,6 +71,14 @@ def _gang(objects: Sequence[Object], settings: Settings) -> None:
         container.pop("args", None)
 
 
+def _memory(objects: Sequence[Object], settings: Settings) -> None:
+    raise_limit(_operator_container(objects), settings.component(OPERATOR).version)
+
+
+def _operator_replicas(objects: list[Object], settings: Settings) -> None:
+    operator_replicated(objects, OPERATOR, settings.component(OPERATOR).version, settings.availability.operator)
+
+
 def _operator_container(objects: Sequence[Object]) -> Object:
     for obj in objects:
         if obj["kind"] == "Deployment" and obj["metadata"]["name"] == OPERATOR:
@@ -93,6 +104,14 @@ def _scheduling(objects: list[Object], settings: Settings) -> None:
     scheduled(objects, settings.scheduling)
 
 
+def _pod_webhooks(objects: Sequence[Object], settings: Settings) -> None:
+    scope_pod_webhooks(objects, settings.pod_webhooks)
+
+
+def _volcano_replicas(objects: list[Object], settings: Settings) -> None:
+    volcano_replicated(objects, settings.availability.volcano)
+
+
 def _with_account(put: Callable[[list[Object], Account], None]) -> _Patch:
     """A patch that puts the account in; before the first roll-out, what is known of it."""
 
@@ -103,9 +122,9 @@ def _with_account(put: Callable[[list[Object], Account], None]) -> _Patch:
 
 
 _PATCHES: dict[str, tuple[_Patch, ...]] = {
-    OPERATOR: (_gang,),
+    OPERATOR: (_gang, _memory, _operator_replicas),
     "trainer": (_runtimes,),
-    "volcano": (_scheduling,),
+    "volcano": (_scheduling, _pod_webhooks, _volcano_replicas),
     "local-path": (default_class, base_directories, owners_of_volumes),
     "dex": (_with_account(dex),),
     "oauth2-proxy": (_with_account(relying_party),),

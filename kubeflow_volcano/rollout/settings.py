@@ -12,6 +12,11 @@ from kubeflow_volcano.catalog import read
 from kubeflow_volcano.catalog.model import Component, Release, Source
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.account import Account
+from kubeflow_volcano.rollout.availability import (
+    AvailabilitySettings,
+    availability_settings,
+    strange_availability,
+)
 from kubeflow_volcano.rollout.groups import (
     MirrorSettings,
     PlanSettings,
@@ -25,6 +30,7 @@ from kubeflow_volcano.rollout.groups import (
     user_settings,
 )
 from kubeflow_volcano.rollout.matrix import misfits
+from kubeflow_volcano.rollout.pod_webhooks import PodWebhookSettings, pod_webhook_settings
 from kubeflow_volcano.rollout.scheduling import SchedulingSettings, scheduling_settings, strange_scheduling
 from kubeflow_volcano.rollout.shape import PREFIXES, shaped
 from kubeflow_volcano.rollout.transport import (
@@ -69,6 +75,8 @@ class Settings:
     storage: StorageSettings
     gang_scheduler: str
     scheduling: SchedulingSettings
+    availability: AvailabilitySettings
+    pod_webhooks: PodWebhookSettings
     kustomize: Path
     kustomize_version: str
     own_kustomize: bool
@@ -129,6 +137,8 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
     problems += strange_static(storage, chosen) if chosen else ()
     scheduling = scheduling_settings(values)
     problems += strange_scheduling(scheduling, volcano.version, values["gang_scheduling_scheduler"])
+    availability = availability_settings(values)
+    problems += strange_availability(availability, _training_operator(chosen)) if chosen else ()
     problems += _strange_sources(values["kubeflow_sources"], release)
     problems += _strange_namespace(
         values["kubeflow_user_namespace"], [volcano, local_path, *release.components.values()]
@@ -158,6 +168,8 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
         storage=storage,
         gang_scheduler=values["gang_scheduling_scheduler"],
         scheduling=scheduling,
+        availability=availability,
+        pod_webhooks=pod_webhook_settings(values),
         kustomize=Path(values["kustomize_binary"] or tools / version / "kustomize").expanduser(),
         kustomize_version=version,
         own_kustomize=bool(values["kustomize_binary"]),
@@ -187,6 +199,11 @@ def _chosen(
         excluded=values["kubeflow_exclude"],
         unneeded=_unneeded(values["gang_scheduling_scheduler"], values["local_path_storage_mode"]),
     )
+
+
+def _training_operator(chosen: Iterable[Component]) -> str:
+    """Its version; empty where it is not chosen."""
+    return next((part.version for part in chosen if part.name == "training-operator"), "")
 
 
 def _unneeded(gang_scheduler: str, storage_mode: str) -> tuple[str, ...]:
