@@ -21,7 +21,9 @@ class GangEra:
     """Versions `lowest` to the last patch of minor `highest`, and what they want.
 
     `forbidden_flags` end the process, with any value. `missing_crd` says what happens when the PodGroup CRD is absent
-    at the operator's start: tolerated, watch-skipped (jobs then do not advance) or exits.
+    at the operator's start: tolerated, watch-skipped (jobs then do not advance) or exits. `watches_groups` says whether
+    it sees by itself that a PodGroup may run, `elects_leader` whether several of it can share the work. A limit of
+    memory below `least_memory` is known to be too small; empty where upstream sets none.
     """
 
     lowest: str
@@ -29,7 +31,10 @@ class GangEra:
     required_arguments: tuple[str, ...]
     forbidden_flags: tuple[str, ...]
     missing_crd: str
+    watches_groups: bool
+    elects_leader: bool
     why: str
+    least_memory: str = ""
 
     def covers(self, version: str) -> bool:
         """Whether that operator version is of this era."""
