@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -14,12 +14,15 @@ from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.rollout.availability import ADDED
 from kubeflow_volcano.rollout.desired import desired
 from kubeflow_volcano.rollout.engine import Engine, refused
 from kubeflow_volcano.rollout.home import ensure_namespace
 from kubeflow_volcano.rollout.lease import Lease
 from kubeflow_volcano.rollout.matrix import require_kubernetes
+from kubeflow_volcano.rollout.operator_memory import keep_higher_limit
 from kubeflow_volcano.rollout.patches import OPERATOR
+from kubeflow_volcano.rollout.pod_group_rights import PodGroupRights
 from kubeflow_volcano.rollout.restart import RESTARTED_FOR, restart
 from kubeflow_volcano.rollout.result import RolloutResult
 from kubeflow_volcano.rollout.run import engine_for
@@ -54,7 +57,7 @@ def wire_gang(cluster: Cluster, settings: Settings, *, check: bool, progress: Pr
 
     The training operator is told by arguments that its version wants, the Trainer by its runtimes. With Volcano: its
     CRDs are established first; a running operator that is older than the PodGroup CRD is restarted, for it would not
-    see PodGroups or gang anything; and it must be allowed to use them. With `none` all that goes.
+    see PodGroups or gang anything; and where it may not use them, it is allowed to. With `none` all that goes.
 
     Raises:
         InvalidInput: sources or versions do not allow it, or Volcano is not there; nothing was changed.
@@ -67,14 +70,19 @@ def wire_gang(cluster: Cluster, settings: Settings, *, check: bool, progress: Pr
     try:
         require_kubernetes(settings, cluster.version["gitVersion"])
         wirings = [wiring_of(part, desired(settings, (part,), progress).parts[part.name]) for part in parts]
+        for wiring in wirings:
+            keep_higher_limit(cluster, wiring.objects, OPERATOR, wiring.part.version)
         objects = {wiring.part.name: _foreseeable(cluster, wiring) if check else wiring.objects for wiring in wirings}
         run = engine_for(cluster, settings, parts, objects, check=check, progress=progress)
         if not check:
             ensure_namespace(cluster, settings.namespace_labels)
         with contextlib.nullcontext() if check else Lease(cluster, progress) as lease:
             run.lost = lease.lost if lease else run.lost
-            if run.apply() and run.finish() and settings.gang_scheduler == "volcano":
-                _see_that_it_takes_effect(run, settings, wirings)
+            if run.apply() and run.finish():
+                if settings.gang_scheduler == "volcano":
+                    _see_that_it_takes_effect(run, settings, wirings)
+                else:
+                    _take_rights_back(run, wirings)
     except ApiError as error:
         raise ProblemsError(refused(cluster, error)) from error
     return run.result()
@@ -97,8 +105,13 @@ def wiring_of(part: Component, objects: Sequence[Object]) -> Wiring:
             )
         )
     if part.name == OPERATOR:
-        return Wiring(part, (deployment,), deployment)
+        return Wiring(part, (deployment, *(obj for obj in objects if _stands_beside(obj))), deployment)
     return Wiring(part, tuple(obj for obj in objects if obj["kind"] in RUNTIME_KINDS), deployment)
+
+
+def _stands_beside(obj: Object) -> bool:
+    """Whether it was put beside upstream's objects, for an operator of several pods."""
+    return ADDED.items() <= (obj["metadata"].get("labels") or {}).items()
 
 
 def _foreseeable(cluster: Cluster, wiring: Wiring) -> tuple[Object, ...]:
@@ -113,13 +126,42 @@ def _see_that_it_takes_effect(run: Engine, settings: Settings, wirings: Sequence
             live = run.cluster.get(Ref.of(wiring.deployment))
             if live is None:
                 continue
-            for problem in _missing_rights(run.cluster, live, wiring.part):
-                run.fail(problem)
+            _allow(run, _rights(wiring.part, live))
             restarts_anyway = run.check and run.result().changed and wiring.deployment in wiring.objects
             if _looks_at_start(live, settings) and not restarts_anyway:
                 _restart_if_older(run, live)
     except ApiError as error:
         run.fail(refused(run.cluster, error))
+
+
+def _allow(run: Engine, rights: PodGroupRights) -> None:
+    missing = rights.missing(run.cluster)
+    if not missing:
+        return
+    run.progress(f"{rights.user} may not {', '.join(missing)} podgroups.{rights.group}, and is allowed to")
+    try:
+        for outcome in rights.grant(run.cluster, missing, check=run.check):
+            run.note(outcome)
+    except ProblemsError as error:
+        for problem in error.problems:
+            run.fail(problem)
+
+
+def _take_rights_back(run: Engine, wirings: Sequence[Wiring]) -> None:
+    try:
+        for wiring in wirings:
+            for outcome in _rights(wiring.part, wiring.deployment).withdraw(run.cluster, check=run.check):
+                run.progress(f"{outcome.ref} goes, because nothing is ganged any longer")
+                run.note(outcome)
+    except ApiError as error:
+        run.fail(refused(run.cluster, error))
+
+
+def _rights(part: Component, deployment: Object) -> PodGroupRights:
+    account = deployment["spec"]["template"]["spec"].get("serviceAccountName", "default")
+    return PodGroupRights(
+        part.name, deployment["metadata"]["namespace"], account, "scheduling.volcano.sh", _VERBS[part.name]
+    )
 
 
 def _looks_at_start(deployment: Object, settings: Settings) -> bool:
@@ -169,36 +211,3 @@ def _started(pod: Object) -> datetime:
 
 def _time(text: str) -> datetime:
     return datetime.fromisoformat(text)
-
-
-def _missing_rights(cluster: Cluster, deployment: Object, part: Component) -> Iterator[Problem]:
-    namespace = deployment["metadata"]["namespace"]
-    account = deployment["spec"]["template"]["spec"].get("serviceAccountName", "default")
-    user = f"system:serviceaccount:{namespace}:{account}"
-    missing = [verb for verb in _VERBS[part.name] if not _allowed(cluster, user, verb)]
-    if missing:
-        yield Problem(
-            f"{user} may not {', '.join(missing)} podgroups.scheduling.volcano.sh.",
-            "the rule for PodGroups in the operator's ClusterRole, as upstream ships it.",
-            f"see kubectl auth can-i {missing[0]} podgroups.scheduling.volcano.sh -A --as {user}, and roll out "
-            f"{part.name} again.",
-        )
-
-
-def _allowed(cluster: Cluster, user: str, verb: str) -> bool:
-    review: Object = {
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SubjectAccessReview",
-        "metadata": {"name": ""},
-        "spec": {
-            "user": user,
-            "groups": [
-                "system:authenticated",
-                "system:serviceaccounts",
-                f"system:serviceaccounts:{user.split(':')[2]}",
-            ],
-            "resourceAttributes": {"group": "scheduling.volcano.sh", "resource": "podgroups", "verb": verb},
-        },
-    }
-    answer: bool = cluster.create(review)["status"]["allowed"]
-    return answer
