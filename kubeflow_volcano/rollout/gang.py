@@ -1,4 +1,4 @@
-"""The operators of training jobs and Volcano, wired: told to gang, the CRD before the process, the rights to use it."""
+"""The operators of training jobs, wired: told who gangs, the CRD before the process, the rights to use it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from kubeflow_volcano.catalog.gangs import VOLCANO, GangScheduler, gang_scheduler
 from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.catalog.operator import era_of, version_of_image
 from kubeflow_volcano.cluster.client import Cluster
@@ -29,10 +30,7 @@ from kubeflow_volcano.rollout.run import engine_for
 from kubeflow_volcano.rollout.settings import Settings
 from kubeflow_volcano.rollout.trainer import RUNTIME_KINDS
 
-__all__ = ["POD_GROUPS", "Wiring", "wire_gang", "wiring_of"]
-
-POD_GROUPS = Ref("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "podgroups.scheduling.volcano.sh")
-"""The CRD that the operator looks for once, at its start."""
+__all__ = ["Wiring", "pod_groups_of", "wire_gang", "wiring_of"]
 
 _TRAINER = "trainer"
 _TRAINER_MANAGER = "kubeflow-trainer-controller-manager"
@@ -55,12 +53,13 @@ class Wiring:
 def wire_gang(cluster: Cluster, settings: Settings, *, check: bool, progress: Progress) -> RolloutResult:
     """Have the chosen operators gang their jobs as the settings ask for, and see that it takes effect.
 
-    The training operator is told by arguments that its version wants, the Trainer by its runtimes. With Volcano: its
-    CRDs are established first; a running operator that is older than the PodGroup CRD is restarted, for it would not
-    see PodGroups or gang anything; and where it may not use them, it is allowed to. With `none` all that goes.
+    The training operator is told by arguments that its version wants, the Trainer by its runtimes. With a gang
+    scheduler: its CRDs are established first; a running operator that is older than the PodGroup CRD is restarted, for
+    it would not see PodGroups or gang anything; and where it may not use them, it is allowed to. With `none` all that
+    goes.
 
     Raises:
-        InvalidInput: sources or versions do not allow it, or Volcano is not there; nothing was changed.
+        InvalidInput: sources or versions do not allow it, or the scheduler is not there; nothing was changed.
         ProblemsError: the API server refused what is asked before the first change.
     """
     parts = [part for part in settings.components if part.name in _VERBS]
@@ -79,13 +78,18 @@ def wire_gang(cluster: Cluster, settings: Settings, *, check: bool, progress: Pr
         with contextlib.nullcontext() if check else Lease(cluster, progress) as lease:
             run.lost = lease.lost if lease else run.lost
             if run.apply() and run.finish():
-                if settings.gang_scheduler == "volcano":
-                    _see_that_it_takes_effect(run, settings, wirings)
+                if scheduler := gang_scheduler(settings.gang_scheduler):
+                    _see_that_it_takes_effect(run, settings, wirings, scheduler)
                 else:
                     _take_rights_back(run, wirings)
     except ApiError as error:
         raise ProblemsError(refused(cluster, error)) from error
     return run.result()
+
+
+def pod_groups_of(scheduler: GangScheduler) -> Ref:
+    """The CRD that an operator looks for once, at its start."""
+    return Ref("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", scheduler.podgroups)
 
 
 def wiring_of(part: Component, objects: Sequence[Object]) -> Wiring:
@@ -120,16 +124,18 @@ def _foreseeable(cluster: Cluster, wiring: Wiring) -> tuple[Object, ...]:
     return wiring.objects if there else ()
 
 
-def _see_that_it_takes_effect(run: Engine, settings: Settings, wirings: Sequence[Wiring]) -> None:
+def _see_that_it_takes_effect(
+    run: Engine, settings: Settings, wirings: Sequence[Wiring], scheduler: GangScheduler
+) -> None:
     try:
         for wiring in wirings:
             live = run.cluster.get(Ref.of(wiring.deployment))
             if live is None:
                 continue
-            _allow(run, _rights(wiring.part, live))
+            _allow(run, _rights(wiring.part, live, scheduler))
             restarts_anyway = run.check and run.result().changed and wiring.deployment in wiring.objects
             if _looks_at_start(live, settings) and not restarts_anyway:
-                _restart_if_older(run, live)
+                _restart_if_older(run, live, scheduler)
     except ApiError as error:
         run.fail(refused(run.cluster, error))
 
@@ -150,18 +156,17 @@ def _allow(run: Engine, rights: PodGroupRights) -> None:
 def _take_rights_back(run: Engine, wirings: Sequence[Wiring]) -> None:
     try:
         for wiring in wirings:
-            for outcome in _rights(wiring.part, wiring.deployment).withdraw(run.cluster, check=run.check):
+            rights = _rights(wiring.part, wiring.deployment, VOLCANO)  # what they are on, nobody asks any longer
+            for outcome in rights.withdraw(run.cluster, check=run.check):
                 run.progress(f"{outcome.ref} goes, because nothing is ganged any longer")
                 run.note(outcome)
     except ApiError as error:
         run.fail(refused(run.cluster, error))
 
 
-def _rights(part: Component, deployment: Object) -> PodGroupRights:
+def _rights(part: Component, deployment: Object, scheduler: GangScheduler) -> PodGroupRights:
     account = deployment["spec"]["template"]["spec"].get("serviceAccountName", "default")
-    return PodGroupRights(
-        part.name, deployment["metadata"]["namespace"], account, "scheduling.volcano.sh", _VERBS[part.name]
-    )
+    return PodGroupRights(part.name, deployment["metadata"]["namespace"], account, scheduler.group, _VERBS[part.name])
 
 
 def _looks_at_start(deployment: Object, settings: Settings) -> bool:
@@ -173,11 +178,11 @@ def _looks_at_start(deployment: Object, settings: Settings) -> bool:
     return era_of(version).missing_crd != "tolerated"
 
 
-def _restart_if_older(run: Engine, deployment: Object) -> None:
-    crd = run.cluster.get(POD_GROUPS)
+def _restart_if_older(run: Engine, deployment: Object, scheduler: GangScheduler) -> None:
+    crd = run.cluster.get(pod_groups_of(scheduler))
     since = _since(crd) if crd else None
     if crd is None or since is None:
-        return  # only in check mode, where Volcano may still be to come
+        return  # only in check mode, where the scheduler may still be to come
     cause = crd["metadata"]["uid"]
     # Times are whole seconds: a pod that was started anew in the second of the CRD is told by its annotation.
     old = [

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from kubeflow_volcano.catalog.gangs import VOLCANO
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.deadline import Deadline
 from kubeflow_volcano.cluster.managers import MANAGER
@@ -25,7 +26,7 @@ from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rehearsal.lifecycle import down, up
 from kubeflow_volcano.rehearsal.spec import RehearsalSpec
 from kubeflow_volcano.rollout.answering import wait_answering
-from kubeflow_volcano.rollout.gang import POD_GROUPS, wire_gang
+from kubeflow_volcano.rollout.gang import pod_groups_of, wire_gang
 from kubeflow_volcano.rollout.home import NAMESPACE
 from kubeflow_volcano.rollout.ledger import LEDGER
 from kubeflow_volcano.rollout.local_path import DEFAULT_CLASS
@@ -41,6 +42,7 @@ PARTS = ("local-path", "volcano", "training-operator")
 NAME = f"rollout-{os.getpid()}"
 STORAGE_CLASS = Ref("storage.k8s.io/v1", "StorageClass", "", "local-path")
 OPERATOR = Ref("apps/v1", "Deployment", "kubeflow", "training-operator")
+POD_GROUPS = pod_groups_of(VOLCANO)
 ADMISSION = Ref("apps/v1", "Deployment", "volcano-system", "volcano-admission")
 
 # A run in a process of its own, which can be killed.
