@@ -7,10 +7,11 @@ from functools import partial
 
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rehearsal.placement import GPU, GPU_POOL, PLATFORM_POOL, SIMULATED_LABEL, TOLERATION
 from kubeflow_volcano.rehearsal.spec import RehearsalSpec
 
-__all__ = ["PLATFORM_NODE", "SELECTOR", "gpu_node", "names", "platform_node", "sync"]
+__all__ = ["PLATFORM_NODE", "SELECTOR", "demand_own", "gpu_node", "names", "platform_node", "sync"]
 
 PLATFORM_NODE = "cpu-1"
 """The node of Kubeflow's parts. It stays whatever number of GPU nodes is asked for: volumes are bound to it."""
@@ -82,6 +83,23 @@ def sync(cluster: Cluster, spec: RehearsalSpec, *, check: bool = False) -> tuple
         if check or step():
             done.append(text)
     return tuple(done)
+
+
+def demand_own(cluster: Cluster) -> None:
+    """See that the cluster is a rehearsal cluster, before nodes are made in it that nobody runs.
+
+    Raises:
+        InvalidInput: it has no simulated node of Kubeflow's parts, as every rehearsal cluster does.
+    """
+    live = cluster.get(Ref("v1", "Node", "", PLATFORM_NODE))
+    if live is None or (live["metadata"].get("labels") or {}).get(SIMULATED_LABEL) != "true":
+        raise InvalidInput(
+            Problem(
+                f"{cluster.credentials.server}, a cluster without the simulated node {PLATFORM_NODE}.",
+                "a rehearsal cluster: this changes its nodes.",
+                "run it with an inventory of a rehearsal cluster, such as inventory/rehearsal.",
+            )
+        )
 
 
 def _steps(cluster: Cluster, spec: RehearsalSpec) -> Iterator[tuple[str, Callable[[], object]]]:

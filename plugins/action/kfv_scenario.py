@@ -1,8 +1,9 @@
-"""kfv_scenario: a job is watched under one case of an experiment. Documented in plugins/modules."""
+"""kfv_scenario: scenarios of gang scheduling are played and shown. Documented in plugins/modules."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,53 +15,83 @@ from ansible.utils.display import Display
 try:
     from kubeflow_volcano.cluster.client import Cluster
     from kubeflow_volcano.problems import ProblemsError
-    from validators.scenarios.source_experiment import CASES, Observation, observe, side_by_side
+    from kubeflow_volcano.rehearsal.simulated_nodes import demand_own, sync
+    from kubeflow_volcano.rehearsal.spec import RehearsalSpec
+    from validators.scenarios.catalogue import chosen
+    from validators.scenarios.configuration import wait_read
+    from validators.scenarios.model import Outcome
+    from validators.scenarios.report import read, write
+    from validators.scenarios.running import run
+    from validators.scenarios.tables import side_by_side
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
     raise AnsibleError(message) from error
 
 ARGUMENTS: dict[str, Any] = {
-    "case": {"type": "str", "choices": ["default", "gang-short", "gang-fits"]},
+    "state": {"type": "str", "required": True, "choices": ["known", "settled", "played", "shown"]},
+    "scenarios": {"type": "list", "elements": "str", "default": []},
+    "wiring": {"type": "str", "choices": ["none", "volcano"]},
     "kubeconfig": {"type": "path"},
     "context": {"type": "str"},
-    "observations": {"type": "list", "elements": "dict"},
+    "outcomes": {"type": "list", "elements": "dict", "default": []},
+    "report_directory": {"type": "path", "default": "reports"},
 }
 
 
 class ActionModule(ActionBase):
-    """Observe one case, or show what was observed."""
+    """Play scenarios, or show how they came out."""
 
     TRANSFERS_FILES = False
     _requires_connection = False
 
     def run(self, tmp: None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Nothing of an observation is left in the cluster, so nothing counts as changed."""
+        """Nothing of a scenario is left in the cluster, so nothing counts as changed."""
         result: dict[str, Any] = super().run(tmp, task_vars) | {"changed": False}
         _, arguments = self.validate_argument_spec(
-            argument_spec=ARGUMENTS,
-            required_one_of=[["case", "observations"]],
-            mutually_exclusive=[["case", "observations"]],
+            argument_spec=ARGUMENTS, required_if=[("state", "played", ["wiring"])]
         )
-        if arguments["observations"]:
-            return result | _shown([Observation(**item) for item in arguments["observations"]])
-        if self._task.check_mode:
-            return result | {"skipped": True, "msg": "an experiment is not run in check mode"}
         try:
+            if arguments["state"] == "known":
+                chosen(arguments["scenarios"])
+                return result
+            if arguments["state"] == "shown":
+                return result | _shown(read(arguments["outcomes"]), Path(arguments["report_directory"]))
+            if self._task.check_mode:
+                return result | {"skipped": True, "msg": "a scenario is not played in check mode"}
             kubeconfig = Path(arguments["kubeconfig"]) if arguments["kubeconfig"] else None
             cluster = Cluster.connect(kubeconfig, arguments["context"])
-            observation = observe(cluster, CASES[arguments["case"]], _tell)
+            demand_own(cluster)
+            if arguments["state"] == "settled":
+                wait_read(cluster, _tell)
+                return result
+            return result | {"outcomes": _played(cluster, arguments)}
         except ProblemsError as error:
             return result | {"failed": True, "msg": error.told()}
-        return result | {"observation": asdict(observation)}
 
 
 def _tell(line: str) -> None:
     Display().display(f"  {line}")
 
 
-def _shown(observations: list[Observation]) -> dict[str, Any]:
-    Display().display(
-        f"\n{side_by_side(observations)}\n\n* a simulated node: placed by the real scheduler, run by nobody\n"
-    )
-    wrong = [f"{item.title}: {item.problem}" for item in observations if item.problem]
-    return {"failed": bool(wrong), "msg": "; ".join(wrong) or "every case came out as claimed"}
+def _played(cluster: Cluster, arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Outcomes of the cases of one wiring; those to which it is no matter are played with Volcano's."""
+    outcomes = []
+    for case in chosen(arguments["scenarios"]):
+        if (case.wiring or "volcano") == arguments["wiring"]:
+            sync(cluster, RehearsalSpec(gpu_nodes=case.nodes.count, gpus_per_node=case.nodes.gpus))
+            outcomes.append(asdict(run(cluster, case, _tell)))
+    return outcomes
+
+
+def _shown(outcomes: Mapping[str, Sequence[Outcome]], directory: Path) -> dict[str, Any]:
+    files = write(outcomes, directory)
+    for items in outcomes.values():
+        Display().display(f"\n{side_by_side(items)}")
+    Display().display("\n* a simulated node: placed by the real scheduler, run by nobody\n")
+    Display().display("".join(f"{path}\n" for path in files))
+    wrong = [f"{item.title}: {item.problem}" for items in outcomes.values() for item in items if item.problem]
+    return {
+        "failed": bool(wrong),
+        "msg": "; ".join(wrong) or "every case came out as claimed",
+        "files": files,
+    }

@@ -4,34 +4,51 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kfv_scenario
-short_description: Watch what becomes of a TFJob with and without gang scheduling
+short_description: Play scenarios of gang scheduling on a rehearsal cluster, and show them beside their controls
 description:
-  - Runs a TFJob of two parameter servers and four workers of one GPU each in a namespace of its own.
-  - Watches it until the picture is settled, compares it with what the case claims, and removes everything.
+  - Gives the rehearsal cluster the simulated nodes that a case needs, plays it in namespaces of its own, judges what
+    the watch saw, and removes everything that it made.
 version_added: "0.1.0"
 options:
-  case:
+  state:
     description:
-      - V(default) claims that one worker starts and three wait, on one GPU under the default scheduler.
-      - V(gang-short) claims that nobody starts, on one GPU under gang scheduling.
-      - V(gang-fits) claims that all six start, on four GPUs under gang scheduling.
-      - The cluster must already be set up for it.
+      - V(known) refuses scenarios that are not known.
+      - V(settled) waits until Volcano's scheduler has read the configuration that stands in its ConfigMap.
+      - V(played) plays the cases of one wiring, one after the other.
+      - V(shown) prints what earlier tasks returned, writes it to files, and fails when a case is not as claimed.
     type: str
-    choices: [default, gang-short, gang-fits]
+    required: true
+    choices: [known, settled, played, shown]
+  scenarios:
+    description: Names of scenarios; empty means all.
+    type: list
+    elements: str
+    default: []
+  wiring:
+    description:
+      - Who schedules the jobs of the training operator just now. Only cases that ask for it are played.
+      - Cases to which it is no matter are played with V(volcano).
+    type: str
+    choices: [none, volcano]
   kubeconfig:
     description: File with the cluster's address and credentials.
     type: path
   context:
     description: Context in that file, where it is not the current one.
     type: str
-  observations:
-    description: What earlier tasks returned; shown side by side. The task fails when one of them is not as claimed.
+  outcomes:
+    description: What earlier tasks returned, to be shown.
     type: list
     elements: dict
+    default: []
+  report_directory:
+    description: Where C(gang-demo.json) and a picture of each scenario are written.
+    type: path
+    default: reports
 attributes:
   check_mode:
     support: partial
-    description: An experiment is skipped.
+    description: Nothing is played.
   diff_mode:
     support: none
     description: There is nothing to show.
@@ -40,20 +57,29 @@ author:
 """
 
 EXAMPLES = r"""
-- name: See whether an incomplete gang is withheld
+- name: Play the gangs of one scenario
   kfv_scenario:
-    case: gang-short
+    state: played
+    scenarios: [two-jobs]
+    wiring: volcano
     kubeconfig: ~/.kube/config
-  register: withheld
+  register: gangs
 
-- name: Show it
+- name: Show them
   kfv_scenario:
-    observations: ["{{ withheld.observation }}"]
+    state: shown
+    outcomes: "{{ gangs.outcomes }}"
 """
 
 RETURN = r"""
-observation:
-  description: What was seen, with the C(problem) where it is not as claimed.
-  returned: when O(case) is given, outside check mode
-  type: dict
+outcomes:
+  description: How each case came out, with the C(problem) where it is not as claimed.
+  returned: when O(state=played), outside check mode
+  type: list
+  elements: dict
+files:
+  description: What was written.
+  returned: when O(state=shown)
+  type: list
+  elements: str
 """

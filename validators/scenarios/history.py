@@ -44,6 +44,12 @@ class History(Recorder):
         if not self.holdings or self.holdings[-1][1] != now:
             self.holdings.append((time.monotonic(), now))
 
+    def begin(self) -> None:
+        """Start anew: forget what is gone, and what was seen until now."""
+        super().begin()
+        self.objects = {}
+        self.holdings = []
+
     @property
     def present(self) -> tuple[Member, ...]:
         """Pods that are there."""

@@ -1,0 +1,52 @@
+"""How scenarios came out, for others: one JSON document of all outcomes, and one picture of each scenario."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from kubeflow_volcano.problems import NotWritten
+from validators.report.files import put
+from validators.scenarios.catalogue import CASES
+from validators.scenarios.model import Outcome
+from validators.scenarios.picture import draw
+
+__all__ = ["NAME", "SCHEMA", "document", "read", "write"]
+
+SCHEMA = "kfv.scenarios/v1"
+NAME = "gang-demo"
+"""What the names of the files begin with."""
+
+
+def read(outcomes: Iterable[Mapping[str, Any]]) -> dict[str, list[Outcome]]:
+    """Outcomes from plain data, by scenario, both in the order in which they are shown."""
+    order = [case.name for case in CASES]
+    found = sorted((Outcome(**item) for item in outcomes), key=lambda item: order.index(item.case))
+    by_scenario: dict[str, list[Outcome]] = {}
+    for item in found:
+        by_scenario.setdefault(item.scenario, []).append(item)
+    return by_scenario
+
+
+def document(outcomes: Mapping[str, Sequence[Outcome]]) -> dict[str, Any]:
+    """All outcomes as plain data."""
+    finished = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    items = [asdict(item) for group in outcomes.values() for item in group]
+    return {"schema": SCHEMA, "finished": finished, "outcomes": items}
+
+
+def write(outcomes: Mapping[str, Sequence[Outcome]], directory: Path) -> list[str]:
+    """Write gang-demo.json and gang-demo-<scenario>.svg; returns their paths.
+
+    Raises:
+        NotWritten: there is no room, or nobody may write there.
+    """
+    whole = json.dumps(document(outcomes), indent=1, ensure_ascii=False) + "\n"
+    pictures = {f"{NAME}-{scenario}.svg": draw(items) for scenario, items in outcomes.items()}
+    if problem := put({"json": whole}, directory, [NAME], pictures):
+        raise NotWritten(problem)
+    return [str(directory / name) for name in (f"{NAME}.json", *pictures)]
