@@ -1,0 +1,83 @@
+"""Watch histories written by hand, for tests of what scenarios make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, cast
+
+from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.watching import Change, Subject
+from validators.probes.stage import PODGROUP
+from validators.scenarios.history import JOB_NAME, ROLE, History
+
+__all__ = ["deleted", "group", "history", "pod", "seen"]
+
+_WHEN = "2026-01-01T00:00:00Z"
+_News = Literal["RESET", "ADDED", "MODIFIED", "DELETED"]
+
+
+class _Nobody:
+    """Stands for the cluster of a record that is never asked to look."""
+
+
+def pod(
+    name: str,
+    *,
+    node: str = "",
+    phase: str = "",
+    judged: bool = False,
+    scheduler: str = "volcano",
+    job: str = "",
+    role: str = "",
+    labels: Mapping[str, str] | None = None,
+    namespace: str = "n",
+) -> Object:
+    """A pod; it runs where it has a node, unless `phase` says otherwise. Its name is its UID."""
+    found = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "lastTransitionTime": _WHEN}]
+    own = ({JOB_NAME: job} if job else {}) | ({ROLE: role} if role else {}) | dict(labels or {})
+    return {
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": namespace, "uid": name, "labels": own, "creationTimestamp": _WHEN},
+        "spec": {"nodeName": node, "schedulerName": scheduler},
+        "status": {"phase": phase or ("Running" if node else "Pending"), "conditions": found if judged else []},
+    }
+
+
+def group(
+    phase: str, minimum: int, *, name: str = "g", judged: bool = True, queue: str = "default", namespace: str = "n"
+) -> Object:
+    """A PodGroup; one that was judged has the condition Unschedulable."""
+    found = [{"type": "Unschedulable", "reason": "NotEnoughResources", "transitionID": "7"}] if judged else []
+    return {
+        "kind": "PodGroup",
+        "metadata": {"name": name, "namespace": namespace, "uid": f"group-{name}"},
+        "spec": {"minMember": minimum, "queue": queue},
+        "status": {"phase": phase, "conditions": found},
+    }
+
+
+def history(*objects: Object) -> History:
+    """A history that saw these come, in order; a later state of a pod is told as the same pod again."""
+    record = History(cast("Cluster", _Nobody()), "n", "", iter(()))
+    return seen(record, *objects)
+
+
+def seen(record: History, *objects: Object) -> History:
+    """The same history, after it saw these as well; other kinds than pods and PodGroups need their apiVersion."""
+    for item in objects:
+        _tell(record, item, "MODIFIED")
+    return record
+
+
+def deleted(record: History, *objects: Object) -> History:
+    """The same history, after it saw these go."""
+    for item in objects:
+        _tell(record, item, "DELETED")
+    return record
+
+
+def _tell(record: History, item: Object, kind: _News) -> None:
+    version = {"Pod": "v1", "PodGroup": PODGROUP[0]}.get(item["kind"]) or item["apiVersion"]
+    subject = Subject(version, item["kind"], item["metadata"].get("namespace", ""))
+    record.take(Change(subject, kind, (item,), 0.0, 0.0))
