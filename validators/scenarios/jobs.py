@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from kubeflow_volcano.cluster.objects import Object
 
-__all__ = ["IMAGE", "KINDS", "SUCCEED_AFTER", "job", "replicas"]
+__all__ = ["GPU", "IMAGE", "KINDS", "SUCCEED_AFTER", "holder", "job", "replicas"]
+
+GPU = "nvidia.com/gpu"
 
 IMAGE = "ghcr.io/kubeflow/training-v1/tf-dist-mnist-test:latest"
 """Never pulled: pods that ask for a GPU are simulated on the rehearsal cluster."""
@@ -20,15 +22,19 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "MPIJob": ("mpiReplicaSpecs", "mpi"),
     "XGBoostJob": ("xgbReplicaSpecs", "xgboost"),
     "PaddleJob": ("paddleReplicaSpecs", "paddle"),
+    "MXJob": ("mxReplicaSpecs", "mxnet"),
 }
 """Where each kind has its roles, and what their containers must be called."""
 
 
-def replicas(count: int, *, gpus: int = 1, cpu: str = "10m", lasts: str = "") -> Object:
+def replicas(
+    count: int, *, gpus: int = 1, cpu: str = "10m", lasts: str = "", image: str = IMAGE, command: Sequence[str] = ()
+) -> Object:
     """`count` pods of one container that asks for so many GPUs; `lasts` is when they succeed, empty for never."""
-    limits = {"nvidia.com/gpu": str(gpus)} if gpus else {}
+    limits = {GPU: str(gpus)} if gpus else {}
     container = {
-        "image": IMAGE,
+        "image": image,
+        **({"command": list(command)} if command else {}),
         "resources": {"requests": {"cpu": cpu, "memory": "16Mi", **limits}, "limits": limits},
     }
     notes = {"sidecar.istio.io/inject": "false"} | ({SUCCEED_AFTER: lasts} if lasts else {})
@@ -47,9 +53,21 @@ def job(
         "kind": kind,
         "metadata": meta,
         "spec": {
-            "runPolicy": {"cleanPodPolicy": "All"},
+            "runPolicy": {"cleanPodPolicy": "None"},
             specs: {role: _named(spec, container) for role, spec in roles.items()},
         },
+    }
+
+
+def holder(name: str, namespace: str, gpus: int, scheduler: str = "default-scheduler") -> Object:
+    """A pod that holds GPUs until it is deleted, and of CPU and memory as much as schedulers tell nodes apart by."""
+    asked = {"cpu": "1", "memory": "4Gi", GPU: str(gpus)}
+    container = {"name": "holder", "image": IMAGE, "resources": {"requests": asked, "limits": asked}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": namespace, "annotations": {"sidecar.istio.io/inject": "false"}},
+        "spec": {"schedulerName": scheduler, "terminationGracePeriodSeconds": 0, "containers": [container]},
     }
 
 
