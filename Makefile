@@ -33,9 +33,10 @@ validate: ## judge a cluster that is there already: make validate INVENTORY=inve
 	@requirements/setup.sh run
 	$(PLAYBOOK) -i $(INVENTORY) playbooks/validate.yml
 
-gang-demo: ## show what gang scheduling changes: one job on the rehearsal cluster, three times, side by side
+gang-demo: ## show what gang scheduling changes, scenario by scenario, each beside its control: SCENARIO=two-jobs
 	@requirements/setup.sh run
-	$(PLAYBOOK) -i $(INVENTORY) playbooks/rehearsal.yml playbooks/install.yml playbooks/gang_demo.yml
+	$(PLAYBOOK) -i $(INVENTORY) playbooks/rehearsal.yml playbooks/install.yml playbooks/gang_demo.yml \
+	  $(if $(SCENARIO),-e '{"gang_demo_scenarios": ["$(SCENARIO)"]}')
 
 test: ## run every test, on a rehearsal cluster made for it and removed after
 	@requirements/setup.sh dev

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -33,10 +34,11 @@ def read(outcomes: Iterable[Mapping[str, Any]]) -> dict[str, list[Outcome]]:
 
 
 def document(outcomes: Mapping[str, Sequence[Outcome]]) -> dict[str, Any]:
-    """All outcomes as plain data."""
+    """All outcomes as plain data, and on what kind of machine they came about; `load` is that of 15 minutes."""
     finished = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     items = [asdict(item) for group in outcomes.values() for item in group]
-    return {"schema": SCHEMA, "finished": finished, "outcomes": items}
+    machine = {"cpus": os.cpu_count(), "load": round(os.getloadavg()[2], 1)}
+    return {"schema": SCHEMA, "finished": finished, "machine": machine, "outcomes": items}
 
 
 def write(outcomes: Mapping[str, Sequence[Outcome]], directory: Path) -> list[str]:

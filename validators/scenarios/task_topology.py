@@ -15,7 +15,7 @@ from validators.scenarios.jobs import job, replicas
 from validators.scenarios.model import Case, Nodes, Outcome
 from validators.scenarios.stand import Stand
 
-__all__ = ["AFFINITY", "ANTI_AFFINITY", "CASES", "apart", "layout", "manifest"]
+__all__ = ["AFFINITY", "ANTI_AFFINITY", "CASES", "apart", "layout", "manifest", "wrong"]
 
 AFFINITY, ANTI_AFFINITY = "volcano.sh/task-topology-affinity", "volcano.sh/task-topology-anti-affinity"
 """Annotations of a PodGroup (plugin task-topology, util.go): roles that belong together, separated by commas, and
@@ -58,12 +58,12 @@ def _run(stand: Stand) -> Outcome:
     namespace = stand.namespace()
     with stand.watching(namespace) as history:
         stand.create(*manifest(namespace))
-        problem = stand.settle(history, lambda: _placed(history), lambda: _wrong(stand.case, history), _HOLD_SECONDS)
+        problem = stand.settle(history, lambda: _placed(history), lambda: wrong(stand.case, history), _HOLD_SECONDS)
     figures = {"nodes used": len(layout(history)), "workers apart from every ps": apart(history)}
     return stand.outcome(history, problem, figures=figures)
 
 
-def _wrong(case: Case, history: History) -> str:
+def wrong(case: Case, history: History) -> str:
     """What contradicts the claim once everybody is placed."""
     if not _placed(history):
         return ""

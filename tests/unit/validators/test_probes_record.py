@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -212,3 +213,24 @@ def test_a_new_step_forgets_what_is_gone() -> None:
     record.begin()
     assert list(record.members) == ["uid-b"]
     assert (record.timeline, record.states) == ([], [])
+
+
+def test_a_pod_that_has_succeeded_has_ended_and_is_still_there() -> None:
+    record = recorder()
+    record.take(news("ADDED", pod("a", node="n1")))
+    for _ in range(2):
+        record.take(news("MODIFIED", pod("a", node="n1", phase="Succeeded")))
+    assert (bool(seen(record).ended), seen(record).gone, seen(record).lost) == (True, False, "")
+    assert [item.event for item in record.timeline] == ["created", "bound", "ended"]
+
+
+def test_a_list_of_one_namespace_says_nothing_of_the_pods_and_groups_of_another() -> None:
+    other_pods, other_groups = (replace(item, namespace="other") for item in (PODS, GROUPS))
+    record = recorder()
+    record.take(news("RESET", pod("a")))
+    record.take(news("RESET", group(phase="Inqueue"), subject=GROUPS))
+    record.take(news("RESET", pod("b"), subject=other_pods))
+    record.take(news("RESET", subject=other_groups))
+    assert [item.gone for item in (*record.members.values(), *record.groups.values())] == [False, False, False]
+    record.take(news("RESET"))
+    assert (seen(record).gone, seen(record, "b").gone) == (True, False)

@@ -16,6 +16,7 @@ from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object
 from validators.checks import CHECKS
 from validators.facts import RUN_LABEL
+from validators.probes.closing import SHARED
 from validators.probes.leftovers import EXPIRES, KINDS, OWNER, expired, this_process
 from validators.probes.remains import Tracked
 from validators.probes.session import Options, ProbeRefused, Session
@@ -220,18 +221,20 @@ def test_only_expired_namespaces_of_other_runs_with_our_name_are_swept(api: Any)
     found = [
         leftover("kfv-smoke-00000001"),
         leftover("kfv-smoke-00000002-privileged"),
+        leftover("kfv-demo-00000007-team-a"),
         leftover("kfv-smoke-00000003", expires=FAR),
         leftover("kfv-smoke-00000004", expires=""),
         leftover("kfv-smoke-00000005", expires="soon"),
         leftover("kfv-smoke-00000006", run=session.run),
         leftover("production"),
         leftover("kfv-smoke-production"),
+        leftover("kfv-demo"),
     ]
     api.on("GET", NAMESPACES, api.reply(200, listing(*found)), api.reply(200, listing()))
     for item in found:
         api.on("DELETE", f"{NAMESPACES}/{item['metadata']['name']}", api.reply(200, {}))
     session.sweep()
-    swept = ["uid-kfv-smoke-00000001", "uid-kfv-smoke-00000002-privileged"]
+    swept = ["uid-kfv-demo-00000007-team-a", "uid-kfv-smoke-00000001", "uid-kfv-smoke-00000002-privileged"]
     assert sorted(item.body["preconditions"]["uid"] for item in api.requests if item.method == "DELETE") == swept
     account = session.close(5)
     assert sorted(item.uid for item in account.swept) == swept
@@ -260,6 +263,58 @@ def test_leftovers_that_may_not_be_listed_do_not_end_the_run(api: Any) -> None:
     api.on("GET", NAMESPACES, api.status(403, "Forbidden", "namespaces is forbidden"))
     Session(api.connect(), told.append).sweep()
     assert "forbidden" in told[0]
+
+
+QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
+
+
+def queue(name: str = "q") -> Object:
+    return {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": name}, "spec": {}}
+
+
+def served_queues(api: Any) -> None:
+    kinds = {"resources": [{"kind": "Queue", "name": "queues", "namespaced": False}]}
+    api.on("GET", "/apis/scheduling.volcano.sh/v1beta1", api.reply(200, kinds))
+
+
+def test_queues_go_when_no_pod_is_left_and_one_that_is_refused_is_closed_first(api: Any, session: Session) -> None:
+    served(api)
+    served_queues(api)
+    api.on("POST", QUEUES, lambda request: api.reply(201, live(request.body, "q1")))
+    api.on("DELETE", f"{QUEUES}/q", api.status(403, "Forbidden", "queue q is Open"), api.reply(200, {}))
+    api.on("PATCH", f"{QUEUES}/q/status", api.reply(200, {}))
+    api.on("GET", QUEUES, api.reply(200, listing(live(queue(), "q1"))), api.reply(200, listing()))
+    session.create(queue())
+    session.create(pod())
+    account = session.close(10)
+    told = [(item.method, item.path) for item in api.requests if item.method in {"DELETE", "PATCH"}]
+    assert told == [
+        ("DELETE", f"{PODS}/p"),
+        ("DELETE", f"{QUEUES}/q"),
+        ("PATCH", f"{QUEUES}/q/status"),
+        ("DELETE", f"{QUEUES}/q"),
+    ]
+    assert ({item.uid for item in account.removed}, account.left) == ({"u1", "q1"}, ())
+
+
+def test_a_queue_that_will_not_go_is_left_with_what_the_server_says(api: Any, session: Session) -> None:
+    served_queues(api)
+    api.on("POST", QUEUES, lambda request: api.reply(201, live(request.body, "q1")))
+    api.on("DELETE", f"{QUEUES}/q", api.status(403, "Forbidden", "queue q is Open"))
+    api.on("GET", QUEUES, api.reply(200, listing(live(queue(), "q1"))))
+    session.create(queue())
+    (left,) = session.close(0.6).left
+    assert (left.uid, "queue q is Open" in left.why) == ("q1", True)
+
+
+def test_queues_of_other_runs_are_swept_where_they_are_asked_for(api: Any) -> None:
+    served_queues(api)
+    old = leftover("q") | {"kind": "Queue", "apiVersion": "scheduling.volcano.sh/v1beta1"}
+    api.on("GET", NAMESPACES, api.reply(200, listing()))
+    api.on("GET", QUEUES, api.reply(200, listing(old)))
+    cluster = api.connect()
+    assert expired(cluster, "0a1b2c3d") == ()
+    assert [item.uid for item in expired(cluster, "0a1b2c3d", kinds=SHARED)] == ["uid-q"]
 
 
 def test_an_identity_is_address_and_uid() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from validators.report.timeline import pictures
+from validators.report.timeline import picture_of, pictures
 
 
 def event(seconds: float, name: str, what: str = "created") -> dict[str, str]:
@@ -34,3 +34,13 @@ def test_a_step_that_goes_on_with_another_is_drawn_with_it() -> None:
     checks = [item("H2", "gang", event(0, "p0")), item("H3", "gang", event(0, "p0"), event(2, "p3"))]
     (picture,) = pictures({"checks": checks})
     assert [check["id"] for check in picture.checks] == ["H2", "H3"]
+
+
+def test_a_run_that_belongs_to_no_check_is_drawn_until_its_pods_have_ended() -> None:
+    picture = picture_of(
+        [event(0, "w"), event(1, "w", "bound to n"), event(3, "w", "ended"), event(4, "g")], ["g"], "one"
+    )
+    bars = [(bar.kind, bar.x, bar.width) for bar in picture.rows[0].bars]
+    assert (picture.title, picture.seconds) == ("one", 4.24)
+    assert bars == [("waiting", 0, 236), ("bound", 236, 472)]
+    assert [(row.name, row.is_group) for row in picture.rows] == [("w", False), ("g", True)]
