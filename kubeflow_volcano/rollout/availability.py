@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from kubeflow_volcano.catalog.operator import era_of, version_of_image
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput, Problem
 
 __all__ = [
     "ADDED",
     "AvailabilitySettings",
     "availability_settings",
+    "beside",
     "operator_replicated",
     "strange_availability",
     "volcano_replicated",
@@ -31,6 +32,8 @@ ADDED = {"app.kubernetes.io/managed-by": "kubeflow-volcano"}
 _ELECT = "--leader-elect"
 _LEADERS = frozenset({"volcano-scheduler", "volcano-controllers"})
 _VOLCANO = _LEADERS | {"volcano-admission"}
+_OPERATOR = "training-operator"
+_ELECTION = "-leader-election"
 _RBAC = "rbac.authorization.k8s.io"
 
 
@@ -71,7 +74,7 @@ def volcano_replicated(objects: list[Object], replicas: int) -> None:
         objects.append(_spread(deployment, replicas))
 
 
-def operator_replicated(objects: list[Object], name: str, release_version: str, replicas: int) -> None:
+def operator_replicated(objects: list[Object], release_version: str, replicas: int) -> None:
     """Give the operator `replicas` pods of which one leads, and the right to its Lease.
 
     Raises:
@@ -79,14 +82,25 @@ def operator_replicated(objects: list[Object], name: str, release_version: str, 
     """
     if replicas == 1:
         return
-    for deployment in _deployments(objects, {name}):
+    for deployment in _deployments(objects, frozenset({_OPERATOR})):
         spec = deployment["spec"]["template"]["spec"]
-        container = next(item for item in spec["containers"] if item["name"] == name)
+        container = next(item for item in spec["containers"] if item["name"] == _OPERATOR)
         version = version_of_image(container["image"]) or release_version
         if not era_of(version).elects_leader:
             raise InvalidInput(_leaderless(replicas, version))
         _elect(container, first=False)
         objects += [_spread(deployment, replicas), *_lease_rights(deployment)]
+
+
+def beside(deployment: Object) -> Iterator[Ref]:
+    """What stands beside one of these Deployments when it has several pods; nothing beside anything else."""
+    meta = deployment["metadata"]
+    if deployment["kind"] != "Deployment" or meta["name"] not in _VOLCANO | {_OPERATOR}:
+        return
+    yield Ref("policy/v1", "PodDisruptionBudget", meta["namespace"], meta["name"])
+    if meta["name"] == _OPERATOR:
+        for kind in ("Role", "RoleBinding"):
+            yield Ref(f"{_RBAC}/v1", kind, meta["namespace"], f"{_OPERATOR}{_ELECTION}")
 
 
 def _leaderless(replicas: int, version: str) -> Problem:
@@ -98,7 +112,7 @@ def _leaderless(replicas: int, version: str) -> Problem:
     )
 
 
-def _deployments(objects: Sequence[Object], names: frozenset[str] | set[str]) -> list[Object]:
+def _deployments(objects: Sequence[Object], names: frozenset[str]) -> list[Object]:
     return [obj for obj in objects if obj["kind"] == "Deployment" and obj["metadata"]["name"] in names]
 
 
@@ -128,13 +142,13 @@ def _spread(deployment: Object, replicas: int) -> Object:
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
-        "metadata": _beside(deployment, deployment["metadata"]["name"]),
+        "metadata": _placed(deployment, deployment["metadata"]["name"]),
         "spec": {"maxUnavailable": 1, "selector": labels},
     }
 
 
 def _lease_rights(deployment: Object) -> Iterator[Object]:
-    meta = _beside(deployment, f"{deployment['metadata']['name']}-leader-election")
+    meta = _placed(deployment, f"{_OPERATOR}{_ELECTION}")
     spec = deployment["spec"]["template"]["spec"]
     account = spec.get("serviceAccountName") or "default"
     rule = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create", "get", "update"]}
@@ -148,5 +162,5 @@ def _lease_rights(deployment: Object) -> Iterator[Object]:
     }
 
 
-def _beside(deployment: Object, name: str) -> Object:
+def _placed(deployment: Object, name: str) -> Object:
     return {"name": name, "namespace": deployment["metadata"]["namespace"], "labels": dict(ADDED)}

@@ -26,6 +26,7 @@ from kubeflow_volcano.rollout.patches import OPERATOR
 from kubeflow_volcano.rollout.pod_group_rights import PodGroupRights
 from kubeflow_volcano.rollout.restart import RESTARTED_FOR, restart
 from kubeflow_volcano.rollout.result import RolloutResult
+from kubeflow_volcano.rollout.retiring import retire
 from kubeflow_volcano.rollout.run import engine_for
 from kubeflow_volcano.rollout.settings import Settings
 from kubeflow_volcano.rollout.trainer import RUNTIME_KINDS
@@ -78,6 +79,8 @@ def wire_gang(cluster: Cluster, settings: Settings, *, check: bool, progress: Pr
         with contextlib.nullcontext() if check else Lease(cluster, progress) as lease:
             run.lost = lease.lost if lease else run.lost
             if run.apply() and run.finish():
+                for outcome in retire(cluster, [obj for item in wirings for obj in item.objects], check=check):
+                    run.note(outcome)
                 if scheduler := gang_scheduler(settings.gang_scheduler):
                     _see_that_it_takes_effect(run, settings, wirings, scheduler)
                 else:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Sequence
 
-from kubeflow_volcano.catalog.operator import GANG_FLAGS, era_of, version_of_image
+from kubeflow_volcano.catalog.gangs import gang_scheduler
+from kubeflow_volcano.catalog.operator import GANG_FLAGS, version_of_image
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.account import Account, foreseen
 from kubeflow_volcano.rollout.availability import operator_replicated, volcano_replicated
 from kubeflow_volcano.rollout.local_path import base_directories, default_class, owners_of_volumes
+from kubeflow_volcano.rollout.matrix import require_operator
 from kubeflow_volcano.rollout.namespaces import label_namespaces
 from kubeflow_volcano.rollout.operator_memory import raise_limit
 from kubeflow_volcano.rollout.pod_webhooks import scope_pod_webhooks
@@ -61,7 +63,9 @@ def _labels(objects: Sequence[Object], settings: Settings) -> None:
 def _gang(objects: Sequence[Object], settings: Settings) -> None:
     container = _operator_container(objects)
     version = version_of_image(container["image"]) or settings.component(OPERATOR).version
-    wanted = era_of(version).required_arguments if settings.gang_scheduler == "volcano" else ()
+    require_operator(settings.gang_scheduler, version)
+    scheduler = gang_scheduler(settings.gang_scheduler)
+    wanted = scheduler.arguments(version) if scheduler else ()
     if "command" in container:
         container["command"] = gang_arguments(container["command"], ())
     arguments = gang_arguments(container.get("args") or (), wanted)
@@ -76,7 +80,7 @@ def _memory(objects: Sequence[Object], settings: Settings) -> None:
 
 
 def _operator_replicas(objects: list[Object], settings: Settings) -> None:
-    operator_replicated(objects, OPERATOR, settings.component(OPERATOR).version, settings.availability.operator)
+    operator_replicated(objects, settings.component(OPERATOR).version, settings.availability.operator)
 
 
 def _operator_container(objects: Sequence[Object]) -> Object:
@@ -96,8 +100,8 @@ def _operator_container(objects: Sequence[Object]) -> Object:
 
 
 def _runtimes(objects: Sequence[Object], settings: Settings) -> None:
-    if settings.gang_scheduler == "volcano":
-        gang_runtimes(objects)
+    if scheduler := gang_scheduler(settings.gang_scheduler):
+        gang_runtimes(objects, scheduler)
 
 
 def _scheduling(objects: list[Object], settings: Settings) -> None:

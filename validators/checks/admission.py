@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from kubeflow_volcano.cluster.intercepts import Webhook, labelled
 from kubeflow_volcano.cluster.intercepts import webhooks as entries
-from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.cluster.objects import Object, Ref
 from validators import crds, webhooks
 from validators.facts import Facts, HookAnswer
 from validators.model import Outcome, Rule, Severity, Status, check, errored, skipped
@@ -18,6 +18,9 @@ from validators.troubles import Trouble, verdict
 __all__ = ["CHECKS"]
 
 _SYSTEM = "kube-system"
+_ANYBODYS = labelled(None, "somebody-elses")
+"""A namespace without labels, of which nobody knows."""
+
 _PODS = frozenset({"pods", "*", "*/*"})
 
 _CREATES = (Rule("create", "", "pods"), Rule("create", "batch.volcano.sh", "jobs"))
@@ -92,35 +95,37 @@ def _unasked(answers: tuple[HookAnswer, ...]) -> str:
     needs=(*webhooks.LISTS, Rule("list", "", "namespaces")),
 )
 def webhook_blast_radius(facts: Facts) -> Outcome:
-    """No webhook of the release can stop every pod in the cluster, those of kube-system included.
+    """No webhook of the release can stop pods that have nothing to do with it.
 
-    One that sees the creation of all pods and fails closed keeps its own backend and the cluster's DNS from coming
-    back after an outage. Give it a namespaceSelector that leaves kube-system and its own namespace out, or
-    failurePolicy Ignore.
+    One that sees the creation of all pods and fails closed keeps pods of everybody from starting while its backend is
+    down; where it sees kube-system too, its own backend and the cluster's DNS do not come back. Volcano 1.7 to 1.11 is
+    shipped so, but for kube-system. Give it failurePolicy Ignore, or a namespaceSelector with a label that only the
+    namespaces have that it is for.
     """
     hooks = [*entries(webhooks.configurations(facts))]
     if not hooks:
         return skipped("NoObjects", "the chosen components have no webhook.")
     system = labelled(facts.get("namespaces", "", _SYSTEM), _SYSTEM)
-    found = [
-        Trouble(
-            "B5",
-            Status.WARN,
-            hook.owner,
-            "StopsEveryPod",
-            f"{hook.owner}: while webhook {hook.name} is down, no pod can be created in any namespace.",
-            "give it a namespaceSelector that leaves kube-system and the namespace of its backend out.",
-        )
-        for hook in hooks
-        if _sees_all_pods(hook) and hook.watches(system)
-    ]
-    most = sorted(hook.name for hook in hooks if _sees_all_pods(hook))
-    told = f" Outside kube-system, pods hang on {', '.join(most)}." if most else ""
+    found = [_stops(hook, system) for hook in hooks if _sees_all_pods(hook) and hook.watches(_ANYBODYS)]
     return verdict(
-        found,
+        sorted(found, key=lambda item: item.reason),
         sorted({hook.owner for hook in hooks}),
-        claim=f"{len(hooks)} webhooks leave kube-system's pods alone or fail open.{told}",
-        expected="failurePolicy Ignore, or a selector that leaves kube-system out",
+        claim=f"{len(hooks)} webhooks see only pods of namespaces that ask for it, or fail open.",
+        expected="failurePolicy Ignore, or a selector by a label that strangers' namespaces do not have",
+    )
+
+
+def _stops(hook: Webhook, system: Object) -> Trouble:
+    everywhere = hook.watches(system)
+    where = "any namespace" if everywhere else "namespaces that have nothing to do with it"
+    return Trouble(
+        "B5",
+        Status.WARN,
+        hook.owner,
+        "StopsEveryPod" if everywhere else "StopsOthersPods",
+        f"{hook.owner}: while webhook {hook.name} is down, no pod can be created in {where}.",
+        "give it failurePolicy Ignore, or a namespaceSelector with a label; of Volcano's a roll-out sees to that "
+        "(volcano_pod_webhook_failure_policy, volcano_pod_webhook_namespace_labels).",
     )
 
 

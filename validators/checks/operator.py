@@ -5,15 +5,28 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kubeflow_volcano.catalog.operator import GangEra, era_of, version_of_image
+from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput
 from validators import operator_judging as judging
 from validators.checks.gang import NEEDS_PROBE
 from validators.facts import Facts
-from validators.model import CannotJudgeError, Outcome, Rule, Severity, check, errored, failed, passed
+from validators.model import (
+    CannotJudgeError,
+    Outcome,
+    Rule,
+    Severity,
+    check,
+    errored,
+    failed,
+    passed,
+    skipped,
+    warned,
+)
 from validators.operator_flags import container_of, faults, gang_flags, read_flags
 from validators.operator_verdict import held_then_released, operator_verdict
 from validators.operators import TRAINING
-from validators.troubles import OPERATOR
+from validators.pods import GROUP_NAME
+from validators.troubles import GRACE_SECONDS, OPERATOR, age, few, judged
 
 __all__ = ["CHECKS"]
 
@@ -26,6 +39,9 @@ _NEEDS_JOB = (
     *(Rule(verb, "scheduling.volcano.sh", "podgroups") for verb in ("delete", "list", "watch")),
 )
 """What the probe job must be allowed to do."""
+
+_PODGROUPS = "podgroups.scheduling.volcano.sh"
+_GROUPS = Rule("list", "scheduling.volcano.sh", "podgroups")
 
 _EDIT = f"kubectl -n {OPERATOR.namespace} edit deployment {OPERATOR.name}"
 
@@ -154,4 +170,70 @@ def gang_through_operator(facts: Facts) -> Outcome:
     return held_then_released(facts.probe("operator"))
 
 
-CHECKS = (gang_flag, operator_may_group, operator_after_volcano, operator_kinds, podgroup_made, gang_through_operator)
+@check(
+    "G12",
+    "operator-awake",
+    severity=Severity.MAJOR,
+    requires=("F2",),
+    needs=(*judging.READ_DEPLOYMENTS, Rule("list", "", "pods"), _GROUPS),
+    component="training-operator",
+)
+def operator_awake(facts: Facts) -> Outcome:
+    """No job waits for an operator that has missed that its gang may run.
+
+    Up to 1.5 the operator does not watch PodGroups: it looks at one when its job changes. Where a gang is admitted
+    (Inqueue) a moment after it looked, it makes no pods, until somebody touches the job (kubeflow/trainer#1574). A
+    group that has had no pod for a minute is told, with the command that wakes the operator for it; 1.6.0 and later
+    are free of it.
+    """
+    version, era = _era(facts, container_of(TRAINING.deployment(facts))["image"])
+    if era.watches_groups:
+        return skipped("NotAffected", f"training operator {version} watches PodGroups.")
+    grouped = {
+        (pod["metadata"]["namespace"], (pod["metadata"].get("annotations") or {}).get(GROUP_NAME))
+        for pod in facts.all("pods")
+    }
+    owned = [(group, job) for group in judged(facts, _PODGROUPS) if (job := _job_of(group))]
+    missed = [
+        job
+        for group, job in owned
+        if group.get("status", {}).get("phase") == "Inqueue"
+        and (group["metadata"]["namespace"], group["metadata"]["name"]) not in grouped
+        and age(group, facts) > GRACE_SECONDS
+    ]
+    if not missed:
+        text = f"training operator {version} does not watch PodGroups, and has missed none of {len(owned)}."
+        return passed(text, objects=(OPERATOR,))
+    return warned(
+        "OperatorAsleep",
+        f"training operator {version} has missed that the gangs of {few([str(job) for job in missed])} may run: they "
+        "are admitted (Inqueue), and have no pods.",
+        expected="pods for every gang that may run",
+        observed={str(job): "Inqueue, no pods" for job in missed},
+        objects=tuple(missed),
+        todo="touch each job, or restart the operator; 1.6.0 is free of it (kubeflow/trainer#1574).",
+        commands=tuple(
+            f"kubectl -n {job.namespace} annotate {job.kind.lower()}.kubeflow.org {job.name} --overwrite "
+            "kfv.io/look-again=$(date +%s)"
+            for job in missed
+        ),
+    )
+
+
+def _job_of(group: Object) -> Ref | None:
+    """The job of the operator that a PodGroup belongs to."""
+    for owner in group["metadata"].get("ownerReferences") or ():
+        if owner["apiVersion"].partition("/")[0] == TRAINING.job_group:
+            return Ref(owner["apiVersion"], owner["kind"], group["metadata"]["namespace"], owner["name"])
+    return None
+
+
+CHECKS = (
+    gang_flag,
+    operator_may_group,
+    operator_after_volcano,
+    operator_kinds,
+    podgroup_made,
+    gang_through_operator,
+    operator_awake,
+)

@@ -28,6 +28,13 @@ def test_the_training_operator_is_its_deployment() -> None:
     assert (found.objects, found.deployment) == ((OPERATOR,), OPERATOR)
 
 
+def test_what_stands_beside_the_operator_is_wired_with_it() -> None:
+    lease = thing("Role", "training-operator-leader-election")
+    lease["metadata"]["labels"] = {"app.kubernetes.io/managed-by": "kubeflow-volcano"}
+    part = parse({}).component("training-operator")
+    assert gang.wiring_of(part, [*REST, OPERATOR, lease]).objects == (OPERATOR, lease)
+
+
 def test_the_trainer_is_its_runtimes() -> None:
     part = parse({"kubeflow_release": "26.03"}).component("trainer")
     found = gang.wiring_of(part, [*REST, *RUNTIMES, MANAGER])

@@ -200,18 +200,22 @@ def test_a_webhook_that_stops_every_pod_is_a_warning() -> None:
     "rest",
     [
         {"failurePolicy": "Ignore"},
-        {"namespaceSelector": {"matchExpressions": [EXCLUDED]}},
+        {"namespaceSelector": {"matchExpressions": [EXCLUDED], "matchLabels": {"team": "ml"}}},
+        {"namespaceSelector": {"matchLabels": {"team": "ml"}}},
         {"objectSelector": {"matchLabels": {"a": "b"}}},
         {"resource": "jobs"},
     ],
 )
-def test_one_that_fails_open_or_leaves_kube_system_alone_passes(rest: dict[str, Any]) -> None:
+def test_one_that_fails_open_or_sees_only_who_asks_for_it_passes(rest: dict[str, Any]) -> None:
     assert webhook_blast_radius(known(entry(**rest))).status is Status.PASS
 
 
-def test_one_that_leaves_only_kube_system_alone_is_told() -> None:
+def test_one_that_leaves_only_kube_system_alone_stops_the_pods_of_others() -> None:
     outcome = webhook_blast_radius(known(entry(namespaceSelector={"matchExpressions": [EXCLUDED]})))
-    assert "Outside kube-system, pods hang on w.example.com" in outcome.message
+    assert (outcome.status, outcome.reason) == (Status.WARN, "StopsOthersPods")
+    assert "w.example.com is down, no pod can be created in namespaces that have nothing to do with it" in (
+        outcome.message
+    )
 
 
 def conversion(namespace: str) -> Object:

@@ -214,3 +214,49 @@ def test_the_gang_through_the_operator_is_judged_where_there_is_a_real_one() -> 
     assert (outcome.status, outcome.reason, outcome.because) == (Status.ERROR, "NotReached", ("G5",))
     assert judged(checks.gang_through_operator, known(operator(), gang_scheduler="none")).reason == "GangNotAsked"
     assert judged(checks.gang_through_operator, facts()).reason == "NotExpected"
+
+
+OLD = operator("--enable-gang-scheduling=true", image=IMAGE + TAGS["1.5.0"])
+
+
+def gang(phase: str = "Inqueue", seconds_ago: float = 100, owner: str = "kubeflow.org/v1 TFJob") -> Object:
+    version, kind = owner.split()
+    owned = {"apiVersion": version, "kind": kind, "name": "mnist", "uid": "1"}
+    found = obj("PodGroup", "team/mnist", spec={"minMember": 2}, status={"phase": phase})
+    found["metadata"] |= {"ownerReferences": [owned], "creationTimestamp": instant(seconds_ago)}
+    return found
+
+
+def of_gang(name: str) -> Object:
+    found = pod("team/mnist-0")
+    found["metadata"]["annotations"] = {"scheduling.k8s.io/group-name": name}
+    return found
+
+
+def test_a_job_whose_old_operator_missed_its_gang_is_told_with_the_kick_for_it() -> None:
+    outcome = checks.operator_awake(known(OLD, gang(), of_gang("another")))
+    assert (outcome.status, outcome.reason) == (Status.WARN, "OperatorAsleep")
+    assert [(item.kind, item.namespace, item.name) for item in outcome.objects] == [("TFJob", "team", "mnist")]
+    (command,) = outcome.commands
+    assert command.startswith("kubectl -n team annotate tfjob.kubeflow.org mnist --overwrite kfv.io/look-again=")
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        (gang("Pending"),),
+        (gang("Running"),),
+        (gang(seconds_ago=30),),
+        (gang(), of_gang("mnist")),
+        (gang(owner="batch.volcano.sh/v1alpha1 Job"),),
+        (),
+    ],
+    ids=["waits", "runs", "just made", "has a pod", "a Volcano job", "none"],
+)
+def test_a_gang_that_waits_runs_or_was_just_made_is_not_missed(rest: tuple[Object, ...]) -> None:
+    assert checks.operator_awake(known(OLD, *rest)).status is Status.PASS
+
+
+def test_an_operator_that_watches_podgroups_misses_none() -> None:
+    outcome = checks.operator_awake(known(operator("--gang-scheduler-name=volcano"), gang()))
+    assert (outcome.status, outcome.reason) == (Status.SKIP, "NotAffected")
