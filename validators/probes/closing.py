@@ -77,15 +77,15 @@ def _shared(cluster: Cluster, items: Sequence[Tracked], deadline: Deadline) -> t
     A queue that is refused to go is closed and asked again: admission may hold it for open while it still counts jobs.
     """
     left = tuple(items)
-    refused: dict[Tracked, str] = {}
+    refused: dict[str, str] = {}
     while left and not deadline.passed:
-        refused = delete_all(cluster, left, deadline)
-        for item in refused:
-            if item.ref.kind == "Queue":
+        refused = {item.uid: text for item, text in delete_all(cluster, left, deadline).items()}
+        for item in left:
+            if item.uid in refused and item.ref.kind == "Queue":
                 with contextlib.suppress(ApiError):
                     _close(cluster, item)
         left = wait_gone(cluster, left, Deadline(_SHARED_SECONDS, deadline))
-    return tuple(replace(item, why=refused.get(item) or item.why) for item in left)
+    return tuple(replace(item, why=refused.get(item.uid) or item.why) for item in left)
 
 
 def _close(cluster: Cluster, queue: Tracked) -> None:

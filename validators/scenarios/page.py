@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from kubeflow_volcano.cluster.objects import Object
 from validators.scenarios.catalogue import CASES, told
 from validators.scenarios.model import Case, Outcome
 from validators.scenarios.picture import draw
@@ -95,7 +96,7 @@ def _manifests(cases: Sequence[Case]) -> list[str]:
     """Each manifest once, folded, under the titles of the cases that it is of."""
     texts: dict[str, list[str]] = {}
     for case in cases:
-        text = "---\n".join(yaml.safe_dump(item, sort_keys=False) for item in case.manifest(_NAMESPACE))
+        text = "---\n".join(_yaml(item) for item in case.manifest(_NAMESPACE))
         texts.setdefault(text, []).append(case.title)
     lines = []
     for text, titles in texts.items():
@@ -109,6 +110,12 @@ def _manifests(cases: Sequence[Case]) -> list[str]:
             "",
         ]
     return lines
+
+
+def _yaml(item: Object) -> str:
+    """The object as text, without anchors where parts of it are the same in memory."""
+    text: str = yaml.safe_dump(json.loads(json.dumps(item)), sort_keys=False)
+    return text
 
 
 def main(arguments: Sequence[str]) -> int:
