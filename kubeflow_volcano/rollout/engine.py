@@ -83,6 +83,7 @@ class Engine:
         self._found: Mapping[Ref, Found] = {}
         self._outcomes: list[ObjectOutcome] = []
         self._problems: list[Problem] = []
+        self._warnings: list[Problem] = []
 
     @property
     def parts(self) -> Mapping[str, Sequence[Object]]:
@@ -91,7 +92,7 @@ class Engine:
 
     def result(self) -> RolloutResult:
         """What came of it so far."""
-        return RolloutResult(tuple(self._outcomes), tuple(self._problems), self.deadline.elapsed)
+        return RolloutResult(tuple(self._outcomes), tuple(self._problems), self.deadline.elapsed, tuple(self._warnings))
 
     def apply(self) -> bool:
         """Send everything that is not as it should be, each after what it needs; whether all came out well."""
@@ -169,11 +170,15 @@ class Engine:
 
     def note(self, outcome: ObjectOutcome) -> None:
         """Add an outcome, also one that somebody else brought about."""
-        self._outcomes.append(outcome.of(self._owner.get(outcome.ref, "")))
+        self._outcomes.append(outcome.of(self._owner.get(outcome.ref, outcome.component)))
 
     def fail(self, problem: Problem) -> None:
         """Note a problem that somebody else found."""
         self._problems.append(problem)
+
+    def warn(self, problem: Problem) -> None:
+        """Note what does not stand in the way, but is to be told."""
+        self._warnings.append(problem)
 
     def _answers(self, hooks: Sequence[Ref]) -> tuple[Sequence[Problem], Sequence[ObjectOutcome]]:
         """Wait until the webhooks of these configurations answer; one restart of a backend that nobody trusts helps."""

@@ -15,7 +15,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.rollout.home import NAMESPACE, create_once, ensure_namespace
 from kubeflow_volcano.rollout.result import Action, RolloutResult
 
-__all__ = ["LEDGER", "digest", "expected_seconds", "record"]
+__all__ = ["LEDGER", "digest", "expected_seconds", "put", "record"]
 
 LEDGER = Ref("v1", "ConfigMap", NAMESPACE, "rollout-ledger")
 
@@ -70,12 +70,16 @@ def record(cluster: Cluster, *, release: str, parts: Mapping[str, Sequence[Objec
             for name, objects in parts.items()
         },
     }
-    _write(cluster, HOLDINGS, {name: text_of(lasting(objects)) for name, objects in parts.items()})
-    _write(cluster, LEDGER, {_name(components): json.dumps(run, indent=1, sort_keys=True)})
+    put(cluster, HOLDINGS, {name: text_of(lasting(objects)) for name, objects in parts.items()})
+    put(cluster, LEDGER, {_name(components): json.dumps(run, indent=1, sort_keys=True)})
 
 
-def _write(cluster: Cluster, where: Ref, data: Mapping[str, str]) -> None:
-    """Set these keys of a ConfigMap, which is made where it is missing; others stay."""
+def put(cluster: Cluster, where: Ref, data: Mapping[str, str]) -> None:
+    """Set these keys of a ConfigMap, which is made where it is missing; others stay.
+
+    Raises:
+        ApiError: it may not be written.
+    """
     meta = {"name": where.name, "namespace": where.namespace}
     text: Object = {"apiVersion": where.api_version, "kind": where.kind, "metadata": meta, "data": data}
     if create_once(cluster, text) is None:

@@ -27,15 +27,19 @@ class Action(StrEnum):
     FAILED = "failed"
     HELD = "held"
     """Not sent, because something that it needs failed."""
+    REMOVED = "removed"
+
+
+_CHANGES = frozenset({Action.CREATED, Action.CHANGED, Action.REMOVED})
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectOutcome:
     """One object: what was done, or in check mode would be; `reason` when it failed or was held back.
 
-    `before` and `after` are there for objects that were created or changed, and only where they were asked to be kept.
-    `generation` is the one that the server gave it; 0 when it was not sent. `component` is the one that brings it;
-    `seconds` is when it was done, since the start of the run.
+    `before` and `after` are there for objects that were created, changed or removed, and only where they were asked to
+    be kept. `generation` is the one that the server gave it; 0 when it was not sent. `component` is the one that brings
+    it; `seconds` is when it was done, since the start of the run.
     """
 
     ref: Ref
@@ -54,16 +58,20 @@ class ObjectOutcome:
 
 @dataclass(frozen=True, slots=True)
 class RolloutResult:
-    """All outcomes, and the problems that stand in the way of what was asked for; `seconds` is the time it took."""
+    """All outcomes, and the problems that stand in the way of what was asked for; `seconds` is the time it took.
+
+    `warnings` tell of what will come about later, by another run.
+    """
 
     outcomes: tuple[ObjectOutcome, ...]
     problems: tuple[Problem, ...]
     seconds: float
+    warnings: tuple[Problem, ...] = ()
 
     @property
     def changed(self) -> bool:
-        """Whether any object was created or changed."""
-        return any(item.action in {Action.CREATED, Action.CHANGED} for item in self.outcomes)
+        """Whether any object was created, changed or removed."""
+        return any(item.action in _CHANGES for item in self.outcomes)
 
     @property
     def failed(self) -> tuple[ObjectOutcome, ...]:
@@ -84,7 +92,7 @@ class RolloutResult:
 
     def summary(self) -> str:
         """One line for a person."""
-        shown = [action for action in Action if action is not Action.HELD or self.count(action)]
+        shown = [action for action in Action if action not in {Action.HELD, Action.REMOVED} or self.count(action)]
         numbers = ", ".join(f"{self.count(action)} {action}" for action in shown)
         return f"{len(self.outcomes)} objects: {numbers}, {self.seconds:.1f} s"
 
@@ -113,7 +121,7 @@ class RolloutResult:
                 "after": _text(item.after, item.before),
             }
             for item in self.outcomes
-            if item.action in {Action.CREATED, Action.CHANGED}
+            if item.action in _CHANGES
         ]
 
 

@@ -18,6 +18,7 @@ from kubeflow_volcano.catalog.schedulers import SchedulerWords, words_of
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.cluster.quantities import amounts
 from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.rollout.queue_states import QueueState, above, strange_states, wanted_states
 
 __all__ = ["SchedulingSettings", "scheduled", "scheduling_settings", "strange_scheduling"]
 
@@ -28,7 +29,8 @@ _QUEUE = "scheduling.volcano.sh/v1beta1"
 _ROOT = "root"
 _AMOUNTS = ("guarantee", "deserved", "capability")
 """From the least to the most."""
-_OWN = frozenset({"name"})
+_OWN = frozenset({"name", "state"})
+"""What a queue of the inventory has beside its fields."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,8 @@ class SchedulingSettings:
     tiers: tuple[Mapping[str, Any], ...] = ()
     queues: tuple[Mapping[str, Any], ...] = ()
     priority_classes: tuple[Mapping[str, Any], ...] = ()
+    drain_seconds: int = 0
+    """How long to wait for the jobs in queues that are to be absent."""
 
 
 def scheduling_settings(values: Mapping[str, Any]) -> SchedulingSettings:
@@ -48,6 +52,7 @@ def scheduling_settings(values: Mapping[str, Any]) -> SchedulingSettings:
         tiers=tuple(values["volcano_scheduler_tiers"]),
         queues=tuple(values["volcano_queues"]),
         priority_classes=tuple(values["volcano_priority_classes"]),
+        drain_seconds=values["volcano_queue_drain_seconds"],
     )
 
 
@@ -79,7 +84,10 @@ def scheduled(objects: list[Object], asked: SchedulingSettings) -> None:
         _configure(objects, asked)
     objects.extend(_priority_class(item) for item in asked.priority_classes)
     # A queue is sent behind the one that it is a part of.
-    objects.extend(_queue(item) for item in _parents_first(asked.queues))
+    states = wanted_states(asked.queues)
+    objects.extend(
+        _queue(item) for item in _parents_first(asked.queues) if states[item["name"]] is not QueueState.ABSENT
+    )
 
 
 def _configure(objects: Iterable[Object], asked: SchedulingSettings) -> None:
@@ -220,25 +228,17 @@ def _strange_queues(queues: Sequence[Mapping[str, Any]], words: SchedulerWords, 
     for name, item in by_name.items():
         for key in sorted(item.keys() - _OWN - words.queue_fields):
             yield _unknown("volcano_queues", f"{key} of queue {name}", key, words.queue_fields, version)
-        above = item.get("parent", _ROOT)
-        if above != _ROOT and above not in by_name:
+        parent = item.get("parent", _ROOT)
+        if parent != _ROOT and parent not in by_name:
             yield Problem(
-                f"volcano_queues: queue {name} is a part of {above}, which is not there.{nearest(above, by_name)}",
+                f"volcano_queues: queue {name} is a part of {parent}, which is not there.{nearest(parent, by_name)}",
                 f"one of {', '.join(sorted({*by_name, _ROOT} - {name}))}.",
-                f"correct parent, or add queue {above}.",
+                f"correct parent, or add queue {parent}.",
             )
-        if name in _above(name, by_name):
+        if name in above(name, by_name):
             yield Problem(f"volcano_queues: queue {name} is a part of itself.", "a tree.", "correct parent.")
         yield from _strange_amounts(item)
-
-
-def _above(name: str, by_name: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    found: list[str] = []
-    above = str(by_name[name].get("parent"))
-    while above in by_name and above not in found:
-        found.append(above)
-        above = str(by_name[above].get("parent"))
-    return found
+    yield from strange_states(queues)
 
 
 def _strange_amounts(queue: Mapping[str, Any]) -> Iterator[Problem]:

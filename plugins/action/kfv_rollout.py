@@ -48,6 +48,8 @@ class ActionModule(ActionBase):
             )
         except ProblemsError as error:
             return result | {"failed": True, "msg": error.told(), "exit_code": int(error.exit_code)}
+        for warning in done.warnings:
+            Display().warning(str(warning))
         result |= done.as_dict()
         if self._task.diff:
             result["diff"] = done.diff()

@@ -1,0 +1,112 @@
+"""Closed queues on their way out: each is removed when it is empty, and what is in the others is told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kubeflow_volcano.catalog.model import version_key
+from kubeflow_volcano.cluster.deadline import Deadline
+from kubeflow_volcano.cluster.errors import ApiError
+from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.cluster.watching import Observer
+from kubeflow_volcano.problems import Problem
+from kubeflow_volcano.progress import counted
+from kubeflow_volcano.rollout.engine import Engine
+from kubeflow_volcano.rollout.home import NAMESPACE
+from kubeflow_volcano.rollout.queue_jobs import API, SUBJECTS, QueueView, shown_queue
+from kubeflow_volcano.rollout.result import Action, ObjectOutcome
+
+__all__ = ["MADE", "drain"]
+
+MADE = Ref("v1", "ConfigMap", NAMESPACE, "rollout-queues")
+"""The queues that a roll-out has made: UID by name. No other one is deleted."""
+
+_LOOK_SECONDS = 10.0
+_TOLD_SECONDS = 10.0
+_TICK_SECONDS = 0.5
+_SHOWN = 5
+_HOLDS_BACK = (1, 12)
+"""From here on the scheduler starts no waiting job in a queue that is not open."""
+
+
+def drain(run: Engine, uids: Mapping[str, str], seconds: float, version: str) -> None:
+    """Remove each of these closed queues (UID by name) as soon as it is empty; warn of those that are not in time.
+
+    In check mode it is noted which of them are empty now.
+
+    Raises:
+        ApiError: the API server refused to tell.
+    """
+    left = _now_empty(run, uids) if run.check else _in_time(run, uids, seconds)
+    view = QueueView.read(run.cluster) if left else QueueView()
+    for name in left:
+        run.warn(_occupied(name, view.jobs(name), version))
+
+
+def _now_empty(run: Engine, uids: Mapping[str, str]) -> list[str]:
+    view = QueueView.read(run.cluster)
+    left = [name for name in uids if view.jobs(name)]
+    for name in uids:
+        if name not in left:
+            _note_removed(run, name)
+    return left
+
+
+def _in_time(run: Engine, uids: Mapping[str, str], seconds: float) -> list[str]:
+    """Remove what becomes empty in that time; the names of the others."""
+    left, view = dict(uids), QueueView()
+    drained, told = Deadline(seconds), Deadline(0)
+    with Observer(run.cluster, SUBJECTS, Deadline(seconds + _LOOK_SECONDS)) as observer:
+        for change in observer.changes(tick=_TICK_SECONDS):
+            if change:
+                view.take(change)
+            if not view.complete:
+                continue
+            removed = [name for name in left if view.empty(name) and _removed(run, name, left[name])]
+            for name in removed:
+                del left[name]
+            if not left or run.lost.is_set() or (drained.passed and not removed):
+                break
+            if told.passed:
+                run.progress(_waiting(view, next(iter(left)), len(left), drained))
+                told = Deadline(_TOLD_SECONDS)
+    return list(left)
+
+
+def _removed(run: Engine, name: str, uid: str) -> bool:
+    """Delete a queue that is still empty; whether it is gone. What Volcano's webhook refuses is tried again."""
+    if not QueueView.read(run.cluster).empty(name):
+        return False
+    ref = Ref(API, "Queue", "", name)
+    try:
+        run.cluster.delete(ref, uid=uid)
+    except ApiError as error:
+        run.progress(f"{ref} is not deleted yet: {error.message}")
+        return False
+    run.cluster.patch(MADE, {"data": {name: None}})
+    _note_removed(run, name)
+    return True
+
+
+def _note_removed(run: Engine, name: str) -> None:
+    before = shown_queue(name, "Closed")
+    run.note(ObjectOutcome(Ref(API, "Queue", "", name), Action.REMOVED, before, None, component="volcano"))
+
+
+def _waiting(view: QueueView, name: str, number: int, drained: Deadline) -> str:
+    what = _listed(view.jobs(name)) or f"parts of it: {', '.join(view.parts(name)) or 'none'}"
+    return f"draining {counted(number, 'queue')}, {drained.remaining:.0f} s left; queue {name} has {what}"
+
+
+def _occupied(name: str, jobs: list[str], version: str) -> Problem:
+    stuck = " Those that wait do not start in a closed queue." if version_key(version) >= _HOLDS_BACK else ""
+    return Problem(
+        f"queue {name} is to be absent and has {_listed(jobs) or 'not become Closed yet'}.{stuck}",
+        "an empty queue: none is deleted with a job in it, also with one that has ended and still has its PodGroup.",
+        "run again when its jobs are gone; until then it stays closed to new ones.",
+    )
+
+
+def _listed(jobs: list[str]) -> str:
+    more = f" and {len(jobs) - _SHOWN} more" if len(jobs) > _SHOWN else ""
+    return f"{counted(len(jobs), 'job')}: {', '.join(jobs[:_SHOWN])}{more}" if jobs else ""
