@@ -21,11 +21,16 @@ from kubeflow_volcano.rollout.lease import Lease, require_free
 from kubeflow_volcano.rollout.ledger import expected_seconds, record
 from kubeflow_volcano.rollout.matrix import require_kubernetes
 from kubeflow_volcano.rollout.namespaces import label_namespaces
+from kubeflow_volcano.rollout.operator_memory import keep_higher_limit
+from kubeflow_volcano.rollout.patches import OPERATOR
+from kubeflow_volcano.rollout.queues import remember_queues, require_queues, settle_queues
 from kubeflow_volcano.rollout.result import RolloutResult
+from kubeflow_volcano.rollout.retiring import retire
 from kubeflow_volcano.rollout.settings import Settings
 
 __all__ = ["engine_for", "roll_out"]
 
+_VOLCANO = "volcano"
 _CRD = ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "")
 
 
@@ -55,14 +60,19 @@ def roll_out(
             require_free(cluster)
         settings = with_account(cluster, settings, components, check=check, progress=progress)
         wanted = desired(settings, components, progress)
+        for part in components:
+            keep_higher_limit(cluster, wanted.parts[part.name], OPERATOR, part.version)
         if "local-path" in wanted.parts:
             storage.require_usable(cluster, settings, wanted.parts["local-path"])
+        if _VOLCANO in wanted.parts:
+            require_queues(cluster, settings.scheduling, wanted.parts[_VOLCANO])
         parts = _with_namespaces(cluster, components, wanted.parts, settings.namespace_labels)
         engine = engine_for(cluster, settings, components, parts, check=check, progress=progress, texts=texts)
     except ApiError as error:
         raise ProblemsError(refused(cluster, error)) from error
     if check:
-        engine.apply()
+        if engine.apply():
+            _end(engine, settings)
         return engine.result()
     return _locked(cluster, settings, engine, progress)
 
@@ -75,13 +85,28 @@ def _locked(cluster: Cluster, settings: Settings, engine: Engine, progress: Prog
         ensure_namespace(cluster, settings.namespace_labels)
         with Lease(cluster, progress) as lease:
             engine.lost = lease.lost
-            if engine.apply():
-                engine.finish()
+            applied = engine.apply()
+            remember_queues(engine)
+            if applied and engine.finish():
+                _end(engine, settings)
             result = engine.result()
             record(cluster, release=settings.release.version, parts=engine.parts, result=result)
     except ApiError as error:
         raise ProblemsError([*engine.result().problems, refused(cluster, error)]) from error
     return result
+
+
+def _end(engine: Engine, settings: Settings) -> None:
+    """Remove what stood beside objects that need it no longer, and settle queues.
+
+    Raises:
+        ApiError: the API server refused to tell, or to remove something.
+    """
+    declared = [obj for objects in engine.parts.values() for obj in objects]
+    for outcome in retire(engine.cluster, declared, check=engine.check):
+        engine.note(outcome)
+    if _VOLCANO in engine.parts:
+        settle_queues(engine, settings.scheduling, settings.volcano.version)
 
 
 def engine_for(
