@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import binascii
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
@@ -18,7 +20,18 @@ from validators.facts import Facts
 from validators.model import Rule, Status
 from validators.troubles import Trouble
 
-__all__ = ["LISTS", "READS", "configurations", "decoded", "parsed", "service_of", "troubled"]
+__all__ = [
+    "LISTS",
+    "READS",
+    "RESOURCES",
+    "Fault",
+    "configurations",
+    "decoded",
+    "fault",
+    "parsed",
+    "service_of",
+    "troubled",
+]
 
 _GROUP = "admissionregistration.k8s.io"
 RESOURCES = {
@@ -33,7 +46,14 @@ LISTS = (
 READS = (*LISTS, *services.READS)
 """What `troubled` reads, but for certificates."""
 
-_Found = tuple[str, str, str, tuple[str, ...]]  # reason, what is wrong, what to do, because
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why one webhook cannot answer: a stable word, what follows its name in a sentence, and what to do."""
+
+    reason: str
+    wrong: str
+    todo: str
 
 
 def configurations(facts: Facts) -> tuple[Object, ...]:
@@ -50,7 +70,7 @@ def configurations(facts: Facts) -> tuple[Object, ...]:
     )
 
 
-def service_of(entry: Object) -> Ref | None:
+def service_of(entry: Mapping[str, Any]) -> Ref | None:
     """The Service that one webhook calls; None when it calls an address outside the cluster."""
     service = entry["clientConfig"].get("service")
     return Ref("v1", "Service", service["namespace"], service["name"]) if service else None
@@ -83,71 +103,86 @@ def _absent(ref: Ref, facts: Facts) -> Trouble:
 
 
 def _troubles(ref: Ref, configuration: Object, facts: Facts) -> Iterator[Trouble]:
-    grouped: dict[_Found, list[str]] = {}
+    grouped: dict[Fault, list[Object]] = {}
     for entry in configuration.get("webhooks") or ():
-        if found := next(_findings(entry, facts), None):
-            grouped.setdefault(found, []).append(entry["name"])
-    for (reason, wrong, todo, because), names in grouped.items():
-        message = f"{ref}: webhook {', '.join(names)} {wrong}."
-        yield Trouble("B3", Status.FAIL, ref, reason, message, todo, because)
+        if found := fault(entry, facts):
+            grouped.setdefault(found, []).append(entry)
+    for found, entries in grouped.items():
+        message = f"{ref}: webhook {', '.join(item['name'] for item in entries)} {found.wrong}."
+        because = _because(found, entries[0], facts)
+        yield Trouble("B3", Status.FAIL, ref, found.reason, message, found.todo, because)
 
 
-def _findings(entry: Object, facts: Facts) -> Iterator[_Found]:
-    """What is wrong with one webhook, the cause of the others first."""
+def _because(found: Fault, entry: Object, facts: Facts) -> tuple[str, ...]:
+    """The checks that own the cause."""
+    ref = service_of(entry)
+    if found.reason == "NoService":
+        return ("B6",)
+    if found.reason == "NoEndpoint" and ref and (service := facts.get("services", ref.namespace, ref.name)):
+        return services.behind(service, facts)
+    return ()
+
+
+def fault(entry: Mapping[str, Any], facts: Facts) -> Fault | None:
+    """What is wrong with one webhook, the cause of everything else; None where nothing is known to be."""
+    return next(_faults(entry, facts), None)
+
+
+def _faults(entry: Mapping[str, Any], facts: Facts) -> Iterator[Fault]:
     bundle = entry["clientConfig"].get("caBundle") or ""
     service = service_of(entry)
     authorities: list[x509.Certificate] = []
     if service and not bundle:
         todo = f"restart the Deployment behind {service}, which writes it at its start, or apply the component again."
-        yield "EmptyCaBundle", "has an empty caBundle, so that the API server trusts no backend of it", todo, ()
+        yield Fault("EmptyCaBundle", "has an empty caBundle, so that the API server trusts no backend of it", todo)
     if bundle:
         try:
             authorities = parsed(decoded(bundle))
         except ValueError:
-            yield "BadCaBundle", "has a caBundle that is not PEM", "apply the component again.", ()
+            yield Fault("BadCaBundle", "has a caBundle that is not PEM", "apply the component again.")
     now = datetime.fromtimestamp(facts.taken, UTC)
     if authorities and all(item.not_valid_after_utc <= now for item in authorities):
         end = authorities[0].not_valid_after_utc
-        yield "AuthorityExpired", f"has a caBundle that ended {end:%Y-%m-%d}", "renew the webhook's certificates.", ()
+        text = f"has a caBundle that ended {end:%Y-%m-%d}"
+        yield Fault("AuthorityExpired", text, "renew the webhook's certificates.")
     if service:
         port = entry["clientConfig"]["service"].get("port", 443)
         yield from _backend(service, port, facts)
         yield from _certificate(service, authorities, now, facts)
 
 
-def _backend(ref: Ref, port: int, facts: Facts) -> Iterator[_Found]:
+def _backend(ref: Ref, port: int, facts: Facts) -> Iterator[Fault]:
     service = facts.get("services", ref.namespace, ref.name)
     if service is None:
         todo = "apply the component again, or remove the webhook."
-        yield "NoService", f"calls {ref}, which does not exist", todo, ("B6",)
+        yield Fault("NoService", f"calls {ref}, which does not exist", todo)
         return
     ports = [item["port"] for item in service["spec"].get("ports") or ()]
     if port not in ports:
         known = ", ".join(map(str, ports))
-        yield "PortMismatch", f"calls port {port} of {ref}, which has {known}", "apply the component again.", ()
+        yield Fault("PortMismatch", f"calls port {port} of {ref}, which has {known}", "apply the component again.")
     if not services.ready_ports(ref, facts):
-        because = services.behind(service, facts)
-        yield "NoEndpoint", f"calls {ref}, which has no ready endpoint", "bring up its pods.", because
+        yield Fault("NoEndpoint", f"calls {ref}, which has no ready endpoint", "bring up its pods.")
 
 
-def _certificate(ref: Ref, authorities: Iterable[x509.Certificate], now: datetime, facts: Facts) -> Iterator[_Found]:
+def _certificate(ref: Ref, authorities: Iterable[x509.Certificate], now: datetime, facts: Facts) -> Iterator[Fault]:
     pem = facts.certificates.get(ref)
     if not pem:
         return
     try:
         certificate = parsed(pem)[0]
     except ValueError:
-        yield "BadCertificate", f"is served by {ref} with a certificate that is not PEM", "renew the Secret.", ()
+        yield Fault("BadCertificate", f"is served by {ref} with a certificate that is not PEM", "renew the Secret.")
         return
     renew = "delete the Secret and let the component make it again."
     if certificate.not_valid_after_utc <= now:
         end = certificate.not_valid_after_utc
-        yield "CertificateExpired", f"is served by {ref} with a certificate that ended {end:%Y-%m-%d}", renew, ()
+        yield Fault("CertificateExpired", f"is served by {ref} with a certificate that ended {end:%Y-%m-%d}", renew)
     if not any(_issued(certificate, item) for item in authorities):
-        yield "UnknownAuthority", f"is served by {ref} with a certificate that the caBundle did not sign", renew, ()
+        yield Fault("UnknownAuthority", f"is served by {ref} with a certificate that the caBundle did not sign", renew)
     host = f"{ref.name}.{ref.namespace}.svc"
     if host not in _names(certificate):
-        yield "WrongName", f"is served by {ref} with a certificate that is not for {host}", renew, ()
+        yield Fault("WrongName", f"is served by {ref} with a certificate that is not for {host}", renew)
 
 
 def parsed(pem: bytes) -> list[x509.Certificate]:

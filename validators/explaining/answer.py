@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from validators.explaining.backfill import backfill
@@ -10,8 +11,9 @@ from validators.explaining.claims import claims
 from validators.explaining.containers import containers
 from validators.explaining.controllers import controllers, grouping
 from validators.explaining.model import Explanation, Finding, Situation, State, finding
-from validators.explaining.pods_made import creation, priority
-from validators.explaining.queues import queueing, reserved
+from validators.explaining.pods_made import accounts, creation, leaving, making, priority
+from validators.explaining.preempting import preempting
+from validators.explaining.queues import SCHEDULER, queueing, reserved
 from validators.explaining.quotas import limits, quota
 from validators.explaining.room import room
 from validators.explaining.schedulers import gates, schedulers
@@ -22,17 +24,21 @@ from validators.model import CannotJudgeError
 __all__ = ["explain", "last_words", "state_of"]
 
 _STAGES: tuple[Callable[[Situation], Iterator[Finding]], ...] = (
+    leaving,
     controllers,
     grouping,
     priority,
+    accounts,
     quota,
     limits,
     queueing,
+    making,
     creation,
     schedulers,
     gates,
     claims,
     room,
+    preempting,
     guarantees,
     reserved,
     shares,
@@ -63,11 +69,14 @@ def explain(situation: Situation) -> Explanation:
         return Explanation(situation, state, tuple(_ended(situation, state)), ())
     found: list[Finding] = []
     for stage in _STAGES:
-        told = {item.reason for item in found}
+        # A refused pod and the quota that refuses it are one thing.
+        told = {item.reason for item in found} if stage is creation else set()
         try:
             for item in stage(situation):
-                if item.reason not in told:  # a refused pod and the quota that refuses it are one thing
-                    found.append(item)  # noqa: PERF401  what comes before a fact that is missing counts
+                if item.reason not in told:
+                    # Of a job whose gang runs, only what its own containers suffer from is in the way.
+                    blocks = item.blocks and (state is State.WAITING or stage is containers)
+                    found.append(replace(item, blocks=blocks))
         except CannotJudgeError as stop:
             why = stop.outcome
             if all(item.message != why.message for item in unread.values()):
@@ -155,6 +164,19 @@ def _nothing_found(situation: Situation, *, complete: bool) -> Iterator[Finding]
             todo="ask again.",
             blocks=False,
         )
+    elif complete and situation.group and not situation.phase:
+        yield finding(
+            "SchedulerSilent",
+            f"{situation.group_ref} has no phase after {age:.0f} s: no scheduler has looked at it, and {SCHEDULER} is "
+            "up.",
+            needed="a scheduler that answers to the name volcano and sees the PodGroup.",
+            todo="read its log, and restart it: it may work on a stale cache, or wait to become the leader.",
+            objects=[SCHEDULER],
+            commands=[
+                f"kubectl -n {SCHEDULER.namespace} logs deployment/{SCHEDULER.name} --tail 100",
+                f"kubectl -n {SCHEDULER.namespace} rollout restart deployment/{SCHEDULER.name}",
+            ],
+        )
     elif complete:
         yield finding(
             "Unexplained",
@@ -164,5 +186,5 @@ def _nothing_found(situation: Situation, *, complete: bool) -> Iterator[Finding]
             needed="a scheduler and a controller that act.",
             todo="read what they said last, below, and their logs.",
             objects=[situation.job.ref],
-            commands=["kubectl -n volcano-system logs deployment/volcano-scheduler --tail 100"],
+            commands=[f"kubectl -n {SCHEDULER.namespace} logs deployment/{SCHEDULER.name} --tail 100"],
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.catalog.operator import GangEra, era_of, version_of_image
@@ -10,55 +10,57 @@ from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.cluster.readiness import State, assess
 from kubeflow_volcano.problems import InvalidInput
 from validators import runtimes
+from validators.explaining.admission import JOBSET, unanswered
 from validators.explaining.kinds import JOBSETS, runtime_of
-from validators.explaining.model import Finding, Situation, finding
+from validators.explaining.makers import MAKERS, PODGROUPS, may_not
+from validators.explaining.model import GROUP_NAME, Finding, Situation, finding, of_single_pods
+from validators.explaining.quotas import no_more
 from validators.operator_flags import container_of, faults, read_flags
 from validators.operators import TRAINER, TRAINING
 from validators.probes.stage import PODGROUP
 
-__all__ = ["CONTROLLERS", "controllers", "grouping"]
+__all__ = ["controllers", "grouping"]
 
-_VOLCANO = Ref("apps/v1", "Deployment", "volcano-system", "volcano-controllers")
-_JOBSET = Ref("apps/v1", "Deployment", TRAINER.ref.namespace, "jobset-controller-manager")
-_PODGROUPS = "podgroups.scheduling.volcano.sh"
+_VOLCANO = MAKERS["batch.volcano.sh"][0].ref
 _WATCHES_GROUPS_SINCE = "1.6.0"  # before, kubeflow/training-operator#1574: Inqueue, and no pods
-
-CONTROLLERS = {
-    "kubeflow.org": (TRAINING.ref,),
-    "trainer.kubeflow.org": (TRAINER.ref, _JOBSET),
-    "batch.volcano.sh": (_VOLCANO,),
-}
-"""Deployments that a job needs to become pods, by the API group of its kind."""
 
 
 def controllers(situation: Situation) -> Iterator[Finding]:
     """Controllers that are missing or down, while the job still needs them."""
     job = situation.job
+    of_trainer = job.ref.group == "trainer.kubeflow.org"
+    if of_trainer:
+        yield from _wiring(situation)
     if job.roles and len(situation.pods) >= job.wanted:
         return
-    for ref in CONTROLLERS.get(job.ref.group, ()):
-        found = situation.facts.get("deployments.apps", ref.namespace, ref.name)
-        if found is None:
-            yield finding(
-                "ControllerMissing",
-                f"{ref} does not exist, and {len(situation.pods)} of {job.wanted} pods do.",
-                needed=f"the controller that makes the pods of a {job.ref.kind}.",
-                todo="install it, or run the job where it is.",
-                objects=[ref],
-            )
-            continue
-        state = assess(found)
-        if state.state is not State.READY:
-            yield finding(
-                "ControllerDown",
-                f"{state.message} {len(situation.pods)} of {job.wanted} pods exist.",
-                needed=f"the controller that makes the pods of a {job.ref.kind}.",
-                todo="bring it up; the validation says what keeps it down.",
-                objects=[ref],
-                commands=[f"kubectl -n {ref.namespace} describe deployment {ref.name}"],
-            )
-    if job.ref.group == "trainer.kubeflow.org":
-        yield from _runtime(situation)
+    down = [found for item in MAKERS.get(job.ref.group, ()) if (found := _down(item.ref, situation))]
+    yield from down
+    if of_trainer and not down and runtime_of(situation.obj, situation.facts):
+        yield from _without_jobset(situation)
+
+
+def _down(ref: Ref, situation: Situation) -> Finding | None:
+    job, made = situation.job, len(situation.pods)
+    found = situation.facts.get("deployments.apps", ref.namespace, ref.name)
+    if found is None:
+        return finding(
+            "ControllerMissing",
+            f"{ref} does not exist, and {made} of {job.wanted} pods do.",
+            needed=f"the controller that makes the pods of a {job.ref.kind}.",
+            todo="install it, or run the job where it is.",
+            objects=[ref],
+        )
+    state = assess(found)
+    if state.state is State.READY:
+        return None
+    return finding(
+        "ControllerDown",
+        f"{state.message} {made} of {job.wanted} pods exist.",
+        needed=f"the controller that makes the pods of a {job.ref.kind}.",
+        todo="bring it up; the validation says what keeps it down.",
+        objects=[ref],
+        commands=[f"kubectl -n {ref.namespace} describe deployment {ref.name}"],
+    )
 
 
 def grouping(situation: Situation) -> Iterator[Finding]:
@@ -67,6 +69,9 @@ def grouping(situation: Situation) -> Iterator[Finding]:
     if situation.group is None:
         yield from _without_group(situation)
         return
+    if job.ref.group == "kubeflow.org" and of_single_pods(situation.group):
+        yield from _by_flags(situation, f"{situation.group_ref} is Volcano's own for single pods")
+    first = sum(role.replicas for role in job.roles if role.name not in job.later)
     if job.roles and situation.minimum > job.wanted:
         yield finding(
             "MinMemberTooHigh",
@@ -75,11 +80,20 @@ def grouping(situation: Situation) -> Iterator[Finding]:
             todo="lower minAvailable in the job, or raise replicas.",
             objects=[job.ref],
         )
+    elif job.later and situation.minimum > first:
+        yield finding(
+            "GangWaitsForItself",
+            f"{situation.group_ref} wants {situation.minimum} pods together; those of {', '.join(sorted(job.later))} "
+            f"are made when the tasks run that dependsOn names, and the others are {first}: none of them ever runs.",
+            needed=f"a gang of no more than the {first} pods that wait for no task.",
+            todo=f"set minAvailable of the job to {first} or less, or take dependsOn out.",
+            objects=[job.ref],
+        )
     elif not job.roles and len(situation.pods) < situation.minimum:
         yield finding(
             "NotEnoughPods",
             f"{situation.group_ref} wants {situation.minimum} pods together; {len(situation.pods)} name it in their "
-            "annotation scheduling.k8s.io/group-name.",
+            f"annotation {GROUP_NAME}.",
             needed="as many pods as minMember says.",
             todo="create the missing pods with that annotation, or lower minMember.",
             objects=[job.ref],
@@ -90,49 +104,66 @@ def grouping(situation: Situation) -> Iterator[Finding]:
 
 def _without_group(situation: Situation) -> Iterator[Finding]:
     job = situation.job
-    situation.facts.demand(_PODGROUPS)
+    situation.facts.demand(PODGROUPS)
     if "PodGroup" not in situation.facts.discovery.get(PODGROUP[0], ()):
-        yield finding(
-            "PodGroupNotServed",
-            "the API server serves no PodGroup of scheduling.volcano.sh.",
-            needed="Volcano, where the job is to start as a gang.",
-            todo="install Volcano, or let the operator make no gangs.",
-            objects=[job.ref],
-            blocks=not situation.pods,
-        )
+        if _wants_gang(situation):
+            yield finding(
+                "PodGroupNotServed",
+                "the API server serves no PodGroup of scheduling.volcano.sh.",
+                needed="Volcano, where the job is to start as a gang.",
+                todo="install Volcano, or let the operator make no gangs.",
+                objects=[job.ref],
+                blocks=not situation.pods,
+            )
         return
     if job.ref.group == "kubeflow.org":
-        yield from _by_operator(situation)
+        deployment = situation.facts.get("deployments.apps", TRAINING.ref.namespace, TRAINING.ref.name)
+        if deployment and not (yield from _by_flags(situation, "the job has no PodGroup")):
+            yield from _not_made(situation, TRAINING.ref)
     elif job.ref.group == "trainer.kubeflow.org" and not _runtime_trouble(situation):
-        yield _not_made(situation, TRAINER.ref)
+        yield from _not_made(situation, TRAINER.ref)
     elif job.ref.group == "batch.volcano.sh":
-        yield _not_made(situation, _VOLCANO)
+        yield from _not_made(situation, _VOLCANO)
 
 
-def _by_operator(situation: Situation) -> Iterator[Finding]:
-    """No gang by the operator's flags, or a gang that was not made."""
+def _wants_gang(situation: Situation) -> bool:
+    """Whether whoever makes the job's pods is told to make gangs; where nothing tells, it is taken to be so."""
+    if situation.job.ref.group == "trainer.kubeflow.org":
+        runtime = runtime_of(situation.obj, situation.facts)
+        return bool(runtime) and "volcano" in ((runtime or {})["spec"].get("podGroupPolicy") or {})
+    return all(reason not in {"GangOff", "GangOther"} for reason, _ in _flags(situation)[0])
+
+
+def _flags(situation: Situation) -> tuple[tuple[tuple[str, str], ...], GangEra | None]:
+    """Reason and text of what is wrong with the training operator's flags about gangs, and what its era asks for."""
+    if situation.job.ref.group != "kubeflow.org":
+        return (), None
     deployment = situation.facts.get("deployments.apps", TRAINING.ref.namespace, TRAINING.ref.name)
     if deployment is None:
-        return
+        return (), None
     container = container_of(deployment)
     era = _era(container["image"])
     flags = read_flags([*(container.get("command") or ()), *(container.get("args") or ())])
-    wrong = faults(flags, era) if era else ()
-    if not wrong:
-        yield _not_made(situation, TRAINING.ref)
-        return
-    asked = " ".join(era.required_arguments) if era else ""
+    return (faults(flags, era) if era else ()), era
+
+
+def _by_flags(situation: Situation, without: str) -> Generator[Finding, None, bool]:
+    """No gang by the operator's flags; returns whether that is so."""
+    wrong, era = _flags(situation)
+    if not wrong or era is None:
+        return False
+    asked = " ".join(era.required_arguments)
     unknown = wrong[0][0] == "UnknownFlag"
     yield finding(
         wrong[0][0],
-        f"{TRAINING.ref}: {'; '.join(text for _, text in wrong)}. The job has no PodGroup: its pods are placed one by "
-        "one.",
+        f"{TRAINING.ref}: {'; '.join(text for _, text in wrong)}. Indeed {without}: its pods are placed one by one.",
         needed=f"the argument {asked}, where the job is to start as a gang.",
-        todo=f"give the operator {asked} and no other flag about gangs.",
+        todo=f"give the operator {asked} and no other flag about gangs, and make the job anew.",
         objects=[TRAINING.ref],
         commands=[f"kubectl -n {TRAINING.ref.namespace} edit deployment {TRAINING.ref.name}"],
         blocks=unknown and not situation.pods,
     )
+    return True
 
 
 def _era(image: str) -> GangEra | None:
@@ -142,38 +173,54 @@ def _era(image: str) -> GangEra | None:
         return None
 
 
-def _not_made(situation: Situation, by: Ref) -> Finding:
+def _not_made(situation: Situation, by: Ref) -> Iterator[Finding]:
+    """No PodGroup, although somebody should have made one: who or what kept it from that."""
     ref = situation.job.ref
-    if taken := _taken(situation):
-        return taken
-    return finding(
-        "PodGroupMissing",
-        f"{ref} has no PodGroup.",
-        needed=f"the PodGroup that {by} makes for it.",
-        todo="read the controller's log: it may lack a right, or have started before PodGroup was served; then "
-        "restart it.",
-        objects=[ref, by],
-        commands=[
-            f"kubectl -n {by.namespace} logs deployment/{by.name} --tail 50",
-            f"kubectl -n {by.namespace} rollout restart deployment/{by.name}",
-        ],
-    )
+    causes = [
+        *_taken(situation),
+        *unanswered(situation, PODGROUP[1]),
+        *may_not(situation, PODGROUPS),
+        *no_more(situation, f"count/{PODGROUPS}"),
+    ]
+    yield from causes
+    if not causes and _down(by, situation) is None:
+        yield finding(
+            "PodGroupMissing",
+            f"{ref} has no PodGroup.",
+            needed=f"the PodGroup that {by} makes for it.",
+            todo="read the controller's log: it may have started before PodGroup was served, or before it was told to "
+            "make gangs; then restart it.",
+            objects=[ref, by],
+            commands=[
+                f"kubectl -n {by.namespace} logs deployment/{by.name} --tail 50",
+                f"kubectl -n {by.namespace} rollout restart deployment/{by.name}",
+            ],
+        )
 
 
-def _taken(situation: Situation) -> Finding | None:
+def _taken(situation: Situation) -> Iterator[Finding]:
     """Jobs of two kinds with one name want PodGroups of one name; the second is left without."""
-    for name in situation.job.groups:
-        other = situation.facts.get(_PODGROUPS, situation.job.ref.namespace, name)
-        if other:
-            owners = [f"{item['kind']} {item['name']}" for item in other["metadata"].get("ownerReferences") or ()]
-            return finding(
-                "PodGroupTaken",
-                f"{Ref.of(other)} belongs to {', '.join(owners)}.",
-                needed=f"a PodGroup of its own for {situation.job.ref}.",
-                todo="give one of the two jobs another name.",
-                objects=[Ref.of(other)],
-            )
-    return None
+    ref = situation.job.ref
+    said = [str((pod["metadata"].get("annotations") or {}).get(GROUP_NAME)) for pod in situation.pods]
+    for name in dict.fromkeys((*situation.job.groups, *said)):
+        other = situation.facts.get(PODGROUPS, ref.namespace, name)
+        if other is None:
+            continue
+        owners = other["metadata"].get("ownerReferences") or ()
+        names = ", ".join(f"{item['kind']} {item['name']}" for item in owners)
+        earlier = any((item["kind"], item["name"]) == (ref.kind, ref.name) for item in owners)
+        yield finding(
+            "PodGroupTaken",
+            f"{Ref.of(other)} belongs to {'an earlier ' if earlier else ''}{names}"
+            f"{', which is gone or going' if earlier else ''}.",
+            needed=f"a PodGroup of its own for {ref}.",
+            todo="delete the PodGroup that was left behind, and see who keeps it (finalizers)."
+            if earlier
+            else "give one of the two jobs another name.",
+            objects=[Ref.of(other)],
+            commands=[f"kubectl -n {ref.namespace} delete podgroups.scheduling.volcano.sh {name}"] if earlier else (),
+        )
+        return
 
 
 def _race(situation: Situation) -> Iterator[Finding]:
@@ -201,33 +248,42 @@ def _runtime_trouble(situation: Situation) -> str:
     return fault.text if fault else ""
 
 
-def _runtime(situation: Situation) -> Iterator[Finding]:
-    """The runtime of a TrainJob, and the JobSet that Trainer makes of both."""
+def _wiring(situation: Situation) -> Iterator[Finding]:
+    """The runtime of a TrainJob: is it there, and does it make gangs."""
     wanted, job = situation.obj["spec"]["runtimeRef"], situation.job
     kind = wanted.get("kind", "ClusterTrainingRuntime")
     runtime = runtime_of(situation.obj, situation.facts)
     if runtime is None:
-        yield finding(
-            "RuntimeMissing",
-            f"{job.ref} names {kind} {wanted['name']}, which does not exist.",
-            needed="the runtime from which its pods are made.",
-            todo="name one that exists, or make it.",
-            objects=[job.ref],
-            commands=["kubectl get clustertrainingruntimes"],
-        )
+        if len(situation.pods) < job.wanted or not job.roles:
+            yield finding(
+                "RuntimeMissing",
+                f"{job.ref} names {kind} {wanted['name']}, which does not exist.",
+                needed="the runtime from which its pods are made.",
+                todo="name one that exists, or make it.",
+                objects=[job.ref],
+                commands=["kubectl get clustertrainingruntimes"],
+            )
         return
     if fault := runtimes.fault(runtime):
         ref = Ref.of(runtime)
         yield finding(
             "RuntimeHalfWired" if fault.half else "RuntimeWithoutGang",
-            f"{ref} {fault.text}.",
+            f"{ref} {fault.text}: the pods of its jobs are placed one by one.",
             needed="podGroupPolicy.volcano and schedulerName volcano together, where the job is to start as a gang.",
-            todo="set both in the runtime.",
+            todo="set both in the runtime, and make the job anew: pods that are made keep their scheduler.",
             objects=[ref],
             commands=[f"kubectl edit {kind.lower()} {wanted['name']}"],
-            blocks=fault.half,
+            blocks=False,
         )
-    if situation.facts.get(JOBSETS, job.ref.namespace, job.ref.name) is None:
+
+
+def _without_jobset(situation: Situation) -> Iterator[Finding]:
+    job = situation.job
+    if situation.facts.get(JOBSETS, job.ref.namespace, job.ref.name):
+        return
+    causes = [*unanswered(situation, JOBSET[1]), *may_not(situation, JOBSETS)]
+    yield from causes
+    if not causes:
         yield finding(
             "JobSetMissing",
             f"{job.ref} has no JobSet.",

@@ -94,6 +94,7 @@ def _volcano(obj: Object, _facts: Facts) -> Job:
         # An aborted job waits for a command that resumes it.
         suspended=_phase(obj) in {"Aborted", "Aborting"},
         groups=(f"{meta['name']}-{meta['uid']}", meta["name"]),
+        later=frozenset(task.get("name", "") for task in tasks if (task.get("dependsOn") or {}).get("name")),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -22,12 +22,14 @@ __all__ = [
     "State",
     "counted",
     "finding",
+    "of_single_pods",
 ]
 
 GROUP_NAME = "scheduling.k8s.io/group-name"
 """Annotation of a pod with the name of its PodGroup."""
 VOLCANO = "volcano"
 """schedulerName of Volcano, unless it was started with another one."""
+_OF_SINGLE_PODS = "podgroup-"
 
 
 class State(StrEnum):
@@ -54,7 +56,8 @@ class Role:
 class Job:
     """A job of any kind. `min_available` and `queue` are what its own text asks for: None and empty where it is silent.
 
-    `groups` are the names that its PodGroup may have, the likeliest first.
+    `groups` are the names that its PodGroup may have, the likeliest first. `later` are the roles whose pods are made
+    when those of other roles run.
     """
 
     ref: Ref
@@ -66,6 +69,7 @@ class Job:
     priority_class: str = ""
     suspended: bool = False
     groups: tuple[str, ...] = ()
+    later: frozenset[str] = frozenset()
 
     @property
     def wanted(self) -> int:
@@ -108,6 +112,15 @@ class Situation:
         return self.job.min_available or self.job.wanted
 
     @property
+    def task_minimums(self) -> Mapping[str, int]:
+        """How many of each role must be among them; Volcano heeds that only where minMember covers all of it.
+
+        Rule: CheckTaskValid and CheckTaskReady of pkg/scheduler/api/job_info.go, v1.10.0.
+        """
+        asked: Mapping[str, int] = (self.group or {"spec": {}})["spec"].get("minTaskMember") or {}
+        return asked if self.minimum >= sum(asked.values()) else {}
+
+    @property
     def phase(self) -> str:
         """Of the PodGroup; empty where there is none or no scheduler has judged it."""
         phase: str = (self.group or {}).get("status", {}).get("phase") or ""
@@ -147,6 +160,14 @@ class Finding:
     commands: tuple[str, ...] = ()
     details: tuple[str, ...] = ()
     blocks: bool = True
+
+
+def of_single_pods(group: Object) -> bool:
+    """Whether Volcano made the PodGroup itself, for pods that name none: each of them is placed alone.
+
+    Rule: PodgroupNamePrefix and createNormalPodPGIfNotExist of pkg/controllers/podgroup, v1.8.0 to v1.10.0.
+    """
+    return str(group["metadata"]["name"]).startswith(_OF_SINGLE_PODS) and bool(group["metadata"].get("ownerReferences"))
 
 
 def counted(number: int, word: str) -> str:

@@ -119,9 +119,13 @@ def _of_node(wish: Wish, node: Node) -> Iterator[Refusal]:
 def _of_resources(wish: Wish, node: Node) -> Iterator[Refusal]:
     for name, amount in wish.requests.items():
         if amount > 0 and amount > node.free(name):
-            has = node.allocatable.get(name, Decimal(0))
-            free = readable(name, max(node.free(name), Decimal(0)))
-            text = f"{name}: asks for {readable(name, amount)}, {free} of {readable(name, has)} free"
+            has, free = node.allocatable.get(name, Decimal(0)), max(node.free(name), Decimal(0))
+            if not has:
+                yield Refusal("Absent", f"has no {name}", name)
+                continue
+            text = f"{name}: asks for {readable(name, amount)}, {readable(name, free)} of {readable(name, has)} free"
+            if readable(name, amount) == readable(name, free):
+                text += f" (rounded; {amount - free:f} too little)"
             yield Refusal("Never" if amount > has else "Insufficient", text, name)
 
 

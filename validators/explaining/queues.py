@@ -14,7 +14,8 @@ from kubeflow_volcano.cluster.quantities import Amounts, amounts, pod_requests, 
 from validators import scheduler_configuration
 from validators.explaining.model import GROUP_NAME, VOLCANO, Finding, Situation, finding
 from validators.explaining.nodes import nodes_of
-from validators.explaining.room import fits, groups_of
+from validators.explaining.packing import fits
+from validators.explaining.room import groups_of
 from validators.facts import Facts
 
 __all__ = ["QUEUE", "SCHEDULER", "and_above", "gang_requests", "queue_open", "queueing", "reserved"]
@@ -185,7 +186,6 @@ def reserved(situation: Situation) -> Iterator[Finding]:
     factor = _factor(situation.facts)
     if factor is None or missing <= 0 or not asked or fits(groups_of(situation), nodes, missing) < missing:
         return
-    nodes = nodes_of(situation.facts.all("nodes"), situation.facts.all("pods"))
     zero = Decimal(0)
     idle = {
         name: sum((node.allocatable.get(name, zero) * factor - node.used.get(name, zero) for node in nodes), zero)

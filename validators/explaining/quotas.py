@@ -12,7 +12,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.quantities import Amounts, amounts, pod_requests, readable, total
 from validators.explaining.model import Finding, Role, Situation, finding
 
-__all__ = ["limits", "quota"]
+__all__ = ["limits", "no_more", "quota"]
 
 _QUOTAS, _LIMITS = "resourcequotas", "limitranges"
 _MUST_BE_SAID = frozenset({"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"})
@@ -45,6 +45,14 @@ def quota(situation: Situation) -> Iterator[Finding]:
                 todo="set them in the pod template, or give the namespace a LimitRange with defaults.",
                 objects=[Ref.of(item)],
             )
+
+
+def no_more(situation: Situation, name: str) -> Iterator[Finding]:
+    """Quotas of the namespace that let no more objects of one kind in, by the quota's name for them."""
+    for item in situation.facts.all(_QUOTAS):
+        hard, used = amounts(item.get("status", {}).get("hard")), amounts(item.get("status", {}).get("used"))
+        if name in hard and used.get(name, Decimal(0)) + 1 > hard[name]:
+            yield _over(Ref.of(item), {name: Decimal(1)}, hard, used)
 
 
 def _over(ref: Ref, over: Amounts, hard: Amounts, used: Amounts) -> Finding:

@@ -5,50 +5,36 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from http import HTTPStatus
-from types import MappingProxyType
 
 from kubeflow_volcano.cluster.client import Cluster
-from kubeflow_volcano.cluster.errors import ApiError, NotServed
+from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.parallel import in_parallel
 from kubeflow_volcano.cluster.readiness import State, assess_pod
 from kubeflow_volcano.problems import InvalidInput, Problem
 from validators.expectations import Expectations
-from validators.explaining.controllers import CONTROLLERS
+from validators.explaining import closer
+from validators.explaining.answer import state_of
 from validators.explaining.kinds import JOBSETS, KINDS, RUNTIMES, Kind
-from validators.explaining.model import GROUP_NAME, Event, Situation
+from validators.explaining.lists import KINDS_READ, Want, listed
+from validators.explaining.makers import MAKERS
+from validators.explaining.model import GROUP_NAME, Event, Situation, of_single_pods
+from validators.explaining.model import State as JobState
 from validators.explaining.queues import SCHEDULER
 from validators.extras.pods import notes
-from validators.facts import RESOURCES, Facts, Unread
+from validators.facts import Facts, Unread
 from validators.model import Rule
-from validators.permissions import as_yaml
 from validators.probes.stage import PODGROUP
 from validators.runtimes import RESOURCE as CLUSTER_RUNTIMES
 
-__all__ = ["KINDS_READ", "assemble", "rules", "situation"]
+__all__ = ["assemble", "rules", "situation"]
 
 _PARALLEL = 8
 _IN_STRUCTURE = re.compile(r'Message:"((?:[^"\\]|\\.)*)"')
 _GROUPS = "podgroups.scheduling.volcano.sh"
 _NOTED = 5
-_OWN = {
-    JOBSETS: ("jobset.x-k8s.io/v1alpha2", "JobSet"),
-    RUNTIMES: ("trainer.kubeflow.org/v1alpha1", "TrainingRuntime"),
-    "events": ("v1", "Event"),
-    "limitranges": ("v1", "LimitRange"),
-    "priorityclasses.scheduling.k8s.io": ("scheduling.k8s.io/v1", "PriorityClass"),
-    "resourcequotas": ("v1", "ResourceQuota"),
-}
-"""Kinds that only explanations read."""
-_LISTED = (
-    *("configmaps", "deployments.apps", "jobs.batch", "nodes", "persistentvolumeclaims", "persistentvolumes"),
-    *("podgroups.scheduling.volcano.sh", "pods", "queues.scheduling.volcano.sh", "storageclasses.storage.k8s.io"),
-    CLUSTER_RUNTIMES,
-)
-KINDS_READ: Mapping[str, tuple[str, str]] = MappingProxyType({**_OWN, **{name: RESOURCES[name] for name in _LISTED}})
-"""What is listed around a job, as `plural.group`, to its apiVersion and kind."""
 _EVERYWHERE = (
     "nodes",
     "persistentvolumes",
@@ -58,32 +44,15 @@ _EVERYWHERE = (
     "queues.scheduling.volcano.sh",
     "storageclasses.storage.k8s.io",
 )
-_BESIDE = ("events", "limitranges", "persistentvolumeclaims", "resourcequotas")
+_BESIDE = ("events", "limitranges", "persistentvolumeclaims", "resourcequotas", "serviceaccounts")
 _OF_TRAINJOBS = (JOBSETS, RUNTIMES, "jobs.batch")
-
-
-@dataclass(frozen=True, slots=True)
-class _Want:
-    """One list: of a kind, everywhere or in one namespace."""
-
-    resource: str
-    namespace: str = ""
-
-    @property
-    def rule(self) -> Rule:
-        plural, _, group = self.resource.partition(".")
-        return Rule("list", group, plural, self.namespace)
-
-    @property
-    def kind(self) -> tuple[str, str]:
-        return KINDS_READ[self.resource]
 
 
 def rules(namespace: str) -> tuple[Rule, ...]:
     """All that an explanation of any job of the namespace reads."""
     jobs = (Rule("get", kind.resource.partition(".")[2], kind.plural, namespace) for kind in KINDS.values())
     lists = {want.rule for kind in KINDS.values() for want in _wants(kind, namespace)}
-    return (*jobs, Rule("get", "", "pods/log", namespace), *sorted(lists, key=str))
+    return (*jobs, Rule("get", "", "pods/log", namespace), *sorted(lists, key=str), *closer.rules(namespace))
 
 
 def situation(cluster: Cluster, namespace: str, name: str, kind: str = "") -> Situation:
@@ -95,24 +64,25 @@ def situation(cluster: Cluster, namespace: str, name: str, kind: str = "") -> Si
     """
     chosen, obj = _find(cluster, namespace, name, kind)
     wants = _wants(chosen, namespace)
-    answers = in_parallel(lambda want: _list(cluster, want), wants, _PARALLEL)
-    objects: dict[str, tuple[Object, ...]] = {}
+    answers = in_parallel(lambda want: listed(cluster, want), wants, _PARALLEL)
+    objects: dict[str, tuple[Object, ...]] = dict.fromkeys(KINDS_READ, ())
     unread: dict[str, Unread] = {}
     for want, answer in zip(wants, answers, strict=True):
-        objects.setdefault(want.resource, ())
         if isinstance(answer, Unread):
             unread[want.resource] = answer
         else:
             objects[want.resource] += answer
     if "pods" in unread:  # the job's own may be read where those of others may not
-        own = _list(cluster, _Want("pods", namespace))
+        own = listed(cluster, Want("pods", namespace))
         objects["pods"] = () if isinstance(own, Unread) else own
     served = frozenset(cluster.kinds(PODGROUP[0]))
     facts = Facts(Expectations(), time.time(), objects=objects, unread=unread, discovery={PODGROUP[0]: served})
     found = assemble(chosen, obj, facts)
+    if state_of(found) is JobState.WAITING:
+        found = closer.closer(cluster, found)
     sick = [pod for pod in found.placed if assess_pod(pod).state not in {State.READY, State.SKIP}][:_NOTED]
     noted = {pod["metadata"]["uid"]: notes(cluster, pod) for pod in sick}
-    return replace(found, facts=replace(facts, pod_notes=noted))
+    return replace(found, facts=replace(found.facts, pod_notes=noted))
 
 
 def _find(cluster: Cluster, namespace: str, name: str, word: str) -> tuple[Kind, Object]:
@@ -155,30 +125,17 @@ def _find(cluster: Cluster, namespace: str, name: str, word: str) -> tuple[Kind,
     )
 
 
-def _wants(kind: Kind, namespace: str) -> tuple[_Want, ...]:
+def _wants(kind: Kind, namespace: str) -> tuple[Want, ...]:
     group = kind.api_version.rpartition("/")[0]
-    of_kind = [_Want(item, namespace) for item in _OF_TRAINJOBS] + [_Want(CLUSTER_RUNTIMES)]
-    spaces = {ref.namespace for ref in (SCHEDULER, *CONTROLLERS.get(group, ()))}
+    of_kind = [Want(item, namespace) for item in _OF_TRAINJOBS] + [Want(CLUSTER_RUNTIMES)]
+    spaces = {SCHEDULER.namespace, *(item.ref.namespace for item in MAKERS.get(group, ()))}
     return (
-        *(_Want(item) for item in _EVERYWHERE),
-        *(_Want(item, namespace) for item in _BESIDE),
-        *(_Want("deployments.apps", item) for item in sorted(spaces)),
-        _Want("configmaps", SCHEDULER.namespace),
+        *(Want(item) for item in _EVERYWHERE),
+        *(Want(item, namespace) for item in _BESIDE),
+        *(Want("deployments.apps", item) for item in sorted(spaces)),
+        Want("configmaps", SCHEDULER.namespace),
         *(of_kind if kind.kind == "TrainJob" else ()),
     )
-
-
-def _list(cluster: Cluster, want: _Want) -> tuple[Object, ...] | Unread:
-    try:
-        return cluster.list(*want.kind, namespace=want.namespace).items
-    except NotServed:
-        return ()
-    except ApiError as error:
-        if error.status in {HTTPStatus.FORBIDDEN, HTTPStatus.UNAUTHORIZED}:
-            where = f"in namespace {want.namespace}" if want.namespace else "in all namespaces"
-            todo = f"have this right granted {where}:\n{as_yaml((replace(want.rule, namespace=''),))}"
-            return Unread("Forbidden", f"you may not {want.rule}.", todo)
-        return Unread("Unreachable", f"{want.resource} could not be read: {error}", "run it again.")
 
 
 def assemble(kind: Kind, obj: Object, facts: Facts) -> Situation:
@@ -188,7 +145,7 @@ def assemble(kind: Kind, obj: Object, facts: Facts) -> Situation:
     space = job.ref.namespace
     beside = [pod for pod in facts.objects["pods"] if pod["metadata"]["namespace"] == space]
     own = [pod for pod in beside if _owned(pod, owners)]
-    group = _group_of(job.groups, job.uid, own, space, facts)
+    group = _group_of(job.groups, owners, own, space, facts)
     name = group["metadata"]["name"] if group else ""
     if kind.kind == PODGROUP[1]:
         own = [pod for pod in beside if (pod["metadata"].get("annotations") or {}).get(GROUP_NAME) == name]
@@ -211,11 +168,17 @@ def _owned(obj: Object, owners: set[str]) -> bool:
     return any(item["uid"] in owners for item in obj["metadata"].get("ownerReferences") or ())
 
 
-def _group_of(names: Iterable[str], uid: str, pods: Iterable[Object], space: str, facts: Facts) -> Object | None:
-    """By owner, else by what the pods say, else by name where nobody owns it."""
+def _group_of(
+    names: Iterable[str], owners: set[str], pods: Iterable[Object], space: str, facts: Facts
+) -> Object | None:
+    """By owner, else by what the pods say, else by name where nobody owns it.
+
+    Of several, one that was made for the job comes before those that Volcano makes for pods without any.
+    """
     groups = [item for item in facts.objects[_GROUPS] if item["metadata"]["namespace"] == space]
-    if owned := [item for item in groups if _owned(item, {uid}) or item["metadata"]["uid"] == uid]:
-        return owned[0]
+    owned = [item for item in groups if _owned(item, owners) or item["metadata"]["uid"] in owners]
+    if owned:
+        return min(owned, key=lambda item: (of_single_pods(item), item["metadata"]["name"]))
     said = [str((pod["metadata"].get("annotations") or {}).get(GROUP_NAME)) for pod in pods]
     free: Mapping[str, Object] = {
         item["metadata"]["name"]: item for item in groups if not item["metadata"].get("ownerReferences")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 
 from kubeflow_volcano.cluster.objects import Object, Ref
@@ -11,10 +10,12 @@ from kubeflow_volcano.cluster.quantities import Amounts, readable, total
 from validators.explaining.claims import reach
 from validators.explaining.model import Finding, Situation, counted, finding
 from validators.explaining.nodes import Node, Refusal, Wish, nodes_of, refusals
+from validators.explaining.packing import Group, fits, stays_shut
 
-__all__ = ["Group", "fits", "groups_of", "room"]
+__all__ = ["groups_of", "room"]
 
 _NAMED = 3
+_ZERO = Decimal(0)
 _TODO = {
     "NotReady": "bring the nodes back that are not Ready",
     "Cordoned": "uncordon a node (kubectl uncordon NODE)",
@@ -26,17 +27,14 @@ _TODO = {
     "PodAntiAffinity": "add a node, or change podAntiAffinity",
     "HostPort": "free the host port, or ask for another one",
     "Insufficient": "free what is short, wait for others to end, or add a node",
+    "Absent": "correct the name of the resource, add nodes that have it, or bring up the device plugin that offers it",
     "Never": "ask for less in the pod template than the largest node has, or add a larger node",
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Pods of one role that still want a place: `count` of them, alike."""
-
-    role: str
-    count: int
-    wish: Wish
+# A node that will take the pod as soon as others end is nearer than one that has to be changed, and that is nearer than
+# another machine.
+_FAR = {"Absent": 2, "Never": 1}
 
 
 def room(situation: Situation) -> Iterator[Finding]:
@@ -55,11 +53,18 @@ def room(situation: Situation) -> Iterator[Finding]:
     rest = [group for group in wanted if group not in [item for item, _ in homeless]]
     enough = sum(group.count for group in rest) >= missing
     for group, found in homeless:
-        yield _no_node(group, found, situation, blocks=not enough)
+        yield _no_node(group, found, nodes, situation, blocks=not enough or _needed(group, situation))
     if enough:
         placed = fits(rest, nodes, missing)
         if placed < missing:
-            yield _together(rest, _nodes(situation), placed, missing, situation)
+            yield _together(rest, nodes, placed, missing, situation)
+
+
+def _needed(group: Group, situation: Situation) -> bool:
+    """Whether the gang cannot do without pods of this role, beside those that have a node."""
+    there = sum(_role_of(pod).lower() == group.role.lower() for pod in situation.placed)
+    least = {name.lower(): count for name, count in situation.task_minimums.items()}
+    return there < least.get(group.role.lower(), 0)
 
 
 def groups_of(situation: Situation) -> tuple[Group, ...]:
@@ -68,7 +73,9 @@ def groups_of(situation: Situation) -> tuple[Group, ...]:
     by_shape: dict[str, list[Object]] = {}
     for pod in gated:
         by_shape.setdefault(_shape(pod), []).append(pod)
-    found = [Group(_role_of(pods[0]), len(pods), _wish(pods[0], situation)) for pods in by_shape.values()]
+    found = [
+        Group(_role_of(pods[0]), len(pods), _wish(pods[0], situation), Ref.of(pods[0])) for pods in by_shape.values()
+    ]
     return (*found, *_unmade(situation))
 
 
@@ -93,7 +100,7 @@ def _wish(pod: Object, situation: Situation) -> Wish:
 
 
 def _role_of(pod: Object) -> str:
-    """Its role, as the label or annotation of its controller says."""
+    """Its role, as the label or annotation of its controller says; empty where none does."""
     meta = pod["metadata"]
     labels, annotations = meta.get("labels") or {}, meta.get("annotations") or {}
     return (
@@ -101,7 +108,7 @@ def _role_of(pod: Object) -> str:
         or labels.get("replica-type")
         or labels.get("jobset.sigs.k8s.io/replicatedjob-name")
         or annotations.get("volcano.sh/task-spec")
-        or str(meta.get("name", ""))
+        or ""
     )
 
 
@@ -128,38 +135,39 @@ def _refused(wish: Wish, nodes: Sequence[Node]) -> dict[str, tuple[Refusal, ...]
     return {name: found for name, found in answers if found}
 
 
-def fits(groups: Iterable[Group], nodes: Sequence[Node], limit: int) -> int:
-    """How many of the pods find a place at the same time, first fit, largest first; stops at `limit`.
-
-    First fit is no proof that there is no other way, only that a simple one was not found.
-    """
-    placed = 0
-    ordered = sorted(groups, key=lambda group: [group.wish.requests[name] for name in sorted(group.wish.requests)])
-    for group in reversed(ordered):
-        left = group.count
-        for node in nodes:
-            while left and placed < limit and not refusals(group.wish, node, nodes):
-                node.add(group.wish)
-                left, placed = left - 1, placed + 1
-    return placed
-
-
-def _no_node(group: Group, found: Mapping[str, tuple[Refusal, ...]], situation: Situation, *, blocks: bool) -> Finding:
+def _no_node(
+    group: Group, found: Mapping[str, tuple[Refusal, ...]], nodes: Sequence[Node], about: Situation, *, blocks: bool
+) -> Finding:
     reasons = {item.reason for items in found.values() for item in items}
     # A node that could take the pod but for one thing says best what would have to change.
-    nearest = min(len(items) for items in found.values())
-    todos = {_TODO[items[0].reason] for items in found.values() if len(items) == nearest}
-    pods = [Ref.of(pod) for pod in situation.unplaced if _role_of(pod) == group.role]
+    nearest = min(_distance(items) for items in found.values())
+    todos = {_TODO[_last(items).reason] for items in found.values() if _distance(items) == nearest}
     return finding(
         "NoNodeFits" if len(reasons) > 1 else f"NoNodeFits{next(iter(reasons))}",
-        f"{counted(group.count, 'pod')} of {group.role}: none of {counted(len(found), 'node')} takes such a pod: "
-        f"{_summary(found)}.",
-        needed=f"places for {counted(situation.minimum, 'pod')} that start together.",
+        f"{group.title}: none of {counted(len(found), 'node')} takes such a pod: {_summary(found)}.",
+        needed=f"places for {counted(about.minimum, 'pod')} that start together.",
         todo=f"{'; or '.join(sorted(todos))}.",
-        objects=pods[:1],
-        details=_by_reason(found),
+        objects=[group.example] if group.example else (),
+        details=[*_by_reason(found), *_offered(group, nodes)],
         blocks=blocks,
     )
+
+
+def _distance(items: Sequence[Refusal]) -> tuple[int, int]:
+    return max(_FAR.get(item.reason, 0) for item in items), len(items)
+
+
+def _last(items: Sequence[Refusal]) -> Refusal:
+    """What is hardest to change."""
+    return max(items, key=lambda item: _FAR.get(item.reason, 0))
+
+
+def _offered(group: Group, nodes: Sequence[Node]) -> Iterator[str]:
+    """What nodes have instead of a resource that none of them has: the name may be another one."""
+    offered = {name for node in nodes for name, amount in node.allocatable.items() if amount and "/" in name}
+    for name in group.wish.requests:
+        if all(not node.allocatable.get(name) for node in nodes) and group.wish.requests[name]:
+            yield f"no node has any {name}; there are {', '.join(sorted(offered)) or 'no extended resources'}"
 
 
 def _summary(found: Mapping[str, tuple[Refusal, ...]]) -> str:
@@ -188,25 +196,25 @@ def _named(names: Sequence[str]) -> str:
 def _together(groups: Sequence[Group], nodes: Sequence[Node], placed: int, missing: int, about: Situation) -> Finding:
     """There is a node for each, and not enough for as many as must start together."""
     asked = total(_times(group) for group in groups)
-    open_to = [node for node in nodes if any(not _stays_shut(group, node, nodes) for group in groups)]
-    zero = Decimal(0)
-    free = {name: sum((max(node.free(name), zero) for node in open_to), zero) for name in asked}
+    open_to = [node for node in nodes if any(not stays_shut(group, node, nodes) for group in groups)]
+    free = {name: sum((max(node.free(name), _ZERO) for node in open_to), _ZERO) for name in asked}
     scale = Decimal(missing) / max(sum(group.count for group in groups), 1)
     short = {name: amount * scale for name, amount in asked.items() if amount * scale > free[name]}
     numbers = ", ".join(f"{readable(name, short[name])} {name}, {readable(name, free[name])} free" for name in short)
     told = f"They ask for {numbers}" if short else "The sum of what is free would do, but it lies on too many nodes"
-    lines = [
-        f"{counted(group.count, 'pod')} of {group.role} ask for {_listed(group.wish.requests)} each" for group in groups
-    ]
+    lines = [f"{group.title}: {_listed(group.wish.requests)} each" for group in groups]
+    single = about.group is None and bool(about.pods)  # nobody holds them back for each other
+    which = "pods without a node" if single else "pods that must be placed together"
+    together = f": minMember is {about.minimum}, {len(about.placed)} are placed"
     return finding(
-        "GangDoesNotFit",
-        f"{placed} of the {missing} pods that must be placed together find a node at the same time. {told} "
+        "PodsDoNotFit" if single else "GangDoesNotFit",
+        f"{placed} of the {missing} {which} find a node at the same time. {told} "
         f"on the {len(open_to)} of {len(nodes)} nodes that take such pods.",
-        needed=f"room for {missing} pods at once: minMember is {about.minimum}, {len(about.placed)} are placed.",
+        needed=f"room for {missing} pods at once{'' if single else together}.",
         todo="wait for others to end, add nodes, or let the job ask for less: fewer replicas, smaller requests, or a "
         "minAvailable with which it can begin.",
         objects=[ref] if (ref := about.group_ref) else [about.job.ref],
-        details=[*lines, *_free_lines(open_to, asked)],
+        details=[*lines, *_free_lines(open_to, set(asked) - ({"pods"} - short.keys()))],
     )
 
 
@@ -219,15 +227,9 @@ def _times(group: Group) -> dict[str, Decimal]:
     return {name: amount * group.count for name, amount in group.wish.requests.items()}
 
 
-def _stays_shut(group: Group, node: Node, nodes: Sequence[Node]) -> bool:
-    """Whether something other than what is free keeps the pods off."""
-    return any(item.reason != "Insufficient" for item in refusals(group.wish, node, nodes))
-
-
-def _free_lines(nodes: Sequence[Node], asked: Iterable[str]) -> list[str]:
-    names = sorted(set(asked) - {"pods"})
+def _free_lines(nodes: Sequence[Node], names: Iterable[str]) -> list[str]:
     by_text: dict[str, list[str]] = {}
     for node in nodes:
-        text = ", ".join(f"{readable(name, max(node.free(name), Decimal(0)))} {name}" for name in names)
+        text = ", ".join(f"{readable(name, max(node.free(name), _ZERO))} {name}" for name in sorted(names))
         by_text.setdefault(text, []).append(node.name)
     return [f"{_named(items)}: {text} free" for text, items in by_text.items()]

@@ -10,12 +10,13 @@ from kubeflow_volcano.cluster.objects import Object
 from validators.expectations import Expectations
 from validators.explaining.answer import explain
 from validators.explaining.kinds import KINDS
+from validators.explaining.lists import KINDS_READ
 from validators.explaining.model import GROUP_NAME, Explanation
-from validators.explaining.reading import KINDS_READ, assemble
+from validators.explaining.reading import assemble
 from validators.facts import Facts, PodNotes, Unread
 from validators.testing import NOW, instant
 
-__all__ = ["event", "explained", "group", "healthy", "member", "node", "reasons", "tfjob", "vcjob"]
+__all__ = ["event", "explained", "group", "healthy", "hooks", "member", "node", "reasons", "tfjob", "vcjob"]
 
 SPACE = "team-a"
 _SCHEDULER_CONF = """\
@@ -59,8 +60,12 @@ def explained(
     unread: Mapping[str, Unread] | None = None,
     notes: Mapping[str, PodNotes] | None = None,
     served: Iterable[str] = ("PodGroup", "Queue"),
+    access: Mapping[str, Mapping[str, bool]] | None = None,
 ) -> Explanation:
-    """The explanation of a job in a healthy cluster with these objects; `without` are names of what is taken out."""
+    """The explanation of a job in a healthy cluster with these objects; `without` are names of what is taken out.
+
+    `access` is what accounts of controllers may do, by component; what is not told they may.
+    """
     objects = [item for item in healthy() if item["metadata"]["name"] not in without]
     objects += [item for item in around if item is not job]
     by_resource: dict[str, tuple[Object, ...]] = dict.fromkeys(KINDS_READ, ())
@@ -76,6 +81,7 @@ def explained(
         NOW,
         objects=by_resource,
         unread=unread or {},
+        operator_access=access or {},
         discovery={"scheduling.volcano.sh/v1beta1": frozenset(served)},
     )
     found = assemble(KINDS[job["kind"]], job, facts)
@@ -150,6 +156,12 @@ def event(about: Object, reason: str, message: str) -> Object:
     involved["namespace"] = meta.get("namespace", "")
     fields = {"type": "Warning", "reason": reason, "message": message, "lastTimestamp": instant(5), "count": 3}
     return _obj("v1", "Event", f"{SPACE}/{meta['name']}.{reason}", involvedObject=involved, **fields)
+
+
+def hooks(*names: str) -> Object:
+    """A configuration with webhooks of these names that see nothing, behind an address that needs no Service."""
+    entries = [{"name": name, "clientConfig": {"url": "https://elsewhere"}, "rules": []} for name in names]
+    return _obj("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "hooks", webhooks=entries)
 
 
 def _container(cpu: str) -> Object:

@@ -113,3 +113,51 @@ def test_an_old_operator_sleeps_through_the_admission_of_a_podgroup() -> None:
     assert reasons(answer) == ["OperatorAsleep"]
     assert "annotate" in answer.findings[0].commands[0]
     assert "OperatorAsleep" not in reasons(explained(job, group(job, phase="Inqueue")))
+
+
+def test_a_podgroup_that_an_earlier_job_of_that_name_left_behind_is_to_be_deleted() -> None:
+    left = group(tfjob())
+    left["metadata"]["ownerReferences"][0]["uid"] = "of-the-earlier-one"
+    answer = explained(tfjob(), left)
+    assert reasons(answer) == ["PodGroupTaken"]
+    found = answer.findings[0]
+    assert "belongs to an earlier TFJob mnist, which is gone or going" in found.problem.found
+    assert found.commands == ("kubectl -n team-a delete podgroups.scheduling.volcano.sh mnist",)
+
+
+def test_what_a_controller_that_is_down_has_not_made_is_not_told_beside_it() -> None:
+    assert reasons(explained(tfjob(), scaled_to_zero("training-operator"))) == ["ControllerDown"]
+
+
+def test_a_podgroup_of_volcano_s_own_holds_nobody_back() -> None:
+    """Volcano makes one for pods that are its own and name none; the operator's flag is why."""
+    job = tfjob()
+    single = group(job, 1, phase="Running")
+    single["metadata"]["name"] = "podgroup-uid-TFJob-mnist"
+    answer = explained(job, single, member(job, 0, on="n1"), member(job, 1), without_flag([]))
+    told = [(item.reason, item.blocks) for item in answer.findings]
+    assert ("GangOff", False) in told
+    assert "podgroup-uid-TFJob-mnist is Volcano's own for single pods" in answer.findings[0].problem.found
+
+
+def test_without_volcano_s_crds_an_operator_that_does_not_gang_waits_for_nothing_of_them() -> None:
+    assert "PodGroupNotServed" not in reasons(explained(tfjob(), without_flag([]), served=()))
+
+
+def test_a_gang_that_counts_pods_which_are_made_only_when_it_runs_waits_for_itself() -> None:
+    job = vcjob(workers=1)
+    pod = job["spec"]["tasks"][0]["template"]
+    job["spec"]["tasks"].append({"name": "ps", "replicas": 2, "template": pod, "dependsOn": {"name": ["worker"]}})
+    answer = explained(job, group(job, 3, phase="Inqueue"), member(job, 0))
+    assert reasons(answer)[0] == "GangWaitsForItself"
+    assert "those of ps are made when the tasks run that dependsOn names, and the others are 1" in (
+        answer.findings[0].problem.found
+    )
+    assert "GangWaitsForItself" not in reasons(explained(job, group(job, 1, phase="Inqueue"), member(job, 0)))
+
+
+def test_a_podgroup_that_nobody_looks_at_is_the_scheduler_s() -> None:
+    job = tfjob()
+    answer = explained(job, group(job, phase=""))
+    assert reasons(answer) == ["SchedulerSilent"]
+    assert "no phase after 60 s" in answer.findings[0].problem.found

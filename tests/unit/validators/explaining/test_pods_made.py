@@ -8,7 +8,7 @@ import pytest
 
 from kubeflow_volcano.cluster.objects import Object
 from validators.explaining.model import State
-from validators.explaining.testing import SPACE, event, explained, group, member, reasons, tfjob, vcjob
+from validators.explaining.testing import SPACE, event, explained, group, hooks, member, reasons, tfjob, vcjob
 from validators.testing import instant
 
 
@@ -84,7 +84,7 @@ def test_a_limit_range_fills_in_what_it_asks_for() -> None:
 @pytest.mark.parametrize(
     ("message", "reason"),
     [
-        ('admission webhook "validatepod.volcano.sh" denied the request: no queue', "WebhookRefused"),
+        ('admission webhook "validatepod.volcano.sh" denied the request: bad budget', "WebhookRefused"),
         ('failed calling webhook "mutatepod.volcano.sh": connection refused', "WebhookUnanswered"),
         ('pods "mnist-worker-0" is forbidden: violates PodSecurity "restricted:latest"', "PodSecurity"),
         ('pods "x" is forbidden: exceeded quota: q, requested: cpu=1, used: cpu=2, limited: cpu=2', "QuotaTooSmall"),
@@ -92,14 +92,21 @@ def test_a_limit_range_fills_in_what_it_asks_for() -> None:
         ('ValidatingAdmissionPolicy "p" with binding "b" denied request: no', "PolicyRefused"),
         ('pods "x" is forbidden: no PriorityClass with name high was found', "PriorityClassMissing"),
         ('pods "x" is forbidden: error looking up service account team-a/sa: not found', "ServiceAccountMissing"),
+        ('pods is forbidden: User "system:serviceaccount:n:a" cannot create resource "pods"', "ControllerMayNot"),
+        ('pods "x" is forbidden: unable to create content: n is being terminated', "NamespaceEnding"),
+        ('object is being deleted: pods "mnist-worker-0" already exists', "NameTaken"),
         ("something new", "PodsRefused"),
     ],
 )
 def test_a_refusal_of_the_api_server_is_told_in_its_own_words(message: str, reason: str) -> None:
     job = tfjob()
-    answer = explained(job, group(job, phase="Inqueue"), event(job, "FailedCreatePod", message))
+    full = quota({"cpu": "2"}, {"cpu": "2"})
+    full["metadata"]["name"] = "q"
+    around = [hooks("validatepod.volcano.sh", "mutatepod.volcano.sh"), *([full] if reason == "QuotaTooSmall" else ())]
+    said = event(job, "FailedCreatePod", message)
+    answer = explained(job, group(job, phase="Inqueue"), said, *around)
     assert reasons(answer) == [reason]
-    assert message in answer.findings[0].problem.found
+    assert reason == "QuotaTooSmall" or message in answer.findings[0].problem.found
 
 
 def test_a_refusal_is_history_once_the_pods_are_there() -> None:
@@ -148,3 +155,89 @@ def test_a_job_that_has_ended_is_told_as_such() -> None:
     assert "exit code 2" in answer.findings[0].problem.found
     well = {"conditions": [{"type": "Succeeded", "status": "True"}]}
     assert explained(tfjob() | {"status": well}).state is State.SUCCEEDED
+
+
+@pytest.mark.parametrize(
+    ("message", "around", "past"),
+    [
+        (
+            'pods "x" is forbidden: exceeded quota: limits, requested: cpu=1, used: cpu=2, limited: cpu=2',
+            [quota({"cpu": "4"}, {"cpu": "0"})],
+            "quota limits has room for all that is missing",
+        ),
+        (
+            'pods "x" is forbidden: exceeded quota: gone, requested: cpu=1, used: cpu=2, limited: cpu=2',
+            [],
+            "quota gone was removed",
+        ),
+        (
+            'pods "x" is forbidden: no PriorityClass with name high was found',
+            [{**of_namespace("PriorityClass", {}), "apiVersion": "scheduling.k8s.io/v1"} | {"value": 9}],
+            "high was made",
+        ),
+        (
+            'pods "x" is forbidden: error looking up service account team-a/runner: serviceaccount "runner" not found',
+            [of_namespace("ServiceAccount", {})],
+            "runner was made",
+        ),
+    ],
+)
+def test_a_cause_that_has_healed_leaves_the_pause_of_the_controller(
+    message: str, around: list[Object], past: str
+) -> None:
+    for item in around:
+        item["metadata"]["name"] = past.split(maxsplit=1)[0] if "made" in past else item["metadata"]["name"]
+        if item["kind"] == "PriorityClass":
+            del item["metadata"]["namespace"]
+    job = tfjob()
+    answer = explained(job, group(job, phase="Inqueue"), event(job, "FailedCreatePod", message), *around)
+    assert reasons(answer) == ["NotTriedAgain"]
+    assert f"Since then {past}." in answer.findings[0].problem.found
+    assert "annotate tfjob mnist" in answer.findings[0].commands[0]
+
+
+def test_a_quota_that_has_room_for_some_and_not_for_all_has_not_healed() -> None:
+    job = tfjob(workers=3)
+    refused = event(job, "FailedCreatePod", "exceeded quota: limits, requested: cpu=1, used: cpu=2, limited: cpu=2")
+    answer = explained(job, group(job, 3, phase="Inqueue"), quota({"cpu": "2"}, {"cpu": "0"}), refused)
+    assert reasons(answer) == ["QuotaTooSmall"]
+
+
+def test_a_right_that_was_granted_leaves_the_pause_of_the_controller() -> None:
+    job = vcjob()
+    said = event(job, "FailedCreate", 'pods is forbidden: User "system:serviceaccount:n:a" cannot create resource "p"')
+    answer = explained(job, group(job, phase="Inqueue"), said, access={"volcano": {"create pods": True}})
+    assert reasons(answer) == ["NotTriedAgain"]
+    restart = "kubectl -n volcano-system rollout restart deployment/volcano-controllers"
+    assert answer.findings[0].commands == (restart,)
+
+
+def test_a_service_account_that_does_not_exist_is_told_before_anybody_has_tried() -> None:
+    job = tfjob(template={"serviceAccountName": "runner"})
+    answer = explained(job, group(job, phase="Inqueue"))
+    assert reasons(answer) == ["ServiceAccountMissing"]
+    account = of_namespace("ServiceAccount", {})
+    account["metadata"]["name"] = "runner"
+    assert reasons(explained(job, group(job, phase="Inqueue"), account)) == ["Unexplained"]
+
+
+def test_a_quota_on_podgroups_is_why_there_is_none() -> None:
+    name = "count/podgroups.scheduling.volcano.sh"
+    assert reasons(explained(tfjob(), quota({name: "2"}, {name: "2"}))) == ["QuotaTooSmall"]
+    assert reasons(explained(tfjob(), quota({name: "2"}, {name: "1"}))) == ["PodGroupMissing"]
+
+
+def test_a_job_that_is_being_deleted_makes_nothing_more() -> None:
+    job = tfjob()
+    job["metadata"] |= {"deletionTimestamp": instant(30), "finalizers": ["example.com/hold"]}
+    answer = explained(job, group(job))
+    assert reasons(answer) == ["BeingDeleted"]
+    assert "(finalizers): example.com/hold" in answer.findings[0].problem.found
+
+
+def test_a_namespace_that_is_being_deleted_takes_nothing_new() -> None:
+    space = of_namespace("Namespace", {})
+    space["metadata"] |= {"name": SPACE, "deletionTimestamp": instant(30)}
+    del space["metadata"]["namespace"]
+    job = tfjob()
+    assert reasons(explained(job, group(job), space)) == ["NamespaceEnding"]

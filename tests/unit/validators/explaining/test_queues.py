@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.cluster.objects import Object
-from validators.explaining.testing import event, explained, group, healthy, member, reasons, tfjob
+from validators.explaining.testing import event, explained, group, healthy, hooks, member, reasons, tfjob
 from validators.testing import instant
 
 
@@ -40,11 +40,18 @@ def test_the_admission_of_volcano_does_not_say_the_same_again() -> None:
     )
     said = event(job, "FailedCreate", dump)
     assert reasons(explained(job, group(job), queue(state="Closed"), said)) == ["QueueClosed"]
-    answer = explained(job, group(job, phase="Inqueue"), said)
-    assert reasons(answer) == ["WebhookRefused"]
+
+
+def test_a_queue_that_was_opened_again_leaves_the_pause_of_the_controller() -> None:
+    job = tfjob()
+    dump = 'admission webhook "validatepod.volcano.sh" denied the request: queue `default` status is `Closed`;'
+    answer = explained(
+        job, group(job, phase="Inqueue"), event(job, "FailedCreate", dump), hooks("validatepod.volcano.sh")
+    )
+    assert reasons(answer) == ["NotTriedAgain"]
     assert answer.findings[0].problem.found == (
-        '0 of 2 pods exist; creating one was refused: admission webhook "validatepod.volcano.sh" denied the request: '
-        f"queue is Closed; (3 times, last at {instant(5)})."
+        f"0 of 2 pods exist; creating one was refused: {dump} (3 times, last at {instant(5)}). Since then queue "
+        "default was opened."
     )
 
 
