@@ -1,15 +1,13 @@
-"""The images of the component local-path, what its plan is made from, and a wait: for tests that pull and copy them."""
+"""The images of the component local-path, what its plan is made from; for tests that pull and copy them."""
 
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-__all__ = ["CACHE", "IMAGES", "MANIFEST", "NEEDED", "ROOT", "until"]
+__all__ = ["CACHE", "IMAGES", "MANIFEST", "NEEDED", "ROOT"]
 
 ROOT = Path(__file__).parents[1]
 MANIFEST = ROOT.parent / "shared" / "upstream" / "local-path-storage-0.0.37.yaml"
@@ -26,16 +24,3 @@ NEEDED = [
     pytest.mark.skipif(not MANIFEST.is_file(), reason="no upstream manifests"),
 ]
 """Marks of tests that plan with them."""
-
-
-def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
-    """Wait for it.
-
-    Raises:
-        TimeoutError: it does not come about.
-    """
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            raise TimeoutError("what the test waits for did not come about")
-        time.sleep(0.01)

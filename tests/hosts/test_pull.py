@@ -22,7 +22,8 @@ import yaml
 from tests.hosts.lab import Host, Lab
 from tests.hosts.lab.registry import Registry
 from tests.kustomize_tool import kustomize_of
-from tests.local_path_images import IMAGES, MANIFEST, NEEDED, ROOT, until
+from tests.local_path_images import IMAGES, MANIFEST, NEEDED, ROOT
+from tests.waiting import until
 
 PLAY = """\
 - hosts: nodes
@@ -336,8 +337,8 @@ def test_an_interrupted_run_is_taken_up_where_it_ended(site: Site) -> None:
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    until(lambda: any("/blobs/" in path for _, path, _ in site.registry.requests))
-    until(lambda: any(images(node) for node in site.nodes))
+    until(lambda: any("/blobs/" in path for _, path, _ in site.registry.requests), every=0.01)
+    until(lambda: any(images(node) for node in site.nodes), every=0.01)
     site.registry.answer("hang")
     os.killpg(run.pid, signal.SIGINT)
     run.wait(30)
@@ -363,7 +364,7 @@ def test_a_node_that_is_down_keeps_no_other_from_pulling_and_one_that_goes_down_
         stderr=subprocess.STDOUT,
         text=True,
     )
-    until(lambda: bool(images(third)))
+    until(lambda: bool(images(third)), every=0.01)
     third.stop()
     output, _ = run.communicate(timeout=60)
     assert run.returncode not in {0, 1}

@@ -25,7 +25,8 @@ import yaml
 from tests.hosts.lab import Host, Lab
 from tests.hosts.lab.registry import Registry
 from tests.kustomize_tool import kustomize_of
-from tests.local_path_images import CACHE, IMAGES, MANIFEST, NEEDED, ROOT, until
+from tests.local_path_images import CACHE, IMAGES, MANIFEST, NEEDED, ROOT
+from tests.waiting import until
 
 SANDBOX = ("registry.k8s.io/pause", "3.10.1")
 """Of containerd 2.2, where its configuration says nothing else."""
@@ -243,7 +244,7 @@ def test_an_interrupted_fill_goes_on_where_it_ended(site: Site) -> None:
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    until(lambda: len(site.there()) > 0)
+    until(lambda: len(site.there()) > 0, every=0.01)
     site.mirror.answer("hang")
     os.killpg(run.pid, signal.SIGINT)
     assert run.wait(30) != 0

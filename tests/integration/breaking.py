@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.waiting import wait_ready
 from kubeflow_volcano.progress import silent
+from tests.waiting import until
 from validators.facts import RUN_LABEL
 from validators.runner import Options, validate
 
@@ -71,10 +71,7 @@ def patched(
 def settle(cluster: Cluster, ref: Ref) -> None:
     """Wait until a Deployment is ready again and the pods of its other revisions are gone."""
     assert wait_ready(cluster, [ref], Deadline(120), silent)[ref].ready
-    deadline = Deadline(60)
-    while len(pods_of(cluster, ref)) != 1:
-        assert not deadline.passed
-        time.sleep(0.5)
+    until(lambda: len(pods_of(cluster, ref)) == 1)
 
 
 def pods_of(cluster: Cluster, ref: Ref) -> list[Object]:
@@ -144,14 +141,6 @@ def absent(cluster: Cluster, ref: Ref) -> Iterator[None]:
         cluster.create({**kept, "metadata": meta})
         if ref.kind == "Deployment":
             settle(cluster, ref)
-
-
-def until(holds: Callable[[], bool], seconds: float = 60) -> None:
-    """Wait for something on the cluster; fails when it does not come."""
-    deadline = Deadline(seconds)
-    while not holds():
-        assert not deadline.passed, f"not within {seconds} s"
-        time.sleep(0.2)
 
 
 def remove(cluster: Cluster, *objects: Object) -> None:

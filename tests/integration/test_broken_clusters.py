@@ -21,7 +21,8 @@ import yaml
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
-from tests.integration.breaking import Findings, absent, bad, judge, leftovers, made, patched, pods_of, space, until
+from tests.integration.breaking import Findings, absent, bad, judge, leftovers, made, patched, pods_of, space
+from tests.waiting import until
 from validators.checks import CHECKS
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
@@ -215,9 +216,10 @@ def outlived(policy: str) -> Callable[[str], Object]:
 @contextlib.contextmanager
 def without_admission(cluster: Cluster, where: str) -> Iterator[None]:
     """Volcano's admission is ready before it answers, so what comes after it waits for an answer."""
+    group = obj("scheduling.volcano.sh/v1beta1", "PodGroup", "asks", where, spec={"minMember": 1})
     with scaled_down(ADMISSION)(cluster, where):
         yield
-    until(lambda: answered(cluster, pod("asks", pod_spec())(where)))
+    until(lambda: answered(cluster, group))
 
 
 def answered(cluster: Cluster, body: Object) -> bool:

@@ -10,7 +10,8 @@ import pytest
 
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
-from tests.integration.breaking import judge, made, space, until
+from tests.integration.breaking import judge, made, space
+from tests.waiting import until
 from validators.checks import aftermath
 from validators.expectations import Expectations
 from validators.extras.panics import volcano_previous_logs

@@ -17,7 +17,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import silent
-from tests.integration.breaking import Findings, bad, judge, made, patched, pods_of, space, until
+from tests.integration.breaking import Findings, bad, judge, made, patched, pods_of, space
+from tests.waiting import until
 from validators.checks import CHECKS, machinery, namespaces
 from validators.model import Outcome
 from validators.runner import Options, validate
@@ -26,6 +27,9 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
 BOTH = ("reach", "machinery")
 OPERATOR = Ref("apps/v1", "Deployment", "kubeflow", "training-operator")
+JOBS_HOOK = Ref(
+    "admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "", "volcano-admission-service-jobs-mutate"
+)
 PODS_HOOK = Ref(
     "admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "", "volcano-admission-service-pods-mutate"
 )
@@ -181,7 +185,7 @@ def test_a_webhook_with_a_foreign_authority_is_silent_as_the_check_of_its_parts_
     kubeconfig: Path, cluster: Cluster
 ) -> None:
     foreign = base64.b64encode(authority()).decode()
-    with patched(cluster, PODS_HOOK, json_patch=True) as patch:
+    with patched(cluster, JOBS_HOOK, json_patch=True) as patch:
         patch([{"op": "replace", "path": "/webhooks/0/clientConfig/caBundle", "value": foreign}])
         found = findings(kubeconfig)
         alone = outcomes(kubeconfig, "B4")["B4"]
@@ -189,8 +193,10 @@ def test_a_webhook_with_a_foreign_authority_is_silent_as_the_check_of_its_parts_
     assert (alone.status, alone.reason, "x509" in alone.message) == ("fail", "Unanswered", True)
 
 
-def test_a_webhook_on_all_pods_of_all_namespaces_is_told_by_b5(kubeconfig: Path, cluster: Cluster) -> None:
+def test_a_webhook_that_stops_the_pods_of_others_or_all_is_told_by_b5(kubeconfig: Path, cluster: Cluster) -> None:
     with patched(cluster, PODS_HOOK, json_patch=True) as patch:
+        patch([{"op": "replace", "path": "/webhooks/0/failurePolicy", "value": "Fail"}])
+        assert bad(findings(kubeconfig)) == {"B5": "StopsOthersPods"}
         patch([{"op": "replace", "path": "/webhooks/0/namespaceSelector", "value": {}}])
         assert bad(findings(kubeconfig)) == {"B5": "StopsEveryPod"}
 

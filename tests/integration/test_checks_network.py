@@ -12,7 +12,8 @@ import pytest
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import silent
-from tests.integration.breaking import Findings, leftovers, made, patched, space, until
+from tests.integration.breaking import Findings, leftovers, made, patched, space
+from tests.waiting import until
 from validators.login_credentials import VARIABLE
 from validators.model import Outcome
 from validators.probes.front_door import SERVICE

@@ -17,7 +17,8 @@ from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.executing import execute
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import silent
-from tests.integration.breaking import absent, bad, judge, made, patched, pods_of, until
+from tests.integration.breaking import absent, bad, judge, made, patched, pods_of
+from tests.waiting import until
 from validators.model import Outcome
 from validators.runner import Options, validate
 

@@ -17,6 +17,7 @@ from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import silent
 from tests.integration.breaking import remove
+from tests.waiting import until
 from validators.acting import USER_AGENT, Acting
 from validators.checks import CHECKS, meta
 from validators.facts import RUN_LABEL, Facts
@@ -46,10 +47,7 @@ def namespace(cluster: Cluster, **labels: str) -> Iterator[str]:
     """A namespace of somebody's, with its ServiceAccount."""
     name = f"test-{secrets.token_hex(4)}"
     with created(cluster, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}):
-        deadline = Deadline(30)
-        while not cluster.get(Ref("v1", "ServiceAccount", name, "default")):
-            assert not deadline.passed
-            time.sleep(0.2)
+        until(lambda: cluster.get(Ref("v1", "ServiceAccount", name, "default")))
         yield name
 
 

@@ -21,6 +21,7 @@ from kubeflow_volcano.cluster.deadline import Deadline
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.waiting import wait_ready
 from kubeflow_volcano.progress import silent
+from tests.waiting import until
 from validators.checks import gang as gang_checks
 from validators.expectations import expect
 from validators.facts import RESOURCES, RUN_LABEL, Facts
@@ -302,18 +303,12 @@ def namespace(cluster: Cluster, **labels: str) -> Iterator[str]:
     """A namespace of this test's own."""
     name = f"test-{secrets.token_hex(4)}"
     made = cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
-    deadline = Deadline(20)
-    while not cluster.get(Ref("v1", "ServiceAccount", name, "default")):
-        assert not deadline.passed
-        time.sleep(0.2)
+    until(lambda: cluster.get(Ref("v1", "ServiceAccount", name, "default")))
     try:
         yield name
     finally:
         cluster.delete(Ref.of(made), uid=made["metadata"]["uid"])
-        deadline = Deadline(60)
-        while cluster.get(Ref.of(made)):
-            assert not deadline.passed
-            time.sleep(0.3)
+        until(lambda: cluster.get(Ref.of(made)) is None)
 
 
 def container(script: str, **rest: Any) -> Object:

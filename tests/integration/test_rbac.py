@@ -20,6 +20,7 @@ from kubeflow_volcano.cluster.deadline import Deadline
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import silent
 from tests.integration.breaking import remove
+from tests.waiting import until
 from validators import rbac
 from validators.checks import CHECKS
 from validators.facts import RUN_LABEL
@@ -103,11 +104,9 @@ def granted(cluster: Cluster, account: Account, options: Options) -> Iterator[Gr
 
 def _await(account: Account, rules: Granted) -> None:
     """The authoriser learns of new roles a moment after they are made."""
-    caller, deadline = Cluster.connect(account.kubeconfig), Deadline(30)
+    caller = Cluster.connect(account.kubeconfig)
     asked = [replace(rule, namespace=where) for where, rule in rules]
-    while denied := [str(rule) for rule, yes in allowed(caller, asked).items() if not yes]:
-        assert not deadline.passed, denied
-        time.sleep(0.3)
+    until(lambda: all(allowed(caller, asked).values()), 30)
 
 
 @dataclass

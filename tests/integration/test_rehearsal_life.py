@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from kubeflow_volcano.rehearsal.processes import first_process
 from kubeflow_volcano.rehearsal.removal import leftovers
 from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
 from kubeflow_volcano.rehearsal.status import DaemonStatus, status
+from tests.waiting import until
 
 pytestmark = pytest.mark.cluster
 
@@ -114,14 +115,6 @@ def api() -> Cluster:
     return Cluster.connect(up(SPEC).kubeconfig)
 
 
-def eventually(condition: Callable[[], bool], seconds: float = 30) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            pytest.fail(f"not within {seconds} s")
-        time.sleep(0.1)
-
-
 def daemon(name: str) -> DaemonStatus:
     (found,) = [item for item in status(SPEC.name).daemons if item.name == name]
     return found
@@ -135,8 +128,8 @@ def test_a_killed_daemon_comes_back_by_itself(name: str) -> None:
     assert former.name in command  # not a process of somebody else
     os.kill(former.pid, signal.SIGKILL)
 
-    eventually(lambda: daemon(name).restarts == former.restarts + 1 and daemon(name).pid not in {0, former.pid})
-    eventually(lambda: status(SPEC.name).ready)
+    until(lambda: daemon(name).restarts == former.restarts + 1 and daemon(name).pid not in {0, former.pid})
+    until(lambda: status(SPEC.name).ready)
 
     assert up(SPEC).changes == ()
 
@@ -145,7 +138,7 @@ def test_after_the_node_s_first_process_was_killed_up_converges_and_keeps_the_da
     kept = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kept", "namespace": "default"}}
     api.create(kept)
     os.kill(first_process(CGROUP), signal.SIGKILL)
-    eventually(lambda: not first_process(CGROUP))
+    until(lambda: not first_process(CGROUP))
     assert status(SPEC.name).trouble == "the node does not run"
 
     result = up(SPEC)
@@ -165,7 +158,7 @@ def test_a_cable_that_was_pulled_is_found_and_mended() -> None:
 @pytest.mark.usefixtures("api")
 def test_addresses_of_a_node_that_is_down_are_unreachable_rather_than_somebody_else() -> None:
     os.kill(first_process(CGROUP), signal.SIGKILL)
-    eventually(lambda: not Path("/sys/class/net", PATHS.interface).exists())
+    until(lambda: not Path("/sys/class/net", PATHS.interface).exists())
     address = json.loads(PATHS.state.read_text())["subnet"].replace("/30", "")
 
     done = subprocess.run(["ip", "route", "get", address], capture_output=True, text=True, check=False)
@@ -285,7 +278,7 @@ def test_a_caller_that_may_not_wait_is_told_who_is_at_work(monkeypatch: pytest.M
 def test_a_removal_that_was_killed_is_finished_by_the_next() -> None:
     up(SPEC)
     with subprocess.Popen([*COMMAND, "down", "--name", SPEC.name], stderr=subprocess.DEVNULL) as process:
-        eventually(lambda: not first_process(CGROUP))
+        until(lambda: not first_process(CGROUP))
         process.kill()
 
     result = down(SPEC.name)

@@ -8,8 +8,7 @@ import re
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.cluster.client import Cluster
+from tests.waiting import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200)]
 
@@ -63,14 +63,6 @@ def play(*arguments: str, reports: Path | None = None, **variables: Any) -> Play
         env=environment(),
     )
     return Played(done.returncode, done.stdout)
-
-
-def until(holds: Callable[[], bool], seconds: float) -> None:
-    """Wait for something outside of this process; fails when it does not come."""
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, f"not within {seconds} s"
-        time.sleep(0.1)
 
 
 @pytest.fixture(scope="module")

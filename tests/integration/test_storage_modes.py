@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import secrets
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ from kubeflow_volcano.rollout.result import Action
 from kubeflow_volcano.rollout.run import roll_out
 from kubeflow_volcano.rollout.settings import Settings, parse
 from kubeflow_volcano.rollout.static_volumes import STATIC_CLASS, objects_of
+from tests.waiting import until
 from validators.facts import SIMULATED_NODE
 from validators.runner import Options, validate
 
@@ -71,15 +71,6 @@ def kubeflow(cluster: Cluster) -> Iterator[None]:
     yield
     if made:
         cluster.delete(ref, uid=made["metadata"]["uid"])
-
-
-def until(happened: Any, seconds: float = 60) -> Any:
-    """What `happened` returns as soon as it is something."""
-    deadline = Deadline(seconds)
-    while not (found := happened()):
-        assert not deadline.passed
-        time.sleep(0.2)
-    return found
 
 
 def remove(cluster: Cluster, ref: Ref) -> None:

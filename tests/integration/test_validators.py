@@ -25,6 +25,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.waiting import wait_ready
 from kubeflow_volcano.progress import silent
 from tests.integration.breaking import STATIC, bad, judge, leftovers, patched, pods_of, settle
+from tests.waiting import until
 from validators.checks import CHECKS
 from validators.model import Check, Rule, Status
 from validators.runner import Options, validate
@@ -115,10 +116,7 @@ def test_an_operator_with_another_eras_flag_fails_g1_and_its_crash_follows(kubec
     with patched(cluster, OPERATOR, json_patch=True) as patch:
         patch([{"op": "replace", "path": ARGUMENTS, "value": ["--enable-gang-scheduling=true"]}])
         assert bad(judge(kubeconfig)) == {"G1": "UnknownFlag"}
-        deadline = Deadline(60)
-        while not crashes(cluster):
-            assert not deadline.passed
-            time.sleep(1)
+        until(lambda: crashes(cluster))
         found = judge(kubeconfig)
         assert bad(found) == {"G1": "UnknownFlag"}
         assert (found["C7"], found["C2"]) == (("skip", "ConsequenceOf"), ("skip", "ConsequenceOf"))
@@ -202,10 +200,7 @@ def test_a_deployment_whose_image_does_not_exist_fails_a6(kubeconfig: Path, clus
         assert found["C2"] == ("skip", "ConsequenceOf")
     finally:
         cluster.delete(Ref.of(made), uid=made["metadata"]["uid"], propagation="Foreground")
-        deadline = Deadline(60)
-        while cluster.get(Ref.of(made)):
-            assert not deadline.passed
-            time.sleep(0.5)
+        until(lambda: cluster.get(Ref.of(made)) is None)
 
 
 @pytest.mark.parametrize("item", [item for item in CHECKS if not item.probe], ids=lambda item: str(item.id))
@@ -232,10 +227,7 @@ def running(cluster: Cluster, name: str, script: str, **container: Any) -> Itera
         yield
     finally:
         cluster.delete(Ref.of(made), uid=made["metadata"]["uid"], grace_seconds=0)
-        deadline = Deadline(60)
-        while cluster.get(Ref.of(made)):
-            assert not deadline.passed
-            time.sleep(0.5)
+        until(lambda: cluster.get(Ref.of(made)) is None)
 
 
 @healing

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from urllib.parse import quote
 
@@ -12,7 +13,7 @@ from kubeflow_volcano.problems import Problem
 from validators.report import html, junit, markdown
 from validators.report.document import MANUAL, Report
 
-__all__ = ["manual_from", "replaced", "unwritten", "write"]
+__all__ = ["manual_from", "put", "write"]
 
 
 def write(report: Report, directory: Path) -> None:
@@ -26,27 +27,33 @@ def write(report: Report, directory: Path) -> None:
         "html": html.render(document, evidence, manual),
         "xml": junit.render(document, evidence),
     }
+    report.unwritten = put(texts, directory, (report.stem, f"{report.prefix}latest"), evidence)
+    if report.unwritten is None:
+        report.files = {kind: str(directory / f"{report.prefix}latest.{kind}") for kind in texts}
+
+
+def put(
+    texts: Mapping[str, str], directory: Path, stems: Iterable[str], beside: Mapping[str, str] | None = None
+) -> Problem | None:
+    """Write every text, by its suffix, under each of the stems, and first what lies `beside` them, by its path.
+
+    Returns why that could not be done, or None.
+    """
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        for path, content in evidence.items():
+        for path, content in (beside or {}).items():
             (directory / path).parent.mkdir(exist_ok=True)
-            replaced(directory / path, content)
-        for name in (report.stem, f"{report.prefix}latest"):
-            for kind, content in texts.items():
-                replaced(directory / f"{name}.{kind}", content)
+            _replace(directory / path, content)
+        for stem in stems:
+            for suffix, content in texts.items():
+                _replace(directory / f"{stem}.{suffix}", content)
     except OSError as error:
-        report.unwritten = unwritten(directory, error)
-        return
-    report.files = {kind: str(directory / f"{report.prefix}latest.{kind}") for kind in texts}
-
-
-def unwritten(directory: Path, error: OSError) -> Problem:
-    """Why there is no report in the directory."""
-    return Problem(
-        f"the report cannot be written to {directory}: {error}.",
-        "a directory with room that may be written.",
-        "free some room or name another directory with --report-dir, and run again.",
-    )
+        return Problem(
+            f"the report cannot be written to {directory}: {error}.",
+            "a directory with room that may be written.",
+            "free some room or name another directory with --report-dir, and run again.",
+        )
+    return None
 
 
 def manual_from(directory: Path) -> str:
@@ -55,7 +62,7 @@ def manual_from(directory: Path) -> str:
     return quote(os.path.relpath(page, directory)) if page.is_file() else ""
 
 
-def replaced(path: Path, content: str) -> None:
+def _replace(path: Path, content: str) -> None:
     """Put a whole file in place of `path`, or leave that as it is.
 
     Raises:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from validators.report.clusters import html, junit, markdown
 from validators.report.clusters.document import PREFIX, Combined
-from validators.report.files import manual_from, replaced, unwritten
+from validators.report.files import manual_from, put
 
 __all__ = ["write"]
 
@@ -22,12 +22,6 @@ def write(combined: Combined, directory: Path) -> None:
         "html": html.render(document, manual),
         "xml": junit.render(combined.judged),
     }
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        for name in (combined.stem, f"{PREFIX}latest"):
-            for kind, content in texts.items():
-                replaced(directory / f"{name}.{kind}", content)
-    except OSError as error:
-        combined.unwritten = unwritten(directory, error)
-        return
-    combined.files = {kind: str(directory / f"{PREFIX}latest.{kind}") for kind in texts}
+    combined.unwritten = put(texts, directory, (combined.stem, f"{PREFIX}latest"))
+    if combined.unwritten is None:
+        combined.files = {kind: str(directory / f"{PREFIX}latest.{kind}") for kind in texts}

@@ -1,0 +1,24 @@
+"""Waiting for what comes about outside of a test."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+__all__ = ["until"]
+
+_Answer = TypeVar("_Answer")
+
+
+def until(found: Callable[[], _Answer | None], seconds: float = 60, *, every: float = 0.1) -> _Answer:
+    """What `found` returns, as soon as it is something; it is asked every so many seconds.
+
+    Raises:
+        AssertionError: it has been nothing for so long; the text is its last answer.
+    """
+    end = time.monotonic() + seconds
+    while not (answer := found()):
+        assert time.monotonic() < end, f"not within {seconds:g} s: {answer!r}"
+        time.sleep(every)
+    return answer
