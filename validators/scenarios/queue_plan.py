@@ -1,0 +1,120 @@
+"""What two teams want of 8 GPUs through which queues, and what a record tells of who had how many when."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kubeflow_volcano.cluster.objects import Object
+from validators.scenarios.history import History
+from validators.scenarios.jobs import holder
+from validators.scenarios.vcjobs import RESTART, Task, holds, pods, queue, vcjob
+
+__all__ = [
+    "ALL",
+    "JOBS",
+    "NODES",
+    "NODE_GPUS",
+    "OTHER",
+    "SIZE",
+    "WEIGHTS",
+    "Plan",
+    "above",
+    "most",
+    "shares",
+    "touched",
+]
+
+NODES, NODE_GPUS = 4, 2
+ALL = NODES * NODE_GPUS
+SIZE, JOBS = 2, 4
+"""Pods of a gang, each with one GPU, and gangs of a team that wants all GPUs."""
+
+WEIGHTS: Mapping[str, int] = {"a": 3, "b": 1}
+"""The teams."""
+
+OTHER = "other-"
+"""How the names of somebody else's pods begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a case has: the queue of each team without its weight (None: the queue default), and jobs of each.
+
+    With `occupied`, somebody else holds all GPUs until both teams wait.
+    """
+
+    queues: Mapping[str, Mapping[str, Any] | None]
+    jobs: Mapping[str, int]
+    occupied: bool = False
+
+    def manifest(self, prefix: str) -> tuple[Object, ...]:
+        """Queues, then the pods of somebody else, then the jobs, those of team a first."""
+        jobs = (item for team in self.jobs for item in self.of(prefix, team))
+        return (*self.shared(prefix), *self.others(prefix), *jobs)
+
+    def shared(self, prefix: str) -> tuple[Object, ...]:
+        """The queues."""
+        return tuple(
+            queue(f"{prefix}-{team}", WEIGHTS[team], **spec) for team, spec in self.queues.items() if spec is not None
+        )
+
+    def others(self, prefix: str) -> tuple[Object, ...]:
+        """Pods of somebody else, which no queue counts; to be deleted later."""
+        return tuple(holder(f"{OTHER}{number}", f"{prefix}-a", NODE_GPUS) for number in range(NODES * self.occupied))
+
+    def of(self, prefix: str, team: str) -> tuple[Object, ...]:
+        """The jobs of a team. One that loses a pod gives up the other as well, and waits as a whole."""
+        name = "default" if self.queues[team] is None else f"{prefix}-{team}"
+        return tuple(
+            vcjob(job, f"{prefix}-{team}", Task("worker", SIZE), policies=(RESTART,), queue=name)
+            for job in self.names(team)
+        )
+
+    def names(self, team: str) -> tuple[str, ...]:
+        """Names of the jobs of a team."""
+        return tuple(f"{team}-{number}" for number in range(1, self.jobs[team] + 1))
+
+    def everybody(self) -> tuple[str, ...]:
+        """Names of all jobs."""
+        return tuple(name for team in self.jobs for name in self.names(team))
+
+    def lines(self, history: History) -> tuple[str, ...]:
+        """One line on each team: what it holds now, and what its queue says."""
+        now = shares(history.holding())
+        return tuple(f"team {team}: {now[team]} GPUs ({_words(team, spec)})" for team, spec in self.queues.items())
+
+
+def _words(team: str, spec: Mapping[str, Any] | None) -> str:
+    if spec is None:
+        return "queue default"
+    return ", ".join([f"queue {team}, weight {WEIGHTS[team]}", *(f"{key} {_text(spec[key])}" for key in spec)])
+
+
+def _text(value: Any) -> str:
+    return " ".join(f"{key}={item}" for key, item in value.items()) if isinstance(value, dict) else str(value).lower()
+
+
+def shares(names: Sequence[str]) -> dict[str, int]:
+    """GPUs of each team, from the names of pods that hold a node."""
+    return {team: holds(names, team) for team in WEIGHTS}
+
+
+def most(history: History, team: str) -> int:
+    """GPUs that the team ever held at one time, at most."""
+    return max((shares(names)[team] for _, names in history.holdings), default=0)
+
+
+def above(history: History, limits: Mapping[str, int]) -> str:
+    """What shows that a team held more than its limit at any time."""
+    return "; ".join(
+        f"team {team} held {most(history, team)} GPUs, and {limit} are its limit"
+        for team, limit in limits.items()
+        if most(history, team) > limit
+    )
+
+
+def touched(history: History, names: Sequence[str]) -> list[str]:
+    """Those jobs that lost a pod."""
+    return [name for name in names if any(item.lost for item in pods(history, name))]

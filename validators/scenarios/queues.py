@@ -1,0 +1,211 @@
+"""Two teams on 8 GPUs, each with a namespace and a queue of its own: shares, what is given back, and the upper limit.
+
+Weights 3 and 1 give team a 6 GPUs and team b 2 when both want more, whoever came first. What one does not use, the
+other borrows, and gives back in whole gangs (reclaim). A queue with a capability never holds more, even of what is
+free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.cluster.watching import Subject
+from validators.scenarios.course import Course
+from validators.scenarios.jobs import GPU
+from validators.scenarios.model import Case, Nodes, Outcome
+from validators.scenarios.queue_plan import (
+    ALL,
+    JOBS,
+    NODE_GPUS,
+    NODES,
+    OTHER,
+    SIZE,
+    WEIGHTS,
+    Plan,
+    above,
+    most,
+    shares,
+    touched,
+)
+from validators.scenarios.stand import Stand
+from validators.scenarios.vcjobs import QUEUE, finish, held, in_part, pods, running, waiting
+
+__all__ = ["CASES"]
+
+_SHARES: Mapping[str, int] = {"a": 6, "b": 2}
+_LIMIT = 4
+_HOLD, _LONG = 3.0, 5.0
+
+
+@dataclass(kw_only=True)
+class _Course(Course):
+    """The course of one case, for its steps."""
+
+    plan: Plan
+    prefix: str
+
+    def prepare(self) -> str:
+        """Make the queues, and the pods of somebody else where there are any, and wait for both."""
+        queues = self.stand.create(*self.plan.shared(self.prefix))
+        others = self.stand.create(*self.plan.others(self.prefix))
+
+        def ready() -> bool:
+            # Volcano refuses jobs for a queue that its controller has not opened yet.
+            states = (self.history.objects.get(f"Queue/{item['metadata']['name']}", [{}])[-1] for item in queues)
+            opened = all(item.get("status", {}).get("state") == "Open" for item in states)
+            return opened and len(self.history.holding()) == len(others)
+
+        return self.settle(ready)
+
+    def submit(self, team: str) -> None:
+        self.stand.create(*self.plan.of(self.prefix, team))
+
+    def release(self) -> None:
+        """Let somebody else go."""
+        for item in self.history.present:
+            if item.name.startswith(OTHER):
+                self.stand.cluster.delete(Ref("v1", "Pod", item.namespace, item.name), uid=item.uid)
+
+    def fill(self) -> str:
+        """Team a comes first, and takes all."""
+        self.submit("a")
+        return self.settle(lambda: self.all_run("a") and self.now == {"a": ALL, "b": 0})
+
+    def all_run(self, team: str) -> bool:
+        return all(running(self.history, job, SIZE) for job in self.plan.names(team))
+
+    def all_wait(self, *jobs: str) -> bool:
+        return all(waiting(self.history, job, SIZE) for job in jobs)
+
+    @property
+    def now(self) -> dict[str, int]:
+        return shares(self.history.holding())
+
+    def torn(self) -> str:
+        """What shows that a gang held nodes in part for long."""
+        times = {job: in_part(self.history, job, SIZE) for job in self.plan.everybody()}
+        self.figures["longest time of a gang in part"] = f"{max(times.values()):.1f} s"
+        return "; ".join(f"{job} held nodes in part for {time} s" for job, time in times.items() if time > _LONG)
+
+
+def _kept(course: _Course) -> str:
+    """Team a has taken all; team b comes, and gets nothing."""
+    if problem := course.prepare() or course.fill():
+        return problem
+    course.submit("b")
+
+    def wrong() -> str:
+        lost = touched(course.history, course.plan.names("a"))
+        return f"GPUs were given back by {', '.join(lost) or 'nobody'}: {course.now}" if lost or course.now["b"] else ""
+
+    return course.settle(lambda: course.all_wait(*course.plan.names("b")), wrong, _HOLD + 1)
+
+
+def _reclaimed(course: _Course) -> str:
+    """Team a has taken all; team b comes, and gets its share, for which one gang goes as a whole."""
+    if problem := course.prepare() or course.fill():
+        return problem
+    course.submit("b")
+    owed = (ALL - _SHARES["a"]) // SIZE
+    names = course.plan.names("a")
+
+    def wrong() -> str:
+        lost = touched(course.history, names)
+        return f"{', '.join(lost)} lost pods, and {owed} gang is owed" if len(lost) > owed else ""
+
+    def reached() -> bool:
+        whole = all(held(course.history, job) in {0, SIZE} for job in names)
+        others = course.all_run("b") and course.all_wait(*touched(course.history, names))
+        return course.now == _SHARES and whole and others
+
+    problem = course.settle(reached, wrong, _HOLD, "from the claim to the shares")
+    course.figures["gangs given back"] = len(touched(course.history, names))
+    return problem or course.torn()
+
+
+def _fair(course: _Course) -> str:
+    """Both wait, team a came first; when the GPUs become free each gets its share, at once and for good."""
+    if problem := course.prepare():
+        return problem
+    everybody = course.plan.everybody()
+    for team in course.plan.jobs:
+        course.submit(team)
+    if problem := course.settle(lambda: course.all_wait(*everybody)):
+        return problem
+    course.release()
+
+    def wrong() -> str:
+        lost = touched(course.history, everybody)
+        return f"{', '.join(lost)} lost pods" if lost else above(course.history, _SHARES)
+
+    problem = course.settle(lambda: course.now == _SHARES, wrong, _HOLD, "from the free GPUs to the shares")
+    return problem or course.torn()
+
+
+def _limited(course: _Course) -> str:
+    """Only team a is there; half of the GPUs stay free. When one of its gangs ends, another takes its place."""
+    if problem := course.prepare():
+        return problem
+    course.submit("a")
+    names = course.plan.names("a")
+
+    def wrong() -> str:
+        return above(course.history, {"a": _LIMIT})
+
+    def ended(job: str) -> bool:
+        found = pods(course.history, job)
+        return bool(found) and all(item.ended for item in found)
+
+    def full() -> bool:
+        others = [job for job in names if not held(course.history, job) and not ended(job)]
+        return course.now["a"] == _LIMIT and course.all_wait(*others)
+
+    if problem := course.settle(full, wrong, _HOLD):
+        return problem
+    first = next(job for job in names if held(course.history, job))
+    finish(course.stand, course.history, first)
+    return course.settle(lambda: ended(first) and full(), wrong, 1.0, "from the end of a gang to the next one")
+
+
+def _run(plan: Plan, steps: Callable[[_Course], str]) -> Callable[[Stand], Outcome]:
+    def run(stand: Stand) -> Outcome:
+        spaces = [stand.namespace(f"-{team}") for team in WEIGHTS]
+        with stand.watching(*spaces, also=[Subject(*QUEUE)]) as history:
+            course = _Course(stand=stand, history=history, plan=plan, prefix=spaces[0].removesuffix("-a"))
+            problem = steps(course)
+        for team in plan.jobs:
+            held_at_last = f"{course.now[team]} of {ALL}, {most(history, team)} at most"
+            course.figures[f"GPUs of team {team}"] = held_at_last
+        return stand.outcome(history, problem, lines=plan.lines(history), figures=course.figures)
+
+    return run
+
+
+def _case(name: str, title: str, plan: Plan, steps: Callable[[_Course], str], *, control: bool = False) -> Case:
+    return Case(
+        "queues",
+        name,
+        title,
+        control=control,
+        wiring="",
+        nodes=Nodes(NODES, NODE_GPUS),
+        manifest=plan.manifest,
+        run=_run(plan, steps),
+    )
+
+
+_ONE = Plan({"a": None, "b": None}, {"a": JOBS, "b": 1})
+_TWO = Plan({"a": {}, "b": {}}, {"a": JOBS, "b": JOBS}, occupied=True)
+_KEPT = Plan({"a": {"reclaimable": False}, "b": {}}, {"a": JOBS, "b": 1})
+_LENT = Plan({"a": {"reclaimable": True}, "b": {}}, {"a": JOBS, "b": 1})
+_CAPPED = Plan({"a": {"capability": {GPU: str(_LIMIT)}}}, {"a": JOBS})
+
+CASES = (
+    _case("queues-one", "one queue for both", _ONE, _kept, control=True),
+    _case("queues-share", "two queues, weights 3 and 1", _TWO, _fair),
+    _case("queues-kept", "a has borrowed, not reclaimable", _KEPT, _kept, control=True),
+    _case("queues-reclaim", "a has borrowed, reclaimable", _LENT, _reclaimed),
+    _case("queues-capability", f"a alone, capability {_LIMIT}", _CAPPED, _limited),
+)

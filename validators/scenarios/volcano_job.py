@@ -1,0 +1,234 @@
+"""A job of Volcano's own kind with parameter servers and workers: it starts, starts again and ends as one.
+
+While somebody holds one of four GPUs, nobody of it starts. When a worker is evicted, all six pods are replaced
+(PodEvicted, RestartJob). When the workers are done the job is, although its parameter servers would run for ever
+(TaskCompleted, CompleteJob). The control is the same job with minAvailable 1 and without policies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.watching import Subject
+from validators.probes.record import Member
+from validators.scenarios.course import Course
+from validators.scenarios.history import History
+from validators.scenarios.jobs import holder
+from validators.scenarios.model import Case, Nodes, Outcome
+from validators.scenarios.stand import Stand
+from validators.scenarios.vcjobs import JOB, RESTART, TASK, Task, finish, held, holds, pods, running, vcjob
+
+__all__ = ["CASES", "manifest", "not_apart", "phases", "plugins_wrong"]
+
+NAME, OTHER = "train", "other"
+PS, WORKERS = 2, 4
+SIZE = PS + WORKERS
+_COMPLETE: Mapping[str, str] = {"event": "TaskCompleted", "action": "CompleteJob"}
+_HOLD = 3.0
+
+
+def manifest(namespace: str, *, gang: bool = True) -> tuple[Object, ...]:
+    """The pod that holds a GPU, which is to be deleted later; then the job, whole or (not `gang`) as loose pods."""
+    return (
+        holder(OTHER, namespace, 1),
+        vcjob(
+            NAME,
+            namespace,
+            Task("ps", PS, gpus=0),
+            Task("worker", WORKERS, policies=(_COMPLETE,) if gang else ()),
+            minimum=SIZE if gang else 1,
+            policies=(RESTART,) if gang else (),
+            plugins={"env": [], "svc": []},
+        ),
+    )
+
+
+def phases(states: Sequence[Object]) -> list[str]:
+    """Phases of a job in the order in which it had them, each once for as long as it lasted."""
+    found: list[str] = []
+    for state in states:
+        phase = state.get("status", {}).get("state", {}).get("phase", "")
+        if phase and phase not in found[-1:]:
+            found.append(phase)
+    return found
+
+
+def not_apart(history: History, former: frozenset[str]) -> str:
+    """What shows that the job did not start again as one: a new pod has a node while a former one is still there."""
+    found = pods(history, NAME)
+    old = [item.name for item in found if item.uid in former and not item.gone]
+    new = [item.name for item in found if item.uid not in former and item.node]
+    return f"{', '.join(new)} started again while {', '.join(old)} of the former run still stood" if old and new else ""
+
+
+def plugins_wrong(live: Sequence[Object], service: Object | None, hosts: Object | None) -> str:
+    """What of plugins env and svc is not there, of the live pods of the job, its Service and its ConfigMap."""
+    if service is None or service["spec"].get("clusterIP") != "None":
+        return f"Service {NAME} is {'not headless' if service else 'missing'}"
+    for task, count in (("ps", PS), ("worker", WORKERS)):
+        wanted = [f"{NAME}-{task}-{index}.{NAME}" for index in range(count)]
+        if ((hosts or {}).get("data") or {}).get(f"{task}.host", "").split() != wanted:
+            return f"ConfigMap {NAME}-svc does not name {', '.join(wanted)} in {task}.host"
+    for pod in live:
+        spec, labels = pod["spec"], pod["metadata"]["labels"]
+        (container,) = spec["containers"]
+        found = {item["name"]: item for item in container.get("env") or ()}
+        index = pod["metadata"]["name"].rpartition("-")[2]
+        if found.get("VC_TASK_INDEX", {}).get("value") != index:
+            return f"{pod['metadata']['name']} has no VC_TASK_INDEX {index}"
+        lacking = {f"VC_{task}_{what}" for task in ("PS", "WORKER") for what in ("HOSTS", "NUM")} - set(found)
+        if lacking:
+            return f"{pod['metadata']['name']} has no {', '.join(sorted(lacking))}"
+        if (spec.get("hostname"), spec.get("subdomain")) != (pod["metadata"]["name"], NAME):
+            return f"{pod['metadata']['name']} of task {labels.get(TASK)} has no name in Service {NAME}"
+    return "" if len(live) == SIZE else f"{len(live)} pods instead of {SIZE}"
+
+
+@dataclass(kw_only=True)
+class _Course(Course):
+    """The course of one case; each step says what was not as claimed."""
+
+    namespace: str
+    gang: bool
+
+    def run(self) -> str:
+        for step in (self._wait, self._start, self._plugins, self._evict, self._end):
+            if problem := step():
+                return problem
+        return ""
+
+    @property
+    def _states(self) -> list[Object]:
+        return self.history.objects.get(f"Job/{NAME}", [])
+
+    def _wait(self) -> str:
+        """One GPU is taken: the gang waits as a whole; loose pods take what there is."""
+        other, job = manifest(self.namespace, gang=self.gang)
+        self.stand.create(other)
+        if problem := self.settle(lambda: bool(self.history.holding())):
+            return problem
+        self.stand.create(job)
+        wanted = 0 if self.gang else SIZE - 1
+
+        def reached() -> bool:
+            groups = self.history.present_groups
+            looked = bool(groups) and all(item.judged for item in groups) if self.gang else True
+            return looked and held(self.history, NAME) == wanted
+
+        def wrong() -> str:
+            most = held(self.history, NAME)
+            return f"{most} of {SIZE} pods started while one GPU was missing" if most > wanted else ""
+
+        problem = self.settle(reached, wrong, _HOLD)
+        self.figures["pods that started while one GPU was missing"] = f"{held(self.history, NAME)} of {SIZE}"
+        return problem
+
+    def _start(self) -> str:
+        """The GPU becomes free: all six run."""
+        self.stand.cluster.delete(Ref("v1", "Pod", self.namespace, OTHER), uid=self._uid(OTHER))
+        name = "from the free GPU to all pods running"
+        problem = self.settle(lambda: running(self.history, NAME, SIZE), measured=name)
+        early = any(holds(names, NAME) for _, names in self.history.holdings if OTHER in names)
+        return problem or ("pods of the gang started before the GPU was free" if early and self.gang else "")
+
+    def _plugins(self) -> str:
+        cluster, where = self.stand.cluster, self.namespace
+        live = [pod for pod in cluster.list("v1", "Pod", namespace=where).items if pod["metadata"]["name"] != OTHER]
+        service = cluster.get(Ref("v1", "Service", where, NAME))
+        return plugins_wrong(live, service, cluster.get(Ref("v1", "ConfigMap", where, f"{NAME}-svc")))
+
+    def _evict(self) -> str:
+        """A worker is evicted: the gang starts again as a whole; of loose pods that one alone comes again."""
+        former = frozenset(item.uid for item in self._present())
+        victim = f"{NAME}-worker-1"
+        self.stand.cluster.delete(Ref("v1", "Pod", self.namespace, victim), uid=self._uid(victim))
+        wanted = SIZE if self.gang else 1
+
+        def replaced() -> int:
+            return sum(item.uid not in former for item in self._present())
+
+        def wrong() -> str:
+            if self.gang:
+                return not_apart(self.history, former)
+            return f"{replaced()} pods were replaced" if replaced() > wanted else ""
+
+        def reached() -> bool:
+            return replaced() == wanted and running(self.history, NAME, SIZE)
+
+        name = "from the eviction to all pods running"
+        problem = self.settle(reached, wrong, 1.0 if self.gang else _HOLD, name)
+        retries = int((self._states or [{}])[-1].get("status", {}).get("retryCount", 0))
+        self.figures["pods replaced when one was evicted"] = f"{replaced()} of {SIZE}"
+        self.figures["restarts of the job"] = retries
+        if not problem and retries != int(self.gang):
+            return f"the job counts {retries} restarts"
+        if not problem and ("Restarting" in phases(self._states)) != self.gang:
+            return f"the job went through {', '.join(phases(self._states))}"
+        return problem
+
+    def _end(self) -> str:
+        """The workers are done: so is the job with the policy; without, its parameter servers go on."""
+        last = {item.uid for item in self._present() if item.labels.get(TASK) == "ps"}
+        finish(self.stand, self.history, NAME, "worker")
+
+        def ended() -> int:
+            return sum(bool(item.ended) for item in self._present() if item.labels.get(TASK) == "worker")
+
+        def reached() -> bool:
+            completed = phases(self._states)[-1:] == ["Completed"]
+            if self.gang:
+                return completed and all(self.history.members[uid].gone for uid in last)
+            return ended() == WORKERS and held(self.history, NAME) == PS
+
+        def wrong() -> str:
+            if any(self.history.members[uid].ended for uid in last):
+                return "a parameter server ended by itself"
+            return "the job is Completed" if not self.gang and "Completed" in phases(self._states) else ""
+
+        problem = self.settle(reached, wrong, 0.5 if self.gang else _HOLD)
+        self.figures["phases of the job"] = ", ".join(phases(self._states))
+        self.figures["parameter servers that go on when all workers are done"] = f"{held(self.history, NAME)} of {PS}"
+        return problem
+
+    def _present(self) -> list[Member]:
+        return [item for item in pods(self.history, NAME) if not item.gone]
+
+    def _uid(self, name: str) -> str:
+        return next(item.uid for item in self.history.present if item.name == name)
+
+
+def _run(*, gang: bool) -> Callable[[Stand], Outcome]:
+    def run(stand: Stand) -> Outcome:
+        namespace = stand.namespace()
+        with stand.watching(namespace, also=[Subject(*JOB, namespace)]) as history:
+            course = _Course(stand=stand, history=history, namespace=namespace, gang=gang)
+            problem = course.run()
+        return stand.outcome(history, problem, figures=course.figures)
+
+    return run
+
+
+CASES = (
+    Case(
+        "vcjob",
+        "vcjob-loose",
+        "minAvailable 1, no policies",
+        control=True,
+        wiring="",
+        nodes=Nodes(WORKERS),
+        manifest=lambda namespace: manifest(namespace, gang=False),
+        run=_run(gang=False),
+    ),
+    Case(
+        "vcjob",
+        "vcjob-gang",
+        "minAvailable 6, with policies",
+        control=False,
+        wiring="",
+        nodes=Nodes(WORKERS),
+        manifest=manifest,
+        run=_run(gang=True),
+    ),
+)
