@@ -25,6 +25,8 @@ from kubeflow_volcano.progress import Progress, to_stderr
 from kubeflow_volcano.rehearsal.generation import load_generation
 from kubeflow_volcano.rehearsal.tools import Tools, ensure_tools
 from tests.bench.claims import Judgement, Sample, costs, judge, table
+from tests.bench.gang_table import gang_table
+from tests.bench.gangs import RELEASE, placements
 from tests.bench.offline import Offline
 from tests.bench.releases import GENERATIONS, Release, prepare
 from tests.bench.rollouts import roll_outs
@@ -32,8 +34,8 @@ from tests.bench.validating import validations
 
 _ROOT = Path(__file__).parents[2]
 _DOCUMENT = _ROOT / "docs" / "performance.md"
-_BEGIN, _END = "<!-- measured: begin -->\n", "<!-- measured: end -->\n"
-_STAGES = ("render", "plan", "roll-out", "validate")
+_MARKS = {what: (f"<!-- {what}: begin -->\n", f"<!-- {what}: end -->\n") for what in ("measured", "gangs")}
+_STAGES = ("render", "plan", "roll-out", "validate", "gangs")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -43,40 +45,58 @@ def main(arguments: Sequence[str] | None = None) -> int:
     progress = to_stderr()
     machine = _machine()
     samples: list[Sample] = []
+    gangs: list[Sample] = []
     versions: dict[str, str] = {}
     try:
         with tempfile.TemporaryDirectory(prefix="kubeflow-volcano-bench-") as directory:
             for version in options.release or GENERATIONS:
+                stages = [stage for stage in options.only or _STAGES if stage != "gangs" or version == RELEASE]
+                if not stages:
+                    continue
                 tools = ensure_tools(load_generation(GENERATIONS[version]), progress=progress)
                 place = Path(directory, version)
-                release = prepare(version, options.archives, tools.programs["kustomize"], place)
                 versions |= {version: GENERATIONS[version]}
-                samples += _measured(release, tools, place, options, progress)
+                if of_release := [stage for stage in stages if stage != "gangs"]:
+                    release = prepare(version, options.archives, tools.programs["kustomize"], place)
+                    samples += _measured(release, tools, place, of_release, options=options, progress=progress)
+                if "gangs" in stages:
+                    gangs += placements(tools, place / "gangs", rounds=options.repeat, progress=progress)
     except ProblemsError as error:
         sys.stderr.write(error.told() + "\n")
         return Exit.INVALID_INPUT
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
-    judgements = judge(samples)
-    text = f"{table(judgements)}\n{costs(samples)}"
-    sys.stdout.write(text)
-    _write(options.results, machine, versions, samples, judgements)
+    judgements = judge([*samples, *gangs])
+    texts = {
+        "measured": f"{table(judge(samples))}\n{costs(samples)}" if samples else "",
+        "gangs": f"{table(judge(gangs))}\n{gang_table(gangs)}\n{costs(gangs)}" if gangs else "",
+    }
+    sys.stdout.write("\n".join(filter(None, texts.values())))
+    _write(options.results, machine, versions, [*samples, *gangs], judgements)
     if options.document:
-        _document(text, machine)
+        for what, text in texts.items():
+            if text:
+                _document(what, text, machine)
     return Exit.OK if all(item.met for item in judgements) else Exit.CHECK_FAILED
 
 
 def _measured(
-    release: Release, tools: Tools, place: Path, options: argparse.Namespace, progress: Progress
+    release: Release,
+    tools: Tools,
+    place: Path,
+    of_release: Iterable[str],
+    *,
+    options: argparse.Namespace,
+    progress: Progress,
 ) -> Iterator[Sample]:
-    """All rounds of all stages that are asked for."""
+    """All rounds of these stages, which are about the release."""
     offline = Offline(release, tools.programs, options.archives, place, progress)
     stages: dict[str, Callable[[int], Iterable[Sample]]] = {
         "render": offline.render,
         "plan": offline.plan,
         "roll-out": lambda number: roll_outs(release, tools.programs, place, number, progress),
     }
-    for stage in options.only or _STAGES:
+    for stage in of_release:
         if stage == "validate":
             yield from validations(
                 release, tools.programs, options.archives, place, rounds=options.repeat, progress=progress
@@ -118,12 +138,14 @@ def _write(
     sys.stderr.write(f"results: {place}\n")
 
 
-def _document(text: str, machine: dict[str, object]) -> None:
-    before, _, rest = _DOCUMENT.read_text().partition(_BEGIN)
-    _, _, after = rest.partition(_END)
+def _document(what: str, text: str, machine: dict[str, object]) -> None:
+    """Put the text in the place of the one before; what was not measured now stays."""
+    begin, end = _MARKS[what]
+    before, _, rest = _DOCUMENT.read_text().partition(begin)
+    _, _, after = rest.partition(end)
     load = f"load {machine['load_before']:.1f} before"
     where = f"{str(machine['begun'])[:10]}, {machine['processors']} processors ({machine['model']}), {load}:"
-    _DOCUMENT.write_text(f"{before}{_BEGIN}\n{where}\n\n{text}\n{_END}{after}")
+    _DOCUMENT.write_text(f"{before}{begin}\n{where}\n\n{text}\n{end}{after}")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -135,7 +157,9 @@ def _parser() -> argparse.ArgumentParser:
         "--archives", type=Path, default=_ROOT.parent / "shared/upstream", help="where manifests-RELEASE.tar.gz lie"
     )
     parser.add_argument("--results", type=Path, default=_ROOT / "reports/bench.json", help="file for the raw results")
-    parser.add_argument("--document", action="store_true", help="write the table into docs/performance.md, too")
+    parser.add_argument(
+        "--document", action="store_true", help="write the tables of what was measured into docs/performance.md, too"
+    )
     return parser
 
 

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["CLAIMS", "Claim", "Judgement", "Sample", "costs", "judge", "table"]
+__all__ = ["CLAIMS", "Claim", "Judgement", "Sample", "costs", "judge", "markdown", "table"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +26,17 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The subject's `measure` in `stage` is at most `limit` times the reference's; absolute without a reference."""
+    """The subject's `measure` in `stage` is at most `limit` times the reference's; absolute without a reference.
+
+    A measure that no sample has by itself is one of its facts.
+    """
 
     stage: str
     title: str
     limit: float
     reference: str = ""
     measure: str = "seconds"
+    subject: str = "ours"
 
 
 CLAIMS = (
@@ -45,8 +49,10 @@ CLAIMS = (
     Claim("empty", "peak memory of the controller process, MiB", 400.0, measure="peak_mib"),
     Claim("validate", "judging 1,000 nodes and 10,000 pods / a bare listing of the same", 1.2, "listing"),
     Claim("validate", "peak memory of judging them, MiB", 300.0, measure="peak_mib"),
+    Claim("gangs", "gangs of 2 to 1,000 that were ever placed in part", 0.0, measure="partial", subject="volcano"),
+    Claim("gangs", "members placed of gangs with one too many", 0.0, measure="without_room", subject="volcano"),
+    Claim("gangs", "peak memory of Volcano's scheduler, MiB", 400.0, measure="peak_mib", subject="volcano"),
 )
-SUBJECT = "ours"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +81,7 @@ def judge(samples: Sequence[Sample], claims: Iterable[Claim] = CLAIMS) -> list[J
     found = []
     for release in dict.fromkeys(sample.release for sample in samples):
         for claim in claims:
-            ours = _values(samples, release, claim, SUBJECT)
+            ours = _values(samples, release, claim, claim.subject)
             others = _values(samples, release, claim, claim.reference)
             rounds = sorted(ours.keys() & others.keys()) if claim.reference else sorted(ours)
             if not rounds:
@@ -97,16 +103,20 @@ def judge(samples: Sequence[Sample], claims: Iterable[Claim] = CLAIMS) -> list[J
 
 def _values(samples: Sequence[Sample], release: str, claim: Claim, contestant: str) -> dict[int, float]:
     return {
-        sample.number: getattr(sample, claim.measure)
+        sample.number: _measured(sample, claim.measure)
         for sample in samples
         if (sample.release, sample.stage, sample.contestant) == (release, claim.stage, contestant)
     }
 
 
+def _measured(sample: Sample, measure: str) -> float:
+    return float(str(getattr(sample, measure) if hasattr(sample, measure) else sample.facts[measure]))
+
+
 def table(judgements: Sequence[Judgement]) -> str:
     """The judgements as a Markdown table."""
     head = ("release", "claim", "ours", "reference", "value", "spread", "limit", "")
-    return _markdown(
+    return markdown(
         head,
         (
             (
@@ -131,7 +141,7 @@ def costs(samples: Sequence[Sample]) -> str:
         groups.setdefault((sample.release, sample.stage, sample.contestant), []).append(sample)
     head = ("release", "stage", "contestant", "runs", "seconds", "own CPU s", "API server CPU s")
     measures = ("seconds", "client_cpu", "server_cpu")
-    return _markdown(
+    return markdown(
         head,
         (
             (
@@ -144,7 +154,8 @@ def costs(samples: Sequence[Sample]) -> str:
     )
 
 
-def _markdown(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+def markdown(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    """A Markdown table whose columns are aligned."""
     lines = [head, *rows]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     text = ["| " + " | ".join(map(str.ljust, line, widths)) + " |" for line in lines]

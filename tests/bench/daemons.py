@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kubeflow_volcano.rehearsal import pki
 
-__all__ = ["api_server", "controller_manager", "credentials", "etcd", "kwok"]
+__all__ = ["api_server", "controller_manager", "credentials", "etcd", "kwok", "volcano"]
 
 _SERVICES = "10.96.0.0/16"
 # Nodes of a crowd have no leases, and what owns its pods does not exist.
@@ -84,14 +84,26 @@ def controller_manager(directory: Path, *, crowded: bool) -> list[str]:
     ]
 
 
-def kwok(directory: Path, port: int, *, node: str) -> list[str]:
-    """The simulator of that node and its pods; of all nodes where it has no name."""
+def kwok(directory: Path, port: int, *, node: str, lease_seconds: int) -> list[str]:
+    """The simulator of that node and its pods; of all nodes where it has no name. Without seconds it has no leases."""
     return [
         f"--kubeconfig={directory}/kwok.kubeconfig",
         f"--config={_STAGES}",
         f"--manage-single-node={node}" if node else "--manage-all-nodes=true",
-        "--node-lease-duration-seconds=40",
+        f"--node-lease-duration-seconds={lease_seconds}",
         "--cidr=10.97.0.0/16",
         "--node-ip=127.0.0.1",
         f"--server-address=127.0.0.1:{port}",
+    ]
+
+
+def volcano(directory: Path, configuration: str) -> list[str]:
+    """Volcano's scheduler with that configuration, as an administrator; it serves nothing itself."""
+    path = directory / "volcano-scheduler.conf"
+    path.write_text(configuration)
+    return [
+        f"--kubeconfig={directory}/admin.kubeconfig",
+        f"--scheduler-conf={path}",
+        "--leader-elect=false",
+        "--cache-dumper=false",
     ]

@@ -23,9 +23,9 @@ from kubeflow_volcano.rollout.run import engine_for
 from tests.bench.releases import example_of
 
 
-def peak_mib() -> float:
-    """The most memory that this process ever had resident."""
-    match = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+def peak_mib(process: int | str = "self") -> float:
+    """The most memory that a process ever had resident; without a number, this one."""
+    match = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{process}/status").read_text())
     return int(match[1]) / 1024 if match else 0.0
 
 

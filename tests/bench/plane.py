@@ -23,6 +23,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import Problem, ProblemsError, Unreachable
 from kubeflow_volcano.rehearsal import pki
 from tests.bench import daemons
+from tests.bench.ours import peak_mib
 
 __all__ = ["Plane"]
 
@@ -31,19 +32,24 @@ _QUIET_SHARE, _QUIET_WINDOW_SECONDS, _QUIET_SECONDS = 0.15, 2.0, 60.0
 _TICKS = os.sysconf("SC_CLK_TCK")
 _VOLUMES = 8  # more than any release claims
 _NODE = "bench"
+_LEASE_SECONDS = 40
+_NODES_COME_READY = ("--disable-admission-plugins=TaintNodesByCondition",)
 
 
 @dataclass
 class Plane:
     """One control plane below `directory`, made of `programs`; `namespaces` are those of the webhooks' Services.
 
-    With `crowded`, nodes and pods may be written that nobody simulates and nobody clears away.
+    With `crowded`, nodes and pods may be written that nobody simulates and nobody clears away; `simulated` has KWOK
+    play the kubelet of all of them, without leases. `scheduler_arguments` are the default scheduler's.
     """
 
     programs: Mapping[str, Path]
     directory: Path
     namespaces: Sequence[str]
     crowded: bool = False
+    simulated: bool = False
+    scheduler_arguments: Sequence[str] = ()
     _running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     @property
@@ -70,9 +76,21 @@ class Plane:
 
     def server_seconds(self) -> float:
         """CPU seconds that the API server has used."""
-        stat = Path(f"/proc/{self._running['kube-apiserver'].pid}/stat").read_text()
+        return self.cpu_seconds("kube-apiserver")
+
+    def cpu_seconds(self, name: str) -> float:
+        """CPU seconds that one of the programs has used."""
+        stat = Path(f"/proc/{self._running[name].pid}/stat").read_text()
         fields = stat.rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / _TICKS
+
+    def peak_mib(self, name: str) -> float:
+        """The most memory that one of the programs ever had resident."""
+        return peak_mib(self._running[name].pid)
+
+    def start(self, name: str, arguments: Sequence[str]) -> None:
+        """Run one more of the programs, until the end of the block."""
+        self._run(name, arguments)
 
     def settle(self) -> None:
         """Wait until the API server is nearly idle, or has not become so for a minute."""
@@ -93,11 +111,15 @@ class Plane:
         self._run("etcd", daemons.etcd(self.directory, etcd, peer))
         self._run_webhooks()
         environment = {"SSL_CERT_FILE": str(self.directory / "webhooks.crt")}
-        self._run("kube-apiserver", daemons.api_server(self.directory, etcd, api), environment)
+        ready = _NODES_COME_READY if self.simulated else ()
+        self._run("kube-apiserver", [*daemons.api_server(self.directory, etcd, api), *ready], environment)
         cluster = self._reach()
         self._run("kube-controller-manager", daemons.controller_manager(self.directory, crowded=self.crowded))
-        self._run("kube-scheduler", daemons.credentials(self.directory, "scheduler"))
-        self._run("kwok", daemons.kwok(self.directory, kwok, node=_NODE if self.crowded else ""))
+        credentials = daemons.credentials(self.directory, "scheduler")
+        self._run("kube-scheduler", [*credentials, *self.scheduler_arguments])
+        alone = self.crowded and not self.simulated
+        lease = 0 if self.simulated else _LEASE_SECONDS
+        self._run("kwok", daemons.kwok(self.directory, kwok, node=_NODE if alone else "", lease_seconds=lease))
         for obj in (_node(), *map(_volume, range(_VOLUMES))):
             cluster.create(obj)
         self._await(cluster, Ref("v1", "ServiceAccount", "default", "default"))
@@ -126,19 +148,24 @@ class Plane:
             )
 
     def _reach(self) -> Cluster:
-        for _ in self._tries("the API server to answer"):
+        for _ in self.tries("the API server to answer"):
             with contextlib.suppress(Unreachable):
                 cluster = Cluster.connect(self.kubeconfig)
                 if cluster.get(Ref("v1", "Namespace", "", "default")):
                     return cluster
-        raise AssertionError  # _tries ends by an exception
+        raise AssertionError  # tries ends by an exception
 
     def _await(self, cluster: Cluster, ref: Ref) -> None:
-        for _ in self._tries(f"{ref} to be made"):
+        for _ in self.tries(f"{ref} to be made"):
             if cluster.get(ref):
                 return
 
-    def _tries(self, what: str) -> Iterator[None]:
+    def tries(self, what: str) -> Iterator[None]:
+        """Time and again, for as long as a start may take.
+
+        Raises:
+            ProblemsError: the time is over, or a program has ended.
+        """
         until = time.monotonic() + _START_SECONDS
         while True:
             yield

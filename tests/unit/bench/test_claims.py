@@ -43,6 +43,13 @@ def test_a_claim_without_a_reference_is_absolute() -> None:
     assert (found.value, found.reference, found.met) == (401.0, None, False)
 
 
+def test_a_measure_may_be_a_fact_and_a_subject_somebody_else() -> None:
+    claim = Claim("gangs", "placed in part", 0.0, measure="partial", subject="volcano")
+    for number, met in ((0, True), (1, False)):
+        [found] = judge([Sample("1.9.1", "gangs", "volcano", 0, 1.0, 0.5, 0.25, 0.0, {"partial": number})], [claim])
+        assert (found.value, found.met) == (number, met)
+
+
 def test_tables_say_what_is_missed_and_what_it_cost() -> None:
     samples = [sample("ours", 0, 5.0), sample("replay", 0, 10.0)]
     line = table(judge(samples, [RATIO])).splitlines()[2]

@@ -1,0 +1,60 @@
+"""The gangs of the benchmark as a table: how long each took, beside the same pods placed one by one. Pure."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+from tests.bench.claims import Sample, markdown
+
+__all__ = ["FITTING", "gang_table"]
+
+FITTING = "gang of "
+"""How the stages of gangs for which there is room begin."""
+
+_SUBJECT, _REFERENCE = "volcano", "default"
+
+
+def gang_table(samples: Sequence[Sample]) -> str:
+    """Two Markdown tables: gangs that fit, with the medians of their rounds; and those with one pod too many."""
+    stages = list(dict.fromkeys(sample.stage for sample in samples if sample.contestant == _REFERENCE))
+    fitting = [_fitting(samples, stage) for stage in stages if stage.startswith(FITTING)]
+    others = [_without_room(samples, stage) for stage in stages if not stage.startswith(FITTING)]
+    head = (
+        "gang",
+        "rounds",
+        "Volcano, s",
+        "after the last pod, s",
+        "first to last, s",
+        "default scheduler, s",
+        "ratio",
+    )
+    short = ("gang without room", "placed by Volcano", "told after, s", "placed by the default scheduler")
+    return f"{markdown(head, fitting)}\n{markdown(short, others)}" if samples else ""
+
+
+def _of(samples: Sequence[Sample], stage: str, contestant: str) -> list[Sample]:
+    return [sample for sample in samples if (sample.stage, sample.contestant) == (stage, contestant)]
+
+
+def _fitting(samples: Sequence[Sample], stage: str) -> tuple[str, ...]:
+    ours, others = _of(samples, stage, _SUBJECT), _of(samples, stage, _REFERENCE)
+    ratios = [mine.seconds / other.seconds for mine, other in zip(ours, others, strict=True)]
+    return (
+        stage.removeprefix(FITTING),
+        str(len(ours)),
+        _median([sample.seconds for sample in ours]),
+        _median([float(str(sample.facts["after_last"])) for sample in ours]),
+        _median([float(str(sample.facts["span"])) for sample in ours]),
+        _median([sample.seconds for sample in others]),
+        f"{statistics.median(ratios):.1f} ({min(ratios):.1f}-{max(ratios):.1f})",
+    )
+
+
+def _without_room(samples: Sequence[Sample], stage: str) -> tuple[str, ...]:
+    (ours,), (other,) = _of(samples, stage, _SUBJECT), _of(samples, stage, _REFERENCE)
+    return stage, str(ours.facts["bound"]), f"{ours.seconds:.2f}", str(other.facts["bound"])
+
+
+def _median(values: Sequence[float]) -> str:
+    return f"{statistics.median(values):.2f}"
