@@ -9,10 +9,16 @@ from validators.scenarios.model import Outcome
 __all__ = ["side_by_side"]
 
 _NARROWEST = 34
+_ABREAST = 3
 
 
 def side_by_side(outcomes: Sequence[Outcome]) -> str:
-    """The tables of all cases next to each other, without trailing spaces."""
+    """The tables of all cases next to each other, three abreast, without trailing spaces."""
+    starts = range(0, len(outcomes), _ABREAST)
+    return "\n\n".join(_abreast(outcomes[start : start + _ABREAST]) for start in starts)
+
+
+def _abreast(outcomes: Sequence[Outcome]) -> str:
     columns = [_table(item) for item in outcomes]
     widths = [max(len(line) for line in column) for column in columns]
     height = max(len(column) for column in columns)

@@ -18,7 +18,7 @@ from validators.scenarios.history import History
 from validators.scenarios.jobs import holder
 from validators.scenarios.model import Case, Nodes, Outcome
 from validators.scenarios.stand import Stand
-from validators.scenarios.vcjobs import JOB, RESTART, TASK, Task, finish, held, holds, pods, running, vcjob
+from validators.scenarios.vcjobs import JOB, RESTART, TASK, Task, finish, held, holds, pods, running, vcjob, waiting
 
 __all__ = ["CASES", "manifest", "not_apart", "phases", "plugins_wrong"]
 
@@ -113,9 +113,7 @@ class _Course(Course):
         wanted = 0 if self.gang else SIZE - 1
 
         def reached() -> bool:
-            groups = self.history.present_groups
-            looked = bool(groups) and all(item.judged for item in groups) if self.gang else True
-            return looked and held(self.history, NAME) == wanted
+            return waiting(self.history, NAME, SIZE) if self.gang else held(self.history, NAME) == wanted
 
         def wrong() -> str:
             most = held(self.history, NAME)

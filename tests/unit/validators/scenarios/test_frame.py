@@ -126,6 +126,12 @@ class TestShowing:
         assert "NOT as claimed: too many" in text
         assert not [line for line in text.splitlines() if line != line.rstrip()]
 
+    def test_of_many_cases_three_stand_abreast(self) -> None:
+        heads = [f"case-{number}" for number in range(5)]
+        lines = side_by_side([outcome(title=head) for head in heads]).splitlines()
+
+        assert [line.split() for line in lines if line.startswith("case-")] == [heads[:3], heads[3:]]
+
     def test_the_picture_has_every_case_with_a_bar_for_each_stretch_of_time(self) -> None:
         broken = outcome(title="<second>", problem="it broke off", events=())
         root = ET.fromstring(draw([outcome(), broken]))  # noqa: S314  our own text
