@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-__all__ = ["WIDTH", "Bar", "Mark", "Picture", "Row", "pictures"]
+__all__ = ["WIDTH", "Bar", "Mark", "Picture", "Row", "picture_of", "pictures"]
 
 WIDTH = 1000
 """Units of the horizontal axis; the picture is stretched to the width that there is."""
@@ -88,14 +88,24 @@ def pictures(document: Mapping[str, Any]) -> tuple[Picture, ...]:
     )
 
 
+def picture_of(events: Sequence[_Event], groups: Sequence[str], title: str, until: str = "") -> Picture:
+    """One run of events that belongs to no check, of one event at least; `groups` are the names of PodGroups in it.
+
+    `until` is when the watch ended, where that was long after the last event: what holds then has held so long.
+    """
+    return _picture([], events, [{"groups": groups}], title, until)
+
+
 def _picture(
     checks: Sequence[Mapping[str, Any]],
     events: Sequence[_Event],
     observed: Sequence[Mapping[str, Any]],
     title: str = "",
+    until: str = "",
 ) -> Picture:
     times = [datetime.fromisoformat(item["at"]).timestamp() for item in events]
-    first, last = min(times), max(times)
+    end = [datetime.fromisoformat(until).timestamp()] if until else []
+    first, last = min(times), max(times + end)
     groups = {name for item in observed for name in item.get("groups", ())}
     by_name: dict[str, list[tuple[float, _Event]]] = {}
     for time, item in sorted(zip(times, events, strict=True), key=lambda pair: pair[0]):

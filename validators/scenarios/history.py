@@ -83,13 +83,14 @@ class History(Recorder):
         return tuple(sorted((item.name, status(item), _node(item)) for item in self.present))
 
     def lines(self) -> tuple[str, ...]:
-        """One line on each PodGroup that is there, with the reasons that it gives."""
+        """One line on each PodGroup that is there, with the reasons that it gives while it does not run."""
         found = []
         for group in self.present_groups:
             reasons = ", ".join(dict.fromkeys(item["reason"] for item in group.conditions if item.get("reason")))
             named = f"PodGroup {group.name}: " if len(self.present_groups) > 1 else "PodGroup "
             found.append(f"{named}{group.phase or 'without phase'}, MINMEMBER {group.minimum}")
-            found += [f"  {reasons}"] if reasons else []
+            # Volcano leaves the condition of a group that had to wait as it was.
+            found += [f"  {reasons}"] if reasons and group.phase != "Running" else []
         return tuple(found) or ("no PodGroup",)
 
     def picture(self) -> str:

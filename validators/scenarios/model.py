@@ -51,8 +51,9 @@ class Outcome:
     """How a case came out, as plain data. `problem` is empty when everything was as claimed.
 
     `rows` stand below `heads` in the table, and `lines` below the rows: PodGroups, queues, jobs. `figures` are what was
-    measured, by what it is called. `events` are the moments of the watch history, `groups` the names in it that are of
-    PodGroups. `versions` says what it was run on, by the name of the program.
+    measured, by what it is called. `events` are the moments of the watch history, which went on until `watched_until`
+    (RFC3339), and `groups` the names in it that are of PodGroups. `versions` says what it was run on, by the name of
+    the program.
     """
 
     scenario: str
@@ -66,5 +67,6 @@ class Outcome:
     lines: tuple[str, ...] = ()
     figures: Mapping[str, str] = field(default_factory=dict)
     events: tuple[Event, ...] = ()
+    watched_until: str = ""
     groups: tuple[str, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)

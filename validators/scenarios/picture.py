@@ -66,7 +66,7 @@ def _panel(root: ET.Element, outcome: Outcome, y: int) -> int:
     if not outcome.events:
         _text(root, _EDGE, y + 12, "nothing was seen to happen", "muted")
         return y + _ROW + _GAP
-    return _rows(root, picture_of(outcome.events, outcome.groups, outcome.title), y)
+    return _rows(root, picture_of(outcome.events, outcome.groups, outcome.title, outcome.watched_until), y)
 
 
 def _rows(root: ET.Element, picture: Picture, y: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.deadline import Deadline
@@ -110,5 +111,6 @@ class Stand:
             lines=tuple(below),
             figures={name: str(value) for name, value in (figures or {}).items()},
             events=history.events() if history else (),
+            watched_until=datetime.now(UTC).isoformat(timespec="milliseconds") if history else "",
             groups=tuple(item.name for item in history.groups.values()) if history else (),
         )

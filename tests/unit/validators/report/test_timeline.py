@@ -44,3 +44,9 @@ def test_a_run_that_belongs_to_no_check_is_drawn_until_its_pods_have_ended() -> 
     assert (picture.title, picture.seconds) == ("one", 4.24)
     assert bars == [("waiting", 0, 236), ("bound", 236, 472)]
     assert [(row.name, row.is_group) for row in picture.rows] == [("w", False), ("g", True)]
+
+
+def test_what_holds_to_the_end_of_the_watch_is_drawn_so_long() -> None:
+    picture = picture_of([event(0, "w"), event(1, "w", "bound to n")], [], "one", "2026-01-01T00:00:10Z")
+    assert round(picture.seconds, 3) == 10.6
+    assert [(bar.kind, bar.x, bar.width) for bar in picture.rows[0].bars] == [("waiting", 0, 94), ("bound", 94, 906)]
