@@ -1,0 +1,301 @@
+"""What keeps gang scheduling up on a cluster with others on it: rights, several pods, webhooks, off and on again."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.errors import ApiError
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.problems import ProblemsError
+from kubeflow_volcano.progress import silent
+from kubeflow_volcano.rollout.gang import wire_gang
+from kubeflow_volcano.rollout.pod_group_rights import PodGroupRights
+from kubeflow_volcano.rollout.result import Action, RolloutResult
+from kubeflow_volcano.rollout.run import roll_out
+from kubeflow_volcano.rollout.settings import Settings, parse
+from tests.integration.breaking import judge, made, patched, pods_of, settle, space
+from tests.waiting import until
+from validators.probes.session import Options
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
+
+RBAC = "rbac.authorization.k8s.io/v1"
+ROLE = Ref(RBAC, "ClusterRole", "", "training-operator")
+OPERATOR = Ref("apps/v1", "Deployment", "kubeflow", "training-operator")
+SCHEDULER = Ref("apps/v1", "Deployment", "volcano-system", "volcano-scheduler")
+CONTROLLERS = Ref("apps/v1", "Deployment", "volcano-system", "volcano-controllers")
+ADMISSION = Ref("apps/v1", "Deployment", "volcano-system", "volcano-admission")
+LEASES = {
+    SCHEDULER: Ref("coordination.k8s.io/v1", "Lease", "volcano-system", "volcano"),
+    CONTROLLERS: Ref("coordination.k8s.io/v1", "Lease", "volcano-system", "vc-controller-manager"),
+    OPERATOR: Ref("coordination.k8s.io/v1", "Lease", "kubeflow", "1ca428e5.training-operator.kubeflow.org"),
+}
+RIGHTS = PodGroupRights(
+    "training-operator", "kubeflow", "training-operator", "scheduling.volcano.sh", ("create", "get", "watch")
+)
+
+
+@pytest.fixture(scope="module")
+def variables(kubeconfig: Path) -> dict[str, Any]:
+    """The manifests and the kustomize that come with the rehearsal cluster."""
+    upstream = kubeconfig.parent / "upstream"
+    return {
+        "kubeflow_sources": {"training-operator": str(upstream / "training-operator/manifests/overlays/standalone")},
+        "volcano_source": str(upstream / "volcano/installer/volcano-development.yaml"),
+        "kustomize_binary": str(kubeconfig.parent / "bin/kustomize"),
+        "kubeflow_wait_timeout_seconds": 240,
+    }
+
+
+@pytest.fixture
+def settings(cluster: Cluster, variables: dict[str, Any]) -> Iterator[Settings]:
+    """What the cluster is to be like, as it is again behind each test."""
+    asked = parse(variables)
+    yield asked
+    apply(cluster, asked)
+    assert not wire_gang(cluster, asked, check=False, progress=silent).problems
+    for ref in (*LEASES, ADMISSION):
+        settle(cluster, ref)
+    assert not wire_gang(cluster, asked, check=False, progress=silent).changed
+
+
+def apply(cluster: Cluster, asked: Settings, *, check: bool = False) -> RolloutResult:
+    parts = [asked.component(name) for name in ("volcano", "training-operator")]
+    done = roll_out(cluster, asked, parts, check=check, progress=silent)
+    assert not done.problems
+    return done
+
+
+def wire(cluster: Cluster, asked: Settings, *, check: bool = False) -> RolloutResult:
+    done = wire_gang(cluster, asked, check=check, progress=silent)
+    assert not done.problems
+    return done
+
+
+def actions(done: RolloutResult) -> dict[str, str]:
+    return {item.ref.kind: str(item.action) for item in done.outcomes if item.action is not Action.UNCHANGED}
+
+
+GRANTED = {"ClusterRole": "created", "ClusterRoleBinding": "created"}
+
+
+@pytest.fixture
+def without_podgroups(cluster: Cluster) -> Iterator[None]:
+    """The operator's own role has lost the rule for PodGroups."""
+    live = cluster.get(ROLE)
+    assert live is not None
+    rules = [rule for rule in live["rules"] if rule["apiGroups"] != ["scheduling.volcano.sh"]]
+    assert len(rules) == len(live["rules"]) - 1
+    with patched(cluster, ROLE) as patch:
+        patch({"rules": rules})
+        until(lambda: RIGHTS.missing(cluster) == RIGHTS.verbs)
+        yield
+
+
+@pytest.mark.usefixtures("without_podgroups")
+def test_rights_that_were_taken_away_are_given_once_told_before_and_go_with_gang_scheduling(
+    kubeconfig: Path, cluster: Cluster, settings: Settings
+) -> None:
+    assert judge(kubeconfig, "G2")["G2"] == ("fail", "Denied")
+    assert actions(wire(cluster, settings, check=True)) == GRANTED
+    assert RIGHTS.missing(cluster) == RIGHTS.verbs
+    assert [cluster.get(ref) for ref in RIGHTS.refs] == [None, None]
+
+    assert actions(wire(cluster, settings)) == GRANTED
+    assert judge(kubeconfig, "G2")["G2"] == ("pass", "AsClaimed")
+    assert not wire(cluster, settings).changed
+
+    off = replace(settings, gang_scheduler="none")
+    removed = {"ClusterRole": "removed", "ClusterRoleBinding": "removed", "Deployment": "changed"}
+    assert actions(wire(cluster, off, check=True)) == removed
+    assert actions(wire(cluster, off)) == removed
+    assert [cluster.get(ref) for ref in RIGHTS.refs] == [None, None]
+    assert not wire(cluster, off).changed
+
+
+@pytest.mark.usefixtures("without_podgroups")
+def test_who_may_write_roles_and_not_grant_this_is_refused_in_a_dry_run_too(
+    kubeconfig: Path, cluster: Cluster, tmp_path: Path
+) -> None:
+    rules = [
+        {"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["clusterroles"], "verbs": ["create", "get", "patch"]}
+    ]
+    with space(cluster) as where:
+        meta = {"name": where}
+        subject = {"kind": "ServiceAccount", "name": "clerk", "namespace": where}
+        role_ref = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": where}
+        account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "clerk", "namespace": where}}
+        with made(
+            cluster,
+            account,
+            {"apiVersion": RBAC, "kind": "ClusterRole", "metadata": meta, "rules": rules},
+            {
+                "apiVersion": RBAC,
+                "kind": "ClusterRoleBinding",
+                "metadata": meta,
+                "subjects": [subject],
+                "roleRef": role_ref,
+            },
+        ):
+            clerk = as_account(cluster, kubeconfig, where, tmp_path / "kubeconfig")
+            until(lambda: reads(clerk, ROLE))
+            for check in (True, False):
+                with pytest.raises(ProblemsError, match="you may not grant it") as caught:
+                    RIGHTS.grant(clerk, RIGHTS.verbs, check=check)
+                assert "kubectl create clusterrolebinding" in caught.value.problems[0].todo
+    assert [cluster.get(ref) for ref in RIGHTS.refs] == [None, None]
+
+
+def as_account(cluster: Cluster, kubeconfig: Path, where: str, path: Path) -> Cluster:
+    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 600}}
+    answer = cluster.request("POST", f"/api/v1/namespaces/{where}/serviceaccounts/clerk/token", body=request)
+    config = yaml.safe_load(kubeconfig.read_text())
+    for user in config["users"]:
+        user["user"] = {"token": answer["status"]["token"]}
+    path.write_text(yaml.safe_dump(config))
+    return Cluster.connect(path)
+
+
+def reads(cluster: Cluster, ref: Ref) -> bool:
+    with contextlib.suppress(ApiError):
+        return cluster.get(ref) is not None
+    return False
+
+
+def job(where: str, name: str) -> Object:
+    container = {"name": "pytorch", "image": Options().pause_image, "resources": {"requests": {"cpu": "1m"}}}
+    annotations = {"sidecar.istio.io/inject": "false"}
+    template = {"metadata": {"annotations": annotations}, "spec": {"containers": [container]}}
+    spec = {"pytorchReplicaSpecs": {"Worker": {"replicas": 1, "restartPolicy": "Never", "template": template}}}
+    return {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+        "metadata": {"name": name, "namespace": where},
+        "spec": spec,
+    }
+
+
+def schedulers(cluster: Cluster, where: str, name: str) -> set[str]:
+    labels = f"training.kubeflow.org/job-name={name}"
+    return {pod["spec"]["schedulerName"] for pod in cluster.list("v1", "Pod", namespace=where, labels=labels).items}
+
+
+def groups(cluster: Cluster, where: str) -> set[str]:
+    return {
+        item["metadata"]["name"]
+        for item in cluster.list("scheduling.volcano.sh/v1beta1", "PodGroup", namespace=where).items
+    }
+
+
+def test_gang_scheduling_goes_off_and_on_for_the_jobs_that_come_then(cluster: Cluster, settings: Settings) -> None:
+    off = replace(settings, gang_scheduler="none")
+    with space(cluster) as where:
+        for name, asked, scheduler in (("off", off, "default-scheduler"), ("on", settings, "volcano")):
+            assert wire(cluster, asked).changed
+            settle(cluster, OPERATOR)
+            assert not wire(cluster, asked).changed
+            assert not apply(cluster, asked).changed
+            with made(cluster, job(where, name)):
+                until(partial(schedulers, cluster, where, name))
+                assert schedulers(cluster, where, name) == {scheduler}
+                assert groups(cluster, where) == ({name} if scheduler == "volcano" else set())
+
+
+def pod_refused(cluster: Cluster, where: str) -> str:
+    """What the API server says to a new pod; empty where it takes it."""
+    pod: Object = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "asks", "namespace": where}}
+    try:
+        cluster.create(pod | {"spec": {"containers": [{"name": "c", "image": "c"}]}}, dry_run=True)
+    except ApiError as error:
+        return error.message
+    return ""
+
+
+@contextlib.contextmanager
+def silenced(cluster: Cluster) -> Iterator[None]:
+    """Volcano's admission is down."""
+    with patched(cluster, ADMISSION) as patch:
+        patch({"spec": {"replicas": 0}})
+        until(lambda: not pods_of(cluster, ADMISSION), 60)
+        yield
+
+
+def test_while_the_admission_is_down_pods_start_unless_asked_otherwise(
+    kubeconfig: Path, cluster: Cluster, variables: dict[str, Any], settings: Settings
+) -> None:
+    labels = {"kfv-test/ganged": "yes"}
+    closed = parse({**variables, "volcano_pod_webhook_failure_policy": "Fail"})
+    scoped = parse(
+        {**variables, "volcano_pod_webhook_failure_policy": "Fail", "volcano_pod_webhook_namespace_labels": labels}
+    )
+    with space(cluster) as plain, space(cluster, **labels) as ganged:
+        found = {}
+        for name, asked in (("open", settings), ("closed", closed), ("scoped", scoped)):
+            apply(cluster, asked)
+            assert not apply(cluster, asked).changed
+            with silenced(cluster):
+                answers = tuple("failed calling webhook" in pod_refused(cluster, where) for where in (plain, ganged))
+            found[name] = (answers, judge(kubeconfig, "B5")["B5"])
+    assert found == {
+        "open": ((False, False), ("pass", "AsClaimed")),
+        "closed": ((True, True), ("warn", "StopsOthersPods")),
+        "scoped": ((False, True), ("pass", "AsClaimed")),
+    }
+
+
+def leader(cluster: Cluster, ref: Ref) -> str:
+    """Name of the pod that leads; empty where none does, or one that is gone."""
+    lease = cluster.get(LEASES[ref])
+    holder = ((lease or {}).get("spec") or {}).get("holderIdentity") or ""
+    names = {pod["metadata"]["name"] for pod in pods_of(cluster, ref) if "deletionTimestamp" not in pod["metadata"]}
+    return next((name for name in names if holder.startswith(f"{name}_")), "")
+
+
+def test_of_several_pods_one_leads_and_another_takes_over(
+    kubeconfig: Path, cluster: Cluster, variables: dict[str, Any], settings: Settings
+) -> None:
+    asked = parse({**variables, "volcano_replicas": 2, "gang_scheduling_operator_replicas": 2})
+    would = actions(apply(cluster, asked, check=True))
+    assert would["Deployment"] == "changed"
+    assert apply(cluster, asked).changed
+    assert not apply(cluster, asked).changed
+    assert not wire(cluster, asked).changed
+    until(lambda: all(len(pods_of(cluster, ref)) == 2 for ref in (*LEASES, ADMISSION)), 60)
+    until(lambda: all(leader(cluster, ref) for ref in LEASES), 60)
+    led = {ref: leader(cluster, ref) for ref in LEASES}
+    for ref, name in led.items():
+        (pod,) = (item for item in pods_of(cluster, ref) if item["metadata"]["name"] == name)
+        cluster.delete(Ref.of(pod), uid=pod["metadata"]["uid"], grace_seconds=0)
+    until(lambda: all(leader(cluster, ref) not in {"", led[ref]} for ref in LEASES), 90)
+    assert judge(kubeconfig, "F6", "G5", read_only=False)["G5"] == ("pass", "AsClaimed")
+    kept = beside(cluster)
+    assert [ref.kind for ref in kept] == ["PodDisruptionBudget"] * 4 + ["Role", "RoleBinding"]
+
+    former = [item.ref for item in apply(cluster, settings, check=True).outcomes if item.action is Action.REMOVED]
+    assert former == kept == beside(cluster)
+    assert apply(cluster, settings).changed
+    assert beside(cluster) == []
+    for item in LEASES.values():
+        live = cluster.get(item)
+        assert live is not None
+        cluster.delete(item, uid=live["metadata"]["uid"])
+
+
+def beside(cluster: Cluster) -> list[Ref]:
+    """What stands beside Deployments of several pods."""
+    kinds = (("policy/v1", "PodDisruptionBudget"), (RBAC, "Role"), (RBAC, "RoleBinding"))
+    labels = "app.kubernetes.io/managed-by=kubeflow-volcano"
+    return [
+        Ref(version, kind, item["metadata"]["namespace"], item["metadata"]["name"])
+        for version, kind in kinds
+        for item in cluster.list(version, kind, labels=labels).items
+    ]
