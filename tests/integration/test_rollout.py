@@ -325,38 +325,20 @@ def test_everything_that_stands_in_the_way_is_known_before_the_first_change(
         assert all(words in problem.found for problem in caught.value.problems)
 
 
-def test_rights_that_the_operator_lacks_are_named(cluster: Cluster, settings: Settings) -> None:
-    role = Ref("rbac.authorization.k8s.io/v1", "ClusterRole", "", "training-operator")
-    live = cluster.get(role)
-    assert live is not None
-    rules = [rule for rule in live["rules"] if rule["apiGroups"] != ["scheduling.volcano.sh"]]
-    assert len(rules) == len(live["rules"]) - 1
-    cluster.patch(role, {"rules": rules})
-    (problem,) = wire_gang(cluster, settings, check=False, progress=silent).problems
-    assert "system:serviceaccount:kubeflow:training-operator may not create, delete, get, list" in problem.found
-    assert (
-        roll_out(cluster, settings, (settings.component("training-operator"),), check=False, progress=silent).count(
-            Action.CHANGED
-        )
-        == 1
-    )
-    assert not wire_gang(cluster, settings, check=False, progress=silent).problems
-
-
 def test_a_silent_webhook_is_named(cluster: Cluster) -> None:
     hooks = [
         Ref(
             "admissionregistration.k8s.io/v1",
             "MutatingWebhookConfiguration",
             "",
-            "volcano-admission-service-pods-mutate",
+            "volcano-admission-service-podgroups-mutate",
         )
     ]
     assert wait_answering(cluster, hooks, Deadline(30), silent) == ()
     scale(cluster, ADMISSION, 0)
     try:
         (problem,) = wait_answering(cluster, hooks, Deadline(2), silent)
-        assert "mutatepod.volcano.sh" in problem.found
+        assert "mutatepodgroup.volcano.sh" in problem.found
         assert "volcano-system/volcano-admission-service" in problem.needed
     finally:
         scale(cluster, ADMISSION, 1)
