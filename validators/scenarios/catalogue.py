@@ -6,12 +6,34 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from kubeflow_volcano.problems import InvalidInput, Problem
-from validators.scenarios import preemption, queues, source_experiment, task_topology, two_jobs, volcano_job
+from validators.scenarios import (
+    binpack,
+    elastic,
+    job_kinds,
+    pipelines,
+    preemption,
+    queues,
+    source_experiment,
+    task_topology,
+    two_jobs,
+    volcano_job,
+)
 from validators.scenarios.model import Case
 
 __all__ = ["CASES", "NAMES", "chosen", "told"]
 
-_MODULES: Sequence[ModuleType] = (source_experiment, two_jobs, task_topology, volcano_job, queues, preemption)
+_MODULES: Sequence[ModuleType] = (
+    source_experiment,
+    two_jobs,
+    task_topology,
+    volcano_job,
+    queues,
+    binpack,
+    preemption,
+    job_kinds,
+    elastic,
+    pipelines,
+)
 """Each exports CASES, and its docstring says what it shows."""
 
 CASES: tuple[Case, ...] = tuple(case for module in _MODULES for case in module.CASES)

@@ -1,0 +1,140 @@
+"""An elastic PyTorchJob of 2 to 4 workers: it starts with two, never with fewer, and grows when GPUs become free.
+
+Two nodes of four GPUs, seven of which others hold: a training 4, a tuning 2, a notebook 1. The notebook ends, then the
+tuning, so that 1, 2 and 4 GPUs are free.
+
+- Without gang scheduling the job starts on the first free GPU: with one worker, below the least that it may have.
+- With gang scheduling as the operator does it, the job waits for all four workers: operator 1.8 makes `minMember` the
+  sum of the replicas, and looks neither at `elasticPolicy.minReplicas` nor at `maxReplicas`
+  (pkg/controller.v1/common/job.go).
+- With `runPolicy.schedulingPolicy.minAvailable: 2` beside `minReplicas: 2` the gang is as small as the job may be.
+  Volcano holds back the first two until both have a place, and gives the others theirs one by one.
+
+`replicas` is the most that the job may have, as in `maxReplicas`: the operator makes so many pods at once, and those
+without a place wait as Pending. Workers meet at worker 0 (c10d).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import partial
+
+from kubeflow_volcano.cluster.objects import Object
+from validators.scenarios.course import nothing
+from validators.scenarios.history import History
+from validators.scenarios.job_kinds import LONGEST_IN_PART, known
+from validators.scenarios.jobs import holder, job, replicas
+from validators.scenarios.model import Case, Nodes, Outcome
+from validators.scenarios.stand import Stand
+
+__all__ = ["CASES", "below", "contradicted", "manifest", "reached"]
+
+_NODES = Nodes(2, 4)
+_JOB = "elastic"
+_LEAST, _MOST = 2, 4
+_OTHERS = (("training", 4), ("tuning", 2), ("notebook", 1))
+_HOLD_SECONDS = 2.5
+_COMMAND = ("python3", "-m", "torch.distributed.run", "train.py")
+_HEADS = ("GPUS FREE", "WORKERS PLACED", "PODGROUP")
+
+
+def manifest(namespace: str, *, minimum: int = 0) -> Sequence[Object]:
+    """Three pods that hold GPUs, and the job; with `minimum` its gang is that many, else all that it may have."""
+    made = job("PyTorchJob", _JOB, namespace, {"Worker": replicas(_MOST, command=_COMMAND)})
+    policy = {"schedulingPolicy": {"minAvailable": minimum}} if minimum else {}
+    elastic = {"rdzvBackend": "c10d", "minReplicas": _LEAST, "maxReplicas": _MOST, "maxRestarts": 10}
+    spec = {"elasticPolicy": elastic, **made["spec"], "runPolicy": made["spec"]["runPolicy"] | policy}
+    return *(holder(name, namespace, gpus) for name, gpus in _OTHERS), made | {"spec": spec}
+
+
+def below(history: History, least: int) -> float:
+    """The longest time in seconds in which the job had some workers on nodes and fewer than `least`, up to now."""
+    longest = 0.0
+    since: float | None = None
+    for at, names in (*history.holdings, (time.monotonic(), ())):
+        count = sum(name.startswith(f"{_JOB}-") for name in names)
+        if since is not None:
+            longest = max(longest, at - since)
+        if not 0 < count < least:
+            since = None
+        elif since is None:
+            since = at
+    return longest
+
+
+def _run(stand: Stand, *, minimum: int, placed: Sequence[int]) -> Outcome:
+    """`placed` are the workers that must have a node when 1, 2 and 4 GPUs are free; `minimum` is 0 without a gang."""
+    namespace = stand.namespace()
+    *others, elastic = stand.case.manifest(namespace)
+    rows: list[Sequence[str]] = []
+    with stand.watching(namespace) as history:
+        holders = list(stand.create(*others))
+        problem = stand.settle(history, lambda: len(history.holding()) == len(_OTHERS), nothing, 0)
+        if not problem:
+            stand.create(elastic)
+        for free, expected in zip((1, 2, 4), placed, strict=True):
+            if problem:
+                break
+            if free > 1:
+                gone = holders.pop()
+                history.expect(gone)
+                stand.session.delete(gone)
+            there = partial(reached, history, expected, minimum)
+            problem = stand.settle(history, there, partial(contradicted, history, expected, minimum), _HOLD_SECONDS)
+            rows.append((str(free), f"{_workers(history)} of {_MOST}", ", ".join(_group(history)) or "none"))
+        least = {"longest time with fewer workers than minReplicas": f"{below(history, _LEAST):.2f} s"}
+        return stand.outcome(history, problem, heads=_HEADS, rows=rows, lines=(), figures=least)
+
+
+def _workers(history: History) -> int:
+    return sum(bool(item.node) for item in history.of(_JOB) if not item.gone)
+
+
+def _group(history: History) -> tuple[str, ...]:
+    """Phase and minMember of the job's PodGroup."""
+    return next(((item.phase or "without phase", f"minMember {item.minimum}") for item in history.present_groups), ())
+
+
+def reached(history: History, expected: int, minimum: int) -> bool:
+    """Whether so many workers have a node, and a scheduler has said of the others that there is no room."""
+    if _workers(history) != expected:
+        return False
+    groups = history.present_groups
+    if minimum and not (expected or any(item.judged for item in groups)):
+        return False
+    held_back = bool(groups) and groups[0].phase == "Pending"  # there are no pods before the group is admitted
+    return held_back or known(history.of(_JOB), _MOST)
+
+
+def contradicted(history: History, expected: int, minimum: int) -> str:
+    """What is not as claimed at any moment so far; empty when all is."""
+    if (workers := _workers(history)) > expected:
+        return f"{workers} workers got a node instead of {expected}"
+    if not minimum:
+        return "a PodGroup exists although gang scheduling is off" if history.present_groups else ""
+    if asked := [item.minimum for item in history.present_groups if item.minimum != minimum]:
+        return f"the PodGroup asks for {asked[0]} members instead of {minimum}"
+    if (seconds := below(history, _LEAST)) > LONGEST_IN_PART:
+        return f"it ran with fewer than {_LEAST} workers for {seconds:.1f} s"
+    return ""
+
+
+def _case(name: str, title: str, minimum: int, placed: Sequence[int], *, stated: bool = False) -> Case:
+    return Case(
+        scenario="elastic",
+        name=name,
+        title=title,
+        control=not stated,
+        wiring="volcano" if minimum else "none",
+        nodes=_NODES,
+        manifest=partial(manifest, minimum=minimum if stated else 0),
+        run=partial(_run, minimum=minimum, placed=placed),
+    )
+
+
+CASES = (
+    _case("elastic-default", "2 to 4 workers, default scheduler", 0, (1, 2, 4)),
+    _case("elastic-all", "2 to 4 workers, gang without minAvailable", _MOST, (0, 0, 4)),
+    _case("elastic-gang", "2 to 4 workers, gang with minAvailable 2", _LEAST, (0, 2, 4), stated=True),
+)
