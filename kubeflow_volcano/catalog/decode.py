@@ -20,10 +20,13 @@ from kubeflow_volcano.catalog.model import (
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.ref import Ref
 
-__all__ = ["OUTSIDE", "component", "named", "release"]
+__all__ = ["OUTSIDE", "OWN_FILES", "component", "named", "release"]
 
 OUTSIDE = ("local-path", "volcano")
-"""Components that are no part of any release and have data files of their own."""
+"""Components that are no part of any release, and come with the profile full."""
+
+OWN_FILES = (*OUTSIDE, "scheduler-plugins")
+"""Components with data files of their own, and variables <name>_version and <name>_source."""
 
 _GROUPS = {"Deployment": "apps/v1", "StatefulSet": "apps/v1", "DaemonSet": "apps/v1", "Job": "batch/v1"}
 

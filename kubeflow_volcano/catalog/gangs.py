@@ -16,7 +16,9 @@ __all__ = ["GANG_SCHEDULERS", "SCHEDULER_PLUGINS", "VOLCANO", "GangScheduler", "
 class GangScheduler:
     """One scheduler. `name` is its component, and its value of `gang_scheduling_scheduler`.
 
-    `scheduler` is what pods name as `schedulerName`, `policy` its key in the `podGroupPolicy` of Trainer's runtimes.
+    `scheduler` is what pods name as `schedulerName`; `mark` is the field of their metadata, and the key in it, that
+    names their PodGroup. `policy` is its key in the `podGroupPolicy` of Trainer's runtimes. `tells` says whether it
+    writes into a PodGroup that it has judged it, `queues` whether PodGroups wait in queues.
     `operator_since` is the first minor of the training operator that works with it.
     """
 
@@ -25,13 +27,21 @@ class GangScheduler:
     group: str
     version: str
     scheduler: str
+    mark: tuple[str, str]
     policy: str
+    tells: bool
+    queues: bool
     operator_since: str
 
     @property
     def api_version(self) -> str:
         """Group and version of its PodGroups."""
         return f"{self.group}/{self.version}"
+
+    @property
+    def podgroup(self) -> tuple[str, str]:
+        """What the API calls its PodGroups: apiVersion and kind."""
+        return self.api_version, "PodGroup"
 
     @property
     def podgroups(self) -> str:
@@ -60,7 +70,10 @@ VOLCANO = GangScheduler(
     group="scheduling.volcano.sh",
     version="v1beta1",
     scheduler="volcano",
+    mark=("annotations", "scheduling.k8s.io/group-name"),
     policy="volcano",
+    tells=True,
+    queues=True,
     operator_since="1.0",
 )
 
@@ -72,7 +85,10 @@ SCHEDULER_PLUGINS = GangScheduler(
     group="scheduling.x-k8s.io",
     version="v1alpha1",
     scheduler="scheduler-plugins-scheduler",
+    mark=("labels", "scheduling.x-k8s.io/pod-group"),
     policy="coscheduling",
+    tells=False,
+    queues=False,
     operator_since="1.7",
 )
 

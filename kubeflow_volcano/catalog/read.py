@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from jsonschema import Draft202012Validator
@@ -19,13 +21,16 @@ from kubeflow_volcano.problems import InvalidInput, Problem
 
 __all__ = [
     "components",
+    "kept_manifests",
     "load",
     "load_local_path",
     "load_release",
+    "load_scheduler_plugins",
     "load_volcano",
     "local_path_versions",
     "nearest",
     "releases",
+    "scheduler_plugins_versions",
     "volcano_versions",
 ]
 
@@ -45,6 +50,11 @@ def volcano_versions() -> tuple[str, ...]:
 def local_path_versions() -> tuple[str, ...]:
     """Versions of the local path provisioner that the catalog knows, oldest first."""
     return _versions("local_path")
+
+
+def scheduler_plugins_versions() -> tuple[str, ...]:
+    """Versions of scheduler-plugins that the catalog knows, oldest first."""
+    return _versions("scheduler_plugins")
 
 
 @cache
@@ -69,18 +79,33 @@ def load_local_path(version: str) -> Component:
     return decode.component(_one("local_path", version, "version of the local path provisioner", "component"))
 
 
+@cache
+def load_scheduler_plugins(version: str) -> Component:
+    """Scheduler-plugins of that version as a component; raises InvalidInput like `load_release`."""
+    return decode.component(_one("scheduler_plugins", version, "version of scheduler-plugins", "component"))
+
+
+def kept_manifests(component: Component) -> Path:
+    """The kustomization of a component whose manifests are part of the catalog, because upstream has none."""
+    return Path(str(_ROOT.joinpath(component.path)))
+
+
 def components(
     release: Release,
     profile: str | Sequence[str],
     volcano_version: str,
     local_path_version: str,
     *,
+    scheduler_plugins_version: str = "",
     excluded: Collection[str] = (),
     unneeded: Collection[str] = (),
+    instead: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Component, ...]:
     """The components of a profile, or of a list of names, with all that they require, in dependency order.
 
-    What is `excluded` is left out; what is `unneeded` does not come along for those that require it.
+    What is `excluded` is left out; what is `unneeded` does not come along for those that require it. Where others
+    require a name of `instead`, or a profile brings it, what that stands for comes. Without a version of
+    scheduler-plugins it is the newest.
 
     Raises:
         InvalidInput: an unknown profile or component, a refused one, an excluded one that is asked for or that others
@@ -89,17 +114,21 @@ def components(
     known = {
         "local-path": load_local_path(local_path_version),
         "volcano": load_volcano(volcano_version),
+        "scheduler-plugins": load_scheduler_plugins(scheduler_plugins_version or scheduler_plugins_versions()[-1]),
         **release.components,
     }
     names = _names(release, profile)
+    if isinstance(profile, str):
+        names = [instead.get(name, name) for name in names]
     if problems := [_no_component(release, name, tuple(known)) for name in (*names, *excluded) if name not in known]:
         raise InvalidInput(problems)
-    if (both := [name for name in names if name in excluded]) and (names is profile or both == [*names]):
+    by_name = not isinstance(profile, str)
+    if (both := [name for name in names if name in excluded]) and (by_name or both == [*names]):
         raise InvalidInput(_contradiction(", ".join(both)))
     ordered: dict[str, Component] = {}
 
     def add(name: str) -> None:
-        for need in known[name].requires:
+        for need in (instead.get(need, need) for need in known[name].requires):
             if need not in unneeded:
                 add(need)
         ordered.setdefault(name, known[name])
@@ -108,7 +137,7 @@ def components(
         if name not in excluded:
             add(name)
     if needed := [name for name in ordered if name in excluded]:
-        raise InvalidInput(_needed(name, ordered.values()) for name in needed)
+        raise InvalidInput(_needed(name, ordered.values(), instead) for name in needed)
     return tuple(ordered.values())
 
 
@@ -144,8 +173,8 @@ def _no_component(release: Release, name: str, known: Sequence[str]) -> Problem:
     )
 
 
-def _needed(name: str, chosen: Iterable[Component]) -> Problem:
-    users = ", ".join(part.name for part in chosen if name in part.requires)
+def _needed(name: str, chosen: Iterable[Component], instead: Mapping[str, str]) -> Problem:
+    users = ", ".join(part.name for part in chosen if name in {instead.get(need, need) for need in part.requires})
     return Problem(
         f"{name} is excluded, and these require it: {users}.",
         "every component that a chosen one requires.",

@@ -55,7 +55,7 @@ def images_of_release(release: str) -> Mapping[tuple[Ref, str], str]:
 
 
 def images_outside(component: str, version: str) -> Mapping[tuple[Ref, str], str]:
-    """The same of Volcano or the local path provisioner in that version."""
+    """The same of a component outside of releases, such as Volcano, in that version."""
     found = load("shipped.yaml", "shipped")["outside"][component]
     return {
         (named(name), container): image.format(version=version)

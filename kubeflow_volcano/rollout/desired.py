@@ -128,7 +128,11 @@ def _require_version(part: Component, objects: Sequence[Object]) -> None:
     Raises:
         InvalidInput: their images carry the tag of one.
     """
-    known = {"volcano": read.volcano_versions, "local-path": read.local_path_versions}
+    known = {
+        "volcano": read.volcano_versions,
+        "local-path": read.local_path_versions,
+        "scheduler-plugins": read.scheduler_plugins_versions,
+    }
     if part.name not in known:
         return
     own = [obj for obj in objects if Ref.of(obj) in part.workloads]

@@ -11,13 +11,14 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from kubeflow_volcano.catalog import read
+from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS, VOLCANO, gang_scheduler
 from kubeflow_volcano.catalog.model import Component, MinorRange, Release, version_key
 from kubeflow_volcano.problems import InvalidInput, Problem
 
 if TYPE_CHECKING:
     from kubeflow_volcano.rollout.settings import Settings
 
-__all__ = ["misfits", "require_kubernetes"]
+__all__ = ["fitting_plugins", "misfits", "require_kubernetes", "require_operator", "strange_gang"]
 
 
 def misfits(release: Release, volcano: Component, kustomize_version: str) -> Iterator[Problem]:
@@ -34,6 +35,47 @@ def misfits(release: Release, volcano: Component, kustomize_version: str) -> Ite
             f"kustomize {release.kustomize_version} or another of that major version.",
             f'set kustomize_version: "{release.kustomize_version}", or remove it.',
         )
+
+
+def fitting_plugins(kubernetes: str, release: Release | None) -> str:
+    """The version of scheduler-plugins for that Kubernetes ("1.30"), or for the newest that a release was tested with.
+
+    Of those that fit the oldest is taken, because a scheduler may not be newer than its API server.
+    """
+    wanted = kubernetes or (release.kubernetes_tested if release else "")
+    known = [read.load_scheduler_plugins(version) for version in read.scheduler_plugins_versions()]
+    fit = [item.version for item in known if wanted and item.kubernetes and item.kubernetes.covers(wanted)]
+    older = bool(wanted and known[0].kubernetes and not known[0].kubernetes.exceeded_by(wanted))
+    return fit[0] if fit else known[0 if older else -1].version
+
+
+def strange_gang(scheduler: str, release: Release, chosen: Sequence[Component]) -> Iterator[Problem]:
+    """Chosen operators that make no gangs for the scheduler that is asked for."""
+    if any(part.name == "training-operator" for part in chosen):
+        yield from _strange_operator(scheduler, release.components["training-operator"].version)
+
+
+def require_operator(scheduler: str, operator_version: str) -> None:
+    """See that a training operator of that version makes gangs for the scheduler that is asked for.
+
+    Raises:
+        InvalidInput: it does not.
+    """
+    if problems := [*_strange_operator(scheduler, operator_version)]:
+        raise InvalidInput(problems)
+
+
+def _strange_operator(scheduler: str, operator_version: str) -> Iterator[Problem]:
+    wanted = gang_scheduler(scheduler)
+    if wanted is None or wanted.goes_with(operator_version):
+        return
+    fit = [name for name in read.releases() if wanted.goes_with(read.load_release(name).operator_version)]
+    yield Problem(
+        f"gang_scheduling_scheduler is {scheduler}, and the training operator is {operator_version}.",
+        f"a training operator from {wanted.operator_since} on: 1.6 reads PodGroups of a group that "
+        f"{wanted.title} serves no more, and earlier ones know Volcano alone.",
+        f'set gang_scheduling_scheduler: {VOLCANO.name}, or kubeflow_release: "{fit[0]}" or a later one.',
+    )
 
 
 def require_kubernetes(settings: Settings, git_version: str) -> tuple[str, ...]:
@@ -84,7 +126,17 @@ def _common(own: MinorRange, parts: Sequence[tuple[str, MinorRange]]) -> str:
 
 
 def _way_out(settings: Settings, git_version: str) -> str:
-    """The nearest release that works there, if possible one that was tested there, and the best of its Volcanoes."""
+    """The nearest release that works there, if possible one that was tested there, and the best of its Volcanoes.
+
+    Where only scheduler-plugins does not fit, it is the version of that which does.
+    """
+    chosen = {part.name: part.kubernetes for part in settings.components if part.kubernetes}
+    plugins = chosen.pop(SCHEDULER_PLUGINS.name, None)
+    if plugins and not plugins.covers(git_version) and all(item.covers(git_version) for item in chosen.values()):
+        fit = read.load_scheduler_plugins(fitting_plugins(git_version, None))
+        if fit.kubernetes and fit.kubernetes.covers(git_version):
+            return f'set scheduler_plugins_version: "{fit.version}".'
+        return f"choose another gang_scheduling_scheduler, such as {VOLCANO.name}."
     known = read.releases()
     place = known.index(settings.release.version)
     near = [read.load_release(name) for name in sorted(known, key=lambda name: abs(known.index(name) - place))]

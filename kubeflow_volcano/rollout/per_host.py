@@ -23,6 +23,7 @@ _OF_THE_CLUSTER = (
     "plan_",
     "preflight_",
     "rehearsal_cluster_",
+    "scheduler_plugins_",
     "validation_",
     "volcano_",
 )

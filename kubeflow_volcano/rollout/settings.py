@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from kubeflow_volcano.catalog import read
+from kubeflow_volcano.catalog.decode import OWN_FILES
+from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS, VOLCANO
 from kubeflow_volcano.catalog.model import Component, Release, Source
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.account import Account
@@ -29,7 +31,7 @@ from kubeflow_volcano.rollout.groups import (
     strange_static,
     user_settings,
 )
-from kubeflow_volcano.rollout.matrix import misfits
+from kubeflow_volcano.rollout.matrix import fitting_plugins, misfits, strange_gang
 from kubeflow_volcano.rollout.pod_webhooks import PodWebhookSettings, pod_webhook_settings
 from kubeflow_volcano.rollout.scheduling import SchedulingSettings, scheduling_settings, strange_scheduling
 from kubeflow_volcano.rollout.shape import PREFIXES, shaped
@@ -71,6 +73,7 @@ class Settings:
     plan: PlanSettings
     wait_timeout_seconds: int
     volcano: Component
+    scheduler_plugins: Component
     local_path: Component
     storage: StorageSettings
     gang_scheduler: str
@@ -91,7 +94,17 @@ class Settings:
         Raises:
             InvalidInput: neither the release nor the catalog has it.
         """
-        return read.components(self.release, (name,), self.volcano.version, self.local_path.version)[-1]
+        return read.components(
+            self.release,
+            (name,),
+            self.volcano.version,
+            self.local_path.version,
+            scheduler_plugins_version=self.scheduler_plugins.version,
+        )[-1]
+
+    def stands_in(self, name: str) -> str:
+        """What is installed for those that require `name`: another gang scheduler in Volcano's place."""
+        return _instead(self.gang_scheduler).get(name, name)
 
     def requirements(self, component: Component) -> tuple[Component, ...]:
         """What must be there before `component`, in order."""
@@ -100,7 +113,9 @@ class Settings:
             (component.name,),
             self.volcano.version,
             self.local_path.version,
+            scheduler_plugins_version=self.scheduler_plugins.version,
             unneeded=_unneeded(self.gang_scheduler, self.storage.mode),
+            instead=_instead(self.gang_scheduler),
         )[:-1]
 
 
@@ -125,23 +140,30 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
     best = (release.volcano_versions[0], release.local_path_version) if release else _NEWEST
     volcano = _loaded(read.load_volcano, "volcano_version", values["volcano_version"] or best[0], problems)
     local_path = _loaded(read.load_local_path, "local_path_version", values["local_path_version"] or best[1], problems)
-    if not (release and volcano and local_path):
+    plugins = _loaded(
+        read.load_scheduler_plugins,
+        "scheduler_plugins_version",
+        values["scheduler_plugins_version"] or fitting_plugins(values["plan_kubernetes"], release),
+        problems,
+    )
+    if not (release and volcano and local_path and plugins):
         return None, problems
     problems += misfits(release, volcano, values["kustomize_version"] or release.kustomize_version)
     chosen: tuple[Component, ...] = ()
     try:
-        chosen = _chosen(values, release, volcano, local_path)
+        chosen = _chosen(values, release, volcano, local_path, plugins)
     except InvalidInput as error:
         problems += error.problems
     storage = storage_settings(values)
     problems += strange_static(storage, chosen) if chosen else ()
+    problems += strange_gang(values["gang_scheduling_scheduler"], release, chosen)
     scheduling = scheduling_settings(values)
     problems += strange_scheduling(scheduling, volcano.version, values["gang_scheduling_scheduler"])
     availability = availability_settings(values)
     problems += strange_availability(availability, _training_operator(chosen)) if chosen else ()
     problems += _strange_sources(values["kubeflow_sources"], release)
     problems += _strange_namespace(
-        values["kubeflow_user_namespace"], [volcano, local_path, *release.components.values()]
+        values["kubeflow_user_namespace"], [volcano, plugins, local_path, *release.components.values()]
     )
     if problems:
         return None, problems
@@ -155,7 +177,7 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
         components=chosen,
         excluded=tuple(values["kubeflow_exclude"]),
         source=values["kubeflow_source"] or _address(release.source),
-        sources=_sources(values, release, volcano, local_path),
+        sources=_sources(values, release, volcano, plugins, local_path),
         user=user_settings(values),
         namespace_labels=dict(values["kubeflow_namespace_labels"]),
         mirror=mirror_settings(values),
@@ -164,6 +186,7 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
         plan=plan_settings(values, release),
         wait_timeout_seconds=values["kubeflow_wait_timeout_seconds"],
         volcano=volcano,
+        scheduler_plugins=plugins,
         local_path=local_path,
         storage=storage,
         gang_scheduler=values["gang_scheduling_scheduler"],
@@ -188,7 +211,7 @@ def _loaded(load: Callable[[str], T], variable: str, version: str, problems: lis
 
 
 def _chosen(
-    values: Mapping[str, Any], release: Release, volcano: Component, local_path: Component
+    values: Mapping[str, Any], release: Release, volcano: Component, local_path: Component, plugins: Component
 ) -> tuple[Component, ...]:
     wanted: str | Sequence[str] = values["kubeflow_components"] or values["kubeflow_profile"]
     return read.components(
@@ -196,8 +219,10 @@ def _chosen(
         wanted,
         volcano.version,
         local_path.version,
+        scheduler_plugins_version=plugins.version,
         excluded=values["kubeflow_exclude"],
         unneeded=_unneeded(values["gang_scheduling_scheduler"], values["local_path_storage_mode"]),
+        instead=_instead(values["gang_scheduling_scheduler"]),
     )
 
 
@@ -208,14 +233,19 @@ def _training_operator(chosen: Iterable[Component]) -> str:
 
 def _unneeded(gang_scheduler: str, storage_mode: str) -> tuple[str, ...]:
     """What nothing requires: Volcano without gang scheduling, the provisioner where the cluster brings its own."""
-    volcano = () if gang_scheduler == "volcano" else ("volcano",)
+    volcano = (VOLCANO.name,) if gang_scheduler == "none" else ()
     return volcano if storage_mode == "local_path" else (*volcano, "local-path")
+
+
+def _instead(gang_scheduler: str) -> Mapping[str, str]:
+    """What takes Volcano's place for those that require a gang scheduler."""
+    return {VOLCANO.name: SCHEDULER_PLUGINS.name} if gang_scheduler == SCHEDULER_PLUGINS.name else {}
 
 
 def _strange_sources(given: Mapping[str, str], release: Release) -> Iterator[Problem]:
     known = {*release.components, *(source.name for source in release.remote_sources)}
     for name in given:
-        if name in {"volcano", "local-path"}:
+        if name in OWN_FILES:
             variable = name.replace("-", "_") + "_source"
             yield Problem(
                 f"kubeflow_sources.{name}.",
@@ -241,11 +271,12 @@ def _strange_namespace(name: str, parts: Iterable[Component]) -> Iterator[Proble
 
 
 def _sources(
-    values: Mapping[str, Any], release: Release, volcano: Component, local_path: Component
+    values: Mapping[str, Any], release: Release, volcano: Component, plugins: Component, local_path: Component
 ) -> Mapping[str, str]:
     upstream = {part.name: part.address for part in (volcano, local_path, *release.components.values())}
+    upstream |= {plugins.name: str(read.kept_manifests(plugins))}
     upstream |= {source.name: _address(source) for source in release.remote_sources}
-    given = {"volcano": values["volcano_source"], "local-path": values["local_path_source"]}
+    given = {name: values[f"{name.replace('-', '_')}_source"] for name in OWN_FILES}
     merged = {**upstream, **{name: text for name, text in {**values["kubeflow_sources"], **given}.items() if text}}
     return {name: text for name, text in merged.items() if text}
 

@@ -25,6 +25,7 @@ PREFIXES = (
     "plan_",
     "preflight_",
     "rehearsal_cluster_",
+    "scheduler_plugins_",
     "validation_",
     "volcano_",
 )

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kubeflow_volcano.catalog import read
+from kubeflow_volcano.catalog.decode import OWN_FILES
 from kubeflow_volcano.catalog.model import Component, Release
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.progress import Progress
@@ -222,7 +223,7 @@ class Sources:
 
 def variable_of(name: str) -> str:
     """The variable that names the source of a component or of a remote base."""
-    if name in {"volcano", "local-path"}:
+    if name in OWN_FILES:
         return name.replace("-", "_") + "_source"
     return f"kubeflow_sources.{name}"
 

@@ -56,6 +56,7 @@ def _head(document: Document) -> str:
 
 def _gang(gang: Mapping[str, Any]) -> str:
     texts = [f"Volcano {gang['volcano']}"] if gang["volcano"] else []
+    texts += [f"version {gang['scheduler_plugins']}"] if gang["scheduler_plugins"] else []
     texts += [f"operator with {_code(argument)}" for argument in gang["operator_arguments"]]
     texts += [f"{len(gang['trainer_runtimes'])} runtimes of the Trainer"] if gang["trainer_runtimes"] else []
     return f": {', '.join(texts)}" if texts else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS, VOLCANO
 from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.rollout.downloads import shown
@@ -30,7 +31,7 @@ def steps_of(settings: Settings, parts: Mapping[str, Sequence[Object]]) -> Itera
             "title": part.title,
             "version": part.version,
             "source": source_of(settings, part),
-            "requires": list(part.requires),
+            "requires": [settings.stands_in(name) for name in part.requires],
             "objects": len(parts.get(part.name, ())),
             "ready": [str(ref) for ref in part.workloads if ref in present],
         }
@@ -61,9 +62,11 @@ def gang_of(settings: Settings, parts: Mapping[str, Sequence[Object]]) -> dict[s
         for obj in parts.get("trainer", ())
         if obj["kind"] in RUNTIME_KINDS and "podGroupPolicy" in obj["spec"]
     ]
+    asked = settings.gang_scheduler
     return {
-        "scheduler": settings.gang_scheduler,
-        "volcano": settings.volcano.version if settings.gang_scheduler == "volcano" else None,
+        "scheduler": asked,
+        "volcano": settings.volcano.version if asked == VOLCANO.name else None,
+        "scheduler_plugins": settings.scheduler_plugins.version if asked == SCHEDULER_PLUGINS.name else None,
         "operator_arguments": arguments,
         "trainer_runtimes": runtimes,
     }

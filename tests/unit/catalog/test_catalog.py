@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 
+from kubeflow_volcano import strict_yaml
 from kubeflow_volcano.catalog import operator, read
+from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS
 from kubeflow_volcano.catalog.identities import identities
 from kubeflow_volcano.catalog.model import MinorRange, version_key
+from kubeflow_volcano.catalog.shipped import images_outside
 from kubeflow_volcano.problems import InvalidInput
 
 
@@ -30,6 +33,33 @@ def test_every_volcano_loads(version: str) -> None:
 @pytest.mark.parametrize("version", read.local_path_versions())
 def test_every_local_path_loads(version: str) -> None:
     assert read.load_local_path(version).workloads
+
+
+@pytest.mark.parametrize("version", read.scheduler_plugins_versions())
+def test_every_scheduler_plugins_loads_and_has_its_manifests(version: str) -> None:
+    part = read.load_scheduler_plugins(version)
+    minor = int(version.split(".")[1])
+    assert part.kubernetes == MinorRange(f"1.{minor}", f"1.{minor + 1}")
+    kept = strict_yaml.parse((read.kept_manifests(part) / "kustomization.yaml").read_bytes(), version)[0]
+    assert {item["newTag"] for item in kept["images"]} == {f"v{version}"}
+    images = {image.rpartition(":")[0] for image in images_outside(part.name, version).values()}
+    assert {item["name"] for item in kept["images"]} == images
+
+
+def test_the_second_scheduler_is_the_one_that_the_catalog_names() -> None:
+    base = read.kept_manifests(read.load_scheduler_plugins("0.30.6")).parent / "base"
+    found = [
+        obj
+        for name in strict_yaml.parse((base / "kustomization.yaml").read_bytes(), "base")[0]["resources"]
+        for obj in strict_yaml.parse((base / name).read_bytes(), name)
+    ]
+    part = read.load_scheduler_plugins("0.30.6")
+    assert len(found) == part.objects
+    assert {obj["metadata"]["name"] for obj in found if obj["kind"] == "CustomResourceDefinition"} == {*part.crds}
+    (configuration,) = (obj["data"]["scheduler-config.yaml"] for obj in found if obj["kind"] == "ConfigMap")
+    (profile,) = strict_yaml.parse(configuration.encode(), "configuration")[0]["profiles"]
+    assert profile["schedulerName"] == SCHEDULER_PLUGINS.scheduler
+    assert SCHEDULER_PLUGINS.podgroups in part.crds
 
 
 def test_unknown_release_names_the_known_ones_and_the_nearest() -> None:

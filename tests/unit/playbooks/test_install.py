@@ -12,7 +12,7 @@ from kubeflow_volcano import strict_yaml
 from kubeflow_volcano.rollout.settings import parse
 
 PLAYBOOK = Path(__file__).parents[3] / "playbooks/install.yml"
-ROLES = ("local_path", "volcano")
+ROLES = ("local_path", "scheduler_plugins", "volcano")
 
 
 def runs(variables: dict[str, Any]) -> set[str]:
@@ -35,6 +35,7 @@ def runs(variables: dict[str, Any]) -> set[str]:
         ({"kubeflow_components": ["katib"]}, {"local_path"}),
         ({"kubeflow_components": ["training-operator"]}, {"volcano"}),
         ({"kubeflow_components": ["training-operator"], "gang_scheduling_scheduler": "none"}, set()),
+        ({"gang_scheduling_scheduler": "scheduler-plugins"}, {"local_path", "scheduler_plugins"}),
         ({"kubeflow_exclude": ["local-path"]}, {"volcano"}),
         ({"kubeflow_components": ["katib"], "local_path_storage_mode": "existing"}, {"local_path"}),
     ],

@@ -84,7 +84,7 @@ def module_of(task: dict[str, Any]) -> str:
 
 
 def test_there_are_roles_and_tasks_to_judge() -> None:
-    assert len(ROLES) == 10
+    assert len(ROLES) == 11
     assert len(TASK_FILES) >= len(ROLES)
 
 

@@ -76,6 +76,19 @@ def test_the_wrong_eras_argument_goes_wherever_it_stands() -> None:
     assert container["args"] == ["--a", NEW]
 
 
+PLUGINS = {"gang_scheduling_scheduler": "scheduler-plugins"}
+
+
+def test_the_operator_is_told_the_name_that_the_second_scheduler_answers_to() -> None:
+    obj = operator("training-operator:v1-04f9f13", args=[NEW])
+    assert main_container(obj, **PLUGINS)["args"] == ["--gang-scheduler-name=scheduler-plugins-scheduler"]
+
+
+def test_an_image_of_an_operator_that_makes_no_such_gangs_is_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"the training operator is 1\.6\.0"):
+        main_container(operator("training-operator:v1-5a5f92d"), **PLUGINS)
+
+
 def test_none_removes_the_arguments() -> None:
     obj = operator("training-operator:v1-04f9f13", args=[NEW])
     assert "args" not in main_container(obj, gang_scheduling_scheduler="none")

@@ -126,6 +126,50 @@ def test_without_gang_scheduling_nothing_requires_volcano() -> None:
     assert parse({"gang_scheduling_scheduler": "none"}).requirements(operator) == ()
 
 
+def test_scheduler_plugins_take_volcanos_place_for_those_that_require_it() -> None:
+    settings = parse({"gang_scheduling_scheduler": "scheduler-plugins"})
+    assert [part.name for part in settings.components] == ["local-path", "scheduler-plugins", "training-operator"]
+    operator = settings.component("training-operator")
+    assert [part.name for part in settings.requirements(operator)] == ["scheduler-plugins"]
+    assert [settings.stands_in(name) for name in operator.requires] == ["scheduler-plugins"]
+    assert "scheduler-plugins" not in [part.name for part in parse({}).components]
+
+
+def test_volcano_by_name_comes_beside_scheduler_plugins() -> None:
+    settings = parse(
+        {"kubeflow_components": ["volcano", "training-operator"], "gang_scheduling_scheduler": "scheduler-plugins"}
+    )
+    assert [part.name for part in settings.components] == ["volcano", "scheduler-plugins", "training-operator"]
+
+
+@pytest.mark.parametrize(("release", "operator"), [("1.6.1", "1.5.0"), ("1.7.0", "1.6.0")])
+def test_an_operator_that_makes_no_such_gangs_is_refused(release: str, operator: str) -> None:
+    (problem,) = problems(kubeflow_release=release, gang_scheduling_scheduler="scheduler-plugins")
+    assert operator in problem.found
+    assert "from 1.7 on" in problem.needed
+    assert '"1.8.1"' in problem.todo
+
+
+@pytest.mark.parametrize(
+    ("variables", "version"),
+    [
+        ({}, "0.30.6"),  # 1.9.1 was tested with 1.31, of which that scheduler is one minor older
+        ({"plan_kubernetes": "1.33"}, "0.32.7"),
+        ({"plan_kubernetes": "1.40"}, "0.34.7"),
+        ({"kubeflow_release": "1.8.1"}, "0.29.7"),
+        ({"scheduler_plugins_version": "0.34.7"}, "0.34.7"),
+    ],
+)
+def test_scheduler_plugins_go_with_the_kubernetes_that_is_planned_for(variables: dict[str, Any], version: str) -> None:
+    assert parse(variables).scheduler_plugins.version == version
+
+
+def test_manifests_of_scheduler_plugins_are_at_hand() -> None:
+    place = Path(parse({}).sources["scheduler-plugins"])
+    assert (place / "kustomization.yaml").is_file()
+    assert parse({"scheduler_plugins_source": "/x"}).sources["scheduler-plugins"] == "/x"
+
+
 @pytest.mark.parametrize(
     ("variables", "names"),
     [

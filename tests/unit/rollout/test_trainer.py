@@ -1,10 +1,11 @@
-"""Runtimes of Trainer 2, told to be ganged by Volcano."""
+"""Runtimes of Trainer 2, told who gangs."""
 
 from __future__ import annotations
 
 import copy
 from typing import Any
 
+from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS, VOLCANO
 from kubeflow_volcano.rollout.trainer import gang_runtimes
 
 
@@ -24,13 +25,13 @@ def pods(obj: dict[str, Any]) -> list[dict[str, Any]]:
 
 def test_every_pod_of_every_runtime_goes_to_volcano() -> None:
     objects = [runtime({"containers": []}, {"containers": []}), runtime({"containers": []}, kind="TrainingRuntime")]
-    gang_runtimes(objects)
+    gang_runtimes(objects, VOLCANO)
     for obj in objects:
         assert obj["spec"]["podGroupPolicy"] == {"volcano": {}}
         assert obj["spec"]["mlPolicy"] == {"numNodes": 1}
         assert [pod["schedulerName"] for pod in pods(obj)] == ["volcano"] * len(pods(obj))
     again = copy.deepcopy(objects)
-    gang_runtimes(again)
+    gang_runtimes(again, VOLCANO)
     assert again == objects
 
 
@@ -40,12 +41,19 @@ def test_one_plugin_only_and_its_own_settings_stay() -> None:
         runtime({}, podGroupPolicy={"coscheduling": {"scheduleTimeoutSeconds": 60}}),
         runtime({}, podGroupPolicy={"volcano": topology}),
     ]
-    gang_runtimes(objects)
+    gang_runtimes(objects, VOLCANO)
     assert [obj["spec"]["podGroupPolicy"] for obj in objects] == [{"volcano": {}}, {"volcano": topology}]
+
+
+def test_the_plugin_and_the_name_are_those_of_the_scheduler() -> None:
+    objects = [runtime({"schedulerName": "volcano"}, podGroupPolicy={"volcano": {}})]
+    gang_runtimes(objects, SCHEDULER_PLUGINS)
+    assert objects[0]["spec"]["podGroupPolicy"] == {"coscheduling": {}}
+    assert [pod["schedulerName"] for pod in pods(objects[0])] == ["scheduler-plugins-scheduler"]
 
 
 def test_other_kinds_stay_as_they_are() -> None:
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "x"}, "spec": {"template": {"spec": {}}}}
     objects = [copy.deepcopy(job)]
-    gang_runtimes(objects)
+    gang_runtimes(objects, VOLCANO)
     assert objects == [job]
