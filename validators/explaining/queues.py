@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 
+from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.quantities import Amounts, amounts, pod_requests, readable, total
 from validators import scheduler_configuration
@@ -18,7 +19,7 @@ from validators.explaining.packing import fits
 from validators.explaining.room import groups_of
 from validators.facts import Facts
 
-__all__ = ["QUEUE", "SCHEDULER", "and_above", "gang_requests", "queue_open", "queueing", "reserved"]
+__all__ = ["QUEUE", "SCHEDULER", "and_above", "gang_requests", "hierarchical", "queue_open", "queueing", "reserved"]
 
 SCHEDULER = Ref("apps/v1", "Deployment", "volcano-system", "volcano-scheduler")
 _QUEUES = "queues.scheduling.volcano.sh"
@@ -28,6 +29,7 @@ _ENDED = frozenset({"Succeeded", "Failed"})
 _HOLDERS = 3
 _OVERCOMMIT = Decimal("1.2")
 _DEEPEST = 16
+_HIERARCHY_SINCE = "1.11.0"
 _OF_QUOTAS = ("requests.", "limits.", "count/")
 _OPEN = """--subresource=status --type=merge -p '{"status":{"state":"Open"}}'"""
 
@@ -62,7 +64,16 @@ def queueing(situation: Situation) -> Iterator[Finding]:
             commands=[f"kubectl patch queues.scheduling.volcano.sh {name} {_OPEN}"],
             blocks=new,
         )
-    for above in and_above(name, queues):
+    children = [item for item, queue in queues.items() if queue["spec"].get("parent") == name]
+    if children and hierarchical(situation.facts):
+        yield finding(
+            "QueueNotLeaf",
+            f"the queue {name} has others below it, {', '.join(sorted(children))}: plugin capacity places nobody in it.",
+            needed="a queue without others below it.",
+            todo="make the job anew for one of those below.",
+            objects=[ref],
+        )
+    for above in and_above(name, queues, situation.facts):
         if found := _capability(above, queues, situation):
             yield found
             return
@@ -74,13 +85,30 @@ def queue_open(situation: Situation) -> bool:
     return bool(found) and (found or {}).get("status", {}).get("state") == "Open"
 
 
-def and_above(name: str, queues: Mapping[str, Object]) -> Iterator[str]:
-    """The queue and those that it is a part of, by spec.parent."""
-    for _ in range(_DEEPEST):
+def and_above(name: str, queues: Mapping[str, Object], facts: Facts) -> Iterator[str]:
+    """The queue, and those that it is a part of by spec.parent where the scheduler heeds that."""
+    deepest = _DEEPEST if hierarchical(facts) else 1
+    for _ in range(deepest):
         if name not in queues:
             return
         yield name
         name = queues[name]["spec"].get("parent") or ""
+
+
+def hierarchical(facts: Facts) -> bool:
+    """Whether queues above hold for those below: plugin capacity with enableHierarchy, Volcano 1.11 and later.
+
+    Rule: HierarchyEnabled of pkg/scheduler/plugins/capacity; before, nothing reads spec.parent.
+    """
+    scheduler = facts.get("deployments.apps", SCHEDULER.namespace, SCHEDULER.name)
+    if scheduler is None:
+        return False
+    found = scheduler_configuration.read(scheduler, facts)
+    if isinstance(found, scheduler_configuration.Unusable):
+        return False
+    version = scheduler_configuration.version(facts)
+    known = not version or version_key(version) >= version_key(_HIERARCHY_SINCE)
+    return known and found.plugins.get("capacity", {}).get("enableHierarchy") is True
 
 
 def _capability(name: str, queues: Mapping[str, Object], situation: Situation) -> Finding | None:
@@ -89,7 +117,7 @@ def _capability(name: str, queues: Mapping[str, Object], situation: Situation) -
         return None
     asked = gang_requests(situation)
     own = (situation.job.ref.namespace, (situation.group or {})["metadata"]["name"])
-    parts = {item for item in queues if name in and_above(item, queues)}
+    parts = {item for item in queues if name in and_above(item, queues, situation.facts)}
     held = {key: amount for key, amount in _held(situation.facts, parts).items() if key != own}
     in_use = total(held.values())
     zero = Decimal(0)

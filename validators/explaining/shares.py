@@ -85,7 +85,9 @@ def guarantees(situation: Situation) -> Iterator[Finding]:
         return
     facts, own = situation.facts, situation.queue
     queues = {item["metadata"]["name"]: item for item in facts.all("queues.scheduling.volcano.sh")}
-    others = {name: _share(item).guarantee for name, item in queues.items() if name not in and_above(own, queues)}
+    others = {
+        name: _share(item).guarantee for name, item in queues.items() if name not in and_above(own, queues, facts)
+    }
     kept, everything = total(others.values()), _everything(facts)
     held = found.held if (found := _queues(facts).get(own)) else {}
     after = total((held, gang_requests(situation)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -85,18 +86,45 @@ def test_what_is_promised_to_an_admitted_gang_counts_before_its_pods_are_placed(
     assert reasons(answer) == ["QueueFull"]
 
 
-def test_a_queue_above_holds_for_all_below() -> None:
-    job, other = tfjob(), tfjob("other")
-    tree = [
+def tree() -> list[Object]:
+    """A queue org of 3 CPUs with the queues a and b below it."""
+    return [
         queue("root"),
         queue("org", parent="root", capability={"cpu": "3"}),
         queue("a", parent="org"),
         queue("b", parent="org"),
     ]
+
+
+def scheduler(version: str, *, hierarchy: bool) -> list[Object]:
+    """Volcano's scheduler of a version with plugin capacity."""
+    deployment = next(item for item in healthy() if item["metadata"]["name"] == "volcano-scheduler")
+    deployment["spec"]["template"]["spec"]["containers"][0]["image"] = f"volcanosh/vc-scheduler:{version}"
+    plugins = [{"name": "gang"}, {"name": "predicates"}, {"name": "capacity", "enableHierarchy": hierarchy}]
+    text = json.dumps({"actions": "enqueue, allocate", "tiers": [{"plugins": plugins}]})
+    found = next(item for item in healthy() if item["kind"] == "ConfigMap")
+    return [deployment, found | {"data": {"volcano-scheduler.conf": text}}]
+
+
+def test_a_queue_above_holds_for_all_below_where_the_scheduler_heeds_it() -> None:
+    job, other = tfjob(), tfjob("other")
     around = [group(other, phase="Running", queue="b"), member(other, 0, on="n1"), member(other, 1, on="n2")]
-    answer = explained(job, group(job, cpu="2", queue="a"), *tree, *around)
+    around += tree()
+    asked = group(job, cpu="2", queue="a")
+    answer = explained(job, asked, *around, *scheduler("v1.11.0", hierarchy=True))
     assert reasons(answer) == ["QueueFull"]
     assert "capability of queue org" in answer.findings[0].problem.found
+    for deaf in (scheduler("v1.11.0", hierarchy=False), scheduler("v1.10.0", hierarchy=True)):
+        assert "QueueFull" not in reasons(explained(job, asked, *around, *deaf))
+
+
+def test_a_queue_with_others_below_it_places_nobody() -> None:
+    job = tfjob()
+    asked = group(job, queue="org")
+    answer = explained(job, asked, *tree(), *scheduler("v1.12.0", hierarchy=True))
+    assert reasons(answer) == ["QueueNotLeaf"]
+    assert "has others below it, a, b" in answer.findings[0].problem.found
+    assert "QueueNotLeaf" not in reasons(explained(job, asked, *tree()))
 
 
 def test_zero_cpu_is_no_limit_and_zero_gpus_are_none() -> None:
