@@ -68,7 +68,7 @@ def queueing(situation: Situation) -> Iterator[Finding]:
     if children and hierarchical(situation.facts):
         yield finding(
             "QueueNotLeaf",
-            f"the queue {name} has others below it, {', '.join(sorted(children))}: plugin capacity places nobody in it.",
+            f"the queue {name} has others below it, {', '.join(sorted(children))}: capacity places nobody in it.",
             needed="a queue without others below it.",
             todo="make the job anew for one of those below.",
             objects=[ref],
