@@ -1,0 +1,149 @@
+"""Queues of the inventory on a real Volcano: closed, opened, drained and removed, and never with a job in them."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.deadline import Deadline
+from kubeflow_volcano.cluster.errors import ApiError
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.problems import InvalidInput
+from kubeflow_volcano.progress import silent
+from kubeflow_volcano.rollout.draining import MADE
+from kubeflow_volcano.rollout.engine import Engine
+from kubeflow_volcano.rollout.queue_jobs import API, state_of
+from kubeflow_volcano.rollout.queues import remember_queues, require_queues, settle_queues
+from kubeflow_volcano.rollout.result import RolloutResult
+from kubeflow_volcano.rollout.scheduling import SchedulingSettings, scheduled
+from tests.integration.breaking import made, space, vanish
+from tests.waiting import until
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(180)]
+
+RUN = f"queues-{secrets.token_hex(3)}"
+JOBS, EMPTY, FOREIGN = f"{RUN}-jobs", f"{RUN}-empty", f"{RUN}-foreign"
+
+
+def ref(name: str) -> Ref:
+    return Ref(API, "Queue", "", name)
+
+
+@pytest.fixture
+def version(cluster: Cluster) -> str:
+    """Of the Volcano that runs."""
+    found = cluster.get(Ref("apps/v1", "Deployment", "volcano-system", "volcano-controllers"))
+    assert found
+    return str(found["spec"]["template"]["spec"]["containers"][0]["image"]).rpartition(":v")[2]
+
+
+@pytest.fixture
+def own(cluster: Cluster) -> Iterator[None]:
+    """No queue of this module stays, nor what is written down about it."""
+    yield
+    for name in (JOBS, EMPTY, FOREIGN):
+        if live := cluster.get(ref(name)):
+            vanish(cluster, live)
+    if cluster.get(MADE):
+        cluster.patch(MADE, {"data": dict.fromkeys((JOBS, EMPTY, FOREIGN))})
+
+
+def bring(
+    cluster: Cluster, version: str, states: dict[str, str], *, seconds: int = 0, check: bool = False
+) -> RolloutResult:
+    """What a roll-out of Volcano does about queues."""
+    asked = SchedulingSettings(
+        queues=tuple({"name": name, "state": state} for name, state in states.items()), drain_seconds=seconds
+    )
+    objects: list[Object] = []
+    scheduled(objects, asked)
+    require_queues(cluster, asked, objects)
+    engine = Engine(cluster, {"volcano": objects}, {}, deadline=Deadline(60), progress=silent, check=check)
+    assert engine.apply()
+    if not check:
+        remember_queues(engine)
+    settle_queues(engine, asked, version)
+    return engine.result()
+
+
+def actions(result: RolloutResult) -> list[tuple[str, str]]:
+    assert result.problems == ()
+    return [(item.ref.name, str(item.action)) for item in result.outcomes if item.action != "unchanged"]
+
+
+def state(cluster: Cluster, name: str) -> str:
+    live = cluster.get(ref(name))
+    return state_of(live) if live else "absent"
+
+
+def pod_group(namespace: str) -> Object:
+    spec = {"minMember": 1, "queue": JOBS}
+    return {"apiVersion": API, "kind": "PodGroup", "metadata": {"name": "gang", "namespace": namespace}, "spec": spec}
+
+
+def volcano_job(namespace: str) -> Object:
+    container = {"name": "main", "image": "registry.example/none", "resources": {"requests": {"cpu": "10m"}}}
+    pod: dict[str, Any] = {"spec": {"containers": [container], "restartPolicy": "Never"}}
+    spec = {"queue": JOBS, "minAvailable": 1, "tasks": [{"name": "main", "replicas": 1, "template": pod}]}
+    meta = {"name": "job", "namespace": namespace}
+    return {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": meta, "spec": spec}
+
+
+@pytest.mark.usefixtures("own")
+def test_a_queue_with_a_job_is_closed_opened_and_drained(cluster: Cluster, version: str) -> None:
+    both = {JOBS: "open", EMPTY: "closed"}
+    assert actions(bring(cluster, version, both)) == [(JOBS, "created"), (EMPTY, "created"), (EMPTY, "changed")]
+    assert (state(cluster, JOBS), state(cluster, EMPTY)) == ("Open", "Closed")
+    assert actions(bring(cluster, version, both)) == []
+    gone = {JOBS: "absent", EMPTY: "absent"}
+
+    with space(cluster) as namespace, made(cluster, pod_group(namespace)) as (group,):
+        foreseen = bring(cluster, version, gone, check=True)
+        assert actions(foreseen) == [(JOBS, "changed"), (EMPTY, "removed")]
+        assert (state(cluster, JOBS), state(cluster, EMPTY)) == ("Open", "Closed")
+
+        done = bring(cluster, version, gone)
+        assert actions(done) == actions(foreseen)
+        for result in (foreseen, done):
+            assert [f"PodGroup {namespace}/gang" in item.found for item in result.warnings] == [True]
+        assert (state(cluster, JOBS), state(cluster, EMPTY)) == ("Closing", "absent")
+        with pytest.raises(ApiError, match="Closing"):
+            cluster.create(volcano_job(namespace), dry_run=True)
+        again = bring(cluster, version, gone)
+        assert (actions(again), len(again.warnings)) == ([], 1)
+
+        assert actions(bring(cluster, version, {JOBS: "open"})) == [(JOBS, "changed")]
+        assert cluster.create(volcano_job(namespace), dry_run=True)
+        assert state(cluster, JOBS) == "Open"
+
+        ends = threading.Timer(3, cluster.delete, (Ref.of(group),), {"uid": group["metadata"]["uid"]})
+        ends.start()
+        drained = bring(cluster, version, gone, seconds=60)
+        ends.join()
+    assert actions(drained) == [(JOBS, "changed"), (JOBS, "removed")]
+    assert drained.warnings == ()
+    assert 2 < drained.seconds < 60
+    assert state(cluster, JOBS) == "absent"
+    written = cluster.get(MADE)
+    assert written
+    assert {JOBS, EMPTY}.isdisjoint(written.get("data") or {})
+
+
+@pytest.mark.usefixtures("own")
+def test_a_queue_of_somebody_else_is_closed_but_not_removed(cluster: Cluster, version: str) -> None:
+    meta = {"name": FOREIGN}
+    cluster.create({"apiVersion": API, "kind": "Queue", "metadata": meta, "spec": {"weight": 1}})
+    until(lambda: (cluster.get(ref(FOREIGN)) or {}).get("status", {}).get("state"))
+    with pytest.raises(InvalidInput, match="does not say that a roll-out made it"):
+        bring(cluster, version, {FOREIGN: "absent"})
+    assert state(cluster, FOREIGN) == "Open"
+    assert actions(bring(cluster, version, {FOREIGN: "closed"})) == [(FOREIGN, "changed")]
+    with pytest.raises(InvalidInput):
+        bring(cluster, version, {FOREIGN: "absent"})
+    assert state(cluster, FOREIGN) == "Closed"
+    assert actions(bring(cluster, version, {FOREIGN: "open"})) == [(FOREIGN, "changed")]
