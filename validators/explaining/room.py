@@ -35,6 +35,7 @@ _TODO = {
 # A node that will take the pod as soon as others end is nearer than one that has to be changed, and that is nearer than
 # another machine.
 _FAR = {"Absent": 2, "Never": 1}
+_SHORT = frozenset({"Insufficient", "Never"})
 
 
 def room(situation: Situation) -> Iterator[Finding]:
@@ -174,7 +175,7 @@ def _summary(found: Mapping[str, tuple[Refusal, ...]]) -> str:
     """Each thing that is in the way with the number of nodes, the commonest first."""
     counts: dict[str, int] = {}
     for items in found.values():
-        for text in {f"no room for {item.lacks}" if item.lacks else item.text for item in items}:
+        for text in {f"no room for {item.lacks}" if item.reason in _SHORT else item.text for item in items}:
             counts[text] = counts.get(text, 0) + 1
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return ", ".join(f"{text} ({counted(number, 'node')})" for text, number in ordered)

@@ -74,7 +74,7 @@ def test_nodes_with_different_reasons_are_summed_up_and_listed() -> None:
     answer = waiting(gpus("1"), node("a", taints=[TAINT], allocatable={GPU: "4"}), node("b"), node("c"))
     found = answer.findings[0]
     assert found.reason == "NoNodeFits"
-    assert "no room for nvidia.com/gpu (2 nodes), has the taint gpu=true:NoSchedule (1 node)" in found.problem.found
+    assert "has no nvidia.com/gpu (2 nodes), has the taint gpu=true:NoSchedule (1 node)" in found.problem.found
     assert [line.partition(":")[0] for line in found.details] == ["a", "b, c"]
     assert "tolerate the taint" in found.problem.todo
 
