@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from kubeflow_volcano.catalog.schedulers import is_newer, known_actions, words_of
 from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.facts import Facts
 from validators.versions import tag_of
@@ -66,9 +67,17 @@ def read(scheduler: Object, facts: Facts) -> Configuration | Unusable:
     return Configuration(ref, actions, plugins)
 
 
-def faults(configuration: Configuration) -> Iterator[tuple[str, str]]:
-    """Reason and text of everything that is missing or turned off, gang first."""
-    plugins = configuration.plugins
+def faults(configuration: Configuration, version: str) -> Iterator[tuple[str, str]]:
+    """Reason and text of everything that is missing or turned off in that version of Volcano, gang first.
+
+    Where the version is not known, or older than what is known of versions, every word counts.
+    """
+    plugins, words = configuration.plugins, words_of(version) if version else None
+    for action in configuration.actions if words and words.actions else ():
+        # What is newer than the catalog may know actions that the catalog does not.
+        if action not in words.actions and (action in known_actions() or not is_newer(version)):
+            text = f"action {action} is unknown to Volcano {version}, which passes over the whole configuration for it"
+            yield "ActionUnknown", text
     if "gang" not in plugins:
         yield "GangMissing", "plugin gang is missing, so that members of a group are placed one by one"
     for switch in _GANG_SWITCHES:
@@ -79,8 +88,11 @@ def faults(configuration: Configuration) -> Iterator[tuple[str, str]]:
             yield "ActionMissing", f"action {action} is missing"
     if "predicates" not in plugins:
         yield "PluginMissing", "plugin predicates is missing, so that pods go to nodes that cannot run them"
-    if not {"proportion", "capacity"} & set(plugins):
-        yield "PluginMissing", "neither plugin proportion nor capacity is there, so that queues have no share"
+    shares = {"proportion", "capacity"} & set(plugins)
+    deaf = shares - words.plugins if words and words.plugins else set()
+    if not shares - deaf:
+        told = f"plugin {', '.join(deaf)} is unknown to Volcano {version}" if deaf else "neither is there"
+        yield "PluginMissing", f"plugins proportion and capacity: {told}, so that queues have no share"
 
 
 def period_seconds(facts: Facts) -> float:

@@ -9,7 +9,9 @@ from functools import cache
 from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.catalog.read import load
 
-__all__ = ["SchedulerWords", "known_plugins", "words_of"]
+__all__ = ["SchedulerWords", "is_newer", "known_actions", "known_plugins", "words_of"]
+
+_READ_UP_TO = "1.15.1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,5 +39,20 @@ def words_of(volcano_version: str) -> SchedulerWords:
 @cache
 def known_plugins() -> frozenset[str]:
     """Plugins that any version brings."""
+    return _ever("plugins")
+
+
+@cache
+def known_actions() -> frozenset[str]:
+    """Actions that any version brings."""
+    return _ever("actions")
+
+
+def is_newer(volcano_version: str) -> bool:
+    """Whether that version may know words that were never read."""
+    return version_key(volcano_version) > version_key(_READ_UP_TO)
+
+
+def _ever(what: str) -> frozenset[str]:
     data: Mapping[str, Mapping[str, list[str]]] = load("schedulers.yaml", "schedulers")
-    return frozenset(name for names in data["plugins"].values() for name in names)
+    return frozenset(name for names in data[what].values() for name in names)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from kubernetes.utils.quantity import parse_quantity
 
-from kubeflow_volcano.catalog.schedulers import known_plugins
+from kubeflow_volcano.catalog.gangs import VOLCANO
+from kubeflow_volcano.catalog.schedulers import known_plugins, words_of
 from kubeflow_volcano.cluster.objects import Object, Ref
 from validators import crds, scheduler_configuration, workloads
 from validators.checks.gang import NEEDS_GANG, gang_verdict
+from validators.consequences import NOT_NEEDED
 from validators.facts import Facts
 from validators.model import (
     CannotJudgeError,
@@ -41,31 +43,37 @@ def components(facts: Facts) -> Outcome:
     """Volcano's scheduler, controllers and admission are up, and its admission was set up.
 
     Each Deployment must have its replicas available (scaled to zero is not up), and the Job volcano-admission-init
-    must be complete. Scale up what was scaled down; for the rest the pods' own checks name the cause.
+    must be complete. Scale up what was scaled down; for the rest the pods' own checks name the cause. Where
+    scheduler-plugins make the gangs, it is their scheduler and controller.
     """
-    expected = [ref for ref, component in facts.expectations.workloads.items() if component == "volcano"]
+    gang = facts.expectations.gang
+    expected = [ref for ref, component in facts.expectations.workloads.items() if component == gang.name]
     if not expected:
-        return skipped("NotExpected", "the chosen components have no Volcano.")
+        return skipped("NotExpected", f"the chosen components have no {gang.title}.")
     found = [
         replace(item, check="F1", because=() if item.because == ("F1",) else item.because or (item.check,))
         for item in workloads.troubled(facts)
         if item.ref in expected
     ]
-    claim = f"{len(expected)} workloads of Volcano are up."
-    return verdict(found, expected, claim=claim, expected="every Deployment available, volcano-admission-init complete")
+    claim = f"{len(expected)} workloads of {gang.title} are up."
+    job = ", volcano-admission-init complete" if gang is VOLCANO else ""
+    return verdict(found, expected, claim=claim, expected=f"every Deployment available{job}")
 
 
 @check("F2", "volcano-crds", severity=Severity.BLOCKER, needs=crds.READS)
 def volcano_crds(facts: Facts) -> Outcome:
     """Volcano's Job, PodGroup and Queue are served.
 
-    Without them nothing can be queued or ganged. Install Volcano.
+    Without them nothing can be queued or ganged. Install Volcano. Where scheduler-plugins make the gangs, it is their
+    PodGroup.
     """
-    if "volcano" not in facts.expectations.crds.values():
-        return skipped("NotExpected", "the chosen components have no Volcano.")
-    found = [replace(item, check="F2", because=("B1",)) for item in crds.troubled(facts, _CRDS)]
-    looked_at = [Ref("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", name) for name in _CRDS]
-    return verdict(found, looked_at, claim=f"{', '.join(_CRDS)} are served.", expected="as B1")
+    gang = facts.expectations.gang
+    if gang.name not in facts.expectations.crds.values():
+        return skipped("NotExpected", f"the chosen components have no {gang.title}.")
+    names = _CRDS if gang is VOLCANO else (gang.podgroups,)
+    found = [replace(item, check="F2", because=("B1",)) for item in crds.troubled(facts, names)]
+    looked_at = [Ref("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", name) for name in names]
+    return verdict(found, looked_at, claim=f"{', '.join(names)} {_are(names)} served.", expected="as B1")
 
 
 @check("F3", "queue-open", severity=Severity.BLOCKER, requires=("F2",), needs=_QUEUE_READS)
@@ -75,6 +83,7 @@ def queue_open(facts: Facts) -> Outcome:
     A queue that is closed takes no new work, and one that is missing looks exactly like a dead scheduler: pods wait
     without any condition. The scheduler makes the queue at its start; open a closed one with the command below.
     """
+    _demand_volcano(facts, "has no queues")
     ref = Ref("scheduling.volcano.sh/v1beta1", "Queue", "", "default")
     found = {name: facts.get(_QUEUES, "", name) for name in ("default", "root")}
     if found["default"] is None:
@@ -114,6 +123,21 @@ def queue_open(facts: Facts) -> Outcome:
     return passed(f"{' and '.join(present)} are open.", objects=refs, observed=states)
 
 
+def _demand_volcano(facts: Facts, why: str) -> None:
+    """End the judgement where another scheduler makes the gangs.
+
+    Raises:
+        CannotJudgeError: one does.
+    """
+    gang = facts.expectations.gang
+    if gang is not VOLCANO:
+        raise CannotJudgeError(skipped(NOT_NEEDED, f"{gang.title} {why}."))
+
+
+def _are(names: Sequence[str]) -> str:
+    return "are" if len(names) > 1 else "is"
+
+
 def _scheduler_off(facts: Facts) -> bool:
     found = facts.objects.get("deployments.apps", ())
     return any(Ref.of(item) == SCHEDULER and item["spec"].get("replicas") == 0 for item in found)
@@ -146,7 +170,8 @@ def gang_plugin(facts: Facts) -> Outcome:
     if isinstance(configuration, Unusable):
         found = configuration
         return failed(found.reason, found.message, objects=(found.ref,), todo=found.todo)
-    wrong = tuple(scheduler_configuration.faults(configuration))
+    version = scheduler_configuration.version(facts)
+    wrong = tuple(scheduler_configuration.faults(configuration, version))
     command = f"kubectl -n {configuration.ref.namespace} edit configmap {configuration.ref.name}"
     observed = {"actions": list(configuration.actions), "plugins": list(configuration.plugins)}
     if wrong:
@@ -159,11 +184,13 @@ def gang_plugin(facts: Facts) -> Outcome:
             todo="correct the scheduler's configuration; it is read again within a minute.",
             commands=(command,),
         )
-    unknown = sorted(set(configuration.plugins) - known_plugins())
+    known = words_of(version).plugins if version else frozenset()
+    unknown = sorted(set(configuration.plugins) - (known or known_plugins()))
     if unknown:
         return warned(
             "UnknownPlugin",
-            f"{configuration.ref} names plugins that Volcano does not bring: {', '.join(unknown)}.",
+            f"{configuration.ref} names plugins that {f'Volcano {version}'.strip()} does not bring: "
+            f"{', '.join(unknown)}.",
             expected="plugins of Volcano",
             observed=observed,
             objects=(configuration.ref,),
@@ -175,6 +202,7 @@ def gang_plugin(facts: Facts) -> Outcome:
 
 def _scheduler(facts: Facts) -> Object:
     """The scheduler's Deployment; ends the judgement where it is missing, or nobody expects it."""
+    _demand_volcano(facts, "makes the gangs, and not Volcano")
     found = facts.get("deployments.apps", SCHEDULER.namespace, SCHEDULER.name)
     if found:
         return found
@@ -224,7 +252,8 @@ def version_pair(facts: Facts) -> Outcome:
 def scheduler_alive(facts: Facts) -> Outcome:
     """Volcano's scheduler places a gang that fits, within 30 s.
 
-    A ready pod is not enough: a scheduler with a stale cache looks healthy and places nothing. Restart it.
+    A ready pod is not enough: a scheduler with a stale cache looks healthy and places nothing. Restart it. Where
+    scheduler-plugins make the gangs, it is their scheduler.
     """
     return gang_verdict(facts.probe("gang"))
 

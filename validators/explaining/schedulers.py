@@ -78,7 +78,7 @@ def _volcano(situation: Situation) -> Iterator[Finding]:
             blocks=False,
         )
         return
-    for reason, text in scheduler_configuration.faults(configuration):
+    for reason, text in scheduler_configuration.faults(configuration, scheduler_configuration.version(situation.facts)):
         yield finding(
             reason,
             f"{configuration.ref}: {text}.",

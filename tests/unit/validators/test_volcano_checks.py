@@ -160,6 +160,39 @@ def test_an_unknown_plugin_warns() -> None:
     assert (outcome.status, "prioriti" in outcome.message) == (Status.WARN, True)
 
 
+def of_version(version: str, text: str) -> Outcome:
+    found = scheduler()
+    found["spec"]["template"]["spec"]["containers"][0]["image"] = f"volcanosh/vc-scheduler:v{version}"
+    return judged(facts(found, obj("ConfigMap", "volcano-system/volcano-scheduler-configmap", data={KEY: text})))
+
+
+KEY = "volcano-scheduler.conf"
+
+
+@pytest.mark.parametrize(
+    ("version", "text", "reason", "words"),
+    [
+        ("1.8.0", GOOD, "PluginMissing", "plugin capacity is unknown to Volcano 1.8.0, so that queues have no share"),
+        ("1.8.0", GOOD.replace("capacity", "proportion"), "AsClaimed", ""),
+        ("1.10.0", GOOD, "AsClaimed", ""),
+        (
+            "1.8.0",
+            GOOD.replace("allocate, ", "allocate, gangpreempt, ").replace("capacity", "proportion"),
+            "ActionUnknown",
+            "action gangpreempt is unknown to Volcano 1.8.0, which passes over the whole configuration for it",
+        ),
+        ("1.10.0", GOOD.replace("allocate, ", "allocate, alocate, "), "ActionUnknown", "action alocate is unknown"),
+        ("1.16.0", GOOD.replace("allocate, ", "allocate, later, "), "AsClaimed", ""),
+        ("1.8.0", GOOD.replace("capacity", "proportion}, {name: pdb"), "UnknownPlugin", "Volcano 1.8.0 does not bring"),
+        ("1.7.0", GOOD, "AsClaimed", ""),
+    ],
+)
+def test_words_are_held_against_the_version_that_runs(version: str, text: str, reason: str, words: str) -> None:
+    outcome = of_version(version, text)
+    assert outcome.reason == reason
+    assert words in outcome.message
+
+
 def test_without_a_scheduler_there_is_no_configuration_and_f1_says_why() -> None:
     assert judged(facts(workloads=WORKLOADS)).because == ("F1",)
     assert judged(facts()).reason == "NotExpected"
