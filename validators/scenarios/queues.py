@@ -144,6 +144,11 @@ def _fair(course: _Course) -> str:
     return problem or course.torn()
 
 
+def _unlimited(course: _Course) -> str:
+    """Only team a is there, and takes all."""
+    return course.prepare() or course.fill()
+
+
 def _limited(course: _Course) -> str:
     """Only team a is there; half of the GPUs stay free. When one of its gangs ends, another takes its place."""
     if problem := course.prepare():
@@ -200,6 +205,7 @@ _ONE = Plan({"a": None, "b": None}, {"a": JOBS, "b": 1})
 _TWO = Plan({"a": {}, "b": {}}, {"a": JOBS, "b": JOBS}, occupied=True)
 _KEPT = Plan({"a": {"reclaimable": False}, "b": {}}, {"a": JOBS, "b": 1})
 _LENT = Plan({"a": {"reclaimable": True}, "b": {}}, {"a": JOBS, "b": 1})
+_FREE = Plan({"a": {}}, {"a": JOBS})
 _CAPPED = Plan({"a": {"capability": {GPU: str(_LIMIT)}}}, {"a": JOBS})
 
 CASES = (
@@ -207,5 +213,6 @@ CASES = (
     _case("queues-share", "two queues, weights 3 and 1", _TWO, _fair),
     _case("queues-kept", "a has borrowed, not reclaimable", _KEPT, _kept, control=True),
     _case("queues-reclaim", "a has borrowed, reclaimable", _LENT, _reclaimed),
+    _case("queues-uncapped", "a alone, no capability", _FREE, _unlimited, control=True),
     _case("queues-capability", f"a alone, capability {_LIMIT}", _CAPPED, _limited),
 )

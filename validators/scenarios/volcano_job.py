@@ -127,7 +127,7 @@ class _Course(Course):
         """The GPU becomes free: all six run."""
         self.stand.cluster.delete(Ref("v1", "Pod", self.namespace, OTHER), uid=self._uid(OTHER))
         name = "from the free GPU to all pods running"
-        problem = self.settle(lambda: running(self.history, NAME, SIZE), measured=name)
+        problem = self.settle(self._runs, measured=name)
         early = any(holds(names, NAME) for _, names in self.history.holdings if OTHER in names)
         return problem or ("pods of the gang started before the GPU was free" if early and self.gang else "")
 
@@ -153,7 +153,7 @@ class _Course(Course):
             return f"{replaced()} pods were replaced" if replaced() > wanted else ""
 
         def reached() -> bool:
-            return replaced() == wanted and running(self.history, NAME, SIZE)
+            return replaced() == wanted and self._runs()
 
         name = "from the eviction to all pods running"
         problem = self.settle(reached, wrong, 1.0 if self.gang else _HOLD, name)
@@ -189,6 +189,10 @@ class _Course(Course):
         self.figures["phases of the job"] = ", ".join(phases(self._states))
         self.figures["parameter servers that go on when all workers are done"] = f"{held(self.history, NAME)} of {PS}"
         return problem
+
+    def _runs(self) -> bool:
+        """Whether all pods run, and Volcano has taken note of it."""
+        return running(self.history, NAME, SIZE) and phases(self._states)[-1:] == ["Running"]
 
     def _present(self) -> list[Member]:
         return [item for item in pods(self.history, NAME) if not item.gone]

@@ -82,4 +82,6 @@ def test_every_case_beside_its_control_differs_in_the_queue_alone() -> None:
 
     assert kept == lent | {"reclaimable": False}
     assert by_name["queues-one"] == []
-    assert by_name["queues-capability"][0]["spec"]["capability"] == {"nvidia.com/gpu": "4"}
+    assert by_name["queues-capability"][0]["spec"] == by_name["queues-uncapped"][0]["spec"] | {
+        "capability": {"nvidia.com/gpu": "4"}
+    }
