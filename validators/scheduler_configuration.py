@@ -72,8 +72,8 @@ def faults(configuration: Configuration, version: str) -> Iterator[tuple[str, st
 
     Where the version is not known, or older than what is known of versions, every word counts.
     """
-    plugins, words = configuration.plugins, words_of(version) if version else None
-    for action in configuration.actions if words and words.actions else ():
+    plugins, words = configuration.plugins, words_of(version or "0")
+    for action in configuration.actions if words.actions else ():
         # What is newer than the catalog may know actions that the catalog does not.
         if action not in words.actions and (action in known_actions() or not is_newer(version)):
             text = f"action {action} is unknown to Volcano {version}, which passes over the whole configuration for it"
@@ -89,7 +89,7 @@ def faults(configuration: Configuration, version: str) -> Iterator[tuple[str, st
     if "predicates" not in plugins:
         yield "PluginMissing", "plugin predicates is missing, so that pods go to nodes that cannot run them"
     shares = {"proportion", "capacity"} & set(plugins)
-    deaf = shares - words.plugins if words and words.plugins else set()
+    deaf = shares - words.plugins if words.plugins else set()
     if not shares - deaf:
         told = f"plugin {', '.join(deaf)} is unknown to Volcano {version}" if deaf else "neither is there"
         yield "PluginMissing", f"plugins proportion and capacity: {told}, so that queues have no share"
