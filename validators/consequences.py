@@ -7,9 +7,12 @@ from dataclasses import replace
 
 from validators.model import Check, Outcome, Status, skipped
 
-__all__ = ["REASON", "blocked", "blocked_by", "follow", "not_applicable"]
+__all__ = ["NOT_NEEDED", "REASON", "blocked", "blocked_by", "follow", "not_applicable"]
 
 REASON = "ConsequenceOf"
+
+NOT_NEEDED = "NotNeeded"
+"""Reason of a skip that holds nobody up: what is judged is no part of the gang scheduler that is asked for."""
 
 # A failure is not explained by a mere warning.
 _WEIGHT = {Status.WARN: 1, Status.ERROR: 2, Status.FAIL: 2}
@@ -35,7 +38,7 @@ def not_applicable(check: Check, outcomes: Mapping[str, Outcome], waived: Mappin
     """A skip where a required check was skipped because nobody asks for what it judges; None where none was."""
     for id_ in check.requires:
         found = outcomes.get(id_)
-        if id_ not in waived and found and found.status is Status.SKIP and found.reason != REASON:
+        if id_ not in waived and found and found.status is Status.SKIP and found.reason not in {REASON, NOT_NEEDED}:
             return skipped(found.reason, found.message)
     return None
 

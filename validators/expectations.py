@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kubeflow_volcano.catalog import read
+from kubeflow_volcano.catalog import gangs, read
 from kubeflow_volcano.catalog.model import Claim, MinorRange
 from kubeflow_volcano.catalog.operator import version_of_image
 from kubeflow_volcano.catalog.shipped import images_of_release, images_outside
@@ -27,7 +27,7 @@ class Expectations:
     operator_version: str = ""
     """As the caller says; asked only where the operator's image does not tell."""
     gang_scheduler: str = "volcano"
-    """Or 'none'."""
+    """Or 'scheduler-plugins', or 'none'."""
     user_email: str = ""
     """Who is to sign in first; empty where nobody says so."""
     user_namespace: str = ""
@@ -53,6 +53,11 @@ class Expectations:
     """How the caller came to know them."""
 
     @property
+    def gang(self) -> gangs.GangScheduler:
+        """Who is to make gangs; Volcano where nobody is asked to."""
+        return gangs.gang_scheduler(self.gang_scheduler) or gangs.VOLCANO
+
+    @property
     def homes(self) -> frozenset[str]:
         """Namespaces of the chosen components; kube-system is the cluster's."""
         return self.namespaces - {"kube-system"}
@@ -69,6 +74,7 @@ def expect(
     profile: str | Sequence[str] = "training",
     *,
     volcano_version: str = "",
+    scheduler_plugins_version: str = "",
     local_path_version: str = "",
     operator_version: str = "",
     gang_scheduler: str = "volcano",
@@ -80,21 +86,35 @@ def expect(
 
     `profile` is a name or a list of components, which stand for all that they require but what is `excluded`. Where
     the cluster brings its own storage (mode existing) or volumes are made in advance (static), no provisioner is
-    expected; without gang scheduling, no Volcano. Images of Volcano and the provisioner are planned only where their
-    version is given.
+    expected; without gang scheduling, no Volcano, and with another gang scheduler that one in its place. Images of
+    these are planned only where their version is given.
 
     Raises:
         InvalidInput: an unknown release, profile, component or version.
     """
     found = read.load_release(release)
     images = {**images_of_release(release)}
-    for outside, version in (("volcano", volcano_version), ("local-path", local_path_version)):
+    given = {
+        "volcano": volcano_version,
+        "scheduler-plugins": scheduler_plugins_version,
+        "local-path": local_path_version,
+    }
+    for outside, version in given.items():
         images |= images_outside(outside, version) if version else {}
     volcano_version = volcano_version or found.volcano_versions[0]
     local_path_version = local_path_version or found.local_path_version
     own_storage = storage_mode != "local_path"
     unneeded = [name for name, is_not in (("local-path", own_storage), ("volcano", gang_scheduler == "none")) if is_not]
-    parts = read.components(found, profile, volcano_version, local_path_version, excluded=excluded, unneeded=unneeded)
+    parts = read.components(
+        found,
+        profile,
+        volcano_version,
+        local_path_version,
+        scheduler_plugins_version=scheduler_plugins_version,
+        excluded=excluded,
+        unneeded=unneeded,
+        instead={"volcano": gang_scheduler} if gang_scheduler in gangs.GANG_SCHEDULERS else {},
+    )
     chosen = [item for item in parts if not (own_storage and item.name == "local-path")]
     workloads = {ref: item.name for item in chosen for ref in item.workloads}
     ranges = {version: read.load_volcano(version).kubernetes for version in read.volcano_versions()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS, VOLCANO
 from kubeflow_volcano.cluster.objects import Ref
 from validators.gang_words import WIDEST_SPREAD, disturbed, ended_early, good, observed, places, step_refs, why
 from validators.model import Outcome, errored, failed, warned
@@ -12,12 +13,22 @@ from validators.probes.stage import NOWHERE, Step
 
 __all__ = ["blocked", "fit", "released", "violation"]
 
-_RESTART = "kubectl -n volcano-system rollout restart deployment/volcano-scheduler"
-_CONFIGURATION = "kubectl -n volcano-system get configmap volcano-scheduler-configmap -o yaml"
+_RESTART = {
+    VOLCANO.name: "kubectl -n volcano-system rollout restart deployment/volcano-scheduler",
+    SCHEDULER_PLUGINS.name: "kubectl -n scheduler-plugins rollout restart deployment/scheduler-plugins-scheduler",
+}
+_CONFIGURATION = {
+    VOLCANO.name: "kubectl -n volcano-system get configmap volcano-scheduler-configmap -o yaml",
+    SCHEDULER_PLUGINS.name: "kubectl -n scheduler-plugins get configmap scheduler-config -o yaml",
+}
+_PLUGIN = {
+    VOLCANO.name: "names the plugin gang and none of its switches is false (F4)",
+    SCHEDULER_PLUGINS.name: "names the plugin Coscheduling",
+}
 
 
 def _queue_shut(evidence: GangEvidence) -> Outcome | None:
-    if evidence.queue_state != "Open" and not (evidence.refused or evidence.trouble):
+    if evidence.shut and not (evidence.refused or evidence.trouble):
         state = evidence.queue_state or "missing"
         return failed(
             "QueueNotOpen",
@@ -59,9 +70,9 @@ def _partial(evidence: GangEvidence, step: Step, what: str) -> Outcome:
         expected="all members of a gang are bound, or none",
         observed=observed(evidence, step),
         objects=step_refs(evidence, step),
-        todo="see that the scheduler's configuration names the plugin gang and none of its switches is false (F4), "
-        "and that minMember of the PodGroup is honoured.",
-        commands=(_CONFIGURATION,),
+        todo=f"see that the scheduler's configuration {_PLUGIN[evidence.gang.name]}, and that minMember of the "
+        "PodGroup is honoured.",
+        commands=(_CONFIGURATION[evidence.gang.name],),
         evidence=step.as_file,
     )
 
@@ -84,7 +95,9 @@ def fit(evidence: GangEvidence) -> Outcome:
             expected="PodGroup in phase Running",
             observed=observed(evidence, step),
             objects=step_refs(evidence, step),
-            todo="see the scheduler's log: it places pods and does not write the group's status.",
+            todo="see the scheduler's log: it places pods and does not write the group's status."
+            if evidence.gang.tells
+            else "see whether the pods run (C6) and the controller that writes the group's status is up (F1).",
         )
     if step.spread_seconds > WIDEST_SPREAD:
         return warned(
@@ -115,8 +128,9 @@ def _unplaced(evidence: GangEvidence, step: Step) -> Outcome:
         expected=f"3 of 3 bound within {BIND_SECONDS:.0f} s",
         observed=observed(evidence, step),
         objects=step_refs(evidence, step),
-        todo="the scheduler is down, works on a stale cache, or answers to another name than volcano. Restart it.",
-        commands=(_RESTART,),
+        todo="the scheduler is down, works on a stale cache, or answers to another name than "
+        f"{evidence.gang.scheduler}. Restart it.",
+        commands=(_RESTART[evidence.gang.name],),
         evidence=step.as_file,
     )
 
@@ -147,7 +161,8 @@ def blocked(evidence: GangEvidence) -> Outcome:
         return errored(
             "NeverJudged",
             f"nothing was bound, but not every member was judged within {BIND_SECONDS:.0f} s, which proves nothing.",
-            expected="every member PodScheduled=False, the PodGroup with a phase and an Unschedulable condition",
+            expected="every member PodScheduled=False"
+            + (", the PodGroup with a phase and an Unschedulable condition" if evidence.gang.tells else ""),
             observed=observed(evidence, step),
             objects=step_refs(evidence, step),
             todo="see the scheduler's log for errors in writing status, and run again.",
@@ -179,7 +194,7 @@ def released(evidence: GangEvidence) -> Outcome:
             observed=observed(evidence, step),
             objects=step_refs(evidence, step),
             todo="restart the scheduler: it does not see that the gang is whole by now.",
-            commands=(_RESTART,),
+            commands=(_RESTART[evidence.gang.name],),
             evidence=step.as_file,
         )
     return good(evidence, step, f"3 of 3 members were bound {step.seconds:.1f} s after the gang could be whole.")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from kubeflow_volcano.cluster.objects import Ref
 from validators.model import Outcome, errored, passed
 from validators.probes.experiment import GangEvidence
-from validators.probes.stage import PODGROUP, Step
+from validators.probes.stage import Step
 from validators.refusals import interruption, refusal
 
 __all__ = ["ENDED_EARLY", "WIDEST_SPREAD", "disturbed", "ended_early", "good", "observed", "places", "step_refs", "why"]
@@ -51,7 +51,7 @@ def good(evidence: GangEvidence, step: Step, message: str) -> Outcome:
 
 def step_refs(evidence: GangEvidence, *steps: Step) -> tuple[Ref, ...]:
     """Groups and pods of steps."""
-    groups = [Ref(*PODGROUP, evidence.namespace, item.name) for step in steps for item in step.groups]
+    groups = [Ref(*evidence.gang.podgroup, evidence.namespace, item.name) for step in steps for item in step.groups]
     pods = [Ref("v1", "Pod", evidence.namespace, item.name) for step in steps for item in step.members]
     return tuple(dict.fromkeys([*groups, *pods]))
 

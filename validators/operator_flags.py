@@ -32,15 +32,20 @@ def read_flags(words: Sequence[str]) -> Mapping[str, str]:
     return found
 
 
-def faults(flags: Mapping[str, str], era: GangEra) -> tuple[tuple[str, str], ...]:
-    """Reason and text of everything about the flags that this era does not want; what ends the process comes first."""
+def faults(
+    flags: Mapping[str, str], era: GangEra, required: Sequence[str] | None = None
+) -> tuple[tuple[str, str], ...]:
+    """Reason and text of everything about the flags that this era does not want; what ends the process comes first.
+
+    `required` are the arguments that it needs; those for Volcano where none are given.
+    """
     gone = [
         ("UnknownFlag", f"{name} is given, which this version does not know: it ends at its start")
         for name in era.forbidden_flags
         if name in flags
     ]
     missing = []
-    for argument in era.required_arguments:
+    for argument in era.required_arguments if required is None else required:
         name, _, wanted = argument.partition("=")
         given = flags.get(name)
         if given is None:

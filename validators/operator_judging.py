@@ -30,7 +30,7 @@ def may_group(operator: Operator, facts: Facts) -> Outcome:
         return failed(
             "Denied",
             f"{account} may not: {', '.join(denied)}.",
-            expected=f"{', '.join(operator.podgroup_verbs)} on podgroups.scheduling.volcano.sh; update on "
+            expected=f"{', '.join(operator.podgroup_verbs)} on {facts.expectations.gang.podgroups}; update on "
             "finalizers of every kind of job",
             observed={"denied": denied},
             objects=(operator.ref,),
@@ -59,7 +59,7 @@ def after_volcano(operator: Operator, facts: Facts) -> Outcome:
         return failed(
             "StartedTooEarly",
             f"{operator.ref} started before PodGroup was served and has not found it.",
-            expected="operator started after the CRD podgroups.scheduling.volcano.sh was established",
+            expected=f"operator started after the CRD {facts.expectations.gang.podgroups} was established",
             observed={"started": started, "established": since},
             objects=(operator.ref,),
             todo="restart the operator.",

@@ -8,7 +8,7 @@ from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.cluster.readiness import BAD_IMAGE_REASONS
 from validators.model import Outcome, errored, failed, passed, warned
 from validators.probes.operator import MADE_SECONDS, PLACED_SECONDS, OperatorEvidence
-from validators.probes.stage import PODGROUP, Step
+from validators.probes.stage import Step
 from validators.probes.training import DONE_SECONDS, JUDGED_SECONDS
 from validators.refusals import interruption, refusal
 
@@ -16,7 +16,7 @@ __all__ = ["held_then_released", "operator_verdict"]
 
 
 def operator_verdict(evidence: OperatorEvidence) -> Outcome:
-    """Whether the operator made a gang of a job: its PodGroup as the job asks, its pods handed to Volcano."""
+    """Whether the operator made a gang of a job: its PodGroup as the job asks, its pods handed to its scheduler."""
     if evidence.refused and (evidence.group is None or len(evidence.pods) < evidence.replicas):
         return refusal(evidence.refused)
     if evidence.group is None and evidence.trouble:
@@ -29,9 +29,10 @@ def operator_verdict(evidence: OperatorEvidence) -> Outcome:
         "phase": group.phase if group else "",
         "pods": {item.name: f"schedulerName {item.scheduler}, group {item.group or 'none'}" for item in evidence.pods},
     }
-    wanted = f"a PodGroup with minMember {evidence.minimum} in queue {evidence.queue}, and {evidence.replicas} pods"
+    queue = f" in queue {evidence.queue}" if evidence.gang.queues else ""
+    wanted = f"a PodGroup with minMember {evidence.minimum}{queue}, and {evidence.replicas} pods"
     if not fault:
-        text = f"a {evidence.job.kind} of {evidence.replicas} workers became {wanted} that are Volcano's"
+        text = f"a {evidence.job.kind} of {evidence.replicas} workers became {wanted} that {evidence.gang.title} places"
         if not evidence.nudged:
             return passed(f"{text}{_placed(evidence)}.", objects=objects, observed=observed)
         return warned(
@@ -46,7 +47,7 @@ def operator_verdict(evidence: OperatorEvidence) -> Outcome:
     return failed(
         reason,
         message,
-        expected=f"{wanted} with schedulerName volcano and the group's name",
+        expected=f"{wanted} with schedulerName {evidence.gang.scheduler} and the group's name",
         observed=observed,
         objects=objects,
         todo=todo,
@@ -148,7 +149,7 @@ def _observed(evidence: OperatorEvidence, step: Step) -> dict[str, object]:
 
 
 def _objects(evidence: OperatorEvidence) -> tuple[Ref, ...]:
-    return evidence.job, Ref(*PODGROUP, evidence.job.namespace, evidence.job.name)
+    return evidence.job, Ref(*evidence.gang.podgroup, evidence.job.namespace, evidence.job.name)
 
 
 def _placed(evidence: OperatorEvidence) -> str:
@@ -167,21 +168,23 @@ def _faults(evidence: OperatorEvidence) -> Iterator[tuple[str, str, str]]:
     wiring = "its runtimes (G7)" if evidence.job.kind == "TrainJob" else "its gang arguments (G1)"
     if group is None:
         message = f"the operator made no PodGroup within {MADE_SECONDS:.0f} s, and {made} pods."
-        yield "NoPodGroup", message, f"see {wiring} and its log; restart it if it is older than Volcano."
+        yield "NoPodGroup", message, f"see {wiring} and its log; restart it if it is older than {evidence.gang.title}."
         return
     policy = "see that no admission policy changes PodGroups."
     if group.minimum != evidence.minimum:
         message = f"the PodGroup has minMember {group.minimum}, the job asks for {evidence.minimum}."
         yield "WrongMinimum", message, policy
-    if group.queue != evidence.queue:
+    if evidence.gang.queues and group.queue != evidence.queue:
         yield "WrongQueue", f"the PodGroup is in queue {group.queue!r}, not {evidence.queue}.", policy
-    if made < wanted and group.phase in {"", "Pending"}:
+    if made < wanted and group.tells and group.phase in {"", "Pending"}:
         message = f"the PodGroup has phase {group.phase or 'unset'}: until that changes the operator makes no pods."
         yield "PodsHeldBack", message, "see whether the scheduler is alive (F6) and the cluster has room."
     elif made < wanted:
         todo = "restart the operator, and read its log."
-        yield "PodsMissing", f"the PodGroup is {group.phase}, and only {made} of {wanted} pods came.", todo
-    stray = [item for item in evidence.pods if item.scheduler != "volcano" or item.group != group.name]
+        phase = group.phase or "there"
+        yield "PodsMissing", f"the PodGroup is {phase}, and only {made} of {wanted} pods came.", todo
+    scheduler = evidence.gang.scheduler
+    stray = [item for item in evidence.pods if item.scheduler != scheduler or item.group != group.name]
     if stray:
         told = ", ".join(f"{item.name} has schedulerName {item.scheduler} and group {item.group!r}" for item in stray)
         yield "PodsNotGanged", f"{told}.", f"see {wiring}."

@@ -8,6 +8,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
+from kubeflow_volcano.catalog.gangs import VOLCANO, GangScheduler
 from kubeflow_volcano.catalog.images.probes import PAUSE
 from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.catalog.operator import version_of_image
@@ -20,8 +21,6 @@ from validators.pods import workload_of
 from validators.troubles import OPERATOR
 
 __all__ = ["OPERATORS", "TRAINER", "TRAINING", "Operator", "podgroups_since"]
-
-_PODGROUPS = "podgroups.scheduling.volcano.sh"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,7 @@ class Operator:
     late: str
     dry_runs: tuple[Mapping[str, Any], ...]
 
-    def rules(self, plurals: Iterable[str], version: str) -> tuple[Rule, ...]:
+    def rules(self, plurals: Iterable[str], version: str, gang: GangScheduler = VOLCANO) -> tuple[Rule, ...]:
         """What that version must be allowed to do: PodGroups, and the finalizers of its kinds of jobs.
 
         Without the latter it cannot name a job as owner where OwnerReferencesPermissionEnforcement is on
@@ -51,7 +50,7 @@ class Operator:
         """
         if version and version_key(version) < version_key(self.owns_since):
             plurals = ()
-        podgroups = (Rule(verb, "scheduling.volcano.sh", "podgroups") for verb in self.podgroup_verbs)
+        podgroups = (Rule(verb, gang.group, "podgroups") for verb in self.podgroup_verbs)
         finalizers = (Rule("update", self.job_group, f"{plural}/finalizers") for plural in sorted(plurals))
         return (*podgroups, *finalizers)
 
@@ -112,7 +111,7 @@ class Operator:
 
 def podgroups_since(facts: Facts) -> float | None:
     """When the PodGroup CRD became established, in seconds since the epoch; None when it is not."""
-    crd = facts.get(crds.RESOURCE, "", _PODGROUPS)
+    crd = facts.get(crds.RESOURCE, "", facts.expectations.gang.podgroups)
     established = conditions(crd).get("Established", {}) if crd else {}
     if established.get("status") != "True":
         return None

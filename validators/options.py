@@ -43,6 +43,7 @@ class Options:
     release: str = AUTO
     profile: str | tuple[str, ...] = "training"
     volcano_version: str = ""
+    scheduler_plugins_version: str = ""
     local_path_version: str = ""
     operator_version: str = ""
     gang_scheduler: str = "volcano"
@@ -129,6 +130,7 @@ def _expected(options: Options, release: str) -> Expectations:
         release,
         options.profile,
         volcano_version=options.volcano_version,
+        scheduler_plugins_version=options.scheduler_plugins_version,
         local_path_version=options.local_path_version,
         operator_version=options.operator_version,
         gang_scheduler=options.gang_scheduler,

@@ -7,17 +7,18 @@ from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 
+from kubeflow_volcano.catalog.gangs import GANG_SCHEDULERS, VOLCANO
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.cluster.readiness import BAD_IMAGE_REASONS, State, assess_pod
 from validators.facts import Facts, PodNotes
 from validators.model import Status
 from validators.troubles import GRACE_SECONDS, OPERATOR, Trouble, age, judged
 
-__all__ = ["GROUP_NAME", "ready_since", "trouble", "troubled", "waits_for_gang", "workload_of"]
+__all__ = ["GROUP_NAME", "group_of", "ready_since", "trouble", "troubled", "waits_for_gang", "workload_of"]
 
 _OLD_RESTARTS = 5  # more than this are worth a warning, however long ago (checks.md, C7)
-GROUP_NAME = "scheduling.k8s.io/group-name"
-"""Annotation of a pod: the PodGroup that it is a member of."""
+GROUP_NAME = VOLCANO.mark[1]
+"""Annotation of a pod: the PodGroup of Volcano that it is a member of."""
 
 _IMAGE_CLASSES = (
     (r"x509|certificate", "RegistryCertificate", "give the nodes' container runtime the registry's authority."),
@@ -56,10 +57,15 @@ def _served(facts: Facts) -> frozenset[Ref | None]:
     return frozenset(workload for workload in ready if workload)
 
 
+def group_of(pod: Object) -> str:
+    """Name of the PodGroup that a pod says it is a member of, whoever gangs; empty where it is in none."""
+    marks = ((pod["metadata"].get(field) or {}).get(key) for field, key in (g.mark for g in GANG_SCHEDULERS.values()))
+    return next((str(name) for name in marks if name), "")
+
+
 def waits_for_gang(pod: Object) -> bool:
     """Whether the pod is a gang's member that is not placed; waiting is what a gang is for."""
-    annotations = pod["metadata"].get("annotations") or {}
-    return GROUP_NAME in annotations and not pod["spec"].get("nodeName")
+    return bool(group_of(pod)) and not pod["spec"].get("nodeName")
 
 
 def ready_since(pod: Object) -> float | None:
@@ -156,7 +162,7 @@ def _waiting(pod: Object, found: Trouble, notes: PodNotes, facts: Facts) -> Trou
         scheduler = pod["spec"].get("schedulerName", "default-scheduler")
         message = f"{found.ref} was not looked at by its scheduler, {scheduler}.{seconds}"
         todo = f"see that {scheduler} runs."
-        because = ("F1",) if scheduler == "volcano" else ()
+        because = ("F1",) if scheduler == facts.expectations.gang.scheduler else ()
         return replace(
             found, check="C8", status=status, reason="NotJudged", message=message, todo=todo, because=because
         )

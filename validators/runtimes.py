@@ -1,17 +1,17 @@
-"""Which ClusterTrainingRuntimes make Volcano gangs (Trainer 2.1 and later, pkg/runtime/framework/plugins/volcano)."""
+"""Which ClusterTrainingRuntimes make gangs (Trainer 2.1 and later, pkg/runtime/framework/plugins)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from kubeflow_volcano.catalog.gangs import VOLCANO, GangScheduler
 from kubeflow_volcano.cluster.objects import Object
 from validators.facts import Facts
 
 __all__ = ["RESOURCE", "Fault", "fault", "for_probe"]
 
 RESOURCE = "clustertrainingruntimes.trainer.kubeflow.org"
-_SCHEDULER = "volcano"
 _PUBLISHED = "trainer.kubeflow.org/framework"
 """Label of the runtimes that upstream publishes."""
 _FAVOURITE = "torch-distributed"
@@ -26,14 +26,14 @@ class Fault:
     published: bool
 
 
-def fault(runtime: Object) -> Fault | None:
+def fault(runtime: Object, gang: GangScheduler = VOLCANO) -> Fault | None:
     """What keeps the runtime's jobs from being gangs; None when nothing does."""
-    policy = "volcano" in (runtime["spec"].get("podGroupPolicy") or {})
-    others = sorted({pod.get("schedulerName") or "the default scheduler" for pod in _pods(runtime)} - {_SCHEDULER})
+    policy = gang.policy in (runtime["spec"].get("podGroupPolicy") or {})
+    others = sorted({pod.get("schedulerName") or "the default scheduler" for pod in _pods(runtime)} - {gang.scheduler})
     published = _PUBLISHED in (runtime["metadata"].get("labels") or {})
     if policy and not others:
         return None
-    missing = [] if policy else ["has no podGroupPolicy.volcano"]
+    missing = [] if policy else [f"has no podGroupPolicy.{gang.policy}"]
     missing += [f"leaves pods to {', '.join(others)}"] if others else []
     return Fault(" and ".join(missing), half=policy or not others, published=published)
 
@@ -46,7 +46,9 @@ def for_probe(facts: Facts) -> Object | None:
     fit = [
         item
         for item in facts.objects.get(RESOURCE, ())
-        if fault(item) is None and len([*_pods(item)]) == 1 and "mpi" not in (item["spec"].get("mlPolicy") or {})
+        if fault(item, facts.expectations.gang) is None
+        and len([*_pods(item)]) == 1
+        and "mpi" not in (item["spec"].get("mlPolicy") or {})
     ]
     fit.sort(key=lambda item: (item["metadata"]["name"] != _FAVOURITE, item["metadata"]["name"]))
     return fit[0] if fit else None

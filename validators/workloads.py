@@ -24,7 +24,7 @@ RESOURCE_OF_KIND = {
 _CHECK_OF_KIND = {"Deployment": "C2", "StatefulSet": "C3", "DaemonSet": "C4", "Job": "C5"}
 
 # Who speaks for a component's workload that is absent or scaled to zero; otherwise it is the check of its kind.
-_SPEAKER = {"volcano": "F1", "local-path": "D2"}
+_SPEAKER = {"volcano": "F1", "scheduler-plugins": "F1", "local-path": "D2"}
 
 READS = (
     Rule("list", "apps", "deployments"),

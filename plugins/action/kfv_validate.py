@@ -97,6 +97,7 @@ def _options(settings: Settings, arguments: dict[str, Any], *, check: bool) -> O
         user_namespace=settings.user.namespace,
         published_password=settings.user.published_password,
         volcano_version=settings.volcano.version,
+        scheduler_plugins_version=settings.scheduler_plugins.version,
         local_path_version=settings.local_path.version,
         gang_scheduler=settings.gang_scheduler,
         expected_objects=objects,

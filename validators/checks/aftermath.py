@@ -6,7 +6,9 @@ import re
 from collections.abc import Callable, Iterable
 from datetime import datetime
 
+from kubeflow_volcano.catalog.gangs import VOLCANO
 from kubeflow_volcano.cluster.objects import Object, Ref
+from validators.consequences import NOT_NEEDED
 from validators.facts import Facts
 from validators.model import CannotJudgeError, Outcome, Rule, Severity, check, failed, passed, skipped, warned
 from validators.pods import GROUP_NAME, workload_of
@@ -133,6 +135,10 @@ def _groups(
     Raises:
         CannotJudgeError: there is none to look at, or the kinds could not be read.
     """
+    gang = facts.expectations.gang
+    if gang is not VOLCANO:
+        text = f"nothing is held for a PodGroup of {gang.title}, and its phase only follows its pods."
+        raise CannotJudgeError(skipped(NOT_NEEDED, text))
     groups = tuple(judged(facts, _PODGROUPS))
     members: dict[tuple[str, str], list[Object]] = {}
     for pod in facts.all("pods"):

@@ -62,15 +62,22 @@ def _era(facts: Facts, image: str) -> tuple[str, GangEra]:
 def gang_flag(facts: Facts) -> Outcome:
     """The training operator is told to gang, in the words of its version.
 
-    Up to 1.5 --enable-gang-scheduling=true, from 1.6 on --gang-scheduler-name=volcano. Without it no job is ganged,
+    Up to 1.5 --enable-gang-scheduling=true, from 1.6 on --gang-scheduler-name=volcano; with scheduler-plugins, from 1.7
+    on, the name of their scheduler. Without it no job is ganged,
     silently; with the flag of an earlier era the operator ends at its start. Set the argument in its Deployment.
     """
     container = container_of(TRAINING.deployment(facts))
     version, era = _era(facts, container["image"])
     flags = read_flags([*(container.get("command") or ()), *(container.get("args") or ())])
-    required = " ".join(era.required_arguments)
+    gang = facts.expectations.gang
+    if not gang.goes_with(version):
+        text = f"the training operator is {version}, and makes no gangs for {gang.title}."
+        todo = "ask for Volcano, or install a release whose operator does."
+        needed = f"a training operator from {gang.operator_since} on"
+        return failed("GangUnknown", text, expected=needed, objects=(OPERATOR,), todo=todo)
+    required = " ".join(gang.arguments(version))
     observed = {"version": version, "image": container["image"], "gang_flags": dict(gang_flags(flags))}
-    if found := faults(flags, era):
+    if found := faults(flags, era, gang.arguments(version)):
         return failed(
             found[0][0],
             f"{OPERATOR} {version}: {'; '.join(text for _, text in found)}.",

@@ -33,14 +33,16 @@ def runtimes_gang(facts: Facts) -> Outcome:
 
     podGroupPolicy.volcano makes a PodGroup for each TrainJob, and schedulerName volcano in the pod templates hands
     the pods over; Trainer does not set the latter. One without the other leaves the pods to the default scheduler, or
-    waiting for a group that never comes. Apply component trainer again, or set both in a runtime of your own.
+    waiting for a group that never comes. Apply component trainer again, or set both in a runtime of your own. With
+    scheduler-plugins it is podGroupPolicy.coscheduling and their scheduler's name.
     """
+    gang = facts.expectations.gang
     TRAINER.deployment(facts)
     every = facts.all(runtimes.RESOURCE)
     if not every:
         todo = "install component trainer again."
         return failed("NoRuntime", "there is no ClusterTrainingRuntime.", objects=(TRAINER.ref,), todo=todo)
-    found = {Ref.of(item): fault for item in every if (fault := runtimes.fault(item))}
+    found = {Ref.of(item): fault for item in every if (fault := runtimes.fault(item, gang))}
     half = [ref for ref, fault in found.items() if fault.half]
     if not found:
         names = ", ".join(sorted(item["metadata"]["name"] for item in every))
@@ -52,7 +54,7 @@ def runtimes_gang(facts: Facts) -> Outcome:
     return make(
         reason,
         " ".join(f"{ref.name} {fault.text}." for ref, fault in found.items()),
-        expected="podGroupPolicy.volcano, and schedulerName volcano in every pod template",
+        expected=f"podGroupPolicy.{gang.policy}, and schedulerName {gang.scheduler} in every pod template",
         observed={ref.name: fault.text for ref, fault in found.items()},
         objects=tuple(found),
         todo="apply component trainer again, or set both in your own runtimes.",

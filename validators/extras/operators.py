@@ -26,7 +26,7 @@ def operator_access(cluster: Cluster, facts: Facts) -> Mapping[str, Mapping[str,
     for name, operator in _installed(facts).items():
         kinds = (kind.partition(".") for kind in operator.kinds(facts))
         plurals = [plural for plural, _, group in kinds if group == operator.job_group]
-        rules = operator.rules(plurals, operator.version(facts))
+        rules = operator.rules(plurals, operator.version(facts), facts.expectations.gang)
         found = allowed(cluster, rules, user=operator.service_account(facts))
         answers[name] = {str(rule): answer for rule, answer in found.items()}
     return answers

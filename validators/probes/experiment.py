@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from kubeflow_volcano.catalog.gangs import VOLCANO, GangScheduler
 from kubeflow_volcano.progress import Progress
 from validators.probes.stage import Stage, Step
 
@@ -21,11 +22,13 @@ SHORTEST_HOLD = 5.0
 class GangEvidence:
     """What the experiment saw. `steps` holds only steps that came to an end, by id.
 
-    `queue_state` is empty when the queue does not exist. `refused` is the server's text when a probe object was not
-    admitted, `trouble` what else ended the experiment early. `volcano_version` is empty where nothing tells it.
+    `queue_state` is empty when the queue does not exist, or the scheduler `gang` has none. `refused` is the server's
+    text when a probe object was not admitted, `trouble` what else ended the experiment early. `volcano_version` is
+    empty where nothing tells it.
     """
 
     namespace: str = ""
+    gang: GangScheduler = VOLCANO
     queue: str = ""
     queue_state: str = ""
     volcano_version: str = ""
@@ -37,6 +40,11 @@ class GangEvidence:
     refused: str = ""
     trouble: str = ""
     seconds: float = 0.0
+
+    @property
+    def shut(self) -> bool:
+        """Whether there are queues, and the one that is used takes no work."""
+        return self.gang.queues and self.queue_state != "Open"
 
 
 Play = Callable[[Stage, GangEvidence, Progress, str], tuple[str, ...]]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
+from kubeflow_volcano.catalog.gangs import VOLCANO
 from kubeflow_volcano.cluster.deadline import Deadline
 from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.cluster.objects import Ref
@@ -21,7 +22,7 @@ from validators.probes.experiment import BIND_SECONDS, SHORTEST_HOLD, GangEviden
 from validators.probes.pods import lowest_priority
 from validators.probes.record import Recorder
 from validators.probes.session import ProbeRefused, Session
-from validators.probes.stage import PODGROUP, Stage, nowhere, was_judged
+from validators.probes.stage import Stage, nowhere, was_judged
 
 __all__ = ["STUCK", "run"]
 
@@ -42,18 +43,21 @@ def run(session: Session, facts: Facts, progress: Progress) -> GangEvidence:
     """Run H1 to H6; each step starts from nothing. Takes about 25 s, at most 180 s."""
     started = time.monotonic()
     period = scheduler_configuration.period_seconds(facts)
+    gang = facts.expectations.gang
     evidence = GangEvidence(
+        gang=gang,
         queue=session.options.queue,
-        volcano_version=scheduler_configuration.version(facts),
+        volcano_version=scheduler_configuration.version(facts) if gang is VOLCANO else "",
         period_seconds=period,
         hold_seconds=max(SHORTEST_HOLD, _PERIODS_HELD * period),
         simulated_nodes=facts.simulated_nodes,
     )
     try:
-        queue = session.cluster.get(Ref("scheduling.volcano.sh/v1beta1", "Queue", "", evidence.queue))
-        evidence.queue_state = queue.get("status", {}).get("state", "") or "Unknown" if queue else ""
+        if gang.queues:
+            queue = session.cluster.get(Ref(gang.api_version, "Queue", "", evidence.queue))
+            evidence.queue_state = queue.get("status", {}).get("state", "") or "Unknown" if queue else ""
         # Without an open queue nothing is ever evaluated, which looks like a scheduler that is down.
-        if evidence.queue_state == "Open":
+        if not evidence.shut:
             _experiment(session, evidence, progress)
     except ProbeRefused as refusal:
         evidence.refused = str(refusal)
@@ -69,11 +73,11 @@ def _experiment(session: Session, evidence: GangEvidence, progress: Progress) ->
     labels = f"{RUN_LABEL}={session.run}"
     subjects = [
         Subject("v1", "Pod", evidence.namespace, labels),
-        Subject(*PODGROUP, evidence.namespace, labels),
+        Subject(*evidence.gang.podgroup, evidence.namespace, labels),
     ]
     with Observer(session.cluster, subjects, Deadline(_SUITE_SECONDS)) as observer:
         recorder = Recorder(session.cluster, evidence.namespace, labels, observer.changes(_TICK))
-        stage = Stage(session, recorder, evidence.priority_class)
+        stage = Stage(session, recorder, evidence.priority_class, evidence.gang)
         for play in _PLAYS:
             _undisturbed(play, stage, evidence, progress)
             if not evidence.steps["H1"].bound:

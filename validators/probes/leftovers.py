@@ -10,6 +10,7 @@ from datetime import datetime
 from http import HTTPStatus
 from pathlib import Path
 
+from kubeflow_volcano.catalog.gangs import GANG_SCHEDULERS
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.errors import ApiError, NotServed
 from validators.facts import RUN_LABEL
@@ -31,7 +32,7 @@ KINDS = (
     ("trainer.kubeflow.org/v1alpha1", "TrainJob"),
     ("v1", "Service"),
     ("v1", "Pod"),
-    ("scheduling.volcano.sh/v1beta1", "PodGroup"),
+    *(item.podgroup for item in GANG_SCHEDULERS.values()),
     ("v1", "PersistentVolumeClaim"),
 )
 """What probes may leave in a namespace that is not theirs, in the order of removal."""

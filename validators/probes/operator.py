@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from kubeflow_volcano.catalog.gangs import VOLCANO, GangScheduler
 from kubeflow_volcano.cluster.deadline import Deadline
 from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
@@ -15,7 +16,7 @@ from validators.probes.record import Group, Member, Recorder
 from validators.probes.remains import wait_gone
 from validators.probes.session import ProbeRefused, Session
 from validators.probes.spaces import Level
-from validators.probes.stage import PODGROUP, Step
+from validators.probes.stage import Step
 
 __all__ = ["MADE_SECONDS", "PLACED_SECONDS", "REPLICAS", "Following", "OperatorEvidence", "observe"]
 
@@ -49,6 +50,7 @@ class OperatorEvidence:
     queue: str
     minimum: int = REPLICAS
     replicas: int = REPLICAS
+    gang: GangScheduler = VOLCANO
     group: Group | None = None
     pods: tuple[Member, ...] = ()
     nudged: bool = False
@@ -104,7 +106,8 @@ class Following:
         return self.made()
 
     def _may_run(self) -> bool:
-        return self.group is not None and self.group.phase not in _HELD
+        """Whether nothing keeps the operator from making pods; where groups do not tell, it waits for none."""
+        return self.group is not None and not (self.group.tells and self.group.phase in _HELD)
 
 
 def placed(following: Following) -> None:
@@ -146,7 +149,7 @@ def _follow(
     named = f"metadata.name={ref.name}"
     subjects = [
         Subject("v1", "Pod", ref.namespace, labels),
-        Subject(*PODGROUP, ref.namespace, fields=named),
+        Subject(*evidence.gang.podgroup, ref.namespace, fields=named),
         Subject(ref.api_version, ref.kind, ref.namespace, fields=named),
     ]
     with Observer(session.cluster, subjects, Deadline(_SUITE_SECONDS)) as observer:

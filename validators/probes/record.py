@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from kubeflow_volcano.catalog.gangs import VOLCANO
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, conditions
 from kubeflow_volcano.cluster.watching import Change
-from validators.pods import GROUP_NAME
+from validators.pods import group_of
 
 __all__ = ["Group", "Member", "Moment", "Recorder"]
 
@@ -65,7 +66,10 @@ class Member:
 
 @dataclass(slots=True)
 class Group:
-    """One PodGroup as the watch saw it; `judged` when it had a phase and an Unschedulable condition with an id."""
+    """One PodGroup as the watch saw it; `judged` when it had a phase and an Unschedulable condition with an id.
+
+    Where its scheduler writes no such condition, it does not tell, and never becomes `judged`.
+    """
 
     name: str
     uid: str
@@ -75,6 +79,7 @@ class Group:
     conditions: tuple[Mapping[str, str], ...] = ()
     queue: str = ""
     namespace: str = ""
+    tells: bool = True
     gone: bool = False
 
 
@@ -173,10 +178,9 @@ class Recorder:
         meta, spec, status = pod["metadata"], pod["spec"], pod.get("status", {})
         member = self.members.get(meta["uid"])
         if member is None:
-            group = (meta.get("annotations") or {}).get(GROUP_NAME, "")
             labels = meta.get("labels") or {}
             scheduler = spec.get("schedulerName", "")
-            member = Member(meta["name"], meta["uid"], scheduler, labels, group, namespace=namespace)
+            member = Member(meta["name"], meta["uid"], scheduler, labels, group_of(pod), namespace=namespace)
             self.members[member.uid] = member
             self._tell(member.name, "created")
         member.phase = status.get("phase") or member.phase
@@ -215,7 +219,7 @@ class Recorder:
     def _take_groups(self, change: Change) -> None:
         where = change.subject.namespace
         for obj in change.objects:
-            self._group(obj, where)
+            self._group(obj, where, tells=change.subject.api_version == VOLCANO.api_version)
         present = {item["metadata"]["uid"] for item in change.objects}
         for uid, group in self.groups.items():
             missing = change.type == "RESET" and group.namespace == where and uid not in present
@@ -224,11 +228,11 @@ class Recorder:
                 group.gone = True
                 self._tell(group.name, "removed")
 
-    def _group(self, obj: Object, namespace: str) -> None:
+    def _group(self, obj: Object, namespace: str, *, tells: bool) -> None:
         meta, status = obj["metadata"], obj.get("status", {})
         group = self.groups.get(meta["uid"])
         if group is None:
-            group = Group(meta["name"], meta["uid"], 0, namespace=namespace)
+            group = Group(meta["name"], meta["uid"], 0, namespace=namespace, tells=tells)
             self.groups[group.uid] = group
         group.minimum, group.queue = obj["spec"].get("minMember", 0), obj["spec"].get("queue", "")
         if status.get("phase", "") != group.phase:

@@ -7,15 +7,15 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from kubeflow_volcano.catalog.gangs import VOLCANO, GangScheduler
 from kubeflow_volcano.cluster.objects import Object
-from validators.pods import GROUP_NAME
 from validators.probes.pods import probe_pod
 from validators.probes.record import Group, Member, Moment, Recorder
 from validators.probes.session import ProbeRefused, Session
 
 __all__ = ["NOWHERE", "PODGROUP", "Stage", "Step", "nowhere", "step_of", "was_judged"]
 
-PODGROUP = ("scheduling.volcano.sh/v1beta1", "PodGroup")
+PODGROUP = VOLCANO.podgroup
 NOWHERE = "kfv.io/nowhere"
 """A node label that no node has: what requires it cannot be placed."""
 
@@ -26,9 +26,9 @@ _EARLY_SECONDS = 10.0
 
 
 def was_judged(members: Collection[Member], groups: Collection[Group]) -> bool:
-    """Whether a scheduler demonstrably looked at the whole gang: at every member and at every group."""
-    seen = [item.judged for item in members], [item.judged for item in groups]
-    return all(seen) and all(all(times) for times in seen)
+    """Whether a scheduler demonstrably looked at the whole gang: at every member, and every group that would tell."""
+    there = bool(members) and bool(groups)
+    return there and all(item.judged for item in members) and all(item.judged for item in groups if item.tells)
 
 
 @dataclass(frozen=True)
@@ -108,8 +108,11 @@ def nowhere() -> Mapping[str, Any]:
 class Stage:
     """Sets up one step at a time in a namespace of the session."""
 
-    def __init__(self, session: Session, recorder: Recorder, priority_class: str = "") -> None:
+    def __init__(
+        self, session: Session, recorder: Recorder, priority_class: str = "", gang: GangScheduler = VOLCANO
+    ) -> None:
         self.recorder = recorder
+        self._gang = gang
         self._session = session
         self._priority = {"priorityClassName": priority_class} if priority_class else {}
         self._objects: dict[str, Object] = {}
@@ -125,8 +128,10 @@ class Stage:
 
     def group(self, name: str, minimum: int) -> None:
         """Create a PodGroup."""
-        api_version, kind = PODGROUP
-        spec = {"minMember": minimum, "queue": self._session.options.queue}
+        api_version, kind = self._gang.podgroup
+        spec: dict[str, Any] = {"minMember": minimum}
+        if self._gang.queues:
+            spec["queue"] = self._session.options.queue
         meta = {"name": name, "namespace": self.recorder.namespace}
         self._create({"apiVersion": api_version, "kind": kind, "metadata": meta, "spec": spec})
 
@@ -138,17 +143,19 @@ class Stage:
         required: Mapping[str, Any] | None = None,
         labels: Mapping[str, str] | None = None,
     ) -> None:
-        """Create a pause pod: a member of `group`, for Volcano to place; without one, for the default scheduler.
+        """Create a pause pod: a member of `group`, for the gang scheduler; without one, for the default scheduler.
 
         `required` is its affinity.
         """
-        spec: dict[str, Any] = {"schedulerName": "volcano" if group else "default-scheduler", **self._priority}
+        scheduler = self._gang.scheduler if group else "default-scheduler"
+        spec: dict[str, Any] = {"schedulerName": scheduler, **self._priority}
         if required:
             spec["affinity"] = dict(required)
         container = {"image": self._session.options.pause_image}
-        annotations = {GROUP_NAME: group} if group else {}
-        where = self.recorder.namespace
-        self._create(probe_pod(name, where, container, spec=spec, labels=labels, annotations=annotations))
+        field, key = self._gang.mark
+        marks: dict[str, dict[str, str]] = {"labels": dict(labels or {}), "annotations": {}}
+        marks[field] |= {key: group} if group else {}
+        self._create(probe_pod(name, self.recorder.namespace, container, spec=spec, **marks))
 
     def _create(self, obj: Object) -> None:
         end = time.monotonic() + _EARLY_SECONDS

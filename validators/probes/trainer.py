@@ -23,7 +23,8 @@ def run(session: Session, facts: Facts, progress: Progress) -> OperatorEvidence 
     The pods are those of the runtime, so that the wiring that people use is tried. They say nothing about their user,
     which the restricted level would not admit.
     """
-    evidence = OperatorEvidence(Ref(*_TRAINJOB, "", f"kfv-{session.run}"), session.options.queue)
+    gang = facts.expectations.gang
+    evidence = OperatorEvidence(Ref(*_TRAINJOB, "", f"kfv-{session.run}"), session.options.queue, gang=gang)
     if facts.expectations.gang_scheduler == "none":
         return evidence
     runtime = runtimes.for_probe(facts)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
+from kubeflow_volcano.catalog.gangs import GangScheduler
 from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import BAD_IMAGE_REASONS
@@ -45,13 +46,14 @@ def run(session: Session, facts: Facts, progress: Progress) -> OperatorEvidence:
     name = f"kfv-{session.run}"
     if facts.expectations.gang_scheduler == "none":
         return OperatorEvidence(Ref(*_JOB, "", name), session.options.queue, ASKED)
+    gang = facts.expectations.gang
     progress("G5 PodGroup, G6 gang: a job of two workers that asks for three, through the training operator")
     follows = _follows(facts)
-    evidence = _play(session, name, progress, follows=follows)
+    evidence = _play(session, name, gang, progress, follows=follows)
     if not evidence.disturbed or (evidence.held and evidence.held.premature):
         return evidence
     progress("G6 again: " + "; ".join(f"{item.name}: {item.lost}" for item in evidence.disturbed))
-    return replace(_play(session, f"{name}-again", progress, follows=follows), attempts=2)
+    return replace(_play(session, f"{name}-again", gang, progress, follows=follows), attempts=2)
 
 
 def _follows(facts: Facts) -> bool:
@@ -59,7 +61,7 @@ def _follows(facts: Facts) -> bool:
     return not version or version_key(version) >= version_key(_FOLLOWS_SINCE)
 
 
-def _play(session: Session, name: str, progress: Progress, *, follows: bool) -> OperatorEvidence:
+def _play(session: Session, name: str, gang: GangScheduler, progress: Progress, *, follows: bool) -> OperatorEvidence:
     def hold_then_release(following: Following) -> None:
         if _held(following) and follows:
             progress("G6 gang: the job asks for as many as it has")
@@ -67,11 +69,11 @@ def _play(session: Session, name: str, progress: Progress, *, follows: bool) -> 
             session.cluster.patch(following.evidence.job, {"spec": {"runPolicy": policy}})
             _released(following)
 
-    evidence = _observe(session, name, ASKED, hold_then_release)
+    evidence = _observe(session, name, gang, ASKED, hold_then_release)
     if follows or evidence.held is None or not evidence.held.reached:
         return evidence
     progress("G6 gang: the same job anew, which asks for as many as it has")
-    anew = _observe(session, f"{name}-anew", REPLICAS, _released)
+    anew = _observe(session, f"{name}-anew", gang, REPLICAS, _released)
     return replace(
         evidence,
         released=anew.released,
@@ -82,8 +84,10 @@ def _play(session: Session, name: str, progress: Progress, *, follows: bool) -> 
     )
 
 
-def _observe(session: Session, name: str, minimum: int, then: Callable[[Following], None]) -> OperatorEvidence:
-    evidence = OperatorEvidence(Ref(*_JOB, "", name), session.options.queue, minimum)
+def _observe(
+    session: Session, name: str, gang: GangScheduler, minimum: int, then: Callable[[Following], None]
+) -> OperatorEvidence:
+    evidence = OperatorEvidence(Ref(*_JOB, "", name), session.options.queue, minimum, gang=gang)
     return observe(
         session,
         evidence,
