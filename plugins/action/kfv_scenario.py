@@ -19,9 +19,9 @@ try:
     from kubeflow_volcano.rehearsal.spec import RehearsalSpec
     from validators.scenarios.catalogue import chosen
     from validators.scenarios.configuration import wait_read
-    from validators.scenarios.model import Outcome
+    from validators.scenarios.model import Case, Outcome
     from validators.scenarios.report import read, write
-    from validators.scenarios.running import run
+    from validators.scenarios.running import run_all
     from validators.scenarios.tables import side_by_side
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
@@ -75,12 +75,12 @@ def _tell(line: str) -> None:
 
 def _played(cluster: Cluster, arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Outcomes of the cases of one wiring; those to which it is no matter are played with Volcano's."""
-    outcomes = []
-    for case in chosen(arguments["scenarios"]):
-        if (case.wiring or "volcano") == arguments["wiring"]:
-            sync(cluster, RehearsalSpec(gpu_nodes=case.nodes.count, gpus_per_node=case.nodes.gpus))
-            outcomes.append(asdict(run(cluster, case, _tell)))
-    return outcomes
+    cases = [case for case in chosen(arguments["scenarios"]) if (case.wiring or "volcano") == arguments["wiring"]]
+
+    def prepare(case: Case) -> None:
+        sync(cluster, RehearsalSpec(gpu_nodes=case.nodes.count, gpus_per_node=case.nodes.gpus))
+
+    return [asdict(outcome) for outcome in run_all(cluster, cases, prepare, _tell)]
 
 
 def _shown(outcomes: Mapping[str, Sequence[Outcome]], directory: Path) -> dict[str, Any]:

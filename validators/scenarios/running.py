@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 
 from kubeflow_volcano.catalog.operator import version_of_image
@@ -15,39 +17,95 @@ from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
 from validators.operators import TRAINING
 from validators.probes.closing import SHARED
+from validators.probes.remains import delete_all
 from validators.probes.session import ProbeRefused, Session
 from validators.scenarios.model import Case, Outcome
 from validators.scenarios.stand import Stand
 from validators.versions import tag_of
 
-__all__ = ["gpus_free", "run", "versions"]
+__all__ = ["gpus_free", "run", "run_all", "versions"]
 
 _GPU = "nvidia.com/gpu"
 _READY_SECONDS = 30.0
+_EMPTY_SECONDS = 10.0
+_TICK = 0.1
 _ENDED = frozenset({"Succeeded", "Failed"})
 _SCHEDULER = Ref("apps/v1", "Deployment", "volcano-system", "volcano-scheduler")
 
 
+def run_all(
+    cluster: Cluster, cases: Iterable[Case], prepare: Callable[[Case], object], progress: Progress
+) -> list[Outcome]:
+    """Play cases one after the other, each in namespaces of its own, and remove everything.
+
+    `prepare` gives the cluster the nodes of a case. A namespace without pods takes 5 s to go, and is nobody's concern:
+    the next case begins meanwhile. Queues and priority classes are, because they bear on others.
+
+    Raises:
+        ProblemsError: the cluster does not have the nodes that a case needs.
+    """
+    with ThreadPoolExecutor() as pool:
+        ends: list[Future[Outcome]] = []
+        for case in cases:
+            prepare(case)
+            session, outcome = _played(cluster, case, progress)
+            ends.append(pool.submit(_ended, session, outcome))
+            if any((item.ref.api_version, item.ref.kind) in SHARED for item in session.tracked):
+                wait(ends[-1:])
+        return [item.result() for item in ends]
+
+
 def run(cluster: Cluster, case: Case, progress: Progress) -> Outcome:
-    """Play a case in namespaces of its own, and remove everything.
+    """Play one case on nodes that are there, and remove everything.
 
     Raises:
         ProblemsError: the cluster does not have the nodes that the case needs.
     """
+    (outcome,) = run_all(cluster, [case], lambda _: None, progress)
+    return outcome
+
+
+def _played(cluster: Cluster, case: Case, progress: Progress) -> tuple[Session, Outcome]:
+    """Play one case until no pod of it is left; returns the session that is still to be closed."""
     _demand_nodes(cluster, case)
     session = Session(cluster, progress)
-    session.sweep(SHARED)
-    stand = Stand(cluster, case, session, Deadline(case.seconds), progress)
     try:
-        outcome = case.run(stand)
-    except (ProbeRefused, ApiError, TimeoutError) as error:
-        outcome = stand.outcome(None, f"it broke off: {error}")
-    finally:
-        account = session.close()
-    if account.left:
-        left = "; ".join(f"{item.ref} {item.why}" for item in account.left)
-        outcome = replace(outcome, problem=f"{outcome.problem} Left in the cluster: {left}".strip())
-    return replace(outcome, versions=versions(cluster))
+        session.sweep(SHARED)
+        stand = Stand(cluster, case, session, Deadline(case.seconds), progress)
+        try:
+            outcome = case.run(stand)
+        except (ProbeRefused, ApiError, TimeoutError) as error:
+            outcome = stand.outcome(None, f"it broke off: {error}")
+        _empty(session)
+        return session, replace(outcome, versions=versions(cluster))
+    except BaseException:
+        session.close()
+        raise
+
+
+def _ended(session: Session, outcome: Outcome) -> Outcome:
+    """The outcome, with what could not be removed among its problems."""
+    account = session.close()
+    if not account.left:
+        return outcome
+    left = "; ".join(f"{item.ref} {item.why}" for item in account.left)
+    return replace(outcome, problem=f"{outcome.problem} Left in the cluster: {left}".strip())
+
+
+def _empty(session: Session) -> None:
+    """Remove what is in the namespaces, and wait until no pod is left in them."""
+    inside = [item for item in session.tracked if item.ref.namespace]
+    delete_all(session.cluster, inside, Deadline(_EMPTY_SECONDS))
+    subjects = [Subject("v1", "Pod", name) for name in {item.ref.namespace for item in inside}]
+    there: dict[Subject, set[str]] = {}
+    with contextlib.suppress(ApiError), Observer(session.cluster, subjects, Deadline(_EMPTY_SECONDS)) as observer:
+        for change in observer.changes(_TICK):
+            if change:
+                uids = {item["metadata"]["uid"] for item in change.objects}
+                known = there.get(change.subject, set()) if change.type != "RESET" else set()
+                there[change.subject] = known - uids if change.type == "DELETED" else known | uids
+            if len(there) == len(subjects) and not any(there.values()):
+                return
 
 
 def versions(cluster: Cluster) -> dict[str, str]:
