@@ -16,12 +16,13 @@ from kubeflow_volcano.rollout.images import Rewritten, rewrite
 from kubeflow_volcano.rollout.joint_values import filled
 from kubeflow_volcano.rollout.kustomizations import Kustomizations
 from kubeflow_volcano.rollout.newer_apis import in_newer_apis
-from kubeflow_volcano.rollout.patches import patched
+from kubeflow_volcano.rollout.patches import OPERATOR, patched
 from kubeflow_volcano.rollout.remote_bases import without_remotes
 from kubeflow_volcano.rollout.render import Renderer
 from kubeflow_volcano.rollout.settings import Settings
 from kubeflow_volcano.rollout.sources import Sources, variable_of
 from kubeflow_volcano.rollout.static_volumes import objects_of
+from kubeflow_volcano.rollout.waker import with_waker
 
 __all__ = ["Desired", "desired", "rendered"]
 
@@ -61,6 +62,9 @@ def desired(
         with gathered(problems):
             _require_version(part, parts[part.name])
             _require_expected(part, parts[part.name], settings)
+    if OPERATOR in parts and settings.gang_scheduler == "volcano":
+        version = settings.component(OPERATOR).version
+        parts = {**parts, OPERATOR: with_waker(parts[OPERATOR], OPERATOR, version, settings.volcano.version)}
     images = rewrite(_once(parts, problems), settings.mirror)
     problems += images.problems
     done: dict[str, tuple[Object, ...]] = {}

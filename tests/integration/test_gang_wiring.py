@@ -22,6 +22,8 @@ from kubeflow_volcano.rollout.pod_group_rights import PodGroupRights
 from kubeflow_volcano.rollout.result import Action, RolloutResult
 from kubeflow_volcano.rollout.run import roll_out
 from kubeflow_volcano.rollout.settings import Settings, parse
+from kubeflow_volcano.rollout.waker import ANNOTATION as WOKEN
+from kubeflow_volcano.rollout.waker import with_waker
 from tests.integration.breaking import judge, made, patched, pods_of, settle, space
 from tests.waiting import until
 from validators.probes.session import Options
@@ -208,6 +210,31 @@ def test_gang_scheduling_goes_off_and_on_for_the_jobs_that_come_then(cluster: Cl
                 until(partial(schedulers, cluster, where, name))
                 assert schedulers(cluster, where, name) == {scheduler}
                 assert groups(cluster, where) == ({name} if scheduler == "volcano" else set())
+
+
+def test_the_container_that_wakes_an_old_operator_touches_jobs_whose_gang_may_run(
+    cluster: Cluster, settings: Settings
+) -> None:
+    """It acts as the account of the operator beside which it runs, which is a newer one here and does not sleep."""
+    old: Object = {"name": OPERATOR.name, "image": "kubeflow/training-operator:v1-e1434f6"}
+    text = {"kind": "Deployment", "metadata": {"name": OPERATOR.name}}
+    text["spec"] = {"template": {"spec": {"containers": [old]}}}
+    (asked,) = with_waker([text], OPERATOR.name, "1.5.0", settings.volcano.version)
+    container = asked["spec"]["template"]["spec"]["containers"][1]
+    meta = {"name": "waker", "namespace": OPERATOR.namespace}
+    spec = {"serviceAccountName": "training-operator", "containers": [container], "terminationGracePeriodSeconds": 60}
+    pod = cluster.create({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
+    try:
+        until(lambda: running(cluster, Ref.of(pod)))
+        with space(cluster) as where, made(cluster, job(where, "asleep")) as (item,):
+            until(lambda: WOKEN in ((cluster.get(Ref.of(item)) or {})["metadata"].get("annotations") or {}))
+    finally:
+        cluster.delete(Ref.of(pod), uid=pod["metadata"]["uid"])
+    until(lambda: cluster.get(Ref.of(pod)) is None, 30)  # it ends when it is told to, not when it is made to
+
+
+def running(cluster: Cluster, ref: Ref) -> bool:
+    return ((cluster.get(ref) or {}).get("status") or {}).get("phase") == "Running"
 
 
 def pod_refused(cluster: Cluster, where: str) -> str:
