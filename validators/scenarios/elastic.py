@@ -1,17 +1,17 @@
 """An elastic PyTorchJob of 2 to 4 workers: it starts with two, never with fewer, and grows when GPUs become free.
 
 Two nodes of four GPUs, seven of which others hold: a training 4, a tuning 2, a notebook 1. The notebook ends, then the
-tuning, so that 1, 2 and 4 GPUs are free.
+tuning, so that 1, 2 and 4 GPUs are free. Without gang scheduling the job starts on the first of them: with one worker,
+below the least that it may have.
 
-- Without gang scheduling the job starts on the first free GPU: with one worker, below the least that it may have.
-- With gang scheduling as the operator does it, the job waits for all four workers: operator 1.8 makes `minMember` the
-  sum of the replicas, and looks neither at `elasticPolicy.minReplicas` nor at `maxReplicas`
-  (pkg/controller.v1/common/job.go).
-- With `runPolicy.schedulingPolicy.minAvailable: 2` beside `minReplicas: 2` the gang is as small as the job may be.
-  Volcano holds back the first two until both have a place, and gives the others theirs one by one.
+With gang scheduling alone the job waits for all four workers: operator 1.8 makes `minMember` the sum of the replicas,
+and looks neither at `elasticPolicy.minReplicas` nor at `maxReplicas` (pkg/controller.v1/common/job.go). With
+`runPolicy.schedulingPolicy.minAvailable: 2` beside `minReplicas: 2` the gang is as small as the job may be: Volcano
+holds back the first two until both have a place, and gives the others theirs when there is room.
 
-`replicas` is the most that the job may have, as in `maxReplicas`: the operator makes so many pods at once, and those
-without a place wait as Pending. Workers meet at worker 0 (c10d).
+`replicas` is the most that the job may have, as `maxReplicas` is: the operator makes so many pods at once, and those
+without a place stay Pending. Workers meet at worker 0, which comes first: Volcano takes the pods of a job by the
+numbers that their names end with.
 """
 
 from __future__ import annotations
@@ -83,12 +83,21 @@ def _run(stand: Stand, *, minimum: int, placed: Sequence[int]) -> Outcome:
             there = partial(reached, history, expected, minimum)
             problem = stand.settle(history, there, partial(contradicted, history, expected, minimum), _HOLD_SECONDS)
             rows.append((str(free), f"{_workers(history)} of {_MOST}", ", ".join(_group(history)) or "none"))
-        least = {"longest time with fewer workers than minReplicas": f"{below(history, _LEAST):.2f} s"}
-        return stand.outcome(history, problem, heads=_HEADS, rows=rows, lines=(), figures=least)
+        figures = {
+            "longest time with fewer workers than minReplicas": f"{below(history, _LEAST):.2f} s",
+            "the first to have a node": ", ".join(_first(history)),
+        }
+        return stand.outcome(history, problem, heads=_HEADS, rows=rows, lines=(), figures=figures)
 
 
 def _workers(history: History) -> int:
     return sum(bool(item.node) for item in history.of(_JOB) if not item.gone)
+
+
+def _first(history: History) -> Sequence[str]:
+    """Names of the workers that got their nodes first, as many as the job has at least."""
+    bound = sorted((item for item in history.of(_JOB) if item.node), key=lambda item: item.bound_monotonic)
+    return sorted(item.name for item in bound[:_LEAST])
 
 
 def _group(history: History) -> tuple[str, ...]:
