@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,11 +13,12 @@ from validators.facts import SIMULATED_POD
 from validators.probes.record import Group, Member, Recorder
 from validators.scenarios.model import Event
 
-__all__ = ["JOB_NAME", "ROLE", "History", "succeeded"]
+__all__ = ["JOB_NAME", "ROLE", "History", "short", "status", "succeeded"]
 
 JOB_NAME, ROLE = "training.kubeflow.org/job-name", "training.kubeflow.org/replica-type"
 """Labels of the pods of the training operator."""
 
+_UID = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 _FOLLOWED = frozenset({"Pod", "PodGroup"})
 
 
@@ -73,9 +75,9 @@ class History(Recorder):
         return max((len(names) for names in self.states), default=0)
 
     def events(self) -> tuple[Event, ...]:
-        """The moments as plain data."""
+        """The moments as plain data, with short names."""
         return tuple(
-            {"at": item.at, "name": item.name, "event": item.event, "what": item.what} for item in self.timeline
+            {"at": item.at, "name": short(item.name), "event": item.event, "what": item.what} for item in self.timeline
         )
 
     def rows(self) -> tuple[tuple[str, str, str], ...]:
@@ -87,7 +89,7 @@ class History(Recorder):
         found = []
         for group in self.present_groups:
             reasons = ", ".join(dict.fromkeys(item["reason"] for item in group.conditions if item.get("reason")))
-            named = f"PodGroup {group.name}: " if len(self.present_groups) > 1 else "PodGroup "
+            named = f"PodGroup {short(group.name)}: " if len(self.present_groups) > 1 else "PodGroup "
             found.append(f"{named}{group.phase or 'without phase'}, MINMEMBER {group.minimum}")
             # Volcano leaves the condition of a group that had to wait as it was.
             found += [f"  {reasons}"] if reasons and group.phase != "Running" else []
@@ -95,8 +97,13 @@ class History(Recorder):
 
     def picture(self) -> str:
         """How it stands, in a few words."""
-        groups = ", ".join(f"{item.name} {item.phase or 'without phase'}" for item in self.present_groups)
+        groups = ", ".join(f"{short(item.name)} {item.phase or 'without phase'}" for item in self.present_groups)
         return f"{len(self.present)} pods, {len(self.holding())} hold a node; PodGroups: {groups or 'none'}"
+
+
+def short(name: str) -> str:
+    """A name without the UID that Volcano puts behind it: the PodGroup of its own Job is called <job>-<uid>."""
+    return _UID.sub("", name)
 
 
 def status(member: Member) -> str:

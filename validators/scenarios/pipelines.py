@@ -191,6 +191,6 @@ def _case(name: str, title: str, *, allowed: bool) -> Case:
 
 
 CASES = (
-    _case("pipeline-refused", "a step without the right to launch a job", allowed=False),
-    _case("pipeline-gang", "a step that launches a gang", allowed=True),
+    _case("pipelines-refused", "a step without the right to launch a job", allowed=False),
+    _case("pipelines-gang", "a step that launches a gang", allowed=True),
 )

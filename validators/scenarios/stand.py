@@ -14,7 +14,7 @@ from kubeflow_volcano.cluster.watching import Observer, Subject
 from kubeflow_volcano.progress import Progress
 from validators.probes.session import ProbeRefused, Session
 from validators.probes.stage import PODGROUP
-from validators.scenarios.history import History
+from validators.scenarios.history import History, short
 from validators.scenarios.model import Case, Outcome
 
 __all__ = ["Stand"]
@@ -112,5 +112,5 @@ class Stand:
             figures={name: str(value) for name, value in (figures or {}).items()},
             events=history.events() if history else (),
             watched_until=datetime.now(UTC).isoformat(timespec="milliseconds") if history else "",
-            groups=tuple(item.name for item in history.groups.values()) if history else (),
+            groups=tuple(short(item.name) for item in history.groups.values()) if history else (),
         )

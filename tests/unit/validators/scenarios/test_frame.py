@@ -60,9 +60,11 @@ class TestHistory:
         assert found.lines() == ("PodGroup Inqueue, MINMEMBER 3", "  NotEnoughResources")
 
     def test_groups_have_their_names_where_there_are_several(self) -> None:
-        found = history(group("Running", 2, name="a", judged=False), group("Pending", 2, name="b", judged=False))
+        uid = "5f5ed293-2961-4068-9f0c-69267cdc0c3f"
+        found = history(group("Running", 2, name="a", judged=False), group("Pending", 2, name=f"b-{uid}", judged=False))
 
         assert found.lines() == ("PodGroup a: Running, MINMEMBER 2", "PodGroup b: Pending, MINMEMBER 2")
+        assert [item["name"] for item in found.events()] == ["a", "b"]
 
     def test_further_kinds_are_kept_with_every_state(self) -> None:
         states = [
