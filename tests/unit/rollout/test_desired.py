@@ -137,3 +137,39 @@ def test_storage_that_the_cluster_brings_is_a_component_without_objects(write: W
     settings, _ = write({}, local_path_storage_mode="existing")
     found = desired(settings, [settings.local_path], silent)
     assert names(found) == {"local-path": []}
+
+
+OPERATOR = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: training-operator, namespace: shared}
+spec: {template: {spec: {containers: [{name: training-operator, image: "kubeflow/training-operator:%s"}]}}}
+"""
+OLD, NEW = ["--enable-gang-scheduling=true"], ["--gang-scheduler-name=volcano"]
+
+
+@pytest.mark.parametrize(
+    ("release", "tag", "arguments", "waker"),
+    [("1.6.1", "v1-e1434f6", OLD, True), ("1.7.0", "v1-5a5f92d", NEW, False), ("1.9.1", "v1-04f9f13", NEW, False)],
+)
+def test_gang_scheduling_goes_off_and_on_again_in_every_era(
+    write: Write, release: str, tag: str, arguments: list[str], *, waker: bool
+) -> None:
+    seen = {}
+    for turn, scheduler in enumerate(("volcano", "none", "volcano")):
+        variables = {"kubeflow_release": release, "gang_scheduling_scheduler": scheduler}
+        (obj,) = desired(*write({"training-operator": OPERATOR % tag}, **variables), silent).parts["training-operator"]
+        seen[turn] = obj["spec"]["template"]["spec"]["containers"]
+    on, off, again = seen.values()
+    assert again == on
+    assert [item["name"] for item in on] == ["training-operator", *(["waker"] if waker else [])]
+    assert on[0]["args"] == arguments
+    assert off == [{"name": "training-operator", "image": f"kubeflow/training-operator:{tag}"}]
+
+
+def test_the_image_of_the_container_beside_an_old_operator_is_mirrored_as_any(write: Write) -> None:
+    variables = {"kubeflow_release": "1.6.1", "image_mirror_mode": "rewrite", "image_mirror_preset": "daocloud"}
+    found = desired(*write({"training-operator": OPERATOR % "v1-e1434f6"}, **variables), silent)
+    (obj,) = found.parts["training-operator"]
+    assert obj["spec"]["template"]["spec"]["containers"][1]["image"].startswith("m.daocloud.io/docker.io/volcanosh/")
+    assert any("vc-webhook-manager" in str(item) for item in found.images.images)
