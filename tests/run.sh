@@ -13,7 +13,8 @@ log=$(mktemp)
 fast=
 
 play() {
-  .venv/bin/ansible-playbook -i inventory/rehearsal -e "rehearsal_cluster_name=$name" "$@"
+  .venv/bin/ansible-playbook -i inventory/rehearsal -e "rehearsal_cluster_name=$name" \
+    -e '{"rehearsal_cluster_extras": ["scheduler-plugins"]}' "$@"
 }
 
 # Removing is no news unless it fails; what pytest says stays the end of the output.

@@ -25,6 +25,7 @@ def render() -> str:
     """The document's text."""
     releases = [read.load_release(version) for version in read.releases()]
     volcanoes = [read.load_volcano(version) for version in read.volcano_versions()]
+    plugins = [read.load_scheduler_plugins(version) for version in read.scheduler_plugins_versions()]
     heads = ("Kubeflow", "Kubernetes", "tested", "kustomize", "operator", "Volcano", "local path", "components")
     names = [release.version for release in releases]
     parts = [
@@ -36,6 +37,11 @@ def render() -> str:
         _table(
             ("Volcano", "Kubernetes, as stated"),
             ((item.version, str(item.kubernetes)) for item in volcanoes),
+        ),
+        "## Scheduler-plugins",
+        _table(
+            ("scheduler-plugins", "Kubernetes, by its version skew policy"),
+            ((item.version, str(item.kubernetes)) for item in plugins),
         ),
         "## Known defects\n\n`playbooks/plan.yml` tells which of them touch what you chose.",
         _table(("Kubeflow", "defect", "consequence", "what is done about it"), _defects(releases)),

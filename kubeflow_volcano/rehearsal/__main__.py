@@ -66,6 +66,7 @@ def _parser() -> argparse.ArgumentParser:
             command.add_argument("--gpu-nodes", type=int, default=default.gpu_nodes, help="simulated nodes")
             command.add_argument("--gpus-per-node", type=int, default=default.gpus_per_node, help="GPUs of each")
             command.add_argument("--generation", default=default.generation, help="set of versions")
+            command.add_argument("--extra", action="append", default=[], help="further programs of it; repeatable")
         elif name == "exec":
             command.add_argument("program", nargs=argparse.REMAINDER, help="the program and its arguments")
         elif name == "logs":
@@ -75,7 +76,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _up(options: argparse.Namespace) -> int:
-    spec = RehearsalSpec(options.name, options.gpu_nodes, options.gpus_per_node, options.generation)
+    extras = tuple(options.extra)
+    spec = RehearsalSpec(options.name, options.gpu_nodes, options.gpus_per_node, options.generation, extras)
     result = up(spec, to_stderr())
     sys.stdout.write(f"{'changed' if result.changed else 'unchanged'}: {result.api_server}\n")
     sys.stdout.write(f"export KUBECONFIG={result.kubeconfig}\n")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,18 +22,24 @@ from kubeflow_volcano.rehearsal.recipes import (
     Tool,
 )
 
-__all__ = ["load_generation"]
+__all__ = ["extras_of", "load_generation"]
 
 HOME = Path(__file__).parent / "generations"
 
 
-def load_generation(name: str, home: Path = HOME) -> Generation:
+def extras_of(name: str, home: Path = HOME) -> tuple[str, ...]:
+    """Names of what that generation has beside what every cluster of it gets; raises InvalidInput as it is read."""
+    return tuple(_read(home / name / "generation.yaml").get("extras", {}))
+
+
+def load_generation(name: str, home: Path = HOME, *, extras: Sequence[str] = ()) -> Generation:
     """Read `home`/`name`/generation.yaml on top of `home`/common/parts.yaml, where there is one.
 
-    A tool or layer of the generation takes the place of the common one of its name; images are added.
+    A tool or layer of the generation takes the place of the common one of its name; images are added. So are the tools,
+    layers and images of `extras`, which then are part of the generation's name.
 
     Raises:
-        InvalidInput: no such generation, or every fault of its data in one go.
+        InvalidInput: no such generation or extra, or every fault of its data in one go.
     """
     path = home / name / "generation.yaml"
     if not path.is_file():
@@ -44,7 +50,9 @@ def load_generation(name: str, home: Path = HOME) -> Generation:
     own, common = _read(path), _read(home / "common/parts.yaml")
     data = _together(own, common)
     _refuse(path, _schema_faults(data))
-    generation = _generation(name, home, data, own)
+    for extra in extras:
+        data, own = _with_extra(data, extra), _with_extra(own, extra)
+    generation = _generation(name, "+".join((name, *extras)), home, data, own)
     _refuse(path, [*_tool_faults(generation), *_layer_faults(generation), *_image_faults(generation)])
     return generation
 
@@ -61,6 +69,17 @@ def _together(own: Any, common: Any) -> Any:
         return own
     merged = {key: {**common[key], **own.get(key, {})} for key in ("layers", "tools")}
     return {**common, **own, **merged, "images": [*common["images"], *own.get("images", ())]}
+
+
+def _with_extra(data: Any, extra: str) -> Any:
+    known = data.get("extras", {})
+    if extra not in known:
+        raise InvalidInput(
+            Problem(f"the extra {extra!r}.", f"one of: {', '.join(known) or 'none here'}.", "correct its name.")
+        )
+    found = known[extra]
+    merged = {key: {**data.get(key, {}), **found[key]} for key in ("layers", "tools")}
+    return {**data, **merged, "images": [*data.get("images", ()), *found["images"]]}
 
 
 def _refuse(path: Path, faults: Iterable[str]) -> None:
@@ -119,7 +138,7 @@ def _image_faults(generation: Generation) -> Iterable[str]:
             seen.add(name)
 
 
-def _generation(name: str, home: Path, data: Mapping[str, Any], own: Mapping[str, Any]) -> Generation:
+def _generation(name: str, title: str, home: Path, data: Mapping[str, Any], own: Mapping[str, Any]) -> Generation:
     go, node = data["go"], data.get("node", {})
 
     def directory(tool: str) -> Path:
@@ -127,7 +146,7 @@ def _generation(name: str, home: Path, data: Mapping[str, Any], own: Mapping[str
         return home / str(data["tools"][tool].get("module", f"{owner}/tools/{tool}"))
 
     return Generation(
-        name=name,
+        name=title,
         go=GoPin(go["minimum"], go["wheel"]["version"], go["wheel"]["sha256"]),
         tools=tuple(
             Tool(

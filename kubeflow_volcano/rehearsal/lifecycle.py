@@ -56,7 +56,7 @@ def up(spec: RehearsalSpec, progress: Progress = silent) -> UpResult:
         ProblemsError: a step failed; what is there stays, and the next `up` goes on from it.
     """
     spec.check()
-    generation = load_generation(spec.generation)
+    generation = load_generation(spec.generation, extras=spec.extras)
     check_basics(look_at_host())
     paths = ClusterPaths.of(spec.name)
     if first_process(NodeCgroup(read_layout(), paths.cgroup)):

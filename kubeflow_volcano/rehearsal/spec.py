@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.rehearsal.generation import extras_of
 
 __all__ = ["ClusterPaths", "RehearsalSpec", "rehearsal_home"]
 
@@ -20,13 +21,15 @@ _MOST_NODES, _MOST_GPUS = 1000, 64
 class RehearsalSpec:
     """A rehearsal cluster as a person asks for it.
 
-    `gpu_nodes` simulated nodes offer `gpus_per_node` of nvidia.com/gpu each, beside the one real node.
+    `gpu_nodes` simulated nodes offer `gpus_per_node` of nvidia.com/gpu each, beside the one real node. `extras` are
+    programs and images of the generation that not every cluster has.
     """
 
     name: str = "default"
     gpu_nodes: int = 4
     gpus_per_node: int = 1
     generation: str = "1.30"
+    extras: tuple[str, ...] = ()
 
     def check(self) -> None:
         """See that the values can be used.
@@ -61,6 +64,12 @@ class RehearsalSpec:
                     self.generation,
                     f"one of {', '.join(generations())}",
                 ),
+                (
+                    set(self.extras) <= set(_extras(self.generation)),
+                    "what further programs the cluster has",
+                    ", ".join(self.extras),
+                    f"of generation {self.generation}: {', '.join(_extras(self.generation)) or 'nothing'}",
+                ),
             )
             if not good
         ]
@@ -72,6 +81,10 @@ def generations() -> tuple[str, ...]:
     """Names of the generations that this installation can build, oldest first."""
     here = Path(__file__).parent / "generations"
     return tuple(sorted(entry.parent.name for entry in here.glob("*/generation.yaml")))
+
+
+def _extras(generation: str) -> tuple[str, ...]:
+    return extras_of(generation) if generation in generations() else ()
 
 
 def rehearsal_home() -> Path:

@@ -30,7 +30,8 @@ class State:
         """What `save` wrote; None when there is nothing, or nothing that this version can read."""
         try:
             raw = json.loads(path.read_text())
-            return cls(RehearsalSpec(**raw["spec"]), IPv4Network(raw["subnet"]), raw["fingerprint"], raw["started"])
+            spec = RehearsalSpec(**{**raw["spec"], "extras": tuple(raw["spec"].get("extras", ()))})
+            return cls(spec, IPv4Network(raw["subnet"]), raw["fingerprint"], raw["started"])
         except (OSError, ValueError, TypeError, KeyError):
             return None
 

@@ -31,6 +31,7 @@ ARGUMENTS: dict[str, Any] = {
     "generation": {"type": "str", "default": "1.30"},
     "gpu_nodes": {"type": "int", "default": 4},
     "gpus_per_node": {"type": "int", "default": 1},
+    "extras": {"type": "list", "elements": "str", "default": []},
 }
 
 
@@ -49,11 +50,12 @@ class ActionModule(ActionBase):
             generation=arguments["generation"],
             gpu_nodes=arguments["gpu_nodes"],
             gpus_per_node=arguments["gpus_per_node"],
+            extras=tuple(arguments["extras"]),
         )
         try:
             if arguments["state"] == "inspected":
                 check_basics(look_at_host())
-                to_make = tools_to_make(load_generation(spec.generation))
+                to_make = tools_to_make(load_generation(spec.generation, extras=spec.extras))
                 missing = [asdict(item) for item in missing_packages(to_make)]
                 return result | {"changed": False, "missing": missing}
             if self._task.check_mode:

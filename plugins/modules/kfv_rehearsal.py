@@ -33,6 +33,11 @@ options:
     description: How many GPUs each of them offers.
     type: int
     default: 1
+  extras:
+    description: Further programs of the generation, which are built only for clusters that ask.
+    type: list
+    elements: str
+    default: []
 attributes:
   check_mode:
     support: partial

@@ -12,8 +12,9 @@ import pytest
 import yaml
 
 from kubeflow_volcano.problems import InvalidInput
-from kubeflow_volcano.rehearsal.generation import HOME, load_generation
+from kubeflow_volcano.rehearsal.generation import HOME, extras_of, load_generation
 from kubeflow_volcano.rehearsal.recipes import NodeDifferences
+from kubeflow_volcano.rehearsal.spec import RehearsalSpec
 
 
 def _required(go_mod: Path) -> dict[str, str]:
@@ -163,6 +164,25 @@ def test_every_name_that_nothing_answers_to_is_told_at_once(tmp_path: Path) -> N
         "twice",
     )
     assert [word for word in words if word not in told] == []
+
+
+def test_an_extra_is_part_of_the_generation_only_where_it_is_asked_for() -> None:
+    plain, more = load_generation("1.30"), load_generation("1.30", extras=("scheduler-plugins",))
+    assert extras_of("1.30") == ("scheduler-plugins",)
+    assert {tool.name for tool in more.tools} - {tool.name for tool in plain.tools} == {"scheduler-plugins"}
+    added = {name for image in more.images[len(plain.images) :] for name in image.names}
+    (tool,) = (tool for tool in more.tools if tool.name == "scheduler-plugins")
+    version = _required(tool.directory / "go.mod")["sigs.k8s.io/scheduler-plugins"]
+    assert added == {f"registry.k8s.io/scheduler-plugins/{name}:{version}" for name in ("controller", "kube-scheduler")}
+    assert tool.stamps == {"k8s.io/component-base/version.gitVersion": version}
+    assert (plain.name, more.name) == ("1.30", "1.30+scheduler-plugins")  # they have image stores of their own
+
+
+def test_an_extra_that_is_not_there_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="one of: scheduler-plugins"):
+        load_generation("1.30", extras=("scheduler-plugin",))
+    with pytest.raises(InvalidInput, match=r"of generation 1\.35: nothing"):
+        RehearsalSpec(generation="1.35", extras=("scheduler-plugins",)).check()
 
 
 def test_an_unknown_generation_names_the_known_ones() -> None:

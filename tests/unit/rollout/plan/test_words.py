@@ -32,7 +32,13 @@ def document() -> dict[str, Any]:
         "hosts": {"note": ""},
         "notes": [],
         "account": {},
-        "gang": {"scheduler": "none", "volcano": "", "scheduler_plugins": "", "operator_arguments": [], "trainer_runtimes": []},
+        "gang": {
+            "scheduler": "none",
+            "volcano": None,
+            "scheduler_plugins": None,
+            "operator_arguments": [],
+            "trainer_runtimes": [],
+        },
         "source": "s",
         "kustomize": "5.0",
     }
