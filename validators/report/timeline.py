@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -120,14 +120,10 @@ def _row(name: str, events: Sequence[tuple[float, _Event]], whole: float, *, is_
     def x(seconds: float) -> int:
         return round(seconds / whole * WIDTH) if whole else 0
 
-    end = next((time for time, item in events if item["event"] in _GONE), whole)
-    bound = next((time for time, item in events if item["event"] == "bound"), None)
-    start = events[0][0]
-    spans = [("waiting", start, end if bound is None else bound), ("bound", end if bound is None else bound, end)]
     bars = tuple(
         Bar("phase" if is_group else kind, x(since), max(x(until) - x(since), _NARROWEST))
-        for kind, since, until in spans
-        if until > since or (kind == "bound" and bound is not None)
+        for kind, since, until in _spans(events, whole)
+        if until > since or kind == "bound"
     )
     marks = tuple(
         Mark("judged" if item["event"] == "judged" else "lost", x(time))
@@ -135,3 +131,21 @@ def _row(name: str, events: Sequence[tuple[float, _Event]], whole: float, *, is_
         if item["event"] in {"judged", "lost", "deleted", "vanished"}
     )
     return Row(name, is_group, bars, marks, "; ".join(f"{time:.1f} s {item['what']}" for time, item in events))
+
+
+def _spans(events: Sequence[tuple[float, _Event]], whole: float) -> Iterator[tuple[str, float, float]]:
+    """When something of that name was there, and how: a pod that is made anew has the name of the one before."""
+    kind, since = "", 0.0
+    for time, item in events:
+        if item["event"] in _GONE:
+            if kind:
+                yield kind, since, time
+            kind = ""
+        elif item["event"] == "bound":
+            if kind and time > since:
+                yield kind, since, time
+            kind, since = "bound", time
+        elif not kind:
+            kind, since = "waiting", time
+    if kind:
+        yield kind, since, whole

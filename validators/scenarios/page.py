@@ -20,11 +20,11 @@ from validators.scenarios.picture import draw
 from validators.scenarios.report import read
 from validators.scenarios.tables import side_by_side
 
-__all__ = ["DIRECTORY", "PAGE", "main", "render"]
+__all__ = ["DIRECTORY", "PAGE", "main", "manifests", "render"]
 
 PAGE = "docs/scenarios.md"
 DIRECTORY = "docs/scenarios"
-"""Where pictures and outcomes lie."""
+"""Where pictures, manifests and outcomes lie."""
 
 _NAMESPACE = "demo"
 _HEAD = """\
@@ -36,6 +36,8 @@ What people install Volcano for, each beside a control without it: on a rehearsa
     make gang-demo SCENARIO=two-jobs
 
 Each case runs in namespaces of its own, which are removed again. It is judged by everything that a watch saw from its beginning to its end, not by how it ended: a gang that was in part on nodes for a moment too long has failed. The run prints these tables and writes `reports/gang-demo.json` and a picture of each scenario. Volcano's configuration is the same for all of them ([playbooks/gang_demo.yml](../playbooks/gang_demo.yml)); it, the wiring of the operator and the nodes are put back afterwards.
+
+The manifests have what a case creates, in its order, some of it a moment after the rest; simulated pods end by an annotation of the rehearsal cluster.
 
 This page is written by `.venv/bin/python -m validators.scenarios.page` from the scenarios and from the outcomes of one run. {measured}
 
@@ -82,9 +84,15 @@ def _section(name: str, outcomes: Sequence[Outcome]) -> str:
             "",
             f"![Who had a node when, in each case of {name}](scenarios/{name}.svg)",
             "",
-            *_manifests(cases),
+            f"Manifests: {_links(cases)}.",
+            "",
         ]
     )
+
+
+def _links(cases: Sequence[Case]) -> str:
+    found = ((name, "; ".join(titles)) for name, (_, titles) in manifests(cases).items())
+    return ", ".join(f"[{name}](scenarios/{name}) ({titles})" for name, titles in found)
 
 
 def _nodes(cases: Sequence[Case]) -> str:
@@ -92,30 +100,31 @@ def _nodes(cases: Sequence[Case]) -> str:
     return " and ".join(f"{count} of {gpus} GPU{'' if gpus == 1 else 's'}" for count, gpus in sizes)
 
 
-def _manifests(cases: Sequence[Case]) -> list[str]:
-    """Each manifest once, folded, under the titles of the cases that it is of."""
-    texts: dict[str, list[str]] = {}
+def manifests(cases: Sequence[Case]) -> dict[str, tuple[str, list[str]]]:
+    """Each manifest once, by the name of its file, with the titles of the cases that it is of."""
+    names: dict[str, str] = {}
+    found: dict[str, tuple[str, list[str]]] = {}
     for case in cases:
-        text = "---\n".join(_yaml(item) for item in case.manifest(_NAMESPACE))
-        texts.setdefault(text, []).append(case.title)
-    lines = []
-    for text, titles in texts.items():
-        lines += [
-            f"<details><summary>Manifest: {'; '.join(titles)}</summary>",
-            "",
-            "```yaml",
-            text + "```",
-            "",
-            "</details>",
-            "",
-        ]
-    return lines
+        text = _text(case.manifest(_NAMESPACE))
+        name = names.setdefault(text, f"{case.name}.yaml")
+        found.setdefault(name, (text, []))[1].append(case.title)
+    return found
 
 
-def _yaml(item: Object) -> str:
-    """The object as text, without anchors where parts of it are the same in memory."""
-    text: str = yaml.safe_dump(json.loads(json.dumps(item)), sort_keys=False)
-    return text
+def _text(objects: Sequence[Object]) -> str:
+    """The objects behind their namespaces, for `kubectl apply`."""
+    spaces = dict.fromkeys(item["metadata"]["namespace"] for item in objects if "namespace" in item["metadata"])
+    whole = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in spaces]
+    # Through JSON, so that what is the same in memory gets no anchor.
+    plain = json.loads(json.dumps([*whole, *objects]))
+    return "".join(yaml.dump(item, Dumper=_Indented, sort_keys=False, explicit_start=True) for item in plain)
+
+
+class _Indented(yaml.SafeDumper):
+    """Lists stand two blanks behind their key."""
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002  PyYAML's signature
+        super().increase_indent(flow, indentless=False)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -133,6 +142,8 @@ def main(arguments: Sequence[str]) -> int:
         for item in document["outcomes"]:
             item["events"] = []  # they are in the pictures
         kept.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    for name, (text, _) in manifests(CASES).items():
+        (kept.parent / name).write_text(text, "utf-8")
     (root / PAGE).write_text(render(document), "utf-8")
     return 0
 

@@ -24,6 +24,7 @@ _LEGEND = (
     ("bound", "has a node"),
     ("phase", "PodGroup exists"),
     ("judged", "told: unschedulable"),
+    ("lost", "taken away"),
 )
 
 
@@ -48,7 +49,7 @@ def draw(outcomes: Sequence[Outcome]) -> str:
 def _legend(root: ET.Element) -> None:
     x = _EDGE
     for kind, text in _LEGEND:
-        if kind == "judged":
+        if kind in {"judged", "lost"}:
             ET.SubElement(root, "path", {"class": kind, "d": f"M{x + 12} {_EDGE}v12"})
         else:
             box = {"x": str(x), "y": str(_EDGE), "width": "24", "height": "12"}

@@ -46,6 +46,14 @@ def test_a_run_that_belongs_to_no_check_is_drawn_until_its_pods_have_ended() -> 
     assert [(row.name, row.is_group) for row in picture.rows] == [("w", False), ("g", True)]
 
 
+def test_a_pod_that_is_made_anew_is_drawn_again() -> None:
+    told = ["created", "bound to n", "deleted by somebody else", "created", "judged", "bound to m"]
+    picture = picture_of([event(second, "w", what) for second, what in enumerate(told)], [], "one")
+    bars = [(bar.kind, bar.x, bar.width) for bar in picture.rows[0].bars]
+    assert [kind for kind, _, _ in bars] == ["waiting", "bound", "waiting", "bound"]
+    assert [(mark.kind, mark.x) for mark in picture.rows[0].marks] == [("lost", 377), ("judged", 755)]
+
+
 def test_what_holds_to_the_end_of_the_watch_is_drawn_so_long() -> None:
     picture = picture_of([event(0, "w"), event(1, "w", "bound to n")], [], "one", "2026-01-01T00:00:10Z")
     assert round(picture.seconds, 3) == 10.6

@@ -21,7 +21,7 @@ from validators.probes.session import Session
 from validators.scenarios.catalogue import CASES, NAMES, chosen, told
 from validators.scenarios.history import History
 from validators.scenarios.model import Outcome
-from validators.scenarios.page import DIRECTORY, PAGE, render
+from validators.scenarios.page import DIRECTORY, PAGE, manifests, render
 from validators.scenarios.picture import draw
 from validators.scenarios.report import read, write
 from validators.scenarios.running import gpus_free
@@ -218,6 +218,12 @@ class TestPage:
         text = (ROOT / DIRECTORY / f"{name}.svg").read_text("utf-8")
 
         assert [case.title for case in CASES if case.scenario == name and case.title not in text] == []
+
+    def test_its_manifests_are_what_the_cases_create(self) -> None:
+        wanted = {name: text for name, (text, _) in manifests(CASES).items()}
+        kept = {path.name: path.read_text("utf-8") for path in (ROOT / DIRECTORY).glob("*.yaml")}
+
+        assert kept == wanted, "run: python -m validators.scenarios.page"
 
     def test_its_links_lead_somewhere(self) -> None:
         text = (ROOT / PAGE).read_text("utf-8")
