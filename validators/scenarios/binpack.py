@@ -89,8 +89,9 @@ def _told(free: Sequence[int]) -> str:
 
 
 def whole(history: History) -> bool:
-    """Whether every member of the gang has a node."""
-    return sum(bool(item.node) for item in history.of(_GANG)) == _SIZE
+    """Whether every member of the gang has a node, and is a member of it by the word of its PodGroup."""
+    gang = any(item.minimum == _SIZE for item in _groups(history))
+    return gang and sum(bool(item.node) for item in history.of(_GANG)) == _SIZE
 
 
 def withheld(history: History) -> bool:

@@ -110,7 +110,7 @@ def reached(history: History, expected: int, minimum: int) -> bool:
     if _workers(history) != expected:
         return False
     groups = history.present_groups
-    if minimum and not (expected or any(item.judged for item in groups)):
+    if minimum and not any(item.judged or expected for item in groups):
         return False
     held_back = bool(groups) and groups[0].phase == "Pending"  # there are no pods before the group is admitted
     return held_back or known(history.of(_JOB), _MOST)

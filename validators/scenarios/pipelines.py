@@ -27,7 +27,7 @@ from validators.scenarios.model import Case, Nodes, Outcome
 from validators.scenarios.stand import Stand
 from validators.scenarios.vcjobs import in_part
 
-__all__ = ["CASES", "contradicted", "manifest", "rights", "workflow"]
+__all__ = ["CASES", "contradicted", "manifest", "rights", "whole", "workflow"]
 
 _NODES = Nodes(3, 4)
 _NAME = "gang-training"
@@ -124,7 +124,7 @@ def _run(stand: Stand, *, allowed: bool) -> Outcome:
     name, size = made["metadata"]["name"], size_of(_KIND)
     with stand.watching(namespace) as history:
         stand.create(made)
-        reached = partial(_whole, history, name, size)
+        reached = partial(whole, history, name, size)
         problem = stand.settle(history, reached, partial(contradicted, history, name, size), _HOLD_SECONDS)
         return stand.outcome(history, problem, heads=_HEADS, rows=rows)
 
@@ -164,8 +164,10 @@ def _admit_strictly(stand: Stand, obj: Object) -> None:
     stand.cluster.request("POST", path, query={"dryRun": "All", "fieldValidation": "Strict"}, body=obj)
 
 
-def _whole(history: History, name: str, size: int) -> bool:
-    return sum(bool(item.node) for item in history.of(name)) == size
+def whole(history: History, name: str, size: int) -> bool:
+    """Whether every pod of the job has a node, and its PodGroup asked for all of them."""
+    gang = any(item.minimum == size for item in history.present_groups)
+    return gang and sum(bool(item.node) for item in history.of(name)) == size
 
 
 def contradicted(history: History, name: str, size: int) -> str:

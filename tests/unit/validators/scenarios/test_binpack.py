@@ -61,8 +61,14 @@ def test_a_member_that_had_a_node_for_a_moment_contradicts_the_spread_case() -> 
 
 
 def test_whole_when_all_three_have_a_node() -> None:
-    assert whole(history(*(member(name, node="gpu-1") for name in MEMBERS)))
-    assert not whole(history(*(member(name, node="gpu-1") for name in MEMBERS[:2]), member(MEMBERS[2])))
+    gang, placed = group("Running", 3, name=JOB), [member(name, node="gpu-1") for name in MEMBERS]
+
+    assert whole(history(gang, *placed))
+    assert not whole(history(gang, *placed[:2], member(MEMBERS[2])))
+
+
+def test_pods_that_belong_to_no_gang_are_no_whole_one() -> None:
+    assert not whole(history(*(member(name, node="gpu-1") for name in MEMBERS)))
 
 
 def test_members_that_stay_placed_in_part_contradict_the_packed_case() -> None:

@@ -61,6 +61,9 @@ class TestReached:
         assert reached(history(group("Pending", 4)), 0, 4)
         assert not reached(history(), 0, 4)
 
+    def test_workers_that_belong_to_no_gang_are_none(self) -> None:
+        assert not reached(history(*placed(2), *waiting(2)), 2, 2)
+
     def test_without_a_gang_each_of_the_others_must_have_been_judged(self) -> None:
         assert reached(history(*placed(1), *waiting(1)), 1, 0)
         assert not reached(history(*placed(1), worker(1), *waiting(2)), 1, 0)

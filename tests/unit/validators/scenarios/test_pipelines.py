@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from validators.scenarios.job_kinds import JOBS
-from validators.scenarios.pipelines import CASES, contradicted, manifest, rights, workflow
+from validators.scenarios.pipelines import CASES, contradicted, manifest, rights, whole, workflow
 from validators.scenarios.testing import group, history, pod
 
 ARCHIVES = {
@@ -90,6 +90,15 @@ def test_the_workflow_runs_as_the_account_that_has_the_role() -> None:
 def test_without_rights_there_is_the_account_alone() -> None:
     assert [item["kind"] for item in manifest("n", allowed=False)] == ["ServiceAccount", "Workflow"]
     assert [case.control for case in CASES] == [True, False]
+
+
+def test_whole_is_a_gang_of_all_three_on_nodes() -> None:
+    roles = ("master-0", "worker-0", "worker-1")
+    placed = [pod(f"gang-training-{role}", node="gpu-1", job="gang-training") for role in roles]
+
+    assert whole(history(group("Running", 3), *placed), "gang-training", 3)
+    assert not whole(history(group("Running", 3), *placed[:2]), "gang-training", 3)
+    assert not whole(history(*placed), "gang-training", 3), "pods of no gang"
 
 
 def test_a_gang_that_is_not_all_of_the_job_contradicts_the_claim() -> None:
