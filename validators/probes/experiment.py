@@ -28,7 +28,6 @@ class GangEvidence:
     """
 
     namespace: str = ""
-    gang: GangScheduler = VOLCANO
     queue: str = ""
     queue_state: str = ""
     volcano_version: str = ""
@@ -40,6 +39,7 @@ class GangEvidence:
     refused: str = ""
     trouble: str = ""
     seconds: float = 0.0
+    gang: GangScheduler = VOLCANO
 
     @property
     def shut(self) -> bool:
