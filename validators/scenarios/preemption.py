@@ -4,6 +4,13 @@ Volcano evicts pod by pod, and only when that makes room for all of the urgent g
 when it does not fit at all. Of a gang that loses some of its pods the others run on, and are of no use, unless its job
 says what is to happen then (PodEvicted, RestartJob). The default scheduler evicts for each pod that asks, and may end
 a gang for another one that cannot start.
+
+Beside the action preempt this needs `enablePreemptable: false` in plugin gang, as upstream has it; with the switch on,
+no pod that a gang needs is ever evicted. A job that states its minimal resources, as vcjobs and jobs of the training
+operator do, gets its pods only when overcommit and proportion admit it, which they do not on a full cluster; and it is
+for pods that Volcano evicts. With upstream's settings of these two the urgent gang waits until the other has ended.
+
+By hand: apply the job `urgent` when the pods of `low` run.
 """
 
 from __future__ import annotations

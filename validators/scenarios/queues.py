@@ -3,6 +3,14 @@
 Weights 3 and 1 give team a 6 GPUs and team b 2 when both want more, whoever came first. What one does not use, the
 other borrows, and gives back in whole gangs (reclaim). A queue with a capability never holds more, even of what is
 free.
+
+Reclaim takes pod by pod as well, node after node. That it takes whole gangs, and no more of them than are owed, is due
+to binpack, told to count GPUs, which puts each gang on one node; and to the policy PodEvicted, RestartJob, which ends
+the rest of a gang that lost a pod. With binpack as upstream has it, two gangs lost a pod each where one was owed. With
+upstream's overcommit nothing is reclaimed on a full cluster, because the job of team b gets no pods.
+
+By hand: apply the jobs of team b when those of team a run. Where there are pods called other, apply them first, and
+delete them when both teams wait.
 """
 
 from __future__ import annotations

@@ -2,7 +2,11 @@
 
 While somebody holds one of four GPUs, nobody of it starts. When a worker is evicted, all six pods are replaced
 (PodEvicted, RestartJob). When the workers are done the job is, although its parameter servers would run for ever
-(TaskCompleted, CompleteJob). The control is the same job with minAvailable 1 and without policies.
+(TaskCompleted, CompleteJob). Plugin svc gives it a headless Service and a ConfigMap with the names of its pods, plugin
+env tells each pod its number (VC_TASK_INDEX). The control is the same job with minAvailable 1 and without policies.
+
+By hand: apply the pod `other` first; delete it; delete a worker; and let the workers end with
+`kubectl annotate pod -l volcano.sh/task-spec=worker rehearsal.kubeflow-volcano.io/succeed-after=0s`.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from validators.scenarios.model import Case, Nodes, Outcome
 from validators.scenarios.stand import Stand
 from validators.scenarios.vcjobs import JOB, RESTART, TASK, Task, finish, held, holds, pods, running, vcjob, waiting
 
-__all__ = ["CASES", "manifest", "not_apart", "phases", "plugins_wrong"]
+__all__ = ["CASES", "Training", "manifest", "not_apart", "phases", "plugins_wrong"]
 
 NAME, OTHER = "train", "other"
 PS, WORKERS = 2, 4
@@ -87,14 +91,15 @@ def plugins_wrong(live: Sequence[Object], service: Object | None, hosts: Object 
 
 
 @dataclass(kw_only=True)
-class _Course(Course):
+class Training(Course):
     """The course of one case; each step says what was not as claimed."""
 
     namespace: str
     gang: bool
 
     def run(self) -> str:
-        for step in (self._wait, self._start, self._plugins, self._evict, self._end):
+        """All steps, until one does not come out."""
+        for step in (self._wait, self._start, self.plugins, self._evict, self._end):
             if problem := step():
                 return problem
         return ""
@@ -131,7 +136,8 @@ class _Course(Course):
         early = any(holds(names, NAME) for _, names in self.history.holdings if OTHER in names)
         return problem or ("pods of the gang started before the GPU was free" if early and self.gang else "")
 
-    def _plugins(self) -> str:
+    def plugins(self) -> str:
+        """What of plugins env and svc is not there."""
         cluster, where = self.stand.cluster, self.namespace
         live = [pod for pod in cluster.list("v1", "Pod", namespace=where).items if pod["metadata"]["name"] != OTHER]
         service = cluster.get(Ref("v1", "Service", where, NAME))
@@ -205,7 +211,7 @@ def _run(*, gang: bool) -> Callable[[Stand], Outcome]:
     def run(stand: Stand) -> Outcome:
         namespace = stand.namespace()
         with stand.watching(namespace, also=[Subject(*JOB, namespace)]) as history:
-            course = _Course(stand=stand, history=history, namespace=namespace, gang=gang)
+            course = Training(stand=stand, history=history, namespace=namespace, gang=gang)
             problem = course.run()
         return stand.outcome(history, problem, figures=course.figures)
 
