@@ -3,9 +3,9 @@
 Without gang scheduling both jobs hold GPUs that the other lacks, neither ever starts to train, and no GPU comes free:
 a deadlock that only a person ends. With gang scheduling one job gets all 4 GPUs and the other none until it has ended.
 
-Without gang scheduling it is a race between two jobs that are created at the same time. Where one of them wins all, both
-are removed and created anew, and the table says how many attempts it took: of 12 runs one after the other, at a load of
-20, ten took one and two took two.
+Without gang scheduling it is a race between two jobs that are created at the same time. Where one of them wins all,
+both are removed and created anew, and the table says how many attempts it took: of 12 runs one after the other, at a
+load of 20, ten took one and two took two.
 """
 
 from __future__ import annotations
