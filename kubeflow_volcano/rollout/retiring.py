@@ -29,12 +29,12 @@ def retire(cluster: Cluster, objects: Iterable[Object], *, check: bool) -> Itera
     former = {ref for obj in declared for ref in beside(obj)} - wanted
     for version, kind in sorted({(ref.api_version, ref.kind) for ref in former}):
         for live in _labelled(cluster, version, kind):
-            ref = Ref(version, kind, live["metadata"].get("namespace", ""), live["metadata"]["name"])
+            ref = Ref.of(live)
             if ref not in former or owned_by(live, MANAGER) is None:
                 continue
             if not check:
                 cluster.delete(ref, uid=live["metadata"]["uid"])
-            yield ObjectOutcome(ref, Action.REMOVED, {**live, "apiVersion": version, "kind": kind}, None)
+            yield ObjectOutcome(ref, Action.REMOVED, live, None)
 
 
 def _labelled(cluster: Cluster, version: str, kind: str) -> Sequence[Object]:

@@ -198,7 +198,7 @@ def assert_written_down(cluster: Cluster) -> None:
     entry = json.loads(ledger["data"][".".join(PARTS)])
     assert entry["outcome"] == "complete"
     assert entry["release"] == "1.9.1"
-    assert entry["objects"] == {"created": 0, "changed": 0, "unchanged": 59, "failed": 0, "held": 0}
+    assert entry["objects"] == {"created": 0, "changed": 0, "unchanged": 59, "failed": 0, "held": 0, "removed": 0}
     assert entry["seconds_of_a_change"] > entry["seconds_without_change"] > 0
     assert {name: part["objects"] for name, part in entry["components"].items()} == {
         "local-path": 9,
