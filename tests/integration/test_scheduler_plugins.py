@@ -1,0 +1,148 @@
+"""scheduler-plugins in Volcano's place on a real cluster: installed, wired, proved, and changed back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS
+from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.objects import Object, Ref, conditions
+from kubeflow_volcano.progress import silent
+from kubeflow_volcano.rehearsal.state import State
+from kubeflow_volcano.rollout.gang import wire_gang
+from kubeflow_volcano.rollout.result import Action, RolloutResult
+from kubeflow_volcano.rollout.run import roll_out
+from kubeflow_volcano.rollout.settings import Settings, parse
+from tests.integration.breaking import made, space
+from tests.waiting import until
+from validators.probes.session import Options as Images
+from validators.runner import Options, validate
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+
+OPERATOR = Ref("apps/v1", "Deployment", "kubeflow", "training-operator")
+HOLD_SECONDS = 5.0
+PROVED = ("F1", "F2", "F6", "G1", "G2", "G3", "G5", "G6", "H1", "H2", "H3", "H4", "H5", "H6", "H8")
+VOLCANOS = ("F3", "F4", "F5", "F8", "F9")
+SAYS = "training.kubeflow.org/job-name"
+
+
+@pytest.fixture
+def asked(kubeconfig: Path, cluster: Cluster) -> Iterator[Settings]:
+    """What is to be installed; behind the test Volcano makes the gangs again, and nothing of this is left."""
+    state = State.load(kubeconfig.parent / "state.json")
+    if state is None or SCHEDULER_PLUGINS.name not in state.spec.extras:
+        pytest.skip("this cluster was made without the images: rehearsal_cluster_extras: [scheduler-plugins]")
+    upstream = kubeconfig.parent / "upstream"
+    operator = upstream / "training-operator/manifests/overlays/standalone"
+    settings = parse(
+        {
+            "gang_scheduling_scheduler": SCHEDULER_PLUGINS.name,
+            "kubeflow_sources": {"training-operator": str(operator)},
+            "volcano_source": str(upstream / "volcano/installer/volcano-development.yaml"),
+            "kustomize_binary": str(kubeconfig.parent / "bin/kustomize"),
+            "kubeflow_wait_timeout_seconds": 240,
+        }
+    )
+    assert cluster.get(Ref("v1", "Namespace", "", SCHEDULER_PLUGINS.name)) is None
+    yield settings
+    wire(cluster, replace(settings, gang_scheduler="volcano"))
+    done = roll_out(cluster, settings, [settings.scheduler_plugins], check=False, progress=silent)
+    for item in reversed(done.outcomes):
+        if live := cluster.get(item.ref):
+            cluster.delete(item.ref, uid=live["metadata"]["uid"])
+
+
+def wire(cluster: Cluster, settings: Settings) -> RolloutResult:
+    done = wire_gang(cluster, settings, check=False, progress=silent)
+    assert not done.problems
+    assert not wire_gang(cluster, settings, check=False, progress=silent).changed
+    return done
+
+
+def arguments(cluster: Cluster) -> list[str]:
+    live = cluster.get(OPERATOR)
+    assert live is not None
+    found: list[str] = live["spec"]["template"]["spec"]["containers"][0]["args"]
+    return found
+
+
+def gpus(cluster: Cluster) -> int:
+    nodes = cluster.list("v1", "Node").items
+    return sum(int(item["status"]["allocatable"].get("nvidia.com/gpu", 0)) for item in nodes)
+
+
+def job(namespace: str, name: str, workers: int) -> Object:
+    resources = {"limits": {"nvidia.com/gpu": 1}}
+    container = {"name": "tensorflow", "image": Images().pause_image, "resources": resources}
+    template = {"spec": {"containers": [container]}}
+    return {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "TFJob",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"tfReplicaSpecs": {"Worker": {"replicas": workers, "template": template}}},
+    }
+
+
+def pods_of(cluster: Cluster, namespace: str, name: str) -> tuple[Object, ...]:
+    return cluster.list("v1", "Pod", namespace=namespace, labels=f"{SAYS}={name}").items
+
+
+def bound(pods: tuple[Object, ...]) -> int:
+    return sum("nodeName" in item["spec"] for item in pods)
+
+
+def judged(pods: tuple[Object, ...]) -> int:
+    return sum(conditions(item).get("PodScheduled", {}).get("status") == "False" for item in pods)
+
+
+def verdicts(kubeconfig: Path, scheduler: str, *select: str) -> dict[str, tuple[str, str]]:
+    options = Options(
+        kubeconfig,
+        gang_scheduler=scheduler,
+        select=select,
+        stability_seconds=1,
+        report_dir=None,
+    )
+    report = validate(options, silent)
+    return {item.check.id: (str(item.outcome.status), item.outcome.message) for item in report.results}
+
+
+def test_gangs_of_a_second_scheduler_from_the_installation_to_the_proof_and_back_to_volcano(
+    kubeconfig: Path, cluster: Cluster, asked: Settings
+) -> None:
+    parts = [asked.component(SCHEDULER_PLUGINS.name)]
+    done = roll_out(cluster, asked, parts, check=False, progress=silent)
+    assert not done.problems
+    assert {item.action for item in done.outcomes} == {Action.CREATED}
+    assert not roll_out(cluster, asked, parts, check=False, progress=silent).changed
+    assert wire(cluster, asked).changed
+    assert f"--gang-scheduler-name={SCHEDULER_PLUGINS.scheduler}" in arguments(cluster)
+
+    room = gpus(cluster)
+    with space(cluster) as namespace:
+        with made(cluster, job(namespace, "too-large", room + 1)):
+            until(lambda: judged(pods_of(cluster, namespace, "too-large")) == room + 1)
+            end = time.monotonic() + HOLD_SECONDS
+            until(lambda: bound(pods_of(cluster, namespace, "too-large")) or time.monotonic() > end)
+            assert bound(pods_of(cluster, namespace, "too-large")) == 0
+        with made(cluster, job(namespace, "fits", room)):
+            until(lambda: bound(pods_of(cluster, namespace, "fits")) == room)
+            schedulers = {item["spec"]["schedulerName"] for item in pods_of(cluster, namespace, "fits")}
+            assert schedulers == {SCHEDULER_PLUGINS.scheduler}
+
+    found = verdicts(kubeconfig, SCHEDULER_PLUGINS.name, "gang", "volcano", "operator")
+    statuses = {id_: status for id_, (status, _) in found.items()}
+    assert {id_: found[id_] for id_ in PROVED if statuses[id_] != "pass"} == {}
+    assert {id_: found[id_] for id_ in VOLCANOS if statuses[id_] != "skip"} == {}
+
+    volcano = replace(asked, gang_scheduler="volcano")
+    assert wire(cluster, volcano).changed
+    assert "--gang-scheduler-name=volcano" in arguments(cluster)
+    assert verdicts(kubeconfig, "volcano", "G1")["G1"][0] == "pass"
+    assert verdicts(kubeconfig, SCHEDULER_PLUGINS.name, "G1")["G1"][0] == "fail"
