@@ -27,7 +27,7 @@ def same_scheduler(evidence: GangEvidence) -> Outcome:
             expected="without the gang, the two members that fit are bound and the third is not",
             observed=gang_words.observed(evidence, step),
             objects=gang_words.step_refs(evidence, step),
-            todo="make room for pods of 10m CPU, see that no node has the label kfv.io/nowhere, and run again.",
+            todo="make room for pods of 16Mi memory, see that no node has the label kfv.io/nowhere, and run again.",
             evidence=step.as_file,
         )
     return gang_words.good(

@@ -115,8 +115,8 @@ def _unplaced(evidence: GangEvidence, step: Step) -> Outcome:
     if any(item.judged for item in step.members):  # so somebody looked, and found no place
         return errored(
             "NoRoom",
-            f"the cluster has no room for 3 pods of 10m CPU: {why(step)}",
-            expected="one schedulable node without taints that has room for 3 x 10m CPU and 16Mi memory",
+            f"the cluster has no room for 3 pods of 16Mi memory and no CPU: {why(step)}",
+            expected="one schedulable node without taints that has room for 3 pods with 16Mi memory each",
             observed=observed(evidence, step),
             objects=step_refs(evidence, step),
             todo="make room or uncordon a node, and run again.",

@@ -95,6 +95,8 @@ def _fit(resources: dict[str, Any], within: Bounds) -> None:
             request = min(request, within.most[name])
             limit = min(limit, within.most[name]) if limit is not None else None
         if name in within.ratio and limit is not None:
+            # A ratio is not defined for a request of 0, which the admission then refuses.
+            request = request or limit / max(within.ratio[name], Decimal(1))
             limit = max(request, min(limit, request * within.ratio[name]))
         requests[name] = _text(name, request, math.ceil)
         if limit is not None:

@@ -11,11 +11,18 @@ from kubeflow_volcano.cluster.objects import Object
 
 __all__ = ["CONTAINER", "RESOURCES", "RESTRICTED", "SCRIPT_RESOURCES", "lowest_priority", "on_node", "probe_pod"]
 
-RESOURCES: Mapping[str, str] = {"cpu": "10m", "memory": "16Mi"}
-"""Requests and limits of a probe container. Without requests a pod is best-effort and escapes the gang
-(volcano-sh/volcano#646)."""
+RESOURCES: Mapping[str, Mapping[str, str]] = {
+    "requests": {"cpu": "0", "memory": "16Mi"},
+    "limits": {"cpu": "10m", "memory": "16Mi"},
+}
+"""Of a probe container that only waits. It asks for no CPU, so that it fits where all CPU is asked for. Without any
+request a pod is best-effort and escapes the gang (volcano-sh/volcano#646); memory alone is enough
+(pkg/scheduler/api/resource_info.go, IsEmpty). Quotas want every resource to be said, be it 0."""
 
-SCRIPT_RESOURCES: Mapping[str, Any] = {"requests": dict(RESOURCES), "limits": {"cpu": "500m", "memory": "32Mi"}}
+SCRIPT_RESOURCES: Mapping[str, Any] = {
+    "requests": {"cpu": "10m", "memory": "16Mi"},
+    "limits": {"cpu": "500m", "memory": "32Mi"},
+}
 """For a container that has work to do: 10m CPU as a limit would stretch 0.1 s of work to 10 s."""
 
 RESTRICTED: Mapping[str, Any] = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
@@ -61,7 +68,7 @@ def probe_pod(
                 {
                     "name": CONTAINER,
                     "imagePullPolicy": "IfNotPresent",
-                    "resources": {"requests": dict(RESOURCES), "limits": dict(RESOURCES)},
+                    "resources": {key: dict(amounts) for key, amounts in RESOURCES.items()},
                     "securityContext": dict(RESTRICTED),
                     **container,
                 }

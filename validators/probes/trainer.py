@@ -34,7 +34,7 @@ def run(session: Session, facts: Facts, progress: Progress) -> OperatorEvidence 
     progress(f"G11 PodGroup: a TrainJob of two nodes on runtime {used}")
 
     def job(session: Session, namespace: str, name: str) -> Object:
-        resources = {"requests": dict(RESOURCES), "limits": dict(RESOURCES)}
+        resources = {key: dict(amounts) for key, amounts in RESOURCES.items()}
         trainer = {"image": session.options.pause_image, "numNodes": REPLICAS, "resourcesPerNode": resources}
         return {
             "apiVersion": evidence.job.api_version,

@@ -14,7 +14,7 @@ from kubeflow_volcano.progress import Progress
 from validators.facts import Facts
 from validators.operators import TRAINING
 from validators.probes.operator import REPLICAS, Following, OperatorEvidence, observe
-from validators.probes.pods import SCRIPT_RESOURCES, probe_pod
+from validators.probes.pods import RESOURCES, SCRIPT_RESOURCES, probe_pod
 from validators.probes.session import Session
 from validators.probes.stage import step_of, was_judged
 
@@ -143,7 +143,7 @@ def _job(session: Session, namespace: str, name: str, minimum: int) -> Object:
         "name": "tensorflow",
         "image": session.options.busybox_image,
         "command": ["sh", "-c", "exit 0"],
-        "resources": SCRIPT_RESOURCES,
+        "resources": {**SCRIPT_RESOURCES, "requests": RESOURCES["requests"]},
     }
     pod = probe_pod(name, namespace, container, labels={_PROBE_LABEL: name})
     meta = {key: pod["metadata"][key] for key in ("labels", "annotations")}

@@ -34,7 +34,7 @@ def test_requests_rise_to_the_least_and_their_limits_with_them() -> None:
     pod = a_pod()
     found = resources(fitted(pod, within))
     assert found == {"requests": {"cpu": "50m", "memory": "33554432"}, "limits": {"cpu": "50m", "memory": "33554432"}}
-    assert resources(pod)["requests"] == dict(RESOURCES), "what was given is left alone"
+    assert resources(pod) == RESOURCES, "what was given is left alone"
 
 
 def test_limits_come_down_to_the_most_and_to_the_ratio() -> None:
@@ -42,6 +42,11 @@ def test_limits_come_down_to_the_most_and_to_the_ratio() -> None:
     assert resources(fitted(script, bounds([limit_range(max={"cpu": "200m"})])))["limits"]["cpu"] == "200m"
     by_ratio = resources(fitted(script, bounds([limit_range(maxLimitRequestRatio={"cpu": "4"})])))
     assert (by_ratio["requests"]["cpu"], by_ratio["limits"]["cpu"]) == ("10m", "40m")
+
+
+def test_a_ratio_wants_a_request_above_0() -> None:
+    found = resources(fitted(a_pod(), bounds([limit_range(maxLimitRequestRatio={"cpu": "5"})])))
+    assert (found["requests"]["cpu"], found["limits"]["cpu"]) == ("2m", "10m")
 
 
 def test_of_several_ranges_the_strictest_holds() -> None:
