@@ -34,7 +34,7 @@ def may_group(operator: Operator, facts: Facts) -> Outcome:
             "finalizers of every kind of job",
             observed={"denied": denied},
             objects=(operator.ref,),
-            todo="apply the operator's ClusterRole and ClusterRoleBinding again.",
+            todo="run playbooks/install.yml again, or apply the operator's ClusterRole and its binding.",
             commands=tuple(f"kubectl auth can-i {rule} --as {account} -A" for rule in denied),
         )
     if not asked:
