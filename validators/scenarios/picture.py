@@ -55,7 +55,7 @@ def _legend(root: ET.Element) -> None:
             box = {"x": str(x), "y": str(_EDGE), "width": "24", "height": "12"}
             ET.SubElement(root, "rect", {"class": kind, **box})
         _text(root, x + 32, _EDGE + 11, text, "muted")
-        x += 150
+        x += 48 + 7 * len(text)
 
 
 def _panel(root: ET.Element, outcome: Outcome, y: int) -> int:
