@@ -2,9 +2,10 @@
 
 Kubeflow Pipelines runs pipelines as Workflows of Argo. A step of the kind `resource` creates an object with the rights
 of the Workflow's ServiceAccount, and waits until its status says that it has succeeded or failed. The Workflow is on
-paper: no controller of Argo runs it here, tests hold it against Argo's schema. What the step does is done for real: the
-API server is asked whether the ServiceAccount may do it, the job's text is admitted as strictly as the server can, and
-the job is created and becomes a gang.
+paper: no controller of Argo runs it here. Tests hold it against Argo's schema, and an API server that serves Workflows
+as Argo 3.7.3 defines them took it in a strict dry run. What the step does is done for real: the API server is asked
+whether the ServiceAccount may do it, the job's text is admitted as strictly as the server can, and the job is created
+and becomes a gang.
 
 Without its Role the ServiceAccount may not create the job. In the namespace of a Kubeflow profile `default-editor` may
 already (kubeflow-edit), in a standalone Pipelines `pipeline-runner`: name that one in the Workflow and leave out the
