@@ -35,8 +35,7 @@ validate: ## judge a cluster that is there already: make validate INVENTORY=inve
 
 gang-demo: ## show what gang scheduling changes, scenario by scenario, each beside its control: SCENARIO=two-jobs
 	@requirements/setup.sh run
-	$(PLAYBOOK) -i $(INVENTORY) playbooks/rehearsal.yml playbooks/install.yml playbooks/gang_demo.yml \
-	  $(if $(SCENARIO),-e '{"gang_demo_scenarios": ["$(SCENARIO)"]}')
+	$(PLAYBOOK) -i $(INVENTORY) playbooks/{rehearsal,install,gang_demo}.yml $(if $(SCENARIO),-e '{"gang_demo_scenarios": ["$(SCENARIO)"]}')
 
 test: ## run every test, on a rehearsal cluster made for it and removed after
 	@requirements/setup.sh dev

@@ -54,10 +54,10 @@ class ActionModule(ActionBase):
             if arguments["state"] == "known":
                 chosen(arguments["scenarios"])
                 return result
-            if arguments["state"] == "shown":
-                return result | _shown(read(arguments["outcomes"]), Path(arguments["report_directory"]))
             if self._task.check_mode:
                 return result | {"skipped": True, "msg": "a scenario is not played in check mode"}
+            if arguments["state"] == "shown":
+                return result | _shown(read(arguments["outcomes"]), Path(arguments["report_directory"]))
             kubeconfig = Path(arguments["kubeconfig"]) if arguments["kubeconfig"] else None
             cluster = Cluster.connect(kubeconfig, arguments["context"])
             demand_own(cluster)

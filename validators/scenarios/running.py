@@ -1,4 +1,4 @@
-"""Runs one case: the nodes that it needs are free, what it makes is removed, and trouble is told as its outcome."""
+"""Runs cases: the nodes that one needs are free, what it makes is removed, and trouble is told as its outcome."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from validators.scenarios.model import Case, Outcome
 from validators.scenarios.stand import Stand
 from validators.versions import tag_of
 
-__all__ = ["gpus_free", "run", "run_all", "versions"]
+__all__ = ["gpus_free", "run_all", "versions"]
 
 _GPU = "nvidia.com/gpu"
 _READY_SECONDS = 30.0
@@ -53,16 +53,6 @@ def run_all(
             if any((item.ref.api_version, item.ref.kind) in SHARED for item in session.tracked):
                 wait(ends[-1:])
         return [item.result() for item in ends]
-
-
-def run(cluster: Cluster, case: Case, progress: Progress) -> Outcome:
-    """Play one case on nodes that are there, and remove everything.
-
-    Raises:
-        ProblemsError: the cluster does not have the nodes that the case needs.
-    """
-    (outcome,) = run_all(cluster, [case], lambda _: None, progress)
-    return outcome
 
 
 def _played(cluster: Cluster, case: Case, progress: Progress) -> tuple[Session, Outcome]:
