@@ -10,6 +10,8 @@ description:
     there, and waits until workloads and webhooks are ready. A wait ends early on a state that cannot heal by itself,
     and names it; objects that do not depend on a refused one go on.
   - Objects that are as they should be are not written; what was not created here is never deleted.
+  - With Volcano its queues are opened, closed, or drained and removed as C(volcano_queues) says; jobs that keep a queue
+    from being removed are warned of.
   - An object with a changed field that cannot be changed is deleted and made again only if nothing is lost with it
     (Job, RoleBinding, ClusterRoleBinding, PriorityClass, StorageClass, ConfigMap, Secret) and it was applied by us.
   - Runs on the machine that runs Ansible and talks to the API server directly.

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 from kubeflow_volcano.cluster.objects import Object, conditions
 from kubeflow_volcano.cluster.watching import Change
 
-__all__ = ["PERIOD_SECONDS", "GangHistory", "brief"]
+__all__ = ["GangHistory", "brief"]
 
-PERIOD_SECONDS = 1.0
-"""Volcano's scheduler begins a cycle so often."""
-
-_STALL_PERIODS = 5
-"""For so many cycles nobody may join a gang of which some have a node: binding takes time, but not that."""
+_JUDGED = re.compile(r"/(\d+) tasks in gang unschedulable")
 
 
 @dataclass
@@ -30,8 +27,10 @@ class GangHistory:
     """When each member was first told of."""
     bound: dict[str, float] = field(default_factory=dict)
     """When each member was first told of with a node."""
+    waiting: dict[str, float] = field(default_factory=dict)
+    """When each member was last said to find no node."""
     judged: float | None = None
-    """When it was told that the whole gang finds no room."""
+    """When it was first said of the whole gang that it finds no room."""
 
     def take(self, change: Change) -> None:
         """Take in one piece of news about a pod or a PodGroup."""
@@ -41,8 +40,11 @@ class GangHistory:
                 self.seen.setdefault(name, change.at)
                 if obj["spec"].get("nodeName"):
                     self.bound.setdefault(name, change.at)
-            elif self.judged is None and conditions(obj).get("Unschedulable", {}).get("reason") == "NotEnoughResources":
-                # Of a gang that does not exist whole yet it says NotEnoughTasks.
+                elif conditions(obj).get("PodScheduled", {}).get("status") == "False":
+                    self.waiting[name] = change.at
+            elif self.judged is None and self._is_about_all(
+                conditions(obj).get("Unschedulable", {}).get("message", "")
+            ):
                 self.judged = change.at
 
     @property
@@ -78,9 +80,18 @@ class GangHistory:
         return max((later - at for at, later in pairwise(times)), default=0.0)
 
     @property
+    def left_behind(self) -> int:
+        """How many members were said to find no node when others had one already."""
+        first = min(self.bound.values(), default=float("inf"))
+        return sum(at >= first for at in self.waiting.values())
+
+    @property
     def partial(self) -> bool:
-        """Whether it was ever placed in part: never whole, begun before it was complete, or standing still between."""
-        return bool(self.bound) and (not self.whole or self.early > 0 or self.stall > _STALL_PERIODS * PERIOD_SECONDS)
+        """Whether it was ever placed in part: never whole, begun before it was complete, or some were left behind.
+
+        Binding takes its time, and how much says something about the machine: see `span` and `stall`.
+        """
+        return bool(self.bound) and (not self.whole or self.early > 0 or self.left_behind > 0)
 
     def facts(self) -> dict[str, object]:
         """All of it as plain data, for the results."""
@@ -91,8 +102,14 @@ class GangHistory:
             "span": self.span,
             "stall": self.stall,
             "early": self.early,
+            "left_behind": self.left_behind,
             "partial": self.partial,
         }
+
+    def _is_about_all(self, message: str) -> bool:
+        """Whether a PodGroup's message counts all members: it also tells of a gang that does not exist whole yet."""
+        found = _JUDGED.search(message)
+        return found is not None and int(found[1]) == self.members
 
 
 def brief(obj: Object) -> None:
@@ -100,4 +117,5 @@ def brief(obj: Object) -> None:
     spec, status = obj.get("spec") or {}, obj.get("status") or {}
     obj["metadata"] = {key: obj["metadata"][key] for key in ("name", "namespace", "uid") if key in obj["metadata"]}
     obj["spec"] = {"nodeName": spec.get("nodeName")}
-    obj["status"] = {"conditions": status.get("conditions") if obj["kind"] == "PodGroup" else None}
+    kept = [item for item in status.get("conditions") or () if item["type"] in {"PodScheduled", "Unschedulable"}]
+    obj["status"] = {"conditions": kept}

@@ -38,10 +38,13 @@ def test_a_member_that_has_a_node_before_all_exist_is_a_gang_in_part() -> None:
     assert (found.whole, found.early, found.partial) == (True, 1, True)
 
 
-def test_a_gang_that_stands_still_in_part_for_more_than_five_periods_was_placed_in_part() -> None:
-    begin = ((0.0, pod(0)), (0.0, pod(1)), (1.0, pod(0, "n")))
-    assert not history(2, *begin, (6.0, pod(1, "n"))).partial
-    assert history(2, *begin, (6.1, pod(1, "n"))).partial
+def test_a_gang_of_which_one_is_refused_while_another_has_a_node_was_placed_in_part() -> None:
+    refused = pod(1) | {"status": {"conditions": [{"type": "PodScheduled", "status": "False"}]}}
+    begin = ((0.0, pod(0)), (0.0, pod(1)))
+    before = history(2, *begin, (1.0, refused), (2.0, pod(0, "n")), (9.0, pod(1, "n")))
+    assert (before.left_behind, before.partial, before.stall) == (0, False, 7.0)
+    after = history(2, *begin, (2.0, pod(0, "n")), (3.0, refused), (9.0, pod(1, "n")))
+    assert (after.left_behind, after.partial) == (1, True)
 
 
 def test_a_gang_that_never_becomes_whole_was_placed_in_part_unless_nobody_was() -> None:
@@ -51,22 +54,23 @@ def test_a_gang_that_never_becomes_whole_was_placed_in_part_unless_nobody_was() 
     assert (found.partial, found.whole, found.seconds, found.span) == (False, False, 0.0, 0.0)
 
 
-@pytest.mark.parametrize(("reason", "judged"), [("NotEnoughResources", 102.0), ("NotEnoughTasks", None)])
-def test_it_is_judged_when_there_is_no_room_for_the_whole(reason: str, judged: float | None) -> None:
-    group = {"kind": "PodGroup", "metadata": {"name": "gang"}, "spec": {}}
-    group["status"] = {"conditions": [{"type": "Unschedulable", "status": "True", "reason": reason}]}
+@pytest.mark.parametrize(("tasks", "judged"), [(2, 102.0), (1, None), (12, None)])
+def test_it_is_judged_when_there_is_no_room_for_the_whole(tasks: int, judged: float | None) -> None:
+    message = f"1/{tasks} tasks in gang unschedulable: pod group is not ready, 2 Pending, 2 minAvailable"
+    group: Object = {"kind": "PodGroup", "metadata": {"name": "gang"}, "spec": {}}
+    group["status"] = {"conditions": [{"type": "Unschedulable", "status": "True", "message": message}]}
     found = history(2, (2.0, group), (3.0, group))
     assert found.judged == judged
     assert found.facts()["bound"] == 0
 
 
 def test_what_is_not_read_is_not_kept() -> None:
-    obj = pod(0, "n") | {"status": {"conditions": [{}]}}
+    obj = pod(0, "n") | {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}
     obj["metadata"] |= {"managedFields": [1]}
     brief(obj)
     assert obj == {
         "kind": "Pod",
         "metadata": {"name": "member-0"},
         "spec": {"nodeName": "n"},
-        "status": {"conditions": None},
+        "status": {"conditions": []},
     }
