@@ -115,8 +115,8 @@ class Store:
 
     def request(self, method: str, path: str, *, body: Any, **_: object) -> None:
         assert method == "PATCH"
-        _, _, name, rest = path.split("/")
-        assert rest == "status"
+        *_, name, subresource = path.split("/")
+        assert subresource == "status"
         self.objects["Queue", "", name]["status"] |= body["status"]
 
     def made_here(self, *names: str) -> None:
