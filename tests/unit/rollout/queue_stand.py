@@ -115,7 +115,7 @@ class Store:
 
     def request(self, method: str, path: str, *, body: Any, **_: object) -> None:
         assert method == "PATCH"
-        *_, name, subresource = path.split("/")
+        name, subresource = path.split("/")[-2:]
         assert subresource == "status"
         self.objects["Queue", "", name]["status"] |= body["status"]
 
