@@ -13,11 +13,14 @@ _UNREAD = frozenset({"Forbidden", "Unauthorized", "Unreachable"})
 
 def refusal(text: str) -> Outcome:
     """Quota, LimitRange, Pod Security, authorization or a webhook said no; one that did not answer is B3's finding."""
+    todo = "exempt the probe from the policy that is named, or name a namespace that admits it."
+    if _WEBHOOK in text:
+        todo = "bring up what answers for the webhook that is named, and run again."
     return errored(
         "ProbeRefused",
         f"the cluster does not admit a probe object: {text}",
         expected="small pods at the Pod Security level that their identity needs are admitted",
-        todo="exempt the probe from the policy that is named, or name a namespace that admits it.",
+        todo=todo,
         because=("B3",) if _WEBHOOK in text else (),
     )
 
