@@ -148,6 +148,6 @@ def _demand_nodes(cluster: Cluster, case: Case) -> None:
         Problem(
             f"{free} free GPUs ({_GPU}) in the cluster.",
             f"exactly {wanted} for the case '{case.name}' ({case.title}).",
-            "run it through `make gang-demo`, which gives the rehearsal cluster the nodes first.",
+            "end the pods of others that hold GPUs; `make gang-demo` gives the rehearsal cluster the nodes.",
         )
     )
