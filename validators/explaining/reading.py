@@ -78,7 +78,8 @@ def situation(cluster: Cluster, namespace: str, name: str, kind: str = "") -> Si
     served = frozenset(cluster.kinds(PODGROUP[0]))
     facts = Facts(Expectations(), time.time(), objects=objects, unread=unread, discovery={PODGROUP[0]: served})
     found = assemble(chosen, obj, facts)
-    if state_of(found) is JobState.WAITING:
+    state = state_of(found)
+    if state is JobState.WAITING or (state is JobState.STARTED and len(found.pods) < found.job.wanted):
         found = closer.closer(cluster, found)
     sick = [pod for pod in found.placed if assess_pod(pod).state not in {State.READY, State.SKIP}][:_NOTED]
     noted = {pod["metadata"]["uid"]: notes(cluster, pod) for pod in sick}
