@@ -90,7 +90,7 @@ class QueueView:
         for obj in self._objects[_GROUPS].values():
             if _queue_of(obj) == queue:
                 owners = obj["metadata"].get("ownerReferences") or ()
-                owner = next((item for item in owners if item.get("controller")), {})
+                owner: Object = next((item for item in owners if item.get("controller")), {})
                 title = _title(obj, owner.get("kind", "PodGroup"), owner.get("name", obj["metadata"]["name"]))
                 found[title] = str((obj.get("status") or {}).get("phase") or "Pending")
         return [f"{title} ({phase})" for title, phase in sorted(found.items())]
