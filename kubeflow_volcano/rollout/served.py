@@ -20,7 +20,7 @@ _PAUSE_SECONDS, _LONG_PAUSE_SECONDS = 0.2, 0.6
 _MANY = 10
 """While more than these are pending, news are less worth than the server's time to tell them."""
 _LATE_SECONDS = 5.0
-"""From then on the CRD itself is looked at, too, to tell what is in its way."""
+"""When none has been served for so long, the CRDs themselves are looked at, too, to tell what is in their way."""
 _MISSES = 4
 """How many group versions in a row are asked for in vain before the next pause; CRDs are established in turn."""
 
@@ -39,6 +39,7 @@ class Served:
         self._report = report
         self._in_one = True
         self._since: dict[Ref, float] = {}
+        self._last_served = 0.0
         self.pending: dict[Ref, str] = {}
         """What is armed and not served yet, each with a sentence that says how it stands."""
         self._stop = threading.Event()
@@ -46,9 +47,8 @@ class Served:
 
     @property
     def busy(self) -> bool:
-        """Whether CRDs are pending, none of which has been so for long."""
-        since = list(self._since.values())
-        return bool(since) and min(since) > time.monotonic() - _LATE_SECONDS
+        """Whether CRDs are pending, none of which is late."""
+        return bool(self._since) and not any(map(self._late, list(self._since)))
 
     def arm(self, ref: Ref) -> None:
         """From now on, report this one once it is served."""
@@ -101,7 +101,8 @@ class Served:
                 self.pending[ref] = answer.message
 
     def _late(self, ref: Ref) -> bool:
-        return self._since[ref] < time.monotonic() - _LATE_SECONDS
+        """CRDs are established in turn: whoever waits while others are served is not late, but a CRD is large to read."""
+        return max(self._since.get(ref, 0.0), self._last_served) < time.monotonic() - _LATE_SECONDS
 
     def _live(self, ref: Ref) -> Readiness:
         """How an unserved CRD stands by its own text."""
@@ -111,6 +112,7 @@ class Served:
 
     def _settle(self, ref: Ref, answer: Readiness | ApiError) -> None:
         del self._since[ref], self.pending[ref]
+        self._last_served = time.monotonic()
         self._report(ref, answer)
 
 

@@ -105,6 +105,19 @@ def test_a_late_crd_tells_that_its_names_are_refused(
     assert '"foos" is already in use' in answer.message
 
 
+def test_a_crd_is_not_late_while_others_are_being_served(
+    api: Any, start: Any, news: News, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(served, "_LATE_SECONDS", 0.5)
+    foo = [("foo.io", "v1"), ("foo.io", "v2")]
+    both = told(*foo, ("bar.io", "v1"), ("bar.io", "v2"))
+    api.on("GET", "/apis", *[api.reply(body=told())] * 2, *[api.reply(body=told(*foo))] * 2, api.reply(body=both))
+    start(crd("Foo"), crd("Bar"))
+    assert [news.get(timeout=5)[0], news.get(timeout=5)[0]] == ["foos.foo.io", "bars.bar.io"]
+    assert len(api.seen("GET", "/apis")) == 5  # a second, and half a one since the last was served
+    assert not api.seen("GET", f"{CRDS}/bars.bar.io")
+
+
 def test_at_the_deadline_it_is_told_how_a_crd_stands(api: Any, start: Any, news: News) -> None:
     established = [{"type": kind, "status": "True"} for kind in ("NamesAccepted", "Established")]
     api.on("GET", "/apis", api.reply(body=told()))
