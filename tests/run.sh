@@ -22,11 +22,12 @@ remove() {
   play playbooks/rehearsal.yml -e rehearsal_cluster_state=absent >"$log" 2>&1 || { cat "$log" && return 1; }
 }
 
-# Those that need no cluster, beside those that mostly wait for one. What they say comes in one piece.
+# Those that need no cluster, beside those that mostly wait for one. What they say comes in one piece. What runs in the
+# background is deaf to an interrupt, which some of them send to programs that they start.
 others() {
   local said status=0
   said=$(mktemp)
-  .venv/bin/pytest tests/unit tests/hosts "$@" >"$said" 2>&1 || status=$?
+  env --default-signal=INT .venv/bin/pytest tests/unit tests/hosts "$@" >"$said" 2>&1 || status=$?
   cat "$said"
   rm -f "$said"
   return "$status"
@@ -36,7 +37,7 @@ others() {
 finish() {
   local status=$? beside=0
   if [ -n "$others" ]; then
-    [ "$status" -le 1 ] || [ "$status" -eq 5 ] || pkill -P "$others" || true # whoever ends these waits for none
+    [ "$status" -le 1 ] || [ "$status" -eq 5 ] || pkill -INT -P "$others" || true # whoever ends these waits for none
     wait "$others" || beside=$?
     [ "$status" -ne 5 ] || status=$beside beside=0
     [ "$beside" -eq 0 ] || [ "$beside" -eq 5 ] || status=1
