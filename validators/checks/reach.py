@@ -101,7 +101,8 @@ def clock_skew(facts: Facts) -> Outcome:
 
     From 60 s on certificates are not valid yet or any more, tokens expire, and Leases are taken from those who hold
     them. The API server's clock is read from its answers, a node's from the moment at which its kubelet last renewed
-    its Lease. Let chronyd keep the clocks of all hosts (`timedatectl`, `chronyc tracking`).
+    its Lease; before Kubernetes 1.25 that tells of a clock that is behind only from 40 s on. Let chronyd keep the
+    clocks of all hosts (`timedatectl`, `chronyc tracking`).
     """
     facts.demand("clocks")
     found = facts.clocks

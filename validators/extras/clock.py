@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 
+from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.deadline import Deadline
 from kubeflow_volcano.cluster.errors import ApiError
@@ -19,6 +20,9 @@ _SAMPLES = 3
 _SECONDS, _PAUSE_SECONDS = 10.0, 0.2
 _LEASES = ("coordination.k8s.io/v1", "Lease", "kube-node-lease")
 _RENEWED = "f:renewTime"
+_EVERY_WRITE = (1, 25)
+"""Before, managedFields keep the time of the first write with the same fields (seen in 1.22.17, not in 1.25.0)."""
+_LEASE_SECONDS = 40.0
 
 Bounds = tuple[float, float]
 
@@ -28,6 +32,8 @@ def clocks(cluster: Cluster, _facts: Facts) -> Clocks:
 
     A Lease is renewed every 10 s, so its age says nothing. But the kubelet's clock gives its renewTime, and the API
     server's the time of the same write in managedFields (apimachinery, util/managedfields, managedfieldsupdater.go).
+    An API server that does not note every write tells no more than that a node that lives has renewed its Lease
+    before it ran out.
 
     Raises:
         ApiError: the server does not answer, or Leases may not be read.
@@ -35,7 +41,9 @@ def clocks(cluster: Cluster, _facts: Facts) -> Clocks:
     server = narrowed(_sample(cluster) for _ in range(_SAMPLES))
     api_version, kind, namespace = _LEASES
     leases = cluster.list(api_version, kind, namespace=namespace).items
-    drifts = {lease["metadata"]["name"]: drift(lease) for lease in leases}
+    noted = version_key(cluster.version.get("gitVersion", "0"))[:2] >= _EVERY_WRITE
+    now = None if noted else time.time() + server[1]
+    drifts = {lease["metadata"]["name"]: drift(lease, now) for lease in leases}
     return Clocks(server, {name: bounds for name, bounds in drifts.items() if bounds})
 
 
@@ -67,8 +75,11 @@ def _sample(cluster: Cluster) -> Bounds:
     return date - after, date + 1 - before
 
 
-def drift(lease: Object) -> Bounds | None:
-    """A node's clock less the API server's when its Lease was last renewed; None where nobody noted when that was."""
+def drift(lease: Object, now: float | None = None) -> Bounds | None:
+    """A node's clock less the API server's when its Lease was last renewed; None where nobody noted when that was.
+
+    `now` is the API server's time where it notes the first renewal only, else None.
+    """
     renewed = lease.get("spec", {}).get("renewTime")
     written = [
         entry["time"]
@@ -77,5 +88,8 @@ def drift(lease: Object) -> Bounds | None:
     ]
     if not (renewed and written):
         return None
-    seconds = datetime.fromisoformat(renewed).timestamp() - datetime.fromisoformat(max(written)).timestamp()
-    return seconds - 1, seconds
+    there = datetime.fromisoformat(renewed).timestamp()
+    most = there - datetime.fromisoformat(max(written)).timestamp()
+    if now is None:
+        return most - 1, most
+    return there - now, min(most, there - now + lease["spec"].get("leaseDurationSeconds", _LEASE_SECONDS))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
@@ -147,6 +148,29 @@ def test_a_renewal_is_held_against_the_api_servers_time_of_the_same_write() -> N
     low, high = drift(lease("2027-01-15T08:00:30.500000Z", "2027-01-15T08:00:00Z")) or (0.0, 0.0)
     assert (round(low, 3), round(high, 3)) == (29.5, 30.5)
     assert drift(lease("2027-01-15T08:00:30.500000Z", "2027-01-15T08:00:00Z", "f:holderIdentity")) is None
+
+
+def test_where_only_the_first_renewal_is_noted_a_node_that_lives_has_renewed_before_its_lease_ran_out() -> None:
+    now = datetime.fromisoformat("2027-01-15T09:00:00Z").timestamp()
+    bounds = [
+        drift(lease(f"2027-01-15T{renewed}.000000Z", "2027-01-15T08:00:00Z"), now)
+        for renewed in ("08:59:51", "08:58:50", "09:10:00")
+    ]
+    assert bounds == [(-9.0, 31.0), (-70.0, -30.0), (600.0, 640.0)]
+    outcomes = [clock_skew(timed(n1=item or (0.0, 0.0))) for item in bounds]
+    assert [str(item.status) for item in outcomes] == ["pass", "warn", "fail"]
+
+
+def test_an_older_server_is_not_taken_to_note_every_renewal(api: Any) -> None:
+    api.on("GET", "/version", api.reply(body={"gitVersion": "v1.22.17"}))
+    kinds = [{"kind": "Lease", "name": "leases", "namespaced": True}]
+    api.on("GET", "/apis/coordination.k8s.io/v1", api.reply(body={"resources": kinds}))
+    renewed = datetime.now(UTC).isoformat()
+    path = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+    items = [lease(renewed, "2025-01-15T08:00:00Z")]
+    api.on("GET", path, api.reply(body={"metadata": {"resourceVersion": "1"}, "items": items}))
+    low, high = clocks(api.connect(), facts()).nodes["n1"]
+    assert low <= 0 <= high
 
 
 def test_samples_narrow_the_bounds_until_a_clock_is_set() -> None:
