@@ -76,5 +76,5 @@ def test_a_slow_api_server_is_not_taken_for_silent_webhooks(through: Through) ->
 @pytest.mark.usefixtures("short_tries")
 def test_webhooks_that_are_slow_while_the_api_server_is_not_are_silent(through: Through) -> None:
     proxy, kubeconfig = through
-    proxy.plan = lambda asked: slow(4.0) if "/pods?" in asked.path and "dryRun" in asked.path else None
+    proxy.plan = lambda asked: slow(4.0) if "/queues?" in asked.path and "dryRun" in asked.path else None
     assert bad(judge(kubeconfig, "B4", read_only=False)) == {"B4": "Unanswered"}
