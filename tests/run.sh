@@ -22,12 +22,16 @@ remove() {
   play playbooks/rehearsal.yml -e rehearsal_cluster_state=absent >"$log" 2>&1 || { cat "$log" && return 1; }
 }
 
-# Those that need no cluster, beside those that mostly wait for one. What they say comes in one piece. What runs in the
-# background is deaf to an interrupt, which some of them send to programs that they start.
+# What runs in the background is deaf to an interrupt, which some tests send to programs that they start.
+try() {
+  env --default-signal=INT .venv/bin/pytest "$@"
+}
+
+# Those that need no cluster, beside those that mostly wait for one. What they say comes in one piece.
 others() {
   local said status=0
   said=$(mktemp)
-  env --default-signal=INT .venv/bin/pytest tests/unit tests/hosts "$@" >"$said" 2>&1 || status=$?
+  try tests/unit tests/hosts "$@" >"$said" 2>&1 || status=$?
   cat "$said"
   rm -f "$said"
   return "$status"
@@ -56,4 +60,4 @@ others "$@" &
 others=$!
 cache=${XDG_CACHE_HOME:-$HOME/.cache}
 export KFV_TEST_KUBECONFIG=$cache/kubeflow-volcano/rehearsal/$name/admin.kubeconfig
-.venv/bin/pytest tests/integration "$@"
+try tests/integration "$@"
