@@ -78,7 +78,8 @@ def _out(*command: str) -> str:
 
 
 def _others_link(name: str) -> bool:
-    return name.startswith("kfv") and name != PATHS.interface
+    """Of another cluster, or of hosts that are tried at the same time."""
+    return name.startswith(("kfv", "lab")) and name != PATHS.interface
 
 
 def _others_route(route: dict[str, Any]) -> bool:
