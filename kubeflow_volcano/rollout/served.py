@@ -101,7 +101,7 @@ class Served:
                 self.pending[ref] = answer.message
 
     def _late(self, ref: Ref) -> bool:
-        """CRDs are established in turn: whoever waits while others are served is not late, but a CRD is large to read."""
+        """CRDs are established in turn, and large to read: who waits while others are served is not late."""
         return max(self._since.get(ref, 0.0), self._last_served) < time.monotonic() - _LATE_SECONDS
 
     def _live(self, ref: Ref) -> Readiness:
