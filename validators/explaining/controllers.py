@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 
-from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.catalog.operator import GangEra, era_of, version_of_image
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.cluster.readiness import State, assess
@@ -22,7 +21,6 @@ from validators.probes.stage import PODGROUP
 __all__ = ["controllers", "grouping"]
 
 _VOLCANO = MAKERS["batch.volcano.sh"][0].ref
-_WATCHES_GROUPS_SINCE = "1.6.0"  # before, kubeflow/training-operator#1574: Inqueue, and no pods
 
 
 def controllers(situation: Situation) -> Iterator[Finding]:
@@ -226,13 +224,14 @@ def _taken(situation: Situation) -> Iterator[Finding]:
 def _race(situation: Situation) -> Iterator[Finding]:
     """An operator before 1.6 does not watch PodGroups and may sleep through the moment when one is admitted."""
     deployment = situation.facts.get("deployments.apps", TRAINING.ref.namespace, TRAINING.ref.name)
-    version = version_of_image(container_of(deployment)["image"]) if deployment else None
-    if version and version_key(version) < version_key(_WATCHES_GROUPS_SINCE):
+    image = container_of(deployment)["image"] if deployment else ""
+    era = _era(image)
+    if era and not era.watches_groups:
         ref = situation.job.ref
         yield finding(
             "OperatorAsleep",
-            f"{situation.group_ref} was admitted (Inqueue), and training operator {version} made no pods: it does not "
-            "watch PodGroups (kubeflow/training-operator#1574, fixed in 1.6.0).",
+            f"{situation.group_ref} was admitted (Inqueue), and training operator {version_of_image(image)} made no "
+            "pods: it does not watch PodGroups (kubeflow/training-operator#1574, fixed in 1.6.0).",
             needed="any change of the job, upon which the operator looks again.",
             todo="annotate the job, or restart the operator.",
             objects=[ref],
