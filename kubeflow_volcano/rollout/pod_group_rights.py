@@ -128,7 +128,7 @@ class PodGroupRights:
                         f"see kubectl auth can-i {missing[0]} podgroups.{self.group} -A --as {self.user}.",
                     )
                 )
-            time.sleep(_PAUSE_SECONDS)
+            time.sleep(_PAUSE_SECONDS)  # what an authorizer has learnt can only be asked for, not watched
 
     def _not_yours(self, missing: Sequence[str], role: Ref, error: ApiError) -> Problem:
         verbs = ",".join(self.verbs)

@@ -69,7 +69,7 @@ def _wait(cluster: Cluster, pod: Object, deadline: Deadline) -> None:
                         f"see `kubectl -n {ref.namespace} describe pod {ref.name}`.",
                     )
                 )
-            time.sleep(_AGAIN_SECONDS)
+            time.sleep(_AGAIN_SECONDS)  # a file in a container can only be read again, not watched
     finally:
         cluster.patch(ref, {"metadata": {"annotations": {_NUDGE: None}}})
 
