@@ -47,8 +47,9 @@ class Served:
 
     @property
     def busy(self) -> bool:
-        """Whether CRDs are pending, none of which is late."""
-        return bool(self._since) and not any(map(self._late, list(self._since)))
+        """Whether CRDs are pending, none of them late. Asked before each request, so it looks at the oldest only."""
+        oldest = next(iter(list(self._since)), None)
+        return oldest is not None and not self._late(oldest)
 
     def arm(self, ref: Ref) -> None:
         """From now on, report this one once it is served."""

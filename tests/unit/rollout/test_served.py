@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -105,16 +106,34 @@ def test_a_late_crd_tells_that_its_names_are_refused(
     assert '"foos" is already in use' in answer.message
 
 
+def test_it_is_busy_until_a_crd_is_late(api: Any, start: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(served, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    api.on("GET", "/apis", api.reply(body=told()))
+    monkeypatch.setattr(served, "_LATE_SECONDS", 5.0)
+    waiting = start(crd("Foo"), crd("Bar"))
+    now[0] = 5.0
+    assert waiting.busy
+    now[0] += 0.1
+    assert not waiting.busy
+
+
 def test_a_crd_is_not_late_while_others_are_being_served(
     api: Any, start: Any, news: News, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(served, "_LATE_SECONDS", 0.5)
+
+    def asked() -> float:
+        """A clock that no load delays."""
+        return len(api.seen("GET", "/apis"))
+
+    monkeypatch.setattr(served, "time", SimpleNamespace(monotonic=asked))
+    monkeypatch.setattr(served, "_LATE_SECONDS", 2)
     foo = [("foo.io", "v1"), ("foo.io", "v2")]
     both = told(*foo, ("bar.io", "v1"), ("bar.io", "v2"))
     api.on("GET", "/apis", *[api.reply(body=told())] * 2, *[api.reply(body=told(*foo))] * 2, api.reply(body=both))
     start(crd("Foo"), crd("Bar"))
     assert [news.get(timeout=5)[0], news.get(timeout=5)[0]] == ["foos.foo.io", "bars.bar.io"]
-    assert len(api.seen("GET", "/apis")) == 5  # a second, and half a one since the last was served
+    assert asked() == 5  # two since the last was served
     assert not api.seen("GET", f"{CRDS}/bars.bar.io")
 
 
