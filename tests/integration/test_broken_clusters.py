@@ -80,16 +80,27 @@ def changing(ref: Ref, body: Any, *, subresource: str = "", json_patch: bool = F
 
 
 def scaled_down(ref: Ref) -> Making:
-    """A Deployment with no replica, when its last pod is gone."""
+    """A Deployment with no replica, when its last pod is gone and no Service counts on it any more.
+
+    Its status says 0 while pods are still ending, and endpoints are taken away later than pods.
+    """
 
     @contextlib.contextmanager
     def make(cluster: Cluster, _where: str) -> Iterator[None]:
+        before = {pod["metadata"]["name"] for pod in pods_of(cluster, ref)}
         with patched(cluster, ref) as patch:
             patch({"spec": {"replicas": 0}})
-            until(lambda: not live(cluster, ref)["status"].get("replicas"))
+            until(lambda: not pods_of(cluster, ref) and not before & backing(cluster, ref.namespace))
             yield
 
     return make
+
+
+def backing(cluster: Cluster, namespace: str) -> set[str]:
+    """Names of what the Services of a namespace have for endpoints."""
+    slices = cluster.list("discovery.k8s.io/v1", "EndpointSlice", namespace=namespace).items
+    endpoints = [endpoint for item in slices for endpoint in item.get("endpoints") or ()]
+    return {(endpoint.get("targetRef") or {}).get("name", "") for endpoint in endpoints}
 
 
 def without(ref: Ref) -> Making:
