@@ -248,12 +248,17 @@ class Cluster(Connection):
         ref: Ref,
         *,
         uid: str,
+        version: str = "",
         grace_seconds: int | None = None,
         propagation: str = "Background",
         deadline: Deadline | None = None,
     ) -> bool:
-        """Delete the object that has this very `uid`; False when it is gone or is another one by now."""
-        body: dict[str, Any] = {"preconditions": {"uid": uid}, "propagationPolicy": propagation}
+        """Delete the object that has this very `uid`; False when it is gone or is another one by now.
+
+        With a `version` (metadata.resourceVersion) also False when anything of it has changed since.
+        """
+        wanted = {"uid": uid, **({"resourceVersion": version} if version else {})}
+        body: dict[str, Any] = {"preconditions": wanted, "propagationPolicy": propagation}
         if grace_seconds is not None:
             body["gracePeriodSeconds"] = grace_seconds
         try:

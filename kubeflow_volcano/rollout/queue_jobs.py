@@ -95,9 +95,13 @@ class QueueView:
                 found[title] = str((obj.get("status") or {}).get("phase") or "Pending")
         return [f"{title} ({phase})" for title, phase in sorted(found.items())]
 
+    def queue(self, name: str) -> Object | None:
+        """The queue itself; None when there is none."""
+        return self._objects[_QUEUES].get(("", name))
+
     def empty(self, queue: str) -> bool:
         """Whether a queue is closed, without jobs, and no other one is part of it."""
-        live = self._objects[_QUEUES].get(("", queue))
+        live = self.queue(queue)
         return live is not None and state_of(live) == "Closed" and not self.jobs(queue) and not self.parts(queue)
 
     def parts(self, queue: str) -> list[str]:

@@ -108,7 +108,8 @@ def _awaited(cluster: Cluster, ref: Ref, states: frozenset[str], deadline: Deadl
 def _unanswered(cluster: Cluster, ref: Ref, verb: str, command: Object | None, deadline: Deadline) -> Problem:
     """Nobody did it; the Command is taken back, so that it is not obeyed at some later time."""
     taken = command is None or not cluster.delete(Ref.of(command), uid=command["metadata"]["uid"])
-    state = state_of(cluster.get(ref) or shown_queue(ref.name))
+    live = cluster.get(ref)
+    state = state_of(live) if live else "gone"
     how = "" if taken else ", and nobody has taken the Command"
     return Problem(
         f"queue {ref.name} is {state} {deadline.elapsed:.0f} s after Volcano was asked to {verb} it{how}.",

@@ -38,9 +38,10 @@ def require_queues(cluster: Cluster, asked: SchedulingSettings, objects: Iterabl
     live = read_queues(cluster)
     states = wanted_states(asked.queues)
     gone = [name for name, state in states.items() if state is QueueState.ABSENT and name in live]
-    problems = [*_unchangeable(live, objects)]
+    declared_queues = {obj["metadata"]["name"]: obj for obj in objects if obj["kind"] == "Queue"}
+    problems = [*_unchangeable(live, declared_queues)]
     if gone:
-        problems += _unremovable(cluster, live, gone)
+        problems += _unremovable(cluster, live, declared_queues, gone)
     if problems:
         raise InvalidInput(problems)
 
@@ -82,8 +83,11 @@ def settle_queues(run: Engine, asked: SchedulingSettings, version: str) -> None:
         run.fail(refused(run.cluster, error))
 
 
-def _unremovable(cluster: Cluster, live: Mapping[str, Object], gone: list[str]) -> Iterator[Problem]:
+def _unremovable(
+    cluster: Cluster, live: Mapping[str, Object], asked: Mapping[str, Object], gone: list[str]
+) -> Iterator[Problem]:
     made = (cluster.get(MADE) or {}).get("data") or {}
+    above = {name: _parent(asked.get(name, {})) or _parent(obj) for name, obj in live.items()}
     users = cluster.list("v1", "Namespace", brief=True).items
     for name in gone:
         if made.get(name) != live[name]["metadata"]["uid"]:
@@ -92,8 +96,7 @@ def _unremovable(cluster: Cluster, live: Mapping[str, Object], gone: list[str]) 
                 "a queue that was made here: no other one is deleted.",
                 f"write state: closed, and when it is empty: kubectl delete queues.scheduling.volcano.sh {name}.",
             )
-        parts = [other for other, obj in live.items() if (obj.get("spec") or {}).get("parent") == name]
-        if staying := sorted(set(parts) - set(gone)):
+        if staying := sorted(other for other, parent in above.items() if parent == name and other not in gone):
             yield Problem(
                 f"volcano_queues: queue {name} is to be absent, and {', '.join(staying)} is part of it.",
                 "a queue that no other one is part of.",
@@ -112,10 +115,14 @@ def _unremovable(cluster: Cluster, live: Mapping[str, Object], gone: list[str]) 
             )
 
 
-def _unchangeable(live: Mapping[str, Object], objects: Iterable[Object]) -> Iterator[Problem]:
-    for obj in objects:
-        name = obj["metadata"]["name"]
-        if obj["kind"] != "Queue" or name not in live or state_of(live[name]) in {"Open", "Closed"}:
+def _parent(queue: Object) -> str:
+    """What it is a part of; empty where nothing is said of that."""
+    return str((queue.get("spec") or {}).get("parent") or "")
+
+
+def _unchangeable(live: Mapping[str, Object], asked: Mapping[str, Object]) -> Iterator[Problem]:
+    for name, obj in asked.items():
+        if name not in live or state_of(live[name]) in {"Open", "Closed"}:
             continue
         if not settled(declared(obj), live[name], MANAGER):
             yield Problem(

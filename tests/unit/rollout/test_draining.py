@@ -93,8 +93,34 @@ def test_another_queue_of_the_name_is_not_touched() -> None:
     store = Store()
     store.put(queue("a", "Closed"))
     store.objects["Queue", "", "a"]["metadata"]["uid"] = "another"
-    drained(store, "a", seconds=0)
-    assert store.state("a") == "Closed"
+    run = drained(store, "a", seconds=0)
+    assert (store.state("a"), run.told, len(run.warnings)) == ("Closed", [], 1)
+
+
+def test_one_that_is_opened_while_it_is_deleted_stays_and_is_not_told_as_removed() -> None:
+    store = Store()
+    store.put(queue("a", "Closed"))
+    store.meanwhile = [lambda: store.changed("a", "Open")]
+    run = drained(store, "a", seconds=0)
+    assert (store.state("a"), run.told) == ("Open", [])
+    assert "queue a is to be absent and is Open" in run.warnings[0].found
+    assert store.objects["ConfigMap", MADE.namespace, MADE.name]["data"] == {"a": "uid-a"}
+
+
+def test_one_whose_status_is_counted_anew_meanwhile_goes_all_the_same() -> None:
+    store = Store()
+    store.put(queue("a", "Closed"))
+    store.meanwhile = [lambda: store.changed("a", "Closed")] * 2
+    assert drained(store, "a", seconds=0).told == ["removed a: Closed to None"]
+
+
+def test_one_that_somebody_else_deletes_is_no_longer_waited_for() -> None:
+    store = Store()
+    store.put(queue("a", "Closing"), group("g", "a"))
+    store.later = [lambda: store.take("Queue", "a")]
+    run = drained(store, "a", seconds=3600)
+    assert (run.told, run.warnings) == ([], [])
+    assert store.objects["ConfigMap", MADE.namespace, MADE.name]["data"] == {}
 
 
 def test_check_mode_says_what_would_go_and_what_would_be_waited_for() -> None:
@@ -104,6 +130,14 @@ def test_check_mode_says_what_would_go_and_what_would_be_waited_for() -> None:
     assert run.told == ["removed a: Closed to None"]
     assert "queue b is to be absent and has 1 job" in run.warnings[0].found
     assert store.state("a") == "Open"
+
+
+def test_check_mode_keeps_what_a_busy_queue_is_part_of() -> None:
+    store = Store()
+    store.put(queue("org"), queue("team", parent="org"), queue("deep", parent="team"), group("g", "deep"))
+    run = drained(store, "org", "team", "deep", check=True)
+    assert run.told == []
+    assert [warning.found.partition(" has ")[2][:7] for warning in run.warnings] == ["1 job: ", "1 queue", "1 queue"]
 
 
 def test_a_run_that_lost_its_lock_stops() -> None:

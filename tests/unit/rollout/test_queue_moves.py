@@ -97,3 +97,11 @@ def test_a_command_that_nobody_takes_is_taken_back_and_told(monkeypatch: pytest.
     assert "queue a is Open" in problem.found
     assert "nobody has taken the Command" in problem.found
     assert run.outcomes == []
+
+
+def test_one_that_somebody_deletes_meanwhile_is_not_called_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queue_moves, "_ANSWER_SECONDS", 0.05)
+    store = Store(controllers=False)
+    store.put(queue("a"))
+    store.later = [lambda: store.take("Queue", "a")]
+    assert "queue a is gone" in moved(store, "a", QueueState.CLOSED).problems[0].found

@@ -67,6 +67,8 @@ def test_a_queue_stays_while_another_one_is_part_of_it() -> None:
     store.made_here("a", "b")
     assert ["b is part of it" in line for line in refusals(store, GONE)] == [True]
     assert refusals(store, GONE, {"name": "b", "parent": "a", "state": "absent"}) == []
+    assert refusals(store, GONE, {"name": "b", "parent": "root"}) == []
+    assert len(refusals(store, GONE, {"name": "b"})) == 1  # of what it is a part is not said, and stays
 
 
 def test_a_queue_stays_while_a_namespace_sends_its_jobs_there() -> None:
