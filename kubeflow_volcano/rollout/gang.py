@@ -79,8 +79,7 @@ def wire_gang(cluster: Cluster, settings: Settings, *, check: bool, progress: Pr
         with contextlib.nullcontext() if check else Lease(cluster, progress) as lease:
             run.lost = lease.lost if lease else run.lost
             if run.apply() and run.finish():
-                for outcome in retire(cluster, [obj for item in wirings for obj in item.objects], check=check):
-                    run.note(outcome)
+                retire(run, [obj for item in wirings for obj in item.objects])
                 if scheduler := gang_scheduler(settings.gang_scheduler):
                     _see_that_it_takes_effect(run, settings, wirings, scheduler)
                 else:

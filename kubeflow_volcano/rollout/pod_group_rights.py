@@ -14,7 +14,7 @@ from kubeflow_volcano.cluster.managers import MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.rollout.availability import ADDED
-from kubeflow_volcano.rollout.compare import owned_by
+from kubeflow_volcano.rollout.removing import take_away
 from kubeflow_volcano.rollout.result import Action, ObjectOutcome, same
 
 __all__ = ["PodGroupRights"]
@@ -88,15 +88,9 @@ class PodGroupRights:
         Raises:
             ApiError: they may not be read or removed.
         """
-        outcomes = []
-        for ref in self.refs:
-            live = cluster.get(ref)
-            if live is None or owned_by(live, MANAGER) is None:
-                continue
-            if not check:
-                cluster.delete(ref, uid=live["metadata"]["uid"])
-            outcomes.append(ObjectOutcome(ref, Action.REMOVED, live, None))
-        return tuple(outcomes)
+        live = (cluster.get(ref) for ref in self.refs)
+        taken = (take_away(cluster, obj, check=check) for obj in live if obj)
+        return tuple(outcome for outcome in taken if outcome)
 
     def _allowed(self, cluster: Cluster, verb: str) -> bool:
         review: Object = {

@@ -2,40 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 
-from kubeflow_volcano.cluster.client import Cluster
-from kubeflow_volcano.cluster.managers import MANAGER
+from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.rollout.availability import ADDED, beside
-from kubeflow_volcano.rollout.compare import owned_by
-from kubeflow_volcano.rollout.result import Action, ObjectOutcome
+from kubeflow_volcano.rollout.engine import Engine, refused
+from kubeflow_volcano.rollout.removing import take_away
 
 __all__ = ["retire"]
 
 _LABELS = ",".join(f"{key}={value}" for key, value in ADDED.items())
 
 
-def retire(cluster: Cluster, objects: Iterable[Object], *, check: bool) -> Iterator[ObjectOutcome]:
-    """Remove what was put beside the Deployments of `objects` and is no longer among these.
+def retire(run: Engine, objects: Iterable[Object]) -> None:
+    """Remove what was put beside the Deployments of `objects` and is no longer among these; in check mode, tell it.
 
-    Only what this project applied is removed, and by its UID; in check mode it is only told.
-
-    Raises:
-        ApiError: it may not be read or removed.
+    What the API server refuses is a problem of the run.
     """
     declared = tuple(objects)
-    wanted = {Ref.of(obj) for obj in declared}
-    former = {ref for obj in declared for ref in beside(obj)} - wanted
-    for version, kind in sorted({(ref.api_version, ref.kind) for ref in former}):
-        for live in _labelled(cluster, version, kind):
-            ref = Ref.of(live)
-            if ref not in former or owned_by(live, MANAGER) is None:
-                continue
-            if not check:
-                cluster.delete(ref, uid=live["metadata"]["uid"])
-            yield ObjectOutcome(ref, Action.REMOVED, live, None)
-
-
-def _labelled(cluster: Cluster, version: str, kind: str) -> Sequence[Object]:
-    return cluster.list(version, kind, labels=_LABELS).items
+    former = {ref for obj in declared for ref in beside(obj)} - {Ref.of(obj) for obj in declared}
+    try:
+        for version, kind in sorted({(ref.api_version, ref.kind) for ref in former}):
+            for live in run.cluster.list(version, kind, labels=_LABELS).items:
+                if Ref.of(live) in former and (outcome := take_away(run.cluster, live, check=run.check)):
+                    run.note(outcome)
+    except ApiError as error:
+        run.fail(refused(run.cluster, error))

@@ -97,14 +97,8 @@ def _locked(cluster: Cluster, settings: Settings, engine: Engine, progress: Prog
 
 
 def _end(engine: Engine, settings: Settings) -> None:
-    """Remove what stood beside objects that need it no longer, and settle queues.
-
-    Raises:
-        ApiError: the API server refused to tell, or to remove something.
-    """
-    declared = [obj for objects in engine.parts.values() for obj in objects]
-    for outcome in retire(engine.cluster, declared, check=engine.check):
-        engine.note(outcome)
+    """Remove what stood beside objects that need it no longer, and settle queues; a refusal is the engine's problem."""
+    retire(engine, [obj for objects in engine.parts.values() for obj in objects])
     if _VOLCANO in engine.parts:
         settle_queues(engine, settings.scheduling, settings.volcano.version)
 

@@ -8,8 +8,9 @@ import pytest
 
 from kubeflow_volcano.cluster.managers import MANAGER
 from kubeflow_volcano.rollout.availability import ADDED
-from kubeflow_volcano.rollout.result import Action
+from kubeflow_volcano.rollout.result import Action, ObjectOutcome
 from kubeflow_volcano.rollout.retiring import retire
+from tests.unit.rollout.queue_stand import Run
 
 POLICY, RBAC = "/apis/policy/v1", "/apis/rbac.authorization.k8s.io/v1"
 SCHEDULER = {
@@ -41,6 +42,14 @@ def cluster(api: Any) -> Any:
     return api.connect()
 
 
+def retired(cluster: Any, *objects: dict[str, Any], check: bool = False) -> list[ObjectOutcome]:
+    run: Any = Run(cluster, check=check)
+    retire(run, objects)
+    assert run.problems == []
+    found: list[ObjectOutcome] = run.outcomes
+    return found
+
+
 def path_of(name: str, namespace: str = "volcano-system") -> str:
     return f"{POLICY}/namespaces/{namespace}/poddisruptionbudgets/{name}"
 
@@ -58,11 +67,11 @@ def on_cluster(api: Any, *budgets: dict[str, Any]) -> None:
 
 def test_what_is_no_longer_declared_goes_by_its_uid(api: Any, cluster: Any) -> None:
     on_cluster(api, budget("volcano-scheduler"))
-    told = list(retire(cluster, [SCHEDULER], check=True))
+    told = retired(cluster, SCHEDULER, check=True)
     assert [(item.ref.name, item.action, item.after) for item in told] == [("volcano-scheduler", Action.REMOVED, None)]
     assert not api.seen("DELETE", path_of("volcano-scheduler"))
 
-    assert len(list(retire(cluster, [SCHEDULER], check=False))) == 1
+    assert len(retired(cluster, SCHEDULER)) == 1
     (request,) = api.seen("DELETE", path_of("volcano-scheduler"))
     assert request.body["preconditions"] == {"uid": "uid-volcano-scheduler"}
 
@@ -79,13 +88,13 @@ def test_what_is_no_longer_declared_goes_by_its_uid(api: Any, cluster: Any) -> N
 )
 def test_what_is_somebody_elses_or_of_something_else_stays(api: Any, cluster: Any, kept: dict[str, Any]) -> None:
     on_cluster(api, kept)
-    assert list(retire(cluster, [SCHEDULER, OTHER], check=False)) == []
+    assert retired(cluster, SCHEDULER, OTHER) == []
 
 
 def test_what_is_declared_stays(api: Any, cluster: Any) -> None:
     on_cluster(api, budget("volcano-scheduler"))
     declared = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", **budget("volcano-scheduler")}
-    assert list(retire(cluster, [SCHEDULER, declared], check=False)) == []
+    assert retired(cluster, SCHEDULER, declared) == []
 
 
 def test_the_operators_right_to_its_lease_goes_with_its_pods(api: Any, cluster: Any) -> None:
@@ -94,10 +103,25 @@ def test_the_operators_right_to_its_lease_goes_with_its_pods(api: Any, cluster: 
         api.on("GET", f"{RBAC}/{plural}", api.reply(body={"metadata": {"resourceVersion": "1"}, "items": [item]}))
         name = item["metadata"]["name"]
         api.on("DELETE", f"{RBAC}/namespaces/kubeflow/{plural}/{name}", api.reply(body={}))
-    assert [item.ref.kind for item in retire(cluster, [OPERATOR], check=False)] == ["Role", "RoleBinding"]
+    assert [item.ref.kind for item in retired(cluster, OPERATOR)] == ["Role", "RoleBinding"]
 
 
 def test_without_such_a_deployment_nobody_is_asked(api: Any, cluster: Any) -> None:
     asked = len(api.requests)
-    assert list(retire(cluster, [OTHER], check=False)) == []
+    assert retired(cluster, OTHER) == []
     assert len(api.requests) == asked
+
+
+def test_what_is_gone_by_then_is_not_told_as_removed(api: Any, cluster: Any) -> None:
+    on_cluster(api, budget("volcano-scheduler"))
+    api.on("DELETE", path_of("volcano-scheduler"), api.status(404, "NotFound", "gone"))
+    assert retired(cluster, SCHEDULER) == []
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_a_refusal_is_a_problem_of_the_run(api: Any, cluster: Any, check: bool) -> None:  # noqa: FBT001  a column of the table
+    api.on("GET", f"{POLICY}/poddisruptionbudgets", api.status(403, "Forbidden", "you may not list budgets"))
+    run: Any = Run(cluster, check=check)
+    retire(run, [SCHEDULER])
+    (problem,) = run.problems
+    assert "you may not list budgets" in problem.found
