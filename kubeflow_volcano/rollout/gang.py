@@ -135,8 +135,7 @@ def _see_that_it_takes_effect(
             if live is None:
                 continue
             _allow(run, _rights(wiring.part, live, scheduler))
-            restarts_anyway = run.check and run.result().changed and wiring.deployment in wiring.objects
-            if _looks_at_start(live, settings) and not restarts_anyway:
+            if _looks_at_start(wiring, settings) and not _starts_anew(run, live):
                 _restart_if_older(run, live, scheduler)
     except ApiError as error:
         run.fail(refused(run.cluster, error))
@@ -171,13 +170,20 @@ def _rights(part: Component, deployment: Object, scheduler: GangScheduler) -> Po
     return PodGroupRights(part.name, deployment["metadata"]["namespace"], account, scheduler.group, _VERBS[part.name])
 
 
-def _looks_at_start(deployment: Object, settings: Settings) -> bool:
+def _looks_at_start(wiring: Wiring, settings: Settings) -> bool:
     """Whether its process looks for PodGroups only once; the Trainer does, as the operator does since 1.6."""
-    if deployment["metadata"]["name"] == _TRAINER_MANAGER:
+    if wiring.part.name == _TRAINER:
         return True
-    container = next(item for item in deployment["spec"]["template"]["spec"]["containers"] if item["name"] == OPERATOR)
-    version = version_of_image(container["image"]) or settings.component(OPERATOR).version
-    return era_of(version).missing_crd != "tolerated"
+    containers = wiring.deployment["spec"]["template"]["spec"]["containers"]
+    image = next((item["image"] for item in containers if item["name"] == OPERATOR), "")
+    return era_of(version_of_image(image) or settings.component(OPERATOR).version).missing_crd != "tolerated"
+
+
+def _starts_anew(run: Engine, deployment: Object) -> bool:
+    """Whether check mode has found a change of its pods, which would start them anew by itself."""
+    ref = Ref.of(deployment)
+    texts = [(item.before, item.after) for item in run.result().outcomes if run.check and item.ref == ref]
+    return any(old["spec"]["template"] != new["spec"]["template"] for old, new in texts if old and new)
 
 
 def _restart_if_older(run: Engine, deployment: Object, scheduler: GangScheduler) -> None:
@@ -202,7 +208,12 @@ def _restart_if_older(run: Engine, deployment: Object, scheduler: GangScheduler)
 def _pods(cluster: Cluster, deployment: Object) -> Sequence[Object]:
     labels = ",".join(f"{key}={value}" for key, value in deployment["spec"]["selector"]["matchLabels"].items())
     found = cluster.list("v1", "Pod", namespace=deployment["metadata"]["namespace"], labels=labels).items
-    return [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
+    return [pod for pod in found if "deletionTimestamp" not in pod["metadata"] and not _ended(pod)]
+
+
+def _ended(pod: Object) -> bool:
+    """Whether it is only a record, such as that of an evicted pod, which nobody starts again."""
+    return (pod.get("status") or {}).get("phase") in {"Failed", "Succeeded"}
 
 
 def _since(crd: Object) -> datetime | None:
