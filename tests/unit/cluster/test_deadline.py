@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-import time
+import pytest
 
 from kubeflow_volcano.cluster.deadline import Deadline
 
 
-def test_it_passes() -> None:
-    deadline = Deadline(0.05)
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time, which the test turns."""
+    now = [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    return now
+
+
+def test_it_passes(clock: list[float]) -> None:
+    deadline = Deadline(5)
     assert not deadline.passed
-    time.sleep(0.06)
+    clock[0] += 5
     assert deadline.passed
     assert deadline.remaining == 0
 
@@ -25,12 +33,12 @@ def test_a_part_ends_with_the_whole() -> None:
     assert whole.passed
 
 
-def test_a_renewed_one_counts_from_then_and_still_knows_its_beginning() -> None:
-    deadline = Deadline(0.2)
-    time.sleep(0.1)
+def test_a_renewed_one_counts_from_then_and_still_knows_its_beginning(clock: list[float]) -> None:
+    deadline = Deadline(5)
+    clock[0] += 3
     deadline.renew()
-    assert deadline.remaining > 0.15
-    assert deadline.elapsed >= 0.1
+    assert deadline.remaining == 5
+    assert deadline.elapsed == 3
 
 
 def test_an_ended_one_is_not_renewed() -> None:

@@ -12,12 +12,15 @@ from kubeflow_volcano.cluster.parallel import in_parallel
 
 def test_answers_come_in_the_order_of_the_items_and_no_more_work_at_a_time_than_is_allowed() -> None:
     lock, working, most = threading.Lock(), 0, 0
+    together = threading.Barrier(3, timeout=30)
 
     def slow_first(number: int) -> int:
         nonlocal working, most
         with lock:
             working += 1
             most = max(most, working)
+        if number < 3:
+            together.wait()
         time.sleep(0.05 if number == 0 else 0.01)
         with lock:
             working -= 1
@@ -44,7 +47,7 @@ def test_an_error_is_raised_at_once_and_nothing_more_is_begun() -> None:
     started = time.monotonic()
     with pytest.raises(ValueError, match="broken"):
         in_parallel(break_or_hang, range(6), 2)
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 20  # of 30
     hold.set()
     time.sleep(0.1)
     assert len(begun) < 6

@@ -45,7 +45,7 @@ def script(api: Any, *steps: Any) -> None:
     api.on("GET", MAPS, serve)
 
 
-def told(api: Any, count: int, seconds: float = 8.0) -> list[tuple[str, list[str]]]:
+def told(api: Any, count: int, seconds: float = 60.0) -> list[tuple[str, list[str]]]:
     found: list[tuple[str, list[str]]] = []
     with Observer(api.connect(), [SUBJECT], Deadline(seconds)) as observer:
         for change in observer.changes(tick=0.2):
@@ -111,7 +111,7 @@ def test_what_may_not_be_read_ends_the_iteration(api: Any) -> None:
 def test_a_kind_that_is_not_served_is_empty_until_it_is(api: Any) -> None:
     subject = Subject("kubeflow.org/v1", "TFJob", "ns")
     found: list[int] = []
-    with Observer(api.connect(), [subject], Deadline(8)) as observer:
+    with Observer(api.connect(), [subject], Deadline(60)) as observer:
         for change in observer.changes(tick=0.2):
             if change:
                 found.append(len(change.objects))
@@ -128,22 +128,22 @@ def test_the_end_does_not_wait_for_open_streams(api: Any) -> None:
     with Observer(api.connect(), [SUBJECT], Deadline(60)) as observer:
         assert next(observer.changes()) is not None
         started = time.monotonic()
-    assert time.monotonic() - started < 2.0
+    assert time.monotonic() - started < 20  # of 30
     api.stop.set()
 
 
 def test_changes_end_at_the_deadline(api: Any) -> None:
     script(api, listing("5", "a"))
     started = time.monotonic()
-    assert told(api, 99, seconds=1.0) == [("RESET", ["a"])]
-    assert time.monotonic() - started < 4.0
+    assert told(api, 99, seconds=2.0) == [("RESET", ["a"])]
+    assert time.monotonic() - started < 20  # of 30
 
 
 def test_what_hangs_counts_as_a_break(api: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kubeflow_volcano.cluster.connection._CONNECT_SECONDS", 0.2)
     hung = api.reply(lines=[event("ADDED", "b", "6")], hold=30.0)
     script(api, listing("5", "a"), hung, listing("50", "c"))
-    with Observer(api.connect(), [SUBJECT], Deadline(8), stretch=1.0) as observer:
+    with Observer(api.connect(), [SUBJECT], Deadline(60), stretch=1.0) as observer:
         changes = (item for item in observer.changes(tick=0.2) if item)
         found = [
             (item.type, [obj["metadata"]["name"] for obj in item.objects]) for item in itertools.islice(changes, 3)
@@ -154,7 +154,7 @@ def test_what_hangs_counts_as_a_break(api: Any, monkeypatch: pytest.MonkeyPatch)
 
 def test_the_end_of_a_stream_says_that_everything_was_told_where_somebody_asks_for_it(api: Any) -> None:
     script(api, listing("5", "a"), [event("ADDED", "b", "6")], [])
-    with Observer(api.connect(), [SUBJECT], Deadline(8), stretch=2.0) as observer:
+    with Observer(api.connect(), [SUBJECT], Deadline(60), stretch=2.0) as observer:
         changes = (item for item in observer.changes(tick=0.2) if item)
         found = [item.type for item in itertools.islice(changes, 4)]
     assert found == ["RESET", "ADDED", "CURRENT", "CURRENT"]
@@ -168,7 +168,7 @@ def test_objects_are_trimmed_as_they_come(api: Any) -> None:
     def trim(obj: dict[str, Any]) -> None:
         obj["metadata"].pop("resourceVersion")
 
-    with Observer(api.connect(), [SUBJECT], Deadline(8), trim=trim) as observer:
+    with Observer(api.connect(), [SUBJECT], Deadline(60), trim=trim) as observer:
         changes = (item for item in observer.changes(tick=0.2) if item)
         found = [sorted(item.objects[0]["metadata"]) for item in itertools.islice(changes, 2)]
     assert found == [["name"], ["name"]]
@@ -179,7 +179,7 @@ def test_a_server_that_asks_for_time_gets_it(api: Any) -> None:
     script(api, listing("5", "a"), busy, listing("50", "b"))
     started = time.monotonic()
     assert told(api, 2) == [("RESET", ["a"]), ("RESET", ["b"])]
-    assert 1.0 <= time.monotonic() - started < 4.0
+    assert 1.0 <= time.monotonic() - started < 20
 
 
 def test_a_token_that_expires_between_two_streams_is_loaded_anew(api: Any) -> None:

@@ -123,7 +123,7 @@ def test_a_host_that_does_not_answer_is_asked_once_and_named(make_generation: Ma
 def test_hosts_are_asked_at_the_same_time_and_a_silent_one_costs_no_more_than_the_limit(
     server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(downloads, "_PROBE_SECONDS", 0.3)
+    monkeypatch.setattr(downloads, "_PROBE_SECONDS", 2.0)
     with http.server.HTTPServer(("127.0.0.1", 0), _Server) as silent:  # accepts, and never answers
         urls = [f"http://127.0.0.1:{silent.server_port}/x", f"{server}/one", f"{server}/other"]
         assert reachable_origins(urls) == {server}

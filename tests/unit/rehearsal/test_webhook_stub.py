@@ -270,8 +270,8 @@ def ask(port: int, authority: Path, name: str | None) -> dict[str, Any]:
     """Post a review as the API server does: verified, for the Service's name."""
     context = ssl.create_default_context(cafile=str(authority))
     context.check_hostname = name is not None
-    connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=5, context=context)
-    plain = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=30, context=context)
+    plain = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     plain.connect()
     assert plain.sock
     with plain.sock, context.wrap_socket(plain.sock, server_hostname=name) as connection.sock:

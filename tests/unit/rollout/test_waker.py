@@ -86,9 +86,9 @@ def test_it_touches_the_jobs_of_the_operator_whose_gangs_are_admitted_and_ends_w
     asked = tmp_path / "asked"
     with subprocess.Popen(command, env={"PATH": path}, start_new_session=True) as process:
         try:
-            until(lambda: asked.exists() and len(asked.read_text().splitlines()) == 2, 20)
+            until(lambda: asked.exists() and len(asked.read_text().splitlines()) == 2)
             process.terminate()
-            assert process.wait(timeout=10) == 0
+            assert process.wait(timeout=60) == 0
         finally:
             os.killpg(process.pid, signal.SIGKILL)
     told = [line.rpartition("=")[0] for line in asked.read_text().splitlines()]

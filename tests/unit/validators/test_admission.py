@@ -159,10 +159,10 @@ def test_what_is_invalid_was_mutated_before(api: Any) -> None:
 def test_no_answer_in_time_is_silence_only_while_the_api_server_answers(
     api: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(admission, "TRY_SECONDS", 0.3)
+    monkeypatch.setattr(admission, "TRY_SECONDS", 1.0)
 
     def late(_request: Any) -> Any:
-        time.sleep(2)
+        time.sleep(4)
         return api.reply(body={})
 
     (answer,) = Server(api).ask(known(entry()), late)

@@ -139,7 +139,7 @@ def test_a_server_that_answers_nothing_ends_the_run_and_not_each_check(
     started = time.monotonic()
     with pytest.raises(ApiError, match="etcd is down"):
         read(server, LISTED)
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 30
 
 
 @pytest.mark.parametrize(

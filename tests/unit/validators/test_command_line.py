@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,16 +26,19 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
         check=False,
         cwd=ROOT,
         env={**os.environ, **environment},
-        timeout=60,
+        timeout=300,
     )
 
 
 @pytest.fixture
-def nobody(tmp_path: Path) -> Path:
-    """A kubeconfig whose server does not exist: a loopback port that was free a moment ago."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+def nobody(tmp_path: Path) -> Iterator[Path]:
+    """A kubeconfig whose server does not exist: nobody listens on this loopback port, or can while it is taken."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield kubeconfig_of(tmp_path, taken.getsockname()[1])
+
+
+def kubeconfig_of(tmp_path: Path, port: int) -> Path:
     cluster = {"name": "c", "cluster": {"server": f"https://127.0.0.1:{port}"}}
     context = {"name": "x", "context": {"cluster": "c", "user": "u"}}
     config = {
@@ -178,6 +182,6 @@ def test_a_reader_who_leaves_early_changes_nothing() -> None:
         text=True,
         check=False,
         cwd=ROOT,
-        timeout=60,
+        timeout=300,
     )
     assert (done.returncode, done.stderr) == (0, "")

@@ -128,11 +128,11 @@ def test_cookies_for_https_alone_are_no_fault_of_a_gateway_that_was_reached_behi
 
 
 def test_a_gateway_that_does_not_answer_proves_nothing() -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{free.getsockname()[1]}"
-    chosen = ProbeOptions(login=Credentials(USER, PASSWORD, url))
-    outcome = judged(run(Session(None, options=chosen), facts(), silent))  # type: ignore[arg-type]
+    with socket.socket() as taken:  # and nobody listens there
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        chosen = ProbeOptions(login=Credentials(USER, PASSWORD, url))
+        outcome = judged(run(Session(None, options=chosen), facts(), silent))  # type: ignore[arg-type]
     assert (outcome.status, outcome.reason) == (Status.ERROR, "NoAnswer")
     assert "refused" in outcome.message
 

@@ -183,7 +183,7 @@ def test_an_object_whose_answer_a_signal_cut_off_is_found_and_removed(
     api.on("GET", f"{PODS}/p", lambda _: api.reply(200, made[0]))
     started = time.monotonic()
     account = session.close(5)
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 3  # as long as an answer under way is waited for
     assert [item.uid for item in account.removed] == ["u1"]
     assert len(api.seen("DELETE", f"{PODS}/p")) == 1
 
@@ -200,7 +200,7 @@ def test_a_creation_in_another_thread_is_waited_for(api: Any, session: Session) 
     api.on("POST", PODS, slowly)
     thread = threading.Thread(target=session.create, args=(pod(),))
     thread.start()
-    assert arrived.wait(5)
+    assert arrived.wait(30)
     account = session.close(5)
     thread.join()
     assert [item.uid for item in account.removed] == ["late"]

@@ -222,9 +222,10 @@ def test_the_images_of_single_manifests(upstream_dir: Path, file: str, images: s
     assert {str(item.image) for item in find(objects)} == spelt_out(images)
 
 
-def test_a_whole_release_takes_less_than_a_third_of_a_second(release: Release, mirror: Mirror) -> None:
+def test_a_whole_release_is_a_matter_of_moments(release: Release, mirror: Mirror) -> None:
+    """0.15 s of a processor of two cores; the limit leaves room for one that is ten times slower."""
     parts = release("26.03")
     rewrite(parts, mirror(preset="daocloud"))
     started = time.process_time()
     rewrite(parts, mirror(preset="daocloud"))
-    assert time.process_time() - started < 0.3
+    assert time.process_time() - started < 1.5

@@ -253,7 +253,7 @@ def test_the_value_of_a_secret_environment_variable_is_hidden_and_its_name_stays
 def test_a_line_without_end_keeps_nobody_waiting(line: str) -> None:
     started = time.monotonic()
     assert len(text(line * 200_000, LONGEST_EVIDENCE)) <= LONGEST_EVIDENCE
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 20  # more than linear would be hours
 
 
 @pytest.mark.parametrize(
