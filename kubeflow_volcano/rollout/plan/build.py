@@ -25,7 +25,7 @@ from kubeflow_volcano.rollout.plan.images import judge_images
 from kubeflow_volcano.rollout.plan.order import Wave, waves
 from kubeflow_volcano.rollout.plan.resources import Claimed, Requests, claims_of, requests_of
 from kubeflow_volcano.rollout.plan.sizes import Sized, oversized
-from kubeflow_volcano.rollout.plan.steps import gang_of, steps_of
+from kubeflow_volcano.rollout.plan.steps import gang_of, queues_of, steps_of
 from kubeflow_volcano.rollout.settings import Settings
 
 __all__ = ["SCHEMA", "Plan", "plan"]
@@ -79,6 +79,7 @@ class Plan:
             "steps": list(steps_of(settings, parts)),
             "waves": [_wave(item) for item in self.waves],
             "gang": gang_of(settings, parts),
+            "queues": queues_of(settings, parts),
             "account": account_of(settings),
             "resources": self._resources(),
             "images": self.images.as_dict(),

@@ -7,7 +7,7 @@ from typing import Any
 
 from kubeflow_volcano.progress import counted
 
-__all__ = ["render"]
+__all__ = ["queue_words", "render"]
 
 _MARKS = {"pass": "✓", "warn": "!", "fail": "✗"}
 _MOST_DETAILS = 5
@@ -32,6 +32,8 @@ def render(document: Mapping[str, Any], files: Mapping[str, str]) -> str:
         for item in document["steps"]
     ]
     lines = [head, sums, "", *_columns(rows), ""]
+    shut = [f"queue {item['queue']}: {queue_words(item)}" for item in document["queues"] if item["state"] != "open"]
+    lines += [*map(_line, shut), ""] if shut else []
     for item in document["findings"]:
         lines.append(_line(f"{_MARKS[item['verdict']]} {item['title']}: {item['found']}"))
         if item["verdict"] != "pass":
@@ -42,6 +44,18 @@ def render(document: Mapping[str, Any], files: Mapping[str, str]) -> str:
     if note := document["hosts"]["note"]:
         lines += ["", note]
     return "\n".join([*lines, "", *(f"plan  {path}" for path in files.values())])
+
+
+def queue_words(queue: Mapping[str, Any]) -> str:
+    """What a roll-out will do about one of the plan's queues, for a person."""
+    if queue["state"] == "closed":
+        return "closed: it takes no new jobs, and those in it stay"
+    if queue["state"] == "absent":
+        return (
+            f"absent: closed, and deleted once it has no job, for which a run waits {queue['drain_seconds']} s; "
+            "refused where no roll-out has made it"
+        )
+    return "open"
 
 
 def _line(text: str) -> str:

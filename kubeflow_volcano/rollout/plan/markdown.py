@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kubeflow_volcano.progress import counted
+from kubeflow_volcano.rollout.plan.console import queue_words
 
 __all__ = ["render"]
 
@@ -19,6 +20,7 @@ def render(document: Document) -> str:
         _attention(document),
         _table("Judged", ("question", "verdict", "answer"), _judged(document)),
         _table("Steps", ("", "component", "version", "objects", "needs", "source"), _steps(document)),
+        _table("Queues", ("queue", "will be"), _queues(document)),
         _table("Waves", ("", "objects", "kinds", "waits for"), _waves(document)),
         _table("Known defects", ("id", "what", "consequence", "what is done"), _defects(document)),
         _table("Claims", ("claim", "GB"), ((item["claim"], f"{item['gb']:.1f}") for item in _claims(document))),
@@ -93,6 +95,11 @@ def _steps(document: Document) -> Iterator[tuple[str, ...]]:
             ", ".join(item["requires"]),
             item["source"],
         )
+
+
+def _queues(document: Document) -> Iterator[tuple[str, ...]]:
+    for item in document["queues"]:
+        yield item["queue"], queue_words(item)
 
 
 def _waves(document: Document) -> Iterator[tuple[str, ...]]:

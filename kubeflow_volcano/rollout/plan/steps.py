@@ -10,10 +10,11 @@ from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.rollout.downloads import shown
 from kubeflow_volcano.rollout.patches import OPERATOR
+from kubeflow_volcano.rollout.queue_states import QueueState, wanted_states
 from kubeflow_volcano.rollout.settings import Settings
 from kubeflow_volcano.rollout.trainer import RUNTIME_KINDS
 
-__all__ = ["gang_of", "source_of", "steps_of"]
+__all__ = ["gang_of", "queues_of", "source_of", "steps_of"]
 
 _OWN_STORAGE = {
     "existing": "none: volumes come from the default StorageClass that the cluster has",
@@ -70,3 +71,15 @@ def gang_of(settings: Settings, parts: Mapping[str, Sequence[Object]]) -> dict[s
         "operator_arguments": arguments,
         "trainer_runtimes": runtimes,
     }
+
+
+def queues_of(settings: Settings, parts: Mapping[str, Sequence[Object]]) -> list[dict[str, Any]]:
+    """Volcano's queues of the inventory and what they are to be; those that go with the seconds that they may take."""
+    if VOLCANO.name not in parts:
+        return []
+    asked = settings.scheduling
+    return [
+        {"queue": name, "state": str(state)}
+        | ({"drain_seconds": asked.drain_seconds} if state is QueueState.ABSENT else {})
+        for name, state in wanted_states(asked.queues).items()
+    ]

@@ -6,6 +6,8 @@ from typing import Any
 
 from kubeflow_volcano.rollout.plan import console, markdown
 from kubeflow_volcano.rollout.plan.apis import judge_apis
+from kubeflow_volcano.rollout.plan.steps import queues_of
+from kubeflow_volcano.rollout.settings import parse
 
 BUDGET = {"apiVersion": "policy/v1beta1", "kind": "PodDisruptionBudget", "metadata": {"name": "x", "namespace": "n"}}
 FINDING = {"title": "Title", "verdict": "warn", "found": "not all do.", "details": [], "needed": "n.", "todo": "t."}
@@ -39,6 +41,7 @@ def document() -> dict[str, Any]:
             "operator_arguments": [],
             "trainer_runtimes": [],
         },
+        "queues": [],
         "source": "s",
         "kustomize": "5.0",
     }
@@ -54,3 +57,23 @@ def test_one_of_something_is_not_told_as_many() -> None:
 
 def test_an_answer_that_stands_by_itself_begins_as_a_sentence() -> None:
     assert "\nNot all do. Needed: n. Do: t.\n" in markdown.render(document())
+
+
+def test_queues_that_are_shut_or_go_are_told() -> None:
+    asked = [{"name": "a"}, {"name": "b", "state": "closed"}, {"name": "c", "state": "absent"}]
+    settings = parse({"volcano_queues": asked, "volcano_queue_drain_seconds": 30})
+    found = queues_of(settings, {"volcano": ()})
+    assert found == [
+        {"queue": "a", "state": "open"},
+        {"queue": "b", "state": "closed"},
+        {"queue": "c", "state": "absent", "drain_seconds": 30},
+    ]
+    assert queues_of(settings, {"trainer": ()}) == []
+    told = console.render(document() | {"queues": found}, {})
+    assert "queue a" not in told
+    assert "\nqueue b: closed: it takes no new jobs, and those in it stay\n" in told
+    assert "\nqueue c: absent: closed, and deleted once it has no job, for which a run waits 30 s; refused" in told
+    page = markdown.render(document() | {"queues": found})
+    assert "## Queues\n" in page
+    assert "\n| a | open |\n| b | closed: " in page
+    assert "## Queues" not in markdown.render(document())
