@@ -8,33 +8,35 @@ from kubeflow_volcano.catalog.operator import GangEra, era_of, version_of_image
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.cluster.readiness import State, assess
 from kubeflow_volcano.problems import InvalidInput
-from validators import runtimes
-from validators.explaining.admission import JOBSET, unanswered
-from validators.explaining.kinds import JOBSETS, runtime_of
+from validators.explaining import trainjobs
+from validators.explaining.admission import unanswered
+from validators.explaining.kinds import runtime_of
 from validators.explaining.makers import MAKERS, PODGROUPS, may_not
 from validators.explaining.model import GROUP_NAME, Finding, Situation, finding, of_single_pods
 from validators.explaining.quotas import no_more
+from validators.explaining.refusals import refused
 from validators.operator_flags import container_of, faults, read_flags
 from validators.operators import TRAINER, TRAINING
 from validators.probes.stage import PODGROUP
 
 __all__ = ["controllers", "grouping"]
 
+_TRAINER_GROUP = "trainer.kubeflow.org"
 _VOLCANO = MAKERS["batch.volcano.sh"][0].ref
 
 
 def controllers(situation: Situation) -> Iterator[Finding]:
     """Controllers that are missing or down, while the job still needs them."""
     job = situation.job
-    of_trainer = job.ref.group == "trainer.kubeflow.org"
+    of_trainer = job.ref.group == _TRAINER_GROUP
     if of_trainer:
-        yield from _wiring(situation)
+        yield from trainjobs.wiring(situation)
     if job.roles and len(situation.pods) >= job.wanted:
         return
     down = [found for item in MAKERS.get(job.ref.group, ()) if (found := _down(item.ref, situation))]
     yield from down
     if of_trainer and not down and runtime_of(situation.obj, situation.facts):
-        yield from _without_jobset(situation)
+        yield from trainjobs.jobset(situation)
 
 
 def _down(ref: Ref, situation: Situation) -> Finding | None:
@@ -69,7 +71,6 @@ def grouping(situation: Situation) -> Iterator[Finding]:
         return
     if job.ref.group == "kubeflow.org" and of_single_pods(situation.group):
         yield from _by_flags(situation, f"{situation.group_ref} is Volcano's own for single pods")
-    first = sum(role.replicas for role in job.roles if role.name not in job.later)
     if job.roles and situation.minimum > job.wanted:
         yield finding(
             "MinMemberTooHigh",
@@ -78,15 +79,9 @@ def grouping(situation: Situation) -> Iterator[Finding]:
             todo="lower minAvailable in the job, or raise replicas.",
             objects=[job.ref],
         )
-    elif job.later and situation.minimum > first:
-        yield finding(
-            "GangWaitsForItself",
-            f"{situation.group_ref} wants {situation.minimum} pods together; those of {', '.join(sorted(job.later))} "
-            f"are made when the tasks run that dependsOn names, and the others are {first}: none of them ever runs.",
-            needed=f"a gang of no more than the {first} pods that wait for no task.",
-            todo=f"set minAvailable of the job to {first} or less, or take dependsOn out.",
-            objects=[job.ref],
-        )
+    elif job.later and len(situation.pods) < situation.minimum and situation.minimum > job.first:
+        of_trainer = job.ref.group == _TRAINER_GROUP
+        yield trainjobs.waits_for_itself(situation) if of_trainer else _waits_for_itself(situation)
     elif not job.roles and len(situation.pods) < situation.minimum:
         yield finding(
             "NotEnoughPods",
@@ -98,6 +93,19 @@ def grouping(situation: Situation) -> Iterator[Finding]:
         )
     if job.ref.group == "kubeflow.org" and situation.phase == "Inqueue" and not situation.pods:
         yield from _race(situation)
+
+
+def _waits_for_itself(situation: Situation) -> Finding:
+    """The gang counts pods that are made only when others of it run."""
+    job = situation.job
+    return finding(
+        "GangWaitsForItself",
+        f"{situation.group_ref} wants {situation.minimum} pods together; those of {', '.join(sorted(job.later))} are "
+        f"made when the tasks run that dependsOn names, and the others are {job.first}: none of them ever runs.",
+        needed=f"a gang of no more than the {job.first} pods that wait for no task.",
+        todo=f"set minAvailable of the job to {job.first} or less, or take dependsOn out.",
+        objects=[job.ref],
+    )
 
 
 def _without_group(situation: Situation) -> Iterator[Finding]:
@@ -118,7 +126,7 @@ def _without_group(situation: Situation) -> Iterator[Finding]:
         deployment = situation.facts.get("deployments.apps", TRAINING.ref.namespace, TRAINING.ref.name)
         if deployment and not (yield from _by_flags(situation, "the job has no PodGroup")):
             yield from _not_made(situation, TRAINING.ref)
-    elif job.ref.group == "trainer.kubeflow.org" and not _runtime_trouble(situation):
+    elif job.ref.group == _TRAINER_GROUP and trainjobs.wants_gang(situation):
         yield from _not_made(situation, TRAINER.ref)
     elif job.ref.group == "batch.volcano.sh":
         yield from _not_made(situation, _VOLCANO)
@@ -126,9 +134,8 @@ def _without_group(situation: Situation) -> Iterator[Finding]:
 
 def _wants_gang(situation: Situation) -> bool:
     """Whether whoever makes the job's pods is told to make gangs; where nothing tells, it is taken to be so."""
-    if situation.job.ref.group == "trainer.kubeflow.org":
-        runtime = runtime_of(situation.obj, situation.facts)
-        return bool(runtime) and "volcano" in ((runtime or {})["spec"].get("podGroupPolicy") or {})
+    if situation.job.ref.group == _TRAINER_GROUP:
+        return trainjobs.wants_gang(situation)
     return all(reason not in {"GangOff", "GangOther"} for reason, _ in _flags(situation)[0])
 
 
@@ -181,7 +188,7 @@ def _not_made(situation: Situation, by: Ref) -> Iterator[Finding]:
         *no_more(situation, f"count/{PODGROUPS}"),
     ]
     yield from causes
-    if not causes and _down(by, situation) is None:
+    if not causes and not refused(situation) and _down(by, situation) is None:
         yield finding(
             "PodGroupMissing",
             f"{ref} has no PodGroup.",
@@ -236,58 +243,4 @@ def _race(situation: Situation) -> Iterator[Finding]:
             todo="annotate the job, or restart the operator.",
             objects=[ref],
             commands=[f"kubectl -n {ref.namespace} annotate {ref.kind.lower()} {ref.name} kfv.io/look-again=now"],
-        )
-
-
-def _runtime_trouble(situation: Situation) -> str:
-    runtime = runtime_of(situation.obj, situation.facts)
-    if runtime is None:
-        return "missing"
-    fault = runtimes.fault(runtime)
-    return fault.text if fault else ""
-
-
-def _wiring(situation: Situation) -> Iterator[Finding]:
-    """The runtime of a TrainJob: is it there, and does it make gangs."""
-    wanted, job = situation.obj["spec"]["runtimeRef"], situation.job
-    kind = wanted.get("kind", "ClusterTrainingRuntime")
-    runtime = runtime_of(situation.obj, situation.facts)
-    if runtime is None:
-        if len(situation.pods) < job.wanted or not job.roles:
-            yield finding(
-                "RuntimeMissing",
-                f"{job.ref} names {kind} {wanted['name']}, which does not exist.",
-                needed="the runtime from which its pods are made.",
-                todo="name one that exists, or make it.",
-                objects=[job.ref],
-                commands=["kubectl get clustertrainingruntimes"],
-            )
-        return
-    if fault := runtimes.fault(runtime):
-        ref = Ref.of(runtime)
-        yield finding(
-            "RuntimeHalfWired" if fault.half else "RuntimeWithoutGang",
-            f"{ref} {fault.text}: the pods of its jobs are placed one by one.",
-            needed="podGroupPolicy.volcano and schedulerName volcano together, where the job is to start as a gang.",
-            todo="set both in the runtime, and make the job anew: pods that are made keep their scheduler.",
-            objects=[ref],
-            commands=[f"kubectl edit {kind.lower()} {wanted['name']}"],
-            blocks=False,
-        )
-
-
-def _without_jobset(situation: Situation) -> Iterator[Finding]:
-    job = situation.job
-    if situation.facts.get(JOBSETS, job.ref.namespace, job.ref.name):
-        return
-    causes = [*unanswered(situation, JOBSET[1]), *may_not(situation, JOBSETS)]
-    yield from causes
-    if not causes:
-        yield finding(
-            "JobSetMissing",
-            f"{job.ref} has no JobSet.",
-            needed=f"the JobSet that {TRAINER.ref} makes of the job and its runtime.",
-            todo="read Trainer's log.",
-            objects=[job.ref],
-            commands=[f"kubectl -n {TRAINER.ref.namespace} logs deployment/{TRAINER.ref.name} --tail 50"],
         )

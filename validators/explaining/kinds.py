@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from kubeflow_volcano.catalog.jobsets import made_later
 from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.explaining.model import Job, Role
 from validators.facts import Facts
@@ -18,7 +19,7 @@ from validators.troubles import created
 __all__ = ["JOBSETS", "KINDS", "QUEUE", "RUNTIMES", "Kind", "runtime_of"]
 
 QUEUE = "scheduling.volcano.sh/queue-name"
-"""Annotation with which a TrainJob or its runtime names a queue."""
+"""Annotation with which the spec of a TrainJob or the template of its runtime names a queue."""
 JOBSETS = "jobsets.jobset.x-k8s.io"
 RUNTIMES = "trainingruntimes.trainer.kubeflow.org"
 
@@ -112,11 +113,11 @@ def _trainer(obj: Object, facts: Facts) -> Job:
     meta, spec = obj["metadata"], obj["spec"]
     jobset = None if JOBSETS in facts.unread else facts.get(JOBSETS, meta["namespace"], meta["name"])
     known = not facts.unread.keys() & {CLUSTER_RUNTIMES, RUNTIMES}
-    runtime = runtime_of(obj, facts) if known else None
-    source = jobset["spec"] if jobset else (runtime or {}).get("spec", {}).get("template", {}).get("spec", {})
+    template = ((runtime_of(obj, facts) if known else None) or {}).get("spec", {}).get("template") or {}
+    source = jobset["spec"] if jobset else template.get("spec", {})
     annotations = {
-        **((runtime or {}).get("spec", {}).get("template", {}).get("metadata", {}).get("annotations") or {}),
-        **(meta.get("annotations") or {}),
+        **((template.get("metadata") or {}).get("annotations") or {}),
+        **(spec.get("annotations") or {}),  # those in its metadata are its own
     }
     roles = tuple(_replicated(item, None if jobset else spec) for item in source.get("replicatedJobs") or ())
     classes = (role.template["spec"].get("priorityClassName") for role in roles)
@@ -129,6 +130,7 @@ def _trainer(obj: Object, facts: Facts) -> Job:
         priority_class=next((name for name in classes if name), ""),
         suspended=bool(spec.get("suspend")),
         groups=(meta["name"],),
+        later=made_later(source),
     )
 
 

@@ -57,7 +57,7 @@ class Job:
     """A job of any kind. `min_available` and `queue` are what its own text asks for: None and empty where it is silent.
 
     `groups` are the names that its PodGroup may have, the likeliest first. `later` are the roles whose pods are made
-    when those of other roles run.
+    when those of other roles run or have ended.
     """
 
     ref: Ref
@@ -75,6 +75,11 @@ class Job:
     def wanted(self) -> int:
         """How many pods it has when all are there."""
         return sum(role.replicas for role in self.roles)
+
+    @property
+    def first(self) -> int:
+        """How many pods it has before any are made of the roles that wait for others."""
+        return sum(role.replicas for role in self.roles if role.name not in self.later)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +114,8 @@ class Situation:
         """How many pods must be placed together: what the PodGroup says, else what the job will ask for."""
         if self.group:
             return int(self.group["spec"].get("minMember") or 1)
-        return self.job.min_available or self.job.wanted
+        # Without a gang, a job of steps waits for the pods of the steps that it has come to.
+        return self.job.min_available or (max(self.job.first, len(self.pods)) if self.job.later else self.job.wanted)
 
     @property
     def task_minimums(self) -> Mapping[str, int]:

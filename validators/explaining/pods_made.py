@@ -9,7 +9,7 @@ from validators.explaining.admission import unanswered
 from validators.explaining.makers import MAKERS, may_not
 from validators.explaining.model import Event, Finding, Situation, finding
 from validators.explaining.queues import queue_open
-from validators.explaining.refusals import VOLCANO_WEBHOOK, no_longer
+from validators.explaining.refusals import VOLCANO_WEBHOOK, no_longer, of_pods, refused
 
 __all__ = ["accounts", "creation", "leaving", "making", "priority"]
 
@@ -66,13 +66,12 @@ def making(situation: Situation) -> Iterator[Finding]:
 
 
 def creation(situation: Situation) -> Iterator[Finding]:
-    """Pods that somebody tried to create and the API server refused, in its own words."""
+    """What somebody tried to create for the job and the API server refused, in its own words."""
     job = situation.job
     if len(situation.pods) >= max(job.wanted, situation.minimum):
         return
-    refused = [item for item in situation.events if "FailedCreate" in item.reason]
     told: dict[str, Finding] = {}
-    for event in reversed(refused):
+    for event in reversed(refused(situation)):
         reason, todo = _class_of(event.message)
         if VOLCANO_WEBHOOK in event.message and not queue_open(situation):
             continue  # Volcano's admission says of the queue what is found there
@@ -84,7 +83,7 @@ def creation(situation: Situation) -> Iterator[Finding]:
             finding(
                 reason,
                 f"{_refused(event, situation)}.",
-                needed="pods that the API server accepts.",
+                needed=f"{'pods' if of_pods(event) else 'objects'} that the API server accepts.",
                 todo=todo,
                 objects=[event.ref],
                 blocks=len(situation.pods) < situation.minimum,
@@ -94,9 +93,10 @@ def creation(situation: Situation) -> Iterator[Finding]:
 
 
 def _refused(event: Event, situation: Situation) -> str:
+    what = "one" if of_pods(event) else "what they are made from"
     return (
-        f"{len(situation.pods)} of {situation.job.wanted or situation.minimum} pods exist; creating one was refused: "
-        f"{event.message.rstrip('.')} ({event.count} times, last at {event.last})"
+        f"{len(situation.pods)} of {situation.job.wanted or situation.minimum} pods exist; creating {what} was "
+        f"refused: {event.message.rstrip('.')} ({event.count} times, last at {event.last})"
     )
 
 
@@ -105,7 +105,7 @@ def _again(event: Event, past: str, situation: Situation) -> Finding:
     ref = situation.job.ref
     makers = [item.ref for item in MAKERS.get(ref.group, ()) if "pods" in item.kinds]
     commands = [f"kubectl -n {item.namespace} rollout restart deployment/{item.name}" for item in makers]
-    if ref.group == "kubeflow.org":
+    if ref.group == "kubeflow.org" or (ref.group == "trainer.kubeflow.org" and not of_pods(event)):
         commands = [f"kubectl -n {ref.namespace} annotate {ref.kind.lower()} {ref.name} kfv.io/look-again=now"]
     return finding(
         "NotTriedAgain",

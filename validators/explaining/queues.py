@@ -157,11 +157,13 @@ def _told(held: Amounts, names: Iterable[str]) -> str:
 
 
 def gang_requests(situation: Situation) -> dict[str, Decimal]:
-    """What the gang asks for before it may enter: minResources, else the sum over the pods that are known."""
-    spec = (situation.group or {"spec": {}})["spec"]
-    if spec.get("minResources"):
-        return _of_nodes(spec["minResources"])
+    """What the gang asks for: minResources, or more where its pods do, else the sum over the pods that are known."""
+    least = _of_nodes((situation.group or {"spec": {}})["spec"].get("minResources"))
     made = [pod_requests(pod["spec"]) for pod in situation.pods]
+    if least:
+        # Trainer leaves resourcesPerNode out of minResources (kubeflow/trainer#2980): the gang enters, and waits then.
+        whole = total(made) if situation.minimum >= situation.job.wanted else {}
+        return least | {name: amount for name, amount in whole.items() if amount > least.get(name, Decimal(0))}
     templates = [
         {name: amount * role.replicas for name, amount in pod_requests(role.template["spec"]).items()}
         for role in situation.job.roles

@@ -9,11 +9,12 @@ from decimal import Decimal
 from kubeflow_volcano.cluster.quantities import amounts
 from validators import webhooks
 from validators.explaining.admission import hook_of
+from validators.explaining.kinds import JOBSETS, runtime_of
 from validators.explaining.model import Event, Situation
 from validators.explaining.queues import queue_open
 from validators.facts import Facts
 
-__all__ = ["VOLCANO_WEBHOOK", "no_longer"]
+__all__ = ["VOLCANO_WEBHOOK", "no_longer", "of_pods", "refused"]
 
 VOLCANO_WEBHOOK = "validatepod.volcano.sh"
 
@@ -22,8 +23,33 @@ _QUOTA = re.compile(r"exceeded quota: (?P<name>[^,]+), requested: (?P<asked>.*?)
 _CLASS = re.compile(r"no PriorityClass with name (?P<name>\S+)")
 _ACCOUNT = re.compile(r"service account [^/\s]+/(?P<name>[^:\s]+)")
 _HOOK = re.compile(r'webhook "(?P<name>[^"]+)"')
+_OF_TRAINJOB, _JOBS = "TrainJobResourcesCreationFailed", "JobCreationFailed"
 _SETTLED_SECONDS = 30.0
 """A webhook whose Service has had an endpoint for less than this may still be on its way."""
+
+
+def refused(situation: Situation) -> tuple[Event, ...]:
+    """What was said when the pods, or what they are made from, could not be created; oldest first.
+
+    Rules: pkg/controller/trainjob_controller.go of Trainer v2.1.0, pkg/constants of JobSet v0.10.1.
+    """
+    return tuple(
+        item for item in situation.events if of_pods(item) or item.reason == _JOBS or _by_trainer(item, situation)
+    )
+
+
+def of_pods(event: Event) -> bool:
+    """Whether it was a pod that was refused."""
+    return "FailedCreate" in event.reason
+
+
+def _by_trainer(event: Event, situation: Situation) -> bool:
+    """Trainer could not make PodGroup or JobSet, of which one is missing still; a missing runtime is told as such."""
+    if event.reason != _OF_TRAINJOB:
+        return False
+    jobset = situation.facts.get(JOBSETS, situation.job.ref.namespace, situation.job.ref.name)
+    missing = jobset is None or situation.group is None
+    return missing and runtime_of(situation.obj, situation.facts) is not None
 
 
 def no_longer(reason: str, event: Event, situation: Situation) -> str:
@@ -31,7 +57,7 @@ def no_longer(reason: str, event: Event, situation: Situation) -> str:
     facts = situation.facts
     match reason:
         case "QuotaTooSmall":
-            return _room_in_quota(event.message, situation)
+            return _room_in_quota(event, situation)
         case "PriorityClassMissing":
             return _there("priorityclasses.scheduling.k8s.io", "", _CLASS.search(event.message), facts)
         case "ServiceAccountMissing":
@@ -50,8 +76,8 @@ def _there(resource: str, namespace: str, found: re.Match[str] | None, facts: Fa
     return f"{name} was made" if name and facts.get(resource, namespace, name) else ""
 
 
-def _room_in_quota(message: str, situation: Situation) -> str:
-    found = _QUOTA.search(message)
+def _room_in_quota(event: Event, situation: Situation) -> str:
+    found = _QUOTA.search(event.message)
     if found is None:
         return ""
     quota = situation.facts.get("resourcequotas", situation.job.ref.namespace, found["name"])
@@ -59,7 +85,7 @@ def _room_in_quota(message: str, situation: Situation) -> str:
         return f"quota {found['name']} was removed"
     asked = amounts(dict(pair.split("=", 1) for pair in found["asked"].split(",") if "=" in pair))
     hard, used = (amounts(quota.get("status", {}).get(key)) for key in ("hard", "used"))
-    zero, count = Decimal(0), max(situation.job.wanted - len(situation.pods), 1)
+    zero, count = Decimal(0), max(situation.job.wanted - len(situation.pods), 1) if of_pods(event) else 1
     fits = all(used.get(name, zero) + count * amount <= hard[name] for name, amount in asked.items() if name in hard)
     return f"quota {found['name']} has room for all that is missing" if asked and fits else ""
 

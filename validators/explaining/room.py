@@ -212,11 +212,17 @@ def _together(groups: Sequence[Group], nodes: Sequence[Node], placed: int, missi
         f"{placed} of the {missing} {which} find a node at the same time. {told} "
         f"on the {len(open_to)} of {len(nodes)} nodes that take such pods.",
         needed=f"room for {missing} pods at once{'' if single else together}.",
-        todo="wait for others to end, add nodes, or let the job ask for less: fewer replicas, smaller requests, or a "
-        "minAvailable with which it can begin.",
+        todo=f"wait for others to end, add nodes, or let the job ask for less: {_less(about)}.",
         objects=[ref] if (ref := about.group_ref) else [about.job.ref],
         details=[*lines, *_free_lines(open_to, set(asked) - ({"pods"} - short.keys()))],
     )
+
+
+def _less(about: Situation) -> str:
+    """In which fields a job asks for less; what is in the way of a job that exists is asked for by a new one."""
+    if about.job.ref.group == "trainer.kubeflow.org":
+        return "a new one with fewer nodes (trainer.numNodes) or less for each (trainer.resourcesPerNode)"
+    return "fewer replicas, smaller requests, or a minAvailable with which it can begin"
 
 
 def _listed(requests: Amounts) -> str:

@@ -72,8 +72,10 @@ def test_a_train_job_is_what_its_runtime_and_its_own_numbers_say() -> None:
     job = made("TrainJob", spec, queue)
     assert [(role.name, role.replicas) for role in job.roles] == [("node", 3)]
     assert job.queue == "of-runtime"
-    own = made("TrainJob", spec, queue, annotations={"scheduling.volcano.sh/queue-name": "own"})
-    assert own.queue == "own"
+    named = {"scheduling.volcano.sh/queue-name": "own"}
+    assert made("TrainJob", spec | {"annotations": named}, queue).queue == "own"
+    # Trainer reads its spec; what its metadata say goes no further.
+    assert made("TrainJob", spec, queue, annotations=named).queue == "of-runtime"
 
 
 def test_the_jobset_of_a_train_job_counts_before_the_runtime() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.cluster.objects import Object
-from validators.explaining.model import Explanation
-from validators.explaining.testing import SPACE, explained, group, healthy, member, reasons
+from validators.explaining.model import Explanation, State
+from validators.explaining.testing import SPACE, event, explained, group, healthy, hooks, member, reasons
 from validators.testing import instant
 
 ACCESS = {
@@ -134,3 +134,118 @@ def test_jobset_s_controller_that_may_not_make_jobs_is_why_there_are_no_pods() -
     answer = told(job, wired, jobs[0], group(job, 2, phase="Inqueue"), jobset={"create jobs.batch": False})
     assert reasons(answer) == ["ControllerMayNot"]
     assert "jobset-controller-manager, may not create jobs.batch" in answer.findings[0].problem.found
+
+
+def in_steps(objects: list[Object]) -> list[Object]:
+    """The same with a job that fetches a model, before which no node is made."""
+    for obj in objects:
+        if obj["kind"] != "Job":
+            spec = obj["spec"] if obj["kind"] == "JobSet" else obj["spec"]["template"]["spec"]
+            first = replicated("")[0] | {"name": "model-initializer"}
+            spec["replicatedJobs"][:0] = [first]
+            spec["replicatedJobs"][1]["dependsOn"] = [{"name": "model-initializer", "status": "Complete"}]
+    return objects
+
+
+def fetcher(jobs: list[Object], **rest: Any) -> Object:
+    labels = {"jobset.sigs.k8s.io/replicatedjob-name": "model-initializer"}
+    pod = member(jobs[1], 9, **rest)
+    pod["metadata"] |= {"labels": labels, "annotations": {"scheduling.k8s.io/group-name": "mnist"}}
+    return pod
+
+
+def test_a_gang_of_steps_waits_for_itself() -> None:
+    """Trainer counts the nodes, too, which are made when the first step has ended."""
+    job = trainjob()
+    jobs = in_steps(jobset(job))
+    wired = in_steps([runtime(policy={"volcano": {}})])
+    answer = told(job, *wired, *jobs, group(job, 3, phase="Inqueue"), fetcher(jobs))
+    assert reasons(answer) == ["GangWaitsForItself"]
+    found = answer.findings[0].problem
+    assert "wants 3 pods together; those of node are made when the jobs are ready or have ended" in found.found
+    assert "take podGroupPolicy and schedulerName out of the runtime" in found.todo
+
+
+def test_a_job_of_steps_without_a_gang_has_started_with_its_first_step() -> None:
+    job = trainjob()
+    jobs = in_steps(jobset(job, ""))
+    plain = in_steps([runtime("")])
+    alone: dict[str, Any] = {"spec": {"schedulerName": "default-scheduler"}}
+    answer = told(job, *plain, *jobs, fetcher(jobs, on="n1", **alone))
+    assert (answer.state, answer.findings) == (State.STARTED, ())
+    ended = fetcher(jobs, on="n1", **alone)
+    ended["status"] = {"phase": "Succeeded"}
+    waiting = [member(jobs[1], n, cpu="9", **alone) for n in range(2)]
+    for pod in waiting:
+        pod["metadata"]["labels"] = {"jobset.sigs.k8s.io/replicatedjob-name": "node"}
+    answer = told(job, *plain, *jobs, ended, *waiting)
+    assert (answer.state, reasons(answer)) == (State.WAITING, ["NoNodeFitsNever"])
+
+
+def test_a_jobset_of_somebody_else_takes_the_name() -> None:
+    job, wired = trainjob(), runtime(policy={"volcano": {}})
+    other = jobset(job)[0]
+    other["metadata"]["ownerReferences"] = []
+    answer = told(job, wired, other, group(job, 2, phase="Inqueue"))
+    assert reasons(answer)[0] == "NameTaken"
+    assert "belongs to nobody" in answer.findings[0].problem.found
+
+
+def test_what_trainer_was_refused_is_the_cause_of_what_is_missing() -> None:
+    job, wired = trainjob(), runtime(policy={"volcano": {}})
+    text = 'TrainJob resources reconciliation failed: admission webhook "policy.example" denied the request: no JobSets'
+    said = event(job, "TrainJobResourcesCreationFailed", text)
+    answer = told(job, wired, said, hooks("policy.example"))
+    assert reasons(answer) == ["WebhookRefused"]
+    assert "0 of 2 pods exist; creating what they are made from was refused" in answer.findings[0].problem.found
+    assert reasons(told(job, said)) == ["RuntimeMissing"]
+    jobs = jobset(job)
+    around = [*jobs, group(job, 2, phase="Inqueue"), said, hooks("policy.example")]
+    assert reasons(told(job, wired, *around)) == ["Unexplained"]
+
+
+def test_what_jobset_was_refused_is_told() -> None:
+    job, wired = trainjob(), runtime(policy={"volcano": {}})
+    jobs = jobset(job)
+    asked = "requested: count/jobs.batch=1, used: count/jobs.batch=3, limited: count/jobs.batch=3"
+    text = f'jobs.batch "mnist-node-0" is forbidden: exceeded quota: few, {asked}'
+    full = {"hard": {"count/jobs.batch": "3"}, "used": {"count/jobs.batch": "3"}}
+    quota = made("v1", "ResourceQuota", "few", metadata={"namespace": SPACE}, spec={}, status=full)
+    said = event(jobs[0], "JobCreationFailed", text)
+    answer = told(job, wired, jobs[0], group(job, 2, phase="Inqueue"), said, quota)
+    assert reasons(answer) == ["QuotaTooSmall"]
+    full["used"]["count/jobs.batch"] = "2"
+    answer = told(job, wired, jobs[0], group(job, 2, phase="Inqueue"), said, quota)
+    assert reasons(answer) == ["NotTriedAgain"]
+
+
+def test_resources_that_trainer_leaves_out_of_the_podgroup_count_with_the_pods() -> None:
+    """kubeflow/trainer#2980: resourcesPerNode is not in minResources, so that the gang is admitted, and waits."""
+    job, wired = trainjob(), runtime(policy={"volcano": {}})
+    jobs = jobset(job)
+    small = made("scheduling.volcano.sh/v1beta1", "Queue", "default", spec={"weight": 1, "capability": {"cpu": "1"}})
+    small["status"] = {"state": "Open"}
+    asked = group(job, 2, phase="Inqueue", cpu="200m")
+    answer = told(job, wired, *jobs, asked, small, *pods(jobs, "volcano"))
+    assert reasons(answer) == ["OverCapability"]
+    assert "the gang asks for 2, 0 of 1 are taken" in answer.findings[0].problem.found
+
+
+def test_what_a_train_job_asks_for_is_named_in_its_own_fields() -> None:
+    job, wired = trainjob(), runtime(policy={"volcano": {}})
+    jobs = jobset(job)
+    full = [member(job, n, cpu="3500m", on=f"n{n + 1}", metadata={"name": f"o-{n}", "uid": f"o{n}"}) for n in range(2)]
+    full[1]["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "2500m"
+    for pod in full:
+        pod["metadata"]["ownerReferences"] = []
+    answer = told(job, wired, *jobs, group(job, 2, phase="Inqueue"), *pods(jobs, "volcano"), *full)
+    assert reasons(answer) == ["GangDoesNotFit"]
+    assert "trainer.numNodes" in answer.findings[0].problem.todo
+    assert "minAvailable" not in answer.findings[0].problem.todo
+
+
+def test_runtimes_that_are_there_are_named() -> None:
+    other = runtime()
+    other["metadata"]["name"] = "deepspeed"
+    answer = told(trainjob(), other)
+    assert "there are deepspeed." in answer.findings[0].problem.needed
