@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kubeflow_volcano.catalog.gangs import VOLCANO, GangScheduler
+from kubeflow_volcano.catalog.jobsets import made_later
 from kubeflow_volcano.cluster.objects import Object
 from validators.facts import Facts
 
-__all__ = ["RESOURCE", "Fault", "fault", "for_probe"]
+__all__ = ["RESOURCE", "Fault", "fault", "for_probe", "of_steps"]
 
 RESOURCE = "clustertrainingruntimes.trainer.kubeflow.org"
 _PUBLISHED = "trainer.kubeflow.org/framework"
@@ -27,15 +28,30 @@ class Fault:
 
 
 def fault(runtime: Object, gang: GangScheduler = VOLCANO) -> Fault | None:
-    """What keeps the runtime's jobs from being gangs; None when nothing does."""
+    """What keeps the runtime's jobs from being gangs, or makes gangs of those that can be none; None when nothing does.
+
+    Trainer counts the pods of all steps into one gang, which waits for those that are made when others have ended.
+    """
+    if of_steps(runtime):
+        text = "makes pods in steps and has a podGroupPolicy, so that its gangs wait for themselves"
+        wrong = runtime["spec"].get("podGroupPolicy")
+        return Fault(text, half=True, published=_published(runtime)) if wrong else None
     policy = gang.policy in (runtime["spec"].get("podGroupPolicy") or {})
     others = sorted({pod.get("schedulerName") or "the default scheduler" for pod in _pods(runtime)} - {gang.scheduler})
-    published = _PUBLISHED in (runtime["metadata"].get("labels") or {})
     if policy and not others:
         return None
     missing = [] if policy else [f"has no podGroupPolicy.{gang.policy}"]
     missing += [f"leaves pods to {', '.join(others)}"] if others else []
-    return Fault(" and ".join(missing), half=policy or not others, published=published)
+    return Fault(" and ".join(missing), half=policy or not others, published=_published(runtime))
+
+
+def of_steps(runtime: Object) -> bool:
+    """Whether some of its pods are made when others are ready or have ended, as after those that fetch a model."""
+    return bool(made_later(runtime["spec"]["template"]["spec"]))
+
+
+def _published(runtime: Object) -> bool:
+    return _PUBLISHED in (runtime["metadata"].get("labels") or {})
 
 
 def for_probe(facts: Facts) -> Object | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
-from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.cluster.objects import Object, Ref
 from validators import operator_judging as judging
 from validators import runtimes
 from validators.checks.gang import NEEDS_PROBE
@@ -34,7 +35,8 @@ def runtimes_gang(facts: Facts) -> Outcome:
     podGroupPolicy.volcano makes a PodGroup for each TrainJob, and schedulerName volcano in the pod templates hands
     the pods over; Trainer does not set the latter. One without the other leaves the pods to the default scheduler, or
     waiting for a group that never comes. Apply component trainer again, or set both in a runtime of your own. With
-    scheduler-plugins it is podGroupPolicy.coscheduling and their scheduler's name.
+    scheduler-plugins it is podGroupPolicy.coscheduling and their scheduler's name. Runtimes that make their pods in
+    steps (dependsOn) are to have neither: Trainer counts the pods of all steps into one gang, which never starts.
     """
     gang = facts.expectations.gang
     TRAINER.deployment(facts)
@@ -45,8 +47,10 @@ def runtimes_gang(facts: Facts) -> Outcome:
     found = {Ref.of(item): fault for item in every if (fault := runtimes.fault(item, gang))}
     half = [ref for ref, fault in found.items() if fault.half]
     if not found:
-        names = ", ".join(sorted(item["metadata"]["name"] for item in every))
-        return passed(f"{len(every)} runtimes make gangs: {names}.", objects=[Ref.of(item) for item in every])
+        steps, whole = ([item for item in every if runtimes.of_steps(item) is of] for of in (True, False))
+        rest = f" Jobs of steps are none: {_named(steps)}." if steps else ""
+        told = f"{len(whole)} runtimes make gangs: {_named(whole)}.{rest}"
+        return passed(told, objects=[Ref.of(item) for item in every])
     own = [ref for ref, fault in found.items() if not (fault.half or fault.published)]
     make, reason = (failed, "HalfWired") if half else (failed, "GangOff")
     if len(own) == len(found) < len(every):
@@ -57,9 +61,13 @@ def runtimes_gang(facts: Facts) -> Outcome:
         expected=f"podGroupPolicy.{gang.policy}, and schedulerName {gang.scheduler} in every pod template",
         observed={ref.name: fault.text for ref, fault in found.items()},
         objects=tuple(found),
-        todo="apply component trainer again, or set both in your own runtimes.",
+        todo="apply component trainer again, or set both in your own runtimes; neither in those of steps.",
         commands=[f"kubectl edit clustertrainingruntime {ref.name}" for ref in found],
     )
+
+
+def _named(every: Iterable[Object]) -> str:
+    return ", ".join(sorted(item["metadata"]["name"] for item in every))
 
 
 @check("G8", "trainer-may-group", severity=Severity.BLOCKER, needs=judging.NEEDS_ACCESS, component="trainer")

@@ -35,6 +35,20 @@ def test_every_pod_of_every_runtime_goes_to_volcano() -> None:
     assert again == objects
 
 
+def test_a_runtime_that_makes_pods_in_steps_is_left_to_the_default_scheduler() -> None:
+    """Its gang would count pods that are made when its first ones have ended."""
+    first: dict[str, Any] = {"containers": []}
+    rest: dict[str, Any] = {"containers": []}
+    steps = runtime(first, rest, podGroupPolicy={"volcano": {}})
+    steps["spec"]["template"]["spec"]["replicatedJobs"][1]["dependsOn"] = [{"name": "0", "status": "Complete"}]
+    in_order = runtime(first, rest)
+    in_order["spec"]["template"]["spec"]["startupPolicy"] = {"startupPolicyOrder": "InOrder"}
+    for obj in (steps, in_order):
+        gang_runtimes([obj], VOLCANO)
+        assert "podGroupPolicy" not in obj["spec"]
+        assert pods(obj) == [{"containers": []}, {"containers": []}]
+
+
 def test_one_plugin_only_and_its_own_settings_stay() -> None:
     topology = {"networkTopology": {"mode": "hard", "highestTierAllowed": 1}}
     objects = [

@@ -85,6 +85,19 @@ def test_a_runtime_that_does_not_gang_is_named(broken: Object, status: Status, r
     assert outcome.commands == ("kubectl edit clustertrainingruntime a",)
 
 
+def test_a_runtime_that_makes_pods_in_steps_is_to_make_no_gangs() -> None:
+    """Trainer would count all of its pods into one gang, of which some are made when others have ended."""
+    steps = runtime("torchtune", "", "", policy=None)
+    steps["spec"]["template"]["spec"]["replicatedJobs"][1]["dependsOn"] = [{"name": "job-0", "status": "Complete"}]
+    outcome = judged(checks.runtimes_gang, known(runtime(), steps))
+    assert outcome.status is Status.PASS
+    assert outcome.message == "1 runtimes make gangs: torch-distributed. Jobs of steps are none: torchtune."
+    steps["spec"]["podGroupPolicy"] = {"volcano": {}}
+    outcome = judged(checks.runtimes_gang, known(runtime(), steps))
+    assert (outcome.status, outcome.reason) == (Status.FAIL, "HalfWired")
+    assert "its gangs wait for themselves" in outcome.message
+
+
 def test_no_runtime_is_no_pass_and_where_none_gangs_own_ones_fail_too() -> None:
     assert judged(checks.runtimes_gang, known()).reason == "NoRuntime"
     alone = runtime("mine", "", policy=None, published=False)
