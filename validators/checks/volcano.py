@@ -8,6 +8,7 @@ from dataclasses import replace
 from kubernetes.utils.quantity import parse_quantity
 
 from kubeflow_volcano.catalog.gangs import VOLCANO
+from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.catalog.schedulers import known_plugins, words_of
 from kubeflow_volcano.cluster.objects import Object, Ref
 from validators import crds, scheduler_configuration, workloads
@@ -25,6 +26,7 @@ from validators.model import (
     skipped,
     warned,
 )
+from validators.queue_opening import open_command
 from validators.scheduler_configuration import Unusable
 from validators.troubles import verdict
 from validators.versions import tag_of
@@ -108,7 +110,7 @@ def queue_open(facts: Facts) -> Outcome:
             observed=states,
             objects=tuple(item for item in refs if item.name in shut),
             todo="open it: it takes no new work as it is.",
-            commands=tuple(_open_command(name) for name in shut),
+            commands=tuple(open_command(present[name], scheduler_configuration.version(facts)) for name in shut),
         )
     empty = [f"{key} of queue {name}" for name, queue in present.items() for key in _nothing_allowed(queue)]
     if empty:
@@ -141,11 +143,6 @@ def _are(names: Sequence[str]) -> str:
 def _scheduler_off(facts: Facts) -> bool:
     found = facts.objects.get("deployments.apps", ())
     return any(Ref.of(item) == SCHEDULER and item["spec"].get("replicas") == 0 for item in found)
-
-
-def _open_command(name: str) -> str:
-    patch = """'{"status":{"state":"Open"}}'"""
-    return f"kubectl patch queues.scheduling.volcano.sh {name} --subresource=status --type=merge -p {patch}"
 
 
 def _nothing_allowed(queue: Object) -> Iterator[str]:
@@ -218,16 +215,17 @@ def _scheduler(facts: Facts) -> Object:
 def version_pair(facts: Facts) -> Outcome:
     """Volcano's version was tested with this Kubernetes version.
 
-    The compatibility table in Volcano's README names the pairs. Another pair may work; choose a Volcano version that
-    names the server's version when something does not.
+    The compatibility table in Volcano's README names the pairs, by minor versions. Another pair may work; choose a
+    Volcano version that names the server's version when something does not.
     """
     scheduler = _scheduler(facts)
     image: str = scheduler["spec"]["template"]["spec"]["containers"][0]["image"]
     version = tag_of(image).removeprefix("v")
-    bounds = facts.expectations.volcano_kubernetes.get(version)
+    ranges = {_minor(name): bounds for name, bounds in facts.expectations.volcano_kubernetes.items()}
+    bounds = ranges.get(_minor(version))
     server = facts.server_version
     if bounds is None:
-        known = ", ".join(sorted(facts.expectations.volcano_kubernetes))
+        known = ", ".join(sorted(ranges, key=version_key))
         return warned(
             "UnknownVersion",
             f"nothing is known of the pair Volcano {version or image} and Kubernetes {server}.",
@@ -246,6 +244,10 @@ def version_pair(facts: Facts) -> Outcome:
             todo="take a Volcano version whose range holds the server's.",
         )
     return passed(f"Volcano {version} names {text}; the server is {server}.", objects=(SCHEDULER,))
+
+
+def _minor(version: str) -> str:
+    return ".".join(version.split(".")[:2])
 
 
 @check("F6", "scheduler-alive", severity=Severity.BLOCKER, requires=("F1", "F3"), needs=NEEDS_GANG, probe="gang")

@@ -18,6 +18,7 @@ from validators.explaining.nodes import nodes_of
 from validators.explaining.packing import fits
 from validators.explaining.room import groups_of
 from validators.facts import Facts
+from validators.queue_opening import open_command
 
 __all__ = ["QUEUE", "SCHEDULER", "and_above", "gang_requests", "hierarchical", "queue_open", "queueing", "reserved"]
 
@@ -31,7 +32,6 @@ _OVERCOMMIT = Decimal("1.2")
 _DEEPEST = 16
 _HIERARCHY_SINCE = "1.11.0"
 _OF_QUOTAS = ("requests.", "limits.", "count/")
-_OPEN = """--subresource=status --type=merge -p '{"status":{"state":"Open"}}'"""
 
 
 def queueing(situation: Situation) -> Iterator[Finding]:
@@ -61,7 +61,7 @@ def queueing(situation: Situation) -> Iterator[Finding]:
             needed="a queue that is Open.",
             todo="open the queue, or make the job anew for another one.",
             objects=[ref],
-            commands=[f"kubectl patch queues.scheduling.volcano.sh {name} {_OPEN}"],
+            commands=[open_command(queues[name], scheduler_configuration.version(situation.facts))],
             blocks=new,
         )
     children = [item for item, queue in queues.items() if queue["spec"].get("parent") == name]

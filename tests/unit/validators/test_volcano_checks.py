@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -112,6 +113,20 @@ def test_a_queue_that_takes_no_work_fails(queues: list[Object], reason: str) -> 
     assert outcome.commands
 
 
+@pytest.mark.parametrize(("version", "state_is_theirs"), [("1.8.0", False), ("1.10.2", False), ("1.11.0", True)])
+def test_a_closed_queue_is_opened_so_that_it_can_be_closed_again(version: str, state_is_theirs: bool) -> None:  # noqa: FBT001  a column of the table
+    closed = queue(state="Closed")
+    (command,) = volcano.queue_open(facts(closed, scheduler(image=f"volcanosh/vc-scheduler:v{version}"))).commands
+    assert command.startswith("echo '{" if state_is_theirs else "kubectl patch queues.scheduling.volcano.sh default ")
+    if state_is_theirs:
+        text = json.loads(command.split("'")[1])
+        assert (text["kind"], text["action"], text["target"]["uid"]) == (
+            "Command",
+            "OpenQueue",
+            closed["metadata"]["uid"],
+        )
+
+
 def test_a_queue_that_no_scheduler_has_made_follows_the_scheduler() -> None:
     assert volcano.queue_open(facts(scheduler(replicas=0))).because == ("F1",)
 
@@ -203,6 +218,8 @@ def test_without_a_scheduler_there_is_no_configuration_and_f1_says_why() -> None
     [
         ("v1.30.2", "docker.io/volcanosh/vc-scheduler:v1.10.0", "AsClaimed"),
         ("v1.35.4", "mirror.example:5000/volcanosh/vc-scheduler:v1.10.0@sha256:0", "PairNotTested"),
+        ("v1.30.2", "volcanosh/vc-scheduler:v1.10.7", "AsClaimed"),
+        ("v1.30.2", "volcanosh/vc-scheduler:v1.11.0", "UnknownVersion"),
         ("v1.30.2", "volcanosh/vc-scheduler:latest", "UnknownVersion"),
         ("v1.30.2", "mirror.example:5000/vc-scheduler", "UnknownVersion"),
     ],

@@ -1,0 +1,34 @@
+"""How a person opens one of Volcano's queues.
+
+Rules: pkg/controllers/queue of Volcano v1.8.0 to v1.15.1. From v1.11.0 on its controllers apply a queue's state
+server-side: where somebody else has written it they could never close the queue again. Before, they cannot open a queue
+that is Closing, and do not mind who has written the state.
+"""
+
+from __future__ import annotations
+
+import json
+
+from kubeflow_volcano.catalog.model import version_key
+from kubeflow_volcano.cluster.objects import Object
+
+__all__ = ["open_command"]
+
+_APPLIES_STATES = (1, 11)
+_STATE = """--subresource=status --type=merge -p '{"status":{"state":"Open"}}'"""
+
+
+def open_command(queue: Object, version: str) -> str:
+    """The command for a shell; `version` is Volcano's, empty where it is not known."""
+    meta = queue["metadata"]
+    if version and version_key(version) < _APPLIES_STATES:
+        return f"kubectl patch queues.scheduling.volcano.sh {meta['name']} {_STATE}"
+    target = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "name": meta["name"], "uid": meta["uid"]}
+    text = {
+        "apiVersion": "bus.volcano.sh/v1alpha1",
+        "kind": "Command",
+        "metadata": {"generateName": f"{meta['name']}-open-", "namespace": "volcano-system"},
+        "target": target,
+        "action": "OpenQueue",
+    }
+    return f"echo '{json.dumps(text, separators=(',', ':'))}' | kubectl create -f -"
