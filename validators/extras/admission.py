@@ -95,7 +95,7 @@ def _plan(cluster: Cluster, hook: Webhook, facts: Facts) -> _Plan:
 
 def _never_asked(hook: Webhook) -> str:
     if hook.text.get("failurePolicy", "Fail") != "Fail":
-        return "nobody notices its silence (failurePolicy Ignore)"
+        return "requests go on without them while they are silent (failurePolicy Ignore)"
     if hook.text.get("sideEffects") not in _DRY_RUN_SAFE:
         return "it takes no dry runs (sideEffects)"
     return "its matchConditions choose what it sees" if hook.text.get("matchConditions") else ""

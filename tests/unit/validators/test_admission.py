@@ -48,9 +48,9 @@ HEARD = HookAnswer(OWNER, "w.example.com")
 
 
 def test_webhooks_that_answer_pass_and_those_that_cannot_be_asked_are_told() -> None:
-    outcome = webhooks_answer(answered(HEARD, HookAnswer(OWNER, "x", unasked="nobody notices its silence")))
+    outcome = webhooks_answer(answered(HEARD, HookAnswer(OWNER, "x", unasked="they take no dry runs")))
     assert (outcome.status, outcome.objects) == (Status.PASS, (OWNER,))
-    assert "1 webhooks answered. 1 not asked: nobody notices its silence." in outcome.message
+    assert "1 webhooks answered. 1 not asked: they take no dry runs." in outcome.message
 
 
 def test_answers_of_a_rehearsal_are_told() -> None:
@@ -178,7 +178,7 @@ def test_without_the_right_nothing_is_sent(api: Any) -> None:
 @pytest.mark.parametrize(
     ("rest", "why"),
     [
-        ({"failurePolicy": "Ignore"}, "failurePolicy"),
+        ({"failurePolicy": "Ignore"}, "requests go on without them while they are silent (failurePolicy Ignore)"),
         ({"sideEffects": "Some"}, "sideEffects"),
         ({"matchConditions": [{"name": "x", "expression": "true"}]}, "matchConditions"),
         ({"namespaceSelector": {"matchLabels": {"nobody": "has"}}}, "no namespace"),
