@@ -73,7 +73,7 @@ def play(lab: Lab, mirror: Registry, tmp_path_factory: pytest.TempPathFactory) -
             "image_mirror_mode": "containerd",
             "image_mirror_rules": [{"source": "gcr.io", "prefix": mirror.address}],
             "image_mirror_containerd_ca": str(mirror.ca),
-            "image_mirror_containerd_ready_seconds": 10,
+            "image_mirror_containerd_ready_seconds": 60,
         }
         inventory = lab.inventory(tmp_path_factory.mktemp("inventory"), hosts, **known | variables)
         return lab.play(PLAYBOOK, inventory, "--tags", "image_mirror", *arguments)

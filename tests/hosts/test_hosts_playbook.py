@@ -85,7 +85,7 @@ def interrupted_at(inventory: Path, host: Host) -> str:
     while process.poll() is None and (host.root / CONFIG).read_bytes() == before:
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGINT)
-    return process.communicate(timeout=60)[0]
+    return process.communicate(timeout=300)[0]
 
 
 def test_a_run_that_was_ended_between_nodes_is_ended_by_the_next_one(

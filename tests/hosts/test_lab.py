@@ -116,7 +116,7 @@ def test_a_registry_refuses_as_it_is_told(lab: Lab, status: int) -> None:
     answers = [subprocess.run(command, capture_output=True, text=True, check=False).stdout for _ in range(2)]
     assert answers == [str(status), "200"]
     registry.answer("hang")
-    hanging = subprocess.run([*command, "--max-time", "0.5"], capture_output=True, text=True, check=False)
+    hanging = subprocess.run([*command, "--max-time", "3"], capture_output=True, text=True, check=False)
     assert hanging.returncode == 28  # curl's own for a time that is over
     assert [seen for _, _, seen in registry.requests] == [status, 200, 0]
 
@@ -182,7 +182,7 @@ def test_a_clock_can_be_moved(host: Host) -> None:
     host.stop()
     host.env(faketime="+3h").start()
     ahead = int(host.run("date +%s").stdout) - int(subprocess.check_output(["date", "+%s"], text=True))
-    assert abs(ahead - 3 * 3600) < 5
+    assert abs(ahead - 3 * 3600) < 60
 
 
 def test_the_machines_clock_is_out_of_reach(host: Host) -> None:

@@ -110,6 +110,7 @@ def site(lab_site: Site, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     monkeypatch.setenv("SSL_CERT_FILE", str(lab_site.registry.ca))
     yield lab_site
     lab_site.registry.answer(0)
+    lab_site.registry.hangs = lambda _client, _path: False
     for node in lab_site.nodes:
         node.run("ctr -n k8s.io images ls -q | xargs -r ctr -n k8s.io images rm --sync")
 
@@ -328,6 +329,7 @@ def test_a_node_with_docker_is_refused_with_the_reason_before_anything_is_pulled
 
 def test_an_interrupted_run_is_taken_up_where_it_ended(site: Site) -> None:
     site.registry.requests.clear()
+    site.registry.hangs = lambda _client, path: f"{IMAGES[2][0]}/blobs/" in path
     playbook = Path(sys.executable).with_name("ansible-playbook")
     run = subprocess.Popen(
         [playbook, "-i", site.inventory(image_mirror_pull_nodes=1), site.directory / "play.yml"],
@@ -337,16 +339,14 @@ def test_an_interrupted_run_is_taken_up_where_it_ended(site: Site) -> None:
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    until(lambda: any("/blobs/" in path for _, path, _ in site.registry.requests), every=0.01)
-    until(lambda: any(images(node) for node in site.nodes), every=0.01)
-    site.registry.answer("hang")
+    until(lambda: site.registry.hanging, 120)
     os.killpg(run.pid, signal.SIGINT)
-    run.wait(30)
+    run.wait(60)
     for node in site.nodes:
         node.run("systemctl restart containerd")
     left = 8 - sum(len(images(node)) for node in site.nodes)
     assert 0 < left < 8
-    site.registry.answer(0)
+    site.registry.hangs = lambda _client, _path: False
     again = site.play()
     assert again.returncode == 0, again.stdout
     assert sum(int(cells[0]) for cells in rows(again).values()) == left
@@ -356,6 +356,8 @@ def test_a_node_that_is_down_keeps_no_other_from_pulling_and_one_that_goes_down_
     third = site.lab.start("24.03", "2.2", "pull-3")
     prepare(third, site.registry, site.name(IMAGES[-1]))
     site = replace(site, nodes=(site.nodes[0], third))
+    site.registry.requests.clear()
+    site.registry.hangs = lambda client, path: client == third.address and f"{IMAGES[2][0]}/blobs/" in path
     run = subprocess.Popen(
         [Path(sys.executable).with_name("ansible-playbook"), "-i", site.inventory(), site.directory / "play.yml"],
         cwd=ROOT,
@@ -364,9 +366,9 @@ def test_a_node_that_is_down_keeps_no_other_from_pulling_and_one_that_goes_down_
         stderr=subprocess.STDOUT,
         text=True,
     )
-    until(lambda: bool(images(third)), every=0.01)
+    until(lambda: site.registry.hanging, 120)
     third.stop()
-    output, _ = run.communicate(timeout=60)
+    output, _ = run.communicate(timeout=300)
     assert run.returncode not in {0, 1}
     assert "pull-3 ended without a result" in output
     assert "Traceback" not in output

@@ -200,6 +200,7 @@ def site(lab_site: Site, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     yield lab_site
     lab_site.own.stop()
     lab_site.mirror.answer(0)
+    lab_site.mirror.hangs = lambda _client, _path: False
 
 
 def changed(done: CompletedProcess[str]) -> int:
@@ -236,6 +237,8 @@ def test_a_check_tells_then_whole_indexes_are_copied_and_a_second_run_changes_no
 
 
 def test_an_interrupted_fill_goes_on_where_it_ended(site: Site) -> None:
+    site.mirror.requests.clear()
+    site.mirror.hangs = lambda _client, path: f"{IMAGES[-1][0]}/blobs/" in path
     run = subprocess.Popen(
         site.command(),
         cwd=ROOT,
@@ -244,13 +247,12 @@ def test_an_interrupted_fill_goes_on_where_it_ended(site: Site) -> None:
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    until(lambda: len(site.there()) > 0, every=0.01)
-    site.mirror.answer("hang")
+    until(lambda: site.mirror.hanging and site.there(), 120)
     os.killpg(run.pid, signal.SIGINT)
-    assert run.wait(30) != 0
+    assert run.wait(60) != 0
     kept = site.there()
     assert 0 < len(kept) < len(IMAGES)
-    site.mirror.answer(0)
+    site.mirror.hangs = lambda _client, _path: False
     again = site.play()
     assert again.returncode == 0, again.stdout
     assert f"{len(IMAGES) - len(kept)} copied" in again.stdout

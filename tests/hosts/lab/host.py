@@ -18,7 +18,7 @@ __all__ = ["Host", "Place"]
 
 _BOOT = Path(__file__).with_name("boot.sh")
 _NAMESPACES = ("--mount", "--net", "--pid", "--uts", "--ipc", "--cgroup", "--fork", "--kill-child=KILL")
-_UP_SECONDS = 30.0
+_UP_SECONDS = 120.0
 _LOOK_SECONDS = 0.02  # files and sockets of other programs, in a tree of their own: there is nothing to wait on
 
 

@@ -14,7 +14,7 @@ import ssl
 import tarfile
 import threading
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -52,6 +52,8 @@ class Registry:
     requests: list[tuple[str, str, int]] = field(default_factory=list)
     blobs: dict[str, bytes] = field(default_factory=dict)
     manifests: dict[str, dict[str, tuple[str, bytes]]] = field(default_factory=dict)
+    hangs: Callable[[str, str], bool] = lambda _client, _path: False
+    """Whether a request of that client (its address) for that path is never answered, whatever `answer` says."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
     closed: threading.Event = field(default_factory=threading.Event)
 
@@ -97,6 +99,11 @@ class Registry:
         """Answer everything so from now on."""
         self._forced = status
         self._queue.clear()
+
+    @property
+    def hanging(self) -> bool:
+        """Whether a request was made that hangs."""
+        return any(status == 0 for _, _, status in self.requests)
 
     def stop(self) -> None:
         """Close the port; requests that hang end."""
@@ -148,7 +155,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _serve(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        forced = self.server.registry.next_answer()
+        hangs = self.server.registry.hangs(self.client_address[0], self.path)
+        forced = "hang" if hangs else self.server.registry.next_answer()
         if forced == "hang":
             self.server.registry.requests.append((self.command, self.path, 0))
             self.server.registry.closed.wait()
