@@ -13,9 +13,9 @@ from kubeflow_volcano.rollout.graph import CRD_KIND, WEBHOOK_KINDS, WORKLOAD_KIN
 __all__ = ["Frontier"]
 
 _READY_WEIGHT = 5
-_FIRST = {"Namespace": 0, "ClusterRole": 1, CRD_KIND: 2}
-_OTHERS = 3
-"""The rank of what comes after those."""
+_FIRST = {"Namespace": 0, "ClusterRole": 1, CRD_KIND: 3}
+_GATHERING, _OTHERS = 2, 4
+"""The ranks of cluster roles that gather others, and of what comes after all those."""
 _Condition = tuple[Literal["applied", "ready"], Ref]
 
 
@@ -23,11 +23,11 @@ class Frontier:
     """The objects that are still to be sent, and the conditions that each of them waits for.
 
     `settled` are there already and are not sent. Namespaces come first, then cluster roles, together and fast, because
-    those that aggregate others are written anew after each of them, but once for many that come at once; then CRDs, all
-    at once, for establishing them is what the API server takes longest for. Among equals comes first what has the
-    longest chain of others behind it, such as the CRDs of a webhook's backend; then the order of the text counts. Last
-    come workloads and webhooks whose readiness nobody waits for: the pods that they bring about would slow down
-    everything else.
+    those that gather others are written anew after each of these, but once for many that come at once, and not at all
+    while they are not there yet: they come last. Then CRDs, all at once, for establishing them is what the API server
+    takes longest for. Among equals comes first what has the longest chain of others behind it, such as the CRDs of a
+    webhook's backend; then the order of the text counts. Last come workloads and webhooks whose readiness nobody waits
+    for: the pods that they bring about would slow down everything else.
     """
 
     def __init__(self, graph: Graph, settled: Collection[Ref]) -> None:
@@ -36,6 +36,7 @@ class Frontier:
         self._heap: list[tuple[int, int, int, Ref]] = []
         self._order = {ref: number for number, ref in enumerate(graph.needs)}
         self._heights = _heights(graph)
+        self._gathering = graph.gathering
         for ref, needs in graph.needs.items():
             if ref in settled:
                 continue
@@ -102,6 +103,8 @@ class Frontier:
     def _rank(self, ref: Ref) -> int:
         if ref.kind in WORKLOAD_KINDS | WEBHOOK_KINDS and self._heights[ref] < _READY_WEIGHT:
             return _OTHERS + 1
+        if ref in self._gathering:
+            return _GATHERING
         return _FIRST.get(ref.kind, _OTHERS)
 
 

@@ -45,10 +45,14 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """The needs of every object, in the order of the text, and the workloads behind each webhook configuration."""
+    """The needs of every object, in the order of the text, and the workloads behind each webhook configuration.
+
+    `gathering` are the cluster roles whose rules the cluster gathers from others.
+    """
 
     needs: Mapping[Ref, Needs]
     behind: Mapping[Ref, frozenset[Ref]]
+    gathering: frozenset[Ref] = frozenset()
 
 
 def graph(parts: Mapping[str, Sequence[Object]], requires: Mapping[str, Collection[str]] | None = None) -> Graph:
@@ -67,14 +71,13 @@ def graph(parts: Mapping[str, Sequence[Object]], requires: Mapping[str, Collecti
     needs = {ref: Needs() for ref in by_ref}
     index = _Index(by_ref)
     rights = Rights(by_ref.values())
-    crds = [obj for obj in by_ref.values() if obj["kind"] == CRD_KIND]
     for name, objects in parts.items():
         before = _closure(name, requires)
         own = [obj for part in before for obj in parts.get(part, ()) if obj["kind"] == CRD_KIND]
         for obj in objects:
             _add(obj, needs[Ref.of(obj)], index)
             if obj["kind"] in WORKLOAD_KINDS:
-                needs[Ref.of(obj)].ready |= rights.crds(obj, own, crds)
+                needs[Ref.of(obj)].ready |= rights.crds(obj, own)
     behind: dict[Ref, frozenset[Ref]] = defaultdict(frozenset)
     created = tuple(_created(by_ref, index))
     for hook in webhooks(by_ref.values()):
@@ -83,7 +86,8 @@ def graph(parts: Mapping[str, Sequence[Object]], requires: Mapping[str, Collecti
         needs[hook.owner].applied |= found
         if hook.matters:
             _add_webhook(hook, found, created, needs)
-    return Graph(needs, dict(behind))
+    gathering = frozenset(ref for ref, obj in by_ref.items() if obj.get("aggregationRule"))
+    return Graph(needs, dict(behind), gathering)
 
 
 class _Index:

@@ -60,6 +60,14 @@ def test_cluster_roles_go_together_and_before_what_takes_long() -> None:
     assert taken(Frontier(Graph(needs, {}), ())) == "nbdeac"
 
 
+def test_a_cluster_role_that_gathers_others_comes_after_them() -> None:
+    kinds = {"a": "CustomResourceDefinition", "b": "ClusterRole", "c": "ClusterRole", "d": "ClusterRole"}
+    refs = {name: Ref("v1", kind, "", name) for name, kind in kinds.items()}
+    needs = {one: Needs() for one in refs.values()}
+    needs[Ref("v1", "ConfigMap", "", "x")] = Needs({refs["b"]})  # however much waits for it
+    assert taken(Frontier(Graph(needs, {}, frozenset({refs["b"]})), ())) == "cdba"
+
+
 def test_an_object_goes_when_all_that_it_needs_is_there() -> None:
     frontier = Frontier(order({"a": ("", ""), "b": ("", ""), "c": ("a", "b")}), ())
     assert taken(frontier) == "ba"

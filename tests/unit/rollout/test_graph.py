@@ -123,6 +123,12 @@ def test_aggregated_rights_count() -> None:
     assert ready_before(one([worker, made, crd("B", "b.io"), part, *rights]), worker) == {Ref.of(made)}
 
 
+def test_cluster_roles_that_gather_others_are_told() -> None:
+    gathers = obj("ClusterRole", "gathers", aggregationRule={"clusterRoleSelectors": [{"matchLabels": {"into": "it"}}]})
+    gathered = obj("ClusterRole", "gathered", rules=[])
+    assert one([gathers, gathered]).gathering == {Ref.of(gathers)}
+
+
 def test_unknown_rights_are_taken_for_all_and_no_rights_for_none() -> None:
     worker, made = deployment("d", "n"), crd("A", "a.io")
     binding = bound("n", [])[1]
