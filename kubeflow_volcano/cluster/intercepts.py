@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -108,15 +108,17 @@ def _holds(rule: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
 
 
 def _matches(rule: Mapping[str, Any], obj: Object, plural: str) -> bool:
-    group, version = group_of(obj["apiVersion"]), obj["apiVersion"].rpartition("/")[2]
-    scope = rule.get("scope", "*")
     return (
-        bool({"*", "CREATE"} & set(rule["operations"]))
-        and bool({"*", group} & set(rule["apiGroups"]))
-        and bool({"*", version} & set(rule["apiVersions"]))
-        and bool({"*", "*/*", plural} & set(rule["resources"]))
-        and scope in {"*", "Namespaced" if obj["metadata"].get("namespace") else "Cluster"}
+        _listed(rule["resources"], plural, "*/*")
+        and _listed(rule["apiGroups"], group_of(obj["apiVersion"]))
+        and _listed(rule["operations"], "CREATE")
+        and _listed(rule["apiVersions"], obj["apiVersion"].rpartition("/")[2])
+        and rule.get("scope", "*") in {"*", "Namespaced" if obj["metadata"].get("namespace") else "Cluster"}
     )
+
+
+def _listed(listed: Sequence[str], *names: str) -> bool:
+    return "*" in listed or any(name in listed for name in names)
 
 
 def _serves(obj: Object, namespace: str, selector: Mapping[str, str]) -> bool:

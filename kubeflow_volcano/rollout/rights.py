@@ -31,13 +31,17 @@ class Rights:
         roles = {Ref.of(obj): obj for obj in found if obj["kind"] in {"ClusterRole", "Role"}}
         self._roles = {(ref.kind, ref.namespace, ref.name): _rules(obj, roles) for ref, obj in roles.items()}
         self._accounts = {Ref.of(obj) for obj in found if obj["kind"] == "ServiceAccount"}
+        self._crds: dict[str, list[Object]] = defaultdict(list)
+        for obj in found:
+            if obj["kind"] == "CustomResourceDefinition":
+                self._crds[obj["spec"]["group"]].append(obj)
         self._bound: dict[tuple[str, str], list[Sequence[Rule] | None]] = defaultdict(list)
         for obj in found:
             if obj["kind"] in {"ClusterRoleBinding", "RoleBinding"}:
                 self._bind(obj)
 
-    def crds(self, workload: Object, own: Iterable[Object], others: Iterable[Object]) -> set[Ref]:
-        """The CRDs that the workload may use: of `own` all if its rights are not known, of `others` those it names.
+    def crds(self, workload: Object, own: Iterable[Object]) -> set[Ref]:
+        """The CRDs that the workload may use: those its rights name, and all of `own` if its rights are not known.
 
         `own` are those of its own part and of what that requires; a right to everything is meant for these. Rights are
         not known of an account that is not among the objects, or that is bound to a role that is not.
@@ -49,8 +53,12 @@ class Rights:
         bound = self._bound.get((namespace, account), [] if known else [None])
         rules = [rule for part in bound for rule in part or ()]
         everything = any(part is None for part in bound)
-        used = {Ref.of(crd) for crd in own if everything or any(_covers(rule, crd, wild=True) for rule in rules)}
-        return used | {Ref.of(crd) for crd in others if any(_covers(rule, crd, wild=False) for rule in rules)}
+        wild = [rule for rule in rules if "*" in (rule.get("apiGroups") or ())]
+        used = {Ref.of(crd) for crd in own if everything or any(_names(rule, crd) for rule in wild)}
+        for rule in rules:
+            for group in rule.get("apiGroups") or ():
+                used |= {Ref.of(crd) for crd in self._crds.get(group, ()) if _names(rule, crd)}
+        return used
 
     def _bind(self, binding: Object) -> None:
         role = binding.get("roleRef") or {}
@@ -72,11 +80,7 @@ def _rules(role: Object, roles: Mapping[Ref, Object]) -> Sequence[Rule]:
     return found
 
 
-def _covers(rule: Rule, crd: Object, *, wild: bool) -> bool:
-    """Whether a rule is about that kind; `wild` counts rules for all groups."""
-    groups = rule.get("apiGroups") or ()
-    spec = crd["spec"]
-    if spec["group"] not in groups and not (wild and "*" in groups):
-        return False
-    plural = spec["names"]["plural"]
+def _names(rule: Rule, crd: Object) -> bool:
+    """Whether the resources of a rule are, or comprise, those of that kind."""
+    plural = crd["spec"]["names"]["plural"]
     return any(name in {"*", plural} or name.startswith(f"{plural}/") for name in rule.get("resources") or ())
