@@ -9,7 +9,7 @@ from pathlib import Path
 from kubeflow_volcano.catalog.gangs import GANG_SCHEDULERS
 from kubeflow_volcano.catalog.read import releases
 from kubeflow_volcano.problems import InvalidInput, Problem
-from validators.options import Options
+from validators.options import AUTO, Options
 
 __all__ = ["options", "parser"]
 
@@ -171,7 +171,12 @@ def _expected(parser: argparse.ArgumentParser) -> None:
     )
     expected.add_argument("--local-path-version", default="", metavar="V", help="default: that of the release")
     expected.add_argument("--operator-version", default="", metavar="V", help="where its image does not tell")
-    expected.add_argument("--gang-scheduler", default="volcano", choices=(*GANG_SCHEDULERS, "none"))
+    expected.add_argument(
+        "--gang-scheduler",
+        default=AUTO,
+        choices=(AUTO, *GANG_SCHEDULERS, "none"),
+        help="auto (default): the one that is installed; of several the one that the operator's arguments name",
+    )
     expected.add_argument("--storage-mode", default="local_path", choices=("local_path", "existing", "static"))
     expected.add_argument(
         "--expected", type=Path, metavar="FILE", help="objects.json of a plan: C1 sees that each of them exists"

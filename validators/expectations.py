@@ -11,7 +11,10 @@ from kubeflow_volcano.catalog.operator import version_of_image
 from kubeflow_volcano.catalog.shipped import images_of_release, images_outside
 from kubeflow_volcano.cluster.objects import Ref
 
-__all__ = ["Expectations", "expect", "newest_for", "releases_of"]
+__all__ = ["GIVEN", "Expectations", "expect", "newest_for", "releases_of"]
+
+GIVEN = "given"
+"""How something is known that the caller says."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,8 @@ class Expectations:
     """As the caller says; asked only where the operator's image does not tell."""
     gang_scheduler: str = "volcano"
     """Or 'scheduler-plugins', or 'none'."""
+    gang_from: str = GIVEN
+    """How it is known that this one is asked for."""
     user_email: str = ""
     """Who is to sign in first; empty where nobody says so."""
     user_namespace: str = ""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from kubeflow_volcano.catalog.operator import GANG_FLAGS, GangEra
 from kubeflow_volcano.cluster.objects import Object
 
-__all__ = ["container_of", "faults", "read_flags"]
+__all__ = ["container_of", "faults", "flags_of", "gang_flags", "read_flags"]
 
 
 def container_of(deployment: Object) -> Object:
@@ -15,6 +15,11 @@ def container_of(deployment: Object) -> Object:
     containers: list[Object] = deployment["spec"]["template"]["spec"]["containers"]
     named = [item for item in containers if item["name"] == deployment["metadata"]["name"]]
     return (named or containers)[0]
+
+
+def flags_of(container: Object) -> Mapping[str, str]:
+    """Values by flag of what a container is started with."""
+    return read_flags([*(container.get("command") or ()), *(container.get("args") or ())])
 
 
 def read_flags(words: Sequence[str]) -> Mapping[str, str]:

@@ -8,22 +8,24 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from kubeflow_volcano.catalog.gangs import GANG_SCHEDULERS, VOLCANO
 from kubeflow_volcano.catalog.images.probes import BUSYBOX, PAUSE
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.cluster.holdings import parsed_document
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput, Problem
-from validators.expectations import Expectations, expect, newest_for, releases_of
+from validators.expectations import GIVEN, Expectations, expect, newest_for, releases_of
+from validators.gang_recognition import recognise_gang
 from validators.login_credentials import Credentials, credentials
 from validators.operator_flags import container_of
-from validators.operators import OPERATORS
+from validators.operators import OPERATORS, TRAINING
 from validators.recognition import image_marks, recognise
 
 __all__ = ["AUTO", "LONGEST_WINDOW", "Options", "expectations_of", "login_of", "see_that_they_make_sense"]
 
 AUTO = "auto"
-"""Release that the cluster itself is asked for."""
+"""Release, or gang scheduler, that the cluster itself is asked for."""
 
 LONGEST_WINDOW = 300.0
 """Longest time in seconds for which pods are watched."""
@@ -35,6 +37,8 @@ class Options:
 
     `release` may be 'auto': that of the running operator of training jobs, where several have it the one that looks
     most like the images beside it; without an operator that of the images; else the newest for that server.
+    `gang_scheduler` may be 'auto', too: the only one whose PodGroups are served, else the one that the training
+    operator's arguments name, else Volcano; where components are listed and one of them is one, that.
     `storage_mode` is local_path, existing or static. `user_email` and `user_namespace` say who is to sign in first.
     """
 
@@ -46,7 +50,7 @@ class Options:
     scheduler_plugins_version: str = ""
     local_path_version: str = ""
     operator_version: str = ""
-    gang_scheduler: str = "volcano"
+    gang_scheduler: str = AUTO
     exclude: tuple[str, ...] = ()
     storage_mode: str = "local_path"
     user_email: str = ""
@@ -126,6 +130,7 @@ def login_of(options: Options) -> Credentials | None:
 
 
 def _expected(options: Options, release: str) -> Expectations:
+    gang = _asked_gang(options)
     found = expect(
         release,
         options.profile,
@@ -133,7 +138,7 @@ def _expected(options: Options, release: str) -> Expectations:
         scheduler_plugins_version=options.scheduler_plugins_version,
         local_path_version=options.local_path_version,
         operator_version=options.operator_version,
-        gang_scheduler=options.gang_scheduler,
+        gang_scheduler=VOLCANO.name if gang == AUTO else gang,
         storage_mode=options.storage_mode,
         excluded=options.exclude,
         ignored_namespaces=options.ignore_namespaces,
@@ -141,6 +146,7 @@ def _expected(options: Options, release: str) -> Expectations:
     objects, objects_from = _objects(options)
     return replace(
         found,
+        gang_from="default; no cluster was asked" if gang == AUTO else GIVEN,
         objects=objects,
         objects_from=objects_from,
         images=options.planned_images or found.images,
@@ -170,22 +176,39 @@ def _objects(options: Options) -> tuple[Mapping[Ref, str], str]:
 
 
 def expectations_of(options: Options, cluster: Cluster | None) -> tuple[Expectations, str]:
-    """What is expected of the cluster, and how its release is known. Only release 'auto' asks for a cluster.
+    """What is expected of the cluster, and how its release is known. What is 'auto' the cluster is asked for.
 
     Raises:
         InvalidInput: the options make no sense.
     """
-    if options.release != AUTO or cluster is None:
-        return _expected(options, options.release), "given"
+    asked_gang = _asked_gang(options)
+    if cluster is None or AUTO not in {options.release, asked_gang}:
+        return _expected(options, options.release), GIVEN
     running = {Ref.of(item): item for item in _beside_operators(cluster)}
+    release, release_from = (options.release, GIVEN) if options.release != AUTO else _release_of(cluster, running)
+    if asked_gang != AUTO:
+        return _expected(options, release), release_from
+    gang, gang_from = recognise_gang(cluster, running.get(TRAINING.ref), options.operator_version)
+    found = _expected(replace(options, gang_scheduler=gang.name), release)
+    return replace(found, gang_from=gang_from), release_from
+
+
+def _asked_gang(options: Options) -> str:
+    """The gang scheduler that somebody asks for, by name or as one of the components; AUTO where nobody does."""
+    listed = () if isinstance(options.profile, str) else options.profile
+    named = [name for name in GANG_SCHEDULERS if name in listed]
+    return named[0] if options.gang_scheduler == AUTO and len(named) == 1 else options.gang_scheduler
+
+
+def _release_of(cluster: Cluster, running: Mapping[Ref, Object]) -> tuple[str, str]:
+    """The release of these Deployments, and how it is known."""
     images = [container_of(running[item.ref])["image"] for item in OPERATORS.values() if item.ref in running]
     if by_operator := releases_of(images):
         alike = recognise(image_marks(running.get), among=by_operator)
-        return _expected(options, (alike.releases if alike else by_operator)[-1]), "of the running operator"
+        return (alike.releases if alike else by_operator)[-1], "of the running operator"
     if recognised := recognise(image_marks(running.get)):
-        return _expected(options, recognised.releases[-1]), "of the running images; no operator tells"
-    newest = newest_for(cluster.version.get("gitVersion", ""))
-    return _expected(options, newest), "newest for this Kubernetes; no operator tells"
+        return recognised.releases[-1], "of the running images; no operator tells"
+    return newest_for(cluster.version.get("gitVersion", "")), "newest for this Kubernetes; no operator tells"
 
 
 def _beside_operators(cluster: Cluster) -> Iterator[Object]:

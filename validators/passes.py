@@ -11,9 +11,9 @@ from validators.acting import USER_AGENT, Acting
 from validators.collect import collect, unread
 from validators.expectations import Expectations
 from validators.judging import Judging
-from validators.model import LAST, Outcome
+from validators.model import LAST, Check, Outcome
 from validators.options import Options, expectations_of, login_of
-from validators.permissions import missing_for_probes, placed
+from validators.permissions import for_gang, missing_for_probes, placed
 from validators.probes.audit import audit
 from validators.probes.remains import Cleanup
 from validators.probes.session import Options as ProbeOptions
@@ -38,6 +38,7 @@ def make(options: Options, judging: Judging, report: Report, progress: Progress)
     try:
         expectations, report.release_from = expectations_of(options, cluster)
         report.release = expectations.release
+        progress(f"gang scheduler {expectations.gang_scheduler}: {expectations.gang_from}")
         passes = _Passes(cluster, options, expectations, progress)
         passes.first(judging, report)
         again = passes.second(judging, report) if judging.waits_for("I4") else None
@@ -60,17 +61,17 @@ class _Passes:
         options = self.options
         judging.leave_out_unasked(options.asked)
         rights = placed(
-            judging.open_checks(),
+            self._open(judging),
             self.expectations,
             probe_namespace=options.probe_namespace,
             read_only=options.read_only,
         )
         if not options.read_only:
-            wanted = [item for item in judging.open_checks() if item.component in {"", *self.expectations.components}]
+            wanted = [item for item in self._open(judging) if item.component in {"", *self.expectations.components}]
             judging.forbid(missing_for_probes(self.cluster, wanted, options.probe_namespace))
         report.facts = collect(
             self.cluster,
-            judging.open_checks(),
+            self._open(judging),
             self.expectations,
             read_only=options.read_only,
             probe_namespace=options.probe_namespace,
@@ -89,6 +90,10 @@ class _Passes:
         )
         probe(self.cluster, judging, report, chosen, self.progress)
         self.runs.append(report.run)
+
+    def _open(self, judging: Judging) -> tuple[Check, ...]:
+        """The checks without an outcome, with what they need on this cluster."""
+        return for_gang(judging.open_checks(), self.expectations.gang)
 
     def second(self, judging: Judging, report: Report) -> Mapping[str, Outcome]:
         """The outcomes of another pass, by check id; of it only the account of its probes is added to the report."""

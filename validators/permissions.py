@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any
 
+from kubeflow_volcano.catalog.gangs import VOLCANO, GangScheduler
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.holdings import HOLDINGS
 from kubeflow_volcano.cluster.parallel import in_parallel
@@ -20,6 +21,7 @@ __all__ = [
     "DRY_RUN_NAMESPACE",
     "allowed",
     "as_yaml",
+    "for_gang",
     "missing_for_probes",
     "missing_for_reading",
     "placed",
@@ -58,6 +60,7 @@ _ONLY_FOR_OWN_NAMESPACE = frozenset({"namespaces", "resourcequotas", "serviceacc
 _UNASKED = frozenset({BACKENDS, HOMES, HOLDINGS.namespace})
 """Where a right is needed in namespaces that need not be there; the refusal itself says what is missing."""
 _ALWAYS = (Rule("list", "", "namespaces"), Rule("list", "", "nodes"))
+_VOLCANOS_DOMAIN, _VOLCANOS_HOME = "volcano.sh", "volcano-system"
 
 
 def allowed(cluster: Cluster, rules: Collection[Rule], *, namespace: str = "", user: str = "") -> Mapping[Rule, bool]:
@@ -83,6 +86,25 @@ def allowed(cluster: Cluster, rules: Collection[Rule], *, namespace: str = "", u
         return bool(answer["status"]["allowed"])
 
     return dict(zip(rules, in_parallel(ask, rules, _AT_ONCE), strict=True))
+
+
+def for_gang(checks: Iterable[Check], gang: GangScheduler) -> tuple[Check, ...]:
+    """The checks, which are written for Volcano, with what they need where `gang` makes the gangs.
+
+    Probes make and read its PodGroups in place of Volcano's. Nothing else of Volcano is needed: what looks at its
+    queues, groups, webhooks, configuration and logs is left out there.
+    """
+    if gang is VOLCANO:
+        return tuple(checks)
+    return tuple(replace(item, needs=tuple(_for_gang(item, gang))) for item in checks)
+
+
+def _for_gang(check: Check, gang: GangScheduler) -> Iterator[Rule]:
+    for rule in check.needs:
+        if not (rule.group.endswith(_VOLCANOS_DOMAIN) or rule.namespace == _VOLCANOS_HOME):
+            yield rule
+        elif check.probe and (rule.group, rule.resource) == (VOLCANO.group, "podgroups"):
+            yield replace(rule, group=gang.group)
 
 
 def placed(

@@ -16,7 +16,7 @@ from validators.expectations import Expectations
 from validators.model import Rule
 from validators.operators import OPERATORS
 from validators.options import AUTO, Options, expectations_of
-from validators.permissions import placed
+from validators.permissions import for_gang, placed
 from validators.selection import select
 
 __all__ = ["NAME", "manifests", "render"]
@@ -29,6 +29,7 @@ _OPERATORS = Rule("list", "apps", "deployments")
 _API = "rbac.authorization.k8s.io/v1"
 _HEAD = """\
 # The least rights of this validation of Kubeflow {release}, for ServiceAccount {account}.
+# Gang scheduler {gang} ({gang_from}); another one needs other rights: --gang-scheduler.
 # They add to what every cluster grants to all who sign in: system:basic-user, system:discovery and
 # system:public-info-viewer. A Role for a namespace that this cluster does not have is refused, and not missed.
 """
@@ -41,7 +42,7 @@ _OWN_SPACE = """\
 def render(options: Options, account: str) -> str:
     """YAML of what a run with these options needs, for the ServiceAccount `namespace/name`.
 
-    The cluster is asked only for its release, and only where the options leave that open.
+    The cluster is asked only for its release and gang scheduler, and only where the options leave the release open.
 
     Raises:
         InvalidInput: the options make no sense, or `account` is not of that form.
@@ -52,13 +53,19 @@ def render(options: Options, account: str) -> str:
         raise InvalidInput(
             Problem(f"--service-account {account}.", "NAMESPACE/NAME.", "name the ServiceAccount that validates.")
         )
-    checks = [item for item in select(CHECKS, options.select) if not item.opt_in or item.opt_in in options.asked]
+    chosen = [item for item in select(CHECKS, options.select) if not item.opt_in or item.opt_in in options.asked]
     cluster = Cluster.connect(options.kubeconfig, options.context) if options.release == AUTO else None
     expectations, _ = expectations_of(options, cluster)
+    checks = for_gang(chosen, expectations.gang)
     rules = placed(checks, expectations, probe_namespace=options.probe_namespace, read_only=options.read_only)
     if cluster is not None:
         rules = _and_to_know_the_release(rules, expectations)
-    head = _HEAD.format(release=expectations.release, account=account)
+    head = _HEAD.format(
+        release=expectations.release,
+        account=account,
+        gang=expectations.gang_scheduler,
+        gang_from=expectations.gang_from,
+    )
     if not (options.probe_namespace or options.read_only) and any(item.probe for item in checks):
         head += _OWN_SPACE
     return head + yaml.safe_dump_all(manifests(rules, namespace, name), sort_keys=False, explicit_start=True, width=120)

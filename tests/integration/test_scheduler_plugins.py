@@ -19,9 +19,22 @@ from kubeflow_volcano.rollout.result import Action, RolloutResult
 from kubeflow_volcano.rollout.run import roll_out
 from kubeflow_volcano.rollout.settings import Settings, parse
 from tests.integration.breaking import made, space
+from tests.integration.test_rbac import (
+    UNUSED,
+    Account,
+    Recording,
+    account,
+    granted,
+    recording,
+    unexpected,
+    unused,
+)
 from tests.waiting import until
+from validators.options import expectations_of
 from validators.probes.session import Options as Images
 from validators.runner import Options, validate
+
+__all__ = ["account", "recording"]  # fixtures, by their names
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
@@ -29,6 +42,8 @@ OPERATOR = Ref("apps/v1", "Deployment", "kubeflow", "training-operator")
 HOLD_SECONDS = 5.0
 PROVED = ("F1", "F2", "F6", "G1", "G2", "G3", "G5", "G6", "H1", "H2", "H3", "H4", "H5", "H6", "H8")
 VOLCANOS = ("F3", "F4", "F5", "F8", "F9")
+UNUSED_HERE = ("list events",)
+"""Read only where a job gets no pods."""
 SAYS = "training.kubeflow.org/job-name"
 
 
@@ -101,20 +116,13 @@ def judged(pods: tuple[Object, ...]) -> int:
     return sum(conditions(item).get("PodScheduled", {}).get("status") == "False" for item in pods)
 
 
-def verdicts(kubeconfig: Path, scheduler: str, *select: str) -> dict[str, tuple[str, str]]:
-    options = Options(
-        kubeconfig,
-        gang_scheduler=scheduler,
-        select=select,
-        stability_seconds=1,
-        report_dir=None,
-    )
-    report = validate(options, silent)
+def verdicts(options: Options) -> dict[str, tuple[str, str]]:
+    report = validate(replace(options, stability_seconds=1, report_dir=None), silent)
     return {item.check.id: (str(item.outcome.status), item.outcome.message) for item in report.results}
 
 
 def test_gangs_of_a_second_scheduler_from_the_installation_to_the_proof_and_back_to_volcano(
-    kubeconfig: Path, cluster: Cluster, asked: Settings
+    kubeconfig: Path, cluster: Cluster, asked: Settings, account: Account, recording: Recording
 ) -> None:
     parts = [asked.component(SCHEDULER_PLUGINS.name)]
     done = roll_out(cluster, asked, parts, check=False, progress=silent)
@@ -136,7 +144,14 @@ def test_gangs_of_a_second_scheduler_from_the_installation_to_the_proof_and_back
             schedulers = {item["spec"]["schedulerName"] for item in pods_of(cluster, namespace, "fits")}
             assert schedulers == {SCHEDULER_PLUGINS.scheduler}
 
-    found = verdicts(kubeconfig, SCHEDULER_PLUGINS.name, "gang", "volcano", "operator")
+    # Nobody says which scheduler it is, neither to the printed rights nor to the run that has no others.
+    options = Options(kubeconfig, select=("gang", "volcano", "operator"), probe_namespace=account.namespace)
+    assert expectations_of(options, cluster)[0].gang is SCHEDULER_PLUGINS
+    with granted(cluster, account, options) as rules:
+        found = verdicts(replace(options, kubeconfig=account.kubeconfig))
+        idle = unused(cluster, rules, recording.used, own_namespaces=False)
+    assert {str(rule) for _, rule in idle} - {*UNUSED, *UNUSED_HERE} == set()
+    assert unexpected(recording) == []
     statuses = {id_: status for id_, (status, _) in found.items()}
     assert {id_: found[id_] for id_ in PROVED if statuses[id_] != "pass"} == {}
     assert {id_: found[id_] for id_ in VOLCANOS if statuses[id_] != "skip"} == {}
@@ -144,5 +159,6 @@ def test_gangs_of_a_second_scheduler_from_the_installation_to_the_proof_and_back
     volcano = replace(asked, gang_scheduler="volcano")
     assert wire(cluster, volcano).changed
     assert "--gang-scheduler-name=volcano" in arguments(cluster)
-    assert verdicts(kubeconfig, "volcano", "G1")["G1"][0] == "pass"
-    assert verdicts(kubeconfig, SCHEDULER_PLUGINS.name, "G1")["G1"][0] == "fail"
+    assert verdicts(Options(kubeconfig, select=("G1",)))["G1"][0] == "pass"
+    other = Options(kubeconfig, select=("G1",), gang_scheduler=SCHEDULER_PLUGINS.name)
+    assert verdicts(other)["G1"][0] == "fail"

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from kubeflow_volcano.catalog.gangs import VOLCANO
 from kubeflow_volcano.catalog.operator import GangEra, era_of, version_of_image
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput
 from validators import operator_judging as judging
 from validators.checks.gang import NEEDS_PROBE
+from validators.consequences import NOT_NEEDED
+from validators.expectations import GIVEN
 from validators.facts import Facts
 from validators.model import (
     CannotJudgeError,
@@ -22,7 +25,7 @@ from validators.model import (
     skipped,
     warned,
 )
-from validators.operator_flags import container_of, faults, gang_flags, read_flags
+from validators.operator_flags import container_of, faults, flags_of, gang_flags
 from validators.operator_verdict import held_then_released, operator_verdict
 from validators.operators import TRAINING
 from validators.pods import GROUP_NAME
@@ -68,10 +71,12 @@ def gang_flag(facts: Facts) -> Outcome:
     """
     container = container_of(TRAINING.deployment(facts))
     version, era = _era(facts, container["image"])
-    flags = read_flags([*(container.get("command") or ()), *(container.get("args") or ())])
+    flags = flags_of(container)
     gang = facts.expectations.gang
+    known_from = facts.expectations.gang_from
+    expected_because = "" if known_from == GIVEN else f" {gang.title} is expected: {known_from}."
     if not gang.goes_with(version):
-        text = f"the training operator is {version}, and makes no gangs for {gang.title}."
+        text = f"the training operator is {version}, and makes no gangs for {gang.title}.{expected_because}"
         todo = "ask for Volcano, or install a release whose operator does."
         needed = f"a training operator from {gang.operator_since} on"
         return failed("GangUnknown", text, expected=needed, objects=(OPERATOR,), todo=todo)
@@ -80,7 +85,7 @@ def gang_flag(facts: Facts) -> Outcome:
     if found := faults(flags, era, gang.arguments(version)):
         return failed(
             found[0][0],
-            f"{OPERATOR} {version}: {'; '.join(text for _, text in found)}.",
+            f"{OPERATOR} {version}: {'; '.join(text for _, text in found)}.{expected_because}",
             expected=f"{required}, and none of {', '.join(era.forbidden_flags) or 'the other flags'}: {era.why}",
             observed=observed,
             objects=(OPERATOR,),
@@ -196,6 +201,8 @@ def operator_awake(facts: Facts) -> Outcome:
     version, era = _era(facts, container_of(TRAINING.deployment(facts))["image"])
     if era.watches_groups:
         return skipped("NotAffected", f"training operator {version} watches PodGroups.")
+    if facts.expectations.gang is not VOLCANO:
+        return skipped(NOT_NEEDED, f"{facts.expectations.gang.title} admits no groups: pods come at once.")
     grouped = {
         (pod["metadata"]["namespace"], (pod["metadata"].get("annotations") or {}).get(GROUP_NAME))
         for pod in facts.all("pods")

@@ -116,6 +116,8 @@ class Report:
             "args_digest": f"sha256:{hashlib.sha256(arguments.encode()).hexdigest()}",
             "release": self.release,
             "release_from": self.release_from,
+            "gang_scheduler": self.facts.expectations.gang_scheduler if self.facts else "",
+            "gang_scheduler_from": self.facts.expectations.gang_from if self.facts else "",
             "retries": self.retries,
             "interrupted": self.interrupted is not None,
         }

@@ -29,6 +29,11 @@ def render(document: Mapping[str, Any], manual: str = "") -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
+def _gang(run: Mapping[str, Any]) -> str:
+    known = run["gang_scheduler"]
+    return f"gang scheduler {cell(known)} ({cell(run['gang_scheduler_from'])}); " if known else ""
+
+
 def _summary(document: Mapping[str, Any]) -> str:
     run, cluster, summary, cleanup = (document[key] for key in ("run", "cluster", "summary", "cleanup"))
     lines = [
@@ -44,7 +49,7 @@ def _summary(document: Mapping[str, Any]) -> str:
         ),
         (
             f"- Kubeflow {cell(run['release'])} ({cell(run['release_from'])}); "
-            f"run {run['id']} from {run['started']}, {run['duration_s']:.0f} s"
+            f"{_gang(run)}run {run['id']} from {run['started']}, {run['duration_s']:.0f} s"
             + (", interrupted" if run["interrupted"] else "")
         ),
         _hosts(document["hosts"])

@@ -13,7 +13,7 @@ from validators import runtimes
 from validators.checks import aftermath, operator, volcano
 from validators.consequences import NOT_NEEDED, not_applicable
 from validators.expectations import Expectations, expect
-from validators.facts import Facts
+from validators.facts import Facts, Unread
 from validators.gang_steps import blocked, fit
 from validators.model import CannotJudgeError, Check, Outcome, Status
 from validators.operator_verdict import operator_verdict
@@ -100,6 +100,11 @@ def test_what_is_volcanos_alone_is_left_out_and_holds_nobody_up(check: Check) ->
 def test_the_operator_must_name_the_scheduler_that_runs(version: str, arguments: tuple[str, ...], reason: str) -> None:
     outcome = judged(operator.gang_flag, known(version=version, arguments=arguments))
     assert (outcome.status is Status.PASS, outcome.reason) == (not reason, reason or outcome.reason)
+
+
+def test_no_group_is_looked_for_that_an_old_operator_could_have_missed() -> None:
+    unread = {"podgroups.scheduling.volcano.sh": Unread("Forbidden", "no", "ask")}
+    assert judged(operator.operator_awake, known(version="v1-e1434f6", unread=unread)).reason == NOT_NEEDED
 
 
 def test_rights_are_on_its_podgroups() -> None:

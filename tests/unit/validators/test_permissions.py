@@ -15,7 +15,7 @@ from validators.expectations import expect
 from validators.facts import Facts
 from validators.model import BACKENDS, Check, Outcome, Rule, Severity, skipped
 from validators.options import Options
-from validators.permissions import missing_for_probes, missing_for_reading, placed
+from validators.permissions import for_gang, missing_for_probes, missing_for_reading, placed
 
 EXPECTED = expect("1.9.1")
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
@@ -81,6 +81,39 @@ def test_a_read_only_run_may_change_nothing() -> None:
     found = placed(CHECKS, EXPECTED, probe_namespace="", read_only=True)
     verbs = {(rule.verb, rule.group) for rules in found.values() for rule in rules}
     assert {verb for verb, group in verbs if group != "authorization.k8s.io"} <= {"get", "list", "watch"}
+
+
+def of_gang_scheduler(name: str, **options: Any) -> dict[str, set[str]]:
+    """Rules in words by namespace of all checks, where that one makes the gangs."""
+    expected = expect("1.9.1", gang_scheduler=name)
+    found = placed(for_gang(CHECKS, expected.gang), expected, **{"probe_namespace": "", "read_only": False, **options})
+    return {name: {str(rule) for rule in rules} for name, rules in found.items()}
+
+
+@pytest.mark.parametrize("place", ["", "team"])
+def test_where_another_scheduler_makes_the_gangs_its_groups_take_the_place_of_volcanos(place: str) -> None:
+    volcano = of_gang_scheduler("volcano", probe_namespace=place)
+    other = of_gang_scheduler("scheduler-plugins", probe_namespace=place)
+    gone = {rule for rules in volcano.values() for rule in rules} - {rule for rules in other.values() for rule in rules}
+    assert {rule for rule in gone if "volcano.sh" not in rule} == set()
+    assert not [rule for rules in other.values() for rule in rules if "volcano" in rule]
+    groups = {f"{verb} podgroups.scheduling.x-k8s.io" for verb in ("create", "delete", "list", "watch")}
+    assert {rule for rules in other.values() for rule in rules} - {
+        rule for rules in volcano.values() for rule in rules
+    } == groups
+    assert groups <= other[place]
+
+
+def test_without_probes_nothing_is_needed_of_the_groups_of_another_gang_scheduler() -> None:
+    found = of_gang_scheduler("scheduler-plugins", read_only=True)
+    assert not [rule for rules in found.values() for rule in rules if "podgroups" in rule]
+
+
+def test_rights_are_printed_for_the_gang_scheduler_that_is_named() -> None:
+    text = rbac.render(Options(release="1.9.1", gang_scheduler="scheduler-plugins"), "ci/validator")
+    assert "scheduling.x-k8s.io" in text
+    assert "volcano.sh" not in text
+    assert "# Gang scheduler volcano (default" in rbac.render(Options(release="1.9.1"), "ci/validator")
 
 
 def test_nothing_is_granted_twice() -> None:

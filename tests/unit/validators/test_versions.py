@@ -9,7 +9,7 @@ import pytest
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.catalog.shipped import images_of_release, version_labels
 from kubeflow_volcano.cluster.client import Cluster, Listing
-from kubeflow_volcano.cluster.errors import ApiError
+from kubeflow_volcano.cluster.errors import ApiError, NotServed
 from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.checks.versions import images_as_planned, release_recognised
 from validators.expectations import Expectations, expect
@@ -188,6 +188,9 @@ class Deployments:
         if namespace == self.refused:
             raise ApiError(403, "Forbidden", "no")
         return Listing(tuple(item for item in self.objects if item["metadata"]["namespace"] == namespace), "1")
+
+    def resource(self, api_version: str, kind: str) -> None:
+        raise NotServed(api_version, kind)
 
 
 @pytest.mark.parametrize("release", ["1.6.1", "1.8.1", "1.11.0", "26.03"])
