@@ -150,11 +150,17 @@ def assemble(kind: Kind, obj: Object, facts: Facts) -> Situation:
     name = group["metadata"]["name"] if group else ""
     if kind.kind == PODGROUP[1]:
         own = [pod for pod in beside if (pod["metadata"].get("annotations") or {}).get(GROUP_NAME) == name]
-    pods = [pod for pod in own if "deletionTimestamp" not in pod["metadata"]]
+    pods = _current([pod for pod in own if "deletionTimestamp" not in pod["metadata"]], job.wanted)
     claims = [item for item in facts.objects["persistentvolumeclaims"] if item["metadata"]["namespace"] == space]
     about = owners | {item["metadata"]["uid"] for item in (*pods, *claims, *([group] if group else ()))}
     events = tuple(_events(facts.objects["events"], about))
     return Situation(job, obj, facts, group, tuple(pods), events)
+
+
+def _current(pods: list[Object], wanted: int) -> list[Object]:
+    """Without pods that have failed and were replaced: a Job keeps them beside the new ones."""
+    others = [pod for pod in pods if pod.get("status", {}).get("phase") != "Failed"]
+    return others if wanted and len(others) >= wanted else pods
 
 
 def _jobs_of(obj: Object, facts: Facts) -> Iterator[Object]:

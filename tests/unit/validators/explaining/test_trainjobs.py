@@ -249,3 +249,16 @@ def test_runtimes_that_are_there_are_named() -> None:
     other["metadata"]["name"] = "deepspeed"
     answer = told(trainjob(), other)
     assert "there are deepspeed." in answer.findings[0].problem.needed
+
+
+def test_a_pod_that_failed_and_was_replaced_holds_no_place() -> None:
+    """The Job keeps it, and its successor finds no node."""
+    job, wired = trainjob(), runtime(policy={"volcano": {}})
+    jobs = jobset(job)
+    one, other = pods(jobs, "volcano", on="n1")
+    other["status"] = {"phase": "Failed"}
+    _, new = pods(jobs, "volcano", cpu="9")
+    new["metadata"] |= {"name": "mnist-node-0-1-new", "uid": "uid-new"}
+    around = [*jobs, group(job, 2, phase="Running")]
+    assert reasons(told(job, wired, *around, one, other, new)) == ["NoNodeFitsNever"]
+    assert told(job, wired, *around, one, other).blocked
