@@ -189,8 +189,8 @@ def problem_of(outcome: ObjectOutcome) -> Problem:
         return Problem(
             found,
             "the fields that the roll-out declares to be nobody else's; they were left as they are.",
-            f"undo that change, or give up its ownership with: kubectl patch {kind} {ref.name}{where} --type merge "
-            f"-p {patch}, and run again.",
+            "have the inventory and that manager say the same (equal values are shared); or, where it writes no more, "
+            f"give up its ownership: kubectl patch {kind} {ref.name}{where} --type merge -p {patch}; and run again.",
         )
     if immutable(ApiError(int(HTTPStatus.UNPROCESSABLE_ENTITY), "", reason)):
         return Problem(found, "an object whose unchangeable fields are those of the chosen version.", way_out(ref))

@@ -91,6 +91,7 @@ def test_fields_that_somebody_else_meant_are_refused(api: Any, manager: str) -> 
     assert len(api.seen("PATCH", ONE)) == 1
     problem = problem_of(outcome)
     assert manager in problem.found
+    assert "have the inventory and that manager say the same" in problem.todo
     assert "kubectl patch ConfigMap one -n ns" in problem.todo
 
 
