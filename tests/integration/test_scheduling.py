@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import secrets
-import time
 
 import pytest
 import yaml
 
 from kubeflow_volcano.cluster.client import Cluster
-from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.cluster.managers import may_be_taken_back
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.rollout.scheduling import CONFIGURATION, SchedulingSettings, scheduled
+from tests.integration.breaking import vanish
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
 
@@ -26,24 +25,6 @@ ASKED = SchedulingSettings(
     ),
     priority_classes=({"name": f"{RUN}-urgent", "value": 1000, "preemption_policy": "Never"},),
 )
-
-
-def _delete(cluster: Cluster, item: Object) -> None:
-    """A queue is closed first: Volcano's admission refuses to delete one that is open."""
-    ref = Ref.of(item)
-    for _ in range(30):
-        live = cluster.get(ref)
-        if live is None:
-            return
-        try:
-            if ref.kind == "Queue":
-                path = cluster.resource(ref.api_version, ref.kind).path("", ref.name) + "/status"
-                shut = {"status": {"state": "Closed"}}
-                cluster.request("PATCH", path, body=shut, content_type="application/merge-patch+json")
-            cluster.delete(ref, uid=live["metadata"]["uid"])
-        except ApiError:
-            time.sleep(0.5)
-    pytest.fail(f"{ref} could not be removed")
 
 
 def test_queues_and_classes_are_accepted_and_a_second_time_changes_nothing(cluster: Cluster) -> None:
@@ -61,7 +42,8 @@ def test_queues_and_classes_are_accepted_and_a_second_time_changes_nothing(clust
         assert team["spec"]["capability"] == {"cpu": "4", "nvidia.com/gpu": "2"}
     finally:
         for item in reversed(objects):
-            _delete(cluster, item)
+            if live := cluster.get(Ref.of(item)):
+                vanish(cluster, live)
 
 
 def test_the_queue_that_the_scheduler_made_is_owned_by_somebody_who_may_be_overruled(cluster: Cluster) -> None:
