@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,7 +13,7 @@ from kubeflow_volcano.cluster.deadline import Deadline
 from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput
-from kubeflow_volcano.progress import silent
+from kubeflow_volcano.progress import Progress, silent
 from kubeflow_volcano.rollout.draining import MADE
 from kubeflow_volcano.rollout.engine import Engine
 from kubeflow_volcano.rollout.queue_jobs import API, state_of
@@ -54,7 +53,13 @@ def own(cluster: Cluster) -> Iterator[None]:
 
 
 def bring(
-    cluster: Cluster, version: str, states: dict[str, str], *, seconds: int = 0, check: bool = False
+    cluster: Cluster,
+    version: str,
+    states: dict[str, str],
+    *,
+    seconds: int = 0,
+    check: bool = False,
+    progress: Progress = silent,
 ) -> RolloutResult:
     """What a roll-out of Volcano does about queues."""
     asked = SchedulingSettings(
@@ -63,7 +68,7 @@ def bring(
     objects: list[Object] = []
     scheduled(objects, asked)
     require_queues(cluster, asked, objects)
-    engine = Engine(cluster, {"volcano": objects}, {}, deadline=Deadline(60), progress=silent, check=check)
+    engine = Engine(cluster, {"volcano": objects}, {}, deadline=Deadline(60), progress=progress, check=check)
     assert engine.apply()
     if not check:
         remember_queues(engine)
@@ -121,13 +126,18 @@ def test_a_queue_with_a_job_is_closed_opened_and_drained(cluster: Cluster, versi
         assert cluster.create(volcano_job(namespace), dry_run=True)
         assert state(cluster, JOBS) == "Open"
 
-        ends = threading.Timer(3, cluster.delete, (Ref.of(group),), {"uid": group["metadata"]["uid"]})
-        ends.start()
-        drained = bring(cluster, version, gone, seconds=60)
-        ends.join()
+        waited_for: list[str] = []
+
+        def end(line: str) -> None:
+            """The job ends when it is waited for."""
+            if line.startswith("draining"):
+                waited_for.append(line)
+                cluster.delete(Ref.of(group), uid=group["metadata"]["uid"])
+
+        drained = bring(cluster, version, gone, seconds=60, progress=end)
+    assert f"queue {JOBS} has 1 job: PodGroup {namespace}/gang" in waited_for[0]
     assert actions(drained) == [(JOBS, "changed"), (JOBS, "removed")]
     assert drained.warnings == ()
-    assert 2 < drained.seconds < 60
     assert state(cluster, JOBS) == "absent"
     written = cluster.get(MADE)
     assert written
