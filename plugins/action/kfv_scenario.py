@@ -89,7 +89,7 @@ def _shown(outcomes: Mapping[str, Sequence[Outcome]], directory: Path) -> dict[s
         Display().display(f"\n{side_by_side(items)}")
     Display().display("\n* a simulated node: placed by the real scheduler, run by nobody\n")
     Display().display("".join(f"{path}\n" for path in files))
-    wrong = [f"{item.title}: {item.problem}" for items in outcomes.values() for item in items if item.problem]
+    wrong = [f"{item.title}: {item.verdict}" for items in outcomes.values() for item in items if item.problem]
     return {
         "failed": bool(wrong),
         "msg": "; ".join(wrong) or "every case came out as claimed",

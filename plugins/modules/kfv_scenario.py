@@ -14,7 +14,8 @@ options:
     description:
       - V(known) refuses scenarios that are not known.
       - V(settled) waits until Volcano's scheduler has read the configuration that stands in its ConfigMap.
-      - V(played) plays the cases of one wiring, one after the other.
+      - V(played) plays the cases of one wiring, one after the other, and once more what could not be judged because
+        pods went by another hand, a watch broke off or a scheduler started anew meanwhile.
       - V(shown) prints what earlier tasks returned, writes it to files, and fails when a case is not as claimed.
     type: str
     required: true
@@ -73,7 +74,9 @@ EXAMPLES = r"""
 
 RETURN = r"""
 outcomes:
-  description: How each case came out, with the C(problem) where it is not as claimed.
+  description:
+    - How each case came out, with the C(problem) where it is not as claimed, or where that cannot be told; C(judged) is
+      then false.
   returned: when O(state=played), outside check mode
   type: list
   elements: dict

@@ -15,16 +15,14 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 from kubeflow_volcano.cluster.objects import Object
-from validators.probes.record import Group
 from validators.scenarios.course import nothing
+from validators.scenarios.gangs import Gang
 from validators.scenarios.history import History
-from validators.scenarios.job_kinds import LONGEST_IN_PART, known
 from validators.scenarios.jobs import GPU, holder, job, replicas
 from validators.scenarios.model import Case, Nodes, Outcome
 from validators.scenarios.stand import Stand
-from validators.scenarios.vcjobs import in_part
 
-__all__ = ["CASES", "contradicted", "fragmentation", "manifest", "whole", "withheld"]
+__all__ = ["CASES", "fragmentation", "manifest"]
 
 _NODES = Nodes(4, 4)
 _SMALL = 4
@@ -56,23 +54,25 @@ def _run(stand: Stand, *, packed: bool) -> Outcome:
     *small, gang = manifest(namespace, packed=packed)
     with stand.watching(namespace) as history:
         stand.create(*small)
-        problem = stand.settle(history, lambda: len(history.holding()) == _SMALL, nothing, 0)
+        problem = stand.settle(history, lambda: len(history.holders) == _SMALL, nothing, 0)
         free = _free(stand, history)
         share = fragmentation(free, _NODES.gpus)
         if not problem and share != (0 if packed else 1):
             problem = f"the fragmentation is {share:.0%}: {_told(free)} GPUs are free on the nodes"
         if not problem:
             stand.create(gang)
-            reached = partial(whole if packed else withheld, history)
-            problem = stand.settle(history, reached, partial(contradicted, history, packed=packed), _HOLD_SECONDS)
-        names = [item.name for item in history.of(_GANG)]
+            made = Gang.of_all(history, _GANG, _SIZE)
+            reached = made.whole if packed else made.withheld
+            problem = stand.settle(history, reached, partial(made.contradicted, _SIZE * packed), _HOLD_SECONDS)
         figures = {
             "free GPUs before the gang came, by node": _told(free),
             "nodes that were free as a whole": free.count(_NODES.gpus),
             "fragmentation": f"{share:.0%}",
-            "gang members with a node": len(set(history.holding()) & set(names)),
+            "gang members with a node": history.held(_GANG),
         }
-        lines = [f"PodGroup {item.phase}, MINMEMBER {item.minimum}" for item in _groups(history)]
+        # Volcano makes a PodGroup for each small pod besides.
+        groups = [item for item in history.present_groups if item.name == _GANG]
+        lines = [f"PodGroup {item.phase}, MINMEMBER {item.minimum}" for item in groups]
         return stand.outcome(history, problem, figures=figures, lines=lines)
 
 
@@ -86,33 +86,6 @@ def _free(stand: Stand, history: History) -> list[int]:
 
 def _told(free: Sequence[int]) -> str:
     return ", ".join(str(amount) for amount in free)
-
-
-def whole(history: History) -> bool:
-    """Whether every member of the gang has a node, and is a member of it by the word of its PodGroup."""
-    gang = any(item.minimum == _SIZE for item in _groups(history))
-    return gang and sum(bool(item.node) for item in history.of(_GANG)) == _SIZE
-
-
-def withheld(history: History) -> bool:
-    """Whether a scheduler has looked at every member and at the group, and placed nobody."""
-    judged = any(item.judged for item in _groups(history))
-    return judged and known(history.of(_GANG), _SIZE)
-
-
-def _groups(history: History) -> Sequence[Group]:
-    """The gang's PodGroup; Volcano makes one for each small pod besides."""
-    return [item for item in history.present_groups if item.name == _GANG]
-
-
-def contradicted(history: History, *, packed: bool) -> str:
-    """What is not as claimed at any moment so far; empty when all is."""
-    bound = sum(bool(item.node) for item in history.of(_GANG))
-    if not packed and bound:
-        return f"{bound} of {_SIZE} members got a node although no node is free as a whole"
-    if (seconds := in_part(history, _GANG, _SIZE)) > LONGEST_IN_PART:
-        return f"the job had some of its nodes and not all for {seconds:.1f} s"
-    return ""
 
 
 def _case(name: str, title: str, *, packed: bool) -> Case:

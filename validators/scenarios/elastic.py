@@ -16,19 +16,18 @@ numbers that their names end with.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from functools import partial
 
 from kubeflow_volcano.cluster.objects import Object
 from validators.scenarios.course import nothing
+from validators.scenarios.gangs import Gang, not_loose, refused_for_gpus
 from validators.scenarios.history import History
-from validators.scenarios.job_kinds import LONGEST_IN_PART, known
 from validators.scenarios.jobs import holder, job, replicas
 from validators.scenarios.model import Case, Nodes, Outcome
 from validators.scenarios.stand import Stand
 
-__all__ = ["CASES", "below", "contradicted", "manifest", "reached"]
+__all__ = ["CASES", "contradicted", "manifest", "reached"]
 
 _NODES = Nodes(2, 4)
 _JOB = "elastic"
@@ -48,50 +47,29 @@ def manifest(namespace: str, *, minimum: int = 0) -> Sequence[Object]:
     return *(holder(name, namespace, gpus) for name, gpus in _OTHERS), made | {"spec": spec}
 
 
-def below(history: History, least: int) -> float:
-    """The longest time in seconds in which the job had some workers on nodes and fewer than `least`, up to now."""
-    longest = 0.0
-    since: float | None = None
-    for at, names in (*history.holdings, (time.monotonic(), ())):
-        count = sum(name.startswith(f"{_JOB}-") for name in names)
-        if since is not None:
-            longest = max(longest, at - since)
-        if not 0 < count < least:
-            since = None
-        elif since is None:
-            since = at
-    return longest
-
-
 def _run(stand: Stand, *, minimum: int, placed: Sequence[int]) -> Outcome:
     """`placed` are the workers that must have a node when 1, 2 and 4 GPUs are free; `minimum` is 0 without a gang."""
     namespace = stand.namespace()
     *others, elastic = stand.case.manifest(namespace)
     rows: list[Sequence[str]] = []
     with stand.watching(namespace) as history:
-        holders = list(stand.create(*others))
-        problem = stand.settle(history, lambda: len(history.holding()) == len(_OTHERS), nothing, 0)
+        stand.create(*others)
+        problem = stand.settle(history, lambda: len(history.holders) == len(_OTHERS), nothing, 0)
         if not problem:
             stand.create(elastic)
         for free, expected in zip((1, 2, 4), placed, strict=True):
             if problem:
                 break
             if free > 1:
-                gone = holders.pop()
-                history.expect(gone)
-                stand.session.delete(gone)
+                stand.take_away(history, others.pop()["metadata"]["name"])
             there = partial(reached, history, expected, minimum)
             problem = stand.settle(history, there, partial(contradicted, history, expected, minimum), _HOLD_SECONDS)
-            rows.append((str(free), f"{_workers(history)} of {_MOST}", ", ".join(_group(history)) or "none"))
+            rows.append((str(free), f"{history.held(_JOB)} of {_MOST}", ", ".join(_group(history)) or "none"))
         figures = {
-            "longest time with fewer workers than minReplicas": f"{below(history, _LEAST):.2f} s",
+            "longest time with fewer workers than minReplicas": f"{history.in_part(_JOB, _LEAST):.2f} s",
             "the first to have a node": ", ".join(_first(history)),
         }
         return stand.outcome(history, problem, heads=_HEADS, rows=rows, lines=(), figures=figures)
-
-
-def _workers(history: History) -> int:
-    return sum(bool(item.node) for item in history.of(_JOB) if not item.gone)
 
 
 def _first(history: History) -> Sequence[str]:
@@ -107,26 +85,20 @@ def _group(history: History) -> tuple[str, ...]:
 
 def reached(history: History, expected: int, minimum: int) -> bool:
     """Whether so many workers have a node, and a scheduler has said of the others that there is no room."""
-    if _workers(history) != expected:
-        return False
-    groups = history.present_groups
-    if minimum and not any(item.judged or expected for item in groups):
-        return False
-    held_back = bool(groups) and groups[0].phase == "Pending"  # there are no pods before the group is admitted
-    return held_back or known(history.of(_JOB), _MOST)
+    if minimum:
+        gang = Gang(history, _JOB, _MOST, minimum)
+        return gang.placed(expected) if expected else gang.withheld()
+    workers = history.present_of(_JOB)
+    return len(workers) == _MOST and history.held(_JOB) == expected and refused_for_gpus(workers)
 
 
 def contradicted(history: History, expected: int, minimum: int) -> str:
     """What is not as claimed at any moment so far; empty when all is."""
-    if (workers := _workers(history)) > expected:
+    if minimum:
+        return Gang(history, _JOB, _MOST, minimum).contradicted(expected)
+    if (workers := history.held(_JOB)) > expected:
         return f"{workers} workers got a node instead of {expected}"
-    if not minimum:
-        return "a PodGroup exists although gang scheduling is off" if history.present_groups else ""
-    if asked := [item.minimum for item in history.present_groups if item.minimum != minimum]:
-        return f"the PodGroup asks for {asked[0]} members instead of {minimum}"
-    if (seconds := below(history, _LEAST)) > LONGEST_IN_PART:
-        return f"it ran with fewer than {_LEAST} workers for {seconds:.1f} s"
-    return ""
+    return not_loose(history)
 
 
 def _case(name: str, title: str, minimum: int, placed: Sequence[int], *, stated: bool = False) -> Case:

@@ -15,22 +15,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.errors import NotServed
 from kubeflow_volcano.cluster.objects import Object
-from validators.probes.record import Group, Member
 from validators.scenarios.course import nothing
+from validators.scenarios.gangs import Gang, not_loose, refused_for_gpus
 from validators.scenarios.history import History
 from validators.scenarios.jobs import holder, job, replicas
 from validators.scenarios.model import Case, Nodes, Outcome
 from validators.scenarios.stand import Stand
-from validators.scenarios.vcjobs import in_part
 
-__all__ = ["CASES", "JOBS", "LONGEST_IN_PART", "Play", "known", "manifest", "size_of"]
-
-LONGEST_IN_PART = 5.0
-"""For so many seconds at most some members of a gang may be seen on nodes and not all.
-
-Volcano decides on all of them at once and then sends one binding after the other.
-"""
+__all__ = ["CASES", "JOBS", "Play", "manifest", "served", "size_of"]
 
 _NODES = Nodes(3, 4)
 _NOTEBOOK = "notebook"
@@ -71,12 +66,6 @@ JOBS: Mapping[str, Mapping[str, Object]] = {
 whole node each. MXJob is there up to operator 1.8."""
 
 
-def known(members: Sequence[Member], size: int) -> bool:
-    """Whether all pods of a job are there, each either on a node or judged by a scheduler."""
-    there = [item for item in members if not item.gone]
-    return len(there) == size and all(item.node or item.judged for item in there)
-
-
 def manifest(namespace: str) -> Sequence[Object]:
     """The notebook that holds a GPU, and a job of each kind; to be tried one at a time."""
     return holder(_NOTEBOOK, namespace, 1), *(_job(kind, namespace) for kind in JOBS)
@@ -93,12 +82,26 @@ def size_of(kind: str) -> int:
     return sum(role["replicas"] for role in JOBS[kind].values())
 
 
+def served(cluster: Cluster) -> Sequence[str]:
+    """Those kinds that there are: an operator before 1.6 has no PaddleJob, one after 1.8 no MXJob.
+
+    Raises:
+        NotServed: there is none.
+    """
+    group_version = _job("TFJob", "")["apiVersion"]
+    there = cluster.kinds(group_version)
+    if found := [kind for kind in JOBS if kind in there]:
+        return found
+    raise NotServed(group_version, " or ".join(JOBS))
+
+
 def _run(stand: Stand, *, gang: bool) -> Outcome:
+    kinds = served(stand.cluster)
     namespace = stand.namespace()
-    rows: list[Sequence[str]] = []
+    rows: list[Sequence[str]] = [(kind, *["-"] * 3, "not there") for kind in JOBS if kind not in kinds]
     problem, longest = "", 0.0
     with stand.watching(namespace) as history:
-        for kind in JOBS:
+        for kind in kinds:
             play = Play(stand, history, namespace, kind, gang)
             problem = play.short() or play.free()
             rows.append(play.row())
@@ -108,6 +111,7 @@ def _run(stand: Stand, *, gang: bool) -> Outcome:
                 problem = f"{kind}: {problem}"
                 break
         figures = {"longest time in which a gang had some of its nodes": f"{longest:.2f} s"} if gang else {}
+        rows.sort(key=lambda row: list(JOBS).index(row[0]))
         return stand.outcome(history, problem, heads=_HEADS, rows=rows, lines=(), figures=figures)
 
 
@@ -137,23 +141,22 @@ class Play:
     def short(self) -> str:
         """With the notebook there; returns what is not as claimed."""
         history = self.history
-        self.made += self.stand.create(holder(f"{_NOTEBOOK}-{self.name}", self.namespace, 1))
-        problem = self.stand.settle(history, lambda: len(history.holding()) == 1, nothing, 0)
+        self.made += self.stand.create(holder(self._notebook, self.namespace, 1))
+        problem = self.stand.settle(history, lambda: len(history.holders) == 1, nothing, 0)
         if not problem:
             self.made += self.stand.create(_job(self.kind, self.namespace))
-            problem = self.stand.settle(history, self.judged, self.wrong_while_short, _HOLD_SECONDS)
+            wrong = partial(self.contradicted, 0)
+            problem = self.stand.settle(history, self.held_back, wrong, _HOLD_SECONDS)
         return self._noted(problem)
 
     def free(self) -> str:
         """When the notebook has gone; returns what is not as claimed."""
-        notebook = self.made.pop(0)
-        self.history.expect(notebook)
-        self.stand.session.delete(notebook)
-        return self._noted(self.stand.settle(self.history, lambda: self._bound() == self.size, self.wrong_when_free, 0))
+        self.stand.take_away(self.history, self._notebook)
+        return self._noted(self.stand.settle(self.history, self.started, partial(self.contradicted, self.size), 0))
 
     def clear(self) -> str:
         """Remove the job, so that the next one finds the cluster empty."""
-        self.history.expect(*({"metadata": {"uid": item.uid}} for item in self.history.present))
+        self.history.dismiss(*self.history.present)
         self.stand.session.delete(*self.made)
         gone = self.history.until(lambda: not (self.history.present or self.history.present_groups), _CLEAR_SECONDS)
         return "" if gone else f"it was deleted, and after {_CLEAR_SECONDS:.0f} s its pods are still there"
@@ -165,46 +168,36 @@ class Play:
 
     def in_part(self) -> float:
         """The longest time in seconds in which some of its pods had a node and not all."""
-        return in_part(self.history, self.name, self.size)
+        return self.history.in_part(self.name, self.size)
+
+    def held_back(self) -> bool:
+        """Whether the picture with the notebook stands: no pod has a node, or without a gang all but one."""
+        if self.gang:
+            return self._gang.withheld()
+        there = self.history.present_of(self.name)
+        placed = self.history.held(self.name)
+        return len(there) == self.size and placed == self.size - 1 and refused_for_gpus(there)
+
+    def started(self) -> bool:
+        """Whether all its pods have nodes, as a gang where it is one."""
+        return self._gang.whole() if self.gang else self.history.held(self.name) == self.size
+
+    def contradicted(self, most: int) -> str:
+        """What is not as claimed at any moment; `most` is how many of a gang may have had a node."""
+        return self._gang.contradicted(most) if self.gang else not_loose(self.history)
+
+    @property
+    def _gang(self) -> Gang:
+        return Gang.of_all(self.history, self.name, self.size)
+
+    @property
+    def _notebook(self) -> str:
+        return f"{_NOTEBOOK}-{self.name}"
 
     def _noted(self, problem: str) -> str:
-        self.placed.append(self._bound())
-        self.minimum = next((item.minimum for item in self._groups()), 0)
+        self.placed.append(self.history.held(self.name))
+        self.minimum = self._gang.group.minimum if self._gang.group else 0
         return problem
-
-    def _groups(self) -> Sequence[Group]:
-        return [item for item in self.history.present_groups if item.name == self.name]
-
-    def _bound(self) -> int:
-        return sum(bool(item.node) for item in self.history.of(self.name))
-
-    def judged(self) -> bool:
-        """Whether a scheduler has looked at every pod, and Volcano at the gang."""
-        groups = self._groups()
-        looked = bool(groups) and bool(groups[0].judged) if self.gang else self._bound() == self.size - 1
-        return looked and known(self.history.of(self.name), self.size)
-
-    def wrong_while_short(self) -> str:
-        """What is not as claimed at any moment while the notebook is there."""
-        bound, groups = self._bound(), self._groups()
-        if not self.gang:
-            return "a PodGroup exists although gang scheduling is off" if groups else ""
-        if bound:
-            return f"{bound} of {self.size} pods got a node although one of them fits nowhere"
-        return self._wrong_group()
-
-    def wrong_when_free(self) -> str:
-        """What is not as claimed at any moment since the notebook went."""
-        if self.gang and (seconds := self.in_part()) > LONGEST_IN_PART:
-            return f"some of its pods had a node and not all for {seconds:.1f} s"
-        return self._wrong_group() if self.gang else ""
-
-    def _wrong_group(self) -> str:
-        asked = [item.minimum for item in self._groups() if item.minimum != self.size]
-        schedulers = {item.scheduler for item in self.history.of(self.name)} - {"volcano"}
-        if asked:
-            return f"the PodGroup asks for {asked[0]} members instead of {self.size}"
-        return f"pods were given to {', '.join(sorted(schedulers))}" if schedulers else ""
 
 
 def _case(name: str, title: str, *, gang: bool) -> Case:

@@ -50,6 +50,7 @@ class Case:
 class Outcome:
     """How a case came out, as plain data. `problem` is empty when everything was as claimed.
 
+    `judged` is False when it cannot be told how it came out; `problem` then says why.
     `rows` stand below `heads` in the table, and `lines` below the rows: PodGroups, queues, jobs. `figures` are what was
     measured, by what it is called. `events` are the moments of the watch history, which went on until `watched_until`
     (RFC3339), and `groups` the names in it that are of PodGroups. `versions` says what it was run on, by the name of
@@ -70,3 +71,11 @@ class Outcome:
     watched_until: str = ""
     groups: tuple[str, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
+    judged: bool = True
+
+    @property
+    def verdict(self) -> str:
+        """How it came out, in words."""
+        if not self.judged:
+            return f"could not tell: {self.problem}"
+        return f"NOT as claimed: {self.problem}" if self.problem else "as claimed"

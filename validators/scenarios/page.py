@@ -35,7 +35,7 @@ What people install Volcano for, each beside a control without it: on a rehearsa
     make gang-demo
     make gang-demo SCENARIO=two-jobs
 
-Each case runs in namespaces of its own, which are removed again. It is judged by everything that a watch saw from its beginning to its end, not by how it ended: a gang that was in part on nodes for a moment too long has failed. The run prints these tables and writes `reports/gang-demo.json` and a picture of each scenario. Volcano's configuration is the same for all of them ([playbooks/gang_demo.yml](../playbooks/gang_demo.yml)); it, the wiring of the operator and the nodes are put back afterwards.
+Each case runs in namespaces of its own, which are removed again. It is judged by everything that a watch saw from its beginning to its end, not by how it ended: a gang that was in part on nodes for a moment too long has failed. Where the watch broke off, somebody else took pods away, or pods of Volcano or of the operator started anew meanwhile, nobody can tell; such a case is played once more. The run prints these tables and writes `reports/gang-demo.json` and a picture of each scenario. Volcano's configuration is the same for all of them ([playbooks/gang_demo.yml](../playbooks/gang_demo.yml)); it, the wiring of the operator and the nodes are put back afterwards.
 
 The manifests have what a case creates, in its order, some of it a moment after the rest; simulated pods end by an annotation of the rehearsal cluster.
 

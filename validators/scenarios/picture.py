@@ -62,7 +62,7 @@ def _panel(root: ET.Element, outcome: Outcome, y: int) -> int:
     """Draw one case from `y` on; returns where the next may begin."""
     _text(root, _EDGE, y + 14, outcome.title, "title")
     if outcome.problem:
-        _text(root, _EDGE + _NAMES, y + 14, f"not as claimed: {outcome.problem}", "wrong")
+        _text(root, _EDGE + _NAMES, y + 14, outcome.verdict, "wrong")
     y += _HEAD
     if not outcome.events:
         _text(root, _EDGE, y + 12, "nothing was seen to happen", "muted")

@@ -14,21 +14,22 @@ other objects.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import yaml
 
+from kubeflow_volcano.cluster.deadline import Deadline
 from kubeflow_volcano.cluster.objects import Object
-from validators.scenarios.history import History
-from validators.scenarios.job_kinds import JOBS, LONGEST_IN_PART, size_of
+from validators.scenarios.gangs import Gang
+from validators.scenarios.job_kinds import JOBS, size_of
 from validators.scenarios.jobs import job
 from validators.scenarios.model import Case, Nodes, Outcome
 from validators.scenarios.stand import Stand
-from validators.scenarios.vcjobs import in_part
 
-__all__ = ["CASES", "contradicted", "manifest", "rights", "whole", "workflow"]
+__all__ = ["CASES", "manifest", "rights", "workflow"]
 
 _NODES = Nodes(3, 4)
 _NAME = "gang-training"
@@ -36,6 +37,7 @@ _KIND = "PyTorchJob"
 _RBAC = "rbac.authorization.k8s.io"
 _HEADS = ("THE SERVICE ACCOUNT MAY", "ANSWER")
 _HOLD_SECONDS = 1.0
+_RIGHTS_SECONDS, _AGAIN_SECONDS = 10.0, 0.2
 
 _RULES: Sequence[Mapping[str, Sequence[str]]] = (
     {"apiGroups": ["kubeflow.org"], "resources": ["pytorchjobs"], "verbs": ["create", "get"]},
@@ -113,20 +115,25 @@ def _run(stand: Stand, *, allowed: bool) -> Outcome:
         for rule in _RULES
         for verb in rule["verbs"]
     ]
-    answers = {_told(act): _may(stand, namespace, act) for act in (*wanted, *_FOREIGN)}
-    rows = [(act, "yes" if answer else "no") for act, answer in answers.items()]
     expected = {_told(act): allowed for act in wanted} | {_told(act): False for act in _FOREIGN}
-    wrong = [act for act, answer in answers.items() if answer != expected[act]]
+    grace = Deadline(_RIGHTS_SECONDS, stand.deadline)
+    while True:
+        answers = {_told(act): _may(stand, namespace, act) for act in (*wanted, *_FOREIGN)}
+        wrong = [act for act, answer in answers.items() if answer != expected[act]]
+        if not wrong or grace.passed:
+            break
+        time.sleep(_AGAIN_SECONDS)  # when the server has learnt of a Role cannot be watched, only asked
+    rows = [(act, "yes" if answer else "no") for act, answer in answers.items()]
     problem = f"the answer is not the expected one: {', '.join(wrong)}" if wrong else ""
     if problem or not allowed:
         return stand.outcome(None, problem, heads=_HEADS, rows=rows)
     made = _from_paper(paper)
     _admit_strictly(stand, made)
-    name, size = made["metadata"]["name"], size_of(_KIND)
+    size = size_of(_KIND)
     with stand.watching(namespace) as history:
+        gang = Gang.of_all(history, made["metadata"]["name"], size)
         stand.create(made)
-        reached = partial(whole, history, name, size)
-        problem = stand.settle(history, reached, partial(contradicted, history, name, size), _HOLD_SECONDS)
+        problem = stand.settle(history, gang.whole, partial(gang.contradicted, size), _HOLD_SECONDS)
         return stand.outcome(history, problem, heads=_HEADS, rows=rows)
 
 
@@ -163,21 +170,6 @@ def _admit_strictly(stand: Stand, obj: Object) -> None:
     """
     path = stand.cluster.resource(obj["apiVersion"], obj["kind"]).path(obj["metadata"]["namespace"])
     stand.cluster.request("POST", path, query={"dryRun": "All", "fieldValidation": "Strict"}, body=obj)
-
-
-def whole(history: History, name: str, size: int) -> bool:
-    """Whether every pod of the job has a node, and its PodGroup asked for all of them."""
-    gang = any(item.minimum == size for item in history.present_groups)
-    return gang and sum(bool(item.node) for item in history.of(name)) == size
-
-
-def contradicted(history: History, name: str, size: int) -> str:
-    """What is not as claimed at any moment so far; empty when all is."""
-    if asked := [item.minimum for item in history.present_groups if item.minimum != size]:
-        return f"the PodGroup asks for {asked[0]} members instead of {size}"
-    if (seconds := in_part(history, name, size)) > LONGEST_IN_PART:
-        return f"some of its pods had a node and not all for {seconds:.1f} s"
-    return ""
 
 
 def _case(name: str, title: str, *, allowed: bool) -> Case:

@@ -21,27 +21,17 @@ from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object
 from validators.scenarios.course import Course, nothing
+from validators.scenarios.gangs import LONGEST_IN_PART
 from validators.scenarios.model import Case, Nodes, Outcome
 from validators.scenarios.stand import Stand
-from validators.scenarios.vcjobs import (
-    RESTART,
-    Task,
-    finish,
-    held,
-    in_part,
-    pods,
-    priority_class,
-    running,
-    vcjob,
-    waiting,
-)
+from validators.scenarios.vcjobs import RESTART, Task, finish, priority_class, vcjob
 
 __all__ = ["CASES", "Displacement", "Plan"]
 
 LOW, HIGH = "low", "urgent"
 GPUS = 4
 _VALUES = {LOW: 100, HIGH: 100000}
-_HOLD, _LONG = 3.0, 5.0
+_HOLD = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +75,14 @@ class Displacement(Course):
     def begin(self) -> str:
         """The first gang takes all GPUs; then the second comes."""
         self.stand.create(*self.plan.classes(self.namespace), self.plan.first(self.namespace))
-        if problem := self.settle(lambda: running(self.history, LOW, GPUS)):
+        if problem := self.settle(lambda: self.history.running(LOW, GPUS)):
             return problem
         self.stand.create(self.plan.second(self.namespace))
         return ""
 
     def lost(self) -> int:
         """Pods of the first gang that are gone, or going."""
-        return sum(bool(item.lost) or item.gone for item in pods(self.history, LOW))
+        return sum(bool(item.lost) or item.gone for item in self.history.of(LOW))
 
     def left_alone(self) -> str:
         """What shows that the first gang was not."""
@@ -102,21 +92,23 @@ class Displacement(Course):
         """When a gang has ended, the other starts as a whole."""
         finish(self.stand, self.history, done)
         return self.settle(
-            lambda: running(self.history, then, size), hold_seconds=0.5, measured=f"from the end of {done} to {then}"
+            lambda: self.history.running(then, size), hold_seconds=0.5, measured=f"from the end of {done} to {then}"
         )
 
     def torn(self, size: int) -> str:
         """What shows that one of the gangs was there in part for long."""
-        times = {LOW: in_part(self.history, LOW, GPUS), HIGH: in_part(self.history, HIGH, size)}
+        times = {LOW: self.history.in_part(LOW, GPUS), HIGH: self.history.in_part(HIGH, size)}
         self.figures["longest time of a gang in part"] = f"{max(times.values()):.1f} s"
-        return "; ".join(f"{name} held GPUs in part for {time} s" for name, time in times.items() if time > _LONG)
+        return "; ".join(
+            f"{name} held GPUs in part for {time} s" for name, time in times.items() if time > LONGEST_IN_PART
+        )
 
 
 def _one_after_the_other(course: Displacement) -> str:
     """Both are as urgent: the second waits until the first has ended."""
     if problem := course.begin():
         return problem
-    problem = course.settle(lambda: waiting(course.history, HIGH, GPUS), course.left_alone, _HOLD + 1)
+    problem = course.settle(lambda: course.history.waiting(HIGH, GPUS), course.left_alone, _HOLD + 1)
     return problem or course.follows(LOW, HIGH, GPUS)
 
 
@@ -125,7 +117,7 @@ def _whole(course: Displacement) -> str:
     if problem := course.begin():
         return problem
     problem = course.settle(
-        lambda: running(course.history, HIGH, GPUS) and waiting(course.history, LOW, GPUS),
+        lambda: course.history.running(HIGH, GPUS) and course.history.waiting(LOW, GPUS),
         nothing,
         _HOLD,
         "from the urgent job to its start",
@@ -140,10 +132,10 @@ def _remainder(course: Displacement) -> str:
     rest = GPUS - course.plan.size
 
     def reached() -> bool:
-        return running(course.history, HIGH, course.plan.size) and held(course.history, LOW) == rest
+        return course.history.running(HIGH, course.plan.size) and course.history.held(LOW) == rest
 
     problem = course.settle(reached, nothing, _HOLD + 1)
-    course.figures["pods of the low gang that run on in vain"] = f"{held(course.history, LOW)} of {GPUS}"
+    course.figures["pods of the low gang that run on in vain"] = f"{course.history.held(LOW)} of {GPUS}"
     return problem
 
 
@@ -153,10 +145,10 @@ def _no_remainder(course: Displacement) -> str:
         return problem
 
     def reached() -> bool:
-        return running(course.history, HIGH, course.plan.size) and waiting(course.history, LOW, GPUS)
+        return course.history.running(HIGH, course.plan.size) and course.history.waiting(LOW, GPUS)
 
     problem = course.settle(reached, nothing, _HOLD, "from the urgent job to its start")
-    course.figures["pods of the low gang that run on in vain"] = f"{held(course.history, LOW)} of {GPUS}"
+    course.figures["pods of the low gang that run on in vain"] = f"{course.history.held(LOW)} of {GPUS}"
     return problem or course.torn(course.plan.size) or course.follows(HIGH, LOW, GPUS)
 
 
@@ -164,11 +156,9 @@ def _in_vain(course: Displacement) -> str:
     """The default scheduler and an urgent gang that is too big: the first is ended for four pods of six."""
     if problem := course.begin():
         return problem
-    problem = course.settle(
-        lambda: held(course.history, HIGH) == GPUS and not held(course.history, LOW), nothing, _HOLD
-    )
+    problem = course.settle(lambda: course.history.held(HIGH) == GPUS and not course.history.held(LOW), nothing, _HOLD)
     course.figures["evictions from the low gang"] = course.lost()
-    course.figures["pods of the urgent gang with a GPU"] = f"{held(course.history, HIGH)} of {course.plan.size}"
+    course.figures["pods of the urgent gang with a GPU"] = f"{course.history.held(HIGH)} of {course.plan.size}"
     return problem
 
 
@@ -178,12 +168,12 @@ def _not_in_vain(course: Displacement) -> str:
         return problem
 
     def wrong() -> str:
-        taken = held(course.history, HIGH)
+        taken = course.history.held(HIGH)
         return course.left_alone() or (f"{taken} pods of a gang that does not fit got a GPU" if taken else "")
 
-    problem = course.settle(lambda: waiting(course.history, HIGH, course.plan.size), wrong, _HOLD + 1)
+    problem = course.settle(lambda: course.history.waiting(HIGH, course.plan.size), wrong, _HOLD + 1)
     course.figures["evictions from the low gang"] = course.lost()
-    course.figures["pods of the urgent gang with a GPU"] = f"{held(course.history, HIGH)} of {course.plan.size}"
+    course.figures["pods of the urgent gang with a GPU"] = f"{course.history.held(HIGH)} of {course.plan.size}"
     return problem
 
 

@@ -9,20 +9,16 @@ from typing import Any
 from kubeflow_volcano.cluster.objects import Object
 from validators.scenarios.history import History
 from validators.scenarios.jobs import holder
-from validators.scenarios.vcjobs import RESTART, Task, holds, pods, queue, vcjob
+from validators.scenarios.vcjobs import RESTART, Task, queue, vcjob
 
 __all__ = [
     "ALL",
     "JOBS",
     "NODES",
     "NODE_GPUS",
-    "OTHER",
     "SIZE",
     "WEIGHTS",
     "Plan",
-    "above",
-    "most",
-    "shares",
     "touched",
 ]
 
@@ -33,9 +29,6 @@ SIZE, JOBS = 2, 4
 
 WEIGHTS: Mapping[str, int] = {"a": 3, "b": 1}
 """The teams."""
-
-OTHER = "other-"
-"""How the names of somebody else's pods begin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +55,7 @@ class Plan:
 
     def others(self, prefix: str) -> tuple[Object, ...]:
         """Pods of somebody else, which no queue counts; to be deleted later."""
-        return tuple(holder(f"{OTHER}{number}", f"{prefix}-a", NODE_GPUS) for number in range(NODES * self.occupied))
+        return tuple(holder(f"other-{number}", f"{prefix}-a", NODE_GPUS) for number in range(NODES * self.occupied))
 
     def of(self, prefix: str, team: str) -> tuple[Object, ...]:
         """The jobs of a team. One that loses a pod gives up the other as well, and waits as a whole."""
@@ -73,16 +66,32 @@ class Plan:
         )
 
     def names(self, team: str) -> tuple[str, ...]:
-        """Names of the jobs of a team."""
-        return tuple(f"{team}-{number}" for number in range(1, self.jobs[team] + 1))
+        """Names of the jobs of a team; none where it has none."""
+        return tuple(f"{team}-{number}" for number in range(1, self.jobs.get(team, 0) + 1))
 
     def everybody(self) -> tuple[str, ...]:
         """Names of all jobs."""
         return tuple(name for team in self.jobs for name in self.names(team))
 
+    def shares(self, history: History) -> dict[str, int]:
+        """GPUs that each team holds."""
+        return {team: history.held(*self.names(team)) for team in WEIGHTS}
+
+    def most(self, history: History, team: str) -> int:
+        """GPUs that the team ever held at one time, at most."""
+        return history.most_held(*self.names(team))
+
+    def above(self, history: History, limits: Mapping[str, int]) -> str:
+        """What shows that a team held more than its limit at any time."""
+        return "; ".join(
+            f"team {team} held {self.most(history, team)} GPUs, and {limit} are its limit"
+            for team, limit in limits.items()
+            if self.most(history, team) > limit
+        )
+
     def lines(self, history: History) -> tuple[str, ...]:
         """One line on each team: what it holds now, and what its queue says."""
-        now = shares(history.holding())
+        now = self.shares(history)
         return tuple(f"team {team}: {now[team]} GPUs ({_words(team, spec)})" for team, spec in self.queues.items())
 
 
@@ -96,25 +105,6 @@ def _text(value: Any) -> str:
     return " ".join(f"{key}={item}" for key, item in value.items()) if isinstance(value, dict) else str(value).lower()
 
 
-def shares(names: Sequence[str]) -> dict[str, int]:
-    """GPUs of each team, from the names of pods that hold a node."""
-    return {team: holds(names, team) for team in WEIGHTS}
-
-
-def most(history: History, team: str) -> int:
-    """GPUs that the team ever held at one time, at most."""
-    return max((shares(names)[team] for _, names in history.holdings), default=0)
-
-
-def above(history: History, limits: Mapping[str, int]) -> str:
-    """What shows that a team held more than its limit at any time."""
-    return "; ".join(
-        f"team {team} held {most(history, team)} GPUs, and {limit} are its limit"
-        for team, limit in limits.items()
-        if most(history, team) > limit
-    )
-
-
 def touched(history: History, names: Sequence[str]) -> list[str]:
     """Those jobs that lost a pod."""
-    return [name for name in names if any(item.lost for item in pods(history, name))]
+    return [name for name in names if any(item.lost for item in history.of(name))]

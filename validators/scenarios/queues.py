@@ -18,9 +18,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.cluster.watching import Subject
 from validators.scenarios.course import Course
+from validators.scenarios.gangs import LONGEST_IN_PART
 from validators.scenarios.jobs import GPU
 from validators.scenarios.model import Case, Nodes, Outcome
 from validators.scenarios.queue_plan import (
@@ -28,23 +28,19 @@ from validators.scenarios.queue_plan import (
     JOBS,
     NODE_GPUS,
     NODES,
-    OTHER,
     SIZE,
     WEIGHTS,
     Plan,
-    above,
-    most,
-    shares,
     touched,
 )
 from validators.scenarios.stand import Stand
-from validators.scenarios.vcjobs import QUEUE, finish, held, in_part, pods, running, waiting
+from validators.scenarios.vcjobs import QUEUE, finish
 
 __all__ = ["CASES"]
 
 _SHARES: Mapping[str, int] = {"a": 6, "b": 2}
 _LIMIT = 4
-_HOLD, _LONG = 3.0, 5.0
+_HOLD = 3.0
 
 
 @dataclass(kw_only=True)
@@ -63,7 +59,7 @@ class _Course(Course):
             # Volcano refuses jobs for a queue that its controller has not opened yet.
             states = (self.history.objects.get(f"Queue/{item['metadata']['name']}", [{}])[-1] for item in queues)
             opened = all(item.get("status", {}).get("state") == "Open" for item in states)
-            return opened and len(self.history.holding()) == len(others)
+            return opened and len(self.history.holders) == len(others)
 
         return self.settle(ready)
 
@@ -72,9 +68,8 @@ class _Course(Course):
 
     def release(self) -> None:
         """Let somebody else go."""
-        for item in self.history.present:
-            if item.name.startswith(OTHER):
-                self.stand.cluster.delete(Ref("v1", "Pod", item.namespace, item.name), uid=item.uid)
+        names = (item["metadata"]["name"] for item in self.plan.others(self.prefix))
+        self.stand.take_away(self.history, *names)
 
     def fill(self) -> str:
         """Team a comes first, and takes all."""
@@ -82,20 +77,27 @@ class _Course(Course):
         return self.settle(lambda: self.all_run("a") and self.now == {"a": ALL, "b": 0})
 
     def all_run(self, team: str) -> bool:
-        return all(running(self.history, job, SIZE) for job in self.plan.names(team))
+        return all(self.history.running(job, SIZE) for job in self.plan.names(team))
 
     def all_wait(self, *jobs: str) -> bool:
-        return all(waiting(self.history, job, SIZE) for job in jobs)
+        return all(self.history.waiting(job, SIZE) for job in jobs)
 
     @property
     def now(self) -> dict[str, int]:
-        return shares(self.history.holding())
+        return self.plan.shares(self.history)
+
+    @property
+    def whole(self) -> bool:
+        """Whether no gang is there in part."""
+        return all(self.history.held(job) in {0, SIZE} for job in self.plan.everybody())
 
     def torn(self) -> str:
         """What shows that a gang held nodes in part for long."""
-        times = {job: in_part(self.history, job, SIZE) for job in self.plan.everybody()}
+        times = {job: self.history.in_part(job, SIZE) for job in self.plan.everybody()}
         self.figures["longest time of a gang in part"] = f"{max(times.values()):.1f} s"
-        return "; ".join(f"{job} held nodes in part for {time} s" for job, time in times.items() if time > _LONG)
+        return "; ".join(
+            f"{job} held nodes in part for {time} s" for job, time in times.items() if time > LONGEST_IN_PART
+        )
 
 
 def _kept(course: _Course) -> str:
@@ -124,9 +126,8 @@ def _reclaimed(course: _Course) -> str:
         return f"{', '.join(lost)} lost pods, and {owed} gang is owed" if len(lost) > owed else ""
 
     def reached() -> bool:
-        whole = all(held(course.history, job) in {0, SIZE} for job in names)
         others = course.all_run("b") and course.all_wait(*touched(course.history, names))
-        return course.now == _SHARES and whole and others
+        return course.now == _SHARES and course.whole and others
 
     problem = course.settle(reached, wrong, _HOLD, "from the claim to the shares")
     course.figures["gangs given back"] = len(touched(course.history, names))
@@ -146,9 +147,12 @@ def _fair(course: _Course) -> str:
 
     def wrong() -> str:
         lost = touched(course.history, everybody)
-        return f"{', '.join(lost)} lost pods" if lost else above(course.history, _SHARES)
+        return f"{', '.join(lost)} lost pods" if lost else course.plan.above(course.history, _SHARES)
 
-    problem = course.settle(lambda: course.now == _SHARES, wrong, _HOLD, "from the free GPUs to the shares")
+    def reached() -> bool:
+        return course.now == _SHARES and course.whole
+
+    problem = course.settle(reached, wrong, _HOLD, "from the free GPUs to the shares")
     return problem or course.torn()
 
 
@@ -165,19 +169,19 @@ def _limited(course: _Course) -> str:
     names = course.plan.names("a")
 
     def wrong() -> str:
-        return above(course.history, {"a": _LIMIT})
+        return course.plan.above(course.history, {"a": _LIMIT})
 
     def ended(job: str) -> bool:
-        found = pods(course.history, job)
+        found = course.history.of(job)
         return bool(found) and all(item.ended for item in found)
 
     def full() -> bool:
-        others = [job for job in names if not held(course.history, job) and not ended(job)]
-        return course.now["a"] == _LIMIT and course.all_wait(*others)
+        others = [job for job in names if not course.history.held(job) and not ended(job)]
+        return course.now["a"] == _LIMIT and course.whole and course.all_wait(*others)
 
     if problem := course.settle(full, wrong, _HOLD):
         return problem
-    first = next(job for job in names if held(course.history, job))
+    first = next(job for job in names if course.history.held(job))
     finish(course.stand, course.history, first)
     return course.settle(lambda: ended(first) and full(), wrong, 1.0, "from the end of a gang to the next one")
 
@@ -189,7 +193,7 @@ def _run(plan: Plan, steps: Callable[[_Course], str]) -> Callable[[Stand], Outco
             course = _Course(stand=stand, history=history, plan=plan, prefix=spaces[0].removesuffix("-a"))
             problem = steps(course)
         for team in plan.jobs:
-            held_at_last = f"{course.now[team]} of {ALL}, {most(history, team)} at most"
+            held_at_last = f"{course.now[team]} of {ALL}, {plan.most(history, team)} at most"
             course.figures[f"GPUs of team {team}"] = held_at_last
         return stand.outcome(history, problem, lines=plan.lines(history), figures=course.figures)
 

@@ -7,30 +7,27 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 
-from kubeflow_volcano.catalog.operator import version_of_image
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.deadline import Deadline
 from kubeflow_volcano.cluster.errors import ApiError
-from kubeflow_volcano.cluster.objects import Object, Ref, conditions
+from kubeflow_volcano.cluster.objects import Object, conditions
 from kubeflow_volcano.cluster.watching import Observer, Subject
 from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
-from validators.operators import TRAINING
 from validators.probes.closing import SHARED
 from validators.probes.remains import delete_all
 from validators.probes.session import ProbeRefused, Session
+from validators.scenarios.jobs import GPU
 from validators.scenarios.model import Case, Outcome
+from validators.scenarios.programs import pods_of_programs, versions
 from validators.scenarios.stand import Stand
-from validators.versions import tag_of
 
-__all__ = ["gpus_free", "run_all", "versions"]
+__all__ = ["gpus_free", "play", "run_all"]
 
-_GPU = "nvidia.com/gpu"
 _READY_SECONDS = 30.0
 _EMPTY_SECONDS = 10.0
 _TICK = 0.1
 _ENDED = frozenset({"Succeeded", "Failed"})
-_SCHEDULER = Ref("apps/v1", "Deployment", "volcano-system", "volcano-scheduler")
 
 
 def run_all(
@@ -38,8 +35,9 @@ def run_all(
 ) -> list[Outcome]:
     """Play cases one after the other, each in namespaces of its own, and remove everything.
 
-    `prepare` gives the cluster the nodes of a case. A namespace without pods takes 5 s to go, and is nobody's concern:
-    the next case begins meanwhile. Queues and priority classes are, because they bear on others.
+    `prepare` gives the cluster the nodes of a case. A case of which it cannot be told how it came out is played once
+    more. A namespace without pods takes 5 s to go, and is nobody's concern: the next case begins meanwhile. Queues and
+    priority classes are, because they bear on others.
 
     Raises:
         ProblemsError: the cluster does not have the nodes that a case needs.
@@ -49,6 +47,9 @@ def run_all(
         for case in cases:
             prepare(case)
             session, outcome = _played(cluster, case, progress)
+            if not outcome.judged and not session.close().left:
+                progress(f"{case.title}: {outcome.verdict}; it is played once more")
+                session, outcome = _played(cluster, case, progress)
             ends.append(pool.submit(_ended, session, outcome))
             if any((item.ref.api_version, item.ref.kind) in SHARED for item in session.tracked):
                 wait(ends[-1:])
@@ -61,16 +62,26 @@ def _played(cluster: Cluster, case: Case, progress: Progress) -> tuple[Session, 
     session = Session(cluster, progress)
     try:
         session.sweep(SHARED)
-        stand = Stand(cluster, case, session, Deadline(case.seconds), progress)
-        try:
-            outcome = case.run(stand)
-        except (ProbeRefused, ApiError, TimeoutError) as error:
-            outcome = stand.outcome(None, f"it broke off: {error}")
+        outcome = play(Stand(cluster, case, session, Deadline(case.seconds), progress))
         _empty(session)
-        return session, replace(outcome, versions=versions(cluster))
     except BaseException:
         session.close()
         raise
+    return session, outcome
+
+
+def play(stand: Stand) -> Outcome:
+    """How the case comes out; what went on beside it may leave nothing to be concluded."""
+    try:
+        before = pods_of_programs(stand.cluster)
+        outcome = replace(stand.case.run(stand), versions=versions(stand.cluster))
+        after = pods_of_programs(stand.cluster)
+    except (ProbeRefused, ApiError, TimeoutError) as error:
+        seen = stand.histories[-1] if stand.histories else None
+        return replace(stand.outcome(seen, f"it broke off: {error}"), judged=False)
+    restarted = ", ".join(name for name, pods in before.items() if pods != after[name])
+    doubt = stand.doubt() or (f"pods of {restarted} were replaced or started anew meanwhile" if restarted else "")
+    return replace(outcome, problem=doubt, judged=False) if doubt else outcome
 
 
 def _ended(session: Session, outcome: Outcome) -> Outcome:
@@ -98,21 +109,11 @@ def _empty(session: Session) -> None:
                 return
 
 
-def versions(cluster: Cluster) -> dict[str, str]:
-    """What the case runs on, by the name of the program; a program that is not there is left out."""
-    found = {"Kubernetes": cluster.version["gitVersion"].removeprefix("v")}
-    for name, ref in (("Volcano", _SCHEDULER), ("training operator", TRAINING.ref)):
-        if live := cluster.get(ref):
-            image = live["spec"]["template"]["spec"]["containers"][0]["image"]
-            found[name] = version_of_image(image) or tag_of(image).removeprefix("v")
-    return found
-
-
 def gpus_free(nodes: Sequence[Object], pods: Sequence[Object]) -> int:
     """GPUs that ready nodes offer and no pod has asked for."""
-    offered = sum(int(node["status"].get("allocatable", {}).get(_GPU, 0)) for node in nodes if _usable(node))
+    offered = sum(int(node["status"].get("allocatable", {}).get(GPU, 0)) for node in nodes if _usable(node))
     taken = sum(
-        int(container.get("resources", {}).get("requests", {}).get(_GPU, 0))
+        int(container.get("resources", {}).get("requests", {}).get(GPU, 0))
         for pod in pods
         if pod["spec"].get("nodeName") and pod.get("status", {}).get("phase") not in _ENDED
         for container in pod["spec"]["containers"]
@@ -146,7 +147,7 @@ def _demand_nodes(cluster: Cluster, case: Case) -> None:
                 return
     raise ProblemsError(
         Problem(
-            f"{free} free GPUs ({_GPU}) in the cluster.",
+            f"{free} free GPUs ({GPU}) in the cluster.",
             f"exactly {wanted} for the case '{case.name}' ({case.title}).",
             "end the pods of others that hold GPUs; `make gang-demo` gives the rehearsal cluster the nodes.",
         )

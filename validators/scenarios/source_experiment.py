@@ -6,82 +6,63 @@ Without gang scheduling one worker starts and holds its GPU while three wait; wi
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from kubeflow_volcano.cluster.objects import Object
-from validators.scenarios.history import ROLE, History, status
+from validators.scenarios.gangs import Gang, not_loose, refused_for_gpus
+from validators.scenarios.history import ROLE, History
 from validators.scenarios.jobs import job, replicas
 from validators.scenarios.model import Case, Nodes, Outcome
 from validators.scenarios.stand import Stand
 
-__all__ = ["CASES", "manifest", "not_partial", "not_whole", "not_withheld", "partial", "whole", "withheld"]
+__all__ = ["CASES", "in_part", "manifest"]
 
 PS, WORKERS = 2, 4
-_EVERYBODY = PS + WORKERS
+_SIZE = PS + WORKERS
+_JOB = "dist-mnist"
 
 
 def manifest(namespace: str) -> tuple[Object, ...]:
     """The job: two parameter servers on CPU, four workers that ask for one GPU each."""
-    return (job("TFJob", "dist-mnist", namespace, {"PS": replicas(PS, gpus=0), "Worker": replicas(WORKERS)}),)
+    return (job("TFJob", _JOB, namespace, {"PS": replicas(PS, gpus=0), "Worker": replicas(WORKERS)}),)
 
 
-def _counted(history: History, role: str) -> dict[str, int]:
-    """Members of a role ('ps', 'worker') by status."""
-    counts: dict[str, int] = {}
-    for member in history.present:
-        if member.labels.get(ROLE) == role:
-            counts[status(member)] = counts.get(status(member), 0) + 1
-    return counts
+def in_part(history: History) -> bool:
+    """Whether the parameter servers and one worker run, and the other workers were refused for lack of GPUs."""
+    running = sorted(item.labels.get(ROLE, "") for item in history.present if item.phase == "Running")
+    there = len(history.present) == _SIZE and refused_for_gpus(history.present)
+    return there and running == ["ps"] * PS + ["worker"]
 
 
-def partial(history: History) -> bool:
-    """One worker runs, the others have been judged and wait."""
-    workers = {"Running": 1, "Unschedulable": WORKERS - 1}
-    return _counted(history, "worker") == workers and _counted(history, "ps") == {"Running": PS}
+def _default(stand: Stand) -> Outcome:
+    return _play(stand, in_part, not_loose, 5.0)
 
 
-def withheld(history: History) -> bool:
-    """The group has been judged and nobody runs."""
-    groups = history.present_groups
-    return len(groups) == 1 and groups[0].phase == "Pending" and bool(groups[0].judged) and not history.bound()
+def _withheld(stand: Stand) -> Outcome:
+    return _play(stand, lambda history: _gang(history).withheld(), lambda history: _gang(history).contradicted(0), 8.0)
 
 
-def whole(history: History) -> bool:
-    """Everybody runs."""
-    return _counted(history, "worker") == {"Running": WORKERS} and _counted(history, "ps") == {"Running": PS}
+def _whole(stand: Stand) -> Outcome:
+    return _play(
+        stand,
+        lambda history: _gang(history).whole() and history.running(_JOB, _SIZE),
+        lambda history: _gang(history).contradicted(_SIZE),
+        1.0,
+    )
 
 
-def not_partial(history: History) -> str:
-    """What shows that there is gang scheduling."""
-    return "a PodGroup exists although gang scheduling is off" if history.present_groups else ""
+def _gang(history: History) -> Gang:
+    return Gang.of_all(history, _JOB, _SIZE)
 
 
-def not_withheld(history: History) -> str:
-    """What shows that there is none, or another one."""
-    if most := history.most_bound():
-        return f"{most} of {_EVERYBODY} pods got a node although the gang does not fit"
-    for group in history.present_groups:
-        if group.minimum != _EVERYBODY:
-            return f"the PodGroup asks for {group.minimum} members instead of {_EVERYBODY}"
-    return ""
-
-
-def not_whole(history: History) -> str:
-    """What shows that somebody else placed the pods."""
-    schedulers = {member.scheduler for member in history.members.values()}
-    return "" if schedulers <= {"volcano"} else f"pods were given to {', '.join(sorted(schedulers))}"
-
-
-def _run(
-    reached: Callable[[History], bool], wrong: Callable[[History], str], hold_seconds: float
-) -> Callable[[Stand], Outcome]:
-    def run(stand: Stand) -> Outcome:
-        namespace = stand.namespace()
-        with stand.watching(namespace) as history:
-            stand.create(*manifest(namespace))
-            problem = stand.settle(history, lambda: reached(history), lambda: wrong(history), hold_seconds)
-        return stand.outcome(history, problem, figures={"most pods bound at once": history.most_bound()})
-
-    return run
+def _play(
+    stand: Stand, reached: Callable[[History], bool], wrong: Callable[[History], str], hold_seconds: float
+) -> Outcome:
+    namespace = stand.namespace()
+    with stand.watching(namespace) as history:
+        stand.create(*manifest(namespace))
+        problem = stand.settle(history, partial(reached, history), partial(wrong, history), hold_seconds)
+    return stand.outcome(history, problem, figures={"most pods bound at once": history.most_bound()})
 
 
 CASES = (
@@ -93,7 +74,7 @@ CASES = (
         wiring="none",
         nodes=Nodes(1),
         manifest=manifest,
-        run=_run(partial, not_partial, 5.0),
+        run=_default,
     ),
     Case(
         "source",
@@ -103,7 +84,7 @@ CASES = (
         wiring="volcano",
         nodes=Nodes(1),
         manifest=manifest,
-        run=_run(withheld, not_withheld, 8.0),
+        run=_withheld,
     ),
     Case(
         "source",
@@ -113,6 +94,6 @@ CASES = (
         wiring="volcano",
         nodes=Nodes(4),
         manifest=manifest,
-        run=_run(whole, not_whole, 1.0),
+        run=_whole,
     ),
 )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.deadline import Deadline
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.watching import Observer, Subject
 from kubeflow_volcano.progress import Progress
 from validators.probes.session import ProbeRefused, Session
@@ -27,13 +27,14 @@ _HEADS = ("POD", "STATUS", "NODE")
 
 @dataclass(frozen=True)
 class Stand:
-    """One case while it runs. What it makes is removed behind it, by UID."""
+    """One case while it runs. What it makes is removed behind it, by UID. `histories` are all that it has watched."""
 
     cluster: Cluster
     case: Case
     session: Session
     deadline: Deadline
     progress: Progress
+    histories: list[History] = field(default_factory=list)
 
     def namespace(self, suffix: str = "") -> str:
         """Make a namespace that is ready for its first pod, without a quota; `suffix` ends its name ("-team-a").
@@ -61,29 +62,58 @@ class Stand:
 
     @contextlib.contextmanager
     def watching(self, *namespaces: str, also: Sequence[Subject] = ()) -> Iterator[History]:
-        """Follow pods and PodGroups of namespaces, and further subjects, while the block runs."""
+        """Follow pods and PodGroups of namespaces, and further subjects, while the block runs: all of it, from now on.
+
+        Raises:
+            TimeoutError: not all of them can be listed.
+        """
         own = [Subject(*kind, name) for name in namespaces for kind in (("v1", "Pod"), PODGROUP)]
+        subjects = {*own, *also}
         with Observer(self.cluster, [*own, *also], self.deadline) as observer:
-            yield History(self.cluster, namespaces[0], "", observer.changes(_TICK))
+            history = History(self.cluster, namespaces[0], "", observer.changes(_TICK))
+            self.histories.append(history)
+            if not history.until(lambda: history.listed >= subjects, self.deadline.remaining):
+                raise TimeoutError("pods, PodGroups and jobs could not be listed")
+            yield history
+
+    def take_away(self, history: History, *names: str) -> None:
+        """Delete pods by their names, and note in the record that this is the case's own doing.
+
+        Raises:
+            ApiError: the server does not do it.
+        """
+        for item in history.present:
+            if item.name in names:
+                history.dismiss(item)
+                self.cluster.delete(Ref("v1", "Pod", item.namespace, item.name), uid=item.uid)
+
+    def doubt(self) -> str:
+        """Why nothing can be concluded from what was watched; empty when something can."""
+        return next(filter(None, (item.doubt() for item in self.histories)), "")
 
     def settle(
         self, history: History, reached: Callable[[], bool], wrong: Callable[[], str], hold_seconds: float
     ) -> str:
         """Wait until `reached` has held for `hold_seconds`; returns what is not as claimed, empty when all is.
 
-        `wrong` is asked after every change and says what contradicts the claim at any moment.
+        `wrong` is asked after every change and says what contradicts the claim at any moment. Where nothing can be
+        concluded any more the wait ends with that.
         """
-        while not (wrong() or self.deadline.passed):
+
+        def ended() -> str:
+            return history.doubt() or wrong()
+
+        while not (ended() or self.deadline.passed):
             self.progress(f"{self.case.title}: {history.picture()}")
             try:
-                if not history.until(lambda: bool(wrong()) or reached(), _TELL_EVERY_SECONDS):
+                if not history.until(lambda: bool(ended()) or reached(), _TELL_EVERY_SECONDS):
                     continue
                 # Only what lasts is a picture: a moment may be on the way to something else.
-                if not history.until(lambda: bool(wrong()) or not reached(), hold_seconds):
+                if not history.until(lambda: bool(ended()) or not reached(), hold_seconds):
                     return ""
             except TimeoutError:
                 break
-        return wrong() or f"not settled after {self.deadline.elapsed:.0f} s: {history.picture()}"
+        return ended() or f"not settled after {self.deadline.elapsed:.0f} s: {history.picture()}"
 
     def outcome(
         self,

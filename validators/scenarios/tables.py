@@ -39,12 +39,7 @@ def _table(outcome: Outcome) -> list[str]:
     if outcome.heads and not outcome.rows:
         rows.append("(none)")
     figures = [f"{name}: {value}" for name, value in outcome.figures.items()]
-    parts = [rows, list(outcome.lines), figures, [_verdict(outcome)]]
+    parts = [rows, list(outcome.lines), figures, [f"{outcome.verdict} ({outcome.seconds:.0f} s)"]]
     body = [line for part in parts if part for line in ("", *part)][1:]
     wide = max(_NARROWEST, len(outcome.title))
     return [outcome.title, "-" * wide, *body]
-
-
-def _verdict(outcome: Outcome) -> str:
-    took = f"({outcome.seconds:.0f} s)"
-    return f"NOT as claimed: {outcome.problem} {took}" if outcome.problem else f"as claimed {took}"

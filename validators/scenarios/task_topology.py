@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kubeflow_volcano.cluster.objects import Object
+from validators.scenarios.gangs import Gang, not_loose
 from validators.scenarios.history import ROLE, History
 from validators.scenarios.jobs import job, replicas
 from validators.scenarios.model import Case, Nodes, Outcome
@@ -22,6 +23,7 @@ AFFINITY, ANTI_AFFINITY = "volcano.sh/task-topology-affinity", "volcano.sh/task-
 roles whose members keep away from each other."""
 
 PS, WORKERS, NODES = 2, 4, 4
+_JOB = "mnist"
 _CPU = "4"
 """Of the 32 of a simulated node: enough for the default scheduler to see which node has most room."""
 
@@ -31,7 +33,7 @@ _HOLD_SECONDS = 2.0
 def manifest(namespace: str) -> tuple[Object, ...]:
     """A job whose workers belong beside a parameter server, and whose parameter servers keep apart."""
     roles = {"PS": replicas(PS, gpus=0, cpu=_CPU), "Worker": replicas(WORKERS, cpu=_CPU)}
-    return (job("TFJob", "mnist", namespace, roles, {AFFINITY: "ps,worker", ANTI_AFFINITY: "ps"}),)
+    return (job("TFJob", _JOB, namespace, roles, {AFFINITY: "ps,worker", ANTI_AFFINITY: "ps"}),)
 
 
 def layout(history: History) -> Mapping[str, tuple[int, int]]:
@@ -51,7 +53,7 @@ def apart(history: History) -> int:
 
 
 def _placed(history: History) -> bool:
-    return len(history.present) == PS + WORKERS == len(history.holding())
+    return len(history.present) == PS + WORKERS == len(history.holders)
 
 
 def _run(stand: Stand) -> Outcome:
@@ -64,7 +66,10 @@ def _run(stand: Stand) -> Outcome:
 
 
 def wrong(case: Case, history: History) -> str:
-    """What contradicts the claim once everybody is placed."""
+    """What contradicts the claim: who schedules, at any moment, and once everybody is placed, where."""
+    size = PS + WORKERS
+    if other := not_loose(history) if case.control else Gang.of_all(history, _JOB, size).contradicted(size):
+        return other
     if not _placed(history):
         return ""
     found = layout(history)

@@ -1,4 +1,4 @@
-"""Watch histories written by hand, for tests of what scenarios make of them."""
+"""Watch histories written by hand, for tests of what scenarios make of them. Time passes in them only by `later`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kubeflow_volcano.cluster.watching import Change, Subject
 from validators.probes.stage import PODGROUP
 from validators.scenarios.history import JOB_NAME, ROLE, History
 
-__all__ = ["deleted", "group", "history", "pod", "seen"]
+__all__ = ["deleted", "group", "history", "later", "pod", "seen"]
 
 _WHEN = "2026-01-01T00:00:00Z"
 _News = Literal["RESET", "ADDED", "MODIFIED", "DELETED"]
@@ -27,14 +27,19 @@ def pod(
     node: str = "",
     phase: str = "",
     judged: bool = False,
+    message: str = "0/2 nodes are available: 2 Insufficient nvidia.com/gpu.",
     scheduler: str = "volcano",
     job: str = "",
     role: str = "",
     labels: Mapping[str, str] | None = None,
     namespace: str = "n",
 ) -> Object:
-    """A pod; it runs where it has a node, unless `phase` says otherwise. Its name is its UID."""
-    found = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "lastTransitionTime": _WHEN}]
+    """A pod; it runs where it has a node, unless `phase` says otherwise. Its name is its UID.
+
+    When it was `judged`, the scheduler has refused it with that message.
+    """
+    refusal = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "lastTransitionTime": _WHEN}
+    found = [refusal | {"message": message}]
     own = ({JOB_NAME: job} if job else {}) | ({ROLE: role} if role else {}) | dict(labels or {})
     return {
         "kind": "Pod",
@@ -77,7 +82,13 @@ def deleted(record: History, *objects: Object) -> History:
     return record
 
 
+def later(record: History, seconds: float) -> History:
+    """The same history, after so many seconds in which nothing happened."""
+    record.known_until += seconds
+    return record
+
+
 def _tell(record: History, item: Object, kind: _News) -> None:
     version = {"Pod": "v1", "PodGroup": PODGROUP[0]}.get(item["kind"]) or item["apiVersion"]
     subject = Subject(version, item["kind"], item["metadata"].get("namespace", ""))
-    record.take(Change(subject, kind, (item,), 0.0, 0.0))
+    record.take(Change(subject, kind, (item,), record.known_until, 0.0))

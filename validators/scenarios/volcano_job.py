@@ -22,9 +22,9 @@ from validators.scenarios.history import History
 from validators.scenarios.jobs import holder
 from validators.scenarios.model import Case, Nodes, Outcome
 from validators.scenarios.stand import Stand
-from validators.scenarios.vcjobs import JOB, RESTART, TASK, Task, finish, held, holds, pods, running, vcjob, waiting
+from validators.scenarios.vcjobs import JOB, RESTART, TASK, Task, finish, vcjob
 
-__all__ = ["CASES", "Training", "manifest", "not_apart", "phases", "plugins_wrong"]
+__all__ = ["CASES", "Training", "manifest", "not_apart", "phases", "plugins_wrong", "started_beside"]
 
 NAME, OTHER = "train", "other"
 PS, WORKERS = 2, 4
@@ -61,10 +61,18 @@ def phases(states: Sequence[Object]) -> list[str]:
 
 def not_apart(history: History, former: frozenset[str]) -> str:
     """What shows that the job did not start again as one: a new pod has a node while a former one is still there."""
-    found = pods(history, NAME)
+    found = history.of(NAME)
     old = [item.name for item in found if item.uid in former and not item.gone]
     new = [item.name for item in found if item.uid not in former and item.node]
     return f"{', '.join(new)} started again while {', '.join(old)} of the former run still stood" if old and new else ""
+
+
+def started_beside(history: History, other: str) -> str:
+    """What shows that pods of the job held nodes while the other pod still did."""
+    own = {item.uid for item in history.of(NAME)}
+    there = {item.uid for item in history.members.values() if item.name == other}
+    early = max((len(own & item.holders) for item in history.holdings if there & item.holders), default=0)
+    return f"{early} of {SIZE} pods started before the GPU was free" if early else ""
 
 
 def plugins_wrong(live: Sequence[Object], service: Object | None, hosts: Object | None) -> str:
@@ -112,29 +120,27 @@ class Training(Course):
         """One GPU is taken: the gang waits as a whole; loose pods take what there is."""
         other, job = manifest(self.namespace, gang=self.gang)
         self.stand.create(other)
-        if problem := self.settle(lambda: bool(self.history.holding())):
+        if problem := self.settle(lambda: bool(self.history.holders)):
             return problem
         self.stand.create(job)
         wanted = 0 if self.gang else SIZE - 1
 
         def reached() -> bool:
-            return waiting(self.history, NAME, SIZE) if self.gang else held(self.history, NAME) == wanted
+            return self.history.waiting(NAME, SIZE) if self.gang else self.history.held(NAME) == wanted
 
         def wrong() -> str:
-            most = held(self.history, NAME)
+            most = self.history.held(NAME)
             return f"{most} of {SIZE} pods started while one GPU was missing" if most > wanted else ""
 
         problem = self.settle(reached, wrong, _HOLD)
-        self.figures["pods that started while one GPU was missing"] = f"{held(self.history, NAME)} of {SIZE}"
+        self.figures["pods that started while one GPU was missing"] = f"{self.history.held(NAME)} of {SIZE}"
         return problem
 
     def _start(self) -> str:
         """The GPU becomes free: all six run."""
-        self.stand.cluster.delete(Ref("v1", "Pod", self.namespace, OTHER), uid=self._uid(OTHER))
-        name = "from the free GPU to all pods running"
-        problem = self.settle(self._runs, measured=name)
-        early = any(holds(names, NAME) for _, names in self.history.holdings if OTHER in names)
-        return problem or ("pods of the gang started before the GPU was free" if early and self.gang else "")
+        self.stand.take_away(self.history, OTHER)
+        problem = self.settle(self._runs, measured="from the free GPU to all pods running")
+        return problem or (started_beside(self.history, OTHER) if self.gang else "")
 
     def plugins(self) -> str:
         """What of plugins env and svc is not there."""
@@ -147,7 +153,7 @@ class Training(Course):
         """A worker is evicted: the gang starts again as a whole; of loose pods that one alone comes again."""
         former = frozenset(item.uid for item in self._present())
         victim = f"{NAME}-worker-1"
-        self.stand.cluster.delete(Ref("v1", "Pod", self.namespace, victim), uid=self._uid(victim))
+        self.stand.take_away(self.history, victim)
         wanted = SIZE if self.gang else 1
 
         def replaced() -> int:
@@ -184,7 +190,7 @@ class Training(Course):
             completed = phases(self._states)[-1:] == ["Completed"]
             if self.gang:
                 return completed and all(self.history.members[uid].gone for uid in last)
-            return ended() == WORKERS and held(self.history, NAME) == PS
+            return ended() == WORKERS and self.history.held(NAME) == PS
 
         def wrong() -> str:
             if any(self.history.members[uid].ended for uid in last):
@@ -193,18 +199,15 @@ class Training(Course):
 
         problem = self.settle(reached, wrong, 0.5 if self.gang else _HOLD)
         self.figures["phases of the job"] = ", ".join(phases(self._states))
-        self.figures["parameter servers that go on when all workers are done"] = f"{held(self.history, NAME)} of {PS}"
+        self.figures["parameter servers that go on when all workers are done"] = f"{self.history.held(NAME)} of {PS}"
         return problem
 
     def _runs(self) -> bool:
         """Whether all pods run, and Volcano has taken note of it."""
-        return running(self.history, NAME, SIZE) and phases(self._states)[-1:] == ["Running"]
+        return self.history.running(NAME, SIZE) and phases(self._states)[-1:] == ["Running"]
 
     def _present(self) -> list[Member]:
-        return [item for item in pods(self.history, NAME) if not item.gone]
-
-    def _uid(self, name: str) -> str:
-        return next(item.uid for item in self.history.present if item.name == name)
+        return list(self.history.present_of(NAME))
 
 
 def _run(*, gang: bool) -> Callable[[Stand], Outcome]:

@@ -28,6 +28,7 @@ class Stage:
         self.history = history()
         self.created: list[str] = []
         self.patched: list[str] = []
+        self.taken: list[str] = []
         self.cluster = self
 
     def namespace(self, suffix: str = "") -> str:
@@ -44,8 +45,10 @@ class Stage:
     def patch(self, ref: Any, _: object) -> None:
         self.patched.append(ref.name)
 
-    def delete(self, _: object, **__: str) -> None:
+    def take_away(self, record: History, *names: str) -> None:
         """Whatever is deleted, the next picture tells of it."""
+        record.dismiss(*(item for item in record.present if item.name in names))
+        self.taken += names
 
     def settle(self, _: History, reached: Callable[[], bool], wrong: Callable[[], str], __: float) -> str:
         for step in next(self.pictures):
@@ -180,6 +183,24 @@ class TestQueues:
         assert play(case, *start, [go(*others), come(*six), come(*B_RUNS)])[0].problem == ""
         above = play(case, *start, [go(*others), come(*six), come(ALL[6])])[0].problem
         assert above == "team a held 7 GPUs, and 6 are its limit"
+
+    def test_a_share_of_halves_is_none(self) -> None:
+        others = [pod(f"other-{number}", node="x") for number in range(4)]
+        waits = [item for team in "ab" for number in range(1, 5) for item in gang(f"{team}-{number}", 2, judged=True)]
+        halves = [*ALL[:5], ALL[6]]
+        start = (self.READY[0], come(*others)), [come(*waits)]
+        outcome, stage = play(by_name(queues.CASES, "queues-share"), *start, [go(*others), come(*halves, *B_RUNS)])
+
+        assert outcome.problem == "not settled"
+        assert stage.taken == [f"other-{number}" for number in range(4)]
+
+    def test_a_capability_of_halves_is_none(self) -> None:
+        waits = gang("a-4", 2, judged=True)
+        outcome, _ = play(
+            by_name(queues.CASES, "queues-capability"), [opened("n-a")], [come(*ALL[:3], ALL[4]), come(*waits)]
+        )
+
+        assert outcome.problem == "not settled"
 
     def test_a_capability_holds_while_one_gang_follows_another(self) -> None:
         waits = [item for number in (3, 4) for item in gang(f"a-{number}", 2, judged=True)]

@@ -27,7 +27,7 @@ from validators.scenarios.report import read, write
 from validators.scenarios.running import gpus_free
 from validators.scenarios.stand import Stand
 from validators.scenarios.tables import side_by_side
-from validators.scenarios.testing import deleted, group, history, pod, seen
+from validators.scenarios.testing import pod
 
 ROOT = Path(__file__).parents[4]
 
@@ -41,44 +41,6 @@ def outcome(case: str = "source-default", **more: object) -> Outcome:
     whole = Outcome("source", case, "first", control=True, problem="", seconds=4.2, events=events, groups=("g",))
     shown = replace(whole, heads=("POD", "NODE"), rows=(("w-0", "gpu-1*"),), lines=("PodGroup Running",))
     return replace(shown, figures={"bound": "1"}, versions={"Kubernetes": "1.30.2"}, **more)  # type: ignore[arg-type]
-
-
-class TestHistory:
-    """Who held a node at one time."""
-
-    def test_a_pod_that_ended_holds_nothing_and_the_next_may(self) -> None:
-        found = seen(history(pod("a", node="n")), pod("a", node="n", phase="Succeeded"), pod("b", node="n"))
-
-        assert [names for _, names in found.holdings] == [("a",), (), ("b",)]
-        assert found.states[-1] == ("a", "b")
-        assert found.most_bound() == 2
-
-    def test_the_table_has_what_is_there(self) -> None:
-        found = deleted(history(pod("a", node="n"), pod("b", judged=True), pod("c"), group("Inqueue", 3)), pod("c"))
-
-        assert found.rows() == (("a", "Running", "n"), ("b", "Unschedulable", "-"))
-        assert found.lines() == ("PodGroup Inqueue, MINMEMBER 3", "  NotEnoughResources")
-
-    def test_groups_have_their_names_where_there_are_several(self) -> None:
-        uid = "5f5ed293-2961-4068-9f0c-69267cdc0c3f"
-        found = history(group("Running", 2, name="a", judged=False), group("Pending", 2, name=f"b-{uid}", judged=False))
-
-        assert found.lines() == ("PodGroup a: Running, MINMEMBER 2", "PodGroup b: Pending, MINMEMBER 2")
-        assert [item["name"] for item in found.events()] == ["a", "b"]
-
-    def test_further_kinds_are_kept_with_every_state(self) -> None:
-        states = [
-            {"apiVersion": "v1", "kind": "TFJob", "metadata": {"name": "j"}, "status": {"conditions": [{"type": text}]}}
-            for text in ("Created", "Succeeded")
-        ]
-
-        assert history(*states).objects == {"TFJob/j": states}
-
-    def test_a_new_attempt_forgets_what_went(self) -> None:
-        found = deleted(history(pod("a", node="n")), pod("a", node="n"))
-        found.begin()
-
-        assert (found.members, found.holdings, found.states, found.timeline) == ({}, [], [], [])
 
 
 class TestSettling:
@@ -106,7 +68,13 @@ class TestSettling:
         assert self.settle(self.BOUND, seconds=5) == ""
 
     def test_what_passes_is_not(self) -> None:
-        assert "not settled" in self.settle(self.BOUND, self.GONE)
+        ended = pod("a", node="n", phase="Succeeded")
+        gone = [replace(self.BOUND, type=kind, objects=(ended,)) for kind in ("MODIFIED", "DELETED")]
+
+        assert "not settled" in self.settle(self.BOUND, *gone)
+
+    def test_what_somebody_else_ended_ends_it_at_once(self) -> None:
+        assert "a went by another hand" in self.settle(self.BOUND, self.GONE, seconds=60)
 
     def test_what_does_not_come_is_not(self) -> None:
         assert "0 pods" in self.settle()
@@ -119,13 +87,15 @@ class TestShowing:
     """Tables, pictures, files."""
 
     def test_tables_stand_side_by_side_and_name_what_is_not_as_claimed(self) -> None:
-        text = side_by_side([outcome(), outcome(title="second", problem="too many", rows=())])
+        unsure = outcome(title="third", problem="the watch broke off", judged=False)
+        text = side_by_side([outcome(), outcome(title="second", problem="too many", rows=()), unsure])
 
-        assert text.splitlines()[0].split() == ["first", "second"]
+        assert text.splitlines()[0].split() == ["first", "second", "third"]
         assert "w-0  gpu-1*" in text
         assert "(none)" in text
         assert "as claimed (4 s)" in text
         assert "NOT as claimed: too many" in text
+        assert "could not tell: the watch broke off" in text
         assert not [line for line in text.splitlines() if line != line.rstrip()]
 
     def test_of_many_cases_three_stand_abreast(self) -> None:

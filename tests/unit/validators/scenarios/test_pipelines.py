@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import tarfile
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import jsonschema
 import pytest
 import yaml
 
+from kubeflow_volcano.cluster.deadline import Deadline
+from validators.scenarios import pipelines
 from validators.scenarios.job_kinds import JOBS
-from validators.scenarios.pipelines import CASES, contradicted, manifest, rights, whole, workflow
-from validators.scenarios.testing import group, history, pod
+from validators.scenarios.pipelines import CASES, manifest, rights, workflow
+from validators.scenarios.stand import Stand
 
 ARCHIVES = {
     "argo-workflows-3.7.3.tar.gz": "argo-workflows-3.7.3/manifests/base/crds/full/argoproj.io_workflows.yaml",
@@ -92,18 +95,32 @@ def test_without_rights_there_is_the_account_alone() -> None:
     assert [case.control for case in CASES] == [True, False]
 
 
-def test_whole_is_a_gang_of_all_three_on_nodes() -> None:
-    roles = ("master-0", "worker-0", "worker-1")
-    placed = [pod(f"gang-training-{role}", node="gpu-1", job="gang-training") for role in roles]
+class TestRights:
+    """What the server answers about the account, which learns of a Role a moment after it was made."""
 
-    assert whole(history(group("Running", 3), *placed), "gang-training", 3)
-    assert not whole(history(group("Running", 3), *placed[:2]), "gang-training", 3)
-    assert not whole(history(*placed), "gang-training", 3), "pods of no gang"
+    @staticmethod
+    def play(monkeypatch: pytest.MonkeyPatch, *answers: str) -> Any:
+        """The case without rights, when the server answers so, round by round."""
+        acts = 6
+        said = (answer == "yes" for answer in answers for _ in range(acts))
+        monkeypatch.setattr(pipelines, "_may", lambda *_: next(said))
+        monkeypatch.setattr(pipelines, "_RIGHTS_SECONDS", 60.0 if len(answers) > 1 else 0.0)
+        monkeypatch.setattr(pipelines, "_AGAIN_SECONDS", 0.0)
+        stand = SimpleNamespace(
+            namespace=lambda: "n",
+            create=lambda *_: (),
+            deadline=Deadline(60),
+            outcome=lambda _, problem, **more: SimpleNamespace(problem=problem, **more),
+        )
+        return CASES[0].run(cast("Stand", stand))
 
+    def test_an_answer_that_is_not_the_expected_one_yet_is_asked_for_again(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        outcome = self.play(monkeypatch, "yes", "no")
 
-def test_a_gang_that_is_not_all_of_the_job_contradicts_the_claim() -> None:
-    assert "asks for 1 members instead of 3" in contradicted(history(group("Inqueue", 1)), "gang-training", 3)
-    placed = history(pod("gang-training-master-0", node="gpu-1", job="gang-training"), group("Running", 3))
-    assert contradicted(placed, "gang-training", 3) == ""
-    placed.holdings = [(at - 10.0, names) for at, names in placed.holdings]
-    assert "not all for 10" in contradicted(placed, "gang-training", 3)
+        assert outcome.problem == ""
+        assert {answer for _, answer in outcome.rows} == {"no"}
+
+    def test_one_that_stays_is_not_as_claimed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert "create pytorchjobs" in self.play(monkeypatch, "yes").problem

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from validators.scenarios.queue_plan import Plan, above, most, shares, touched
+from validators.scenarios.queue_plan import Plan, touched
 from validators.scenarios.queues import CASES
 from validators.scenarios.testing import deleted, history, pod, seen
 
@@ -54,16 +54,19 @@ class TestPlan:
 class TestShares:
     """Who had how many GPUs."""
 
-    def test_by_the_beginning_of_names(self) -> None:
-        assert shares(["a-1-worker-0", "a-2-worker-1", "b-1-worker-0", "other-0"]) == {"a": 2, "b": 1}
+    def test_by_the_jobs_of_the_team(self) -> None:
+        names = ("a-1-worker-0", "a-2-worker-1", "b-1-worker-0")
+        record = history(*(member(name) for name in names), pod("a-1-notebook", node="x"))
+
+        assert PLAN.shares(record) == {"a": 2, "b": 1}
 
     def test_the_most_of_any_moment_counts(self) -> None:
         first = member("a-1-worker-0")
         record = seen(deleted(history(first, member("a-1-worker-1")), first), member("b-1-worker-0"))
 
-        assert most(record, "a") == 2
-        assert above(record, {"a": 2, "b": 1}) == ""
-        assert above(record, {"a": 1}) == "team a held 2 GPUs, and 1 are its limit"
+        assert PLAN.most(record, "a") == 2
+        assert PLAN.above(record, {"a": 2, "b": 1}) == ""
+        assert PLAN.above(record, {"a": 1}) == "team a held 2 GPUs, and 1 are its limit"
 
 
 class TestTouched:

@@ -11,11 +11,15 @@ from validators.scenarios.testing import history, pod
 CONTROL, TOPOLOGY = CASES
 
 
-def placed(servers: str, workers: str) -> History:
+def placed(servers: str, workers: str, scheduler: str = "volcano") -> History:
     """Members by the letters of their nodes."""
+    roles = (("ps", servers), ("worker", workers))
     return history(
-        *(pod(f"ps-{i}", role="ps", node=node) for i, node in enumerate(servers)),
-        *(pod(f"worker-{i}", role="worker", node=node) for i, node in enumerate(workers)),
+        *(
+            pod(f"{role}-{i}", role=role, node=node, job="mnist", scheduler=scheduler)
+            for role, nodes in roles
+            for i, node in enumerate(nodes)
+        )
     )
 
 
@@ -45,7 +49,12 @@ def test_with_task_topology_each_server_has_its_two_workers(servers: str, worker
     [("ab", "cdab", True), ("ab", "cdcd", True), ("ab", "aabb", False), ("aa", "bbcc", False)],
 )
 def test_the_control_uses_every_node(servers: str, workers: str, *, claimed: bool) -> None:
-    assert (wrong(CONTROL, placed(servers, workers)) == "") is claimed
+    assert (wrong(CONTROL, placed(servers, workers, "default-scheduler")) == "") is claimed
+
+
+def test_each_case_has_the_scheduler_that_it_is_about() -> None:
+    assert "given to volcano" in wrong(CONTROL, placed("ab", "cdab"))
+    assert "given to default-scheduler" in wrong(TOPOLOGY, placed("ab", "aabb", "default-scheduler"))
 
 
 def test_nothing_is_judged_before_everybody_has_a_node() -> None:

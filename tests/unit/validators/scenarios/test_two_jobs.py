@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from kubeflow_volcano.cluster.objects import Object
+from validators.scenarios.gangs import LONGEST_IN_PART
 from validators.scenarios.history import History
 from validators.scenarios.jobs import SUCCEED_AFTER
-from validators.scenarios.testing import history, pod, seen
-from validators.scenarios.two_jobs import BINDING_SECONDS, deadlocked, manifest, not_one_after_the_other
+from validators.scenarios.testing import deleted, group, history, later, pod, seen
+from validators.scenarios.two_jobs import KINDS, deadlocked, ended, manifest, not_one_after_the_other
 
 
 def workers(job: str, bound: int, *, judged: bool = True, phase: str = "", scheduler: str = "volcano") -> list[Object]:
@@ -44,12 +45,29 @@ def test_while_somebody_was_not_judged_it_may_still_change() -> None:
     assert not deadlocked(of(workers("first", 2), workers("second", 2, judged=False)))
 
 
+def test_a_history_without_anything_shows_nothing() -> None:
+    assert not deadlocked(history())
+    assert not ended(history())
+
+
+def test_both_jobs_have_ended_only_when_each_was_a_gang() -> None:
+    found = of(*(workers(name, 4, phase="Succeeded") for name in KINDS))
+    done = {"conditions": [{"type": "Succeeded", "status": "True"}]}
+    for name, kind in KINDS.items():
+        meta = {"name": name, "namespace": "n"}
+        seen(found, {"apiVersion": "kubeflow.org/v1", "kind": kind, "metadata": meta, "status": done})
+
+    assert not ended(found), "no PodGroup was seen"
+    groups = [group("Running", 4, name=name) for name in KINDS]
+    assert ended(deleted(seen(found, *groups), *groups)), "the operator removes it at the end"
+
+
 def test_one_whole_job_after_the_end_of_the_other_is_as_claimed() -> None:
     found = of(workers("first", 4), workers("second", 0))
     of(workers("first", 4, phase="Succeeded"), onto=found)
     of(workers("second", 4), onto=found)
 
-    assert not_one_after_the_other(found, now=found.holdings[-1][0]) == ""
+    assert not_one_after_the_other(found) == ""
 
 
 def test_a_job_that_begins_while_the_other_still_holds_a_gpu_is_not_forgotten() -> None:
@@ -57,21 +75,27 @@ def test_a_job_that_begins_while_the_other_still_holds_a_gpu_is_not_forgotten() 
     of(workers("first", 4, phase="Succeeded"), onto=found)
     of(workers("second", 4, phase="Succeeded"), onto=found)
 
-    assert "at the same time" in not_one_after_the_other(found, now=found.holdings[-1][0])
+    assert "at the same time" in not_one_after_the_other(found)
+
+
+def test_a_job_that_ends_worker_by_worker_is_as_claimed() -> None:
+    found = of(workers("first", 4), workers("second", 0))
+    of(workers("first", 4, phase="Succeeded")[:2], onto=found)
+
+    assert not_one_after_the_other(later(found, LONGEST_IN_PART + 1)) == ""
 
 
 def test_a_job_that_stays_in_part_contradicts_it() -> None:
     found = of(workers("first", 3), workers("second", 0))
-    since = found.holdings[-1][0]
 
-    assert not_one_after_the_other(found, now=since) == ""
-    assert "3 of 4" in not_one_after_the_other(found, now=since + BINDING_SECONDS + 1)
+    assert not_one_after_the_other(found) == ""
+    assert "first held nodes in part" in not_one_after_the_other(later(found, LONGEST_IN_PART + 1))
 
 
 def test_pods_of_another_scheduler_contradict_it() -> None:
     found = of(workers("first", 4, scheduler="default-scheduler"))
 
-    assert "default-scheduler" in not_one_after_the_other(found, now=found.holdings[-1][0])
+    assert "default-scheduler" in not_one_after_the_other(found)
 
 
 def test_the_gang_run_is_the_same_jobs_with_an_end() -> None:

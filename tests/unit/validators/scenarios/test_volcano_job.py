@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from validators.scenarios.testing import deleted, history, pod, seen
-from validators.scenarios.volcano_job import CASES, manifest, not_apart, phases, plugins_wrong
+from validators.scenarios.volcano_job import CASES, manifest, not_apart, phases, plugins_wrong, started_beside
 
 
 def worker(number: int, uid: str, **more: Any) -> Any:
@@ -64,6 +64,23 @@ class TestNotApart:
         record = seen(deleted(history(old), old), worker(0, "new-0", node="y"))
 
         assert not_apart(record, self.FORMER) == ""
+
+
+class TestStartedBeside:
+    """Whether anybody started while somebody else held the GPU."""
+
+    OTHER = pod("other", node="x")
+
+    def test_not_when_the_other_had_gone(self) -> None:
+        record = seen(deleted(history(self.OTHER), self.OTHER), worker(0, "new", node="y"))
+
+        assert started_beside(record, "other") == ""
+
+    def test_a_pod_that_did_is_not_forgotten(self) -> None:
+        early = worker(0, "early", node="y")
+        record = deleted(history(self.OTHER, early), early, self.OTHER)
+
+        assert started_beside(record, "other") == "1 of 6 pods started before the GPU was free"
 
 
 def live(name: str, task: str, **changed: Any) -> Any:
