@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubeflow_volcano.catalog.gangs import VOLCANO
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
@@ -12,6 +13,7 @@ from kubeflow_volcano.rollout.desired import desired, gathered
 from kubeflow_volcano.rollout.engine import refused
 from kubeflow_volcano.rollout.matrix import require_kubernetes
 from kubeflow_volcano.rollout.namespaces import refused_namespaces
+from kubeflow_volcano.rollout.queues import require_queues
 from kubeflow_volcano.rollout.settings import Settings
 from kubeflow_volcano.rollout.static_volumes import objects_of
 
@@ -39,6 +41,9 @@ def preflight(cluster: Cluster, settings: Settings, progress: Progress) -> int:
             for line in (*found.notes, *map(str, found.images.warnings)):
                 progress(f"note: {line}")
             problems += refused_namespaces(cluster, found.parts, settings)
+            if VOLCANO.name in found.parts:
+                with gathered(problems):
+                    require_queues(cluster, settings.scheduling, found.parts[VOLCANO.name])
             if "local-path" in found.parts or settings.storage.mode != "local_path":
                 objects = found.parts.get("local-path", objects_of(settings))
                 storage.require_usable(cluster, settings, objects)
