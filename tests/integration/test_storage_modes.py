@@ -32,7 +32,7 @@ from tests.waiting import until
 from validators.facts import SIMULATED_NODE
 from validators.runner import Options, validate
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.cluster
 
 CLASS = Ref("storage.k8s.io/v1", "StorageClass", "", "local-path")
 PROVISIONER = Ref("apps/v1", "Deployment", "local-path-storage", "local-path-provisioner")
@@ -165,7 +165,7 @@ def restart(cluster: Cluster) -> None:
     """The provisioner reads its configuration at once when it starts, else within two minutes."""
     for pod in cluster.list("v1", "Pod", namespace=PROVISIONER.namespace).items:
         remove(cluster, Ref.of(pod))
-    assert wait_ready(cluster, [PROVISIONER], Deadline(120), silent)[PROVISIONER].ready
+    assert wait_ready(cluster, [PROVISIONER], Deadline(240), silent)[PROVISIONER].ready
 
 
 def test_a_node_has_its_own_directory_and_a_known_consumer_its_own_volume(
