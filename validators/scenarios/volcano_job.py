@@ -126,7 +126,7 @@ class Training(Course):
         wanted = 0 if self.gang else SIZE - 1
 
         def reached() -> bool:
-            return self.history.waiting(NAME, SIZE) if self.gang else self.history.held(NAME) == wanted
+            return self.history.held(NAME) == wanted and self.history.decided(NAME, SIZE)
 
         def wrong() -> str:
             most = self.history.held(NAME)
