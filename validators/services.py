@@ -23,8 +23,6 @@ READS = (
 """What `troubled` reads."""
 
 _SERVICE_OF_SLICE = "kubernetes.io/service-name"
-_FOLLOWS_SECONDS = 10.0
-"""Within this time of a pod's turn to Ready, kube-controller-manager may have yet to write its endpoint."""
 
 
 def with_selector(facts: Facts) -> tuple[Object, ...]:
@@ -162,5 +160,6 @@ def _absent(namespace: str, facts: Facts) -> tuple[str, ...]:
 
 
 def _just_ready(pod: Object, facts: Facts) -> bool:
+    """Whether kube-controller-manager, which may have to elect a leader first, may have yet to write its endpoint."""
     since = pods.ready_since(pod)
-    return since is not None and facts.taken - since < _FOLLOWS_SECONDS
+    return since is not None and facts.taken - since < GRACE_SECONDS

@@ -16,6 +16,8 @@ RECENT_SECONDS = 15 * 60.0
 """Older events are history (checks.md, C10)."""
 
 _TOLD = 3
+_BELOW_THRESHOLD = frozenset({"Unhealthy", "ProbeWarning"})
+"""The kubelet's events of single probes; those that count make a pod unready, or its container start again."""
 _RESOURCE_OF_KIND = {(group_of(version), kind): resource for resource, (version, kind) in RESOURCES.items()}
 _WHOLE = frozenset(_RESOURCE_OF_KIND.values()) - {"configmaps"}
 """What is read whole, so that an object that is not there is gone."""
@@ -111,7 +113,7 @@ def _well_since(live: Object, event: Warned) -> bool:
     if live["kind"] == "Pod":
         state = assess(live).state
         since = pods.ready_since(live)
-        turned = since is not None and since >= event.last
+        turned = since is not None and (since >= event.last or event.reason in _BELOW_THRESHOLD)
         return state is State.SKIP or pods.waits_for_gang(live) or (state is State.READY and turned)
     return live["kind"] in {*workloads.RESOURCE_OF_KIND, "PersistentVolumeClaim"} and assess(live).ready
 

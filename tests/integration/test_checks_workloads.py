@@ -45,7 +45,10 @@ def test_what_the_roll_out_brought_is_complete_and_every_service_is_backed(kubec
     assert len(found["C1"].objects) > 50
 
 
-def test_each_is_found_beside_the_others_and_healed_again(kubeconfig: Path, cluster: Cluster) -> None:
+def test_each_is_found_beside_the_others_and_healed_again(
+    kubeconfig: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("validators.services.GRACE_SECONDS", 1.0)  # the operator may have just come up
     pod = pods_of(cluster, OPERATOR)[0]
     gone = secrets.token_hex(4)
     with (

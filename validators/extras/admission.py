@@ -22,7 +22,7 @@ from validators.model import Rule
 from validators.permissions import DRY_RUN_NAMESPACE, allowed
 from validators.webhooks import configurations
 
-__all__ = ["TRIES", "TRY_SECONDS", "Answer", "answer_of", "webhook_answers"]
+__all__ = ["TRIES", "TRY_SECONDS", "Answer", "answer_of", "ask", "webhook_answers"]
 
 TRIES, TRY_SECONDS = 3, 5.0
 """A webhook answers each of so many dry runs within so many seconds (checks.md, B4)."""
@@ -62,7 +62,7 @@ def webhook_answers(cluster: Cluster, facts: Facts) -> tuple[HookAnswer, ...]:
     plans = [_plan(cluster, hook, facts) for hook in webhooks(configurations(facts))]
     granted = allowed(cluster, sorted({plan.rule for plan in plans if plan.rule}, key=str))
     objects = {_key(plan.obj): plan.obj for plan in plans if plan.obj and plan.rule and granted[plan.rule]}
-    taken = in_parallel(lambda obj: _ask(cluster, obj), list(objects.values()), _PARALLEL)
+    taken = in_parallel(lambda obj: answer_of(ask(cluster, obj)), list(objects.values()), _PARALLEL)
     answers = dict(zip(objects, taken, strict=True))
     validating = {plan.hook.name for plan in plans if plan.hook.owner.kind.startswith("Validating")}
     return tuple(_answered(plan, granted, answers, validating) for plan in plans)
@@ -115,9 +115,15 @@ def _active(namespace: Object) -> bool:
     return "deletionTimestamp" not in namespace["metadata"]
 
 
-def _ask(cluster: Cluster, obj: Object) -> Answer:
-    """Try until one answer is a silence, or all are none."""
-    answer = Answer("accepted")
+def ask(cluster: Cluster, obj: Object) -> ApiError | None:
+    """What dry runs of creating the object were refused with; None where none was. The first silence ends them.
+
+    A webhook that lets the API server wait too long is told with status 0, as no answer is.
+
+    Raises:
+        ApiError: the API server itself did not answer, or cannot just now.
+    """
+    refusal: ApiError | None = None
     for _ in range(TRIES):
         deadline = Deadline(TRY_SECONDS)
         try:
@@ -126,17 +132,21 @@ def _ask(cluster: Cluster, obj: Object) -> Answer:
             if error.status == 0 and deadline.passed:
                 cluster.request("GET", "/version", deadline=Deadline(TRY_SECONDS))  # else it is not a webhook's silence
                 text = f"no answer within {TRY_SECONDS:.0f} s, while the API server answers other requests"
-                return Answer("silent", "", text)
+                return ApiError(0, error.reason, text)
             if error.transient:
                 raise
-            answer = answer_of(error)
-            if answer.kind == "silent":
-                return answer
-    return answer
+            refusal = error
+            if error.webhook_unanswered:
+                break
+    return refusal
 
 
-def answer_of(error: ApiError) -> Answer:
+def answer_of(error: ApiError | None) -> Answer:
     """What a refusal says about webhooks (apiserver, admission/plugin/webhook/errors/statuserror.go)."""
+    if error is None:
+        return Answer("accepted")
+    if error.status == 0:
+        return Answer("silent", "", error.message)
     if error.webhook_unanswered:
         return Answer("silent", _named(r'failed calling webhook "([^"]+)"', error.message), error.message)
     if by := _named(r'admission webhook "([^"]+)" denied the request', error.message):

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from http import HTTPStatus
 
 from kubeflow_volcano.cluster.client import Cluster
-from kubeflow_volcano.cluster.deadline import Deadline
-from kubeflow_volcano.cluster.errors import ApiError
+from kubeflow_volcano.cluster.errors import NotServed
 from kubeflow_volcano.cluster.objects import Object, Ref
+from validators.extras.admission import ask
 from validators.facts import Facts
 from validators.operators import OPERATORS, Operator, podgroups_since
 from validators.permissions import allowed
@@ -16,8 +16,10 @@ from validators.pods import workload_of
 
 __all__ = ["operator_access", "operator_admission", "operator_log"]
 
-_DRY_RUNS = 3
-_DRY_RUN_SECONDS = 5.0
+_ANSWERS = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY})
+"""Refusals of an object whose webhooks were asked."""
+_NO_RIGHT = "cannot create resource"
+"""What a refusal says that is for want of a right, and not a webhook's or a quota's (apiserver, responsewriters)."""
 
 
 def operator_access(cluster: Cluster, facts: Facts) -> Mapping[str, Mapping[str, bool]]:
@@ -55,20 +57,29 @@ def operator_log(cluster: Cluster, facts: Facts) -> Mapping[str, str]:
 
 
 def operator_admission(cluster: Cluster, facts: Facts) -> Mapping[str, str]:
-    """Answers to dry-run creates of a job: '' where the webhook answered, whatever it said, else the trouble."""
+    """Answers to dry-run creates of a job: '' where the webhook answered, whatever it said, else the trouble.
+
+    Kinds that are not served are left out.
+    """
     meta = {"name": "kfv-dry-run", "namespace": facts.probe_namespace or "default"}
-    jobs = [job for operator in _installed(facts).values() for job in operator.dry_runs]
-    return {job["kind"]: _answer(cluster, {**job, "metadata": meta}) for job in jobs}
+    jobs = [{**job, "metadata": meta} for operator in _installed(facts).values() for job in operator.dry_runs]
+    return {job["kind"]: _trouble(cluster, job) for job in jobs if _served(cluster, job)}
 
 
-def _answer(cluster: Cluster, job: Object) -> str:
-    for _ in range(_DRY_RUNS):
-        try:
-            path = cluster.resource(job["apiVersion"], job["kind"]).path(job["metadata"]["namespace"])
-            cluster.request("POST", path, query={"dryRun": "All"}, body=job, deadline=Deadline(_DRY_RUN_SECONDS))
-        except ApiError as error:
-            if error.status == HTTPStatus.FORBIDDEN and "denied the request" not in error.message:
-                raise
-            if error.status not in {HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN, HTTPStatus.UNPROCESSABLE_ENTITY}:
-                return str(error)
-    return ""
+def _served(cluster: Cluster, job: Object) -> bool:
+    try:
+        cluster.resource(job["apiVersion"], job["kind"])
+    except NotServed:
+        return False
+    return True
+
+
+def _trouble(cluster: Cluster, job: Object) -> str:
+    error = ask(cluster, job)
+    if error is None or error.status in _ANSWERS:
+        return ""
+    if error.status == HTTPStatus.FORBIDDEN:
+        if _NO_RIGHT in error.message:
+            raise error
+        return ""
+    return str(error)

@@ -50,7 +50,7 @@ HEARD = HookAnswer(OWNER, "w.example.com")
 def test_webhooks_that_answer_pass_and_those_that_cannot_be_asked_are_told() -> None:
     outcome = webhooks_answer(answered(HEARD, HookAnswer(OWNER, "x", unasked="they take no dry runs")))
     assert (outcome.status, outcome.objects) == (Status.PASS, (OWNER,))
-    assert "1 webhooks answered. 1 not asked: they take no dry runs." in outcome.message
+    assert "1 webhook answered. 1 not asked: they take no dry runs." in outcome.message
 
 
 def test_answers_of_a_rehearsal_are_told() -> None:
@@ -99,11 +99,16 @@ FAILED = 'Internal error occurred: failed calling webhook "{}": connection refus
         (422, "Invalid", "spec.x: Required value", "invalid", ""),
         (403, "Forbidden", "exceeded quota", "refused", ""),
         (409, "AlreadyExists", "pods kfv-dry-run already exists", "accepted", ""),
+        (0, "NoAnswer", "no answer within 5 s", "silent", ""),
     ],
 )
 def test_what_a_refusal_says(status: int, reason: str, message: str, kind: str, by: str) -> None:
     found = answer_of(ApiError(status, reason, message))
     assert (found.kind, found.by) == (kind, by)
+
+
+def test_no_refusal_is_acceptance() -> None:
+    assert answer_of(None).kind == "accepted"
 
 
 class Server:

@@ -63,9 +63,9 @@ def test_a_port_that_no_container_has_fails_although_the_pods_are_ready() -> Non
 
 
 def test_a_pod_that_is_ready_for_a_moment_may_have_no_endpoint_yet() -> None:
-    known = facts(service(), endpoints(ready=False), ready_pod(ago=3))
+    known = facts(service(), endpoints(ready=False), ready_pod(ago=30))
     assert checks.services_backed(known).status is Status.PASS
-    assert checks.services_backed(facts(service(), endpoints(ready=False), ready_pod(ago=30))).status is Status.FAIL
+    assert checks.services_backed(facts(service(), endpoints(ready=False), ready_pod(ago=90))).status is Status.FAIL
 
 
 def test_pods_that_are_not_ready_own_the_cause() -> None:

@@ -20,7 +20,7 @@ SPACE = obj("Namespace", "kubeflow", status={"phase": "Active"})
 
 
 def warned(
-    kind: str = "Pod", name: str = "a", *, ago: float = 100, reason: str = "Unhealthy", count: int = 1
+    kind: str = "Pod", name: str = "a", *, ago: float = 100, reason: str = "FailedMount", count: int = 1
 ) -> Warned:
     version = {"Pod": "v1", "PersistentVolumeClaim": "v1", "Service": "v1", "HorizontalPodAutoscaler": "autoscaling/v2"}
     about = Ref(version.get(kind, "apps/v1"), kind, "kubeflow", name)
@@ -54,9 +54,17 @@ def test_an_event_about_a_pod_that_became_ready_after_it_is_history() -> None:
 
 def test_an_event_about_a_pod_that_was_ready_before_it_stands() -> None:
     outcome = judged(warned(ago=100, count=7), ready(ago=200))
-    assert (outcome.status, outcome.reason, outcome.because) == (Status.WARN, "Unhealthy", ())
-    assert outcome.observed == {"Unhealthy": 7}
-    assert "Unhealthy of a" in outcome.evidence["events.log"]
+    assert (outcome.status, outcome.reason, outcome.because) == (Status.WARN, "FailedMount", ())
+    assert outcome.observed == {"FailedMount": 7}
+    assert "FailedMount of a" in outcome.evidence["events.log"]
+
+
+def test_a_probe_that_failed_without_turning_its_pod_is_history_while_that_is_ready() -> None:
+    event = warned(ago=100, reason="Unhealthy", count=2)
+    assert judged(event, ready(ago=200)).status is Status.PASS
+    unready = ready(ago=200)
+    unready["status"]["conditions"][0]["status"] = "False"
+    assert judged(event, unready).status is Status.WARN
 
 
 def test_events_about_what_is_gone_are_history() -> None:
