@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from kubeflow_volcano.cluster.intercepts import Webhook, labelled
 from kubeflow_volcano.cluster.intercepts import webhooks as entries
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.progress import counted
 from validators import crds, webhooks
 from validators.facts import Facts, HookAnswer
 from validators.model import Outcome, Rule, Severity, Status, check, errored, skipped
@@ -65,7 +66,7 @@ def webhooks_answer(facts: Facts) -> Outcome:
     return verdict(
         silent,
         sorted({item.owner for item in asked}),
-        claim=f"{len(asked)} webhooks answered.{_simulated(asked, facts)}{_unasked(answers)}",
+        claim=f"{counted(len(asked), 'webhook')} answered.{_simulated(asked, facts)}{_unasked(answers)}",
         expected="an answer within 5 s, three times of three",
     )
 
