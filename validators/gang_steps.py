@@ -19,7 +19,7 @@ _RESTART = {
 }
 _CONFIGURATION = {
     VOLCANO.name: "kubectl -n volcano-system get configmap volcano-scheduler-configmap -o yaml",
-    SCHEDULER_PLUGINS.name: "kubectl -n scheduler-plugins get configmap scheduler-config -o yaml",
+    SCHEDULER_PLUGINS.name: "kubectl -n scheduler-plugins get configmaps -o yaml",
 }
 _PLUGIN = {
     VOLCANO.name: "names the plugin gang and none of its switches is false (F4)",

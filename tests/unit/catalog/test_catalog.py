@@ -48,16 +48,16 @@ def test_every_scheduler_plugins_loads_and_has_its_manifests(version: str) -> No
 
 def test_the_second_scheduler_is_the_one_that_the_catalog_names() -> None:
     base = read.kept_manifests(read.load_scheduler_plugins("0.30.6")).parent / "base"
+    (kustomization,) = strict_yaml.parse((base / "kustomization.yaml").read_bytes(), "base")
     found = [
-        obj
-        for name in strict_yaml.parse((base / "kustomization.yaml").read_bytes(), "base")[0]["resources"]
-        for obj in strict_yaml.parse((base / name).read_bytes(), name)
+        obj for name in kustomization["resources"] for obj in strict_yaml.parse((base / name).read_bytes(), name)
     ]
     part = read.load_scheduler_plugins("0.30.6")
-    assert len(found) == part.objects
+    (made,) = kustomization["configMapGenerator"]
+    assert len([*found, made]) == part.objects
     assert {obj["metadata"]["name"] for obj in found if obj["kind"] == "CustomResourceDefinition"} == {*part.crds}
-    (configuration,) = (obj["data"]["scheduler-config.yaml"] for obj in found if obj["kind"] == "ConfigMap")
-    (profile,) = strict_yaml.parse(configuration.encode(), "configuration")[0]["profiles"]
+    (configuration,) = made["files"]
+    (profile,) = strict_yaml.parse((base / configuration).read_bytes(), configuration)[0]["profiles"]
     assert profile["schedulerName"] == SCHEDULER_PLUGINS.scheduler
     assert SCHEDULER_PLUGINS.podgroups in part.crds
 
