@@ -13,6 +13,7 @@ import pytest
 
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.rehearsal.state import State
 from validators.facts import RUN_LABEL
 from validators.probes.closing import SHARED
 from validators.scenarios.catalogue import CASES, NAMES
@@ -26,8 +27,12 @@ JOBS = ("TFJob", "PyTorchJob", "MPIJob", "XGBoostJob", "PaddleJob", "MXJob")
 
 
 def play(kubeconfig: Path, reports: Path, **more: Any) -> subprocess.CompletedProcess[str]:
+    state = State.load(kubeconfig.parent / "state.json")
+    assert state, "scenarios are played on a rehearsal cluster"
     variables = {
         "rehearsal_cluster_name": kubeconfig.parent.name,
+        # As the cluster was made: with others the playbook starts its node anew, without what it was given.
+        "rehearsal_cluster_extras": state.spec.extras,
         "gang_demo_report_directory": str(reports),
         **more,
     }

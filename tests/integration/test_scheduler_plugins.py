@@ -52,7 +52,7 @@ def asked(kubeconfig: Path, cluster: Cluster) -> Iterator[Settings]:
     """What is to be installed; behind the test Volcano makes the gangs again, and nothing of this is left."""
     state = State.load(kubeconfig.parent / "state.json")
     if state is None or SCHEDULER_PLUGINS.name not in state.spec.extras:
-        pytest.skip("this cluster was made without the images: rehearsal_cluster_extras: [scheduler-plugins]")
+        pytest.fail("this cluster was made without the images: rehearsal_cluster_extras: [scheduler-plugins]")
     upstream = kubeconfig.parent / "upstream"
     operator = upstream / "training-operator/manifests/overlays/standalone"
     settings = parse(
