@@ -27,8 +27,9 @@ MADE_SECONDS = 30.0
 PLACED_SECONDS = 10.0
 """So long their placement is waited for after that; whether the cluster has room is no matter of an operator."""
 
-_NUDGE_SECONDS = 6.0
-"""So long after the group may run an operator that watches it has made the pods; then the job is touched once."""
+_NUDGE_SECONDS = 15.0
+"""So long after the group may run an operator that does not watch it has looked again, or never will: then the job is
+touched once."""
 
 _SUITE_SECONDS = 120.0
 _TICK = 0.1
@@ -41,9 +42,10 @@ _HELD = frozenset({"", "Pending"})
 class OperatorEvidence:
     """What became of a job of two workers. `group` is None when no PodGroup of the job's name came.
 
-    `minimum` is what the job asks for as its gang's size. `nudged` says that no pods came, although the group might
-    run, until the job was touched. `held` and `released` are the steps of a job whose gang cannot be whole at first;
-    `state` is the last condition of that job, with its message.
+    `minimum` is what the job asks for as its gang's size. `watches` says whether the operator watches its groups.
+    `nudged` says that no pods came, although the group might run, until the job was touched; an operator that watches
+    is slow and not asleep, so that its jobs are never touched. `held` and `released` are the steps of a job whose gang
+    cannot be whole at first; `state` is the last condition of that job, with its message.
     """
 
     job: Ref
@@ -51,6 +53,7 @@ class OperatorEvidence:
     minimum: int = REPLICAS
     replicas: int = REPLICAS
     gang: GangScheduler = VOLCANO
+    watches: bool = True
     group: Group | None = None
     pods: tuple[Member, ...] = ()
     nudged: bool = False
@@ -96,13 +99,14 @@ class Following:
         self.evidence.pods = tuple(replace(item) for item in self.members)
 
     def wait_made(self) -> bool:
-        """Wait for group and pods, and touch the job once when only the pods do not come."""
+        """Wait for group and pods, and touch the job once when an operator that does not watch groups makes no pod."""
         until, deadline = self.record.until, Deadline(MADE_SECONDS)
-        until(lambda: self.made() or self._may_run(), deadline.remaining)
-        if self._may_run() and not until(self.made, _NUDGE_SECONDS):
-            self.evidence.nudged = True
-            self.session.cluster.patch(self.evidence.job, {"metadata": {"annotations": {_PROBE_LABEL: "nudged"}}})
-            until(self.made, deadline.remaining)
+        if not self.evidence.watches:
+            until(lambda: self.made() or self._may_run(), deadline.remaining)
+            if self._may_run() and not until(lambda: bool(self.members), _NUDGE_SECONDS):
+                self.evidence.nudged = True
+                self.session.cluster.patch(self.evidence.job, {"metadata": {"annotations": {_PROBE_LABEL: "nudged"}}})
+        until(self.made, deadline.remaining)
         return self.made()
 
     def _may_run(self) -> bool:

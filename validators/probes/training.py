@@ -34,8 +34,8 @@ DONE_SECONDS = 60.0
 """Within this time pods that do nothing have been placed and have ended, and the job has succeeded."""
 
 _HOLD_SECONDS = 3.0
-# Up to 1.5 the operator makes the PodGroup once and leaves it as it is (SyncPodGroup of kubeflow/common); from 1.6 on
-# it follows the job (pkg/controller.v1/common/scheduling.go).
+# Up to 1.5 the operator makes the PodGroup once, leaves it as it is (SyncPodGroup of kubeflow/common) and does not
+# watch it (kubeflow/trainer#1574); from 1.6 on it follows the job (pkg/controller.v1/common/scheduling.go) and watches.
 _FOLLOWS_SINCE = "1.6.0"
 _JOB = ("kubeflow.org/v1", "TFJob")
 _PROBE_LABEL = "kfv.io/probe"
@@ -69,11 +69,11 @@ def _play(session: Session, name: str, gang: GangScheduler, progress: Progress, 
             session.cluster.patch(following.evidence.job, {"spec": {"runPolicy": policy}})
             _released(following)
 
-    evidence = _observe(session, name, gang, ASKED, hold_then_release)
+    evidence = _observe(session, name, gang, ASKED, hold_then_release, watches=follows)
     if follows or evidence.held is None or not evidence.held.reached:
         return evidence
     progress("G6 gang: the same job anew, which asks for as many as it has")
-    anew = _observe(session, f"{name}-anew", gang, REPLICAS, _released)
+    anew = _observe(session, f"{name}-anew", gang, REPLICAS, _released, watches=follows)
     return replace(
         evidence,
         released=anew.released,
@@ -85,9 +85,9 @@ def _play(session: Session, name: str, gang: GangScheduler, progress: Progress, 
 
 
 def _observe(
-    session: Session, name: str, gang: GangScheduler, minimum: int, then: Callable[[Following], None]
+    session: Session, name: str, gang: GangScheduler, minimum: int, then: Callable[[Following], None], *, watches: bool
 ) -> OperatorEvidence:
-    evidence = OperatorEvidence(Ref(*_JOB, "", name), session.options.queue, minimum, gang=gang)
+    evidence = OperatorEvidence(Ref(*_JOB, "", name), session.options.queue, minimum, gang=gang, watches=watches)
     return observe(
         session,
         evidence,

@@ -171,11 +171,22 @@ def test_a_job_whose_pod_is_taken_away_is_tried_once_more(follow: Any) -> None:
 
 
 def test_a_job_without_pods_is_touched_once_and_only_when_its_group_may_run(follow: Any) -> None:
-    session, evidence = follow(group("Pending"), nudge_after=-1)
+    session, evidence = follow(group("Pending"), version="1.5.0", nudge_after=-1)
     assert (session.patched, evidence.nudged, evidence.pods, evidence.held) == ([], False, (), None)
-    session, evidence = follow(group("Inqueue"), after=JUDGED[1:], nudge_after=-1)
+    session, evidence = follow(group("Inqueue"), after=JUDGED[1:], version="1.5.0", nudge_after=-1)
     assert session.patched[0][1]["metadata"]["annotations"] == {"kfv.io/probe": "nudged"}
     assert (evidence.nudged, len(evidence.pods), evidence.held.judged) == (True, 2, True)
+
+
+@pytest.mark.parametrize(
+    ("version", "seen", "nudge_after"),
+    [("1.6.0", (), -1), ("1.8.1", (), -1), ("main", (), -1), ("1.5.0", (pod("a"),), 60)],
+)
+def test_an_operator_that_is_slow_is_not_taken_for_one_that_sleeps(
+    follow: Any, version: str, seen: tuple[Change, ...], nudge_after: float
+) -> None:
+    session, evidence = follow(group("Inqueue"), *seen, version=version, nudge_after=nudge_after)
+    assert (session.patched, evidence.nudged, len(evidence.pods)) == ([], False, len(seen))
 
 
 def test_a_trainjob_is_tried_on_a_runtime_of_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
