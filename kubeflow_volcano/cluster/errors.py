@@ -26,8 +26,8 @@ _TRANSIENT_500 = (
     "timed out",
 )
 _WEBHOOK = "failed calling webhook"
-# Answers to a deletion that stay the same however often it is asked for: another UID, or already going.
-_LASTING_CONFLICTS = ("Precondition failed", "The system is ensuring all content is removed")
+# Answers to a deletion that stay the same however often it is asked for: another UID or version, or already going.
+_LASTING_CONFLICTS = ("Precondition failed", "in the precondition", "The system is ensuring all content is removed")
 
 
 class ApiError(Exception):

@@ -147,11 +147,23 @@ def test_apply_sends_the_object_under_its_manager(api: Any) -> None:
     assert request.body == OBJECT
 
 
-@pytest.mark.parametrize(("code", "reason"), [(404, "NotFound"), (409, "Conflict")])
-def test_deleting_what_is_gone_or_another_is_no_error(api: Any, code: int, reason: str) -> None:
-    api.on(
-        "DELETE", ONE, api.status(code, reason, "Precondition failed: UID in precondition: u, UID in object meta: v")
-    )
+@pytest.mark.parametrize(
+    ("code", "reason", "text"),
+    [
+        (404, "NotFound", 'configmaps "one" not found'),
+        (409, "Conflict", "Precondition failed: UID in precondition: u, UID in object meta: v"),
+        (409, "Conflict", "the UID in the precondition (u) does not match the UID in record (v)."),
+        (
+            409,
+            "Conflict",
+            "the ResourceVersion in the precondition (7) does not match the ResourceVersion in record (8).",
+        ),
+    ],
+)
+def test_deleting_what_is_gone_or_another_is_no_error_and_asked_once(
+    api: Any, code: int, reason: str, text: str
+) -> None:
+    api.on("DELETE", ONE, api.status(code, reason, text))
     assert api.connect().delete(REF, uid="u") is False
     assert api.connect().delete(REF, uid="u", version="7") is False
     preconditions = [request.body["preconditions"] for request in api.seen("DELETE", ONE)]
