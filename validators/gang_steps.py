@@ -122,9 +122,13 @@ def _unplaced(evidence: GangEvidence, step: Step) -> Outcome:
             todo="make room or uncordon a node, and run again.",
             evidence=step.as_file,
         )
+    return _ignored(evidence, step, "the pods", "none has a PodScheduled condition")
+
+
+def _ignored(evidence: GangEvidence, step: Step, whom: str, told_by: str) -> Outcome:
     return failed(
         "SchedulerNotEvaluating",
-        f"no scheduler looked at the pods within {BIND_SECONDS:.0f} s: none has a PodScheduled condition.",
+        f"no scheduler looked at {whom} within {BIND_SECONDS:.0f} s: {told_by}.",
         expected=f"3 of 3 bound within {BIND_SECONDS:.0f} s",
         observed=observed(evidence, step),
         objects=step_refs(evidence, step),
@@ -186,6 +190,9 @@ def released(evidence: GangEvidence) -> Outcome:
     if step.disturbed:
         return disturbed(evidence, step)
     if not step.reached:
+        # The others were judged while one of them fitted nowhere; who stands in its place tells of the time after.
+        if not step.bound and (fresh := next((item for item in step.members if not item.judged), None)):
+            return _ignored(evidence, step, fresh.name, "it has no PodScheduled condition")
         return failed(
             "GangNotReleased",
             f"only {len(step.bound)} of 3 members were bound within {BIND_SECONDS:.0f} s after a pod that fits took "

@@ -59,8 +59,11 @@ def blocked(*, premature: Sequence[str] = (), judged: bool = True, lost: str = "
     return step("H2", members, groups, **(held | more))
 
 
-def released(*, bound: int = 3) -> Step:
-    members = [member(f"h2-p{i}", node="n1" if number < bound else "") for number, i in enumerate((0, 1, 3))]
+def released(*, bound: int = 3, looked: bool = True) -> Step:
+    members = [
+        member(f"h2-p{i}", node="n1" if number < bound else "", judged=i != 3 or (looked and bound < 3))
+        for number, i in enumerate((0, 1, 3))
+    ]
     return step("H3", members, [group("h2", 3, "Running")], reached=bound == 3, seconds=0.9)
 
 
@@ -241,6 +244,14 @@ def test_a_gang_that_is_not_released_fails() -> None:
     assert (outcome.status, outcome.reason) == (Status.FAIL, "GangNotReleased")
     assert "only 2 of 3" in outcome.message
     assert gang.gang_verdict(seen).because == ("H3",)
+
+
+def test_a_gang_that_nobody_looked_at_again_means_a_scheduler_that_stopped() -> None:
+    seen = evidence(*without("H3", released(bound=0, looked=False)))
+    outcome = judge(seen)["H3"]
+    assert (outcome.status, outcome.reason) == (Status.FAIL, "SchedulerNotEvaluating")
+    assert "h2-p3" in outcome.message
+    assert judge(evidence(*without("H3", released(bound=0))))["H3"].reason == "GangNotReleased"
 
 
 def test_a_failed_control_comes_before_a_gang_that_is_not_released() -> None:
