@@ -22,7 +22,7 @@ _NEEDS_JOB = (
     Rule("list", "", "pods"),
     *NEEDS_PROBE,
     Rule("list", "", "events"),
-    *(Rule(verb, "trainer.kubeflow.org", "trainjobs") for verb in ("create", "delete", "list", "patch", "watch")),
+    *(Rule(verb, "trainer.kubeflow.org", "trainjobs") for verb in ("create", "delete", "list", "watch")),
     *(Rule(verb, "scheduling.volcano.sh", "podgroups") for verb in ("delete", "list", "watch")),
 )
 """What the probe job must be allowed to do."""
