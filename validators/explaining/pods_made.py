@@ -73,8 +73,8 @@ def creation(situation: Situation) -> Iterator[Finding]:
     told: dict[str, Finding] = {}
     for event in reversed(refused(situation)):
         reason, todo = _class_of(event.message)
-        if VOLCANO_WEBHOOK in event.message and not queue_open(situation):
-            continue  # Volcano's admission says of the queue what is found there
+        if VOLCANO_WEBHOOK in event.message and (not queue_open(situation) or _groupless(situation)):
+            continue  # Volcano's admission says of the queue and the PodGroup what is found there
         if past := no_longer(reason, event, situation):
             told.setdefault(reason, _again(event, past, situation))
             continue
@@ -90,6 +90,11 @@ def creation(situation: Situation) -> Iterator[Finding]:
             ),
         )
     yield from told.values()
+
+
+def _groupless(situation: Situation) -> bool:
+    """Whether the job has no PodGroup although a controller makes one for its kind, of which grouping has told why."""
+    return situation.group is None and situation.job.ref.group in MAKERS
 
 
 def _refused(event: Event, situation: Situation) -> str:

@@ -68,8 +68,8 @@ def _over(ref: Ref, over: Amounts, hard: Amounts, used: Amounts) -> Finding:
     todo = f"ask for less {', '.join(never)}, or have the quota raised." if never else "let others end, or raise it."
     return finding(
         "QuotaTooSmall",
-        f"{ref} has no room for the pods that are still to be made: {numbers}.",
-        needed="room in every quota of the namespace for all pods of the job.",
+        f"{ref} has no room for what is still to be made: {numbers}.",
+        needed="room in every quota of the namespace for all pods of the job, and for what they are made from.",
         todo=todo,
         objects=[ref],
         commands=[f"kubectl -n {ref.namespace} describe resourcequota {ref.name}"],

@@ -10,6 +10,7 @@ from validators.explaining.admission import JOBSET, unanswered
 from validators.explaining.kinds import JOBSETS, RUNTIMES, runtime_of
 from validators.explaining.makers import may_not
 from validators.explaining.model import Finding, Situation, finding
+from validators.explaining.quotas import no_more
 from validators.explaining.refusals import refused
 from validators.operators import TRAINER
 from validators.runtimes import RESOURCE as CLUSTER_RUNTIMES
@@ -75,8 +76,14 @@ def jobset(situation: Situation) -> Iterator[Finding]:
                 objects=[Ref.of(found)],
                 commands=[f"kubectl -n {job.ref.namespace} get {JOBSETS} {job.ref.name} -o yaml"],
             )
+        elif not situation.pods:
+            yield from no_more(situation, "count/jobs.batch")
         return
-    causes = [*unanswered(situation, JOBSET[1]), *may_not(situation, JOBSETS)]
+    causes = [
+        *unanswered(situation, JOBSET[1]),
+        *may_not(situation, JOBSETS),
+        *no_more(situation, f"count/{JOBSETS}"),
+    ]
     yield from causes
     if not causes and not refused(situation):
         yield finding(

@@ -262,3 +262,26 @@ def test_a_pod_that_failed_and_was_replaced_holds_no_place() -> None:
     around = [*jobs, group(job, 2, phase="Running")]
     assert reasons(told(job, wired, *around, one, other, new)) == ["NoNodeFitsNever"]
     assert told(job, wired, *around, one, other).blocked
+
+
+def quota(**hard: str) -> Object:
+    """A quota of the namespace that is used up."""
+    named = {f"count/{name}": most for name, most in hard.items()}
+    status = {"hard": named, "used": named}
+    return made("v1", "ResourceQuota", "few", metadata={"namespace": SPACE}, spec={}, status=status)
+
+
+def test_a_quota_for_what_pods_are_made_from_is_told_before_anybody_has_tried() -> None:
+    job, wired = trainjob(), runtime(policy={"volcano": {}})
+    jobs, of_job = jobset(job), group(job, 2, phase="Inqueue")
+    assert reasons(told(job, wired, jobs[0], of_job, quota(**{"jobs.batch": "0"}))) == ["QuotaTooSmall"]
+    assert reasons(told(job, wired, of_job, quota(**{"jobsets.jobset.x-k8s.io": "0"}))) == ["QuotaTooSmall"]
+
+
+def test_pods_that_are_refused_for_want_of_a_podgroup_are_no_further_cause() -> None:
+    job, wired = trainjob(), runtime(policy={"volcano": {}})
+    jobs = jobset(job)
+    text = 'admission webhook "validatepod.volcano.sh" denied the request: failed to get PodGroup for pod <a/b>'
+    around = [*jobs, event(jobs[1], "FailedCreate", text), hooks("validatepod.volcano.sh")]
+    answer = told(job, wired, *around, quota(**{"podgroups.scheduling.volcano.sh": "0"}))
+    assert reasons(answer) == ["QuotaTooSmall"]
