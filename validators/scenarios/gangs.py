@@ -22,7 +22,7 @@ _SCHEDULER = "volcano"
 
 @dataclass(frozen=True)
 class Gang:
-    """The pods of a job of the training operator, of which `minimum` start together, and its PodGroup of its name."""
+    """Pods of a job of the training operator, of which `minimum` start together, and the PodGroup of the same name."""
 
     history: History
     job: str
