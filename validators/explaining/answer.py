@@ -10,6 +10,7 @@ from validators.explaining.backfill import backfill
 from validators.explaining.claims import claims
 from validators.explaining.containers import containers
 from validators.explaining.controllers import controllers, grouping
+from validators.explaining.coscheduling import SECOND, coscheduling, made_by_plugins
 from validators.explaining.model import Explanation, Finding, Situation, State, finding
 from validators.explaining.pods_made import accounts, creation, leaving, making, priority
 from validators.explaining.preempting import preempting
@@ -46,6 +47,12 @@ _STAGES: tuple[Callable[[Situation], Iterator[Finding]], ...] = (
     containers,
 )
 
+_STAGES_OF_PLUGINS = (
+    *(leaving, controllers, coscheduling, priority, accounts, quota, limits, making, creation),
+    *(gates, claims, room, containers),
+)
+"""Where scheduler-plugins make the gangs: without Volcano's queues, configuration and shares."""
+
 _YOUNG_SECONDS = 15.0
 _TOLD = 3
 _ECHOES = frozenset({"FailedScheduling", "PodGroupPending", "Unschedulable"})
@@ -68,7 +75,7 @@ def explain(situation: Situation) -> Explanation:
     if state in {State.SUCCEEDED, State.FAILED, State.SUSPENDED}:
         return Explanation(situation, state, tuple(_ended(situation, state)), ())
     found: list[Finding] = []
-    for stage in _STAGES:
+    for stage in _STAGES_OF_PLUGINS if made_by_plugins(situation) else _STAGES:
         # A refused pod and the quota that refuses it are one thing.
         told = {item.reason for item in found} if stage is creation else set()
         try:
@@ -163,6 +170,17 @@ def _nothing_found(situation: Situation, *, complete: bool) -> Iterator[Finding]
             needed="some seconds.",
             todo="ask again.",
             blocks=False,
+        )
+    elif complete and made_by_plugins(situation):
+        yield finding(
+            "Unexplained",
+            f"nothing that is known keeps the job from starting: nodes and claims have room for {situation.minimum} "
+            f"pods, {len(situation.pods)} exist, {len(situation.placed)} have a node. Whether {SECOND} runs, its "
+            "configuration, and whom it lets go first were not looked at.",
+            needed="a scheduler and a controller that act.",
+            todo="read what they said last, below, and its log; the validation judges the scheduler (F1, F6).",
+            objects=[situation.job.ref, SECOND],
+            commands=[f"kubectl -n {SECOND.namespace} logs deployment/{SECOND.name} --tail 100"],
         )
     elif complete and situation.group and not situation.phase:
         yield finding(

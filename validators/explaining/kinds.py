@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS
 from kubeflow_volcano.catalog.jobsets import made_later
 from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.explaining.model import Job, Role
@@ -176,5 +177,5 @@ KINDS: Mapping[str, Kind] = {
         # Last: a job and its PodGroup often have one name.
         Kind("scheduling.volcano.sh/v1beta1", "PodGroup", "podgroups", _group),
     )
-}
-"""By kind, in the order in which they are looked for."""
+} | {f"PodGroup.{SCHEDULER_PLUGINS.group}": Kind(*SCHEDULER_PLUGINS.podgroup, "podgroups", _group)}
+"""By kind, in the order in which they are looked for; the last one shares its name with Volcano's."""

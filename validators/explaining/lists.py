@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from http import HTTPStatus
 from types import MappingProxyType
 
+from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.errors import ApiError, NotServed
 from kubeflow_volcano.cluster.objects import Object
@@ -27,6 +28,7 @@ _OWN = {
     "priorityclasses.scheduling.k8s.io": ("scheduling.k8s.io/v1", "PriorityClass"),
     "resourcequotas": ("v1", "ResourceQuota"),
     "serviceaccounts": ("v1", "ServiceAccount"),
+    SCHEDULER_PLUGINS.podgroups: SCHEDULER_PLUGINS.podgroup,
 }
 """Kinds that only explanations read."""
 _LISTED = (

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import Problem
 from validators.facts import Facts, Unread
@@ -134,7 +135,9 @@ class Situation:
 
     @property
     def queue(self) -> str:
-        """Name of the queue; a PodGroup without one goes to the default queue."""
+        """Name of the queue; a PodGroup without one goes to the default queue, one of another scheduler to none."""
+        if self.group and self.group["apiVersion"] == SCHEDULER_PLUGINS.api_version:
+            return ""
         return (self.group["spec"].get("queue") if self.group else self.job.queue) or "default"
 
     @property

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from http import HTTPStatus
 
+from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
@@ -20,12 +21,13 @@ from validators.explaining.answer import state_of
 from validators.explaining.kinds import JOBSETS, KINDS, RUNTIMES, Kind
 from validators.explaining.lists import KINDS_READ, Want, listed
 from validators.explaining.makers import MAKERS
-from validators.explaining.model import GROUP_NAME, Event, Situation, of_single_pods
+from validators.explaining.model import Event, Situation, of_single_pods
 from validators.explaining.model import State as JobState
 from validators.explaining.queues import SCHEDULER
 from validators.extras.pods import notes
 from validators.facts import Facts, Unread
 from validators.model import Rule
+from validators.pods import group_of
 from validators.probes.stage import PODGROUP
 from validators.runtimes import RESOURCE as CLUSTER_RUNTIMES
 
@@ -44,7 +46,10 @@ _EVERYWHERE = (
     "queues.scheduling.volcano.sh",
     "storageclasses.storage.k8s.io",
 )
-_BESIDE = ("events", "limitranges", "persistentvolumeclaims", "resourcequotas", "serviceaccounts")
+_BESIDE = (
+    *("events", "limitranges", "persistentvolumeclaims", "resourcequotas", "serviceaccounts"),
+    SCHEDULER_PLUGINS.podgroups,
+)
 _OF_TRAINJOBS = (JOBSETS, RUNTIMES, "jobs.batch")
 
 
@@ -110,7 +115,7 @@ def _find(cluster: Cluster, namespace: str, name: str, word: str) -> tuple[Kind,
     if len(jobs) == 1:
         return jobs[0]
     if jobs:
-        several = ", ".join(item.kind for item, _ in jobs)
+        several = ", ".join(name for name, item in KINDS.items() if any(item is kind for kind, _ in jobs))
         raise InvalidInput(
             Problem(f"{namespace}/{name} is several: {several}.", "one of them.", "say which with --kind.")
         )
@@ -119,7 +124,7 @@ def _find(cluster: Cluster, namespace: str, name: str, word: str) -> tuple[Kind,
     raise InvalidInput(
         Problem(
             f"there is no {word or 'job'} {namespace}/{name}.",
-            f"a job that exists; looked for {', '.join(item.kind for item in asked)}.",
+            f"a job that exists; looked for {', '.join(dict.fromkeys(item.kind for item in asked))}.",
             "correct namespace and name. A job that was refused when it was created is not there to be explained: "
             "the answer to its creation says why.",
         )
@@ -149,7 +154,7 @@ def assemble(kind: Kind, obj: Object, facts: Facts) -> Situation:
     group = _group_of(job.groups, owners, own, space, facts)
     name = group["metadata"]["name"] if group else ""
     if kind.kind == PODGROUP[1]:
-        own = [pod for pod in beside if (pod["metadata"].get("annotations") or {}).get(GROUP_NAME) == name]
+        own = [pod for pod in beside if group_of(pod) == name]
     pods = _current([pod for pod in own if "deletionTimestamp" not in pod["metadata"]], job.wanted)
     claims = [item for item in facts.objects["persistentvolumeclaims"] if item["metadata"]["namespace"] == space]
     about = owners | {item["metadata"]["uid"] for item in (*pods, *claims, *([group] if group else ()))}
@@ -182,11 +187,12 @@ def _group_of(
 
     Of several, one that was made for the job comes before those that Volcano makes for pods without any.
     """
-    groups = [item for item in facts.objects[_GROUPS] if item["metadata"]["namespace"] == space]
+    every = (*facts.objects[_GROUPS], *facts.objects[SCHEDULER_PLUGINS.podgroups])
+    groups = [item for item in every if item["metadata"]["namespace"] == space]
     owned = [item for item in groups if _owned(item, owners) or item["metadata"]["uid"] in owners]
     if owned:
         return min(owned, key=lambda item: (of_single_pods(item), item["metadata"]["name"]))
-    said = [str((pod["metadata"].get("annotations") or {}).get(GROUP_NAME)) for pod in pods]
+    said = [group_of(pod) for pod in pods]
     free: Mapping[str, Object] = {
         item["metadata"]["name"]: item for item in groups if not item["metadata"].get("ownerReferences")
     }

@@ -11,7 +11,7 @@ from validators.explaining.model import GROUP_NAME, VOLCANO, Finding, Situation,
 from validators.explaining.queues import SCHEDULER
 from validators.troubles import age
 
-__all__ = ["gates", "schedulers"]
+__all__ = ["gates", "schedulers", "unnoticed"]
 
 _DEFAULT = "default-scheduler"
 _PATIENCE_SECONDS = 10.0
@@ -28,7 +28,7 @@ def schedulers(situation: Situation) -> Iterator[Finding]:
         yield from _not_handed_over(situation)
     for pod in situation.unplaced:
         name = _scheduler(pod)
-        if name not in {VOLCANO, _DEFAULT} and _unseen(pod, situation):
+        if name not in {VOLCANO, _DEFAULT} and unnoticed(pod, situation):
             yield finding(
                 "SchedulerUnknown",
                 f"{Ref.of(pod)} is for the scheduler {name}, and none has looked at it for "
@@ -120,5 +120,6 @@ def _scheduler(pod: Object) -> str:
     return name
 
 
-def _unseen(pod: Object, situation: Situation) -> bool:
+def unnoticed(pod: Object, situation: Situation) -> bool:
+    """Whether no scheduler has looked at the pod, although it had the time."""
     return "PodScheduled" not in conditions(pod) and age(pod, situation.facts) > _PATIENCE_SECONDS
