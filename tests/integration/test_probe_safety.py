@@ -28,7 +28,7 @@ from validators.probes.session import Options as ProbeOptions
 from validators.probes.session import Session
 from validators.runner import Options, validate
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.cluster
 
 ADMISSION = "admissionregistration.k8s.io/v1"
 
@@ -73,7 +73,7 @@ def nothing_remains(cluster: Cluster) -> Iterator[None]:
 
 def until_refused(cluster: Cluster, pod: Object, text: str) -> None:
     """Wait until the API server has taken up a policy or a webhook."""
-    deadline = Deadline(30)
+    deadline = Deadline(120)
     while True:
         try:
             cluster.create(pod, dry_run=True, deadline=Deadline(2))
