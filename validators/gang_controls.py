@@ -27,7 +27,9 @@ def same_scheduler(evidence: GangEvidence) -> Outcome:
             expected="without the gang, the two members that fit are bound and the third is not",
             observed=gang_words.observed(evidence, step),
             objects=gang_words.step_refs(evidence, step),
-            todo="make room for pods of 16Mi memory, see that no node has the label kfv.io/nowhere, and run again.",
+            todo="make room for pods of 16Mi memory, see that no node has the label kfv.io/nowhere, and run again."
+            if step.bound or any(item.judged for item in step.members)
+            else "no scheduler looked at the pods: see whether it is alive (F1) and what its log says, and run again.",
             evidence=step.as_file,
         )
     return gang_words.good(

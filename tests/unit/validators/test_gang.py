@@ -227,6 +227,12 @@ def test_a_control_that_does_not_come_out_is_an_error(bad: Step) -> None:
     assert (gang.gang_verdict(seen).status, gang.gang_verdict(seen).because) == (Status.ERROR, ("H4",))
 
 
+def test_a_control_that_nobody_looked_at_sends_to_the_scheduler_and_not_for_room() -> None:
+    unseen = replace(control(bound=0), members=tuple(member(f"h4-p{i}") for i in range(3)))
+    assert "alive" in judge(evidence(*without("H4", unseen)))["H4"].todo
+    assert "make room" in judge(evidence(*without("H4", control(bound=0))))["H4"].todo
+
+
 def test_the_control_looks_at_the_one_that_fits_nowhere_in_whatever_order_the_pods_came() -> None:
     turned = replace(control(), members=tuple(reversed(control().members)))
     assert judge(evidence(*without("H4", turned)))["H4"].status is Status.PASS
