@@ -93,6 +93,9 @@ def _mixed(evidence: GangEvidence, step: Step) -> Outcome | None:
         text = f"gang {torn[0]} was bound in part within {BIND_SECONDS:.0f} s: {names}"
         return _bad(evidence, step, "PartialPlacement", text)
     if not step.bound:
+        if not any(item.judged for item in step.members):
+            text = f"no scheduler looked at either gang within {BIND_SECONDS:.0f} s"
+            return _bad(evidence, step, "SchedulerNotEvaluating", text)
         text = f"neither gang was bound within {BIND_SECONDS:.0f} s"
         return _bad(evidence, step, "NoGangPlaced", f"{text}: {gang_words.why(step)}")
     if step.spread_seconds > gang_words.WIDEST_SPREAD:

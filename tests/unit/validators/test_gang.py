@@ -90,6 +90,11 @@ def four(id_: str, *bound: str, states: Sequence[Sequence[str]] = (), at: float 
     return replace(known, states=seen)
 
 
+def unseen(step_: Step) -> Step:
+    """The same step, had no scheduler looked at its members."""
+    return replace(step_, members=tuple(replace(item, judged="") for item in step_.members))
+
+
 TURNS = (four("H6s", "a0", "a1"), four("H6", "a0", "a1"), four("H6r", "b0", "b1"), four("H6c", "a0", "b1"))
 
 
@@ -228,16 +233,15 @@ def test_a_control_that_does_not_come_out_is_an_error(bad: Step) -> None:
 
 
 def test_a_control_that_nobody_looked_at_sends_to_the_scheduler_and_not_for_room() -> None:
-    unseen = replace(control(bound=0), members=tuple(member(f"h4-p{i}") for i in range(3)))
-    assert "alive" in judge(evidence(*without("H4", unseen)))["H4"].todo
+    assert "alive" in judge(evidence(*without("H4", unseen(control(bound=0)))))["H4"].todo
     assert "make room" in judge(evidence(*without("H4", control(bound=0))))["H4"].todo
 
 
 def test_the_control_looks_at_the_one_that_fits_nowhere_in_whatever_order_the_pods_came() -> None:
     turned = replace(control(), members=tuple(reversed(control().members)))
     assert judge(evidence(*without("H4", turned)))["H4"].status is Status.PASS
-    unseen = replace(control(), members=control().members[:2])
-    assert judge(evidence(*without("H4", unseen)))["H4"].reason == "ControlFailed"
+    without_it = replace(control(), members=control().members[:2])
+    assert judge(evidence(*without("H4", without_it)))["H4"].reason == "ControlFailed"
 
 
 def test_one_bound_member_is_control_enough() -> None:
@@ -343,6 +347,7 @@ TORN = {
     "both whole": (four("H6", "a0", "a1", "b0", "b1"), "GangsMixed"),
     "half of one": (four("H6", "a0", reached=False), "PartialPlacement"),
     "neither": (four("H6", reached=False), "NoGangPlaced"),
+    "nobody looked": (unseen(four("H6", reached=False)), "SchedulerNotEvaluating"),
 }
 
 
