@@ -23,7 +23,7 @@ from kubeflow_volcano.rollout.scheduling import SchedulingSettings, scheduled
 from tests.integration.breaking import made, space, vanish
 from tests.waiting import until
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 RUN = f"queues-{secrets.token_hex(3)}"
 JOBS, EMPTY, FOREIGN = f"{RUN}-jobs", f"{RUN}-empty", f"{RUN}-foreign"

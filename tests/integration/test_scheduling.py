@@ -13,7 +13,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.rollout.scheduling import CONFIGURATION, SchedulingSettings, scheduled
 from tests.integration.breaking import vanish
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 RUN = f"sched-{secrets.token_hex(3)}"
 MANAGER = "kubeflow-volcano-test"

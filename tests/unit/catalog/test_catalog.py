@@ -49,9 +49,7 @@ def test_every_scheduler_plugins_loads_and_has_its_manifests(version: str) -> No
 def test_the_second_scheduler_is_the_one_that_the_catalog_names() -> None:
     base = read.kept_manifests(read.load_scheduler_plugins("0.30.6")).parent / "base"
     (kustomization,) = strict_yaml.parse((base / "kustomization.yaml").read_bytes(), "base")
-    found = [
-        obj for name in kustomization["resources"] for obj in strict_yaml.parse((base / name).read_bytes(), name)
-    ]
+    found = [obj for name in kustomization["resources"] for obj in strict_yaml.parse((base / name).read_bytes(), name)]
     part = read.load_scheduler_plugins("0.30.6")
     (made,) = kustomization["configMapGenerator"]
     assert len([*found, made]) == part.objects
