@@ -14,11 +14,22 @@ from validators.facts import Facts, PodNotes
 from validators.model import Status
 from validators.troubles import GRACE_SECONDS, OPERATOR, Trouble, age, judged
 
-__all__ = ["GROUP_NAME", "group_of", "ready_since", "trouble", "troubled", "waits_for_gang", "workload_of"]
+__all__ = [
+    "GROUP_NAME",
+    "JOB_GROUPS",
+    "group_of",
+    "ready_since",
+    "trouble",
+    "troubled",
+    "waits_for_gang",
+    "workload_of",
+]
 
 _OLD_RESTARTS = 5  # more than this are worth a warning, however long ago (checks.md, C7)
 GROUP_NAME = VOLCANO.mark[1]
 """Annotation of a pod: the PodGroup of Volcano that it is a member of."""
+JOB_GROUPS = frozenset({"batch.volcano.sh", "kubeflow.org"})
+"""API groups whose objects make pods of users' jobs; these tell of the jobs, not of the platform."""
 
 _IMAGE_CLASSES = (
     (r"x509|certificate", "RegistryCertificate", "give the nodes' container runtime the registry's authority."),
@@ -103,6 +114,9 @@ def trouble(pod: Object, facts: Facts) -> Trouble | None:
         found = None
     if found and found.check == "C7":
         found = replace(found, because=_restart_causes(workload_of(pod), facts))
+    workload = workload_of(pod)
+    if found and workload and workload.group in JOB_GROUPS:
+        found = replace(found, status=Status.WARN)
     return replace(found, evidence=notes.log) if found else None
 
 

@@ -35,11 +35,14 @@ def events_verdict(facts: Facts) -> Outcome:
     names = namespaces(facts)
     if not names:
         return skipped("NoNamespace", "none of the release's namespaces exists.")
-    real = [item for item in facts.warning_events if not _simulated(item, facts)]
+    of_release = [item for item in facts.warning_events if item.about.group not in pods.JOB_GROUPS]
+    real = [item for item in of_release if not _simulated(item, facts)]
     standing = [item for item in real if not _passed(item, facts)]
-    history, others = len(real) - len(standing), len(facts.warning_events) - len(real)
+    history, others = len(real) - len(standing), len(of_release) - len(real)
+    jobs = len(facts.warning_events) - len(of_release)
     told = f" {history} are about objects that are gone, or became well after them." if history else ""
     told += f" {others} are about autoscalers of simulated pods, which nothing measures." if others else ""
+    told += f" {jobs} are about users' jobs." if jobs else ""
     looked_at = [Ref("v1", "Namespace", "", name) for name in names]
     if not standing:
         return passed(

@@ -98,6 +98,13 @@ def test_an_autoscaler_of_simulated_pods_is_not_held_against_the_cluster() -> No
     assert "1 are about autoscalers of simulated pods" in outcome.message
 
 
+def test_events_about_users_jobs_are_not_held_against_the_release() -> None:
+    about = Ref("kubeflow.org/v1", "PaddleJob", "kubeflow", "gone")
+    outcome = judged(Warned(about, "", "PaddleJobFailed", "it failed", 1, NOW - 5))
+    assert outcome.status is Status.PASS
+    assert "1 are about users' jobs" in outcome.message
+
+
 def test_events_about_endpoints_are_history_when_the_service_is_backed() -> None:
     labels = {"labels": {"kubernetes.io/service-name": "a"}}
     event = warned("Service", reason="FailedToUpdateEndpointSlices")

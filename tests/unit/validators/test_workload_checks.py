@@ -88,6 +88,14 @@ def test_a_crash_loop_belongs_to_c7_with_the_last_words_of_the_log() -> None:
     assert "1 more are told by C7" in others.message
 
 
+def test_a_user_s_job_that_crashes_is_told_and_not_held_against_the_platform() -> None:
+    sick = pod("kubeflow/job-worker-0", status=waiting("CrashLoopBackOff", restartCount=4))
+    owner = {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "name": "job", "controller": True}
+    sick["metadata"]["ownerReferences"] = [owner]
+    outcome = checks.no_restart_loop(facts(sick))
+    assert (outcome.status, outcome.reason) == (Status.WARN, "CrashLoopBackOff")
+
+
 def test_a_crash_loop_of_volcano_may_come_from_a_panic() -> None:
     sick = pod("volcano-system/s", owner="volcano-scheduler", status=waiting("CrashLoopBackOff", restartCount=4))
     known = facts(sick, workloads=("volcano Deployment volcano-system/volcano-scheduler",))
