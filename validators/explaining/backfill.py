@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kubeflow_volcano.catalog.model import version_key
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.cluster.quantities import pod_requests
 from validators import scheduler_configuration
 from validators.explaining.claims import missing
@@ -20,6 +20,7 @@ __all__ = ["backfill"]
 
 _GOES_ON_SINCE = "1.12.0"
 _MOST = 200
+_CLAIM = "persistentvolumeclaim"
 
 
 def backfill(situation: Situation) -> Iterator[Finding]:
@@ -76,5 +77,8 @@ def _waiting(facts: Facts) -> Iterator[Object]:
 
 
 def _fits_nowhere(pod: Object, nodes: Sequence[Node], situation: Situation) -> bool:
-    own = pod["metadata"]["namespace"] == situation.job.ref.namespace  # claims of others were not read
-    return (own and bool(missing(pod, situation.facts))) or all(refusals(Wish.of(pod), node, nodes) for node in nodes)
+    if pod["metadata"]["namespace"] == situation.job.ref.namespace:
+        claimless = bool(missing(pod, situation.facts))
+    else:  # whose claims were not read: the scheduler says it
+        claimless = _CLAIM in conditions(pod).get("PodScheduled", {}).get("message", "").lower()
+    return claimless or all(refusals(Wish.of(pod), node, nodes) for node in nodes)

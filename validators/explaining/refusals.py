@@ -23,6 +23,9 @@ _QUOTA = re.compile(r"exceeded quota: (?P<name>[^,]+), requested: (?P<asked>.*?)
 _CLASS = re.compile(r"no PriorityClass with name (?P<name>\S+)")
 _ACCOUNT = re.compile(r"service account [^/\s]+/(?P<name>[^:\s]+)")
 _HOOK = re.compile(r'webhook "(?P<name>[^"]+)"')
+_OF_MPIJOB = "pod created failed: "
+_WORDLESS = re.compile(r"^Created \w+ pod:\s*$")
+"""An event of an MPIJob that tells no cause; the next one does (pkg/controller.v1/mpi of the operator, 1.8)."""
 _OF_TRAINJOB, _JOBS = "TrainJobResourcesCreationFailed", "JobCreationFailed"
 _SETTLED_SECONDS = 30.0
 """A webhook whose Service has had an endpoint for less than this may still be on its way."""
@@ -34,13 +37,16 @@ def refused(situation: Situation) -> tuple[Event, ...]:
     Rules: pkg/controller/trainjob_controller.go of Trainer v2.1.0, pkg/constants of JobSet v0.10.1.
     """
     return tuple(
-        item for item in situation.events if of_pods(item) or item.reason == _JOBS or _by_trainer(item, situation)
+        item
+        for item in situation.events
+        if (of_pods(item) or item.reason == _JOBS or _by_trainer(item, situation))
+        and not _WORDLESS.search(item.message)
     )
 
 
 def of_pods(event: Event) -> bool:
-    """Whether it was a pod that was refused."""
-    return "FailedCreate" in event.reason
+    """Whether it was a pod that was refused; of an MPIJob, the operator says so in the event of its failure."""
+    return "FailedCreate" in event.reason or _OF_MPIJOB in event.message
 
 
 def _by_trainer(event: Event, situation: Situation) -> bool:

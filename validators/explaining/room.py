@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 
@@ -81,17 +82,18 @@ def groups_of(situation: Situation) -> tuple[Group, ...]:
 
 
 def _unmade(situation: Situation) -> Iterator[Group]:
-    """From templates, for roles that have fewer pods than replicas."""
+    """From templates, for roles that have fewer pods than replicas, and do not wait for others to run."""
     namespace = situation.job.ref.namespace
-    there: dict[str, int] = {}
-    for pod in situation.pods:
-        there[_role_of(pod).lower()] = there.get(_role_of(pod).lower(), 0) + 1
+    there = Counter(_role_of(pod).lower() for pod in situation.pods)
     known = {role.name.lower() for role in situation.job.roles}
     if set(there) - known:  # pods whose role nobody tells stand for those of the templates
         return
+    first = {role.name.lower(): role.replicas for role in situation.job.roles if role.name not in situation.job.later}
+    placed = Counter(_role_of(pod).lower() for pod in situation.placed)
+    held_back = situation.job.later if any(placed[name] < count for name, count in first.items()) else frozenset()
     for role in situation.job.roles:
-        count = role.replicas - there.get(role.name.lower(), 0)
-        if count > 0:
+        count = role.replicas - there[role.name.lower()]
+        if count > 0 and role.name not in held_back:
             meta = {**(role.template.get("metadata") or {}), "namespace": namespace}
             yield Group(role.name, count, _wish({"metadata": meta, "spec": role.template["spec"]}, situation))
 

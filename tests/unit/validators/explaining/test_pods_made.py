@@ -109,6 +109,16 @@ def test_a_refusal_of_the_api_server_is_told_in_its_own_words(message: str, reas
     assert reason == "QuotaTooSmall" or message in answer.findings[0].problem.found
 
 
+def test_the_operator_s_words_about_an_mpijob_s_pods_are_in_the_event_of_its_failure() -> None:
+    job = tfjob()
+    wordless = event(job, "FailedCreatePod", "Created worker pod: ")
+    assert "PodsRefused" not in reasons(explained(job, group(job, phase="Inqueue"), wordless))
+    said = event(job, "MPIJobFailed", "worker pod created failed: violates PodSecurity level")
+    answer = explained(job, group(job, phase="Inqueue"), wordless, said)
+    assert reasons(answer) == ["PodSecurity"]
+    assert "creating one was refused: worker pod created failed" in answer.findings[0].problem.found
+
+
 def test_a_refusal_is_history_once_the_pods_are_there() -> None:
     job = tfjob()
     pods = [member(job, 0, on="n1"), member(job, 1, on="n2")]

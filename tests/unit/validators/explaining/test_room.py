@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.cluster.objects import Object
-from validators.explaining.testing import explained, group, member, node, reasons, tfjob
+from validators.explaining.testing import explained, group, member, node, reasons, tfjob, vcjob
 
 GPU = "nvidia.com/gpu"
 TAINT = {"key": "gpu", "value": "true", "effect": "NoSchedule"}
@@ -132,6 +132,19 @@ def test_a_gang_may_begin_without_the_pods_that_fit_nowhere() -> None:
     answer = explained(job, group(job, 2))
     assert next((item.reason, item.blocks) for item in answer.findings) == ("NoNodeFitsSelector", False)
     assert "GangDoesNotFit" not in reasons(answer)
+
+
+def test_tasks_that_wait_for_others_to_run_do_not_fill_the_gang() -> None:
+    job = vcjob(workers=1, minAvailable=1)
+    first = job["spec"]["tasks"][0]
+    first["template"]["spec"]["nodeSelector"] = {"disk": "ssd"}
+    second = {**first, "name": "ps", "template": {"spec": {"containers": []}}}
+    job["spec"]["tasks"].append(second)
+    nowhere = [(item.reason, item.blocks) for item in explained(job, group(job, 1)).findings]
+    assert ("NoNodeFitsSelector", False) in nowhere  # the other task may begin
+    second["dependsOn"] = {"name": [first["name"]]}
+    answer = explained(job, group(job, 1))
+    assert [(item.reason, item.blocks) for item in answer.findings] == [("NoNodeFitsSelector", True)]
 
 
 def test_anti_affinity_within_the_gang_needs_a_node_each() -> None:

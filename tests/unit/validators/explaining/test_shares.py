@@ -82,3 +82,15 @@ def test_a_pod_without_requests_waits_behind_one_that_fits_nowhere() -> None:
     assert behind("volcanosh/vc-scheduler:v1.12.0") == ["Unexplained"]
     assert behind(cpu="1") == ["Unexplained"]
     assert behind(phase="Pending") == ["Unexplained"]
+
+
+def test_a_pod_of_another_namespace_that_lacks_its_claim_stops_those_behind_it() -> None:
+    job, other = tfjob(workers=1, cpu="0"), tfjob("other")
+    ahead, stuck = group(other, 1, phase="Inqueue"), member(other, cpu="0")
+    for item in (ahead, stuck):
+        item["metadata"]["namespace"] = "elsewhere"
+    asked = [job, group(job, 1, phase="Inqueue"), member(job, cpu="0"), ahead, stuck]
+    assert reasons(explained(*asked)) == ["Unexplained"]
+    said = {"type": "PodScheduled", "status": "False", "message": 'persistentvolumeclaim "data" not found'}
+    stuck["status"]["conditions"] = [said]
+    assert reasons(explained(*asked)) == ["BehindBestEffort"]
