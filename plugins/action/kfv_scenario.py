@@ -14,10 +14,11 @@ from ansible.utils.display import Display
 
 try:
     from kubeflow_volcano.cluster.client import Cluster
-    from kubeflow_volcano.problems import ProblemsError
+    from kubeflow_volcano.cluster.errors import ApiError
+    from kubeflow_volcano.problems import Problem, ProblemsError
     from kubeflow_volcano.rehearsal.simulated_nodes import demand_own, sync
     from kubeflow_volcano.rehearsal.spec import RehearsalSpec
-    from validators.scenarios.catalogue import chosen
+    from validators.scenarios.catalogue import chosen, require_kinds
     from validators.scenarios.configuration import wait_read
     from validators.scenarios.model import Case, Outcome
     from validators.scenarios.report import read, write
@@ -51,31 +52,42 @@ class ActionModule(ActionBase):
             argument_spec=ARGUMENTS, required_if=[("state", "played", ["wiring"])]
         )
         try:
-            if arguments["state"] == "known":
-                chosen(arguments["scenarios"])
-                return result
+            cases = chosen(arguments["scenarios"])
             if self._task.check_mode:
                 return result | {"skipped": True, "msg": "a scenario is not played in check mode"}
             if arguments["state"] == "shown":
                 return result | _shown(read(arguments["outcomes"]), Path(arguments["report_directory"]))
-            kubeconfig = Path(arguments["kubeconfig"]) if arguments["kubeconfig"] else None
-            cluster = Cluster.connect(kubeconfig, arguments["context"])
-            demand_own(cluster)
-            if arguments["state"] == "settled":
-                wait_read(cluster, _tell)
-                return result
-            return result | {"outcomes": _played(cluster, arguments)}
+            return result | _on_cluster(cases, arguments)
+        except ApiError as error:
+            problem = Problem(
+                f"the API server answered: {error}.",
+                "one that answers, and the rights of cluster-admin.",
+                "see to its health and to the kubeconfig, and run again.",
+            )
+            return result | {"failed": True, "msg": ProblemsError(problem).told()}
         except ProblemsError as error:
             return result | {"failed": True, "msg": error.told()}
+
+
+def _on_cluster(cases: Sequence[Case], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    cluster = Cluster.connect(Path(arguments["kubeconfig"]) if arguments["kubeconfig"] else None, arguments["context"])
+    demand_own(cluster)
+    if arguments["state"] == "known":
+        require_kinds(cluster, cases)
+        return {}
+    if arguments["state"] == "settled":
+        wait_read(cluster, _tell)
+        return {}
+    return {"outcomes": _played(cluster, cases, arguments["wiring"])}
 
 
 def _tell(line: str) -> None:
     Display().display(f"  {line}")
 
 
-def _played(cluster: Cluster, arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _played(cluster: Cluster, every: Sequence[Case], wiring: str) -> list[dict[str, Any]]:
     """Outcomes of the cases of one wiring; those to which it is no matter are played with Volcano's."""
-    cases = [case for case in chosen(arguments["scenarios"]) if (case.wiring or "volcano") == arguments["wiring"]]
+    cases = [case for case in every if (case.wiring or "volcano") == wiring]
 
     def prepare(case: Case) -> None:
         sync(cluster, RehearsalSpec(gpu_nodes=case.nodes.count, gpus_per_node=case.nodes.gpus))

@@ -12,7 +12,8 @@ version_added: "0.1.0"
 options:
   state:
     description:
-      - V(known) refuses scenarios that are not known.
+      - V(known) refuses scenarios that are not known, clusters that are no rehearsal, and those that lack the kinds of
+        jobs that the scenarios are about.
       - V(settled) waits until Volcano's scheduler has read the configuration that stands in its ConfigMap.
       - V(played) plays the cases of one wiring, one after the other, and once more what could not be judged because
         pods went by another hand, a watch broke off or a scheduler started anew meanwhile.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from types import ModuleType
 
+from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.problems import InvalidInput, Problem
 from validators.scenarios import (
     binpack,
@@ -20,7 +21,7 @@ from validators.scenarios import (
 )
 from validators.scenarios.model import Case
 
-__all__ = ["CASES", "NAMES", "chosen", "told"]
+__all__ = ["CASES", "NAMES", "chosen", "require_kinds", "told"]
 
 _MODULES: Sequence[ModuleType] = (
     source_experiment,
@@ -35,6 +36,8 @@ _MODULES: Sequence[ModuleType] = (
     pipelines,
 )
 """Each exports CASES, and its docstring says what it shows."""
+
+_JOBS = "kubeflow.org/v1"
 
 CASES: tuple[Case, ...] = tuple(case for module in _MODULES for case in module.CASES)
 NAMES: tuple[str, ...] = tuple(dict.fromkeys(case.scenario for case in CASES))
@@ -55,6 +58,31 @@ def chosen(names: Sequence[str]) -> tuple[Case, ...]:
             )
         )
     return tuple(case for case in CASES if not names or case.scenario in names)
+
+
+def require_kinds(cluster: Cluster, cases: Sequence[Case]) -> None:
+    """See that the cluster has kinds of training jobs for all these cases, of those with several one at least.
+
+    Raises:
+        InvalidInput: a scenario has none.
+        ApiError: the cluster does not tell.
+    """
+    there = cluster.kinds(_JOBS)
+    wanted: dict[str, set[str]] = {}
+    for case in cases:
+        jobs = {obj["kind"] for obj in case.manifest("") if obj["apiVersion"] == _JOBS}
+        wanted.setdefault(case.scenario, set()).update(jobs)
+    lacking = {name: kinds for name, kinds in wanted.items() if kinds and kinds.isdisjoint(there)}
+    if lacking:
+        others = ", ".join(name for name in wanted if name not in lacking)
+        missing = ", ".join(sorted(set().union(*lacking.values())))
+        raise InvalidInput(
+            Problem(
+                f"a cluster that serves no {missing}, which the scenarios {', '.join(lacking)} are about.",
+                "the training operator, which comes with Kubeflow up to 1.10 and its kinds of jobs.",
+                f"install component training-operator, or choose others{f' ({others})' if others else ''}.",
+            )
+        )
 
 
 def told(scenario: str) -> str:

@@ -18,7 +18,7 @@ from kubeflow_volcano.cluster.watching import Change, Subject
 from kubeflow_volcano.problems import InvalidInput, NotWritten
 from kubeflow_volcano.progress import silent
 from validators.probes.session import Session
-from validators.scenarios.catalogue import CASES, NAMES, chosen, told
+from validators.scenarios.catalogue import CASES, NAMES, chosen, require_kinds, told
 from validators.scenarios.history import History
 from validators.scenarios.model import Outcome
 from validators.scenarios.page import DIRECTORY, PAGE, manifests, render
@@ -152,6 +152,18 @@ class TestCatalogue:
             chosen(["two-job"])
         assert {case.scenario for case in chosen(["two-jobs"])} == {"two-jobs"}
         assert chosen([]) == CASES
+
+
+def test_scenarios_are_refused_where_their_kinds_of_jobs_are_not_served(api: Any) -> None:
+    def serve(*kinds: str) -> Cluster:
+        resources = [{"kind": kind, "name": kind.lower(), "namespaced": True} for kind in kinds]
+        api.on("GET", "/apis/kubeflow.org/v1", api.reply(body={"resources": resources}))
+        return cast("Cluster", api.connect())
+
+    with pytest.raises(InvalidInput, match=r"serves no .*TFJob.*\(vcjob, queues, preemption, pipelines\)"):
+        require_kinds(serve("Notebook"), CASES)
+    require_kinds(serve(), chosen(["vcjob", "queues"]))
+    require_kinds(serve("TFJob", "PyTorchJob"), CASES)  # there need not be each kind of job-kinds
 
 
 def test_only_ready_nodes_offer_gpus_and_ended_pods_hold_none() -> None:
