@@ -103,7 +103,11 @@ def _after(evidence: OperatorEvidence, held: Step, released: Step) -> Outcome:
     said = f"after {released.seconds:.0f} s the job is {evidence.state or 'without a condition'}; {pods}"
     if len(released.bound) < evidence.replicas:
         text = f"the job asked for as many members as it has, and they were not bound: {said}"
+        carried = any(item.minimum <= evidence.replicas for item in released.groups)
         todo = "see whether the operator carries minAvailable over to the PodGroup, and read its log."
+        if carried:
+            text += "; its PodGroup asks for no more, so that the scheduler had only to place it"
+            todo = f"see whether {evidence.gang.scheduler} is alive (F6) and the cluster has room."
         return _bad(evidence, released, "GangNotReleased", text, todo)
     text = f"the gang was bound, but the job did not succeed within {DONE_SECONDS:.0f} s: {said}"
     return _bad(evidence, released, "JobNotSucceeded", text, "read the operator's log and the pods' events.")

@@ -148,3 +148,10 @@ def test_a_job_that_does_not_succeed_fails_with_what_is_known(node: str, state: 
     assert (outcome.status, outcome.reason) == (Status.FAIL, reason)
     assert state in outcome.message
     assert "G6-timeline.txt" in outcome.evidence
+
+
+@pytest.mark.parametrize(("minimum", "blamed"), [(2, "is alive (F6)"), (3, "carries minAvailable over")])
+def test_a_gang_that_is_not_released_is_the_scheduler_s_once_its_podgroup_says_so(minimum: int, blamed: str) -> None:
+    waits = step(member(node=""), member("j-worker-1", node=""), reached=False)
+    outcome = held_then_released(tried(released=replace(waits, groups=(group(minimum=minimum),))))
+    assert (outcome.reason, blamed in outcome.todo) == ("GangNotReleased", True)
