@@ -24,8 +24,19 @@ _CLAIM = "persistentvolumeclaim"
 
 
 def backfill(situation: Situation) -> Iterator[Finding]:
-    """A pod of somebody else that fits nowhere keeps the job's pods without requests from being looked at."""
+    """Pods without requests are placed without their gang, and not while a pod of somebody else fits nowhere."""
     own = [pod for pod in situation.unplaced if _asks_for_nothing(pod)]
+    alone = [pod for pod in situation.placed if _asks_for_nothing(pod)]
+    if alone and len(situation.placed) < situation.minimum:
+        yield finding(
+            "NotHeldTogether",
+            f"{len(alone)} pods of the job have a node before the gang has: they ask for no resources, and Volcano "
+            "does not hold such pods back (volcano-sh/volcano#645).",
+            needed="requests in the pod template, so that all start together.",
+            todo="give the job's containers requests.",
+            objects=[Ref.of(pod) for pod in alone],
+            blocks=False,
+        )
     if not own or situation.phase in {"", "Pending"} or not _stops(situation.facts):
         return
     nodes = nodes_of(situation.facts.all("nodes"), situation.facts.all("pods"))

@@ -94,3 +94,12 @@ def test_a_pod_of_another_namespace_that_lacks_its_claim_stops_those_behind_it()
     said = {"type": "PodScheduled", "status": "False", "message": 'persistentvolumeclaim "data" not found'}
     stuck["status"]["conditions"] = [said]
     assert reasons(explained(*asked)) == ["BehindBestEffort"]
+
+
+def test_pods_without_requests_start_without_their_gang() -> None:
+    job = tfjob(workers=2, cpu="0")
+    parts = [member(job, 0, on="n1", cpu="0"), member(job, 1, cpu="0")]
+    found = {item.reason: item.blocks for item in explained(job, group(job, 2, phase="Inqueue"), *parts).findings}
+    assert found["NotHeldTogether"] is False
+    asks = [member(job, 0, on="n1"), member(job, 1)]
+    assert "NotHeldTogether" not in reasons(explained(job, group(job, 2, phase="Inqueue"), *asks))
