@@ -150,7 +150,7 @@ def pods_ready(facts: Facts) -> Outcome:
     """Every pod runs, is ready and stays so.
 
     The first bad container names the reason. Images that do not arrive are told by A6, crashes by C7, pods without a
-    node by C8.
+    node by C8. Pods of users' training jobs are a warning there as here: the jobs may be at fault.
     """
     return _of_pods(facts, "C6", "are Running and Ready, or have run to their end", "Running and Ready, unbroken")
 
@@ -197,7 +197,8 @@ def no_warning_events(facts: Facts) -> Outcome:
     """No Warning event of the last 15 min about an object of the release still stands.
 
     Kubernetes writes what goes wrong by itself into events, and forgets them after an hour. Those about objects that
-    are gone, or became well after the event, are counted and not held against the cluster.
+    are gone, or became well after the event, and about users' jobs are counted and not held against the cluster, as are
+    single probes of a pod that stayed ready.
     """
     return events_verdict(facts)
 
