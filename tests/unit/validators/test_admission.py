@@ -167,7 +167,7 @@ def test_no_answer_in_time_is_silence_only_while_the_api_server_answers(
     monkeypatch.setattr(admission, "TRY_SECONDS", 1.0)
 
     def late(_request: Any) -> Any:
-        time.sleep(4)
+        time.sleep(4)  # the silence itself
         return api.reply(body={})
 
     (answer,) = Server(api).ask(known(entry()), late)
