@@ -22,7 +22,18 @@ from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.rollout.pod_group_rights import PodGroupRights
-from tests.integration.breaking import Findings, absent, bad, judge, leftovers, made, patched, pods_of, space
+from tests.integration.breaking import (
+    Findings,
+    absent,
+    bad,
+    judge,
+    leftovers,
+    made,
+    patched,
+    pods_of,
+    space,
+    turned_off,
+)
 from tests.waiting import at_last, until
 from validators.checks import CHECKS
 
@@ -90,9 +101,8 @@ def scaled_down(ref: Ref) -> Making:
     @contextlib.contextmanager
     def make(cluster: Cluster, _where: str) -> Iterator[None]:
         before = {pod["metadata"]["name"] for pod in pods_of(cluster, ref)}
-        with patched(cluster, ref) as patch:
-            patch({"spec": {"replicas": 0}})
-            until(lambda: not pods_of(cluster, ref) and not before & backing(cluster, ref.namespace))
+        with turned_off(cluster, ref):
+            until(lambda: not before & backing(cluster, ref.namespace))
             yield
 
     return make
