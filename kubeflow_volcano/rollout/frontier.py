@@ -14,8 +14,9 @@ __all__ = ["Frontier"]
 
 _READY_WEIGHT = 5
 _FIRST = {"Namespace": 0, "ClusterRole": 1, CRD_KIND: 3}
-_GATHERING, _OTHERS = 2, 4
-"""The ranks of cluster roles that gather others, and of what comes after all those."""
+_GATHERING, _OTHERS, _LAST = 2, 4, 5
+"""The ranks of cluster roles that gather others, of what comes after all those, and of pods and their addresses."""
+_OF_PODS = {"Service"} | WORKLOAD_KINDS | WEBHOOK_KINDS
 _Condition = tuple[Literal["applied", "ready"], Ref]
 
 
@@ -26,8 +27,8 @@ class Frontier:
     those that gather others are written anew after each of these, but once for many that come at once, and not at all
     while they are not there yet: they come last. Then CRDs, all at once, for establishing them is what the API server
     takes longest for. Among equals comes first what has the longest chain of others behind it, such as the CRDs of a
-    webhook's backend; then the order of the text counts. Last come workloads and webhooks whose readiness nobody waits
-    for: the pods that they bring about would slow down everything else.
+    webhook's backend; then the order of the text counts. Last come Services, workloads and webhooks whose
+    readiness nobody waits for: the pods and endpoints that they bring about would slow down everything else.
     """
 
     def __init__(self, graph: Graph, settled: Collection[Ref]) -> None:
@@ -58,14 +59,12 @@ class Frontier:
         """Whose readiness somebody still waits for."""
         return frozenset(ref for (kind, ref), waiters in self._waiters.items() if kind == "ready" and waiters)
 
-    @property
-    def defining(self) -> bool:
-        """Whether a namespace, a cluster role or a CRD is next."""
-        return bool(self._heap) and self._heap[0][0] <= _FIRST[CRD_KIND]
+    def take(self, *, quietly: bool = False) -> Ref | None:
+        """The next object that may be sent; None when all that is left has to wait.
 
-    def take(self) -> Ref | None:
-        """The next object that may be sent; None when all that is left has to wait."""
-        while self._heap:
+        With `quietly`, workloads, Services and webhooks that nobody waits for have to wait, too.
+        """
+        while self._heap and not (quietly and self._heap[0][0] == _LAST):
             ref = heapq.heappop(self._heap)[3]
             if self._open.pop(ref, None) is not None:
                 return ref
@@ -101,8 +100,8 @@ class Frontier:
         heapq.heappush(self._heap, (self._rank(ref), -self._heights[ref], self._order[ref], ref))
 
     def _rank(self, ref: Ref) -> int:
-        if ref.kind in WORKLOAD_KINDS | WEBHOOK_KINDS and self._heights[ref] < _READY_WEIGHT:
-            return _OTHERS + 1
+        if ref.kind in _OF_PODS and self._heights[ref] < _READY_WEIGHT:
+            return _LAST
         if ref in self._gathering:
             return _GATHERING
         return _FIRST.get(ref.kind, _OTHERS)

@@ -17,9 +17,9 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import assess
 from kubeflow_volcano.rollout.compare import settled
 
-__all__ = ["THREADS", "Found", "Presence", "learn_kinds", "survey"]
+__all__ = ["Found", "Presence", "learn_kinds", "survey"]
 
-THREADS = 8
+_THREADS = 8
 """More gain nothing: measured with 594 objects, the API server is then the bottleneck."""
 
 _FEW = 2
@@ -77,7 +77,7 @@ def survey(
             if ref in found:
                 found[ref] = _compared(objects[ref], live, manager)
 
-    with ThreadPoolExecutor(THREADS, thread_name_prefix="survey") as pool:
+    with ThreadPoolExecutor(_THREADS, thread_name_prefix="survey") as pool:
         list(pool.map(look, groups.values()))
     return found
 
@@ -91,7 +91,7 @@ def learn_kinds(cluster: Cluster, versions: Iterable[str]) -> Kinds:
     wanted = set(versions)
     told = cluster.all_kinds() if len(wanted) > _FEW else None
     asked = sorted(wanted if told is None else (version for version in wanted if "/" not in version))
-    with ThreadPoolExecutor(THREADS, thread_name_prefix="discover") as pool:
+    with ThreadPoolExecutor(_THREADS, thread_name_prefix="discover") as pool:
         found: dict[str, Mapping[str, Resource]] = dict(zip(asked, pool.map(cluster.kinds, asked), strict=True))
     return {version: found[version] if version in found else (told or {}).get(version, {}) for version in wanted}
 

@@ -45,10 +45,21 @@ def test_workloads_that_nobody_waits_for_go_last() -> None:
     refs = {name: Ref("v1", kind, "n", name) for name, kind in names.items()}
     needs = {refs[name]: Needs() for name in "dbmn"} | {refs["x"]: Needs(set(), {refs["b"]})}
     frontier = Frontier(Graph(needs, {}), ())
-    assert frontier.defining
-    assert frontier.take() == refs["n"]
-    assert not frontier.defining
-    assert taken(frontier) == "bmd"
+    assert [frontier.take(quietly=True) for _ in range(4)] == [refs["n"], refs["b"], refs["m"], None]
+    assert taken(frontier) == "d"
+
+
+def test_services_that_no_backend_needs_go_just_before_workloads() -> None:
+    kinds = {"a": "Service", "b": "Deployment", "c": "Service", "d": "Deployment", "e": "ConfigMap"}
+    refs = {name: Ref("v1", kind, "n", name) for name, kind in kinds.items()}
+    needs = {one: Needs() for one in refs.values()}
+    needs[refs["b"]] = Needs({refs["a"]})
+    needs[refs["d"]] = Needs({refs["c"]})
+    needs[Ref("v1", "ConfigMap", "n", "x")] = Needs(set(), {refs["d"]})  # such as what its webhook intercepts
+    frontier = Frontier(Graph(needs, {}), ())
+    assert [frontier.take(quietly=True) for _ in range(3)] == [refs["c"], refs["e"], None]
+    frontier.applied(refs["c"])
+    assert taken(frontier) == "da"
 
 
 def test_cluster_roles_go_together_and_before_what_takes_long() -> None:

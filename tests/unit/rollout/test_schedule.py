@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Collection
 from typing import Any, cast
 
@@ -44,7 +43,9 @@ class Instant:
 
 
 def obj(name: str) -> Object:
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "n"}}
+    """A Deployment if that is a capital letter."""
+    api_version, kind = ("apps/v1", "Deployment") if name.isupper() else ("v1", "ConfigMap")
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name, "namespace": "n"}}
 
 
 def ref(name: str) -> Ref:
@@ -76,35 +77,32 @@ def actions(done: Schedule) -> dict[str, str]:
 
 
 def test_objects_without_needs_are_sent_side_by_side() -> None:
-    together = threading.Barrier(8, timeout=30)
+    together = threading.Barrier(12, timeout=30)
 
     def send(obj: Object, found: Found) -> ObjectOutcome:
         together.wait()
         return made(obj, found)
 
-    done = schedule(dict.fromkeys("abcdefgh", ("", "")), send)
+    done = schedule(dict.fromkeys("abcdefghijkl", ("", "")), send)
     done.run()
     assert set(actions(done).values()) == {"created"}
     assert not done.problems
 
 
-def test_fewer_are_sent_while_crds_are_being_established(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pods_wait_while_crds_are_being_established(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Instant, "establishing", True)
-    lock = threading.Lock()
-    busy: list[int] = [0]
+    sent: list[tuple[str, bool]] = []
 
     def send(obj: Object, found: Found) -> ObjectOutcome:
-        with lock:
-            busy.append(busy[-1] + 1)
-        time.sleep(0.05)
-        with lock:
-            busy.append(busy[-1] - 1)
+        sent.append((obj["metadata"]["name"], Instant.establishing))
+        if len(sent) == 2:
+            threading.Timer(0.3, setattr, (Instant, "establishing", False)).start()
         return made(obj, found)
 
-    done = schedule(dict.fromkeys("abcdefghijkl", ("", "")), send)
+    done = schedule(dict.fromkeys("Dab", ("", "")), send)
     done.run()
-    assert set(actions(done).values()) == {"created"}
-    assert max(busy) == 2
+    assert sent[2] == ("D", False)
+    assert sorted(sent[:2]) == [("a", True), ("b", True)]
 
 
 def test_each_is_sent_after_what_it_needs_and_settled_ones_never() -> None:
