@@ -17,7 +17,7 @@ from tests.bench.releases import PLACEHOLDERS, Release
 
 __all__ = ["CONTESTANTS", "roll_outs"]
 
-CONTESTANTS = ("ours", "upstream", "replay")
+CONTESTANTS = ("ours", "replay", "upstream")
 _APPLY = "apply --server-side --force-conflicts"  # upstream's own flags from 1.9 on
 _LOOP = f"""
 rounds=1
