@@ -40,12 +40,16 @@ class Webhook:
 
     def intercepts(self, obj: Object, namespace: Object, plural: str = "") -> bool:
         """Whether creating `obj` in `namespace` would be sent to it; `plural` where English does not make it."""
-        plural = plural or _plural(obj["kind"])
         return (
-            any(_matches(rule, obj, plural) for rule in self.text.get("rules") or ())
+            self.names(obj, plural)
             and self.watches(obj if obj["kind"] == "Namespace" else namespace)
             and selects(self.text.get("objectSelector"), obj["metadata"].get("labels") or {})
         )
+
+    def names(self, obj: Object, plural: str = "") -> bool:
+        """Whether its rules name what `obj` is; that differs by API version, kind, and being in a namespace only."""
+        plural = plural or _plural(obj["kind"])
+        return any(_matches(rule, obj, plural) for rule in self.text.get("rules") or ())
 
     def watches(self, namespace: Object) -> bool:
         """Whether it sees objects of that namespace; cluster-scoped objects, whose namespace has no name, it sees."""

@@ -79,9 +79,10 @@ def graph(parts: Mapping[str, Sequence[Object]], requires: Mapping[str, Collecti
             if obj["kind"] in WORKLOAD_KINDS:
                 needs[Ref.of(obj)].ready |= rights.crds(obj, own)
     behind: dict[Ref, frozenset[Ref]] = defaultdict(frozenset)
-    created = tuple(_created(by_ref, index))
+    created = _created(by_ref, index)
+    of_pods = [obj for obj in by_ref.values() if obj["kind"] == "Service" or obj["kind"] in WORKLOAD_KINDS]
     for hook in webhooks(by_ref.values()):
-        found = frozenset(Ref.of(obj) for obj in backends(hook, by_ref.values()))
+        found = frozenset(Ref.of(obj) for obj in backends(hook, of_pods))
         behind[hook.owner] |= found
         needs[hook.owner].applied |= found
         if hook.matters:
@@ -139,23 +140,27 @@ def _add(obj: Object, needs: Needs, index: _Index) -> None:
         needs.applied |= index.read[""] | index.read[ref.namespace]
 
 
-_Created = tuple[Ref, Sequence[Object], Object]
-"""An object, what webhooks will see when it is sent, and the namespace of that."""
+_Created = Mapping[tuple[str, str, bool], Sequence[tuple[Ref, Object, Object]]]
+"""What webhooks will see, by API version, kind and being in a namespace: what is sent, what is seen, its namespace."""
 
 
-def _created(by_ref: Mapping[Ref, Object], index: _Index) -> Iterator[_Created]:
+def _created(by_ref: Mapping[Ref, Object], index: _Index) -> _Created:
+    created = defaultdict(list)
     for ref, obj in by_ref.items():
         live = index.namespaces.get(ref.namespace)
-        yield ref, (obj, *_pods(obj)), labelled(by_ref[live] if live else None, ref.namespace)
+        namespace = labelled(by_ref[live] if live else None, ref.namespace)
+        for seen in (obj, *_pods(obj)):
+            created[seen["apiVersion"], seen["kind"], bool(ref.namespace)].append((ref, seen, namespace))
+    return created
 
 
-def _add_webhook(
-    hook: Webhook, behind: frozenset[Ref], created: Sequence[_Created], needs: Mapping[Ref, Needs]
-) -> None:
+def _add_webhook(hook: Webhook, behind: frozenset[Ref], created: _Created, needs: Mapping[Ref, Needs]) -> None:
     before = _all_before({hook.owner, *behind}, needs)
-    for ref, seen, namespace in created:
-        if ref not in before and any(hook.intercepts(item, namespace) for item in seen):
-            needs[ref].ready |= {hook.owner, *behind}
+    for alike in created.values():
+        if hook.names(alike[0][1]):
+            for ref, seen, namespace in alike:
+                if ref not in before and hook.intercepts(seen, namespace):
+                    needs[ref].ready |= {hook.owner, *behind}
 
 
 def _pods(obj: Object) -> Iterator[Object]:

@@ -100,7 +100,7 @@ def queue_open(facts: Facts) -> Outcome:
         )
     present = {name: queue for name, queue in found.items() if queue}
     states = {name: queue.get("status", {}).get("state") or "Unknown" for name, queue in present.items()}
-    refs = tuple(replace(ref, name=name) for name in present)
+    refs = tuple(ref._replace(name=name) for name in present)
     shut = [name for name, state in states.items() if state != "Open"]
     if shut:
         return failed(

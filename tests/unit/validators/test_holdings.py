@@ -127,8 +127,8 @@ def test_a_caller_s_list_comes_first_and_names_alone_are_read(server: Any) -> No
 
 
 def test_an_object_without_a_namespace_is_looked_for_where_it_goes(server: Any) -> None:
-    space, nowhere = Ref("v1", "Namespace", "", "kubeflow"), replace(ACCOUNT, namespace="")
-    given = replace(EXPECTED, objects={nowhere: "a", replace(space, namespace="x"): "a"}, objects_from="x")
+    space, nowhere = Ref("v1", "Namespace", "", "kubeflow"), ACCOUNT._replace(namespace="")
+    given = replace(EXPECTED, objects={nowhere: "a", space._replace(namespace="x"): "a"}, objects_from="x")
     listing = {
         "metadata": {"resourceVersion": "1"},
         "items": [{"metadata": {"name": ACCOUNT.name, "namespace": "default"}}],
@@ -141,7 +141,7 @@ def test_an_object_without_a_namespace_is_looked_for_where_it_goes(server: Any) 
 
 
 def test_then_what_the_roll_out_wrote_down_of_the_chosen_components(server: Any) -> None:
-    gone = replace(SECRET, name="gone")
+    gone = SECRET._replace(name="gone")
     wrote(server, **{"training-operator": text_of([ACCOUNT, gone, JOB]), "katib": text_of([SECRET]), "broken": "{"})
     found = holdings(server.connect(), known())
     assert "rollout-objects" in found.source
