@@ -15,6 +15,7 @@ import yaml
 from kubernetes import client as kubernetes_client
 from kubernetes import config as kubernetes_config
 from kubernetes.config import kube_config
+from urllib3.util.ssl_ import create_urllib3_context
 
 from kubeflow_volcano.problems import Problem, Unreachable
 
@@ -57,11 +58,37 @@ def load(kubeconfig: Path | None, context: str | None, origin: str) -> Credentia
     try:
         config = _configuration(kubeconfig, context)
         config.connection_pool_maxsize = _CONNECTIONS
-        return Credentials(config, kubernetes_client.ApiClient(config).rest_client.pool_manager)
+        pool = kubernetes_client.ApiClient(config).rest_client.pool_manager
+        _read_once(pool.connection_pool_kw)
+        return Credentials(config, pool)
     except (kubernetes_config.ConfigException, yaml.YAMLError, ValueError, OSError) as error:
         raise Unreachable(_unusable(origin, " ".join(str(error).split()))) from error
     except (AttributeError, KeyError, TypeError) as error:  # what the loader makes of YAML of another shape
         raise Unreachable(_unusable(origin, "it is no kubeconfig")) from error
+
+
+def _read_once(settings: dict[str, Any]) -> None:
+    """Have the connections of a pool share what they trust and prove, which each would read and parse for itself.
+
+    Raises:
+        ValueError: a certificate or key cannot be used.
+    """
+    authorities = {"cafile": settings.pop("ca_certs"), "cadata": settings.pop("ca_cert_data")}
+    certificate, key = settings.pop("cert_file"), settings.pop("key_file")
+    context = create_urllib3_context(cert_reqs=settings["cert_reqs"])
+    try:
+        if any(authorities.values()):
+            context.load_verify_locations(**authorities)
+        else:
+            context.load_default_certs()
+    except OSError as error:
+        raise ValueError(f"its certificate authority cannot be used ({error})") from error
+    try:
+        if certificate:
+            context.load_cert_chain(certificate, key, password="")  # or somebody would be asked for it
+    except OSError as error:
+        raise ValueError(f"its client certificate and key cannot be used, or the key is encrypted ({error})") from error
+    settings["ssl_context"] = context
 
 
 def _configuration(kubeconfig: Path | None, context: str | None) -> Any:

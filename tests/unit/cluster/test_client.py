@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -328,9 +329,19 @@ def test_an_authority_that_is_no_certificate_is_told_at_once(api: Any, tmp_path:
     authority.write_text("nothing")
     server = api.url.replace("http:", "https:")
     started = time.monotonic()
-    with pytest.raises(Unreachable, match="CERTIFICATE"):
+    with pytest.raises(Unreachable, match=r"its certificate authority cannot be used \(.*CERTIFICATE"):
         Cluster.connect(kubeconfig(tmp_path, server, {"token": "t"}, {"certificate-authority": str(authority)}))
     assert time.monotonic() - started < 9  # of 10
+
+
+def test_a_key_that_is_encrypted_is_told_and_nobody_is_asked_for_its_password(api: Any, tmp_path: Path) -> None:
+    certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
+    request = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-days", "2"]
+    request += ["-subj", "/CN=a", "-passout", "pass:secret", "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(request, check=True, capture_output=True)
+    user = {"client-certificate": str(certificate), "client-key": str(key)}
+    with pytest.raises(Unreachable, match="client certificate and key cannot be used, or the key is encrypted"):
+        Cluster.connect(kubeconfig(tmp_path, api.url.replace("http:", "https:"), user))
 
 
 def test_the_proxy_that_does_not_answer_is_named_without_its_password(
