@@ -88,10 +88,10 @@ class Cluster(Connection):
             raise NotServed(api_version, kind)
         return kinds[kind]
 
-    def kinds(self, api_version: str) -> Mapping[str, Resource]:
+    def kinds(self, api_version: str, *, deadline: Deadline | None = None) -> Mapping[str, Resource]:
         """What the server serves in that group version just now; nothing when it does not know it."""
         try:
-            answer = self.request("GET", root(api_version))
+            answer = self.request("GET", root(api_version), deadline=deadline)
         except ApiError as error:
             if error.status == HTTPStatus.NOT_FOUND:
                 return {}
@@ -104,9 +104,9 @@ class Cluster(Connection):
         self._discovered[api_version] = found
         return found
 
-    def all_kinds(self, *, deadline: Deadline | None = None) -> Kinds | None:
+    def all_kinds(self) -> Kinds | None:
         """What the server serves just now in all groups but the core one; None when it tells that only by version."""
-        found = aggregated(self.request("GET", "/apis", accept=AGGREGATED, deadline=deadline))
+        found = aggregated(self.request("GET", "/apis", accept=AGGREGATED))
         self._discovered |= found or {}
         return found
 

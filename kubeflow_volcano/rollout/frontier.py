@@ -13,9 +13,9 @@ from kubeflow_volcano.rollout.graph import CRD_KIND, WEBHOOK_KINDS, WORKLOAD_KIN
 __all__ = ["Frontier"]
 
 _READY_WEIGHT = 5
-_FIRST = {"Namespace": 0, "ClusterRole": 1, CRD_KIND: 3}
-_GATHERING, _OTHERS, _LAST = 2, 4, 5
-"""The ranks of cluster roles that gather others, of what comes after all those, and of pods and their addresses."""
+_GATHERING, _CRDS, _OTHERS, _LAST = 2, 3, 4, 5
+"""The ranks of cluster roles that gather others, of CRDs, of what comes after them, of pods and their addresses."""
+_FIRST = {"Namespace": 0, "ClusterRole": 1, CRD_KIND: _CRDS}
 _OF_PODS = {"Service"} | WORKLOAD_KINDS | WEBHOOK_KINDS
 _Condition = tuple[Literal["applied", "ready"], Ref]
 
@@ -25,9 +25,9 @@ class Frontier:
 
     `settled` are there already and are not sent. Namespaces come first, then cluster roles, together and fast, because
     those that gather others are written anew after each of these, but once for many that come at once, and not at all
-    while they are not there yet: they come last. Then CRDs, all at once, for establishing them is what the API server
-    takes longest for. Among equals comes first what has the longest chain of others behind it, such as the CRDs of a
-    webhook's backend; then the order of the text counts. Last come Services, workloads and webhooks whose
+    while they are not there yet: they come last. Then CRDs, before all else, for establishing them is what the API
+    server takes longest for. Among equals comes first what has the longest chain of others behind it, such as the CRDs
+    of a webhook's backend; then the order of the text counts. Last come Services, workloads and webhooks whose
     readiness nobody waits for: the pods and endpoints that they bring about would slow down everything else.
     """
 
@@ -59,12 +59,15 @@ class Frontier:
         """Whose readiness somebody still waits for."""
         return frozenset(ref for (kind, ref), waiters in self._waiters.items() if kind == "ready" and waiters)
 
-    def take(self, *, quietly: bool = False) -> Ref | None:
+    def take(self, *, crds: bool = True, quietly: bool = False) -> Ref | None:
         """The next object that may be sent; None when all that is left has to wait.
 
-        With `quietly`, workloads, Services and webhooks that nobody waits for have to wait, too.
+        Without `crds`, CRDs and everything that comes after them have to wait, too; with `quietly`, workloads, Services
+        and webhooks that nobody waits for.
         """
-        while self._heap and not (quietly and self._heap[0][0] == _LAST):
+        waiting = {_CRDS} if not crds else set()
+        waiting |= {_LAST} if quietly else set()
+        while self._heap and self._heap[0][0] not in waiting:
             ref = heapq.heappop(self._heap)[3]
             if self._open.pop(ref, None) is not None:
                 return ref

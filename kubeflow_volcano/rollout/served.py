@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.deadline import Deadline
@@ -16,13 +16,13 @@ from kubeflow_volcano.rollout.monitor import Report
 
 __all__ = ["Served"]
 
-_PAUSE_SECONDS, _LONG_PAUSE_SECONDS = 0.2, 0.6
-_MANY = 10
+_PAUSE_SECONDS, _LONG_PAUSE_SECONDS = 0.1, 0.3
+_MANY = 20
 """While more than these are pending, news are less worth than the server's time to tell them."""
 _LATE_SECONDS = 5.0
 """When none has been served for so long, the CRDs themselves are looked at, too, to tell what is in their way."""
-_MISSES = 4
-"""How many group versions in a row are asked for in vain before the next pause; CRDs are established in turn."""
+_MISSES = 2
+"""How many group versions are asked for in vain before the next pause; CRDs are established in turn."""
 
 
 class Served:
@@ -37,7 +37,6 @@ class Served:
         self._wanted = {ref: (obj["spec"]["names"]["kind"], _versions(obj)) for ref, obj in crds.items()}
         self._deadline = deadline
         self._report = report
-        self._in_one = True
         self._since: dict[Ref, float] = {}
         self._last_served = 0.0
         self.pending: dict[Ref, str] = {}
@@ -78,19 +77,16 @@ class Served:
                 self._settle(ref, error)
 
     def _look(self) -> None:
-        if not self._since:
-            return
-        whole = self._cluster.all_kinds(deadline=self._deadline) if self._in_one else None
-        self._in_one = whole is not None
-        kinds_of = cache(self._cluster.kinds if whole is None else lambda version: whole.get(version, {}))
-        misses = 0
+        kinds_of = cache(partial(self._cluster.kinds, deadline=self._deadline))
+        missed: set[str] = set()
         for ref in list(self._since):
             kind, versions = self._wanted[ref]
-            if all(kind in kinds_of(version) for version in versions):
+            missing = next((version for version in versions if kind not in kinds_of(version)), None)
+            if missing is None:
                 self._settle(ref, Readiness(State.READY, "Served", f"{ref} is served."))
             elif not self._late(ref):
-                misses += 1
-                if misses == _MISSES and not self._in_one:
+                missed.add(missing)
+                if len(missed) == _MISSES:
                     return
 
     def _look_at_late(self) -> None:

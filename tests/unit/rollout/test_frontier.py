@@ -62,6 +62,14 @@ def test_services_that_no_backend_needs_go_just_before_workloads() -> None:
     assert taken(frontier) == "da"
 
 
+def test_crds_can_be_held_up_and_what_comes_after_them_with_them() -> None:
+    kinds = {"a": "ConfigMap", "b": "ClusterRole", "c": "CustomResourceDefinition", "n": "Namespace"}
+    refs = {name: Ref("v1", kind, "", name) for name, kind in kinds.items()}
+    frontier = Frontier(Graph({one: Needs() for one in refs.values()}, {}), ())
+    assert [frontier.take(crds=False) for _ in range(3)] == [refs["n"], refs["b"], None]
+    assert taken(frontier) == "ca"
+
+
 def test_cluster_roles_go_together_and_before_what_takes_long() -> None:
     kinds = {"a": "ConfigMap", "b": "ClusterRole", "c": "ConfigMap", "d": "ClusterRole"}
     kinds |= {"e": "CustomResourceDefinition", "n": "Namespace"}

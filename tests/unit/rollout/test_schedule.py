@@ -13,7 +13,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.frontier import Frontier
 from kubeflow_volcano.rollout.gates import Gates, Opened
-from kubeflow_volcano.rollout.graph import Graph, Needs
+from kubeflow_volcano.rollout.graph import CRD_KIND, Graph, Needs
 from kubeflow_volcano.rollout.result import Action, ObjectOutcome
 from kubeflow_volcano.rollout.schedule import Schedule
 from kubeflow_volcano.rollout.survey import Found, Presence
@@ -43,8 +43,10 @@ class Instant:
 
 
 def obj(name: str) -> Object:
-    """A Deployment if that is a capital letter."""
+    """A Deployment if that is a capital letter, a CRD if it is a digit."""
     api_version, kind = ("apps/v1", "Deployment") if name.isupper() else ("v1", "ConfigMap")
+    if name.isdigit():
+        kind = CRD_KIND
     return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name, "namespace": "n"}}
 
 
@@ -103,6 +105,31 @@ def test_pods_wait_while_crds_are_being_established(monkeypatch: pytest.MonkeyPa
     done.run()
     assert sent[2] == ("D", False)
     assert sorted(sent[:2]) == [("a", True), ("b", True)]
+
+
+def test_crds_are_sent_four_at_a_time_and_before_all_else() -> None:
+    lock = threading.Lock()
+    four = threading.Barrier(4, timeout=30)
+    at_once: set[str] = set()
+    most: list[set[str]] = []
+
+    def send(obj: Object, found: Found) -> ObjectOutcome:
+        name = obj["metadata"]["name"]
+        with lock:
+            at_once.add(name)
+            most.append(set(at_once))
+        if name.isdigit():
+            four.wait()
+        with lock:
+            at_once.discard(name)
+        return made(obj, found)
+
+    done = schedule(dict.fromkeys("abcd12345678", ("", "")), send)
+    done.run()
+    assert set(actions(done).values()) == {"created"}
+    assert max(len(names & set("12345678")) for names in most) == 4
+    first = next(number for number, names in enumerate(most) if names & set("abcd"))
+    assert set("12345678") == set().union(*most[: first + 1]) - set("abcd")
 
 
 def test_each_is_sent_after_what_it_needs_and_settled_ones_never() -> None:

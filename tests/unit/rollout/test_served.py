@@ -1,4 +1,4 @@
-"""CRDs are waited for by discovery, in either form; one that is late is looked at itself."""
+"""CRDs are waited for by discovery, version by version; one that is late is looked at itself."""
 
 from __future__ import annotations
 
@@ -32,15 +32,12 @@ def crd(kind: str, **status: Any) -> Object:
     }
 
 
-def told(*kinds: tuple[str, str]) -> dict[str, Any]:
-    """The aggregated answer of a server that serves these (group, version)."""
-    groups: dict[str, list[Any]] = {}
-    for group, version in kinds:
-        kind = group.partition(".")[0].capitalize()
-        resource = {"resource": "x", "responseKind": {"kind": kind}, "scope": "Namespaced"}
-        groups.setdefault(group, []).append({"version": version, "resources": [resource]})
-    items = [{"metadata": {"name": name}, "versions": versions} for name, versions in groups.items()]
-    return {"kind": "APIGroupDiscoveryList", "items": items}
+def serving(api: Any, kind: str, version: str, answers: str) -> None:
+    """A server that answers for that kind's version in turn that it is served (y), or not yet (n)."""
+    kinds = [{"kind": kind, "name": f"{kind.lower()}s", "namespaced": True}]
+    missing = api.status(404, "NotFound", "the server could not find the requested resource")
+    path = f"/apis/{kind.lower()}.io/{version}"
+    api.on("GET", path, *(api.reply(body={"resources": kinds}) if served == "y" else missing for served in answers))
 
 
 @pytest.fixture
@@ -66,30 +63,41 @@ def start(api: Any, news: News) -> Iterator[Any]:
 
 
 def test_a_crd_is_reported_when_all_its_versions_are_served(api: Any, start: Any, news: News) -> None:
-    half, both = told(("foo.io", "v1")), told(("foo.io", "v1"), ("foo.io", "v2"))
-    api.on("GET", "/apis", api.reply(body=half), api.reply(body=half), api.reply(body=both))
+    serving(api, "Foo", "v1", "ny")
+    serving(api, "Foo", "v2", "nny")
     waiting = start(crd("Foo"))
     assert waiting.busy
     name, answer = news.get(timeout=5)
     assert name == "foos.foo.io"
     assert isinstance(answer, Readiness)
     assert answer.ready
-    assert len(api.seen("GET", "/apis")) == 3
+    assert len(api.seen("GET", "/apis/foo.io/v2")) == 3
+    assert not api.seen("GET", "/apis/foo.io/v0")
     assert not waiting.busy
     assert not waiting.pending
     assert not api.seen("GET", f"{CRDS}/foos.foo.io")
 
 
-def test_an_older_server_is_asked_version_by_version(api: Any, start: Any, news: News) -> None:
-    api.on("GET", "/apis", api.reply(body={"kind": "APIGroupList", "groups": []}))
-    kinds = api.reply(body={"resources": [{"kind": "Bar", "name": "bars", "namespaced": True}]})
-    missing = api.status(404, "NotFound", "the server could not find the requested resource")
-    api.on("GET", "/apis/bar.io/v1", missing, kinds)
-    api.on("GET", "/apis/bar.io/v2", missing, missing, kinds)
-    start(crd("Foo"), crd("Bar"))
-    assert news.get(timeout=5)[0] == "bars.bar.io"
-    assert len(api.seen("GET", "/apis/bar.io/v2")) == 3
-    assert not api.seen("GET", "/apis/bar.io/v0")
+def test_a_version_that_is_served_without_the_kind_is_not_enough(api: Any, start: Any, news: News) -> None:
+    other = [{"kind": "Other", "name": "others", "namespaced": True}]
+    kinds = [*other, {"kind": "Foo", "name": "foos", "namespaced": True}]
+    api.on("GET", "/apis/foo.io/v1", api.reply(body={"resources": other}), api.reply(body={"resources": kinds}))
+    serving(api, "Foo", "v2", "y")
+    start(crd("Foo"))
+    assert news.get(timeout=5)[0] == "foos.foo.io"
+    assert len(api.seen("GET", "/apis/foo.io/v1")) == 2
+
+
+def test_after_two_that_are_missing_the_rest_is_not_asked_for(api: Any, start: Any, news: News) -> None:
+    serving(api, "Foo", "v1", "n")
+    serving(api, "Bar", "v1", "ny")
+    serving(api, "Bar", "v2", "y")
+    serving(api, "Baz", "v1", "y")
+    serving(api, "Baz", "v2", "y")
+    start(crd("Foo"), crd("Bar"), crd("Baz"))
+    assert [news.get(timeout=5)[0] for _ in range(2)] == ["bars.bar.io", "bazs.baz.io"]
+    asked = [request.path for request in api.requests]
+    assert asked.index("/apis/baz.io/v1") > asked.index("/apis/bar.io/v2")
 
 
 def test_a_late_crd_tells_that_its_names_are_refused(
@@ -97,7 +105,6 @@ def test_a_late_crd_tells_that_its_names_are_refused(
 ) -> None:
     monkeypatch.setattr(served, "_LATE_SECONDS", 0.3)
     refused = {"type": "NamesAccepted", "status": "False", "message": '"foos" is already in use'}
-    api.on("GET", "/apis", api.reply(body=told()))
     api.on("GET", f"{CRDS}/foos.foo.io", api.reply(body=crd("Foo", conditions=[refused])))
     start(crd("Foo"))
     _, answer = news.get(timeout=5)
@@ -106,10 +113,9 @@ def test_a_late_crd_tells_that_its_names_are_refused(
     assert '"foos" is already in use' in answer.message
 
 
-def test_it_is_busy_until_a_crd_is_late(api: Any, start: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_busy_until_a_crd_is_late(start: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr(served, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    api.on("GET", "/apis", api.reply(body=told()))
     monkeypatch.setattr(served, "_LATE_SECONDS", 5.0)
     waiting = start(crd("Foo"), crd("Bar"))
     now[0] = 5.0
@@ -124,13 +130,14 @@ def test_a_crd_is_not_late_while_others_are_being_served(
 
     def asked() -> float:
         """A clock that no load delays."""
-        return len(api.seen("GET", "/apis"))
+        return len(api.seen("GET", "/apis/bar.io/v1"))
 
     monkeypatch.setattr(served, "time", SimpleNamespace(monotonic=asked))
     monkeypatch.setattr(served, "_LATE_SECONDS", 2)
-    foo = [("foo.io", "v1"), ("foo.io", "v2")]
-    both = told(*foo, ("bar.io", "v1"), ("bar.io", "v2"))
-    api.on("GET", "/apis", *[api.reply(body=told())] * 2, *[api.reply(body=told(*foo))] * 2, api.reply(body=both))
+    serving(api, "Foo", "v1", "nny")
+    serving(api, "Foo", "v2", "y")
+    serving(api, "Bar", "v1", "nnnny")
+    serving(api, "Bar", "v2", "y")
     start(crd("Foo"), crd("Bar"))
     assert [news.get(timeout=5)[0], news.get(timeout=5)[0]] == ["foos.foo.io", "bars.bar.io"]
     assert asked() == 5  # two since the last was served
@@ -139,7 +146,6 @@ def test_a_crd_is_not_late_while_others_are_being_served(
 
 def test_at_the_deadline_it_is_told_how_a_crd_stands(api: Any, start: Any, news: News) -> None:
     established = [{"type": kind, "status": "True"} for kind in ("NamesAccepted", "Established")]
-    api.on("GET", "/apis", api.reply(body=told()))
     api.on("GET", f"{CRDS}/foos.foo.io", api.reply(body=crd("Foo", conditions=established)))
     start(crd("Foo"), crd("Bar"), seconds=0.5)
     answers = dict(news.get(timeout=5) for _ in range(2))
@@ -150,7 +156,7 @@ def test_at_the_deadline_it_is_told_how_a_crd_stands(api: Any, start: Any, news:
 
 
 def test_trouble_that_lasts_is_reported(api: Any, start: Any, news: News) -> None:
-    api.on("GET", "/apis", api.status(403, "Forbidden", "you may not look"))
+    api.on("GET", "/apis/foo.io/v1", api.status(403, "Forbidden", "you may not look"))
     start(crd("Foo"))
     _, answer = news.get(timeout=5)
     assert isinstance(answer, ApiError)
