@@ -59,7 +59,8 @@ def load(kubeconfig: Path | None, context: str | None, origin: str) -> Credentia
         config = _configuration(kubeconfig, context)
         config.connection_pool_maxsize = _CONNECTIONS
         pool = kubernetes_client.ApiClient(config).rest_client.pool_manager
-        _read_once(pool.connection_pool_kw)
+        if pool.proxy is None:  # else the files are for the proxy's certificate, too
+            _read_once(pool.connection_pool_kw)
         return Credentials(config, pool)
     except (kubernetes_config.ConfigException, yaml.YAMLError, ValueError, OSError) as error:
         raise Unreachable(_unusable(origin, " ".join(str(error).split()))) from error
@@ -73,8 +74,8 @@ def _read_once(settings: dict[str, Any]) -> None:
     Raises:
         ValueError: a certificate or key cannot be used.
     """
-    authorities = {"cafile": settings.pop("ca_certs"), "cadata": settings.pop("ca_cert_data")}
-    certificate, key = settings.pop("cert_file"), settings.pop("key_file")
+    authorities = {"cafile": settings.pop("ca_certs", None), "cadata": settings.pop("ca_cert_data", None)}
+    certificate, key = settings.pop("cert_file", None), settings.pop("key_file", None)
     context = create_urllib3_context(cert_reqs=settings["cert_reqs"])
     try:
         if any(authorities.values()):
