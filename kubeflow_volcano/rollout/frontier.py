@@ -65,9 +65,8 @@ class Frontier:
         Without `crds`, CRDs and everything that comes after them have to wait, too; with `quietly`, workloads, Services
         and webhooks that nobody waits for.
         """
-        waiting = {_CRDS} if not crds else set()
-        waiting |= {_LAST} if quietly else set()
-        while self._heap and self._heap[0][0] not in waiting:
+        held = {_CRDS: not crds, _LAST: quietly}
+        while self._heap and not held.get(self._heap[0][0]):
             ref = heapq.heappop(self._heap)[3]
             if self._open.pop(ref, None) is not None:
                 return ref
