@@ -75,8 +75,8 @@ class Gates:
             self._deadline,
             self._heard,
         )
-        others = set(awaited) - crds - self._hooks.keys()
-        self._monitor = Monitor(self._cluster, others, self._deadline, self._heard)
+        self._watched = set(awaited) - crds - self._hooks.keys()
+        self._monitor = Monitor(self._cluster, self._watched, self._deadline, self._heard)
 
     def passed(self, ref: Ref, generation: int, *, ready: bool) -> None:
         """The object is on the cluster, in that generation; `ready` when it is known to be so already."""
@@ -126,6 +126,9 @@ class Gates:
             for behind in self._hooks.values():
                 if not opened.problems:
                     behind.discard(opened.ref)
+            unwatched = self._watched.isdisjoint(self.shut)
+        if unwatched:
+            self._monitor.stop()  # what everybody else's pods do from then on is not worth anybody's time
         self._put(opened)
         self._try_hooks()
 

@@ -44,9 +44,13 @@ class Monitor:
         if not self._thread.ident:
             self._thread.start()
 
+    def stop(self) -> None:
+        """End the watch soon; its own thread may ask for that, too."""
+        self._stop.set()
+
     def close(self) -> None:
         """End the watch."""
-        self._stop.set()
+        self.stop()
         if self._thread.ident:
             self._thread.join(timeout=10)
 
