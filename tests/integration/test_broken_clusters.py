@@ -426,9 +426,10 @@ ROUNDS = {
     ),
     "waiting for what does not come": (
         way("nobody provisions a class", there(nobodys_class, claim_of("kfv-test-nobody")), D3="NotBound"),
+        way("a Service selects nobody", there(lonely_service), C9="NoPod"),
+        # Pods last: a judgement waits until the youngest of them is late, and so is then what was made before it.
         way("no node has the label", there(pod("homeless", pod_spec() | NOWHERE)), C8="Affinity"),
         way("a pod is never ready", there(pod("unready", pod_spec(readinessProbe=NEVER))), C6="NotReady"),
-        way("a Service selects nobody", there(lonely_service), C9="NoPod"),
     ),
 }
 
