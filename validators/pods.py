@@ -51,6 +51,8 @@ _PLACEMENT_CLASSES = (
     (r"gated", "Gated", "see who removes the pod's scheduling gates."),
 )
 
+_TODO_CRASH = "read the log of the previous container."
+_TODO_MEMORY = "raise the container's memory limit, or find what it keeps."
 _PLACEMENT_CAUSES = {"UnboundClaim": ("D3",), "Insufficient": ("A4",)}
 
 
@@ -138,10 +140,10 @@ def _failed(pod: Object, found: Trouble, notes: PodNotes, facts: Facts) -> Troub
         reason, todo = _class_of(text, _IMAGE_CLASSES, (found.reason, "correct the image or the container's settings."))
         return replace(found, check="A6", reason=reason, todo=todo, message=text)
     if found.reason == "OOMKilled":
-        return replace(found, check="C7", todo="raise the container's memory limit, or find what it keeps.")
+        return replace(found, check="C7", todo=_TODO_MEMORY)
     last = notes.log.strip().rpartition("\n")[2]
     told = f" Its last words: {last}" if last else ""
-    return replace(found, check="C7", message=found.message + told, todo="read the log of the previous container.")
+    return replace(found, check="C7", message=found.message + told, todo=_TODO_CRASH)
 
 
 def _ended(pod: Object, found: Trouble, facts: Facts) -> Trouble | None:
@@ -190,15 +192,26 @@ def _waiting(pod: Object, found: Trouble, notes: PodNotes, facts: Facts) -> Trou
 def _ready(pod: Object, ref: Ref, facts: Facts) -> Trouble | None:
     window = facts.window
     if window and (rise := window.restarted.get(ref)):
-        message = f"{ref} restarted {rise} containers within {window.seconds:.0f} s."
-        return Trouble("C7", Status.FAIL, ref, "Restarting", message, "read the log of the previous container.")
+        end = _last_end(pod)
+        told = f"; the last ended with {end.get('reason', 'Error')}, exit code {end.get('exitCode')}" if end else ""
+        message = f"{ref} restarted {rise} containers within {window.seconds:.0f} s{told}."
+        memory = end.get("reason") == "OOMKilled"
+        reason, todo = ("OOMKilled", _TODO_MEMORY) if memory else ("Restarting", _TODO_CRASH)
+        return Trouble("C7", Status.FAIL, ref, reason, message, todo)
     if flapping := _flapping(ref, facts):
         return flapping
     old = sum(item.get("restartCount", 0) for item in pod["status"].get("containerStatuses") or ())
     if old > _OLD_RESTARTS:
         message = f"{ref} is ready, but its containers were restarted {old} times before."
-        return Trouble("C7", Status.WARN, ref, "OldRestarts", message, "read the log of the previous container.")
+        return Trouble("C7", Status.WARN, ref, "OldRestarts", message, _TODO_CRASH)
     return None
+
+
+def _last_end(pod: Object) -> Object:
+    """How the container that was started anew last had ended; empty where none was."""
+    states = (item.get("lastState") or {} for item in pod["status"].get("containerStatuses") or ())
+    ends = [state["terminated"] for state in states if "terminated" in state]
+    return max(ends, key=lambda end: str(end.get("finishedAt", "")), default={})
 
 
 def _flapping(ref: Ref, facts: Facts) -> Trouble | None:

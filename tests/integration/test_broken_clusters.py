@@ -329,7 +329,8 @@ TOO_MUCH = {"requests": {"cpu": "1000"}}
 NEVER = {"exec": {"command": ["false"]}, "periodSeconds": 1}
 WANTS_DATA = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}
 ENDS = {**pod_spec("exit 1"), "restartPolicy": "Never"}
-GREEDY = pod_spec("tail /dev/zero", resources={**SMALL, "limits": {"memory": "16Mi"}})
+GREEDY = pod_spec("tail /dev/zero", readinessProbe=NEVER, resources={**SMALL, "limits": {"memory": "16Mi"}})
+"""Never ready, so that no judgement finds it well in the moments between a start and the next kill."""
 
 ROUNDS = {
     "pods and their makers": (

@@ -129,6 +129,28 @@ def test_restarts_within_the_window_fail_and_old_ones_warn() -> None:
     assert checks.no_restart_loop(facts(calm)).status is Status.PASS
 
 
+@pytest.mark.parametrize(
+    ("ends", "reason", "told"),
+    [
+        ([(3, "Error", 2)], "Restarting", "Error, exit code 2"),
+        ([(3, "OOMKilled", 137)], "OOMKilled", "OOMKilled, exit code 137"),
+        ([(500, "OOMKilled", 137), (3, "Error", 2)], "Restarting", "Error, exit code 2"),
+    ],
+    ids=["crash", "memory", "memory of another one long ago"],
+)
+def test_a_pod_that_is_ready_again_tells_how_its_container_ended(
+    ends: list[tuple[float, str, int]], reason: str, told: str
+) -> None:
+    states = [{"reason": why, "exitCode": code, "finishedAt": instant(ago)} for ago, why, code in ends]
+    again = pod("default/a")
+    again["status"]["containerStatuses"] = [
+        {"name": "main", "ready": True, "restartCount": 1, "lastState": {"terminated": state}} for state in states
+    ]
+    outcome = checks.no_restart_loop(facts(again, window=Window(10, restarted={ref("Pod", "default/a"): 1})))
+    assert (outcome.status, outcome.reason) == (Status.FAIL, reason)
+    assert told in outcome.message
+
+
 @pytest.mark.parametrize("ready", [True, False], ids=["ready now", "not ready now"])
 def test_a_pod_that_flaps_fails_whatever_it_is_now(*, ready: bool) -> None:
     flapping = pod("default/a")
