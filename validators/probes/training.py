@@ -34,6 +34,7 @@ DONE_SECONDS = 60.0
 """Within this time pods that do nothing have been placed and have ended, and the job has succeeded."""
 
 _HOLD_SECONDS = 3.0
+_PODS_SECONDS = 5.0
 # Up to 1.5 the operator makes the PodGroup once, leaves it as it is (SyncPodGroup of kubeflow/common) and does not
 # watch it (kubeflow/trainer#1574); from 1.6 on it follows the job (pkg/controller.v1/common/scheduling.go) and watches.
 _FOLLOWS_SINCE = "1.6.0"
@@ -132,7 +133,13 @@ def _released(following: Following) -> None:
     def stuck() -> bool:
         return any(item.waiting.partition(":")[0] in BAD_IMAGE_REASONS for item in following.members)
 
+    def told() -> bool:
+        return all(item.ended or item.lost for item in following.members)
+
     record.until(lambda: ended() or stuck() or record.disturbed(), DONE_SECONDS)
+    if ended():
+        # The watch of the job may be ahead of that of its pods, which says whether somebody took one of them away.
+        record.until(told, _PODS_SECONDS)
     names = tuple(item.name for item in record.members.values())
     done = evidence.state.startswith("Succeeded")
     evidence.released = step_of(record, "G6", names, started, reached=done)

@@ -124,7 +124,9 @@ def follow(monkeypatch: pytest.MonkeyPatch) -> Any:
     return play
 
 
-ENDED = (pod("a", "n1"), pod("b", "n1"), job("Created", "Running"), job("Created", "Succeeded"))
+PLACED = (pod("a", "n1"), pod("b", "n1"), job("Created", "Running"))
+DONE = tuple(pod(name, "n1", phase="Succeeded") for name in "ab")
+ENDED = (*PLACED, *DONE, job("Created", "Succeeded"))
 
 
 def test_a_job_is_held_while_it_asks_for_more_than_it_has_and_then_released(follow: Any) -> None:
@@ -136,6 +138,17 @@ def test_a_job_is_held_while_it_asks_for_more_than_it_has_and_then_released(foll
     (made,) = session.created
     assert made["spec"]["runPolicy"]["schedulingPolicy"] == {"minAvailable": 3, "queue": "default"}
     assert session.patched == [(evidence.job, {"spec": {"runPolicy": {"schedulingPolicy": {"minAvailable": 2}}}})]
+
+
+def test_pods_whose_watch_is_behind_that_of_their_job_are_waited_for(follow: Any) -> None:
+    _, evidence = follow(*JUDGED, after=(*PLACED, job("Created", "Succeeded"), *DONE))
+    assert (evidence.released.reached, {item.phase for item in evidence.released.members}) == (True, {"Succeeded"})
+
+
+def test_a_job_that_failed_because_its_pod_was_evicted_is_tried_once_more(follow: Any) -> None:
+    evicted = pod("a", "n1", phase="Failed", reason="Evicted")
+    session, evidence = follow(*JUDGED, after=(*PLACED, job("Created", "Failed"), DONE[1], evicted), anew=JUDGED)
+    assert (len(session.created), evidence.attempts) == (2, 2)
 
 
 def test_an_operator_that_leaves_groups_as_they_are_gets_the_job_anew(follow: Any) -> None:
