@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.places import ROOT, UPSTREAM
+
 __all__ = ["CACHE", "IMAGES", "MANIFEST", "NEEDED", "ROOT"]
 
-ROOT = Path(__file__).parents[1]
-MANIFEST = ROOT.parent / "shared" / "upstream" / "local-path-storage-0.0.37.yaml"
+MANIFEST = UPSTREAM / "local-path-storage-0.0.37.yaml"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kubeflow-volcano"
 IMAGES = (
     ("docker.io/library/busybox", "1.36"),

@@ -31,9 +31,9 @@ from tests.bench.offline import Offline
 from tests.bench.releases import GENERATIONS, Release, prepare
 from tests.bench.rollouts import roll_outs
 from tests.bench.validating import validations
+from tests.places import ROOT, UPSTREAM
 
-_ROOT = Path(__file__).parents[2]
-_DOCUMENT = _ROOT / "docs" / "performance.md"
+_DOCUMENT = ROOT / "docs" / "performance.md"
 _MARKS = {what: (f"<!-- {what}: begin -->\n", f"<!-- {what}: end -->\n") for what in ("measured", "gangs")}
 _STAGES = ("render", "plan", "roll-out", "validate", "gangs")
 
@@ -153,10 +153,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--release", action="append", choices=GENERATIONS, help="only this one; may be repeated")
     parser.add_argument("--only", choices=_STAGES, action="append", help="only this stage; may be repeated")
     parser.add_argument("--repeat", type=int, default=3, help="rounds (default: 3)")
-    parser.add_argument(
-        "--archives", type=Path, default=_ROOT.parent / "shared/upstream", help="where manifests-RELEASE.tar.gz lie"
-    )
-    parser.add_argument("--results", type=Path, default=_ROOT / "reports/bench.json", help="file for the raw results")
+    parser.add_argument("--archives", type=Path, default=UPSTREAM, help="where manifests-RELEASE.tar.gz lie")
+    parser.add_argument("--results", type=Path, default=ROOT / "reports/bench.json", help="file for the raw results")
     parser.add_argument(
         "--document", action="store_true", help="write the tables of what was measured into docs/performance.md, too"
     )

@@ -12,10 +12,10 @@ from kubeflow_volcano.progress import Progress
 from tests.bench.claims import Sample
 from tests.bench.measure import Run, measure
 from tests.bench.releases import Release
+from tests.places import ROOT
 
 __all__ = ["Offline"]
 
-_ROOT = Path(__file__).parents[2]
 _HOSTS = "localhost ansible_connection=local ansible_python_interpreter={{ansible_playbook_python}}\n"
 
 
@@ -29,7 +29,7 @@ class Offline:
         self._kustomize = programs["kustomize"]
         self._directory = directory
         self._progress = progress
-        self._environment = {**release.environment, "ANSIBLE_CONFIG": str(_ROOT / "ansible.cfg")}
+        self._environment = {**release.environment, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}
         (directory / "plan.json").write_text(json.dumps(_plan_variables(archives, directory)))
         (directory / "hosts").write_text(_HOSTS)
 
@@ -46,7 +46,7 @@ class Offline:
         """One round: the whole playbook; before the first, once to warm the cache."""
         command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", f"{self._directory}/hosts"]
         command += ["-e", f"@{self._release.variables}", "-e", f"@{self._directory}/plan.json"]
-        command.append(str(_ROOT / "playbooks" / "plan.yml"))
+        command.append(str(ROOT / "playbooks" / "plan.yml"))
         if number == 0:
             self._run(command, "warm-up")
         yield self._sample("plan", "ours", number, self._run(command, "plan"))

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.hosts.lab import Host, Lab
+from tests.places import ROOT
 
 
 @pytest.fixture(scope="session")
@@ -17,7 +18,7 @@ def lab() -> Iterator[Lab]:
     """A lab of this run's own; see `Lab`. testinfra finds Ansible and its configuration."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
-        patch.setenv("ANSIBLE_CONFIG", str(Path(__file__).parents[2] / "ansible.cfg"))
+        patch.setenv("ANSIBLE_CONFIG", str(ROOT / "ansible.cfg"))
         lab = Lab()
         yield lab
         lab.remove()

@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 
 from tests.hosts.lab import Host, Lab, Registry
+from tests.places import ROOT
 
-ROOT = Path(__file__).parents[2]
 CONFIG = "etc/containerd/config.toml"
 
 

@@ -21,8 +21,8 @@ import testinfra
 
 from tests.hosts.lab import Host, Lab
 from tests.kustomize_mirror import Mirror, package_for, program
+from tests.places import ROOT
 
-ROOT = Path(__file__).parents[2]
 Play = Callable[..., subprocess.CompletedProcess[str]]
 
 SELINUX_IS_ON = """

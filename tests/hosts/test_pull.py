@@ -22,7 +22,8 @@ import yaml
 from tests.hosts.lab import Host, Lab
 from tests.hosts.lab.registry import Registry
 from tests.kustomize_tool import kustomize_of
-from tests.local_path_images import IMAGES, MANIFEST, NEEDED, ROOT
+from tests.local_path_images import IMAGES, MANIFEST, NEEDED
+from tests.places import ROOT
 from tests.waiting import until
 
 PLAY = """\

@@ -25,7 +25,8 @@ import yaml
 from tests.hosts.lab import Host, Lab
 from tests.hosts.lab.registry import Registry
 from tests.kustomize_tool import kustomize_of
-from tests.local_path_images import CACHE, IMAGES, MANIFEST, NEEDED, ROOT
+from tests.local_path_images import CACHE, IMAGES, MANIFEST, NEEDED
+from tests.places import ROOT
 from tests.waiting import until
 
 SANDBOX = ("registry.k8s.io/pause", "3.10.1")

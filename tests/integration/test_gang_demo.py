@@ -14,13 +14,13 @@ import pytest
 from kubeflow_volcano.cluster.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.rehearsal.state import State
+from tests.places import ROOT
 from validators.facts import RUN_LABEL
 from validators.probes.closing import SHARED
 from validators.scenarios.catalogue import CASES, NAMES
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1500)]
 
-ROOT = Path(__file__).parents[2]
 OPERATOR = Ref("apps/v1", "Deployment", "kubeflow", "training-operator")
 CONFIGURATION = Ref("v1", "ConfigMap", "volcano-system", "volcano-scheduler-configmap")
 JOBS = ("TFJob", "PyTorchJob", "MPIJob", "XGBoostJob", "PaddleJob", "MXJob")

@@ -23,10 +23,10 @@ from kubeflow_volcano.rehearsal.lifecycle import down, up
 from kubeflow_volcano.rehearsal.processes import first_process
 from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
 from kubeflow_volcano.rehearsal.status import status
+from tests.places import ROOT
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200)]
 
-ROOT = Path(__file__).parents[2]
 ARCHIVE = ROOT.parent / "shared/upstream/manifests-1.9.1.tar.gz"
 SPEC = RehearsalSpec(f"full-{os.getpid()}", gpu_nodes=1)
 REAL_SERVICES = {"kubeflow/training-operator", "volcano-system/volcano-admission-service"}

@@ -31,6 +31,7 @@ from kubeflow_volcano.rehearsal.simulated_images import PLATFORM_IMAGES, TRAININ
 from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
 from kubeflow_volcano.rehearsal.status import status
 from kubeflow_volcano.rehearsal.webhook_backends import SIMULATED_WEBHOOK_LABEL
+from tests.places import UPSTREAM
 
 pytestmark = pytest.mark.cluster
 
@@ -39,7 +40,6 @@ SPEC = RehearsalSpec(f"t-{uuid.uuid4().hex[:8]}", gpu_nodes=0, generation=GENERA
 PATHS = ClusterPaths.of(SPEC.name)
 RELEASES = ("1.6.1",) if GENERATION == "1.22" else ("1.6.1", "1.9.1")  # as far as its kustomize can build them
 OPERATOR_MADE_OF = {"1.22": "1.6.1", "1.30": "1.9.1"}.get(GENERATION)
-UPSTREAM = Path(__file__).parents[3] / "shared/upstream"
 MYSQL = {"name": "main", "image": "mysql:8.0.29", "ports": [{"containerPort": 10250}]}
 Content = Callable[[Object], bool]
 

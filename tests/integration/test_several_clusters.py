@@ -15,10 +15,9 @@ import yaml
 
 from kubeflow_volcano.cluster.client import Cluster
 from tests.integration.breaking import leftovers
+from tests.places import ROOT
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
-
-ROOT = Path(__file__).parents[2]
 
 
 def play(inventory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

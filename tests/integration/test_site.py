@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.cluster.client import Cluster
+from tests.places import ROOT
 from tests.waiting import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200)]
 
-ROOT = Path(__file__).parents[2]
 NAME = f"site-{os.getpid()}"
 NAMESPACES = {"kubeflow", "local-path-storage", "volcano-system"}
 

@@ -20,11 +20,10 @@ import yaml
 
 from kubeflow_volcano.cluster.client import Cluster
 from tests.faults.proxy import HUNG, proxied
+from tests.places import ROOT
 from validators.facts import RUN_LABEL
 
 pytestmark = pytest.mark.cluster
-
-ROOT = Path(__file__).parents[2]
 
 
 def left_behind(cluster: Cluster) -> list[str]:

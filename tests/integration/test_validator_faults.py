@@ -23,7 +23,6 @@ from validators.verdict import Verdict
 
 pytestmark = pytest.mark.cluster
 
-ROOT = Path(__file__).parents[2]
 FIRST = "none"  # what the kubeconfig through the proxy has for a token
 STATIC = ("B1", "workloads", "F1", "F2", "F3", "F4", "F5")
 BUSY = [

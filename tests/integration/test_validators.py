@@ -26,6 +26,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.waiting import wait_ready
 from kubeflow_volcano.progress import silent
 from tests.integration.breaking import STATIC, bad, judge, leftovers, made, patched, pods_of, settle, turned_off, vanish
+from tests.places import ROOT
 from tests.waiting import until
 from validators.checks import CHECKS
 from validators.model import Check, Outcome, Rule, Status
@@ -403,7 +404,7 @@ def test_a_signal_leaves_nothing_behind_but_a_partial_report(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
     ) as process:
         assert process.stderr is not None
         seen = next(line for line in process.stderr if phase in line)

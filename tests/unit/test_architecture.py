@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.places import ROOT
 
 BOTTOM = ("__version__", "problems", "progress", "ref", "strict_yaml")
 """Modules and names of kubeflow_volcano that everybody may import."""

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.places import ROOT
+
 SYSTEM = ("bash", "cat", "cut", "dirname", "env", "flock", "printf", "rm", "sha256sum", "touch")
 VERSION_CHECK_ONLY = '#!/bin/sh\ncase "$2" in *ensurepip*) exit 1 ;; *) exit 0 ;; esac\n'
 

@@ -19,10 +19,10 @@ from kubeflow_volcano.progress import Progress, silent
 from kubeflow_volcano.rehearsal.lock import held
 from kubeflow_volcano.rehearsal.pruning import drop_unused, mark_used
 from kubeflow_volcano.rehearsal.publish import published, sweep
+from tests.places import ROOT
 
 __all__ = ["RELEASES", "Release", "ensure_tree", "hosts_home"]
 
-_CHECKOUT = Path(__file__).parents[3]
 _FINISH = Path(__file__).parent / "rootfs/finish.sh"
 _PATIENCE_SECONDS = 1800.0
 _TAIL = 10
@@ -107,7 +107,7 @@ def _command(release: Release, tree: Path) -> list[str]:
         "--setup-hook=/usr/share/mmdebstrap/hooks/merged-usr/setup00.sh",
         '--aptopt=Acquire::Languages "none"',
         *(f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in _WITHOUT),
-        f'--customize-hook=cp {_FINISH.relative_to(_CHECKOUT)} "$1/"',
+        f'--customize-hook=cp {_FINISH.relative_to(ROOT)} "$1/"',
         f"--customize-hook={finish}",
         f'--customize-hook=rm "$1/{_FINISH.name}"',
         release.suite,
@@ -124,7 +124,7 @@ def _make(release: Release, tree: Path, progress: Progress) -> None:
         try:
             done = subprocess.run(
                 _command(release, fresh),
-                cwd=_CHECKOUT,
+                cwd=ROOT,
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
                 stderr=stream,

@@ -28,10 +28,10 @@ from tests.hosts.lab.layer import write_containerd, write_layer
 from tests.hosts.lab.network import Bridge, choose_subnet
 from tests.hosts.lab.programs import add_containerd
 from tests.hosts.lab.registry import Answer, Registry
+from tests.places import ROOT
 
 __all__ = ["Lab"]
 
-_ROOT = Path(__file__).parents[3]
 _AREAS = ("fs", "kernel", "user", "vm")
 _HIDDEN = ("fs/binfmt_misc", "kernel/sched_domain")
 _END_SECONDS = 60.0
@@ -137,10 +137,10 @@ class Lab:
     def play(self, playbook: str | Path, inventory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a playbook, relative to the checkout, with ansible-playbook. Its exit code is the caller's to judge."""
         program = Path(sys.executable).with_name("ansible-playbook")
-        environment = os.environ | {"ANSIBLE_CONFIG": str(_ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"}
+        environment = os.environ | {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"}
         return subprocess.run(
-            [program, "-i", inventory, _ROOT / playbook, *arguments],
-            cwd=_ROOT,
+            [program, "-i", inventory, ROOT / playbook, *arguments],
+            cwd=ROOT,
             env=environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,

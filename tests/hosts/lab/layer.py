@@ -6,11 +6,11 @@ import os
 from pathlib import Path
 
 from tests.hosts.lab.base import Release
+from tests.places import ROOT
 
 __all__ = ["write_containerd", "write_layer"]
 
 _OWN = Path(__file__).parent / "rootfs"
-_CHECKOUT = Path(__file__).parents[3]
 _STAND_IN = Path("tests/hosts/lab/systemctl")
 _SYSTEMCTL_PROGRAM = """\
 #!/usr/bin/python3
@@ -104,7 +104,7 @@ def write_layer(layer: Path, release: Release, public_key: str) -> None:
             path.chmod(0o700)
         for path in (layer / home, keys, keys / "authorized_keys"):
             os.chown(path, owner, owner)
-    for file in (_CHECKOUT / _STAND_IN).glob("*.py"):
+    for file in (ROOT / _STAND_IN).glob("*.py"):
         _write(layer / "usr/libexec/lab" / _STAND_IN / file.name, file.read_text())
     _write(layer / "usr/bin/systemctl", _SYSTEMCTL_PROGRAM, 0o755)
     _write(layer / "usr/lib/systemd/system/sshd.service", (_OWN / "sshd.service").read_text())

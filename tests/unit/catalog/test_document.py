@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from kubeflow_volcano.catalog import read
 from kubeflow_volcano.catalog.document import DOCUMENT, render
-
-ROOT = Path(__file__).parents[3]
+from tests.places import ROOT
 
 
 def test_the_document_is_current() -> None:

@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
-MODULES = Path(__file__).parents[3] / "plugins" / "modules"
+from tests.places import ROOT
+
+MODULES = ROOT / "plugins" / "modules"
 BROKEN = """Type:             io.containerd.cri.v1
 ID:               images
 Requires:        \x20

@@ -9,9 +9,11 @@ from types import ModuleType
 
 import pytest
 
+from tests.places import ROOT
+
 
 def module() -> ModuleType:
-    path = Path(__file__).parents[3] / "plugins" / "modules" / "kfv_directory_label.py"
+    path = ROOT / "plugins" / "modules" / "kfv_directory_label.py"
     spec = importlib.util.spec_from_file_location("kfv_directory_label_under_test", path)
     assert spec is not None
     assert spec.loader is not None

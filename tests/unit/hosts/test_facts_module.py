@@ -19,8 +19,9 @@ import pytest
 
 from kubeflow_volcano.hosts.facts import HostFacts
 from kubeflow_volcano.hosts.wanted import SYSCTLS, modules_for
+from tests.places import ROOT
 
-MODULE = Path(__file__).parents[3] / "plugins" / "modules" / "kfv_host_facts.py"
+MODULE = ROOT / "plugins" / "modules" / "kfv_host_facts.py"
 PYTHONS = [*sorted((Path.home() / ".pyenv/versions").glob("3.9.*/bin/python3")), Path(sys.executable)]
 """The oldest that hosts may have, where this machine has one, and this one."""
 Files = Callable[[Mapping[str, str]], None]

@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.hosts.volumes_directory import Directory
+from tests.places import ROOT
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="makes directories of root")
 
 
 def module() -> ModuleType:
-    path = Path(__file__).parents[3] / "plugins" / "modules" / "kfv_directories.py"
+    path = ROOT / "plugins" / "modules" / "kfv_directories.py"
     spec = importlib.util.spec_from_file_location("kfv_directories_under_test", path)
     assert spec is not None
     assert spec.loader is not None

@@ -13,13 +13,15 @@ from typing import Any
 
 import pytest
 
+from tests.places import ROOT
+
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="gives files to other users")
 
 UID, GID = 12_345, 23_456
 
 
 def module() -> ModuleType:
-    path = Path(__file__).parents[3] / "plugins" / "modules" / "kfv_volumes.py"
+    path = ROOT / "plugins" / "modules" / "kfv_volumes.py"
     spec = importlib.util.spec_from_file_location("kfv_volumes_under_test", path)
     assert spec is not None
     assert spec.loader is not None

@@ -14,7 +14,8 @@ import jinja2
 import pytest
 import yaml
 
-ROOT = Path(__file__).parents[3]
+from tests.places import ROOT
+
 PLAYS: list[dict[str, Any]] = yaml.safe_load((ROOT / "playbooks/hosts.yml").read_text("utf-8"))
 ON_HOSTS = [play for play in PLAYS if play["hosts"] != "localhost"]
 FIRST, LAST = "containerd_restart_first", "containerd_restart_last"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import jinja2
@@ -10,8 +9,9 @@ import pytest
 
 from kubeflow_volcano import strict_yaml
 from kubeflow_volcano.rollout.settings import parse
+from tests.places import ROOT
 
-PLAYBOOK = Path(__file__).parents[3] / "playbooks/install.yml"
+PLAYBOOK = ROOT / "playbooks/install.yml"
 ROLES = ("local_path", "scheduler_plugins", "volcano")
 
 

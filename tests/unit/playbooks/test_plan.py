@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
-UPSTREAM = ROOT.parent / "shared" / "upstream"
+from tests.places import ROOT, UPSTREAM
+
 ARCHIVE = UPSTREAM / "manifests-1.6.1.tar.gz"
 
 

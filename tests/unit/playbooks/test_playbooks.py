@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-ROOT = Path(__file__).parents[3]
+from tests.places import ROOT
+
 PLAYBOOKS = sorted((ROOT / "playbooks").glob("*.yml"))
 INVENTORIES = sorted(path for path in (ROOT / "inventory").iterdir() if path.is_dir())
 WRONG = {

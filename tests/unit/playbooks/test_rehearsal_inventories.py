@@ -15,8 +15,8 @@ import yaml
 
 from kubeflow_volcano.catalog.read import load_release
 from kubeflow_volcano.rehearsal.generation import load_generation
+from tests.places import ROOT
 
-ROOT = Path(__file__).parents[3]
 OTHERS = ("openeuler-22.03-kubeflow-1.6", "rehearsal-26.03")
 MODULES = {"trainer": "github.com/kubeflow/trainer/v2", "training-operator": "github.com/kubeflow/training-operator"}
 

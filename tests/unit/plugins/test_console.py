@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from kubeflow_volcano.hosts.reaching import trouble
+from tests.places import ROOT
 
-ROOT = Path(__file__).parents[3]
 HERE = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
 NOWHERE = {"ansible_host": "127.0.0.1", "ansible_port": 1}
 CHANGE = {"ansible.builtin.command": {"cmd": "true"}, "changed_when": "inventory_hostname == 'node-03'"}

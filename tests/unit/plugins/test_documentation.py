@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
-ROOT = Path(__file__).parents[3]
+from tests.places import ROOT
+
 ACTIONS = sorted((ROOT / "plugins" / "action").glob("*.py"))
 MODULES = sorted((ROOT / "plugins" / "modules").glob("*.py"))
 NAMES = {path.name for path in ACTIONS}

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-ROOT = Path(__file__).parents[3]
+from tests.places import ROOT
+
 OLD = sorted((Path.home() / ".pyenv/versions").glob("[23].[678].*/bin/python"))
 """Interpreters of this machine that are too old, where it has some; from 2.7 to 3.8."""
 

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-ROOT = Path(__file__).parents[3]
+from tests.places import ROOT
+
 PLAY = [
     {
         "hosts": "a",

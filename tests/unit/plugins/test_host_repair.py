@@ -14,7 +14,9 @@ from typing import Any
 import ansible
 import pytest
 
-MODULE = Path(__file__).parents[3] / "plugins" / "modules" / "kfv_host_repair.py"
+from tests.places import ROOT
+
+MODULE = ROOT / "plugins" / "modules" / "kfv_host_repair.py"
 PYTHONS = [*sorted((Path.home() / ".pyenv/versions").glob("3.9.*/bin/python3")), Path(sys.executable)]
 LIVE = Path("/proc/sys/kernel/panic")
 

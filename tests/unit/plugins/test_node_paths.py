@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[3]
+from tests.places import ROOT
+
 SHOW = {
     "hosts": "localhost",
     "gather_facts": False,

@@ -28,8 +28,9 @@ from kubeflow_volcano.rehearsal.nodefiles import (
 from kubeflow_volcano.rehearsal.parts import NODE_PROGRAMS, Parts
 from kubeflow_volcano.rehearsal.simulated_nodes import gpu_node, platform_node
 from kubeflow_volcano.rehearsal.spec import ClusterPaths
+from tests.places import ROOT
 
-ADDONS = Path(__file__).parents[3] / "kubeflow_volcano/rehearsal/addons"
+ADDONS = ROOT / "kubeflow_volcano/rehearsal/addons"
 CABLE = Cable("kfv12345678", IPv4Network("10.213.4.0/30"), "12345678")
 FACTS = NodeFacts("rehearsal-1", CABLE, "kfv-x-12345678", may_lower_oom_score=False)
 

@@ -18,8 +18,9 @@ import pytest
 
 from kubeflow_volcano.rehearsal.node import MODULES
 from kubeflow_volcano.rehearsal.supervisor import Daemon, Duty, answers_ready, cut_log, next_pause
+from tests.places import ROOT
 
-PACKAGE = Path(__file__).parents[3]
+PACKAGE = ROOT
 
 
 def shell(name: str, script: str, *, needs_api: bool = False) -> Daemon:

@@ -17,8 +17,8 @@ from kubeflow_volcano.problems import ProblemsError
 from kubeflow_volcano.rehearsal.recipes import Generated, Generation, Tool
 from kubeflow_volcano.rehearsal.toolchain import Go
 from kubeflow_volcano.rehearsal.tools import ensure_tools, main, tool_digest
+from tests.places import ROOT
 
-ROOT = Path(__file__).parents[3]
 HELLO = 'package main\n\nvar word = "unset"\n\nfunc main() { print(word) }\n'
 ENSURE = """
 import sys

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-ROOT = Path(__file__).parents[3]
+from tests.places import ROOT
+
 ROLES = sorted(path for path in (ROOT / "roles").iterdir() if path.is_dir())
 TASK_FILES = sorted((ROOT / "roles").glob("*/tasks/*.yml"))
 LONGEST_TASK_FILE = 60

@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 from tests.kustomize_mirror import Mirror, package_for, program
-
-ROOT = Path(__file__).parents[3]
+from tests.places import ROOT
 
 
 @pytest.fixture

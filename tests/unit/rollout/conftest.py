@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from tests.kustomize_tool import kustomize_of
+from tests.places import UPSTREAM
 
 
 @pytest.fixture(scope="session")
 def upstream_dir() -> Path:
     """Real upstream manifests beside the checkout; skipped where they are not."""
-    folder = Path(__file__).parents[4] / "shared" / "upstream"
+    folder = UPSTREAM
     if not folder.is_dir():
         pytest.skip("no upstream manifests beside the checkout")
     return folder

@@ -15,10 +15,9 @@ import pytest
 import yaml
 
 from kubeflow_volcano.problems import InvalidInput
+from tests.places import ROOT
 from tests.waiting import until
 from validators.clusters import directory_of, named
-
-ROOT = Path(__file__).parents[3]
 
 
 def write(path: Path, port: int, *contexts: str) -> Path:

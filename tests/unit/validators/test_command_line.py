@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.places import ROOT
 from validators.__main__ import main
-
-ROOT = Path(__file__).parents[3]
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

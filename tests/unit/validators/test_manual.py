@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
+from tests.places import ROOT
 from validators.manual import ALL_CHECKS, render
 from validators.model import Check
 from validators.report.document import MANUAL, anchor
-
-ROOT = Path(__file__).parents[3]
 
 
 def anchors(markdown: str) -> list[str]:

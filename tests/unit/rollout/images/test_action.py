@@ -15,10 +15,9 @@ import pytest
 
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.settings import parse
+from tests.places import ROOT
 
 pytestmark = pytest.mark.upstream
-
-ROOT = Path(__file__).parents[4]
 
 
 @pytest.fixture(scope="module")

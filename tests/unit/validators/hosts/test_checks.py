@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kubeflow_volcano.catalog.read import load
+from tests.places import ROOT
 from validators.facts import Facts, Unread
 from validators.hosts.checks import CHECKS
 from validators.hosts.system import ALWAYS_BUILT
@@ -371,6 +371,6 @@ def test_a_node_that_is_not_in_the_inventory_is_told() -> None:
 
 
 def test_the_readme_of_the_role_lists_every_check() -> None:
-    readme = (Path(__file__).parents[4] / "roles/preflight/README.md").read_text("utf-8")
+    readme = (ROOT / "roles/preflight/README.md").read_text("utf-8")
     rows = [f"| {item.id} | {item.slug} | {item.severity} | {item.title}. |" for item in CHECKS]
     assert "\n".join(rows) in readme

@@ -13,6 +13,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from tests import report_samples as samples
+from tests.places import ROOT
 from validators.report import files, html
 from validators.report.document import Report
 
@@ -194,4 +195,4 @@ def test_links_lead_from_the_report_to_the_page_of_checks(tmp_path: Path) -> Non
     files.write(samples.broken(), tmp_path)
     for kind in ("html", "md"):
         (found, *_) = re.findall(r'["(]([^"(]*checks\.md)#a4-nodes', (tmp_path / f"latest.{kind}").read_text())
-        assert (tmp_path / found).resolve() == Path(__file__).parents[4] / "docs" / "checks.md"
+        assert (tmp_path / found).resolve() == ROOT / "docs" / "checks.md"

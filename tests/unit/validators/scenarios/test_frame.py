@@ -17,6 +17,7 @@ from kubeflow_volcano.cluster.deadline import Deadline
 from kubeflow_volcano.cluster.watching import Change, Subject
 from kubeflow_volcano.problems import InvalidInput, NotWritten
 from kubeflow_volcano.progress import silent
+from tests.places import ROOT
 from validators.probes.session import Session
 from validators.scenarios.catalogue import CASES, NAMES, chosen, require_kinds, told
 from validators.scenarios.history import History
@@ -28,8 +29,6 @@ from validators.scenarios.running import gpus_free
 from validators.scenarios.stand import Stand
 from validators.scenarios.tables import side_by_side
 from validators.scenarios.testing import pod
-
-ROOT = Path(__file__).parents[4]
 
 
 def outcome(case: str = "source-default", **more: object) -> Outcome:

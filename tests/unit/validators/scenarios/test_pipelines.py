@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tarfile
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -12,6 +11,7 @@ import pytest
 import yaml
 
 from kubeflow_volcano.cluster.deadline import Deadline
+from tests.places import UPSTREAM
 from validators.scenarios import pipelines
 from validators.scenarios.job_kinds import JOBS
 from validators.scenarios.pipelines import CASES, manifest, rights, workflow
@@ -29,7 +29,7 @@ ARCHIVES = {
 @pytest.fixture(scope="module", params=ARCHIVES)
 def schema(request: pytest.FixtureRequest) -> jsonschema.Draft202012Validator:
     """Argo's schema of a Workflow, in which a field that it does not know is an error."""
-    archive = Path(__file__).parents[5] / "shared" / "upstream" / request.param
+    archive = UPSTREAM / request.param
     if not archive.is_file():
         pytest.skip("no upstream manifests beside the checkout")
     with tarfile.open(archive) as packed:
