@@ -15,7 +15,7 @@ from pathlib import Path
 
 from kubeflow_volcano.progress import silent
 from validators.report.document import Report
-from validators.runner import Options, validate
+from validators.run.runner import Options, validate
 
 __all__ = ["main"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from kubeflow_volcano.rehearsal.generation import load_generation
-from kubeflow_volcano.rehearsal.tools import ensure_tools
+from kubeflow_volcano.rehearsal.build.generation import load_generation
+from kubeflow_volcano.rehearsal.build.tools import ensure_tools
 
 __all__ = ["kustomize_of"]
 

@@ -17,17 +17,17 @@ from pathlib import Path
 
 from kubeflow_volcano.problems import Exit, InvalidInput, NotWritten, Problem, ProblemsError
 from kubeflow_volcano.progress import silent, to_stderr
-from validators import rbac
 from validators.checks import CHECKS
-from validators.clusters import directory_of, named, validate_all
-from validators.command_line import options, parser
-from validators.explaining.command import explain_job
+from validators.cli import rbac
+from validators.cli.command_line import options, parser
+from validators.core.check import FAMILIES, LAST
+from validators.explain.command import explain_job
 from validators.hosts.checks import CHECKS as HOST_CHECKS
-from validators.model import FAMILIES, LAST
 from validators.report import console
 from validators.report.clusters import console as several
-from validators.runner import validate
-from validators.selection import select
+from validators.run.clusters import directory_of, named, validate_all
+from validators.run.runner import validate
+from validators.run.selection import select
 
 __all__ = ["main"]
 

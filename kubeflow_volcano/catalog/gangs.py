@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.catalog.operator import era_of
 
-__all__ = ["GANG_SCHEDULERS", "SCHEDULER_PLUGINS", "VOLCANO", "GangScheduler", "gang_scheduler"]
+__all__ = ["GANG_SCHEDULERS", "SCHEDULER_PLUGINS", "VOLCANO", "GangScheduler", "gang_of", "gang_scheduler"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,3 +102,9 @@ GANG_SCHEDULERS: Mapping[str, GangScheduler] = MappingProxyType(
 def gang_scheduler(name: str) -> GangScheduler | None:
     """The one that is asked for; None where nobody is to gang (`none`)."""
     return GANG_SCHEDULERS.get(name)
+
+
+def gang_of(pod: Mapping[str, Any]) -> str:
+    """Name of the PodGroup that a pod says it is a member of, whoever gangs; empty where it is in none."""
+    marks = ((pod["metadata"].get(field) or {}).get(key) for field, key in (g.mark for g in GANG_SCHEDULERS.values()))
+    return next((str(name) for name in marks if name), "")

@@ -9,8 +9,12 @@ from functools import cache
 from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.catalog.read import load
 from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.ref import Ref
 
-__all__ = ["GANG_FLAGS", "GangEra", "era_of", "eras", "trainer_gangs", "version_of_image"]
+__all__ = ["DEPLOYMENT", "GANG_FLAGS", "GangEra", "era_of", "eras", "trainer_gangs", "version_of_image"]
+
+DEPLOYMENT = Ref("apps/v1", "Deployment", "kubeflow", "training-operator")
+"""Where every release from 1.4 on keeps the training operator of API version v1."""
 
 GANG_FLAGS = ("--enable-gang-scheduling", "--gang-scheduler-name")
 """Every flag about gangs that any version of the operator has known."""

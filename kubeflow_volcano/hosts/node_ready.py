@@ -7,10 +7,10 @@ from datetime import datetime
 from pathlib import Path
 from time import sleep
 
-from kubeflow_volcano.cluster.client import Cluster
-from kubeflow_volcano.cluster.deadline import Deadline
-from kubeflow_volcano.cluster.errors import ApiError
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.deadline import Deadline
 
 __all__ = ["has_cluster", "moving", "unready", "wait_until_ready"]
 

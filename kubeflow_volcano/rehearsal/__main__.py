@@ -12,12 +12,12 @@ from types import FrameType
 
 from kubeflow_volcano.problems import Exit, ProblemsError
 from kubeflow_volcano.progress import to_stderr
-from kubeflow_volcano.rehearsal.cgroups import NodeCgroup, read_layout
-from kubeflow_volcano.rehearsal.daemons import NODE_PATH
+from kubeflow_volcano.rehearsal.cluster.status import render, status
 from kubeflow_volcano.rehearsal.lifecycle import down, up
-from kubeflow_volcano.rehearsal.processes import first_process
+from kubeflow_volcano.rehearsal.node.cgroups import NodeCgroup, read_layout
+from kubeflow_volcano.rehearsal.node.daemons import NODE_PATH
+from kubeflow_volcano.rehearsal.node.processes import first_process
 from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
-from kubeflow_volcano.rehearsal.status import render, status
 
 _PROGRAM = "python -m kubeflow_volcano.rehearsal"
 

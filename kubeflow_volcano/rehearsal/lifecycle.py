@@ -6,18 +6,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kubeflow_volcano.progress import Progress, silent
-from kubeflow_volcano.rehearsal.cgroups import NodeCgroup, read_layout
-from kubeflow_volcano.rehearsal.converge import Journal, converge
-from kubeflow_volcano.rehearsal.generation import load_generation
-from kubeflow_volcano.rehearsal.host import look_at_host, look_closely
-from kubeflow_volcano.rehearsal.images import ensure_images
+from kubeflow_volcano.rehearsal.build.generation import load_generation
+from kubeflow_volcano.rehearsal.build.images import ensure_images
+from kubeflow_volcano.rehearsal.build.tools import ensure_tools, tools_to_make
+from kubeflow_volcano.rehearsal.cluster.converge import Journal, converge
+from kubeflow_volcano.rehearsal.cluster.removal import leftovers, remove
+from kubeflow_volcano.rehearsal.host.facts import look_at_host, look_closely
+from kubeflow_volcano.rehearsal.host.preflight import check_basics, check_earlier, check_host
 from kubeflow_volcano.rehearsal.lock import held
-from kubeflow_volcano.rehearsal.preflight import check_basics, check_earlier, check_host
-from kubeflow_volcano.rehearsal.processes import first_process
-from kubeflow_volcano.rehearsal.removal import leftovers, remove
+from kubeflow_volcano.rehearsal.node.cgroups import NodeCgroup, read_layout
+from kubeflow_volcano.rehearsal.node.processes import first_process
+from kubeflow_volcano.rehearsal.node.state import State
 from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
-from kubeflow_volcano.rehearsal.state import State
-from kubeflow_volcano.rehearsal.tools import ensure_tools, tools_to_make
 
 __all__ = ["DownResult", "UpResult", "down", "up"]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kubeflow_volcano.problems import InvalidInput, Problem
-from kubeflow_volcano.rehearsal.generation import extras_of
+from kubeflow_volcano.rehearsal.build.generation import HOME, extras_of
 
 __all__ = ["ClusterPaths", "RehearsalSpec", "rehearsal_home"]
 
@@ -79,8 +79,7 @@ class RehearsalSpec:
 
 def generations() -> tuple[str, ...]:
     """Names of the generations that this installation can build, oldest first."""
-    here = Path(__file__).parent / "generations"
-    return tuple(sorted(entry.parent.name for entry in here.glob("*/generation.yaml")))
+    return tuple(sorted(entry.parent.name for entry in HOME.glob("*/generation.yaml")))
 
 
 def _extras(generation: str) -> tuple[str, ...]:

@@ -12,17 +12,17 @@ from kubeflow_volcano.catalog.model import Component, version_key
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.progress import Progress
-from kubeflow_volcano.rollout.images import Rewritten, rewrite
-from kubeflow_volcano.rollout.joint_values import filled
-from kubeflow_volcano.rollout.kustomizations import Kustomizations
-from kubeflow_volcano.rollout.newer_apis import in_newer_apis
-from kubeflow_volcano.rollout.patches import OPERATOR, patched
-from kubeflow_volcano.rollout.remote_bases import without_remotes
-from kubeflow_volcano.rollout.render import Renderer
-from kubeflow_volcano.rollout.settings import Settings
-from kubeflow_volcano.rollout.sources import Sources, variable_of
-from kubeflow_volcano.rollout.static_volumes import objects_of
-from kubeflow_volcano.rollout.waker import with_waker
+from kubeflow_volcano.rollout.gang.notifier import with_waker
+from kubeflow_volcano.rollout.images.rename.rewrite import Rewritten, rewrite
+from kubeflow_volcano.rollout.manifests.kustomizations import Kustomizations
+from kubeflow_volcano.rollout.manifests.remote_bases import without_remotes
+from kubeflow_volcano.rollout.manifests.render import Renderer
+from kubeflow_volcano.rollout.manifests.sources import Sources, variable_of
+from kubeflow_volcano.rollout.patches.joint_values import filled
+from kubeflow_volcano.rollout.patches.newer_apis import in_newer_apis
+from kubeflow_volcano.rollout.patches.table import OPERATOR, patched
+from kubeflow_volcano.rollout.settings.settings import Settings
+from kubeflow_volcano.rollout.storage.static_volumes import objects_of
 
 __all__ = ["Desired", "desired", "rendered"]
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from kubeflow_volcano.apply.engine import refused
 from kubeflow_volcano.catalog.gangs import VOLCANO
-from kubeflow_volcano.cluster.client import Cluster
-from kubeflow_volcano.cluster.errors import ApiError
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
-from kubeflow_volcano.rollout import storage
-from kubeflow_volcano.rollout.credentials import strange_owners
+from kubeflow_volcano.rollout.account.stored import strange_owners
 from kubeflow_volcano.rollout.desired import desired, gathered
-from kubeflow_volcano.rollout.engine import refused
-from kubeflow_volcano.rollout.matrix import require_kubernetes
-from kubeflow_volcano.rollout.namespaces import refused_namespaces
-from kubeflow_volcano.rollout.queues import require_queues
-from kubeflow_volcano.rollout.settings import Settings
-from kubeflow_volcano.rollout.static_volumes import objects_of
+from kubeflow_volcano.rollout.patches.namespaces import refused_namespaces
+from kubeflow_volcano.rollout.queues.reconcile import require_queues
+from kubeflow_volcano.rollout.settings.kubernetes_range import require_kubernetes
+from kubeflow_volcano.rollout.settings.settings import Settings
+from kubeflow_volcano.rollout.storage import default_class as storage
+from kubeflow_volcano.rollout.storage.static_volumes import objects_of
 
 __all__ = ["preflight"]
 

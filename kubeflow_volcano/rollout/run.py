@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from kubeflow_volcano.apply.engine import Engine, refused, unready
+from kubeflow_volcano.apply.result import RolloutResult
 from kubeflow_volcano.catalog.model import Component
-from kubeflow_volcano.cluster.client import Cluster
-from kubeflow_volcano.cluster.deadline import Deadline
-from kubeflow_volcano.cluster.errors import ApiError
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.cluster.waiting import wait_ready
+from kubeflow_volcano.cluster.watch.waiting import wait_ready
+from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
-from kubeflow_volcano.rollout import storage
-from kubeflow_volcano.rollout.credentials import with_account
+from kubeflow_volcano.rollout.account.stored import with_account
 from kubeflow_volcano.rollout.desired import desired
-from kubeflow_volcano.rollout.engine import Engine, refused, unready
-from kubeflow_volcano.rollout.home import ensure_namespace
-from kubeflow_volcano.rollout.lease import Lease, require_free
-from kubeflow_volcano.rollout.ledger import expected_seconds, record
-from kubeflow_volcano.rollout.matrix import require_kubernetes
-from kubeflow_volcano.rollout.namespaces import label_namespaces
-from kubeflow_volcano.rollout.operator_memory import keep_higher_limit
-from kubeflow_volcano.rollout.patches import OPERATOR
-from kubeflow_volcano.rollout.queues import remember_queues, require_queues, settle_queues
-from kubeflow_volcano.rollout.result import RolloutResult
-from kubeflow_volcano.rollout.retiring import retire
-from kubeflow_volcano.rollout.settings import Settings
+from kubeflow_volcano.rollout.gang.companions import retire
+from kubeflow_volcano.rollout.patches.namespaces import label_namespaces
+from kubeflow_volcano.rollout.patches.operator_memory import keep_higher_limit
+from kubeflow_volcano.rollout.patches.table import OPERATOR
+from kubeflow_volcano.rollout.queues.reconcile import remember_queues, require_queues, settle_queues
+from kubeflow_volcano.rollout.settings.kubernetes_range import require_kubernetes
+from kubeflow_volcano.rollout.settings.settings import Settings
+from kubeflow_volcano.rollout.state.ledger import expected_seconds, record
+from kubeflow_volcano.rollout.state.lock import Lease, require_free
+from kubeflow_volcano.rollout.state.namespace import ensure_namespace
+from kubeflow_volcano.rollout.storage import default_class as storage
 
 __all__ = ["engine_for", "roll_out"]
 

@@ -14,20 +14,20 @@ from ansible.utils.display import Display
 
 try:
     from kubeflow_volcano.catalog.images.mirrors import known_mirrors, load_mirror
-    from kubeflow_volcano.cluster.client import Cluster
-    from kubeflow_volcano.cluster.errors import ApiError
-    from kubeflow_volcano.hosts import containerd_plan as planning
-    from kubeflow_volcano.hosts.containerd_authority import authority
-    from kubeflow_volcano.hosts.containerd_check import accepted, check_files
-    from kubeflow_volcano.hosts.containerd_look import Look, not_containerd
-    from kubeflow_volcano.hosts.containerd_mirrors import wanted
-    from kubeflow_volcano.hosts.containerd_shown import shown
+    from kubeflow_volcano.cluster.api.client import Cluster
+    from kubeflow_volcano.cluster.api.errors import ApiError
+    from kubeflow_volcano.hosts.containerd import plan as planning
+    from kubeflow_volcano.hosts.containerd.authority import authority
+    from kubeflow_volcano.hosts.containerd.check import accepted, check_files
+    from kubeflow_volcano.hosts.containerd.look import Look, not_containerd
+    from kubeflow_volcano.hosts.containerd.mirrors import wanted
+    from kubeflow_volcano.hosts.containerd.shown import shown
     from kubeflow_volcano.hosts.facts import CannotLookError, HostFacts
     from kubeflow_volcano.hosts.node_ready import has_cluster, moving, unready
     from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
-    from kubeflow_volcano.rollout.images.rules import Rules
-    from kubeflow_volcano.rollout.per_host import node_name
-    from kubeflow_volcano.rollout.settings import Settings, parse
+    from kubeflow_volcano.rollout.images.rename.rules import Rules
+    from kubeflow_volcano.rollout.settings.per_host import node_name
+    from kubeflow_volcano.rollout.settings.settings import Settings, parse
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
     raise AnsibleError(message) from error

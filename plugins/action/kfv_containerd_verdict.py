@@ -11,7 +11,7 @@ from ansible.plugins.action import ActionBase
 
 try:
     from kubeflow_volcano.problems import Problem, ProblemsError
-    from kubeflow_volcano.rollout.per_host import named
+    from kubeflow_volcano.rollout.settings.per_host import named
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
     raise AnsibleError(message) from error

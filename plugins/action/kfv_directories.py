@@ -13,11 +13,11 @@ from ansible.plugins.action import ActionBase
 from kubernetes.utils.quantity import parse_quantity
 
 try:
-    from kubeflow_volcano.hosts.volumes_directory import Directory
+    from kubeflow_volcano.hosts.volumes.directory import Directory
     from kubeflow_volcano.problems import ProblemsError
-    from kubeflow_volcano.rollout.per_host import node_name
-    from kubeflow_volcano.rollout.settings import PREFIXES, Settings, parse
-    from kubeflow_volcano.rollout.static_volumes import static_volumes
+    from kubeflow_volcano.rollout.settings.per_host import node_name
+    from kubeflow_volcano.rollout.settings.settings import PREFIXES, Settings, parse
+    from kubeflow_volcano.rollout.storage.static_volumes import static_volumes
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
     raise AnsibleError(message) from error

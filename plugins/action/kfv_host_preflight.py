@@ -18,16 +18,16 @@ try:
     from kubeflow_volcano.problems import ProblemsError
     from kubeflow_volcano.progress import silent
     from kubeflow_volcano.rollout.desired import desired
-    from kubeflow_volcano.rollout.images.report import report as images_of
-    from kubeflow_volcano.rollout.per_host import node_name
-    from kubeflow_volcano.rollout.settings import Settings, parse
-    from validators.expectations import Expectations
+    from kubeflow_volcano.rollout.images.report.image_list import report as images_of
+    from kubeflow_volcano.rollout.settings.per_host import node_name
+    from kubeflow_volcano.rollout.settings.settings import Settings, parse
+    from validators.core.expectations import Expectations
+    from validators.core.inventory import Inventory
     from validators.hosts.each import named
-    from validators.hosts.inventory import Inventory
-    from validators.hosts.run import Options, preflight, repairs
     from validators.hosts.system import ALWAYS_BUILT, ARCHITECTURES
     from validators.report.console import render
     from validators.report.document import Report
+    from validators.run.preflight import Options, preflight, repairs
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
     raise AnsibleError(message) from error

@@ -14,7 +14,7 @@ try:
     from kubeflow_volcano.hosts.peers import targets
     from kubeflow_volcano.hosts.wanted import SYSCTLS, modules_for
     from kubeflow_volcano.problems import ProblemsError
-    from kubeflow_volcano.rollout.settings import Settings, parse
+    from kubeflow_volcano.rollout.settings.settings import Settings, parse
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
     raise AnsibleError(message) from error

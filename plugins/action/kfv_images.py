@@ -13,8 +13,10 @@ from ansible.utils.display import Display
 try:
     from kubeflow_volcano.problems import InvalidInput, ProblemsError
     from kubeflow_volcano.rollout.desired import desired
-    from kubeflow_volcano.rollout.images import ask_mirror, report, table
-    from kubeflow_volcano.rollout.settings import Settings, parse
+    from kubeflow_volcano.rollout.images.registry.probe import ask_mirror
+    from kubeflow_volcano.rollout.images.report import table
+    from kubeflow_volcano.rollout.images.report.image_list import report
+    from kubeflow_volcano.rollout.settings.settings import Settings, parse
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
     raise AnsibleError(message) from error

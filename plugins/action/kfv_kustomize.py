@@ -11,8 +11,8 @@ from ansible.utils.display import Display
 
 try:
     from kubeflow_volcano.problems import ProblemsError
-    from kubeflow_volcano.rollout.kustomize_binary import provide
-    from kubeflow_volcano.rollout.settings import parse
+    from kubeflow_volcano.rollout.manifests.kustomize_binary import provide
+    from kubeflow_volcano.rollout.settings.settings import parse
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
     raise AnsibleError(message) from error

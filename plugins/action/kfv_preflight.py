@@ -10,10 +10,10 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 try:
-    from kubeflow_volcano.cluster.client import Cluster
+    from kubeflow_volcano.cluster.api.client import Cluster
     from kubeflow_volcano.problems import ProblemsError
     from kubeflow_volcano.rollout.preflight import preflight
-    from kubeflow_volcano.rollout.settings import parse
+    from kubeflow_volcano.rollout.settings.settings import parse
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
     raise AnsibleError(message) from error

@@ -13,10 +13,10 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 try:
-    from kubeflow_volcano.hosts.pulling import Todo
-    from kubeflow_volcano.hosts.pulling_ledger import Ledger
-    from kubeflow_volcano.hosts.pulling_node import pull_images
-    from kubeflow_volcano.hosts.pulling_table import progress_of
+    from kubeflow_volcano.hosts.pulling.ledger import Ledger
+    from kubeflow_volcano.hosts.pulling.node import pull_images
+    from kubeflow_volcano.hosts.pulling.plan import Todo
+    from kubeflow_volcano.hosts.pulling.table import progress_of
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
     raise AnsibleError(message) from error

@@ -13,18 +13,18 @@ from ansible.utils.display import Display
 
 try:
     from kubeflow_volcano.catalog.images.names import ImageName
-    from kubeflow_volcano.hosts.pulling import NodeImages, Todo, Wanted, tagged, todo
-    from kubeflow_volcano.hosts.pulling_ledger import Ledger, new_place
-    from kubeflow_volcano.hosts.pulling_table import beginning
+    from kubeflow_volcano.hosts.pulling.ledger import Ledger, new_place
+    from kubeflow_volcano.hosts.pulling.plan import NodeImages, Todo, Wanted, tagged, todo
+    from kubeflow_volcano.hosts.pulling.table import beginning
     from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
     from kubeflow_volcano.rollout.desired import desired
-    from kubeflow_volcano.rollout.images import report
-    from kubeflow_volcano.rollout.images.filling_access import mirror_registry, own_registry
-    from kubeflow_volcano.rollout.images.filling_wanted import crowded, why_not
-    from kubeflow_volcano.rollout.images.probe import Probe, ask, pace_for
-    from kubeflow_volcano.rollout.images.rules import Rules
-    from kubeflow_volcano.rollout.per_host import named
-    from kubeflow_volcano.rollout.settings import Settings, parse
+    from kubeflow_volcano.rollout.images.registry.access import mirror_registry, own_registry
+    from kubeflow_volcano.rollout.images.registry.probe import Probe, ask, pace_for
+    from kubeflow_volcano.rollout.images.rename.rules import Rules
+    from kubeflow_volcano.rollout.images.report.image_list import report
+    from kubeflow_volcano.rollout.images.report.pulls import crowded, why_not
+    from kubeflow_volcano.rollout.settings.per_host import named
+    from kubeflow_volcano.rollout.settings.settings import Settings, parse
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
     raise AnsibleError(message) from error

@@ -12,8 +12,8 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 try:
-    from kubeflow_volcano.hosts.pulling_ledger import Ledger
-    from kubeflow_volcano.hosts.pulling_table import problems, table, warnings
+    from kubeflow_volcano.hosts.pulling.ledger import Ledger
+    from kubeflow_volcano.hosts.pulling.table import problems, table, warnings
     from kubeflow_volcano.problems import ProblemsError
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"

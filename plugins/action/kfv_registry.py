@@ -14,15 +14,15 @@ from ansible.utils.display import Display
 try:
     from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
     from kubeflow_volcano.rollout.desired import desired
-    from kubeflow_volcano.rollout.images import report
-    from kubeflow_volcano.rollout.images.filling import Filled, Filling, problems, warnings
-    from kubeflow_volcano.rollout.images.filling_access import authority, mirror_registry, own_registry
-    from kubeflow_volcano.rollout.images.filling_ends import Archive, End, RegistryEnd
-    from kubeflow_volcano.rollout.images.filling_plan import Copy, copies
-    from kubeflow_volcano.rollout.images.filling_tool import Skopeo
-    from kubeflow_volcano.rollout.images.pace import PerMinute
-    from kubeflow_volcano.rollout.images.probe import pace_for
-    from kubeflow_volcano.rollout.settings import Settings, parse
+    from kubeflow_volcano.rollout.images.registry.access import authority, mirror_registry, own_registry
+    from kubeflow_volcano.rollout.images.registry.copying import Filled, Filling, problems, warnings
+    from kubeflow_volcano.rollout.images.registry.endpoints import Archive, End, RegistryEnd
+    from kubeflow_volcano.rollout.images.registry.pace import PerMinute
+    from kubeflow_volcano.rollout.images.registry.plan import Copy, copies
+    from kubeflow_volcano.rollout.images.registry.probe import pace_for
+    from kubeflow_volcano.rollout.images.registry.skopeo import Skopeo
+    from kubeflow_volcano.rollout.images.report.image_list import report
+    from kubeflow_volcano.rollout.settings.settings import Settings, parse
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
     raise AnsibleError(message) from error

@@ -11,16 +11,16 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 try:
-    from kubeflow_volcano.cluster.client import Cluster
+    from kubeflow_volcano.cluster.api.client import Cluster
     from kubeflow_volcano.problems import ProblemsError, Unreachable
-    from kubeflow_volcano.rehearsal import simulated_nodes
-    from kubeflow_volcano.rehearsal.generation import load_generation
-    from kubeflow_volcano.rehearsal.host import look_at_host
+    from kubeflow_volcano.rehearsal.build.generation import load_generation
+    from kubeflow_volcano.rehearsal.build.tools import tools_to_make
+    from kubeflow_volcano.rehearsal.cluster import simulated_nodes
+    from kubeflow_volcano.rehearsal.host.facts import look_at_host
+    from kubeflow_volcano.rehearsal.host.packages import missing_packages
+    from kubeflow_volcano.rehearsal.host.preflight import check_basics
     from kubeflow_volcano.rehearsal.lifecycle import down, up
-    from kubeflow_volcano.rehearsal.packages import missing_packages
-    from kubeflow_volcano.rehearsal.preflight import check_basics
     from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
-    from kubeflow_volcano.rehearsal.tools import tools_to_make
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
     raise AnsibleError(message) from error

@@ -11,11 +11,11 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 try:
-    from kubeflow_volcano.cluster.client import Cluster
+    from kubeflow_volcano.cluster.api.client import Cluster
     from kubeflow_volcano.problems import ProblemsError
     from kubeflow_volcano.rollout.run import roll_out
-    from kubeflow_volcano.rollout.settings import parse
-    from kubeflow_volcano.rollout.shape import SECRETS
+    from kubeflow_volcano.rollout.settings.settings import parse
+    from kubeflow_volcano.rollout.settings.shape import SECRETS
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
     raise AnsibleError(message) from error

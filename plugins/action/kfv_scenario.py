@@ -13,17 +13,18 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 try:
-    from kubeflow_volcano.cluster.client import Cluster
-    from kubeflow_volcano.cluster.errors import ApiError
+    from gang_demo.case import Case
+    from gang_demo.catalogue import chosen, require_kinds
+    from gang_demo.model import Outcome
+    from gang_demo.play.configuration import wait_read
+    from gang_demo.play.running import run_all
+    from gang_demo.show.report import read, write
+    from gang_demo.show.tables import side_by_side
+    from kubeflow_volcano.cluster.api.client import Cluster
+    from kubeflow_volcano.cluster.api.errors import ApiError
     from kubeflow_volcano.problems import Problem, ProblemsError
-    from kubeflow_volcano.rehearsal.simulated_nodes import demand_own, sync
+    from kubeflow_volcano.rehearsal.cluster.simulated_nodes import demand_own, sync
     from kubeflow_volcano.rehearsal.spec import RehearsalSpec
-    from validators.scenarios.catalogue import chosen, require_kinds
-    from validators.scenarios.configuration import wait_read
-    from validators.scenarios.model import Case, Outcome
-    from validators.scenarios.report import read, write
-    from validators.scenarios.running import run_all
-    from validators.scenarios.tables import side_by_side
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
     raise AnsibleError(message) from error

@@ -12,13 +12,13 @@ from ansible.plugins.action import ActionBase
 
 try:
     from kubeflow_volcano.problems import Problem, ProblemsError
-    from kubeflow_volcano.rollout import per_host
-    from kubeflow_volcano.rollout.node_paths import contradictions, node_paths
-    from kubeflow_volcano.rollout.settings import PREFIXES, parse
-    from kubeflow_volcano.rollout.shape import SECRETS
+    from kubeflow_volcano.rollout.settings import per_host
+    from kubeflow_volcano.rollout.settings.node_paths import contradictions, node_paths
+    from kubeflow_volcano.rollout.settings.settings import PREFIXES, parse
+    from kubeflow_volcano.rollout.settings.shape import SECRETS
     from validators.checks import CHECKS
     from validators.hosts.checks import CHECKS as HOST_CHECKS
-    from validators.selection import select, waivers
+    from validators.run.selection import select, waivers
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
     raise AnsibleError(message) from error

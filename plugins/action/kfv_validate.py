@@ -19,17 +19,17 @@ try:
     from kubeflow_volcano.problems import InvalidInput, ProblemsError
     from kubeflow_volcano.progress import silent
     from kubeflow_volcano.ref import Ref
-    from kubeflow_volcano.rollout.credentials import credentials_file
+    from kubeflow_volcano.rollout.account.stored import credentials_file
     from kubeflow_volcano.rollout.desired import desired
-    from kubeflow_volcano.rollout.images.rules import renamed
-    from kubeflow_volcano.rollout.settings import Settings, parse
+    from kubeflow_volcano.rollout.images.rename.rules import renamed
+    from kubeflow_volcano.rollout.settings.settings import Settings, parse
     from validators.checks import CHECKS
-    from validators.login_credentials import VARIABLE
-    from validators.planned_images import images_in
+    from validators.probes.network.credentials import VARIABLE
     from validators.report.console import render
     from validators.report.document import Report
-    from validators.runner import Options, validate
-    from validators.selection import select
+    from validators.run.runner import Options, validate
+    from validators.run.selection import select
+    from validators.subjects.planned_images import images_in
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
     raise AnsibleError(message) from error

@@ -11,8 +11,8 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 try:
-    from kubeflow_volcano.hosts.volumes import VolumeOwner
-    from kubeflow_volcano.hosts.volumes_table import rendered, rows
+    from kubeflow_volcano.hosts.volumes.owners import VolumeOwner
+    from kubeflow_volcano.hosts.volumes.table import rendered, rows
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
     raise AnsibleError(message) from error

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 
 __all__ = ["NODES", "PODS", "POD_GROUPS", "fill", "pods"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from kubeflow_volcano.rehearsal import pki
+from tests.places import ROOT
 
 __all__ = ["api_server", "controller_manager", "credentials", "etcd", "kwok", "volcano"]
 
@@ -16,7 +16,7 @@ _OF_CROWDS = (
     "--node-monitor-grace-period=24h",
     "--node-startup-grace-period=24h",
 )
-_STAGES = Path(pki.__file__).parent / "addons" / "kwok-stages.yaml"
+_STAGES = ROOT / "kubeflow_volcano" / "rehearsal" / "addons" / "kwok-stages.yaml"
 
 
 def credentials(directory: Path, user: str) -> list[str]:

@@ -6,7 +6,7 @@ import copy
 import json
 from pathlib import Path
 
-from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import Problem, ProblemsError
 from tests.bench.releases import Release

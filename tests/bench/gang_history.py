@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from kubeflow_volcano.cluster.objects import Object, conditions
-from kubeflow_volcano.cluster.watching import Change
+from kubeflow_volcano.cluster.watch.observer import Change
 
 __all__ = ["GangHistory", "brief"]
 

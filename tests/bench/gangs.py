@@ -12,14 +12,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from kubeflow_volcano import strict_yaml
-from kubeflow_volcano.cluster.client import Cluster
-from kubeflow_volcano.cluster.deadline import Deadline
+from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.cluster.watching import Observer, Subject
+from kubeflow_volcano.cluster.watch.observer import Observer, Subject
+from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
-from kubeflow_volcano.rehearsal.tools import Tools
-from kubeflow_volcano.rollout.scheduling import CONFIGURATION
+from kubeflow_volcano.rehearsal.build.tools import Tools
+from kubeflow_volcano.rollout.patches.scheduler import CONFIGURATION
 from tests.bench import daemons
 from tests.bench.claims import Sample
 from tests.bench.gang_history import GangHistory, brief

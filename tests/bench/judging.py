@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from kubeflow_volcano.cluster.client import Cluster, Listing
+from kubeflow_volcano.cluster.api.client import Cluster, Listing
 from kubeflow_volcano.progress import to_stderr
 from tests.bench.ours import peak_mib
-from validators.runner import Options, validate
+from validators.run.runner import Options, validate
 
 _WINDOW_SECONDS = 1.0
 

@@ -16,7 +16,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.progress import to_stderr
 from kubeflow_volcano.rollout.desired import rendered
 from kubeflow_volcano.rollout.run import engine_for

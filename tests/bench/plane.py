@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import Problem, ProblemsError, Unreachable
-from kubeflow_volcano.rehearsal import pki
+from kubeflow_volcano.rehearsal.node import pki
 from tests.bench import daemons
 from tests.bench.ours import peak_mib
 

@@ -14,7 +14,7 @@ from kubeflow_volcano import strict_yaml
 from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import InvalidInput, Problem
-from kubeflow_volcano.rollout.settings import Settings, parse
+from kubeflow_volcano.rollout.settings.settings import Settings, parse
 from tests.bench.measure import measure
 
 __all__ = ["GENERATIONS", "PLACEHOLDERS", "Release", "example_of", "prepare"]

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from kubeflow_volcano import strict_yaml
-from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
 from tests.bench import crowd

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from kubernetes import client as kubernetes_client
 from kubernetes import config as kubernetes_config
 
-from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.api.client import Cluster
 
 __all__ = ["HUNG", "LOST", "RESET", "Asked", "Fault", "FaultProxy", "cut", "proxied", "slow", "status"]
 

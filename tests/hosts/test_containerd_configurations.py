@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from kubeflow_volcano.hosts.containerd_check import accepted, check_files
-from kubeflow_volcano.hosts.containerd_config import registry_of
-from kubeflow_volcano.hosts.containerd_look import Directory, Look
-from kubeflow_volcano.hosts.containerd_mirrors import Wanted
-from kubeflow_volcano.hosts.containerd_plan import Choice, Plan, directories, patterns, plan
-from kubeflow_volcano.hosts.hosts_toml import Host as Asked
+from kubeflow_volcano.hosts.containerd.check import accepted, check_files
+from kubeflow_volcano.hosts.containerd.config import registry_of
+from kubeflow_volcano.hosts.containerd.hosts_toml import Host as Asked
+from kubeflow_volcano.hosts.containerd.look import Directory, Look
+from kubeflow_volcano.hosts.containerd.mirrors import Wanted
+from kubeflow_volcano.hosts.containerd.plan import Choice, Plan, directories, patterns, plan
 from kubeflow_volcano.problems import InvalidInput
 from tests.hosts.lab import Host, Lab
 

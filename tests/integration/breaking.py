@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.cluster.client import Cluster
-from kubeflow_volcano.cluster.deadline import Deadline
-from kubeflow_volcano.cluster.errors import ApiError
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.cluster.labels import RUN_LABEL
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.cluster.waiting import wait_ready
+from kubeflow_volcano.cluster.watch.waiting import wait_ready
+from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.progress import silent
 from tests.waiting import until
-from validators.facts import RUN_LABEL
-from validators.runner import Options, validate
+from validators.run.runner import Options, validate
 
 STATIC = ("reach", "machinery", "workloads", "F1", "F2", "F3", "F4", "F5", "operator")
 Findings = Mapping[str, tuple[str, str]]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.problems import Unreachable
 
 KUBECONFIG = "KFV_TEST_KUBECONFIG"

@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 import yaml
 
-from kubeflow_volcano.cluster.client import Cluster
-from kubeflow_volcano.cluster.errors import ApiError
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
-from kubeflow_volcano.rollout.pod_group_rights import PodGroupRights
+from kubeflow_volcano.rollout.gang.pod_group_rights import PodGroupRights
 from tests.integration.breaking import (
     Findings,
     absent,
@@ -455,7 +455,7 @@ def where(cluster: Cluster) -> Iterator[str]:
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Late after some seconds, so that no test waits for a minute; what hangs behind is not waited for."""
-    monkeypatch.setattr("validators.collect._SETTLE_SECONDS", 0.1)
+    monkeypatch.setattr("validators.reading.collect._SETTLE_SECONDS", 0.1)
     for name, room in list(sys.modules.items()):
         if name.startswith("validators.") and hasattr(room, "GRACE_SECONDS"):
             monkeypatch.setattr(room, "GRACE_SECONDS", SOON)

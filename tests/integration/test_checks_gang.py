@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.experiment.pods import SCRIPT_RESOURCES, probe_pod
+from kubeflow_volcano.experiment.session import Options
 from tests.integration.breaking import judge, made, space
 from tests.waiting import until
-from validators.checks import aftermath
-from validators.expectations import Expectations
-from validators.extras.panics import volcano_previous_logs
-from validators.facts import RESOURCES, Facts
-from validators.model import Status
-from validators.probes.pods import SCRIPT_RESOURCES, probe_pod
-from validators.probes.session import Options
+from validators.checks.volcano import aftermath
+from validators.core.expectations import Expectations
+from validators.core.facts import RESOURCES, Facts
+from validators.core.outcome import Status
+from validators.reading.extras.panics import volcano_previous_logs
 
 pytestmark = pytest.mark.cluster
 

@@ -14,15 +14,16 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from kubeflow_volcano.cluster.client import Cluster
-from kubeflow_volcano.cluster.errors import ApiError
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import silent
 from tests.integration.breaking import Findings, bad, judge, made, patched, pods_of, space
 from tests.waiting import until
-from validators.checks import CHECKS, machinery, namespaces
-from validators.model import Outcome
-from validators.runner import Options, validate
+from validators.checks import CHECKS
+from validators.checks.machinery import machinery, namespaces
+from validators.core.outcome import Outcome
+from validators.run.runner import Options, validate
 
 pytestmark = pytest.mark.cluster
 
@@ -265,7 +266,7 @@ def test_certificates_and_their_foreign_owner(
     kubeconfig: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """cert-manager's own kinds, whose objects are written by hand, as if a Helm release had brought them."""
-    monkeypatch.setattr("validators.certificates.GRACE_SECONDS", 3600.0)
+    monkeypatch.setattr("validators.subjects.certificates.GRACE_SECONDS", 3600.0)
     kinds = [definition(*names) for names in (("certificates", "Certificate"), ("issuers", "Issuer"))]
     data = {"tls.crt": base64.b64encode(authority()).decode(), "tls.key": "", "ca.crt": ""}
     secret = {

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import silent
 from tests.integration.breaking import Findings, leftovers, made, patched, space
 from tests.waiting import at_last, until
-from validators.login_credentials import VARIABLE
-from validators.model import Outcome
-from validators.probes.front_door import SERVICE
-from validators.probes.session import Options as ProbeOptions
-from validators.runner import Options, validate
+from validators.core.outcome import Outcome
+from validators.probes.network.credentials import VARIABLE
+from validators.probes.network.front_door import SERVICE
+from validators.probes.options import ProbeOptions
+from validators.run.runner import Options, validate
 
 pytestmark = pytest.mark.cluster
 

@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.catalog.images.probes import BUSYBOX, PAUSE
-from kubeflow_volcano.cluster.client import Cluster
-from kubeflow_volcano.cluster.executing import execute
+from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.pods.executing import execute
 from kubeflow_volcano.progress import silent
 from tests.integration.breaking import absent, bad, judge, made, patched, pods_of
 from tests.waiting import until
-from validators.model import Outcome
-from validators.runner import Options, validate
+from validators.core.outcome import Outcome
+from validators.run.runner import Options, validate
 
 pytestmark = pytest.mark.cluster
 
@@ -48,7 +48,7 @@ def test_what_the_roll_out_brought_is_complete_and_every_service_is_backed(kubec
 def test_each_is_found_beside_the_others_and_healed_again(
     kubeconfig: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("validators.services.GRACE_SECONDS", 1.0)  # the operator may have just come up
+    monkeypatch.setattr("validators.subjects.services.GRACE_SECONDS", 1.0)  # the operator may have just come up
     pod = pods_of(cluster, OPERATOR)[0]
     gone = secrets.token_hex(4)
     with (

@@ -11,8 +11,6 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 
 from kubeflow_volcano.problems import Exit
-from tests import report_samples as samples
-from tests.cluster_samples import PROBLEM, crowd, judged
 from tests.integration.test_report_browser import (
     LOWEST_CONTRAST,
     LOWEST_CONTRAST_OF_SHAPES,
@@ -24,6 +22,8 @@ from tests.integration.test_report_browser import (
     show,
     view,
 )
+from tests.samples import reports as samples
+from tests.samples.clusters import PROBLEM, crowd, judged
 from validators.report.clusters import files
 from validators.report.clusters.document import Combined, Judged
 

@@ -16,13 +16,13 @@ import pytest
 import yaml
 
 from kubeflow_volcano.catalog.images.probes import BUSYBOX, PAUSE
-from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput
 from validators.__main__ import main
-from validators.explaining.answer import explain
-from validators.explaining.model import Explanation, State
-from validators.explaining.reading import rules, situation
+from validators.explain.answer import explain
+from validators.explain.model import Explanation, State
+from validators.explain.reading.reading import rules, situation
 
 pytestmark = pytest.mark.cluster
 

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 import pytest
 
 from kubeflow_volcano.catalog.images.probes import PAUSE
-from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from tests.integration.breaking import made, patched, space
 from tests.waiting import until
-from validators.explaining.answer import explain
-from validators.explaining.model import Explanation, State
-from validators.explaining.reading import situation
+from validators.explain.answer import explain
+from validators.explain.model import Explanation, State
+from validators.explain.reading.reading import situation
 
 pytestmark = pytest.mark.cluster
 

@@ -15,17 +15,17 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.cluster.client import Cluster
-from kubeflow_volcano.cluster.deadline import Deadline
-from kubeflow_volcano.cluster.errors import ApiError
+from kubeflow_volcano.apply.engine import Engine
+from kubeflow_volcano.apply.result import Action, RolloutResult
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Busy, Exit
 from kubeflow_volcano.progress import Progress, silent
-from kubeflow_volcano.rehearsal.status import status as rehearsal_status
-from kubeflow_volcano.rollout.engine import Engine
-from kubeflow_volcano.rollout.home import NAMESPACE
-from kubeflow_volcano.rollout.lease import Lease, require_free
-from kubeflow_volcano.rollout.result import Action, RolloutResult
+from kubeflow_volcano.rehearsal.cluster.status import status as rehearsal_status
+from kubeflow_volcano.rollout.state.lock import Lease, require_free
+from kubeflow_volcano.rollout.state.namespace import NAMESPACE
 from tests.faults.proxy import LOST, RESET, Asked, Fault, FaultProxy, proxied, slow, status
 from tests.integration.breaking import pods_of
 from tests.waiting import until
@@ -330,7 +330,7 @@ def test_a_second_run_is_refused_at_once_and_told_by_whom(cluster: Cluster) -> N
 
 
 def test_a_lock_that_ran_out_is_taken_and_its_holder_notices(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kubeflow_volcano.rollout.lease._RENEW_SECONDS", 1.0)
+    monkeypatch.setattr("kubeflow_volcano.rollout.state.lock._RENEW_SECONDS", 1.0)
     lines: list[str] = []
     with Lease(cluster, silent) as first:
         long_ago = (datetime.now(UTC) - timedelta(seconds=60)).isoformat(timespec="microseconds").replace("+00:00", "Z")
@@ -345,7 +345,7 @@ def test_a_lock_that_ran_out_is_taken_and_its_holder_notices(cluster: Cluster, m
 def test_the_lock_outlives_an_api_server_that_does_not_answer(
     through: tuple[FaultProxy, Cluster], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kubeflow_volcano.rollout.lease._RENEW_SECONDS", 1.0)
+    monkeypatch.setattr("kubeflow_volcano.rollout.state.lock._RENEW_SECONDS", 1.0)
     proxy, spoilt = through
     with Lease(spoilt, silent) as lease:
         proxy.plan = lambda asked: LOST if asked.method == "PUT" else None

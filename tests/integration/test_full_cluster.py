@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from kubeflow_volcano.catalog.images.probes import PAUSE
-from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from tests.integration.breaking import judge, made, space
 from tests.waiting import until
-from validators.explaining.nodes import Node, nodes_of
+from validators.explain.placing.nodes import Node, nodes_of
 
 pytestmark = pytest.mark.cluster
 

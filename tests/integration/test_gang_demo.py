@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.cluster.client import Cluster
+from gang_demo.catalogue import CASES, NAMES
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.labels import RUN_LABEL
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.rehearsal.state import State
+from kubeflow_volcano.experiment.closing import SHARED
+from kubeflow_volcano.rehearsal.node.state import State
 from tests.places import ROOT
-from validators.facts import RUN_LABEL
-from validators.probes.closing import SHARED
-from validators.scenarios.catalogue import CASES, NAMES
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1500)]
 

@@ -12,21 +12,21 @@ from typing import Any
 import pytest
 import yaml
 
-from kubeflow_volcano.cluster.client import Cluster
-from kubeflow_volcano.cluster.errors import ApiError
+from kubeflow_volcano.apply.result import Action, RolloutResult
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.experiment.session import Options
 from kubeflow_volcano.problems import ProblemsError
 from kubeflow_volcano.progress import silent
-from kubeflow_volcano.rollout.gang import wire_gang
-from kubeflow_volcano.rollout.pod_group_rights import PodGroupRights
-from kubeflow_volcano.rollout.result import Action, RolloutResult
+from kubeflow_volcano.rollout.gang.notifier import ANNOTATION as WOKEN
+from kubeflow_volcano.rollout.gang.notifier import with_waker
+from kubeflow_volcano.rollout.gang.pod_group_rights import PodGroupRights
 from kubeflow_volcano.rollout.run import roll_out
-from kubeflow_volcano.rollout.settings import Settings, parse
-from kubeflow_volcano.rollout.waker import ANNOTATION as WOKEN
-from kubeflow_volcano.rollout.waker import with_waker
+from kubeflow_volcano.rollout.settings.settings import Settings, parse
+from kubeflow_volcano.rollout.wiring import wire_gang
 from tests.integration.breaking import judge, made, patched, pods_of, settle, space
 from tests.waiting import until
-from validators.probes.session import Options
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 

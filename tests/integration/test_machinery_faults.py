@@ -13,8 +13,8 @@ from kubeflow_volcano.progress import silent
 from tests.faults.proxy import RESET, Asked, Fault, FaultProxy, cut, proxied, slow, status
 from tests.integration.breaking import Findings, bad, judge
 from validators.checks import CHECKS
-from validators.extras import admission
-from validators.runner import Options, validate
+from validators.reading.extras import admission
+from validators.run.runner import Options, validate
 
 pytestmark = pytest.mark.cluster
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.cluster.client import Cluster
-from kubeflow_volcano.cluster.errors import ApiError
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.rollout.credentials import strange_owners
-from kubeflow_volcano.rollout.namespaces import label_namespaces, refused_namespaces
-from kubeflow_volcano.rollout.settings import parse
+from kubeflow_volcano.rollout.account.stored import strange_owners
+from kubeflow_volcano.rollout.patches.namespaces import label_namespaces, refused_namespaces
+from kubeflow_volcano.rollout.settings.settings import parse
 from tests.waiting import until
 
 pytestmark = pytest.mark.cluster

@@ -10,22 +10,25 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.cluster.client import Cluster
-from kubeflow_volcano.cluster.deadline import Deadline
-from kubeflow_volcano.cluster.errors import ApiError
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.cluster.labels import RUN_LABEL
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.experiment.acting import USER_AGENT, Acting
+from kubeflow_volcano.experiment.pods import probe_pod
+from kubeflow_volcano.experiment.session import Options as ProbeOptions
+from kubeflow_volcano.experiment.session import Session
 from kubeflow_volcano.progress import silent
 from tests.integration.breaking import remove
 from tests.waiting import until
-from validators.acting import USER_AGENT, Acting
-from validators.checks import CHECKS, meta
-from validators.facts import RUN_LABEL, Facts
-from validators.model import Check, Outcome, Severity, failed, passed
+from validators.checks import CHECKS
+from validators.checks.meta import meta
+from validators.core.check import Check
+from validators.core.facts import Facts
+from validators.core.outcome import Outcome, Severity, failed, passed
 from validators.probes.audit import audit
-from validators.probes.pods import probe_pod
-from validators.probes.session import Options as ProbeOptions
-from validators.probes.session import Session
-from validators.runner import Options, validate
+from validators.run.runner import Options, validate
 
 pytestmark = pytest.mark.cluster
 

@@ -16,29 +16,30 @@ from typing import Any
 import pytest
 import yaml
 
-from kubeflow_volcano.cluster.client import Cluster
-from kubeflow_volcano.cluster.deadline import Deadline
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.labels import RUN_LABEL
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.cluster.waiting import wait_ready
+from kubeflow_volcano.cluster.watch.waiting import wait_ready
+from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.experiment.leftovers import EXPIRES, OWNER
+from kubeflow_volcano.experiment.remains import Cleanup
+from kubeflow_volcano.experiment.session import Options, Session
 from kubeflow_volcano.progress import silent
 from tests.integration.breaking import pods_of
 from tests.waiting import until
-from validators.checks import gang as gang_checks
-from validators.expectations import expect
-from validators.facts import RESOURCES, RUN_LABEL, Facts
-from validators.model import Outcome, Status
-from validators.operator_verdict import held_then_released, operator_verdict
+from validators.checks.gang import gang as gang_checks
+from validators.checks.gang.two_gangs import two_gangs
+from validators.checks.operator.verdict import held_then_released, operator_verdict
+from validators.checks.storage.writing import writing_verdict
+from validators.core.expectations import expect
+from validators.core.facts import RESOURCES, Facts
+from validators.core.outcome import Outcome, Status
 from validators.probes import PROBES
-from validators.probes.consumers import targets
-from validators.probes.leftovers import EXPIRES, OWNER
-from validators.probes.remains import Cleanup
-from validators.probes.session import Options, Session
-from validators.probes.storage import StorageEvidence
-from validators.probes.writing import write
-from validators.runner import Options as RunOptions
-from validators.runner import validate
-from validators.two_gangs_verdict import two_gangs
-from validators.writing_verdict import writing_verdict
+from validators.probes.storage.consumers import targets
+from validators.probes.storage.storage import StorageEvidence
+from validators.probes.storage.writing import write
+from validators.run.runner import Options as RunOptions
+from validators.run.runner import validate
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
 
@@ -180,7 +181,7 @@ def test_without_the_gang_plugin_the_violation_is_seen(cluster: Cluster) -> None
 def test_a_scheduler_that_is_down_is_told_from_a_full_cluster(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("validators.probes.gang.BIND_SECONDS", 8.0)
+    monkeypatch.setattr("validators.probes.gang.gang.BIND_SECONDS", 8.0)
     back = {"spec": {"replicas": 1}}
     with changed(cluster, SCHEDULER, {"spec": {"replicas": 0}}, back):
         until(lambda: not pods_of(cluster, SCHEDULER))  # one that ends may still schedule
@@ -193,7 +194,7 @@ def test_a_scheduler_that_is_down_is_told_from_a_full_cluster(
 def test_nodes_without_room_are_told_from_a_scheduler_that_is_down(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("validators.probes.gang.BIND_SECONDS", 8.0)
+    monkeypatch.setattr("validators.probes.gang.gang.BIND_SECONDS", 8.0)
     nodes = [item["metadata"]["name"] for item in cluster.list("v1", "Node").items]
     with contextlib.ExitStack() as stack:
         for name in nodes:
@@ -205,7 +206,7 @@ def test_nodes_without_room_are_told_from_a_scheduler_that_is_down(
 
 
 def test_a_closed_queue_is_told_as_such_at_once(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("validators.probes.gang.BIND_SECONDS", 120.0)
+    monkeypatch.setattr("validators.probes.gang.gang.BIND_SECONDS", 120.0)
     shut, opened = {"status": {"state": "Closed"}}, {"status": {"state": "Open"}}
     started = time.monotonic()
     with changed(cluster, QUEUE, shut, opened, status=True):

@@ -8,18 +8,19 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.cluster.client import Cluster
-from kubeflow_volcano.cluster.deadline import Deadline
-from kubeflow_volcano.cluster.errors import ApiError
+from kubeflow_volcano.apply.engine import Engine
+from kubeflow_volcano.apply.result import RolloutResult
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.progress import Progress, silent
-from kubeflow_volcano.rollout.draining import MADE
-from kubeflow_volcano.rollout.engine import Engine
-from kubeflow_volcano.rollout.queue_jobs import API, state_of
-from kubeflow_volcano.rollout.queues import remember_queues, require_queues, settle_queues
-from kubeflow_volcano.rollout.result import RolloutResult
-from kubeflow_volcano.rollout.scheduling import SchedulingSettings, scheduled
+from kubeflow_volcano.rollout.patches.scheduler import scheduled
+from kubeflow_volcano.rollout.queues.draining import MADE
+from kubeflow_volcano.rollout.queues.jobs import API, state_of
+from kubeflow_volcano.rollout.queues.reconcile import remember_queues, require_queues, settle_queues
+from kubeflow_volcano.rollout.settings.scheduling import SchedulingSettings
 from tests.integration.breaking import made, space, vanish
 from tests.waiting import until
 

@@ -15,19 +15,19 @@ import pytest
 import urllib3
 import yaml
 
-from kubeflow_volcano.cluster.client import Cluster
-from kubeflow_volcano.cluster.deadline import Deadline
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.labels import RUN_LABEL
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.progress import silent
 from tests.integration.breaking import remove
 from tests.waiting import until
-from validators import rbac
 from validators.checks import CHECKS
-from validators.facts import RUN_LABEL
-from validators.model import Rule
-from validators.permissions import CLUSTER_SCOPED, allowed, missing_for_probes, missing_for_reading
-from validators.runner import Options, validate
-from validators.selection import select
+from validators.cli import rbac
+from validators.core.rights import Rule
+from validators.reading.permissions import CLUSTER_SCOPED, allowed, missing_for_probes, missing_for_reading
+from validators.run.runner import Options, validate
+from validators.run.selection import select
 
 pytestmark = pytest.mark.cluster
 

@@ -15,15 +15,15 @@ from typing import Any
 import pytest
 import yaml
 
-from kubeflow_volcano.cluster.client import Cluster
-from kubeflow_volcano.cluster.deadline import Deadline
-from kubeflow_volcano.cluster.errors import ApiError
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
-from kubeflow_volcano.cluster.watching import Observer, Subject
+from kubeflow_volcano.cluster.watch.observer import Observer, Subject
+from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.rehearsal.cluster.status import PodStatus, status
+from kubeflow_volcano.rehearsal.inside.placement import REASON_ANNOTATION, SIMULATED_LABEL
 from kubeflow_volcano.rehearsal.lifecycle import UpResult, down, up
-from kubeflow_volcano.rehearsal.placement import REASON_ANNOTATION, SIMULATED_LABEL
 from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
-from kubeflow_volcano.rehearsal.status import PodStatus, status
 
 pytestmark = pytest.mark.cluster
 

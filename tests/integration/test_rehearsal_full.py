@@ -15,14 +15,14 @@ from pathlib import Path
 
 import pytest
 
-from kubeflow_volcano.cluster.client import Cluster
-from kubeflow_volcano.cluster.errors import ApiError
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object
-from kubeflow_volcano.rehearsal.cgroups import NodeCgroup, read_layout
+from kubeflow_volcano.rehearsal.cluster.status import status
 from kubeflow_volcano.rehearsal.lifecycle import down, up
-from kubeflow_volcano.rehearsal.processes import first_process
+from kubeflow_volcano.rehearsal.node.cgroups import NodeCgroup, read_layout
+from kubeflow_volcano.rehearsal.node.processes import first_process
 from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
-from kubeflow_volcano.rehearsal.status import status
 from tests.places import ROOT
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200)]

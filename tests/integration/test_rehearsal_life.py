@@ -21,16 +21,16 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.problems import Exit
-from kubeflow_volcano.rehearsal.cgroups import NodeCgroup, read_layout
+from kubeflow_volcano.rehearsal.cluster.removal import leftovers
+from kubeflow_volcano.rehearsal.cluster.status import DaemonStatus, status
 from kubeflow_volcano.rehearsal.lifecycle import down, up
 from kubeflow_volcano.rehearsal.lock import held
-from kubeflow_volcano.rehearsal.processes import first_process
-from kubeflow_volcano.rehearsal.removal import leftovers
+from kubeflow_volcano.rehearsal.node.cgroups import NodeCgroup, read_layout
+from kubeflow_volcano.rehearsal.node.processes import first_process
 from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
-from kubeflow_volcano.rehearsal.status import DaemonStatus, status
 from tests.waiting import until
 
 pytestmark = pytest.mark.cluster

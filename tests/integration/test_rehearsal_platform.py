@@ -18,19 +18,19 @@ from typing import Any
 import pytest
 import yaml
 
-from kubeflow_volcano.cluster.client import Cluster
-from kubeflow_volcano.cluster.deadline import Deadline
-from kubeflow_volcano.cluster.errors import ApiError
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
-from kubeflow_volcano.cluster.watching import Observer, Subject
-from kubeflow_volcano.rehearsal.generation import load_generation
+from kubeflow_volcano.cluster.watch.observer import Observer, Subject
+from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.rehearsal.build.generation import load_generation
+from kubeflow_volcano.rehearsal.cluster.status import status
+from kubeflow_volcano.rehearsal.inside.placement import REASON_ANNOTATION, SIMULATED_LABEL, Rules, simulation
+from kubeflow_volcano.rehearsal.inside.placement import simulation_of_daemon_set as simulation_of_set
+from kubeflow_volcano.rehearsal.inside.webhook_backends import SIMULATED_WEBHOOK_LABEL
 from kubeflow_volcano.rehearsal.lifecycle import down, up
-from kubeflow_volcano.rehearsal.placement import REASON_ANNOTATION, SIMULATED_LABEL, Rules, simulation
-from kubeflow_volcano.rehearsal.placement import simulation_of_daemon_set as simulation_of_set
-from kubeflow_volcano.rehearsal.simulated_images import PLATFORM_IMAGES, TRAINING_IMAGES
+from kubeflow_volcano.rehearsal.node.simulated_images import PLATFORM_IMAGES, TRAINING_IMAGES
 from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
-from kubeflow_volcano.rehearsal.status import status
-from kubeflow_volcano.rehearsal.webhook_backends import SIMULATED_WEBHOOK_LABEL
 from tests.places import UPSTREAM
 
 pytestmark = pytest.mark.cluster

@@ -22,7 +22,7 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from tests import report_samples as samples
+from tests.samples import reports as samples
 from validators.report import files
 
 OPTIONS = (

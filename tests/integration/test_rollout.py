@@ -14,27 +14,27 @@ from typing import Any
 
 import pytest
 
+from kubeflow_volcano.apply.restart import RESTARTED_FOR
+from kubeflow_volcano.apply.result import Action, shown
+from kubeflow_volcano.apply.waiting.webhooks import wait_answering
 from kubeflow_volcano.catalog.gangs import VOLCANO
-from kubeflow_volcano.cluster.client import Cluster
-from kubeflow_volcano.cluster.deadline import Deadline
+from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.managers import MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import State
-from kubeflow_volcano.cluster.waiting import wait_ready
+from kubeflow_volcano.cluster.watch.waiting import wait_ready
+from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rehearsal.lifecycle import down, up
 from kubeflow_volcano.rehearsal.spec import RehearsalSpec
-from kubeflow_volcano.rollout.answering import wait_answering
-from kubeflow_volcano.rollout.gang import pod_groups_of, wire_gang
-from kubeflow_volcano.rollout.home import NAMESPACE
-from kubeflow_volcano.rollout.ledger import LEDGER
-from kubeflow_volcano.rollout.local_path import DEFAULT_CLASS
 from kubeflow_volcano.rollout.preflight import preflight
-from kubeflow_volcano.rollout.restart import RESTARTED_FOR
-from kubeflow_volcano.rollout.result import Action, shown
 from kubeflow_volcano.rollout.run import roll_out
-from kubeflow_volcano.rollout.settings import Settings, parse
+from kubeflow_volcano.rollout.settings.settings import Settings, parse
+from kubeflow_volcano.rollout.state.ledger import LEDGER
+from kubeflow_volcano.rollout.state.namespace import NAMESPACE
+from kubeflow_volcano.rollout.storage.local_path import DEFAULT_CLASS
+from kubeflow_volcano.rollout.wiring import pod_groups_of, wire_gang
 from tests.integration.breaking import pods_of
 from tests.waiting import until
 

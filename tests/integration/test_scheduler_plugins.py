@@ -9,15 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from kubeflow_volcano.apply.result import Action, RolloutResult
 from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS
-from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
+from kubeflow_volcano.experiment.session import Options as Images
 from kubeflow_volcano.progress import silent
-from kubeflow_volcano.rehearsal.state import State
-from kubeflow_volcano.rollout.gang import wire_gang
-from kubeflow_volcano.rollout.result import Action, RolloutResult
+from kubeflow_volcano.rehearsal.node.state import State
 from kubeflow_volcano.rollout.run import roll_out
-from kubeflow_volcano.rollout.settings import Settings, parse
+from kubeflow_volcano.rollout.settings.settings import Settings, parse
+from kubeflow_volcano.rollout.wiring import wire_gang
 from tests.integration.breaking import made, space
 from tests.integration.test_rbac import (
     UNUSED,
@@ -30,9 +31,8 @@ from tests.integration.test_rbac import (
     unused,
 )
 from tests.waiting import until
-from validators.options import expectations_of
-from validators.probes.session import Options as Images
-from validators.runner import Options, validate
+from validators.run.options import expectations_of
+from validators.run.runner import Options, validate
 
 __all__ = ["account", "recording"]  # fixtures, by their names
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.api.client import Cluster
 from tests.integration.breaking import leftovers
 from tests.places import ROOT
 

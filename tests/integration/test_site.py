@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.api.client import Cluster
 from tests.places import ROOT
 from tests.waiting import until
 

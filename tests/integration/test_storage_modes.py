@@ -15,22 +15,22 @@ from typing import Any
 
 import pytest
 
+from kubeflow_volcano.apply.result import Action
 from kubeflow_volcano.catalog.images.probes import BUSYBOX
-from kubeflow_volcano.cluster.client import Cluster
-from kubeflow_volcano.cluster.deadline import Deadline
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.labels import SIMULATED_NODE
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.cluster.waiting import wait_ready
-from kubeflow_volcano.hosts.volumes import read, volume_owners
+from kubeflow_volcano.cluster.watch.waiting import wait_ready
+from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.hosts.volumes.owners import read, volume_owners
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.progress import silent
-from kubeflow_volcano.rollout.local_path import DEFAULT_CLASS
-from kubeflow_volcano.rollout.result import Action
 from kubeflow_volcano.rollout.run import roll_out
-from kubeflow_volcano.rollout.settings import Settings, parse
-from kubeflow_volcano.rollout.static_volumes import STATIC_CLASS, objects_of
+from kubeflow_volcano.rollout.settings.settings import Settings, parse
+from kubeflow_volcano.rollout.storage.local_path import DEFAULT_CLASS
+from kubeflow_volcano.rollout.storage.static_volumes import STATIC_CLASS, objects_of
 from tests.waiting import until
-from validators.facts import SIMULATED_NODE
-from validators.runner import Options, validate
+from validators.run.runner import Options, validate
 
 pytestmark = pytest.mark.cluster
 

@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 import yaml
 
-from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.labels import RUN_LABEL
 from tests.faults.proxy import HUNG, proxied
 from tests.places import ROOT
-from validators.facts import RUN_LABEL
 
 pytestmark = pytest.mark.cluster
 

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.labels import RUN_LABEL
 from kubeflow_volcano.progress import silent
-from kubeflow_volcano.rehearsal.status import status as rehearsal_status
+from kubeflow_volcano.rehearsal.cluster.status import status as rehearsal_status
 from tests.faults.proxy import HUNG, RESET, Asked, Fault, FaultProxy, cut, proxied, slow, status
-from validators.facts import RUN_LABEL
+from validators.core.results import Verdict
 from validators.report.document import Report
-from validators.runner import Options, validate
-from validators.verdict import Verdict
+from validators.run.runner import Options, validate
 
 pytestmark = pytest.mark.cluster
 
@@ -124,8 +124,8 @@ def test_slow_answers_only_take_their_time(through: Through, healthy: Verdicts) 
 def test_what_hangs_ends_as_unjudged_in_bounded_time(
     through: Through, monkeypatch: pytest.MonkeyPatch, healthy: Verdicts
 ) -> None:
-    monkeypatch.setattr("kubeflow_volcano.cluster.connection._READ_SECONDS", 1.0)
-    monkeypatch.setattr("kubeflow_volcano.cluster.connection._RETRY_SECONDS", 3.0)
+    monkeypatch.setattr("kubeflow_volcano.cluster.api.connection._READ_SECONDS", 1.0)
+    monkeypatch.setattr("kubeflow_volcano.cluster.api.connection._RETRY_SECONDS", 3.0)
     proxy, kubeconfig = through
     proxy.plan = lambda asked: HUNG if asked.path.startswith("/apis/apps/v1/deployments") else None
     started = time.monotonic()
@@ -141,8 +141,8 @@ def test_what_hangs_ends_as_unjudged_in_bounded_time(
 def test_a_server_that_goes_silent_in_mid_run_leaves_everything_unjudged_in_bounded_time(
     through: Through, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kubeflow_volcano.cluster.connection._READ_SECONDS", 1.0)
-    monkeypatch.setattr("kubeflow_volcano.cluster.connection._RETRY_SECONDS", 3.0)
+    monkeypatch.setattr("kubeflow_volcano.cluster.api.connection._READ_SECONDS", 1.0)
+    monkeypatch.setattr("kubeflow_volcano.cluster.api.connection._RETRY_SECONDS", 3.0)
     proxy, kubeconfig = through
     watched = False
 

@@ -20,19 +20,21 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from kubeflow_volcano.cluster.client import Cluster
-from kubeflow_volcano.cluster.deadline import Deadline
+from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.cluster.waiting import wait_ready
+from kubeflow_volcano.cluster.watch.waiting import wait_ready
+from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.progress import silent
 from tests.integration.breaking import STATIC, bad, judge, leftovers, made, patched, pods_of, settle, turned_off, vanish
 from tests.places import ROOT
 from tests.waiting import until
 from validators.checks import CHECKS
-from validators.model import Check, Outcome, Rule, Status
-from validators.permissions import allowed
-from validators.runner import Options, validate
-from validators.verdict import Verdict
+from validators.core.check import Check
+from validators.core.outcome import Outcome, Status
+from validators.core.results import Verdict
+from validators.core.rights import Rule
+from validators.reading.permissions import allowed
+from validators.run.runner import Options, validate
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 healing = pytest.mark.usefixtures("healthy_before_and_after")

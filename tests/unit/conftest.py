@@ -15,7 +15,9 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.api.client import Cluster
+from tests.kustomize_tool import kustomize_of
+from tests.places import UPSTREAM
 
 DISCOVERY: dict[str, list[tuple[str, str, bool]]] = {
     "/api/v1": [
@@ -191,3 +193,23 @@ def api(tmp_path: Path) -> Iterator[FakeApi]:
     server.shutdown()
     server.server_close()
     thread.join()
+
+
+@pytest.fixture(scope="session")
+def upstream_dir() -> Path:
+    """Real upstream manifests beside the checkout; skipped where they are not."""
+    if not UPSTREAM.is_dir():
+        pytest.skip("no upstream manifests beside the checkout")
+    return UPSTREAM
+
+
+@pytest.fixture(scope="session")
+def kustomize() -> Path:
+    """Kustomize 5, as the rehearsal cluster uses it: from the cache of its tools, or built now."""
+    return kustomize_of("1.30")
+
+
+@pytest.fixture(scope="session")
+def kustomize_3() -> Path:
+    """Kustomize 3.2.0, likewise."""
+    return kustomize_of("1.22")

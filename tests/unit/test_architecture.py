@@ -1,55 +1,119 @@
-"""Imports go one way only, and one room alone knows Ansible."""
+"""Imports go one way only, folders stay small, and one room alone knows Ansible.
+
+docs/architecture.md draws the same rooms and floors for people.
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from tests.places import ROOT
 
-BOTTOM = ("__version__", "problems", "progress", "ref", "strict_yaml")
-"""Modules and names of kubeflow_volcano that everybody may import."""
+PACKAGES = ("gang_demo", "kubeflow_volcano", "plugins", "validators")
 
-ALLOWED: dict[str, set[str]] = {
-    "bottom": set(),
-    "catalog": set(),
-    "cluster": {"catalog"},
-    "hosts": {"catalog", "cluster"},
-    "rollout": {"catalog", "cluster"},
-    "rehearsal": {"catalog", "cluster"},
-    "validators": {"catalog", "cluster", "hosts"},
-    "plugins": {"catalog", "cluster", "hosts", "rehearsal", "rollout", "validators"},
+MOST_MODULES = 15
+"""In one folder, `__init__` and `__main__` not counted."""
+
+ALLOWED: Mapping[str, set[str]] = {
+    "ground": set(),
+    "kubeflow_volcano.catalog": set(),
+    "kubeflow_volcano.cluster": set(),
+    "kubeflow_volcano.apply": {"kubeflow_volcano.cluster"},
+    "kubeflow_volcano.experiment": {"kubeflow_volcano.catalog", "kubeflow_volcano.cluster"},
+    "kubeflow_volcano.hosts": {"kubeflow_volcano.catalog", "kubeflow_volcano.cluster"},
+    "kubeflow_volcano.rollout": {"kubeflow_volcano.catalog", "kubeflow_volcano.cluster", "kubeflow_volcano.apply"},
+    "kubeflow_volcano.rehearsal": {"kubeflow_volcano.cluster"},
+    "gang_demo": {"kubeflow_volcano.catalog", "kubeflow_volcano.cluster", "kubeflow_volcano.experiment"},
+    "validators": {
+        "kubeflow_volcano.catalog",
+        "kubeflow_volcano.cluster",
+        "kubeflow_volcano.experiment",
+        "kubeflow_volcano.hosts",
+    },
+    "plugins": {
+        "gang_demo",
+        "kubeflow_volcano.catalog",
+        "kubeflow_volcano.cluster",
+        "kubeflow_volcano.hosts",
+        "kubeflow_volcano.rehearsal",
+        "kubeflow_volcano.rollout",
+        "validators",
+    },
 }
-"""Room to the rooms that it may import beside itself and the bottom."""
+"""Room to the rooms that it may import beside itself and the ground: the modules directly in `kubeflow_volcano`."""
+
+FLOORS: Mapping[str, Sequence[set[str]]] = {
+    "validators": (
+        {"core"},
+        {"subjects"},
+        {"reading"},
+        {"probes"},
+        {"checks"},
+        {"hosts", "explain"},
+        {"report"},
+        {"run"},
+        {"cli"},
+        {"__main__"},
+    ),
+    "kubeflow_volcano.rollout": (
+        {"settings"},
+        {"account", "images", "manifests", "state"},
+        {"queues", "storage"},
+        {"gang"},
+        {"patches"},
+        {"desired"},
+        {"plan", "preflight", "run"},
+        {"wiring"},
+    ),
+    "kubeflow_volcano.rehearsal": (
+        {"inside"},
+        {"lock"},
+        {"build"},
+        {"spec"},
+        {"node"},
+        {"host"},
+        {"cluster"},
+        {"lifecycle"},
+        {"__main__"},
+    ),
+}
+"""Floors inside a room, from the ground up. A module imports its own floor's folder and lower floors."""
 
 
 def files() -> list[Path]:
-    found = [path for top in ("kubeflow_volcano", "validators", "plugins") for path in (ROOT / top).rglob("*.py")]
+    found = [path for top in PACKAGES for path in (ROOT / top).rglob("*.py")]
     assert len(found) > 20
     return sorted(found)
+
+
+@cache
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
 def room_of(module: str) -> str | None:
     """The room that a module or a name in it belongs to; None for other people's."""
     first, *rest = module.split(".")
-    if first in {"validators", "plugins"}:
-        return first
-    if first != "kubeflow_volcano":
+    if first not in PACKAGES:
         return None
-    return "bottom" if not rest or rest[0] in BOTTOM else rest[0]
+    if first != "kubeflow_volcano":
+        return first
+    room = f"{first}.{rest[0]}" if rest else first
+    return room if room in ALLOWED else "ground"
 
 
-def own_room(path: Path) -> str:
-    room = room_of(".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"))
-    assert room in ALLOWED, f"{path} lies in no known room"
-    return room
-
-
-def imported(path: Path) -> Iterator[tuple[int, str]]:
+@cache
+def imported(path: Path) -> tuple[tuple[int, str], ...]:
     """Line and full name of every module or name that the file imports, wherever in it."""
+    return tuple(_imports(path))
+
+
+def _imports(path: Path) -> Iterator[tuple[int, str]]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -60,24 +124,105 @@ def imported(path: Path) -> Iterator[tuple[int, str]]:
                 yield node.lineno, f"{node.module}.{alias.name}"
 
 
+def floor_of(room: str, module: str) -> int | None:
+    """How high a module stands in its room; None for what stands in another one, or is the room itself."""
+    if not module.startswith(f"{room}."):
+        return None
+    part = module.removeprefix(f"{room}.").split(".")[0]
+    found = [height for height, parts in enumerate(FLOORS[room]) if part in parts]
+    return found[0] if found else None
+
+
 EVERY_FILE = pytest.mark.parametrize("path", files(), ids=lambda path: str(path.relative_to(ROOT)))
 
 
 @EVERY_FILE
 def test_imports_follow_the_arrows(path: Path) -> None:
-    own = own_room(path)
-    allowed = {own, "bottom", None} | ALLOWED[own]
+    own = room_of(module_of(path))
+    assert own is not None
+    allowed = {own, "ground", None} | ALLOWED[own]
     wrong = [f"line {line}: {own} imports {name}" for line, name in imported(path) if room_of(name) not in allowed]
     assert not wrong
+
+
+@pytest.mark.parametrize("room", FLOORS)
+def test_imports_lead_to_lower_floors(room: str) -> None:
+    wrong: list[str] = []
+    for path in files():
+        own = floor_of(room, module_of(path))
+        if own is None:
+            continue
+        here = module_of(path).removeprefix(f"{room}.").split(".")[0]
+        for line, name in imported(path):
+            height = floor_of(room, name)
+            there = name.removeprefix(f"{room}.").split(".")[0]
+            if height is not None and (height > own or (height == own and there != here)):
+                wrong.append(f"{path.relative_to(ROOT)}:{line} imports {name}")
+    assert not wrong
+
+
+@pytest.mark.parametrize("room", FLOORS)
+def test_every_folder_has_a_floor(room: str) -> None:
+    home = ROOT / room.replace(".", "/")
+    parts = {path.stem for path in home.glob("*.py")} | {path.parent.name for path in home.glob("*/__init__.py")}
+    assert parts - {"__init__"} == set().union(*FLOORS[room])
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    modules = {module_of(path): path for path in files()}
+    arrows = {
+        module: {found for _, name in imported(path) for found in (name, name.rpartition(".")[0]) if found in modules}
+        - {module}
+        for module, path in modules.items()
+    }
+    done: set[str] = set()
+
+    def visit(module: str, way: tuple[str, ...]) -> None:
+        assert module not in way, f"circle: {' -> '.join((*way[way.index(module) :], module))}"
+        if module in done:
+            return
+        for target in sorted(arrows[module]):
+            if target in modules and not target.endswith("__init__"):
+                visit(target, (*way, module))
+        done.add(module)
+
+    for module in arrows:
+        visit(module, ())
+
+
+@EVERY_FILE
+def test_imports_are_the_same_for_every_reader(path: Path) -> None:
+    assert "TYPE_CHECKING" not in path.read_text(encoding="utf-8")
+
+
+def test_folders_can_be_taken_in_at_a_glance() -> None:
+    counts: dict[Path, int] = {}
+    for path in files():
+        # Ansible loads plugins by name from a flat folder.
+        if path.stem not in {"__init__", "__main__"} and room_of(module_of(path)) != "plugins":
+            counts[path.parent] = counts.get(path.parent, 0) + 1
+    assert not {str(folder.relative_to(ROOT)): count for folder, count in counts.items() if count > MOST_MODULES}
 
 
 @EVERY_FILE
 def test_only_plugins_know_ansible(path: Path) -> None:
     users = [line for line, name in imported(path) if name.split(".")[0] == "ansible"]
-    assert not users or own_room(path) == "plugins"
+    assert not users or room_of(module_of(path)) == "plugins"
+
+
+def test_what_runs_in_the_node_needs_nothing_but_python() -> None:
+    room = "kubeflow_volcano.rehearsal.inside"
+    folder = ROOT / room.replace(".", "/")
+    names = {name for path in folder.glob("*.py") for _, name in imported(path)}
+    foreign = {name for name in names if name.split(".")[0] in {"yaml", "kubernetes", "cryptography", *PACKAGES}}
+    assert {name for name in foreign if not name.startswith(f"{room}.")} == set()
 
 
 def test_the_test_sees_a_wrong_arrow(tmp_path: Path) -> None:
     sample = tmp_path / "sample.py"
-    sample.write_text("def f():\n    from validators.facts import Facts\n    import kubeflow_volcano.rollout.run\n")
-    assert [room_of(name) for _, name in imported(sample)] == ["validators", "rollout"]
+    sample.write_text(
+        "def f():\n    from validators.core.facts import Facts\n    import kubeflow_volcano.rollout.run\n"
+    )
+    assert [room_of(name) for _, name in imported(sample)] == ["validators", "kubeflow_volcano.rollout"]
+    assert floor_of("validators", "validators.core.facts.Facts") == 0
+    assert floor_of("validators", "kubeflow_volcano.rollout.run") is None

@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-from validators.checks import (
-    account,
-    admission,
-    aftermath,
-    certificates,
-    gang,
-    images,
-    legacy,
-    machinery,
-    meta,
-    namespaces,
-    network,
-    node_facts,
-    nodes,
-    operator,
-    owners,
-    reach,
-    storage,
-    trainer,
-    versions,
-    volcano,
-    volumes,
-    workloads,
-)
-from validators.model import Check, natural
+from validators.checks.gang import gang
+from validators.checks.machinery import admission, certificates, machinery, namespaces
+from validators.checks.meta import meta
+from validators.checks.network import account, network
+from validators.checks.operator import operator, trainer
+from validators.checks.reach import images, legacy, node_facts, nodes, owners, reach, versions
+from validators.checks.storage import storage, volumes
+from validators.checks.volcano import aftermath, volcano
+from validators.checks.workloads import workloads
+from validators.core.check import Check, natural
 
 __all__ = ["CHECKS"]
 

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from kubeflow_volcano.hosts.facts import HostFacts
 from kubeflow_volcano.hosts.reaching import trouble
-from validators.facts import Facts
+from validators.core.check import check
+from validators.core.facts import Facts
+from validators.core.outcome import Outcome, Severity, failed, passed, skipped
 from validators.hosts.each import Finding, asked, each, good, named, ref, worse
-from validators.model import Outcome, Severity, check, failed, passed, skipped
 
 __all__ = ["CHECKS"]
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.hosts.facts import Cgroup, Host, HostFacts, Kubelet, Runtime
-from validators.facts import Facts
+from validators.core.check import check
+from validators.core.facts import Facts
+from validators.core.outcome import Outcome, Severity, Status
 from validators.hosts.each import Finding, asked, bad, each, good, worse
-from validators.model import Outcome, Severity, Status, check
 
 __all__ = ["CHECKS", "at_least", "kubernetes_of"]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from validators.core.check import Check, natural
 from validators.hosts import access, cgroups, clock, cluster, kernel, network, resources, runtime, security, system
-from validators.model import Check, natural
 
 __all__ = ["CHECKS"]
 

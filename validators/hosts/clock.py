@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubeflow_volcano.hosts.facts import Host, HostFacts, Time
-from validators.facts import Facts
+from validators.core.check import check
+from validators.core.facts import Facts
+from validators.core.outcome import Outcome, Severity
 from validators.hosts.each import Finding, bad, each, good, worse
-from validators.model import Outcome, Severity, check
 
 __all__ = ["CHECKS"]
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from kubeflow_volcano.ref import Ref
-from validators.checks.reach import API_SERVER
-from validators.facts import Facts
+from validators.checks.reach.reach import API_SERVER
+from validators.core.check import check
+from validators.core.facts import Facts
+from validators.core.outcome import Outcome, Severity, failed, passed, skipped, warned
+from validators.core.rights import Rule
 from validators.hosts.each import asked, named, ref
-from validators.model import Outcome, Rule, Severity, check, failed, passed, skipped, warned
 
 __all__ = ["CHECKS"]
 

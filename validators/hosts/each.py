@@ -8,9 +8,9 @@ from typing import Any
 
 from kubeflow_volcano.hosts.facts import CannotLookError, Host, HostFacts
 from kubeflow_volcano.ref import Ref
-from validators.facts import Facts
-from validators.hosts.inventory import Inventory
-from validators.model import Outcome, Status, errored, failed, passed, skipped, warned
+from validators.core.facts import Facts
+from validators.core.inventory import Inventory
+from validators.core.outcome import Outcome, Status, errored, failed, passed, skipped, warned
 
 __all__ = ["Finding", "asked", "bad", "each", "good", "named", "ref", "worse"]
 

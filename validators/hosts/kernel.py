@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from kubeflow_volcano.hosts.facts import CannotLookError, HostFacts, Sysctl
 from kubeflow_volcano.hosts.wanted import OWN_FILE, SYSCTLS, Setting
-from validators.facts import Facts
+from validators.core.check import check
+from validators.core.facts import Facts
+from validators.core.outcome import Outcome, Severity
 from validators.hosts.each import Finding, bad, each, good, worse
-from validators.model import Outcome, Severity, check
 
 __all__ = ["CHECKS"]
 

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 
 from kubeflow_volcano.hosts.facts import HostFacts, Name, Proxy
 from kubeflow_volcano.hosts.proxy import excepts
-from validators.facts import Facts
+from validators.core.check import check
+from validators.core.facts import Facts
+from validators.core.inventory import Inventory
+from validators.core.outcome import Outcome, Severity, skipped
 from validators.hosts.each import Finding, asked, bad, each, good, worse
-from validators.hosts.inventory import Inventory
-from validators.model import Outcome, Severity, check, skipped
 
 __all__ = ["CHECKS"]
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from kubeflow_volcano.hosts.facts import Host, HostFacts, Place, Swap
-from validators.facts import Facts
+from validators.core.check import check
+from validators.core.facts import Facts
+from validators.core.inventory import Inventory
+from validators.core.outcome import Outcome, Severity, errored, failed, passed, skipped
 from validators.hosts.each import Finding, asked, bad, each, good, ref, worse
-from validators.hosts.inventory import Inventory
-from validators.model import Outcome, Severity, check, errored, failed, passed, skipped
 
 __all__ = ["CHECKS"]
 

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.hosts.facts import HostFacts, Kubelet, Runtime
-from validators.facts import Facts
+from validators.core.check import check
+from validators.core.facts import Facts
+from validators.core.outcome import Outcome, Severity, Status
 from validators.hosts.cgroups import at_least, kubernetes_of
 from validators.hosts.each import Finding, asked, bad, each, good, worse
-from validators.model import Outcome, Severity, Status, check
 
 __all__ = ["CHECKS"]
 

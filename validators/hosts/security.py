@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from kubeflow_volcano.hosts.facts import Firewall, HostFacts, SELinux
 from kubeflow_volcano.hosts.peers import KUBELET, address_of
-from validators.facts import Facts
+from validators.core.check import check
+from validators.core.facts import Facts
+from validators.core.inventory import Inventory
+from validators.core.outcome import Outcome, Severity
 from validators.hosts.each import Finding, asked, each, good, worse
-from validators.hosts.inventory import Inventory
-from validators.model import Outcome, Severity, check
 
 __all__ = ["CHECKS"]
 

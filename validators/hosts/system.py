@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 from kubeflow_volcano.hosts.facts import Host, HostFacts, Modules, Os
 from kubeflow_volcano.hosts.wanted import BRIDGE
-from validators.facts import Facts
+from validators.core.check import check
+from validators.core.facts import Facts
+from validators.core.inventory import Inventory
+from validators.core.outcome import Outcome, Severity, Status
 from validators.hosts.each import Finding, asked, bad, each, good, named, worse
-from validators.hosts.inventory import Inventory
-from validators.model import Outcome, Severity, Status, check
 
 __all__ = ["ALWAYS_BUILT", "ARCHITECTURES", "CHECKS"]
 

@@ -6,21 +6,14 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from kubeflow_volcano.experiment.session import Session
 from kubeflow_volcano.progress import Progress
-from validators.facts import Facts
-from validators.probes import (
-    dns,
-    front_door,
-    gang,
-    login,
-    network,
-    node_settings,
-    own_volumes,
-    storage,
-    trainer,
-    training,
-)
-from validators.probes.session import Session
+from validators.core.facts import Facts
+from validators.probes import node_settings
+from validators.probes.gang import gang
+from validators.probes.network import dns, front_door, login, network
+from validators.probes.operator import trainer, training
+from validators.probes.storage import own_volumes, storage
 
 __all__ = ["PROBES"]
 

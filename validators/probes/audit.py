@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from kubeflow_volcano.cluster.labels import RUN_LABEL
 from kubeflow_volcano.cluster.objects import Object, Ref
-from validators.acting import USER_AGENT, Acting, Write
-from validators.facts import RUN_LABEL
-from validators.probes.remains import Cleanup, Tracked
+from kubeflow_volcano.experiment.acting import USER_AGENT, Acting, Write
+from kubeflow_volcano.experiment.remains import Cleanup, Tracked
 
 __all__ = ["Audit", "audit"]
 

@@ -6,14 +6,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
-from kubeflow_volcano.cluster.errors import ApiError
+from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.readiness import State, assess
+from kubeflow_volcano.experiment.ended import End, watch_to_end
+from kubeflow_volcano.experiment.pods import SCRIPT_RESOURCES, on_node, probe_pod
+from kubeflow_volcano.experiment.session import ProbeRefused, Session
+from kubeflow_volcano.experiment.spaces import Level
 from kubeflow_volcano.progress import Progress, counted
-from validators.facts import Facts
-from validators.probes.ended import End, watch_to_end
-from validators.probes.pods import SCRIPT_RESOURCES, on_node, probe_pod
-from validators.probes.session import ProbeRefused, Session
-from validators.probes.spaces import Level
+from validators.core.facts import Facts
 
 __all__ = ["MOST_NODES", "SCRIPT", "Settings", "account", "run"]
 

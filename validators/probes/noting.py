@@ -6,9 +6,9 @@ import contextlib
 from collections.abc import Iterator
 from typing import Protocol
 
-from kubeflow_volcano.cluster.errors import ApiError
-from validators.model import CannotJudgeError
-from validators.probes.session import ProbeRefused
+from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.experiment.session import ProbeRefused
+from validators.core.outcome import CannotJudgeError
 
 __all__ = ["Noted", "noting"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from validators.model import Status
+from validators.core.outcome import Status
 
 __all__ = ["conformance"]
 

@@ -12,15 +12,15 @@ from typing import Any
 
 from kubeflow_volcano import __version__
 from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.experiment.remains import Cleanup
 from kubeflow_volcano.problems import Exit, Problem
-from validators.facts import Facts
-from validators.model import Check, natural
-from validators.probes.remains import Cleanup
+from validators.core.check import Check, natural
+from validators.core.facts import Facts
+from validators.core.results import Result, Summary, summarise, worst
+from validators.core.safe import LONGEST_EVIDENCE, safe, text
 from validators.report.baseline import compare
 from validators.report.conformance import conformance
-from validators.report.safe import LONGEST_EVIDENCE, safe, text
 from validators.report.snapshot import snapshot
-from validators.verdict import Result, Summary, summarise, worst
 
 __all__ = ["MANUAL", "SCHEMA", "Report", "anchor", "stem"]
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import jinja2
 
-from validators.model import Status
+from kubeflow_volcano.experiment.timeline import WIDTH, pictures
+from validators.core.outcome import Status
 from validators.report.console import attention, simulated
 from validators.report.pages import MARKS, environment, hashed, source
-from validators.report.timeline import WIDTH, pictures
 
 __all__ = ["render"]
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.cluster.readiness import State, assess, assess_pod
-from validators.facts import Facts
-from validators.planned_images import as_planned, planned_of
-from validators.report.safe import text
-from validators.storage_classes import is_default
+from validators.core.facts import Facts
+from validators.core.safe import text
+from validators.subjects.planned_images import as_planned, planned_of
+from validators.subjects.storage_classes import is_default
 
 __all__ = ["snapshot"]
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-__all__ = ["FLOATING", "ImageName", "matches"]
+__all__ = ["FLOATING", "ImageName", "matches", "tag_of"]
 
 FLOATING = frozenset({"latest", "master", "main", "edge", "nightly", "dev", "canary", "stable"})
 """Tags that are known to move; every other tag is taken to stay."""
@@ -71,6 +71,12 @@ def _parsed(text: str) -> ImageName | None:
     if not host or host in _DOCKER_HUB:
         host, path = "docker.io", path if "/" in path else f"library/{path}"
     return ImageName(host, path, match["tag"] or "", match["digest"] or "")
+
+
+def tag_of(image: str) -> str:
+    """Tag of an image reference, without its digest; empty where it has none."""
+    name = image.partition("@")[0]
+    return name.rpartition(":")[2] if ":" in name.rpartition("/")[2] else ""
 
 
 def _is_host(text: str) -> bool:

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.rollout.account import foreseen
-from kubeflow_volcano.rollout.credentials import credentials_file, reads_account
+from kubeflow_volcano.rollout.account.first_user import foreseen
+from kubeflow_volcano.rollout.account.sign_in import decoded
+from kubeflow_volcano.rollout.account.stored import credentials_file, reads_account
 from kubeflow_volcano.rollout.plan.findings import Finding, Verdict
-from kubeflow_volcano.rollout.settings import Settings
-from kubeflow_volcano.rollout.sign_in import decoded
+from kubeflow_volcano.rollout.settings.settings import Settings
 
 __all__ = ["account_of", "judge_account", "judge_published_secrets"]
 

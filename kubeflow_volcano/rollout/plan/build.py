@@ -13,8 +13,8 @@ from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import Exit
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.desired import Desired, desired
-from kubeflow_volcano.rollout.downloads import shown
-from kubeflow_volcano.rollout.images.report import ImagesReport, report
+from kubeflow_volcano.rollout.images.report.image_list import ImagesReport, report
+from kubeflow_volcano.rollout.manifests.downloads import shown
 from kubeflow_volcano.rollout.plan import judging
 from kubeflow_volcano.rollout.plan.account import account_of, judge_account, judge_published_secrets
 from kubeflow_volcano.rollout.plan.apis import judge_apis
@@ -26,7 +26,7 @@ from kubeflow_volcano.rollout.plan.order import Wave, waves
 from kubeflow_volcano.rollout.plan.resources import Claimed, Requests, claims_of, requests_of
 from kubeflow_volcano.rollout.plan.sizes import Sized, oversized
 from kubeflow_volcano.rollout.plan.steps import gang_of, queues_of, steps_of
-from kubeflow_volcano.rollout.settings import Settings
+from kubeflow_volcano.rollout.settings.settings import Settings
 
 __all__ = ["SCHEMA", "Plan", "plan"]
 

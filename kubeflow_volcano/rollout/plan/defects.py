@@ -8,7 +8,7 @@ from typing import Any
 
 from kubeflow_volcano.catalog.model import Defect
 from kubeflow_volcano.rollout.plan.findings import Finding, Verdict
-from kubeflow_volcano.rollout.settings import Settings
+from kubeflow_volcano.rollout.settings.settings import Settings
 
 __all__ = ["defects_of", "judge_defects"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubeflow_volcano.problems import Problem
-from kubeflow_volcano.rollout.images.report import ImagesReport
+from kubeflow_volcano.rollout.images.report.image_list import ImagesReport
 from kubeflow_volcano.rollout.plan.findings import Finding, Verdict
 
 __all__ = ["judge_images"]

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
 from kubeflow_volcano.problems import InvalidInput
-from kubeflow_volcano.rollout.matrix import require_kubernetes
 from kubeflow_volcano.rollout.plan.findings import Finding, Verdict
 from kubeflow_volcano.rollout.plan.resources import Claimed, Requests
 from kubeflow_volcano.rollout.plan.sizes import LIMIT, Sized
-from kubeflow_volcano.rollout.settings import Settings
+from kubeflow_volcano.rollout.settings.kubernetes_range import require_kubernetes
+from kubeflow_volcano.rollout.settings.settings import Settings
 
 __all__ = ["GB", "judge_kubernetes", "judge_resources", "judge_sizes"]
 

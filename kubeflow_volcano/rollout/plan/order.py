@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from kubeflow_volcano.apply.graph import Graph, graph
 from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.rollout.graph import Graph, graph
 
 __all__ = ["Wave", "waves"]
 

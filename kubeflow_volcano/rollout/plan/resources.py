@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.cluster.quantities import pod_requests, quantity
+from kubeflow_volcano.cluster.pods.quantities import pod_requests, quantity
 
 __all__ = ["Claimed", "Requests", "claims_of", "requests_of"]
 

@@ -8,11 +8,11 @@ from typing import Any
 from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS, VOLCANO
 from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.rollout.downloads import shown
-from kubeflow_volcano.rollout.patches import OPERATOR
-from kubeflow_volcano.rollout.queue_states import QueueState, wanted_states
-from kubeflow_volcano.rollout.settings import Settings
-from kubeflow_volcano.rollout.trainer import RUNTIME_KINDS
+from kubeflow_volcano.rollout.gang.trainer import RUNTIME_KINDS
+from kubeflow_volcano.rollout.manifests.downloads import shown
+from kubeflow_volcano.rollout.patches.table import OPERATOR
+from kubeflow_volcano.rollout.settings.queue_states import QueueState, wanted_states
+from kubeflow_volcano.rollout.settings.settings import Settings
 
 __all__ = ["gang_of", "queues_of", "source_of", "steps_of"]
 

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.progress import Progress, silent
+from kubeflow_volcano.rehearsal.build.pruning import drop_unused, mark_used
+from kubeflow_volcano.rehearsal.build.publish import published, sweep
 from kubeflow_volcano.rehearsal.lock import held
-from kubeflow_volcano.rehearsal.pruning import drop_unused, mark_used
-from kubeflow_volcano.rehearsal.publish import published, sweep
 from tests.places import ROOT
 
 __all__ = ["RELEASES", "Release", "ensure_tree", "hosts_home"]

@@ -19,9 +19,9 @@ import yaml
 
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.progress import Progress, silent
-from kubeflow_volcano.rehearsal.cgroups import NodeCgroup, read_layout
 from kubeflow_volcano.rehearsal.lock import held
-from kubeflow_volcano.rehearsal.processes import end_processes
+from kubeflow_volcano.rehearsal.node.cgroups import NodeCgroup, read_layout
+from kubeflow_volcano.rehearsal.node.processes import end_processes
 from tests.hosts.lab.base import RELEASES, ensure_tree, hosts_home
 from tests.hosts.lab.host import Host, Place
 from tests.hosts.lab.layer import write_containerd, write_layer

@@ -12,7 +12,7 @@ from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
 from kubeflow_volcano.problems import InvalidInput, Problem
-from kubeflow_volcano.rehearsal.network import busy_networks
+from kubeflow_volcano.rehearsal.node.network import busy_networks
 
 __all__ = ["RANGE", "Bridge", "choose_subnet", "interfaces"]
 

@@ -9,9 +9,9 @@ import shutil
 from pathlib import Path
 
 from kubeflow_volcano.progress import Progress, silent
-from kubeflow_volcano.rehearsal.generation import load_generation
-from kubeflow_volcano.rehearsal.recipes import Generation, Tool
-from kubeflow_volcano.rehearsal.tools import Tools, ensure_tools
+from kubeflow_volcano.rehearsal.build.generation import load_generation
+from kubeflow_volcano.rehearsal.build.recipes import Generation, Tool
+from kubeflow_volcano.rehearsal.build.tools import Tools, ensure_tools
 
 __all__ = ["CONTAINERD", "add_containerd", "ensure_containerd"]
 

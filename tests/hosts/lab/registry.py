@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import parse_qs, urlsplit
 
-from kubeflow_volcano.rehearsal.toolchain import go_architecture
+from kubeflow_volcano.rehearsal.build.toolchain import go_architecture
 from tests.hosts.lab.certificates import write_certificates
 
 __all__ = ["Answer", "Registry"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kubeflow_volcano.cluster.objects import Object
-from kubeflow_volcano.cluster.watching import Change, Subject
+from kubeflow_volcano.cluster.watch.observer import Change, Subject
 from tests.bench.gang_history import GangHistory, brief
 
 PODS, GROUPS = Subject("v1", "Pod"), Subject("scheduling.volcano.sh/v1beta1", "PodGroup")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.hosts.facts import CannotLookError, Host, HostFacts
-from validators.hosts.testing import answer
+from tests.samples.hosts import answer
 
 DEEP: list[Any] = []
 for _ in range(500):

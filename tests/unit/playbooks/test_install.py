@@ -8,7 +8,7 @@ import jinja2
 import pytest
 
 from kubeflow_volcano import strict_yaml
-from kubeflow_volcano.rollout.settings import parse
+from kubeflow_volcano.rollout.settings.settings import parse
 from tests.places import ROOT
 
 PLAYBOOK = ROOT / "playbooks/install.yml"

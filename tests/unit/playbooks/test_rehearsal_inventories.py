@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from kubeflow_volcano.catalog.read import load_release
-from kubeflow_volcano.rehearsal.generation import load_generation
+from kubeflow_volcano.rehearsal.build.generation import load_generation
 from tests.places import ROOT
 
 OTHERS = ("openeuler-22.03-kubeflow-1.6", "rehearsal-26.03")

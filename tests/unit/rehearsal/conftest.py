@@ -10,11 +10,11 @@ import pytest
 import yaml
 
 from kubeflow_volcano.progress import silent
-from kubeflow_volcano.rehearsal.generation import load_generation
-from kubeflow_volcano.rehearsal.recipes import Generation
-from kubeflow_volcano.rehearsal.registry import Registry
-from kubeflow_volcano.rehearsal.toolchain import choose_go
-from kubeflow_volcano.rehearsal.tools import tools_home
+from kubeflow_volcano.rehearsal.build.generation import load_generation
+from kubeflow_volcano.rehearsal.build.recipes import Generation
+from kubeflow_volcano.rehearsal.build.toolchain import choose_go
+from kubeflow_volcano.rehearsal.build.tools import tools_home
+from kubeflow_volcano.rehearsal.inside.registry import Registry
 
 
 @pytest.fixture(scope="session")

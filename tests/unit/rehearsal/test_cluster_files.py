@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
+from kubeflow_volcano.files import write_file
 from kubeflow_volcano.problems import Busy, Exit, InvalidInput
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rehearsal.__main__ import main
-from kubeflow_volcano.rehearsal.files import write_file
+from kubeflow_volcano.rehearsal.cluster.status import ClusterStatus, DaemonStatus, NodeStatus, PodStatus, render
 from kubeflow_volcano.rehearsal.lock import held
+from kubeflow_volcano.rehearsal.node.state import State
 from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
-from kubeflow_volcano.rehearsal.state import State
-from kubeflow_volcano.rehearsal.status import ClusterStatus, DaemonStatus, NodeStatus, PodStatus, render
 
 HOLDER = """
 import sys, time

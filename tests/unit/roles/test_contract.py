@@ -55,7 +55,7 @@ def specification(role: Path) -> dict[str, Any]:
 
 
 def schema_properties() -> dict[str, Any]:
-    text = files("kubeflow_volcano.rollout").joinpath("settings.schema.json").read_text("utf-8")
+    text = files("kubeflow_volcano.rollout.settings").joinpath("settings.schema.json").read_text("utf-8")
     loaded: dict[str, Any] = json.loads(text)["properties"]
     return loaded
 

@@ -15,7 +15,7 @@ from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.desired import Desired, desired
-from kubeflow_volcano.rollout.settings import Settings, parse
+from kubeflow_volcano.rollout.settings.settings import Settings, parse
 
 NAMESPACE = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shared}\n"
 MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, namespace: shared}\n"

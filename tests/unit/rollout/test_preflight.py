@@ -12,8 +12,8 @@ from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout import preflight as room
 from kubeflow_volcano.rollout.preflight import preflight
-from kubeflow_volcano.rollout.settings import parse
-from tests.unit.rollout.queue_stand import Store, queue
+from kubeflow_volcano.rollout.settings.settings import parse
+from tests.unit.rollout.queues.queue_stand import Store, queue
 
 
 def test_every_reason_is_told_at_once_and_nothing_is_changed(

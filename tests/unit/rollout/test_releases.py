@@ -9,12 +9,12 @@ import pytest
 
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.progress import silent
-from kubeflow_volcano.rollout.joint_values import filled
-from kubeflow_volcano.rollout.kustomizations import Kustomizations
-from kubeflow_volcano.rollout.remote_bases import without_remotes
-from kubeflow_volcano.rollout.render import Renderer
-from kubeflow_volcano.rollout.settings import parse
-from kubeflow_volcano.rollout.sources import Sources
+from kubeflow_volcano.rollout.manifests.kustomizations import Kustomizations
+from kubeflow_volcano.rollout.manifests.remote_bases import without_remotes
+from kubeflow_volcano.rollout.manifests.render import Renderer
+from kubeflow_volcano.rollout.manifests.sources import Sources
+from kubeflow_volcano.rollout.patches.joint_values import filled
+from kubeflow_volcano.rollout.settings.settings import parse
 
 
 class Case(NamedTuple):

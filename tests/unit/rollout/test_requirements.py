@@ -12,7 +12,7 @@ from kubeflow_volcano.catalog.shipped import crd_versions, images_of_release, ve
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.desired import Parts, rendered
-from kubeflow_volcano.rollout.settings import Settings, parse
+from kubeflow_volcano.rollout.settings.settings import Settings, parse
 
 ARCHIVES = {"1.6.1": "manifests-1.6.1.tar.gz", "26.03": "community-distribution-26.03.tar.gz"}
 WORKLOADS = {"DaemonSet", "Deployment", "Job", "StatefulSet"}

@@ -15,11 +15,11 @@ from typing import Any
 
 from kubeflow_volcano import __version__
 from kubeflow_volcano.problems import Exit, Problem
-from validators.model import natural
+from validators.core.check import natural
+from validators.core.results import Verdict, worst
+from validators.core.safe import text
 from validators.report.console import ATTENTION, attention
 from validators.report.document import stem
-from validators.report.safe import text
-from validators.verdict import Verdict, worst
 
 __all__ = ["PREFIX", "SCHEMA", "Combined", "Judged"]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.rollout.groups import MirrorRule, MirrorSettings
-from kubeflow_volcano.rollout.settings import parse
+from kubeflow_volcano.rollout.settings.groups import MirrorRule, MirrorSettings
+from kubeflow_volcano.rollout.settings.settings import parse
 
 Objects = Callable[..., dict[str, Any]]
 

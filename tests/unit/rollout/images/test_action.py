@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.problems import InvalidInput
-from kubeflow_volcano.rollout.settings import parse
+from kubeflow_volcano.rollout.settings.settings import parse
 from tests.places import ROOT
 
 pytestmark = pytest.mark.upstream

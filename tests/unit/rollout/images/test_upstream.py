@@ -16,11 +16,10 @@ from kubeflow_volcano.catalog.images import tables
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.desired import rendered
-from kubeflow_volcano.rollout.groups import MirrorSettings
-from kubeflow_volcano.rollout.images import find, rewrite
-from kubeflow_volcano.rollout.images.find import leaves
-from kubeflow_volcano.rollout.images.rewrite import Parts
-from kubeflow_volcano.rollout.settings import parse
+from kubeflow_volcano.rollout.images.references.find import leaves
+from kubeflow_volcano.rollout.images.rename.rewrite import Parts, find, rewrite
+from kubeflow_volcano.rollout.settings.groups import MirrorSettings
+from kubeflow_volcano.rollout.settings.settings import parse
 
 pytestmark = pytest.mark.upstream
 

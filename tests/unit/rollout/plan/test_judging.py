@@ -14,8 +14,9 @@ from kubeflow_volcano.catalog import read
 from kubeflow_volcano.catalog.model import Defect
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.problems import Exit, Problem
-from kubeflow_volcano.rollout.account import foreseen
-from kubeflow_volcano.rollout.images.report import ImagesReport
+from kubeflow_volcano.rollout.account.first_user import foreseen
+from kubeflow_volcano.rollout.account.sign_in import dex
+from kubeflow_volcano.rollout.images.report.image_list import ImagesReport
 from kubeflow_volcano.rollout.plan.account import account_of, judge_account, judge_published_secrets
 from kubeflow_volcano.rollout.plan.apis import judge_apis
 from kubeflow_volcano.rollout.plan.defects import defects_of, judge_defects
@@ -30,8 +31,7 @@ from kubeflow_volcano.rollout.plan.judging import (
 )
 from kubeflow_volcano.rollout.plan.resources import Claimed, Requests
 from kubeflow_volcano.rollout.plan.sizes import LIMIT, oversized
-from kubeflow_volcano.rollout.settings import Settings, parse
-from kubeflow_volcano.rollout.sign_in import dex
+from kubeflow_volcano.rollout.settings.settings import Settings, parse
 
 
 @pytest.fixture

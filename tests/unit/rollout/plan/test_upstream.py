@@ -18,7 +18,7 @@ from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.plan import console
 from kubeflow_volcano.rollout.plan.build import Plan, plan
 from kubeflow_volcano.rollout.plan.files import MARKDOWN, texts_of
-from kubeflow_volcano.rollout.settings import parse
+from kubeflow_volcano.rollout.settings.settings import parse
 
 PUBLISHED = (
     "$2y$12$4K/VkmDd1q1Orb3xAt82zu8gk7Ad6ReFR4LCP9UeYE90NLiN9Df72",

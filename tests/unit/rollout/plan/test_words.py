@@ -7,7 +7,7 @@ from typing import Any
 from kubeflow_volcano.rollout.plan import console, markdown
 from kubeflow_volcano.rollout.plan.apis import judge_apis
 from kubeflow_volcano.rollout.plan.steps import queues_of
-from kubeflow_volcano.rollout.settings import parse
+from kubeflow_volcano.rollout.settings.settings import parse
 
 BUDGET = {"apiVersion": "policy/v1beta1", "kind": "PodDisruptionBudget", "metadata": {"name": "x", "namespace": "n"}}
 FINDING = {"title": "Title", "verdict": "warn", "found": "not all do.", "details": [], "needed": "n.", "todo": "t."}

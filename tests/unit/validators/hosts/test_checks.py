@@ -8,12 +8,13 @@ import pytest
 
 from kubeflow_volcano.catalog.read import load
 from tests.places import ROOT
-from validators.facts import Facts, Unread
+from tests.samples.facts import NOW, node
+from tests.samples.hosts import GB, answer, broken, facts, host, place, sysctl
+from validators.core.check import Check
+from validators.core.facts import Facts, Unread
+from validators.core.outcome import Outcome, Status
 from validators.hosts.checks import CHECKS
 from validators.hosts.system import ALWAYS_BUILT
-from validators.hosts.testing import GB, answer, broken, facts, host, place, sysctl
-from validators.model import Check, Outcome, Status
-from validators.testing import NOW, node
 
 BY_ID = {item.id: item for item in CHECKS}
 MIRROR: dict[str, Any] = {"mirror_names": ("reg.lan",), "mirror_mode": "containerd"}

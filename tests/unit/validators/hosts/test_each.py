@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from tests.samples.hosts import broken, facts, host
+from validators.core.outcome import Status
 from validators.hosts.each import bad, each, good
-from validators.hosts.testing import broken, facts, host
-from validators.model import Status
 
 
 def test_hosts_with_the_same_finding_are_one_line() -> None:

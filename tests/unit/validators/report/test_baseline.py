@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.problems import InvalidInput
+from tests.samples.facts import facts, ref
 from validators.checks import CHECKS
-from validators.model import Outcome, Status
+from validators.core.outcome import Outcome, Status
+from validators.core.results import Result
 from validators.report import files
 from validators.report.baseline import compare, read
 from validators.report.document import Report
-from validators.testing import facts, ref
-from validators.verdict import Result
 
 
 def report(*statuses: str, uid: str = "cluster", baseline: Any = None) -> Report:

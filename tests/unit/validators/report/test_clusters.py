@@ -15,9 +15,9 @@ from jsonschema import Draft202012Validator
 from junitparser import JUnitXml
 
 from kubeflow_volcano.problems import Exit
-from tests import report_samples as samples
-from tests.cluster_samples import PROBLEM, crowd, judged
-from validators.model import natural
+from tests.samples import reports as samples
+from tests.samples.clusters import PROBLEM, crowd, judged
+from validators.core.check import natural
 from validators.report.clusters import console, files, html, junit, markdown
 from validators.report.clusters.document import Combined, Judged
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests import report_samples
+from tests.samples import reports as report_samples
 from validators.report import html, markdown
 from validators.report.conformance import conformance
 

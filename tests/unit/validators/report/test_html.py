@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from tests import report_samples as samples
 from tests.places import ROOT
+from tests.samples import reports as samples
 from validators.report import files, html
 from validators.report.document import Report
 

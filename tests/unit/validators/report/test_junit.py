@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from junitparser import JUnitXml
 
-from tests import report_samples as samples
+from tests.samples import reports as samples
 from validators.report import junit
 from validators.report.document import Report
 

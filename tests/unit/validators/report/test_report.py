@@ -14,16 +14,16 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.experiment.remains import Cleanup, Tracked
 from kubeflow_volcano.problems import Exit
+from tests.samples.facts import facts, node, pod, ref
 from validators.checks import CHECKS
-from validators.facts import SimulatedWebhook, Window
-from validators.model import Outcome, Status, failed, passed, skipped
-from validators.probes.remains import Cleanup, Tracked
+from validators.core.facts import SimulatedWebhook, Window
+from validators.core.outcome import Outcome, Status, failed, passed, skipped
+from validators.core.results import Result
+from validators.core.safe import LONGEST_EVIDENCE, safe, text
 from validators.report import console, files, markdown
 from validators.report.document import Report
-from validators.report.safe import LONGEST_EVIDENCE, safe, text
-from validators.testing import facts, node, pod, ref
-from validators.verdict import Result
 
 SCHEMA = json.loads(resources("validators").joinpath("schemas/report.v1.json").read_text())
 HOSTILE = "<script>alert(1)</script>\x1b[31m red\x1b[0m ]]> | `rm` \u202e \x00" + "x" * 1_000_000

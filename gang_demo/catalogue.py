@@ -1,0 +1,91 @@
+"""All scenarios, in the order in which they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import ModuleType
+
+from gang_demo.case import Case
+from gang_demo.scenarios import (
+    binpack,
+    elastic,
+    job_kinds,
+    pipelines,
+    preemption,
+    queues,
+    source_experiment,
+    task_topology,
+    two_jobs,
+    volcano_job,
+)
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.problems import InvalidInput, Problem
+
+__all__ = ["CASES", "NAMES", "chosen", "require_kinds", "told"]
+
+_MODULES: Sequence[ModuleType] = (
+    source_experiment,
+    two_jobs,
+    task_topology,
+    volcano_job,
+    queues,
+    binpack,
+    preemption,
+    job_kinds,
+    elastic,
+    pipelines,
+)
+"""Each exports CASES, and its docstring says what it shows."""
+
+_JOBS = "kubeflow.org/v1"
+
+CASES: tuple[Case, ...] = tuple(case for module in _MODULES for case in module.CASES)
+NAMES: tuple[str, ...] = tuple(dict.fromkeys(case.scenario for case in CASES))
+
+
+def chosen(names: Sequence[str]) -> tuple[Case, ...]:
+    """The cases of these scenarios, or of all when none is named.
+
+    Raises:
+        InvalidInput: there is no such scenario.
+    """
+    if unknown := [name for name in names if name not in NAMES]:
+        raise InvalidInput(
+            Problem(
+                f"the scenarios {', '.join(unknown)}.",
+                f"some of {', '.join(NAMES)}.",
+                "correct the name, or name none to see all.",
+            )
+        )
+    return tuple(case for case in CASES if not names or case.scenario in names)
+
+
+def require_kinds(cluster: Cluster, cases: Sequence[Case]) -> None:
+    """See that the cluster has kinds of training jobs for all these cases, of those with several one at least.
+
+    Raises:
+        InvalidInput: a scenario has none.
+        ApiError: the cluster does not tell.
+    """
+    there = cluster.kinds(_JOBS)
+    wanted: dict[str, set[str]] = {}
+    for case in cases:
+        jobs = {obj["kind"] for obj in case.manifest("") if obj["apiVersion"] == _JOBS}
+        wanted.setdefault(case.scenario, set()).update(jobs)
+    lacking = {name: kinds for name, kinds in wanted.items() if kinds and kinds.isdisjoint(there)}
+    if lacking:
+        others = ", ".join(name for name in wanted if name not in lacking)
+        missing = ", ".join(sorted(set().union(*lacking.values())))
+        raise InvalidInput(
+            Problem(
+                f"a cluster that serves no {missing}, which the scenarios {', '.join(lacking)} are about.",
+                "the training operator, which comes with Kubeflow up to 1.10 and its kinds of jobs.",
+                f"install component training-operator, or choose others{f' ({others})' if others else ''}.",
+            )
+        )
+
+
+def told(scenario: str) -> str:
+    """What a scenario shows: the docstring of its module."""
+    module = next(item for item in _MODULES if item.CASES[0].scenario == scenario)
+    return (module.__doc__ or "").strip()

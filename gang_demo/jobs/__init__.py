@@ -1,0 +1,1 @@
+"""Jobs that scenarios create, and their gangs."""

@@ -1,0 +1,98 @@
+"""Volcano's own jobs (vcjob), the queues and priority classes that they name, and how their pods come to an end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gang_demo.jobs.jobs import SUCCEED_AFTER, replicas
+from gang_demo.play.history import History
+from gang_demo.play.stand import Stand
+from kubeflow_volcano.cluster.objects import Object, Ref
+
+__all__ = ["JOB", "QUEUE", "RESTART", "TASK", "Task", "finish", "priority_class", "queue", "vcjob"]
+
+JOB = ("batch.volcano.sh/v1alpha1", "Job")
+QUEUE = ("scheduling.volcano.sh/v1beta1", "Queue")
+TASK = "volcano.sh/task-spec"
+"""Label of a pod: the task of its job."""
+
+RESTART: Mapping[str, str] = {"event": "PodEvicted", "action": "RestartJob"}
+"""Policy of a job: one pod that is deleted before it ended takes all others along, and all start again together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Some pods of a job that are alike; each asks for so many GPUs."""
+
+    name: str
+    count: int
+    gpus: int = 1
+    policies: tuple[Mapping[str, str], ...] = ()
+
+
+def vcjob(
+    name: str,
+    namespace: str,
+    *tasks: Task,
+    minimum: int | None = None,
+    policies: Sequence[Mapping[str, str]] = (),
+    scheduler: str = "volcano",
+    priority: str = "",
+    **spec: Any,
+) -> Object:
+    """A job of Volcano. `minimum` is how many of its pods start together, all unless it is given.
+
+    `priority` names a class, which stands on the job, for Volcano, and on its pods, for the default scheduler.
+    """
+    everybody = sum(task.count for task in tasks)
+    return {
+        "apiVersion": JOB[0],
+        "kind": JOB[1],
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {
+            "schedulerName": scheduler,
+            "minAvailable": everybody if minimum is None else minimum,
+            **({"priorityClassName": priority} if priority else {}),
+            **({"policies": [dict(item) for item in policies]} if policies else {}),
+            **spec,
+            "tasks": [_task(task, priority) for task in tasks],
+        },
+    }
+
+
+def _task(task: Task, priority: str) -> Object:
+    template = replicas(task.count, gpus=task.gpus)["template"]
+    (container,) = template["spec"]["containers"]
+    spec = {
+        "restartPolicy": "Never",
+        "terminationGracePeriodSeconds": 0,
+        **({"priorityClassName": priority} if priority else {}),
+        "containers": [{"name": task.name, **container}],
+    }
+    policies = {"policies": [dict(item) for item in task.policies]} if task.policies else {}
+    return {"name": task.name, "replicas": task.count, **policies, "template": template | {"spec": spec}}
+
+
+def queue(name: str, weight: int = 1, **spec: Any) -> Object:
+    """A queue; `spec` is what it says besides its weight."""
+    return {"apiVersion": QUEUE[0], "kind": QUEUE[1], "metadata": {"name": name}, "spec": {"weight": weight, **spec}}
+
+
+def priority_class(name: str, value: int) -> Object:
+    """A class of Kubernetes' own, which Volcano goes by as well."""
+    return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
+
+
+def finish(stand: Stand, history: History, job: str, task: str = "") -> None:
+    """Let the simulated pods of the job, or of a task of it, end well.
+
+    Raises:
+        ApiError: the server does not take it.
+    """
+    for item in history.present_of(job):
+        if task in {"", item.labels.get(TASK)}:
+            stand.cluster.patch(
+                Ref("v1", "Pod", item.namespace, item.name), {"metadata": {"annotations": {SUCCEED_AFTER: "0s"}}}
+            )

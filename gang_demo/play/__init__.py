@@ -1,0 +1,1 @@
+"""Playing a case on a cluster, and recording it."""

@@ -1,0 +1,93 @@
+"""Waiting until Volcano's scheduler reads the configuration that stands in its ConfigMap."""
+
+from __future__ import annotations
+
+import time
+
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.pods.executing import execute
+from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.problems import Problem, ProblemsError
+from kubeflow_volcano.progress import Progress
+
+__all__ = ["wait_read"]
+
+_NAMESPACE, _LABELS = "volcano-system", "app=volcano-scheduler"
+_FLAG = "--scheduler-conf="
+_NUDGE = "kfv.io/asked"
+"""Annotation that is put on a pod and taken away again: a pod that changes has its volumes brought up to date at once,
+and not within the kubelet's minute."""
+
+_SECONDS, _AGAIN_SECONDS, _CAT_SECONDS = 120.0, 0.5, 10.0
+
+
+def wait_read(cluster: Cluster, progress: Progress) -> None:
+    """Wait until the file in each of the scheduler's pods is what the ConfigMap says; the scheduler watches that file.
+
+    Raises:
+        ProblemsError: there is no scheduler, or the file did not change within two minutes.
+    """
+    deadline = Deadline(_SECONDS)
+    pods = [pod for pod in cluster.list("v1", "Pod", namespace=_NAMESPACE, labels=_LABELS).items if _runs(pod)]
+    if not pods:
+        raise ProblemsError(
+            Problem(
+                "no pod of Volcano's scheduler runs.", "one that does.", "run playbooks/install.yml, then try again."
+            )
+        )
+    for pod in pods:
+        progress(f"waiting until {pod['metadata']['name']} has read its configuration")
+        _wait(cluster, pod, deadline)
+
+
+def _runs(pod: Object) -> bool:
+    return pod.get("status", {}).get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]
+
+
+def _wait(cluster: Cluster, pod: Object, deadline: Deadline) -> None:
+    container, path, wanted = _configured(cluster, pod)
+    ref = Ref.of(pod)
+
+    def said() -> str:
+        try:
+            return execute(cluster, ref.namespace, ref.name, container, ["cat", path], seconds=_CAT_SECONDS).said
+        except ApiError as error:
+            return str(error)
+
+    if said() == wanted:
+        return
+    cluster.patch(ref, {"metadata": {"annotations": {_NUDGE: "true"}}})
+    try:
+        while (found := said()) != wanted:
+            if deadline.passed:
+                raise ProblemsError(
+                    Problem(
+                        f"{path} in {ref} is not what the ConfigMap says after {_SECONDS:.0f} s: {found[:200]!r}.",
+                        "a kubelet that brings ConfigMaps to its pods.",
+                        f"see `kubectl -n {ref.namespace} describe pod {ref.name}`.",
+                    )
+                )
+            time.sleep(_AGAIN_SECONDS)  # a file in a container can only be read again, not watched
+    finally:
+        cluster.patch(ref, {"metadata": {"annotations": {_NUDGE: None}}})
+
+
+def _configured(cluster: Cluster, pod: Object) -> tuple[str, str, str]:
+    """The scheduler's container, the path of its configuration, and the text that the ConfigMap has for it."""
+    container = pod["spec"]["containers"][0]
+    words = [*(container.get("command") or ()), *(container.get("args") or ())]
+    path: str = next((word.removeprefix(_FLAG) for word in words if word.startswith(_FLAG)), "")
+    name = next((item["configMap"]["name"] for item in pod["spec"].get("volumes") or () if "configMap" in item), "")
+    live = cluster.get(Ref("v1", "ConfigMap", _NAMESPACE, name)) if name else None
+    text = ((live or {}).get("data") or {}).get(path.rpartition("/")[2])
+    if not path or text is None:
+        raise ProblemsError(
+            Problem(
+                f"the scheduler's pod {pod['metadata']['name']} with the file {path!r} and the ConfigMap {name!r}.",
+                f"the argument {_FLAG}<file> and a ConfigMap that has this file.",
+                "run playbooks/install.yml, then try again.",
+            )
+        )
+    return container["name"], path, text

@@ -1,0 +1,146 @@
+"""Where one case is played: its namespaces and objects, the record of them, and the judgement of what lasts."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from gang_demo.model import Outcome, Title
+from gang_demo.play.history import History, short
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.watch.observer import Observer, Subject
+from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.experiment.session import ProbeRefused, Session
+from kubeflow_volcano.experiment.stage import PODGROUP
+from kubeflow_volcano.progress import Progress
+
+__all__ = ["Stand"]
+
+_TICK = 0.1
+_ACCOUNT_SECONDS = 24.0
+_TELL_EVERY_SECONDS = 5.0
+_HEADS = ("POD", "STATUS", "NODE")
+
+
+@dataclass(frozen=True)
+class Stand:
+    """One case while it runs. What it makes is removed behind it, by UID. `histories` are all that it has watched."""
+
+    cluster: Cluster
+    case: Title
+    session: Session
+    deadline: Deadline
+    progress: Progress
+    histories: list[History] = field(default_factory=list)
+
+    def namespace(self, suffix: str = "") -> str:
+        """Make a namespace that is ready for its first pod, without a quota; `suffix` ends its name ("-team-a").
+
+        Raises:
+            ProbeRefused: it may not be created, or no controller made its service account.
+        """
+        name = f"kfv-demo-{self.session.run}{suffix}"
+        labels = {"pod-security.kubernetes.io/enforce": "baseline", "istio-injection": "disabled"}
+        self.session.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
+        account = Subject("v1", "ServiceAccount", name, fields="metadata.name=default")
+        with Observer(self.cluster, [account], Deadline(_ACCOUNT_SECONDS, self.deadline)) as observer:
+            if any(change and change.objects for change in observer.changes(_TICK)):
+                return name
+        raise ProbeRefused(f"namespace {name} has no default ServiceAccount after {_ACCOUNT_SECONDS:.0f} s")
+
+    def create(self, *objects: Object) -> tuple[Object, ...]:
+        """Create objects one after the other.
+
+        Raises:
+            ProbeRefused: one was not admitted; the text is the server's.
+            ApiError: the server does not answer.
+        """
+        return tuple(self.session.create(item) for item in objects)
+
+    @contextlib.contextmanager
+    def watching(self, *namespaces: str, also: Sequence[Subject] = ()) -> Iterator[History]:
+        """Follow pods and PodGroups of namespaces, and further subjects, while the block runs: all of it, from now on.
+
+        Raises:
+            TimeoutError: not all of them can be listed.
+        """
+        own = [Subject(*kind, name) for name in namespaces for kind in (("v1", "Pod"), PODGROUP)]
+        subjects = {*own, *also}
+        with Observer(self.cluster, [*own, *also], self.deadline) as observer:
+            history = History(self.cluster, namespaces[0], "", observer.changes(_TICK))
+            self.histories.append(history)
+            if not history.until(lambda: history.listed >= subjects, self.deadline.remaining):
+                raise TimeoutError("pods, PodGroups and jobs could not be listed")
+            yield history
+
+    def take_away(self, history: History, *names: str) -> None:
+        """Delete pods by their names, and note in the record that this is the case's own doing.
+
+        Raises:
+            ApiError: the server does not do it.
+        """
+        for item in history.present:
+            if item.name in names:
+                history.dismiss(item)
+                self.cluster.delete(Ref("v1", "Pod", item.namespace, item.name), uid=item.uid)
+
+    def doubt(self) -> str:
+        """Why nothing can be concluded from what was watched; empty when something can."""
+        return next(filter(None, (item.doubt() for item in self.histories)), "")
+
+    def settle(
+        self, history: History, reached: Callable[[], bool], wrong: Callable[[], str], hold_seconds: float
+    ) -> str:
+        """Wait until `reached` has held for `hold_seconds`; returns what is not as claimed, empty when all is.
+
+        `wrong` is asked after every change and says what contradicts the claim at any moment. Where nothing can be
+        concluded any more the wait ends with that.
+        """
+
+        def ended() -> str:
+            return history.doubt() or wrong()
+
+        while not (ended() or self.deadline.passed):
+            self.progress(f"{self.case.title}: {history.picture()}")
+            try:
+                if not history.until(lambda: bool(ended()) or reached(), _TELL_EVERY_SECONDS):
+                    continue
+                # Only what lasts is a picture: a moment may be on the way to something else.
+                if not history.until(lambda: bool(ended()) or not reached(), hold_seconds):
+                    return ""
+            except TimeoutError:
+                break
+        return ended() or f"not settled after {self.deadline.elapsed:.0f} s: {history.picture()}"
+
+    def outcome(
+        self,
+        history: History | None,
+        problem: str,
+        *,
+        heads: Sequence[str] = _HEADS,
+        rows: Sequence[Sequence[str]] | None = None,
+        lines: Sequence[str] | None = None,
+        figures: Mapping[str, object] | None = None,
+    ) -> Outcome:
+        """The outcome of this case; rows and lines are those of the pods and PodGroups unless others are given."""
+        case = self.case
+        shown = rows if rows is not None else history.rows() if history else ()
+        below = lines if lines is not None else history.lines() if history else ()
+        return Outcome(
+            case.scenario,
+            case.name,
+            case.title,
+            case.control,
+            problem,
+            round(self.deadline.elapsed, 1),
+            heads=tuple(heads) if history or rows is not None else (),
+            rows=tuple(tuple(row) for row in shown),
+            lines=tuple(below),
+            figures={name: str(value) for name, value in (figures or {}).items()},
+            events=history.events() if history else (),
+            watched_until=datetime.now(UTC).isoformat(timespec="milliseconds") if history else "",
+            groups=tuple(short(item.name) for item in history.groups.values()) if history else (),
+        )

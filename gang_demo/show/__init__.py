@@ -1,0 +1,1 @@
+"""Outcomes for people: tables, pictures, the page docs/scenarios.md."""

@@ -1,0 +1,183 @@
+"""What must have happened before an object is sent: one graph over all objects of a run. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kubeflow_volcano.apply.rights import Rights, pod_template
+from kubeflow_volcano.cluster.admission.intercepts import WEBHOOK_KINDS, Webhook, backends, labelled, webhooks
+from kubeflow_volcano.cluster.objects import Object, Ref
+
+__all__ = ["CRD_KIND", "WEBHOOK_KINDS", "WORKLOAD_KINDS", "Graph", "Needs", "graph"]
+
+WORKLOAD_KINDS = frozenset({"CronJob", "DaemonSet", "Deployment", "Job", "Pod", "ReplicaSet", "StatefulSet"})
+CRD_KIND = "CustomResourceDefinition"
+_BINDINGS = frozenset({"ClusterRoleBinding", "RoleBinding"})
+
+# What a pod reads at its start, in its namespace or in none; it comes before any pod that could. What its account may
+# do comes by its bindings, wherever they are.
+_READ_BY_PODS = frozenset(
+    {
+        "ConfigMap",
+        "PersistentVolumeClaim",
+        "PriorityClass",
+        "Secret",
+        "Service",
+        "ServiceAccount",
+        "StorageClass",
+    }
+)
+
+
+@dataclass(slots=True)
+class Needs:
+    """What one object needs: `applied` must have been sent before it, `ready` must be up as well."""
+
+    applied: set[Ref] = field(default_factory=set)
+    ready: set[Ref] = field(default_factory=set)
+
+    def __iter__(self) -> Iterator[Ref]:
+        yield from self.applied
+        yield from self.ready
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """The needs of every object, in the order of the text, and the workloads behind each webhook configuration.
+
+    `gathering` are the cluster roles whose rules the cluster gathers from others.
+    """
+
+    needs: Mapping[Ref, Needs]
+    behind: Mapping[Ref, frozenset[Ref]]
+    gathering: frozenset[Ref] = frozenset()
+
+
+def graph(parts: Mapping[str, Sequence[Object]], requires: Mapping[str, Collection[str]] | None = None) -> Graph:
+    """The graph over the objects of all `parts` (component name to objects); `requires` names what each part needs.
+
+    The rules: a namespace before its content; a CRD established and served before objects of its kind, and before the
+    workloads that may use them (of its part and of those that require it: also those whose rights are not known),
+    whose controllers may look for it only once, at their start;
+    a role before its bindings; a storage class before claims; what a pod reads before workloads; a webhook
+    configuration right after its backend is applied, because backends wait for it to put their CA into it; and the
+    backend ready and the webhook answering before an object that it intercepts, unless the backend itself needs that
+    object. A webhook that only validates and whose silence is ignored holds nothing up.
+    """
+    requires = requires or {}
+    by_ref = {Ref.of(obj): obj for objects in parts.values() for obj in objects}
+    needs = {ref: Needs() for ref in by_ref}
+    index = _Index(by_ref)
+    rights = Rights(by_ref.values())
+    for name, objects in parts.items():
+        before = _closure(name, requires)
+        own = [obj for part in before for obj in parts.get(part, ()) if obj["kind"] == CRD_KIND]
+        for obj in objects:
+            _add(obj, needs[Ref.of(obj)], index)
+            if obj["kind"] in WORKLOAD_KINDS:
+                needs[Ref.of(obj)].ready |= rights.crds(obj, own)
+    behind: dict[Ref, frozenset[Ref]] = defaultdict(frozenset)
+    created = _created(by_ref, index)
+    of_pods = [obj for obj in by_ref.values() if obj["kind"] == "Service" or obj["kind"] in WORKLOAD_KINDS]
+    for hook in webhooks(by_ref.values()):
+        found = frozenset(Ref.of(obj) for obj in backends(hook, of_pods))
+        behind[hook.owner] |= found
+        needs[hook.owner].applied |= found
+        if hook.matters:
+            _add_webhook(hook, found, created, needs)
+    gathering = frozenset(ref for ref, obj in by_ref.items() if obj.get("aggregationRule"))
+    return Graph(needs, dict(behind), gathering)
+
+
+class _Index:
+    """Where objects of a kind are found that others look for."""
+
+    def __init__(self, by_ref: Mapping[Ref, Object]) -> None:
+        self.namespaces = {ref.name: ref for ref in by_ref if ref.kind == "Namespace"}
+        self.roles = {(ref.kind, ref.namespace, ref.name): ref for ref in by_ref if ref.kind in {"ClusterRole", "Role"}}
+        self.classes = {ref for ref in by_ref if ref.kind == "StorageClass"}
+        self.crds = {
+            (obj["spec"]["group"], obj["spec"]["names"]["kind"]): ref
+            for ref, obj in by_ref.items()
+            if ref.kind == CRD_KIND
+        }
+        self.read: dict[str, set[Ref]] = defaultdict(set)
+        for ref, obj in by_ref.items():
+            if ref.kind in _READ_BY_PODS:
+                self.read[ref.namespace].add(ref)
+            if ref.kind in _BINDINGS:
+                for subject in obj.get("subjects") or ():
+                    self.read[subject.get("namespace", "")].add(ref)
+
+
+def _closure(part: str, requires: Mapping[str, Collection[str]]) -> set[str]:
+    found = {part}
+    queue = [part]
+    while queue:
+        new = set(requires.get(queue.pop(), ())) - found
+        found |= new
+        queue += new
+    return found
+
+
+def _add(obj: Object, needs: Needs, index: _Index) -> None:
+    ref = Ref.of(obj)
+    if ref.namespace in index.namespaces:
+        needs.applied.add(index.namespaces[ref.namespace])
+    if (ref.group, ref.kind) in index.crds:
+        needs.ready.add(index.crds[ref.group, ref.kind])
+    if ref.kind in _BINDINGS:
+        role = obj.get("roleRef") or {}
+        namespace = ref.namespace if role.get("kind") == "Role" else ""
+        bound = index.roles.get((role.get("kind", ""), namespace, role.get("name", "")))
+        if bound:
+            needs.applied.add(bound)
+    if ref.kind == "PersistentVolumeClaim":
+        needs.applied |= index.classes
+    if ref.kind in WORKLOAD_KINDS:
+        needs.applied |= index.read[""] | index.read[ref.namespace]
+
+
+_Created = Mapping[tuple[str, str, bool], Sequence[tuple[Ref, Object, Object]]]
+"""What webhooks will see, by API version, kind and being in a namespace: what is sent, what is seen, its namespace."""
+
+
+def _created(by_ref: Mapping[Ref, Object], index: _Index) -> _Created:
+    created = defaultdict(list)
+    for ref, obj in by_ref.items():
+        live = index.namespaces.get(ref.namespace)
+        namespace = labelled(by_ref[live] if live else None, ref.namespace)
+        for seen in (obj, *_pods(obj)):
+            created[seen["apiVersion"], seen["kind"], bool(ref.namespace)].append((ref, seen, namespace))
+    return created
+
+
+def _add_webhook(hook: Webhook, behind: frozenset[Ref], created: _Created, needs: Mapping[Ref, Needs]) -> None:
+    before = _all_before({hook.owner, *behind}, needs)
+    for alike in created.values():
+        if hook.names(alike[0][1]):
+            for ref, seen, namespace in alike:
+                if ref not in before and hook.intercepts(seen, namespace):
+                    needs[ref].ready |= {hook.owner, *behind}
+
+
+def _pods(obj: Object) -> Iterator[Object]:
+    """The pod that a workload will have made, as far as a webhook's rules look at it."""
+    template = pod_template(obj) if obj["kind"] in WORKLOAD_KINDS - {"CronJob"} else None
+    if template:
+        labels = (template.get("metadata") or {}).get("labels") or {}
+        meta = {"name": "", "namespace": obj["metadata"].get("namespace", ""), "labels": labels}
+        yield {"apiVersion": "v1", "kind": "Pod", "metadata": meta}
+
+
+def _all_before(refs: Collection[Ref], needs: Mapping[Ref, Needs]) -> set[Ref]:
+    """`refs` and everything that they need, directly or not."""
+    found = set(refs)
+    queue = list(refs)
+    while queue:
+        new = {need for need in needs[queue.pop()] if need not in found}
+        found |= new
+        queue += new
+    return found

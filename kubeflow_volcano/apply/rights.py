@@ -1,0 +1,86 @@
+"""Which custom resources a workload may use: what its account is allowed to, as the objects of the run say. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from kubeflow_volcano.cluster.admission.intercepts import selects
+from kubeflow_volcano.cluster.objects import Object, Ref
+
+__all__ = ["Rights", "pod_template"]
+
+Rule = Mapping[str, Any]
+_DEFAULT = "default"
+
+
+def pod_template(workload: Object) -> Mapping[str, Any]:
+    """The template of the pods that a workload makes; empty for a Pod and for what makes none."""
+    spec = workload.get("spec") or {}
+    if workload["kind"] == "CronJob":
+        spec = (spec.get("jobTemplate") or {}).get("spec") or {}
+    return spec.get("template") or {}
+
+
+class Rights:
+    """The rules that bind each service account, from the Roles and bindings among `objects`."""
+
+    def __init__(self, objects: Iterable[Object]) -> None:
+        found = tuple(objects)
+        roles = {Ref.of(obj): obj for obj in found if obj["kind"] in {"ClusterRole", "Role"}}
+        self._roles = {(ref.kind, ref.namespace, ref.name): _rules(obj, roles) for ref, obj in roles.items()}
+        self._accounts = {Ref.of(obj) for obj in found if obj["kind"] == "ServiceAccount"}
+        self._crds: dict[str, list[Object]] = defaultdict(list)
+        for obj in found:
+            if obj["kind"] == "CustomResourceDefinition":
+                self._crds[obj["spec"]["group"]].append(obj)
+        self._bound: dict[tuple[str, str], list[Sequence[Rule] | None]] = defaultdict(list)
+        for obj in found:
+            if obj["kind"] in {"ClusterRoleBinding", "RoleBinding"}:
+                self._bind(obj)
+
+    def crds(self, workload: Object, own: Iterable[Object]) -> set[Ref]:
+        """The CRDs that the workload may use: those its rights name, and all of `own` if its rights are not known.
+
+        `own` are those of its own part and of what that requires; a right to everything is meant for these. Rights are
+        not known of an account that is not among the objects, or that is bound to a role that is not.
+        """
+        spec = pod_template(workload).get("spec") or workload.get("spec") or {}
+        account = spec.get("serviceAccountName") or spec.get("serviceAccount") or _DEFAULT
+        namespace = workload["metadata"].get("namespace", "")
+        known = account == _DEFAULT or Ref("v1", "ServiceAccount", namespace, account) in self._accounts
+        bound = self._bound.get((namespace, account), [] if known else [None])
+        rules = [rule for part in bound for rule in part or ()]
+        everything = any(part is None for part in bound)
+        wild = [rule for rule in rules if "*" in (rule.get("apiGroups") or ())]
+        used = {Ref.of(crd) for crd in own if everything or any(_names(rule, crd) for rule in wild)}
+        for rule in rules:
+            for group in rule.get("apiGroups") or ():
+                used |= {Ref.of(crd) for crd in self._crds.get(group, ()) if _names(rule, crd)}
+        return used
+
+    def _bind(self, binding: Object) -> None:
+        role = binding.get("roleRef") or {}
+        namespace = binding["metadata"].get("namespace", "") if role.get("kind") == "Role" else ""
+        known = self._roles.get((role.get("kind", ""), namespace, role.get("name", "")))
+        for subject in binding.get("subjects") or ():
+            if subject.get("kind") == "ServiceAccount":
+                where = subject.get("namespace") or binding["metadata"].get("namespace", "")
+                self._bound[where, subject["name"]].append(known)
+
+
+def _rules(role: Object, roles: Mapping[Ref, Object]) -> Sequence[Rule]:
+    """The rules of a role, those that are aggregated into it included."""
+    found: list[Rule] = list(role.get("rules") or ())
+    for selector in (role.get("aggregationRule") or {}).get("clusterRoleSelectors") or ():
+        for other in roles.values():
+            if other is not role and selects(selector, other["metadata"].get("labels") or {}):
+                found += other.get("rules") or ()
+    return found
+
+
+def _names(rule: Rule, crd: Object) -> bool:
+    """Whether the resources of a rule are, or comprise, those of that kind."""
+    plural = crd["spec"]["names"]["plural"]
+    return any(name in {"*", plural} or name.startswith(f"{plural}/") for name in rule.get("resources") or ())

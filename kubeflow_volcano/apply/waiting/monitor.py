@@ -1,0 +1,84 @@
+"""Who is ready by now: a few watches for all, and an announcement for each that comes up."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection
+
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.cluster.readiness import Readiness, State
+from kubeflow_volcano.cluster.watch.observer import Observer
+from kubeflow_volcano.cluster.watch.waiting import View, subjects
+from kubeflow_volcano.deadline import Deadline
+
+__all__ = ["Monitor", "Report"]
+
+_TICK_SECONDS = 0.2
+
+Report = Callable[[Ref, Readiness | ApiError], None]
+
+
+class Monitor:
+    """Watches `refs` in a thread of its own from `start` on, and reports each that is armed once, when it is settled.
+
+    An object is armed after it was accepted, with the generation that it has then: what was true of the one before it
+    does not count. At the deadline the unready ones are reported as they are.
+    """
+
+    def __init__(self, cluster: Cluster, refs: Collection[Ref], deadline: Deadline, report: Report) -> None:
+        self._cluster = cluster
+        self._refs = tuple(refs)
+        self._deadline = deadline
+        self._report = report
+        self._armed: dict[Ref, int] = {}
+        self.pending: dict[Ref, str] = {}
+        """What is armed and not settled yet, each with a sentence that says how it stands."""
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True, name="monitor")
+
+    def arm(self, ref: Ref, generation: int) -> None:
+        """From now on, report this one; the first call starts the watch."""
+        self._armed[ref] = generation
+        if not self._thread.ident:
+            self._thread.start()
+
+    def stop(self) -> None:
+        """End the watch soon; its own thread may ask for that, too."""
+        self._stop.set()
+
+    def close(self) -> None:
+        """End the watch."""
+        self.stop()
+        if self._thread.ident:
+            self._thread.join(timeout=10)
+
+    def _run(self) -> None:
+        view = View(self._refs)
+        try:
+            with Observer(self._cluster, subjects(self._refs), self._deadline) as observer:
+                for change in observer.changes(tick=_TICK_SECONDS):
+                    if self._stop.is_set():
+                        return
+                    if change:
+                        view.take(change)
+                    if view.complete:
+                        self._look(view)
+        except ApiError as error:
+            for ref in self._refs:
+                self._report(ref, error)
+            return
+        for ref in list(self._armed):
+            self._report(ref, view.answer(ref))
+
+    def _look(self, view: View) -> None:
+        for ref, generation in list(self._armed.items()):
+            answer = view.answer(ref)
+            settled = answer.ready or answer.state is State.FAILED
+            if settled and view.generation(ref) >= generation:
+                del self._armed[ref]
+                self.pending.pop(ref, None)
+                self._report(ref, answer)
+            else:
+                self.pending[ref] = answer.message

@@ -1,0 +1,118 @@
+"""Which CRDs are established and served, as discovery tells: a watch would bring each CRD whole, several times."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from functools import cache, partial
+
+from kubeflow_volcano.apply.waiting.monitor import Report
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.readiness import Readiness, State, assess
+from kubeflow_volcano.deadline import Deadline
+
+__all__ = ["Served"]
+
+_PAUSE_SECONDS, _LONG_PAUSE_SECONDS = 0.1, 0.3
+_MANY = 20
+"""While more than these are pending, news are less worth than the server's time to tell them."""
+_LATE_SECONDS = 5.0
+"""When none has been served for so long, the CRDs themselves are looked at, too, to tell what is in their way."""
+_MISSES = 2
+"""How many group versions are asked for in vain before the next pause; CRDs are established in turn."""
+
+
+class Served:
+    """Asks discovery, in a thread of its own, until all served versions of each armed CRD are there.
+
+    Discovery names the kind of an established CRD only. A CRD that is refused its names is reported as failed; at the
+    deadline the others are reported as they are.
+    """
+
+    def __init__(self, cluster: Cluster, crds: Mapping[Ref, Object], deadline: Deadline, report: Report) -> None:
+        self._cluster = cluster
+        self._wanted = {ref: (obj["spec"]["names"]["kind"], _versions(obj)) for ref, obj in crds.items()}
+        self._deadline = deadline
+        self._report = report
+        self._since: dict[Ref, float] = {}
+        self._last_served = 0.0
+        self.pending: dict[Ref, str] = {}
+        """What is armed and not served yet, each with a sentence that says how it stands."""
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True, name="served")
+
+    @property
+    def busy(self) -> bool:
+        """Whether CRDs are pending, none of them late. Asked before each request, so it looks at the oldest only."""
+        oldest = next(iter(list(self._since)), None)
+        return oldest is not None and not self._late(oldest)
+
+    def arm(self, ref: Ref) -> None:
+        """From now on, report this one once it is served."""
+        self.pending[ref] = f"{ref} is not served yet."
+        self._since[ref] = time.monotonic()
+        if not self._thread.ident:
+            self._thread.start()
+
+    def close(self) -> None:
+        """Ask no more."""
+        self._stop.set()
+        if self._thread.ident:
+            self._thread.join(timeout=10)
+
+    def _run(self) -> None:
+        try:
+            while not self._deadline.passed:
+                if self._stop.wait(_LONG_PAUSE_SECONDS if len(self._since) > _MANY else _PAUSE_SECONDS):
+                    return
+                self._look()
+                self._look_at_late()
+            for ref in list(self._since):
+                self._settle(ref, self._live(ref))
+        except ApiError as error:
+            for ref in list(self._since):
+                self._settle(ref, error)
+
+    def _look(self) -> None:
+        kinds_of = cache(partial(self._cluster.kinds, deadline=self._deadline))
+        missed: set[str] = set()
+        for ref in list(self._since):
+            kind, versions = self._wanted[ref]
+            missing = next((version for version in versions if kind not in kinds_of(version)), None)
+            if missing is None:
+                self._settle(ref, Readiness(State.READY, "Served", f"{ref} is served."))
+            elif not self._late(ref):
+                missed.add(missing)
+                if len(missed) == _MISSES:
+                    return
+
+    def _look_at_late(self) -> None:
+        for ref in filter(self._late, list(self._since)):
+            answer = self._live(ref)
+            if answer.state is State.FAILED:
+                self._settle(ref, answer)
+            else:
+                self.pending[ref] = answer.message
+
+    def _late(self, ref: Ref) -> bool:
+        """CRDs are established in turn, and large to read: who waits while others are served is not late."""
+        return max(self._since.get(ref, 0.0), self._last_served) < time.monotonic() - _LATE_SECONDS
+
+    def _live(self, ref: Ref) -> Readiness:
+        """How an unserved CRD stands by its own text."""
+        live = self._cluster.get(ref)
+        answer = assess(live) if live else Readiness(State.WAIT, "Gone", f"{ref} is not there any more.")
+        return Readiness(State.WAIT, "NotServed", f"{ref} is not served yet.") if answer.ready else answer
+
+    def _settle(self, ref: Ref, answer: Readiness | ApiError) -> None:
+        del self._since[ref], self.pending[ref]
+        self._last_served = time.monotonic()
+        self._report(ref, answer)
+
+
+def _versions(crd: Object) -> tuple[str, ...]:
+    spec = crd["spec"]
+    return tuple(f"{spec['group']}/{item['name']}" for item in spec["versions"] if item["served"])

@@ -1,0 +1,137 @@
+"""Whether admission webhooks answer: a server-side dry run of an object that each intercepts.
+
+An Available Deployment behind them is not enough (GoogleCloudPlatform/kubeflow-distribution#43).
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Collection, Sequence
+
+from kubeflow_volcano.cluster.admission.intercepts import Webhook, backends, labelled, webhooks
+from kubeflow_volcano.cluster.admission.made_up import made_up
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.problems import Problem
+from kubeflow_volcano.progress import Progress
+
+__all__ = ["wait_answering"]
+
+_PAUSE_SECONDS = 1.0
+_ONE_TRY_SECONDS = 2.0  # then it is told who is silent
+_CRD = ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "")
+_UNTRUSTED = "x509"
+_PATIENCE_SECONDS = 30.0
+"""How long a certificate may be untrusted: a backend writes its CA at its start or never."""
+_NAME = "kubeflow-volcano-webhook-probe"
+_DRY_RUN_SAFE = frozenset({"None", "NoneOnDryRun"})
+
+
+def wait_answering(
+    cluster: Cluster,
+    configurations: Sequence[Ref],
+    deadline: Deadline,
+    progress: Progress,
+    candidates: Sequence[Object] = (),
+) -> tuple[Problem, ...]:
+    """Wait until every webhook of these configurations answers; the problems name those that did not in time.
+
+    Asked is by the first of `candidates` that a webhook sees, else by something made up that it sees. Webhooks whose
+    silence is ignored (failurePolicy), that refuse dry runs, or that see no creation of a kind with a known shape
+    cannot be asked from outside; they count as answering.
+
+    Raises:
+        ApiError: the configurations may not be read.
+    """
+    namespaces = cluster.list("v1", "Namespace").items if configurations else ()
+    silent: dict[str, Problem] = {}
+    for ref in configurations:
+        live = cluster.get(ref, deadline=deadline)
+        for hook in webhooks([live] if live else []):
+            probe = _probe(cluster, hook, namespaces, candidates)
+            silence = _wait(cluster, probe, silent, deadline, progress) if probe else ""
+            name = _named(silence) or hook.name
+            if silence and name not in silent:
+                silent[name] = _problem(cluster, hook, silence, deadline)
+    return tuple(silent.values())
+
+
+def _wait(cluster: Cluster, probe: Object, known: Collection[str], deadline: Deadline, progress: Progress) -> str:
+    """The silence that is left when waiting ends; one webhook's silence is waited for once, whoever meets it."""
+    patience = Deadline(_PATIENCE_SECONDS)
+    told = ""
+    while True:
+        silence = _silence(cluster, probe)
+        if not silence or _named(silence) in known or deadline.passed or (_UNTRUSTED in silence and patience.passed):
+            return silence
+        if silence != told:
+            progress(f"waiting for a webhook to answer: {silence}")
+            told = silence
+        time.sleep(_PAUSE_SECONDS)
+
+
+def _named(silence: str) -> str:
+    """The webhook that the API server says it could not call."""
+    match = re.search(r'failed calling webhook "([^"]+)"', silence)
+    return match[1] if match else ""
+
+
+def _silence(cluster: Cluster, probe: Object) -> str:
+    """Why the webhook does not answer; empty when it does, be it by a refusal."""
+    one_try = Deadline(_ONE_TRY_SECONDS)
+    ref = Ref.of(probe)
+    custom = "." in ref.group and not ref.group.endswith(".k8s.io")
+    try:
+        # To a CRD that is younger than 2 s, a POST takes 2 s (apiextensions-apiserver, customresource_handler.go).
+        if custom and not cluster.get(ref, deadline=one_try):
+            cluster.apply(probe, manager=_NAME, dry_run=True, brief=True, deadline=one_try)
+        else:
+            cluster.create(probe, dry_run=True, deadline=one_try)
+    except ApiError as error:
+        return error.message if error.webhook_unanswered or error.status == 0 else ""
+    return ""
+
+
+def _probe(
+    cluster: Cluster, hook: Webhook, namespaces: Sequence[Object], candidates: Sequence[Object]
+) -> Object | None:
+    """An object whose creation the webhook sees: a real one, or one as small as its schema allows."""
+    if hook.text.get("failurePolicy", "Fail") != "Fail" or hook.text.get("sideEffects") not in _DRY_RUN_SAFE:
+        return None
+    by_name = {item["metadata"]["name"]: item for item in namespaces}
+    for obj in candidates:
+        name = obj["metadata"].get("namespace", "")
+        if (not name or name in by_name) and hook.intercepts(obj, labelled(by_name.get(name), name)):
+            return obj
+    watched = sorted(name for name, item in by_name.items() if hook.watches(item))
+    if hook.text.get("objectSelector", {}) not in ({}, None) or not watched:
+        return None
+    where = "default" if "default" in watched else watched[0]
+    return made_up(hook, _NAME, where, {}, lambda name: cluster.get(Ref(*_CRD, name)))
+
+
+def _problem(cluster: Cluster, hook: Webhook, silence: str, deadline: Deadline) -> Problem:
+    namespace, service = hook.service or ("", "")
+    behind = f"Service {namespace}/{service}" if service else "its URL"
+    todo = f"look at the pods behind {behind} and their logs; then run again."
+    if _UNTRUSTED in silence and service:
+        names = " ".join(f"deployment/{name}" for name in _behind(cluster, hook))
+        todo = (
+            f"its backend writes its CA into {hook.owner} at its start: "
+            f"kubectl rollout restart -n {namespace} {names}; then run again."
+        )
+    return Problem(
+        f"the webhook {_named(silence) or hook.name} did not answer in {deadline.elapsed:.0f} s: {silence}",
+        f"an answer from {behind}; until then the API server refuses what this webhook guards.",
+        todo,
+    )
+
+
+def _behind(cluster: Cluster, hook: Webhook) -> list[str]:
+    namespace, name = hook.service or ("", "")
+    service = cluster.get(Ref("v1", "Service", namespace, name))
+    deployments = cluster.list("apps/v1", "Deployment", namespace=namespace).items
+    return [obj["metadata"]["name"] for obj in backends(hook, [service, *deployments] if service else [])]

@@ -1,0 +1,1 @@
+"""Admission webhooks: which objects they intercept, and objects for dry runs."""

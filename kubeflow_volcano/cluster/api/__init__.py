@@ -1,0 +1,1 @@
+"""One API server: connection, credentials, discovery, typed errors."""

@@ -1,0 +1,189 @@
+"""Requests to one Kubernetes API server over kept-alive connections: typed errors, bounded retries."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlencode
+
+import urllib3
+
+from kubeflow_volcano.cluster.api.credentials import Credentials
+from kubeflow_volcano.cluster.api.errors import UNTRUSTED, ApiError, from_response
+from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.problems import ProblemsError
+
+__all__ = ["BRIEF", "BRIEF_LIST", "WHOLE", "Connection"]
+
+WHOLE = "application/json"
+BRIEF = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1, application/json"
+BRIEF_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1, application/json"
+"""Forms of an answer: the object, or its metadata alone; the same of a list."""
+
+_CONNECT_SECONDS = 5.0
+_READ_SECONDS = 35.0  # above the server's own limit for mutating requests (34 s), so that its answer is seen
+_RETRY_SECONDS = 60.0
+_LAST_TRY_SECONDS = 5.0
+_FIRST_DELAY, _LONGEST_DELAY = 0.1, 5.0
+_RELOAD_SECONDS = 10.0
+# What TLS says of certificates, either side's: CERTIFICATE_VERIFY_FAILED, ALERT_CERTIFICATE_EXPIRED, ALERT_UNKNOWN_CA.
+_DISTRUST = re.compile(r"CERTIFICATE|UNKNOWN_CA")
+
+
+class Connection:
+    """A connection to one API server. Safe to use from several threads."""
+
+    def __init__(self, load: Callable[[], Credentials], origin: str, user_agent: str) -> None:
+        """`load` gives fresh credentials; it is called again, at most every 10 s, when they are no longer accepted."""
+        self.origin = origin
+        self.retries = 0
+        self.trouble = ""
+        """What the last answer that heals said; empty again after a good one."""
+        self._load = load
+        self._user_agent = user_agent
+        self._lock = threading.Lock()
+        self._credentials = load()
+        self._renewed_at = float("-inf")
+        self._silent_since: float | None = None
+
+    @property
+    def credentials(self) -> Credentials:
+        """Those that are in use just now."""
+        return self._credentials
+
+    def _renewed(self, refused: Credentials) -> bool:
+        """Whether there are other credentials than the `refused` ones: another thread's, or loaded just now.
+
+        Raises:
+            ProblemsError: they cannot be loaded any more.
+        """
+        with self._lock:
+            if self._credentials is not refused:
+                return True
+            if time.monotonic() - self._renewed_at < _RELOAD_SECONDS:
+                return False
+            self._renewed_at = time.monotonic()
+            self._credentials = self._load()
+            return True
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: Any = None,
+        content_type: str = "application/json",
+        accept: str = WHOLE,
+        deadline: Deadline | None = None,
+    ) -> Any:
+        """Send one request, again while the trouble is transient, and return the parsed answer.
+
+        Without a `deadline` that is 60 s. An outage is waited for once: when the server has given no good answer to
+        anybody for that long, a request without a deadline is tried once, for 5 s.
+
+        Raises:
+            ApiError: the server's refusal, or the last transient trouble when the time is over.
+        """
+        patient = deadline is not None or self._silent_seconds < _RETRY_SECONDS
+        deadline = deadline or Deadline(_RETRY_SECONDS if patient else _LAST_TRY_SECONDS)
+        delay = _FIRST_DELAY
+        while True:
+            try:
+                answer = self._authorised(
+                    method, path, deadline, query=query, body=body, content_type=content_type, accept=accept
+                )
+                self.trouble = ""
+                self._silent_since = None
+                return _parsed(answer.data)
+            except ApiError as error:
+                jitter = delay * random.uniform(0.5, 1.5)  # noqa: S311  no secret
+                pause = error.retry_after + min(jitter, 1.0) if error.retry_after else jitter
+                outdated = method == "PUT" and error.status == HTTPStatus.CONFLICT  # and stays so
+                if not error.transient:
+                    self._silent_since = None
+                elif self._silent_since is None:
+                    self._silent_since = time.monotonic()
+                if not error.transient or outdated or not patient or pause > deadline.remaining:
+                    raise
+                self.trouble = str(error)
+                with self._lock:
+                    self.retries += 1
+                time.sleep(pause)
+                delay = min(delay * 2, _LONGEST_DELAY)
+
+    @property
+    def _silent_seconds(self) -> float:
+        """For how long nobody has had a good answer, or a refusal that means something."""
+        since = self._silent_since
+        return time.monotonic() - since if since else 0.0
+
+    def stream(self, path: str, query: Mapping[str, str], deadline: Deadline) -> urllib3.BaseHTTPResponse:
+        """Open a response whose body is still to come (watches, logs). The caller closes it."""
+        return self._authorised("GET", path, deadline, query=query, stream=True)
+
+    def _authorised(self, method: str, path: str, deadline: Deadline, **how: Any) -> urllib3.BaseHTTPResponse:
+        """Send once; and once more with other credentials where these are no longer accepted."""
+        credentials = self._credentials
+        try:
+            return self._send(credentials, method, path, deadline, **how)
+        except ApiError as error:
+            if error.status != HTTPStatus.UNAUTHORIZED:
+                raise
+            try:
+                again = self._renewed(credentials)
+            except ProblemsError as trouble:
+                found = f"{error.message}; and then: {trouble.problems[0].found}"
+                raise ApiError(error.status, error.reason, found) from trouble
+            if not again:
+                raise
+        return self._send(self._credentials, method, path, deadline, **how)
+
+    def _send(
+        self,
+        credentials: Credentials,
+        method: str,
+        path: str,
+        deadline: Deadline,
+        *,
+        query: Mapping[str, str] | None,
+        body: Any = None,
+        content_type: str = "",
+        accept: str = WHOLE,
+        stream: bool = False,
+    ) -> urllib3.BaseHTTPResponse:
+        headers = {"Accept": accept, "User-Agent": self._user_agent, **credentials.headers()}
+        if body is not None:
+            headers["Content-Type"] = content_type
+        url = credentials.server + path + (f"?{urlencode(query)}" if query else "")
+        read = deadline.remaining + _CONNECT_SECONDS if stream else min(_READ_SECONDS, deadline.remaining + 1)
+        try:
+            response = credentials.pool.request(
+                method,
+                url,
+                body=None if body is None else json.dumps(body, separators=(",", ":")).encode(),
+                headers=headers,
+                timeout=urllib3.Timeout(connect=_CONNECT_SECONDS, read=read),
+                retries=False,
+                preload_content=not stream,
+            )
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            reason = UNTRUSTED if _DISTRUST.search(str(error)) else "NoAnswer"
+            raise ApiError(0, reason, f"no answer from {credentials.way} ({error})") from error
+        if response.status >= HTTPStatus.MULTIPLE_CHOICES:
+            raise from_response(response.status, response.headers, response.data)
+        return response
+
+
+def _parsed(body: bytes) -> Any:
+    try:
+        return json.loads(body or b"null")
+    except ValueError as error:
+        start = body[:80].decode("utf-8", "replace")
+        raise ApiError(200, "NotJson", f"an answer that no API server gives, beginning with {start!r}") from error

@@ -1,0 +1,1 @@
+"""Pods: commands in them, ports forwarded to them, identities, resource quantities, volumes."""

@@ -1,0 +1,1 @@
+"""Watches: following changes without gaps, and waiting until objects are ready."""

@@ -1,0 +1,210 @@
+"""Seeing what happens in a cluster without gaps: list, then watch from there; after a break, list again."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import queue
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Literal, Self
+
+import urllib3
+
+from kubeflow_volcano.cluster.api.client import Cluster, Trim
+from kubeflow_volcano.cluster.api.errors import ApiError, NotServed
+from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.deadline import Deadline
+
+__all__ = ["Change", "Observer", "Subject"]
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.3, 2.0
+_BRIEF_SECONDS = 0.9  # a stream that ends sooner is no good one
+_STRETCH_SECONDS = 60.0
+_News = Literal["RESET", "ADDED", "MODIFIED", "DELETED", "CURRENT"]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A collection to look at; `fields` may narrow it to one object (`metadata.name=x`)."""
+
+    api_version: str
+    kind: str
+    namespace: str = ""
+    labels: str = ""
+    fields: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """News about one subject.
+
+    RESET carries all objects as they are now (at the start and after every break in the stream); CURRENT carries none
+    and says that everything which happened until now was told; the others carry the one object that they are about.
+    `at` is the monotonic time of arrival, `wall` the same in seconds since the epoch.
+    """
+
+    subject: Subject
+    type: _News
+    objects: tuple[Object, ...]
+    at: float
+    wall: float
+
+
+class Observer:
+    """Watches several subjects at once, each in a thread, until the deadline or the end of the `with` block.
+
+    A subject whose kind is not served (yet) is reported as an empty RESET and tried again.
+    An answer that cannot heal (401, 403) ends the iteration with that ApiError.
+
+    The server is asked to end each stream after `stretch` seconds and gets another one then. One that is late by 5 s
+    hangs, which counts as a break. With a `stretch` of the caller's own, CURRENT is told at each such end. `trim` is
+    applied to every object as it comes.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        subjects: Sequence[Subject],
+        deadline: Deadline,
+        *,
+        stretch: float | None = None,
+        trim: Trim | None = None,
+    ) -> None:
+        self._cluster = cluster
+        self._deadline = deadline
+        self._stretch = stretch or _STRETCH_SECONDS
+        self._tells_when_current = stretch is not None
+        self._trim = trim
+        self._news: queue.Queue[Change | ApiError] = queue.Queue()
+        self._stop = threading.Event()
+        self._open: dict[Subject, urllib3.BaseHTTPResponse] = {}
+        self._threads = [threading.Thread(target=self._follow, args=(item,), daemon=True) for item in subjects]
+
+    def __enter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        for response in list(self._open.values()):
+            with contextlib.suppress(Exception):
+                response.shutdown()
+        for thread in self._threads:
+            thread.join(timeout=5)
+
+    def changes(self, tick: float = 1.0) -> Iterator[Change | None]:
+        """Changes as they come; None after each `tick` seconds without any. Ends at the deadline.
+
+        Raises:
+            ApiError: the subject may not be read.
+        """
+        while not self._deadline.passed:
+            try:
+                news = self._news.get(timeout=min(tick, self._deadline.remaining + 0.001))
+            except queue.Empty:
+                yield None
+                continue
+            if isinstance(news, ApiError):
+                raise news
+            yield news
+
+    def _follow(self, subject: Subject) -> None:
+        pause, version = _FIRST_PAUSE, ""
+        while not self._over:
+            started, asked = time.monotonic(), 0.0
+            try:
+                version = version or self._reset(subject)
+                if not version:
+                    continue
+                version = self._watch(subject, version)
+            except ApiError as error:
+                if not error.transient and error.status != HTTPStatus.GONE:
+                    self._news.put(error)
+                    return
+                version, asked = "", error.retry_after or 0.0
+            if time.monotonic() - started >= _BRIEF_SECONDS:
+                pause = _FIRST_PAUSE
+                if version:
+                    continue
+            self._stop.wait(min(max(pause, asked), self._deadline.remaining))
+            pause = min(pause * 2, _LONGEST_PAUSE)
+
+    @property
+    def _over(self) -> bool:
+        return self._stop.is_set() or self._deadline.passed
+
+    def _reset(self, subject: Subject) -> str:
+        try:
+            listing = self._cluster.list(
+                subject.api_version,
+                subject.kind,
+                namespace=subject.namespace,
+                labels=subject.labels,
+                fields=subject.fields,
+                trim=self._trim,
+            )
+        except NotServed:
+            self._put(subject, "RESET", ())
+            self._stop.wait(1)
+            with contextlib.suppress(NotServed):
+                self._cluster.resource(subject.api_version, subject.kind, refresh=True)
+            return ""
+        self._put(subject, "RESET", listing.items)
+        return listing.resource_version
+
+    def _watch(self, subject: Subject, version: str) -> str:
+        """Follow one stream from `version`; returns where to go on, or '' when a new list is needed.
+
+        Raises:
+            ApiError: the server does not give the stream.
+        """
+        seconds = max(1, math.ceil(min(self._stretch, self._deadline.remaining)))
+        query = {
+            "watch": "1",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": version,
+            "timeoutSeconds": str(seconds),
+        }
+        if subject.labels:
+            query["labelSelector"] = subject.labels
+        if subject.fields:
+            query["fieldSelector"] = subject.fields
+        path = self._cluster.resource(subject.api_version, subject.kind).path(subject.namespace)
+        response = self._cluster.stream(path, query, Deadline(seconds))
+        self._open[subject] = response
+        try:
+            if self._stop.is_set():  # the end came while the stream was being opened; nobody else would close it
+                return ""
+            for line in _lines(response):
+                event = json.loads(line)
+                if event["type"] == "ERROR":
+                    return ""
+                version = event["object"]["metadata"]["resourceVersion"]
+                if event["type"] != "BOOKMARK":
+                    if self._trim:
+                        self._trim(event["object"])
+                    self._put(subject, event["type"], (event["object"],))
+        except (urllib3.exceptions.HTTPError, OSError, ValueError):
+            return ""
+        finally:
+            self._open.pop(subject, None)
+            response.close()
+        if self._tells_when_current:
+            self._put(subject, "CURRENT", ())
+        return version
+
+    def _put(self, subject: Subject, kind: _News, objects: tuple[Object, ...]) -> None:
+        self._news.put(Change(subject, kind, objects, time.monotonic(), time.time()))
+
+
+def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
+    rest = b""
+    for chunk in response.stream(amt=None, decode_content=True):
+        *whole, rest = (rest + chunk).split(b"\n")
+        yield from whole

@@ -1,0 +1,211 @@
+"""Waiting until objects are ready: by watches, saying what for and why, ending early on what cannot heal."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.readiness import BAD_IMAGE_REASONS, Readiness, State, assess, assess_pod
+from kubeflow_volcano.cluster.watch.observer import Change, Observer, Subject
+from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.progress import Progress
+
+__all__ = ["View", "subjects", "wait_ready"]
+
+_GRACE_SECONDS = 20.0
+"""How long a state may last that rarely heals by itself, but does (crash loop, image, name conflict)."""
+_SETTLE_SECONDS = 3.0
+"""How long others may still fail after the first, so that one message names them all."""
+_PACE_SECONDS, _SILENCE_SECONDS = 2.0, 10.0
+_TICK_SECONDS = 0.5
+_OWNERS_OF_PODS = frozenset({"DaemonSet", "Deployment", "Job", "StatefulSet"})
+_REVISION = "deployment.kubernetes.io/revision"
+
+
+def wait_ready(
+    cluster: Cluster, refs: Sequence[Ref], deadline: Deadline, progress: Progress, *, renew: bool = False
+) -> dict[Ref, Readiness]:
+    """Wait until every one of `refs` is ready, one of them cannot become so, or the deadline is over.
+
+    With `renew` the deadline begins anew whenever another one has become ready.
+
+    The answer has every ref. One that exists and then does not is FAILED with reason Vanished. The message of a
+    workload that is not ready ends with the trouble of its pods.
+
+    Raises:
+        ApiError: an object may not be read.
+    """
+    wanted = tuple(dict.fromkeys(refs))
+    if not wanted:
+        return {}
+    view = View(wanted)
+    teller = _Teller(progress)
+    most = 0
+    with Observer(cluster, subjects(wanted), deadline) as observer:
+        for change in observer.changes(tick=_TICK_SECONDS):
+            if change:
+                view.take(change)
+            if not view.complete:
+                continue
+            answers = view.answers()
+            if view.settled(answers):
+                return answers
+            ready = sum(answer.ready for answer in answers.values())
+            if renew and ready > most:
+                most = ready
+                deadline.renew()
+            teller.tell(answers, deadline)
+    return view.answers()
+
+
+def subjects(refs: Iterable[Ref]) -> list[Subject]:
+    """The collections to look at for the readiness of `refs`: their own, and those of their pods."""
+    kinds = {Subject(ref.api_version, ref.kind, ref.namespace) for ref in refs}
+    for ref in refs:
+        if ref.kind in _OWNERS_OF_PODS:
+            kinds.add(Subject("v1", "Pod", ref.namespace))
+        if ref.kind == "Deployment":
+            kinds.add(Subject("apps/v1", "ReplicaSet", ref.namespace))
+    return sorted(kinds, key=lambda subject: (subject.api_version, subject.kind, subject.namespace))
+
+
+class View:
+    """The last known state of everything that is looked at."""
+
+    def __init__(self, wanted: tuple[Ref, ...]) -> None:
+        self._wanted = wanted
+        self._missing = set(subjects(wanted))
+        self._objects: dict[Subject, dict[str, Object]] = {}
+        self._seen: set[Ref] = set()
+        self._failing_since: dict[Ref, float] = {}
+        self._first_failure: float | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether every collection was read once."""
+        return not self._missing
+
+    def take(self, change: Change) -> None:
+        """Take in one piece of news."""
+        self._missing.discard(change.subject)
+        known = self._objects.setdefault(change.subject, {})
+        if change.type == "RESET":
+            known.clear()
+        for obj in change.objects:
+            if change.type == "DELETED":
+                known.pop(obj["metadata"]["name"], None)
+            else:
+                known[obj["metadata"]["name"]] = _light(obj)
+
+    def answers(self) -> dict[Ref, Readiness]:
+        """The readiness of every wanted object, as of now."""
+        return {ref: self.answer(ref) for ref in self._wanted}
+
+    def generation(self, ref: Ref) -> int:
+        """Which generation of the object is looked at; 0 when there is none."""
+        obj = self._objects.get(Subject(ref.api_version, ref.kind, ref.namespace), {}).get(ref.name)
+        found: int = obj["metadata"].get("generation", 0) if obj else 0
+        return found
+
+    def settled(self, answers: dict[Ref, Readiness]) -> bool:
+        """Whether there is nothing to wait for any more."""
+        if any(answer.state is State.FAILED for answer in answers.values()):
+            self._first_failure = self._first_failure or time.monotonic()
+            if time.monotonic() - self._first_failure >= _SETTLE_SECONDS:
+                return True
+        else:
+            self._first_failure = None
+        return all(answer.ready or answer.state is State.FAILED for answer in answers.values())
+
+    def answer(self, ref: Ref) -> Readiness:
+        """The readiness of one object, as of now."""
+        obj = self._objects.get(Subject(ref.api_version, ref.kind, ref.namespace), {}).get(ref.name)
+        if obj is None:
+            if ref in self._seen:
+                return Readiness(State.FAILED, "Vanished", f"{ref} was there and is gone: somebody deleted it.")
+            return Readiness(State.WAIT, "NotFound", f"{ref} does not exist yet.")
+        self._seen.add(ref)
+        answer = assess(obj)
+        if answer.state is State.FAILED and ref.kind == "Job":
+            return answer
+        if not answer.ready and ref.kind in _OWNERS_OF_PODS:
+            answer = self._with_pods(obj, answer)
+        return self._with_grace(ref, answer)
+
+    def _with_grace(self, ref: Ref, answer: Readiness) -> Readiness:
+        """FAILED only when it has been so, on and off, for the time of grace."""
+        if answer.ready:
+            self._failing_since.pop(ref, None)
+        if answer.state is not State.FAILED:
+            return answer
+        since = self._failing_since.setdefault(ref, time.monotonic())
+        if time.monotonic() - since >= _GRACE_SECONDS:
+            return answer
+        return Readiness(State.WAIT, answer.reason, answer.message)
+
+    def _with_pods(self, workload: Object, answer: Readiness) -> Readiness:
+        """`answer` with the worst trouble of the workload's pods; a Job makes new pods for failed ones."""
+        troubles = [
+            trouble
+            for trouble in self._pod_troubles(workload)
+            if workload["kind"] != "Job" or trouble.state is State.WAIT or trouble.reason in BAD_IMAGE_REASONS
+        ]
+        if not troubles:
+            return answer
+        worst = min(troubles, key=lambda trouble: trouble.state is not State.FAILED)
+        message = f"{answer.message} {worst.message}"
+        if worst.state is State.FAILED:
+            return Readiness(State.FAILED, worst.reason, message)
+        return Readiness(answer.state, answer.reason, message)
+
+    def _pod_troubles(self, workload: Object) -> Iterator[Readiness]:
+        namespace = workload["metadata"]["namespace"]
+        owners = self._owners(workload)
+        for pod in self._objects.get(Subject("v1", "Pod", namespace), {}).values():
+            if any(owner["uid"] in owners for owner in pod["metadata"].get("ownerReferences") or ()):
+                trouble = assess_pod(pod)
+                if not trouble.ready:
+                    yield trouble
+
+    def _owners(self, workload: Object) -> set[str]:
+        """UIDs that own the current pods of a workload; pods of an older revision do not speak for the new one."""
+        own: str = workload["metadata"]["uid"]
+        if workload["kind"] != "Deployment":
+            return {own}
+        revision = (workload["metadata"].get("annotations") or {}).get(_REVISION)
+        sets = self._objects.get(Subject("apps/v1", "ReplicaSet", workload["metadata"]["namespace"]), {})
+        return {
+            item["metadata"]["uid"]
+            for item in sets.values()
+            if (item["metadata"].get("annotations") or {}).get(_REVISION) == revision
+            and any(owner["uid"] == own for owner in item["metadata"].get("ownerReferences") or ())
+        }
+
+
+def _light(obj: Object) -> Object:
+    """Without what no predicate reads and what may be long: the record of managers, and the schemas of a CRD."""
+    obj["metadata"].pop("managedFields", None)
+    if obj["kind"] == "CustomResourceDefinition":
+        obj.pop("spec", None)
+    return obj
+
+
+class _Teller:
+    """Says what is being waited for: when that changes, but no oftener than every 2 seconds; at least every 10."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._last = ""
+        self._at = time.monotonic() - _PACE_SECONDS / 2
+
+    def tell(self, answers: dict[Ref, Readiness], deadline: Deadline) -> None:
+        """Tell of the first object that is not ready, and how many there are."""
+        waiting = [answer for answer in answers.values() if not answer.ready]
+        line = f"waiting for {len(waiting)} of {len(answers)}: {waiting[0].message}"
+        silent = time.monotonic() - self._at
+        if silent < (_SILENCE_SECONDS if line == self._last else _PACE_SECONDS):
+            return
+        self._last, self._at = line, time.monotonic()
+        self._progress(f"{line} ({deadline.remaining:.0f} s left)")

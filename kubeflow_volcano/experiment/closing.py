@@ -1,0 +1,99 @@
+"""The end of a session: everything is asked to go, by UID, and waited for."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import replace
+
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.experiment.remains import Departure, Tracked, delete_all, wait_gone
+from kubeflow_volcano.experiment.volumes import let_go, volume_of
+
+__all__ = ["SHARED", "remove"]
+
+SHARED = (("scheduling.volcano.sh/v1beta1", "Queue"), ("scheduling.k8s.io/v1", "PriorityClass"))
+"""Kinds that belong to no namespace and that pods refer to: they go when no pod of the session is left."""
+
+_PROVISIONING_SECONDS = 8.0
+"""How long a provisioner that was at work may take to show the volume of a claim that is gone by then."""
+
+_SHARED_SECONDS = 3.0
+"""So long a queue is waited for before it is closed and asked to go once more."""
+
+_PROVISIONER = ("volume.kubernetes.io/storage-provisioner", "volume.beta.kubernetes.io/storage-provisioner")
+
+
+def remove(
+    cluster: Cluster, here: Sequence[Tracked], swept: Sequence[Tracked], deadline: Deadline
+) -> tuple[tuple[Tracked, ...], tuple[Tracked, ...]]:
+    """Remove what is `here`, and wait for that and for what was `swept`.
+
+    Returns what is left at the deadline, and the volumes that belonged to claims among it.
+    """
+    claims = [item for item in here if item.ref.kind == "PersistentVolumeClaim"]
+    volumes, unfinished = _volumes(cluster, claims)
+    spaces = [item for item in here if item.ref.kind == "Namespace"]
+    inside = [item for item in here if item.ref.namespace]
+    # A quota is only made where a namespace is, and goes with that.
+    delete_all(cluster, [item for item in inside if item.ref.kind != "ResourceQuota"], deadline)
+    delete_all(cluster, spaces, deadline)
+    # What lives in a namespace is gone when the namespace is.
+    names = {item.ref.name for item in spaces}
+    shared = [item for item in here if (item.ref.api_version, item.ref.kind) in SHARED]
+    outside = [item for item in here if item.ref.namespace not in names and item not in shared]
+    waited = dict.fromkeys([*outside, *swept, *map(Tracked.of, volumes)])
+    departure = Departure(cluster, list(waited), {item.uid for item in claims})
+    left = list(departure.wait(deadline, at_least=_PROVISIONING_SECONDS if unfinished else 0.0))
+    lasting = {item.ref.name for item in left if item.ref.kind == "Namespace"}
+    left += [item for item in inside if item.ref.namespace in lasting]
+    left += _shared(cluster, shared, deadline)
+    return tuple(left), tuple(map(Tracked.of, [*volumes, *departure.late]))
+
+
+def _volumes(cluster: Cluster, claims: Sequence[Tracked]) -> tuple[list[Object], bool]:
+    """Volumes of claims that are still there, and whether a provisioner is still at work for one of them."""
+    volumes, unfinished = [], False
+    for item in claims:
+        with contextlib.suppress(ApiError):
+            claim = cluster.get(item.ref)
+            if claim is None or claim["metadata"]["uid"] != item.uid:
+                continue
+            if volume := volume_of(cluster, claim):
+                volumes.append(volume)
+                let_go(cluster, volume)
+            else:
+                annotations = claim["metadata"].get("annotations") or {}
+                unfinished = unfinished or any(mark in annotations for mark in _PROVISIONER)
+    return volumes, unfinished
+
+
+def _shared(cluster: Cluster, items: Sequence[Tracked], deadline: Deadline) -> tuple[Tracked, ...]:
+    """Remove queues and priority classes; returns what is left at the deadline.
+
+    A queue that is refused to go is closed and asked again: admission may hold it for open while it still counts jobs.
+    """
+    left = tuple(items)
+    refused: dict[str, str] = {}
+    while left and not deadline.passed:
+        refused = {item.uid: text for item, text in delete_all(cluster, left, deadline).items()}
+        for item in left:
+            if item.uid in refused and item.ref.kind == "Queue":
+                with contextlib.suppress(ApiError):
+                    _close(cluster, item)
+        left = wait_gone(cluster, left, Deadline(_SHARED_SECONDS, deadline))
+    return tuple(replace(item, why=refused.get(item.uid) or item.why) for item in left)
+
+
+def _close(cluster: Cluster, queue: Tracked) -> None:
+    """Say that nobody uses the queue any more.
+
+    Raises:
+        ApiError: that is not allowed.
+    """
+    path = cluster.resource(queue.ref.api_version, queue.ref.kind).path("", queue.ref.name) + "/status"
+    body = {"status": {"state": "Closed"}}
+    cluster.request("PATCH", path, body=body, content_type="application/merge-patch+json")

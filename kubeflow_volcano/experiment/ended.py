@@ -1,0 +1,142 @@
+"""Running one probe pod to its end, and learning early when that will not come."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.cluster.objects import Object, Ref, conditions
+from kubeflow_volcano.cluster.readiness import BAD_IMAGE_REASONS
+from kubeflow_volcano.cluster.watch.observer import Observer, Subject
+from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.experiment.pods import CONTAINER
+from kubeflow_volcano.experiment.session import Session
+
+__all__ = ["BAD_STARTS", "End", "kept_out", "phase_of", "warnings_about", "watch_to_end"]
+
+_TICK = 0.2
+_ENDED = frozenset({"Succeeded", "Failed"})
+BAD_STARTS = BAD_IMAGE_REASONS | {"CreateContainerConfigError", "RunContainerError"}
+"""Words of the kubelet for a container that does not start."""
+_REFUSALS = ("is forbidden", "denied the request", "failed calling webhook")
+# The kubelet repeats a mount that fails for ever; these causes do not heal by repeating.
+_LASTING_MOUNT_TROUBLE = ("hostPath type check failed",)
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How a pod ended. `said` is what its script wrote to the termination log.
+
+    `trouble` says why it did not run to an end: a word of the kubelet or scheduler in `reason`, its text in `trouble`.
+    """
+
+    succeeded: bool
+    node: str
+    said: str
+    reason: str
+    trouble: str
+    seconds: float
+
+
+def watch_to_end(session: Session, pod: Object, seconds: float) -> End:
+    """Wait until the pod has succeeded or failed, or cannot start; at most `seconds`.
+
+    Raises:
+        ApiError: pods or events may not be read.
+    """
+    started = time.monotonic()
+    meta = pod["metadata"]
+    subjects = [
+        Subject("v1", "Pod", meta["namespace"], fields=f"metadata.name={meta['name']}"),
+        Subject("v1", "Event", meta["namespace"], fields=f"involvedObject.uid={meta['uid']}"),
+    ]
+    latest, found = pod, None
+    with Observer(session.cluster, subjects, Deadline(seconds)) as observer:
+        for change in observer.changes(_TICK):
+            for obj in change.objects if change else ():
+                if change and change.subject.kind == "Event":
+                    found = found or _lasting(obj)
+                elif change and change.type == "DELETED":
+                    found = found or ("Deleted", "the probe pod was deleted by somebody else")
+                else:
+                    latest = obj
+                    found = found or _bad_start(obj)
+            if found or session.stopped or phase_of(latest) in _ENDED:
+                break
+    reason, trouble = found or ("", "")
+    phase = phase_of(latest)
+    said = _termination(latest)
+    if phase not in _ENDED and not trouble:
+        reason, trouble = "TimedOut", _why_not(session, latest, seconds)
+    elif phase == "Failed" and not said:
+        status = latest["status"]
+        reason, trouble = status.get("reason") or "Failed", status.get("message") or "the probe pod failed in silence"
+    node = latest["spec"].get("nodeName", "")
+    return End(phase == "Succeeded", node, said, reason, trouble, time.monotonic() - started)
+
+
+def phase_of(pod: Object) -> str:
+    """Phase of a probe pod. Once its own container has ended, one that somebody put beside it does not count.
+
+    Sidecars that no annotation keeps away never end, and so would the pod.
+    """
+    phase: str = pod.get("status", {}).get("phase", "Pending")
+    own = (item.get("state", {}).get("terminated") for item in _statuses(pod) if item["name"] == CONTAINER)
+    if phase == "Running" and (ended := next(own, None)):
+        return "Failed" if ended.get("exitCode") else "Succeeded"
+    return phase
+
+
+def warnings_about(session: Session, namespace: str, uid: str) -> tuple[str, ...]:
+    """Messages of Warning events about one object, without repetition; none where events may not be read."""
+    try:
+        events = session.cluster.list("v1", "Event", namespace=namespace, fields=f"involvedObject.uid={uid}").items
+    except ApiError:
+        return ()
+    return tuple(dict.fromkeys(item.get("message", "") for item in events if item.get("type") == "Warning"))
+
+
+def kept_out(session: Session, job: Ref) -> str:
+    """What controllers were told when the job's pods were not admitted; empty where nothing was, or nobody may read it.
+
+    Events have no field for it, but the API server's words for a refusal are few.
+    """
+    try:
+        events = session.cluster.list("v1", "Event", namespace=job.namespace, fields="type=Warning").items
+    except ApiError:
+        return ""
+    said = (item.get("message", "") for item in events if item["involvedObject"].get("name", "").startswith(job.name))
+    return "; ".join(dict.fromkeys(text for text in said if any(words in text for words in _REFUSALS)))
+
+
+def _lasting(event: Object) -> tuple[str, str] | None:
+    text = event.get("message", "")
+    return ("FailedMount", text) if any(words in text for words in _LASTING_MOUNT_TROUBLE) else None
+
+
+def _bad_start(pod: Object) -> tuple[str, str] | None:
+    for status in _statuses(pod):
+        waiting = status.get("state", {}).get("waiting") or {}
+        if waiting.get("reason") in BAD_STARTS:
+            return waiting["reason"], f"image {status.get('image', '')}: {waiting.get('message', 'no message')}"
+    return None
+
+
+def _termination(pod: Object) -> str:
+    ends = (status.get("state", {}).get("terminated") or {} for status in _statuses(pod))
+    return "\n".join(end["message"] for end in ends if end.get("message"))
+
+
+def _why_not(session: Session, pod: Object, seconds: float) -> str:
+    told = [*warnings_about(session, pod["metadata"]["namespace"], pod["metadata"]["uid"])]
+    scheduled = conditions(pod).get("PodScheduled", {})
+    if scheduled.get("status") == "False":
+        told.append(scheduled.get("message", ""))
+    phase = pod.get("status", {}).get("phase", "Pending")
+    return f"the probe pod is still {phase} after {seconds:.0f} s: {'; '.join(told) or 'no event says why'}"
+
+
+def _statuses(pod: Object) -> Iterator[Object]:
+    yield from pod.get("status", {}).get("containerStatuses") or ()

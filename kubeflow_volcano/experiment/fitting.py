@@ -1,0 +1,138 @@
+"""Making probe objects fit where they are to live: within the namespace's LimitRanges, on nodes with taints."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from kubeflow_volcano.cluster.objects import Object, conditions
+from kubeflow_volcano.cluster.pods.quantities import quantity
+
+__all__ = ["Bounds", "bounds", "fitted", "tolerations"]
+
+_Amounts = dict[str, Decimal]
+_BLOCKING = frozenset({"NoSchedule", "NoExecute"})
+# Taints that say that a node is not well or not ready for use; nothing of ours has business there.
+_NODE_TROUBLE = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
+_CONTROL_PLANE = frozenset({"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"})
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What LimitRanges ask of whatever states resources: CPU in cores, memory and storage in bytes."""
+
+    least: Mapping[str, Decimal] = field(default_factory=dict)
+    most: Mapping[str, Decimal] = field(default_factory=dict)
+    ratio: Mapping[str, Decimal] = field(default_factory=dict)
+    """How many times its request a limit may be at most."""
+
+
+def bounds(limit_ranges: Iterable[Object]) -> Bounds:
+    """The strictest of all items; a probe's pod has one container, so that what holds for pods holds for that.
+
+    Defaults need no heed: probes state what they ask for.
+    """
+    least: _Amounts = {}
+    most: _Amounts = {}
+    ratio: _Amounts = {}
+    for item in (item for found in limit_ranges for item in found["spec"].get("limits") or ()):
+        _take(least, item.get("min"), max)
+        _take(most, item.get("max"), min)
+        _take(ratio, item.get("maxLimitRequestRatio"), min)
+    return Bounds(least, most, ratio)
+
+
+def _take(into: _Amounts, found: Mapping[str, Any] | None, stricter: Callable[[Decimal, Decimal], Decimal]) -> None:
+    for name, text in (found or {}).items():
+        amount = quantity(text)
+        into[name] = stricter(into.get(name, amount), amount)
+
+
+def fitted(obj: Object, within: Bounds, tolerated: Iterable[Mapping[str, str]] = ()) -> Object:
+    """The object, with what its containers and claims ask for brought within bounds, and pods that tolerate taints.
+
+    Pods whose node is settled are left to say for themselves what they tolerate. Templates in jobs count as pods.
+    """
+    tolerated = list(tolerated)
+    if not (within.least or within.most or within.ratio or tolerated):
+        return obj
+    obj = copy.deepcopy(obj)
+    for spec in _pod_specs(obj):
+        if tolerated and "nodeName" not in spec:
+            spec["tolerations"] = [*(spec.get("tolerations") or ()), *tolerated]
+    for resources in _resources(obj):
+        _fit(resources, within)
+    return obj
+
+
+def _mappings(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        yield value
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _mappings(inner)
+
+
+def _pod_specs(obj: Object) -> Iterator[dict[str, Any]]:
+    return (item for item in _mappings(obj) if isinstance(item.get("containers"), list))
+
+
+def _resources(obj: Object) -> Iterator[dict[str, Any]]:
+    """Everything that states requests: of containers, of claims, of a TrainJob's nodes."""
+    return (item for item in _mappings(obj) if isinstance(item.get("requests"), dict))
+
+
+def _fit(resources: dict[str, Any], within: Bounds) -> None:
+    """Raise requests to the least, and bring limits down to what the most and the ratio let be."""
+    requests, limits = dict(resources["requests"]), dict(resources.get("limits") or {})
+    for name, text in resources["requests"].items():
+        request = max(quantity(text), within.least.get(name, Decimal(0)))
+        limit = max(quantity(limits[name]), request) if name in limits else None
+        if name in within.most:
+            request = min(request, within.most[name])
+            limit = min(limit, within.most[name]) if limit is not None else None
+        if name in within.ratio and limit is not None:
+            # A ratio is not defined for a request of 0, which the admission then refuses.
+            request = request or limit / max(within.ratio[name], Decimal(1))
+            limit = max(request, min(limit, request * within.ratio[name]))
+        requests[name] = _text(name, request, math.ceil)
+        if limit is not None:
+            limits[name] = _text(name, limit, math.floor)
+    resources["requests"] = requests
+    if limits:
+        resources["limits"] = limits
+
+
+def _text(name: str, amount: Decimal, whole: Callable[[Decimal], int]) -> str:
+    return f"{whole(amount * 1000)}m" if name == "cpu" else str(whole(amount))
+
+
+def tolerations(nodes: Iterable[Object]) -> tuple[Mapping[str, str], ...]:
+    """What probe pods have to tolerate: nothing, while a node that is well takes everybody's pods.
+
+    Otherwise the taints by which nodes are kept for somebody, those of the control plane only where there are no other
+    nodes. Taints that stand for a trouble of their node are never tolerated.
+    """
+    well = [item for item in nodes if _takes_pods(item)]
+    workers = [item for item in well if not _CONTROL_PLANE.intersection(taint["key"] for taint in _taints(item))]
+    chosen = workers or well
+    if any(not _taints(item) for item in chosen):
+        return ()
+    found = {(taint["key"], taint.get("value", ""), taint["effect"]) for item in chosen for taint in _taints(item)}
+    return tuple(
+        {"key": key, "effect": effect} | ({"operator": "Equal", "value": value} if value else {"operator": "Exists"})
+        for key, value, effect in sorted(found)
+    )
+
+
+def _taints(node: Object) -> list[Object]:
+    return [item for item in node["spec"].get("taints") or () if item.get("effect") in _BLOCKING]
+
+
+def _takes_pods(node: Object) -> bool:
+    troubled = any(item["key"].startswith(_NODE_TROUBLE) for item in _taints(node))
+    ready = conditions(node).get("Ready", {}).get("status") == "True"
+    return ready and not troubled and not node["spec"].get("unschedulable")

@@ -1,0 +1,266 @@
+"""What scheduling experiments saw: who was bound where and when, who was judged, without a gap in which to hide."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from kubeflow_volcano.catalog.gangs import VOLCANO, gang_of
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.objects import Object, conditions
+from kubeflow_volcano.cluster.watch.observer import Change
+
+__all__ = ["Group", "Member", "Moment", "Recorder"]
+
+_LONGEST_TIMELINE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One thing that happened; `at` is RFC3339 with milliseconds, by this machine's clock."""
+
+    at: str
+    name: str
+    what: str
+
+    @property
+    def event(self) -> str:
+        """In one word: created, judged, bound, ended, lost, removed, deleted, vanished, or phase."""
+        return self.what.partition(" ")[0].rstrip(":")
+
+
+@dataclass(slots=True)
+class Member:
+    """One probe pod as the watch saw it.
+
+    `judged` is the time at which a scheduler's PodScheduled=False was seen, empty when none was. `bound_at` is the
+    time at which the binding was seen; after a break in the watch it is the server's lastTransitionTime.
+    `ended` is the time at which it was seen to have succeeded, `lost` says how it went without the probe's doing
+    (evicted, drained); both are empty otherwise. `group` is its gang annotation, `waiting` why a container of it does
+    not start.
+    """
+
+    name: str
+    uid: str
+    scheduler: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    group: str = ""
+    phase: str = "Pending"
+    node: str = ""
+    bound_at: str = ""
+    bound_monotonic: float = 0.0
+    judged: str = ""
+    message: str = ""
+    waiting: str = ""
+    ended: str = ""
+    lost: str = ""
+    namespace: str = ""
+    gone: bool = False
+    removing: bool = False
+    followed: bool = False
+
+
+@dataclass(slots=True)
+class Group:
+    """One PodGroup as the watch saw it; `judged` when it had a phase and an Unschedulable condition with an id.
+
+    Where its scheduler writes no such condition, it does not tell, and never becomes `judged`.
+    """
+
+    name: str
+    uid: str
+    minimum: int
+    phase: str = ""
+    judged: str = ""
+    conditions: tuple[Mapping[str, str], ...] = ()
+    queue: str = ""
+    namespace: str = ""
+    tells: bool = True
+    gone: bool = False
+
+
+@dataclass
+class Recorder:
+    """Follows pods and PodGroups. `changes` is the stream of an Observer of both, in one namespace or several.
+
+    `namespace` and `labels` say where `look` looks.
+    """
+
+    cluster: Cluster
+    namespace: str
+    labels: str
+    changes: Iterator[Change | None]
+    members: dict[str, Member] = field(default_factory=dict)
+    """By UID, in the order of their creation."""
+    groups: dict[str, Group] = field(default_factory=dict)
+    timeline: list[Moment] = field(default_factory=list)
+    states: list[tuple[str, ...]] = field(default_factory=list)
+    """Every set of names that was bound at one time, in order."""
+
+    def until(self, condition: Callable[[], bool], seconds: float) -> bool:
+        """Follow events until `condition` holds; False after `seconds`.
+
+        Raises:
+            ApiError: pods or PodGroups may not be read.
+            TimeoutError: the stream's own deadline is over.
+        """
+        end = time.monotonic() + seconds
+        while not condition():
+            if time.monotonic() >= end:
+                return False
+            try:
+                change = next(self.changes)
+            except StopIteration:
+                raise TimeoutError("the time for all scheduling experiments together is over") from None
+            if change is not None:
+                self.take(change)
+        return True
+
+    def look(self) -> None:
+        """Read the pods once more from the server itself, so that nothing bound by now is missed."""
+        for pod in self.cluster.list("v1", "Pod", namespace=self.namespace, labels=self.labels).items:
+            self._pod(pod, self.namespace, late=False)
+        self._state()
+
+    def take(self, change: Change) -> None:
+        """Account for one change."""
+        where = change.subject.namespace
+        first = change.type == "RESET" and not any(
+            item.followed for item in self.members.values() if item.namespace == where
+        )
+        if change.subject.kind == "PodGroup":
+            self._take_groups(change)
+            return
+        for pod in change.objects:
+            self._pod(pod, where, late=change.type == "RESET" and not first)
+            if member := self.members.get(pod["metadata"]["uid"]):
+                member.followed = True
+        if change.type == "DELETED":
+            self._ended(change.objects[0]["metadata"]["uid"], "deleted by somebody else: evicted or drained")
+        elif change.type == "RESET":
+            present = {item["metadata"]["uid"] for item in change.objects}
+            for uid, member in self.members.items():
+                # Only what the watch has seen before can be said to have vanished from it.
+                if member.followed and member.namespace == where and uid not in present:
+                    self._ended(uid, "vanished while the watch was broken")
+        self._state()
+
+    def expect(self, *objects: Object) -> None:
+        """Take note that these are being removed by the probe itself."""
+        for obj in objects:
+            if member := self.members.get(obj["metadata"]["uid"]):
+                member.removing = True
+
+    def bound(self, *names: str) -> tuple[str, ...]:
+        """Names of pods that are bound and not gone; of `names` only, when given."""
+        return tuple(
+            item.name
+            for item in self.members.values()
+            if item.node and not item.gone and (not names or item.name in names)
+        )
+
+    def disturbed(self) -> bool:
+        """Whether a member went without the probe's doing, so that there is nothing left to wait for."""
+        return any(item.lost for item in self.members.values())
+
+    def begin(self) -> None:
+        """Start a new step: forget what is gone, and the former step's timeline."""
+        self.members = {uid: item for uid, item in self.members.items() if not item.gone}
+        self.groups = {uid: item for uid, item in self.groups.items() if not item.gone}
+        self.timeline = []
+        self.states = []
+
+    def _pod(self, pod: Object, namespace: str, *, late: bool) -> None:
+        meta, spec, status = pod["metadata"], pod["spec"], pod.get("status", {})
+        member = self.members.get(meta["uid"])
+        if member is None:
+            labels = meta.get("labels") or {}
+            scheduler = spec.get("schedulerName", "")
+            member = Member(meta["name"], meta["uid"], scheduler, labels, gang_of(pod), namespace=namespace)
+            self.members[member.uid] = member
+            self._tell(member.name, "created")
+        member.phase = status.get("phase") or member.phase
+        member.waiting = _waiting(status)
+        scheduled = conditions(pod).get("PodScheduled", {})
+        since = scheduled.get("lastTransitionTime") or ""
+        # A gate is written at creation by the server; only a scheduler writes the other reasons.
+        evaluated = scheduled.get("status") == "False" and scheduled.get("reason") != "SchedulingGated"
+        if evaluated and not member.judged and since >= meta["creationTimestamp"]:
+            member.judged = _now()
+            self._tell(member.name, f"judged: {scheduled.get('reason', '')}")
+        if evaluated:
+            member.message = scheduled.get("message", "")
+        if spec.get("nodeName") and not member.node:
+            member.node = spec["nodeName"]
+            member.bound_at = since if late and since else _now()
+            member.bound_monotonic = time.monotonic()
+            self._tell(member.name, f"bound to node {member.node}", member.bound_at)
+        if member.phase == "Succeeded" and not member.ended:
+            member.ended = _now()
+            self._tell(member.name, "ended: Succeeded")
+        disrupted = conditions(pod).get("DisruptionTarget", {}).get("status") == "True"
+        if not member.lost and not member.removing and (status.get("phase") == "Failed" or disrupted):
+            member.lost = status.get("reason") or "disrupted"
+            self._tell(member.name, f"lost: {member.lost} {status.get('message', '')}".rstrip())
+
+    def _ended(self, uid: str, how: str) -> None:
+        member = self.members.get(uid)
+        if member is None or member.gone:
+            return
+        member.gone = True
+        if not member.removing:
+            member.lost = member.lost or how
+        self._tell(member.name, "removed" if member.removing else how)
+
+    def _take_groups(self, change: Change) -> None:
+        where = change.subject.namespace
+        for obj in change.objects:
+            self._group(obj, where, tells=change.subject.api_version == VOLCANO.api_version)
+        present = {item["metadata"]["uid"] for item in change.objects}
+        for uid, group in self.groups.items():
+            missing = change.type == "RESET" and group.namespace == where and uid not in present
+            ended = uid in present if change.type == "DELETED" else missing
+            if ended and not group.gone:
+                group.gone = True
+                self._tell(group.name, "removed")
+
+    def _group(self, obj: Object, namespace: str, *, tells: bool) -> None:
+        meta, status = obj["metadata"], obj.get("status", {})
+        group = self.groups.get(meta["uid"])
+        if group is None:
+            group = Group(meta["name"], meta["uid"], 0, namespace=namespace, tells=tells)
+            self.groups[group.uid] = group
+        group.minimum, group.queue = obj["spec"].get("minMember", 0), obj["spec"].get("queue", "")
+        if status.get("phase", "") != group.phase:
+            group.phase = status["phase"]
+            self._tell(group.name, f"phase {group.phase}")
+        found = conditions(obj)
+        group.conditions = tuple({key: str(value) for key, value in item.items()} for item in found.values())
+        verdict = found.get("Unschedulable", {})
+        if group.phase and verdict.get("transitionID") and not group.judged:
+            group.judged = _now()
+            self._tell(group.name, f"judged: {verdict.get('reason', '')}: {verdict.get('message', '')}")
+
+    def _state(self) -> None:
+        now = tuple(sorted(self.bound()))
+        if not self.states or self.states[-1] != now:
+            self.states.append(now)
+
+    def _tell(self, name: str, what: str, at: str = "") -> None:
+        if len(self.timeline) < _LONGEST_TIMELINE:
+            self.timeline.append(Moment(at or _now(), name, what))
+
+
+def _waiting(status: Mapping[str, Any]) -> str:
+    """Why the first container that waits does so, as reason and message; empty while none does."""
+    for item in status.get("containerStatuses") or ():
+        if (found := item.get("state", {}).get("waiting")) and found.get("reason") != "ContainerCreating":
+            return f"{found.get('reason', '')}: {found.get('message', '')}".rstrip(": ")
+    return ""
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,258 @@
+"""The life of probe objects: one run id, namespaces of their own, everything recorded by UID, everything removed."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
+
+from kubeflow_volcano.catalog.images.probes import BUSYBOX, PAUSE
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.cluster.labels import RUN_LABEL
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.experiment.closing import remove
+from kubeflow_volcano.experiment.fitting import Bounds, bounds, fitted
+from kubeflow_volcano.experiment.interruption import postponed
+from kubeflow_volcano.experiment.leftovers import EXPIRES, OWNER, expired, this_process
+from kubeflow_volcano.experiment.remains import Cleanup, Tracked, delete_all
+from kubeflow_volcano.experiment.spaces import USABLE_SECONDS, Level, space, wait_usable
+from kubeflow_volcano.progress import Progress, silent
+
+__all__ = ["Options", "ProbeRefused", "Session"]
+
+_LIFE = timedelta(minutes=15)
+_CREATE_SECONDS = 30.0
+_DELETE_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a person may choose about probes. `namespace` is an existing one to stay in; it is never deleted."""
+
+    namespace: str = ""
+    queue: str = "default"
+    pause_image: str = PAUSE
+    busybox_image: str = BUSYBOX
+
+
+class ProbeRefused(Exception):  # noqa: N818  reads as what it states
+    """The server or the session does not let a probe object be; the text is the server's own."""
+
+
+class Session:
+    """One run's probe objects. Safe to use from several threads; `close` ends it, also after an interruption."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        progress: Progress = silent,
+        options: Options | None = None,
+        tolerated: Sequence[Mapping[str, str]] = (),
+    ) -> None:
+        """`tolerated` are the tolerations of pods that a scheduler is to place."""
+        self.cluster = cluster
+        self.progress = progress
+        self.options = options or Options()
+        self._tolerated = tolerated
+        self._bounds: dict[str, Bounds] = {}
+        self.run = secrets.token_hex(4)
+        self._expires = (datetime.now(UTC) + _LIFE).strftime("%Y-%m-%dT%H:%M:%SZ")
+        self._owner = this_process()
+        self._namespaces: dict[Level, str] = {}
+        self._opening = threading.Lock()
+        self._state = threading.Condition()
+        self._stopped = False
+        self._sending: set[Ref] = set()
+        self._unsure: set[Ref] = set()
+        self._tracked: dict[str, Tracked] = {}
+        self._gone: set[str] = set()
+        self._swept: list[Tracked] = []
+        self.account: Cleanup | None = None
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the session is ending: nothing more is created, and waits should end."""
+        return self._stopped
+
+    def stop(self) -> None:
+        """Refuse whatever is still to be created; ends the waits of probes in other threads."""
+        self._stopped = True
+
+    @property
+    def tracked(self) -> tuple[Tracked, ...]:
+        """Everything that exists, or existed, because of this session."""
+        with self._state:
+            return tuple(self._tracked.values())
+
+    # namespaces
+
+    def namespace(self, level: Level = Level.RESTRICTED) -> str:
+        """Name of a namespace that admits pods of this Pod Security level and is ready for its first pod.
+
+        Raises:
+            ProbeRefused: it may not be created, or no controller made it usable.
+        """
+        if self.options.namespace:
+            return self.options.namespace
+        with self._opening:
+            if level not in self._namespaces:
+                self._namespaces[level] = self._open(level)
+            return self._namespaces[level]
+
+    def _open(self, level: Level) -> str:
+        namespace, quota = space(self.cluster, self.run, level)
+        self.create(namespace)
+        self.create(quota)
+        name: str = namespace["metadata"]["name"]
+        if not wait_usable(self.cluster, name, lambda: self._stopped):
+            raise ProbeRefused(
+                f"namespace {name} has no default ServiceAccount or no counted ResourceQuota after "
+                f"{USABLE_SECONDS:.0f} s; kube-controller-manager makes both."
+            )
+        return name
+
+    # objects
+
+    def create(self, obj: Object, *, seconds: float = _CREATE_SECONDS) -> Object:
+        """Create a probe object under this run's label and expiry, and record its UID.
+
+        Raises:
+            ProbeRefused: admission (quota, LimitRange, Pod Security, webhook) or authorization says no, in its words.
+            ApiError: the server did not answer within `seconds`.
+        """
+        obj = fitted(self._marked(obj), self._bounds_of(obj["metadata"].get("namespace", "")), self._tolerated)
+        ref = Ref.of(obj)
+        with self._state:
+            if self._stopped:
+                raise ProbeRefused("the run is ending")
+            self._sending.add(ref)
+        unsure = True
+        try:
+            created = self._send(obj, ref, Deadline(seconds))
+            self.adopt(created)
+            unsure = False
+        except ApiError as error:
+            unsure = error.transient
+            if error.transient:
+                raise
+            raise ProbeRefused(f"{ref}: {error.message}") from error
+        finally:  # a signal may have come between the request and its answer
+            with self._state:
+                self._sending.discard(ref)
+                if unsure:
+                    self._unsure.add(ref)
+                self._state.notify_all()
+        return created
+
+    def _send(self, obj: Object, ref: Ref, deadline: Deadline) -> Object:
+        try:
+            return self.cluster.create(obj, deadline=deadline)
+        except ApiError as error:
+            if error.status == HTTPStatus.CONFLICT and error.reason == "AlreadyExists":
+                found = self._own(ref)  # an earlier try whose answer was lost
+                if found:
+                    return found
+            raise
+
+    def _own(self, ref: Ref) -> Object | None:
+        """The live object, when it is this run's."""
+        found = self.cluster.get(ref, deadline=Deadline(5))
+        labels = found["metadata"].get("labels") or {} if found else {}
+        return found if labels.get(RUN_LABEL) == self.run else None
+
+    def _bounds_of(self, namespace: str) -> Bounds:
+        """What the LimitRanges of the namespace ask for, read once; nothing where they may not be read."""
+        if namespace and namespace not in self._bounds:
+            found: tuple[Object, ...] = ()
+            with contextlib.suppress(ApiError):  # what they refuse is then told in their words
+                found = self.cluster.list("v1", "LimitRange", namespace=namespace).items
+            self._bounds[namespace] = bounds(found)
+        return self._bounds.get(namespace, Bounds())
+
+    def _marked(self, obj: Object) -> Object:
+        meta = obj["metadata"]
+        labels = {**(meta.get("labels") or {}), RUN_LABEL: self.run}
+        annotations = {**(meta.get("annotations") or {}), EXPIRES: self._expires, OWNER: self._owner}
+        return obj | {"metadata": meta | {"labels": labels, "annotations": annotations}}
+
+    def adopt(self, obj: Object) -> None:
+        """Record an object that a controller made on behalf of a probe, so that its end is waited for as well."""
+        item = Tracked.of(obj)
+        with self._state:
+            self._tracked.setdefault(item.uid, item)
+
+    def delete(self, *objects: Object, seconds: float = _DELETE_SECONDS) -> None:
+        """Ask for the removal of objects that this session made; does not wait.
+
+        Raises:
+            ProbeRefused: the server refuses one of them.
+        """
+        refused = delete_all(self.cluster, [Tracked.of(item) for item in objects], Deadline(seconds))
+        for item, text in refused.items():
+            raise ProbeRefused(f"{item.ref} cannot be deleted: {text}")
+
+    def gone(self, *uids: str) -> None:
+        """Take note that a probe has seen these objects go."""
+        with self._state:
+            self._gone.update(uids)
+
+    # the end
+
+    def sweep(self, kinds: Sequence[tuple[str, str]] = ()) -> None:
+        """Ask for the removal of what earlier runs left behind; `close` waits for it.
+
+        Beside what is in namespaces, or these themselves, it looks for further `kinds` that belong to none.
+        """
+        try:
+            found = expired(self.cluster, self.run, self.options.namespace, kinds)
+        except ApiError as error:
+            self.progress(f"leftovers of earlier runs cannot be looked for: {error}")
+            return
+        if found:
+            self.progress(f"removing {len(found)} leftovers of earlier runs")
+            delete_all(self.cluster, found, Deadline(_DELETE_SECONDS))
+            self._swept.extend(found)
+
+    def close(self, seconds: float = 60.0) -> Cleanup:
+        """Remove everything by UID and wait until it is gone. May be called again.
+
+        A signal takes effect when that is done; the result then stands in `account`.
+        """
+        with postponed():
+            started = time.monotonic()
+            deadline = Deadline(seconds)
+            self.stop()
+            self._recover()
+            here = [item for uid, item in self._tracked.items() if uid not in self._gone]
+            if here or self._swept:
+                self.progress(f"removing {len(here)} probe objects")
+            left, volumes = remove(self.cluster, here, self._swept, deadline)
+            self._tracked |= {item.uid: item for item in volumes}
+            stuck = {item.uid for item in left}
+            created = tuple(self._tracked.values())
+            self._gone.update(item.uid for item in created if item.uid not in stuck)
+            self.account = Cleanup(
+                created=created,
+                removed=tuple(item for item in created if item.uid not in stuck),
+                left=left,
+                swept=tuple(item for item in self._swept if item.uid not in stuck),
+                seconds=time.monotonic() - started,
+            )
+        return self.account
+
+    def _recover(self) -> None:
+        """Find the UIDs of creations whose answer did not arrive, because a signal or an outage came between."""
+        with self._state:
+            self._state.wait_for(lambda: not self._sending, timeout=3)
+            unknown = self._unsure | self._sending
+        for ref in unknown:
+            with contextlib.suppress(ApiError):
+                if found := self._own(ref):
+                    self.adopt(found)

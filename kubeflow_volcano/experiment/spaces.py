@@ -1,0 +1,84 @@
+"""Namespaces of probes: small quotas, a Pod Security level, no sidecars; and when they are ready for pods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import NotServed
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.watch.observer import Observer, Subject
+from kubeflow_volcano.deadline import Deadline
+
+__all__ = ["USABLE_SECONDS", "Level", "space", "wait_usable"]
+
+USABLE_SECONDS = 24.0
+"""Within this time kube-controller-manager has made a namespace ready for its first pod."""
+
+_COUNTED_SECONDS = 4.0
+_TICK = 0.2
+_PODGROUP = ("scheduling.volcano.sh/v1beta1", "PodGroup")
+_GROUPS = "count/podgroups.scheduling.volcano.sh"
+_HARD = {"pods": "12", "requests.cpu": "200m", "requests.memory": "400Mi"}
+
+
+class Level(StrEnum):
+    """Pod Security level of a namespace."""
+
+    RESTRICTED = "restricted"
+    BASELINE = "baseline"
+    PRIVILEGED = "privileged"
+
+
+def space(cluster: Cluster, run: str, level: Level) -> tuple[Object, Object]:
+    """The namespace of a run that admits pods of this level, and its quota."""
+    name = f"kfv-smoke-{run}" + ("" if level is Level.RESTRICTED else f"-{level}")
+    labels = {"pod-security.kubernetes.io/enforce": str(level), "istio-injection": "disabled"}
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+    hard = dict(_HARD)
+    try:
+        cluster.resource(*_PODGROUP)
+        hard[_GROUPS] = "4"
+    except NotServed:
+        pass
+    meta = {"name": "kfv", "namespace": name}
+    return namespace, {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": meta, "spec": {"hard": hard}}
+
+
+def wait_usable(cluster: Cluster, name: str, stopped: Callable[[], bool]) -> bool:
+    """Wait for what pods are refused without; False when it does not come, or the run is ending.
+
+    A kind that was installed within the last 30 s is not known to the quota controller yet, and while it is not
+    counted none of it may be created. Then its limit is taken out: probes never have more than 4 PodGroups at a time.
+
+    Raises:
+        ApiError: the namespace may not be watched.
+    """
+    if _usable(cluster, name, _COUNTED_SECONDS, stopped):
+        return True
+    cluster.patch(Ref("v1", "ResourceQuota", name, "kfv"), {"spec": {"hard": {_GROUPS: None}}})
+    return _usable(cluster, name, USABLE_SECONDS - _COUNTED_SECONDS, stopped)
+
+
+def _usable(cluster: Cluster, name: str, seconds: float, stopped: Callable[[], bool]) -> bool:
+    missing = {"ServiceAccount", "ResourceQuota"}
+    subjects = [
+        Subject("v1", "ServiceAccount", name, fields="metadata.name=default"),
+        Subject("v1", "ResourceQuota", name, fields="metadata.name=kfv"),
+    ]
+    with Observer(cluster, subjects, Deadline(seconds)) as observer:
+        for change in observer.changes(_TICK):
+            if stopped():
+                return False
+            for obj in change.objects if change else ():
+                if change and (change.subject.kind == "ServiceAccount" or _counted(obj)):
+                    missing.discard(change.subject.kind)
+            if not missing:
+                return True
+    return False
+
+
+def _counted(quota: Object) -> bool:
+    hard, status = quota["spec"].get("hard", {}), quota.get("status", {})
+    return hard == status.get("hard") and set(hard) <= set(status.get("used", {}))

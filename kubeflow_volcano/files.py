@@ -1,0 +1,58 @@
+"""Files that hold the old content or the new one, never half of it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+__all__ = ["replacing", "write_file"]
+
+
+def write_file(path: Path, content: str | bytes, mode: int | None = None) -> bool:
+    """Give `path` this content in one step; directories above it are created.
+
+    Args:
+        path: the file.
+        content: all of it; text is written as UTF-8.
+        mode: permission bits, from the file's first moment on; without them the umask decides.
+
+    Returns:
+        Whether the content or the mode was another one before.
+
+    Raises:
+        OSError: it could not be written; the file is as before.
+    """
+    data = content.encode() if isinstance(content, str) else content
+    with contextlib.suppress(OSError):
+        if path.read_bytes() == data and mode in {None, path.stat().st_mode & 0o777}:
+            return False
+    with replacing(path, mode) as stream:
+        stream.write(data)
+    return True
+
+
+@contextlib.contextmanager
+def replacing(path: Path, mode: int | None = None) -> Iterator[BinaryIO]:
+    """Write to a new file, which takes the place of `path` when the block ends well, and is removed otherwise.
+
+    Raises:
+        OSError: it could not be written; the file is as before.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # A name of its own for each writer; names in a directory end at 255 bytes.
+    fresh = path.with_name(f".{path.name[:40]}.{secrets.token_hex(4)}")
+    try:
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode or 0o666), "wb") as stream:
+            if mode is not None:
+                os.fchmod(stream.fileno(), mode)  # whatever the umask says
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        fresh.replace(path)
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise

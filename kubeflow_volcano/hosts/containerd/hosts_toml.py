@@ -1,0 +1,168 @@
+"""hosts.toml: where containerd asks for the images of one registry.
+
+The format is containerd's (docs/hosts.md, core/remotes/docker/config/hosts.go), in so far as 1.6 to 2.3 read it alike:
+each `[host."URL"]` is asked in the order of the file, then `server`, which is the registry itself where it is missing.
+A file that containerd cannot read is no error to it: it asks the registry itself. So what is written here is parsed.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kubeflow_volcano.hosts.containerd.sections import sections
+
+__all__ = ["BEGIN", "END", "MOVED", "Host", "composed", "hosts_of", "is_own", "means", "moved", "without_block"]
+
+BEGIN = "# Written by kubeflow-volcano (image_mirror) from here on; it is written anew by each run."
+END = "# Written by kubeflow-volcano (image_mirror) up to here."
+MOVED = "# Moved here from config.toml by kubeflow-volcano (image_mirror); yours to change."
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """One place to ask. `override_path`: the URL's path is where the API begins, else /v2 is put behind it.
+
+    `ca` and `client` are paths on the node, `client` pairs of certificate and key. Only keys that every release knows.
+    """
+
+    url: str
+    override_path: bool = False
+    ca: tuple[str, ...] = ()
+    client: tuple[tuple[str, str], ...] = ()
+    skip_verify: bool = False
+
+    def keys(self, *capabilities: str) -> Iterator[str]:
+        """What the file says about it, line by line."""
+        yield f"capabilities = {json.dumps(list(capabilities))}"
+        if self.override_path:
+            yield "override_path = true"
+        # On an http host any key about TLS, even false, makes containerd try HTTPS first.
+        if not self.url.startswith("http://"):
+            if self.ca:
+                yield f"ca = {json.dumps(list(self.ca) if len(self.ca) > 1 else self.ca[0])}"
+            if self.client:
+                yield f"client = {json.dumps([list(pair) for pair in self.client])}"
+            if self.skip_verify:
+                yield "skip_verify = true"
+
+    def table(self) -> Iterator[str]:
+        """Its table."""
+        yield f"[host.{json.dumps(self.url)}]"
+        for line in self.keys("pull", "resolve"):
+            yield f"  {line}"
+
+
+def composed(found: str, hosts: Sequence[Host], *, upstream: bool) -> str:
+    """The text of a file in which `hosts` are asked first, and all else stays as it stood in `found`.
+
+    With `upstream` the registry itself is asked last. Without it, `server` names the first of `hosts` once more, since
+    containerd before 1.7.32 wants a `[host]` table and would otherwise take the registry itself as the server; it may
+    only push there, so that no pull is tried twice. Keys of `found` above its tables stay, and go before that.
+
+    Raises:
+        ValueError: `found`, without what was written here, is no TOML.
+    """
+    rest = without_block(found)
+    above, tables = _split(rest)
+    newline = "\r\n" if "\r\n" in rest else "\n"
+    lines = [BEGIN]
+    if not upstream and not tomllib.loads(above):
+        lines += [f"server = {json.dumps(hosts[0].url)}", *hosts[0].keys("push"), ""]
+    for host in hosts:
+        lines += host.table()
+    block = newline.join([*lines, END, ""])
+    above = above.rstrip() + newline * 2 if above.strip() else ""
+    tables = newline + tables.lstrip("\r\n") if tables.strip() else ""
+    return above + block + tables
+
+
+def moved(hosts: Sequence[Host], server: Host | None) -> str:
+    """The text of a file with what stood in config.toml; `server`, where given, is the registry itself."""
+    lines = [MOVED]
+    if server:
+        capabilities = ("push",) if server in hosts else ("pull", "resolve", "push")
+        lines += [f"server = {json.dumps(server.url)}", *server.keys(*capabilities), ""]
+    for host in hosts:
+        lines += host.table()
+    return "\n".join([*lines, ""])
+
+
+def is_own(text: str) -> bool:
+    """Whether something was written here into that file before, or moved into it."""
+    return BEGIN in text or MOVED in text
+
+
+def without_block(text: str) -> str:
+    """The file without what was written here; empty where that was all.
+
+    Raises:
+        ValueError: the end of it is missing.
+    """
+    start = text.find(BEGIN)
+    if start < 0:
+        return text
+    end = text.find(END, start)
+    if end < 0:
+        raise ValueError(f"the line {END!r} is missing")
+    before, after = text[:start], text[end + len(END) :].lstrip("\r\n")
+    return before + after if (before + after).strip() else ""
+
+
+def hosts_of(text: str) -> tuple[Host, ...]:
+    """The hosts of a file in the order in which they are asked, without `server`.
+
+    Raises:
+        ValueError: no TOML, or not of the form that containerd reads.
+    """
+    tables = tomllib.loads(text).get("host", {})
+    if not isinstance(tables, dict) or not all(isinstance(keys, dict) for keys in tables.values()):
+        raise ValueError("host is no table of tables")
+    return tuple(_host(url, keys) for url, keys in tables.items())
+
+
+def means(text: str, hosts: Sequence[Host], *, upstream: bool) -> bool:
+    """Whether a file of whatever form already says that `hosts` are asked first, and the registry itself or not."""
+    try:
+        found, document = hosts_of(text), tomllib.loads(text)
+    except ValueError:
+        return False
+    if [_plain(host) for host in found[: len(hosts)]] != [_plain(host) for host in hosts]:
+        return False
+    tables = list(document["host"].values())[: len(hosts)]
+    if not all({"pull", "resolve"} <= {*table.get("capabilities", ["pull", "resolve"])} for table in tables):
+        return False
+    server = document.get("server")
+    return upstream or (isinstance(server, str) and _address(server) in {_address(host.url) for host in hosts})
+
+
+def _host(url: str, keys: Mapping[str, Any]) -> Host:
+    ca, client = keys.get("ca", []), keys.get("client", [])
+    return Host(
+        url,
+        override_path=bool(keys.get("override_path")),
+        ca=(ca,) if isinstance(ca, str) else tuple(map(str, ca)),
+        client=tuple(
+            (pair, "") if isinstance(pair, str) else (str(pair[0]), str(pair[-1]))
+            for pair in ([client] if isinstance(client, str) else client)
+        ),
+        skip_verify=bool(keys.get("skip_verify")),
+    )
+
+
+def _plain(host: Host) -> tuple[object, ...]:
+    return (_address(host.url), host.override_path, host.ca, host.client, host.skip_verify)
+
+
+def _address(url: str) -> str:
+    complete = url if url.startswith("http") else f"https://{url}"
+    return complete.rstrip("/").removesuffix("/v2")
+
+
+def _split(text: str) -> tuple[str, str]:
+    """What stands above the first table, and the rest."""
+    above, *tables = sections(text)
+    return str(above), "".join(map(str, tables))

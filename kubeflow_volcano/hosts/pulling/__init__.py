@@ -1,0 +1,1 @@
+"""Images pulled on nodes before pods request them."""

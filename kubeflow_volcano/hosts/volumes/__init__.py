@@ -1,0 +1,1 @@
+"""Directories and owners of volumes on hosts."""

@@ -1,0 +1,1 @@
+"""The programs and images of a rehearsal cluster: generations as data, builds, downloads, caches."""

@@ -1,0 +1,112 @@
+"""Official release binaries, with pinned sums, where the open internet can be reached."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import posixpath
+import tarfile
+import threading
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterable
+from pathlib import Path
+
+from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.rehearsal.build.recipes import Download
+
+__all__ = ["RefusedError", "download_programs", "origin", "reachable_origins"]
+
+_PROBE_SECONDS = 3.0
+_STALL_SECONDS = 20.0
+_LIMIT_SECONDS = 600.0
+_BEAT_SECONDS = 10.0
+_CHUNK = 1 << 20
+
+
+class RefusedError(Exception):
+    """A download that did not come, or is not what its sum says."""
+
+
+def origin(url: str) -> str:
+    """Scheme and host of an address, such as "https://github.com"."""
+    parts = urllib.parse.urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def reachable_origins(urls: Iterable[str]) -> frozenset[str]:
+    """The origins of `urls` that answer a request for their root within three seconds, all asked at the same time."""
+    found: set[str] = set()
+    askers = [
+        threading.Thread(target=_ask, args=(host, found), daemon=True)  # a resolver may hang for much longer
+        for host in {origin(url) for url in urls}
+    ]
+    end = time.monotonic() + _PROBE_SECONDS
+    for asker in askers:
+        asker.start()
+    for asker in askers:
+        asker.join(max(0.0, end - time.monotonic()))
+    return frozenset(found)
+
+
+def _ask(host: str, found: set[str]) -> None:
+    request = urllib.request.Request(f"{host}/", method="HEAD")  # noqa: S310  https by the generation's schema
+    try:
+        with urllib.request.urlopen(request, timeout=_PROBE_SECONDS):  # noqa: S310  as above
+            found.add(host)
+    except urllib.error.HTTPError:
+        found.add(host)  # it may say no to HEAD: it is there
+    except (OSError, http.client.HTTPException, ValueError):
+        return
+
+
+def download_programs(download: Download, architecture: str, target: Path, tell: Progress) -> None:
+    """Fetch the release file and put its programs into the new directory `target`, once its sum is the pinned one.
+
+    Raises:
+        RefusedError: it can't be had, or is another file (truncated, a login page, replaced).
+    """
+    url = download.url.format(arch=architecture)
+    target.mkdir()
+    arrived = target / ".arrived"
+    try:
+        _fetch(url, download.sha256[architecture], arrived, tell)
+        for program, member in download.members.items():
+            _extract(arrived, member.format(arch=architecture), target / program)
+    except (OSError, http.client.HTTPException, tarfile.TarError, KeyError) as error:
+        raise RefusedError(f"{url}: {str(error) or type(error).__name__}") from error
+    arrived.unlink()
+
+
+def _fetch(url: str, wanted: str, arrived: Path, tell: Progress) -> None:
+    started = told = time.monotonic()
+    digest, size = hashlib.sha256(), 0
+    with urllib.request.urlopen(url, timeout=_STALL_SECONDS) as answer, arrived.open("wb") as stream:  # noqa: S310  https by the generation's schema
+        announced = answer.headers.get("Content-Length", "?")
+        while chunk := answer.read(_CHUNK):
+            stream.write(chunk)
+            digest.update(chunk)
+            size += len(chunk)
+            if time.monotonic() - started > _LIMIT_SECONDS:
+                raise TimeoutError(f"{size} of {announced} bytes after {_LIMIT_SECONDS:.0f} s")
+            if time.monotonic() - told >= _BEAT_SECONDS:
+                told = time.monotonic()
+                tell(f"{size} of {announced} bytes downloaded")
+        kind = answer.headers.get_content_type()
+    if digest.hexdigest() != wanted:
+        raise OSError(f"{size} of {announced} bytes of {kind} with the sha256 {digest.hexdigest()}, not {wanted}")
+
+
+def _extract(arrived: Path, member: str, program: Path) -> None:
+    if not member:
+        program.hardlink_to(arrived)
+    else:
+        with tarfile.open(arrived) as archive:
+            found = next((entry for entry in archive if posixpath.normpath(entry.name) == member), None)
+            content = archive.extractfile(found) if found else None
+            if content is None:
+                raise KeyError(f"no file {member} in the archive")
+            program.write_bytes(content.read())
+    program.chmod(0o755)

@@ -1,0 +1,188 @@
+"""Generations of the rehearsal cluster as data: `generations/<name>/` on top of `generations/common/`, checked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from jsonschema import Draft202012Validator
+
+from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.rehearsal.build.recipes import (
+    Download,
+    Generated,
+    Generation,
+    GoPin,
+    Image,
+    LayerEntry,
+    NodeDifferences,
+    Tool,
+)
+
+__all__ = ["extras_of", "load_generation"]
+
+HOME = Path(__file__).parents[1] / "generations"
+
+
+def extras_of(name: str, home: Path = HOME) -> tuple[str, ...]:
+    """Names of what that generation has beside what every cluster of it gets; raises InvalidInput as it is read."""
+    return tuple(_read(home / name / "generation.yaml").get("extras", {}))
+
+
+def load_generation(name: str, home: Path = HOME, *, extras: Sequence[str] = ()) -> Generation:
+    """Read `home`/`name`/generation.yaml on top of `home`/common/parts.yaml, where there is one.
+
+    A tool or layer of the generation takes the place of the common one of its name; images are added. So are the tools,
+    layers and images of `extras`, which then are part of the generation's name.
+
+    Raises:
+        InvalidInput: no such generation or extra, or every fault of its data in one go.
+    """
+    path = home / name / "generation.yaml"
+    if not path.is_file():
+        known = ", ".join(sorted(entry.parent.name for entry in home.glob("*/generation.yaml")))
+        raise InvalidInput(
+            Problem(f"the generation {name!r} does not exist.", f"one of: {known}.", "correct its name.")
+        )
+    own, common = _read(path), _read(home / "common/parts.yaml")
+    data = _together(own, common)
+    _refuse(path, _schema_faults(data))
+    for extra in extras:
+        data, own = _with_extra(data, extra), _with_extra(own, extra)
+    generation = _generation(name, "+".join((name, *extras)), home, data, own)
+    _refuse(path, [*_tool_faults(generation), *_layer_faults(generation), *_image_faults(generation)])
+    return generation
+
+
+def _read(path: Path) -> Any:
+    try:
+        return yaml.safe_load(path.read_text()) if path.is_file() else {}
+    except yaml.YAMLError as error:
+        raise InvalidInput(Problem(f"{path} is not YAML: {error}.", "a readable file.", "correct it.")) from error
+
+
+def _together(own: Any, common: Any) -> Any:
+    if not common or not isinstance(own, dict):
+        return own
+    merged = {key: {**common[key], **own.get(key, {})} for key in ("layers", "tools")}
+    return {**common, **own, **merged, "images": [*common["images"], *own.get("images", ())]}
+
+
+def _with_extra(data: Any, extra: str) -> Any:
+    known = data.get("extras", {})
+    if extra not in known:
+        raise InvalidInput(
+            Problem(f"the extra {extra!r}.", f"one of: {', '.join(known) or 'none here'}.", "correct its name.")
+        )
+    found = known[extra]
+    merged = {key: {**data.get(key, {}), **found[key]} for key in ("layers", "tools")}
+    return {**data, **merged, "images": [*data.get("images", ()), *found["images"]]}
+
+
+def _refuse(path: Path, faults: Iterable[str]) -> None:
+    problems = [
+        Problem(f"{path}: {fault}.", "data that fits generation.schema.json and itself.", "correct the file.")
+        for fault in faults
+    ]
+    if problems:
+        raise InvalidInput(problems)
+
+
+def _schema_faults(data: object) -> Iterable[str]:
+    schema = json.loads((HOME / "generation.schema.json").read_text())
+    for error in sorted(Draft202012Validator(schema).iter_errors(data), key=lambda error: error.json_path):
+        yield f"{error.json_path}: {error.message}"
+
+
+def _tool_faults(generation: Generation) -> Iterable[str]:
+    owners: dict[str, str] = {}
+    for tool in generation.tools:
+        if not (tool.directory / "go.mod").is_file():
+            yield f"tools.{tool.name}: {tool.directory / 'go.mod'} is missing"
+        for program in (*tool.programs, *tool.links):
+            if program in owners:
+                yield f"tools.{tool.name}: {program} is also a program of {owners[program]}"
+            owners[program] = tool.name
+        if tool.download and tool.download.members.keys() != tool.programs.keys():
+            yield f"tools.{tool.name}.download.members: not the tool's programs, {', '.join(tool.programs)}"
+        for link, program in tool.links.items():
+            if program not in tool.programs:
+                yield f"tools.{tool.name}.links.{link}: this tool has no program {program}"
+
+
+def _layer_faults(generation: Generation) -> Iterable[str]:
+    programs = {program for tool in generation.tools for program in tool.programs}
+    kept = {
+        f"{module}/{path}/" for tool in generation.tools for module, paths in tool.sources.items() for path in paths
+    }
+    for layer, entries in generation.layers.items():
+        for entry in entries:
+            if entry.program and entry.program not in programs:
+                yield f"layers.{layer}: no tool has a program {entry.program}"
+            if entry.source and not f"{entry.source}/".startswith(tuple(kept)):
+                yield f"layers.{layer}: no tool keeps the source {entry.source}"
+
+
+def _image_faults(generation: Generation) -> Iterable[str]:
+    seen: set[str] = set()
+    for image in generation.images:
+        for layer in image.layers:
+            if layer not in generation.layers:
+                yield f"images: {image.names[0]} has the layer {layer}, which is not described"
+        for name in image.names:
+            if name in seen:
+                yield f"images: {name} is there twice"
+            seen.add(name)
+
+
+def _generation(name: str, title: str, home: Path, data: Mapping[str, Any], own: Mapping[str, Any]) -> Generation:
+    go, node = data["go"], data.get("node", {})
+
+    def directory(tool: str) -> Path:
+        owner = name if tool in own.get("tools", {}) else "common"
+        return home / str(data["tools"][tool].get("module", f"{owner}/tools/{tool}"))
+
+    return Generation(
+        name=title,
+        go=GoPin(go["minimum"], go["wheel"]["version"], go["wheel"]["sha256"]),
+        tools=tuple(
+            Tool(
+                name=tool,
+                directory=directory(tool),
+                programs=given["programs"],
+                links=given.get("links", {}),
+                tags=tuple(given.get("tags", ())),
+                cgo=given.get("cgo", False),
+                ldflags=tuple(given.get("ldflags", ())),
+                stamps=given.get("stamps", {}),
+                sources={module: tuple(paths) for module, paths in given.get("sources", {}).items()},
+                download=Download(**given["download"]) if "download" in given else None,
+                generated=_generated(given["generated"]) if "generated" in given else None,
+            )
+            for tool, given in data["tools"].items()
+        ),
+        layers={layer: tuple(LayerEntry(**entry) for entry in entries) for layer, entries in data["layers"].items()},
+        images=tuple(
+            Image(
+                names=tuple(image["names"]),
+                layers=tuple(image["layers"]),
+                entrypoint=tuple(image.get("entrypoint", ())),
+                command=tuple(image.get("command", ())),
+                environment=image.get("environment", {}),
+                user=image.get("user", ""),
+            )
+            for image in data["images"]
+        ),
+        node=NodeDifferences(
+            containerd=node.get("containerd", 3),
+            kubelet=node.get("kubelet", {}),
+            arguments={daemon: tuple(arguments) for daemon, arguments in node.get("arguments", {}).items()},
+        ),
+    )
+
+
+def _generated(given: Mapping[str, Any]) -> Generated:
+    return Generated(given["generator"], given["marker"], tuple(given["arguments"]))

@@ -1,0 +1,169 @@
+"""OCI images under their upstream names, assembled from the built programs into an OCI image layout on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from kubeflow_volcano.progress import Progress, silent
+from kubeflow_volcano.rehearsal.build.layers import Member, layer_members, write_layer
+from kubeflow_volcano.rehearsal.build.recipes import Generation, Image
+from kubeflow_volcano.rehearsal.build.toolchain import go_architecture
+from kubeflow_volcano.rehearsal.build.tools import Tools, tools_home
+from kubeflow_volcano.rehearsal.inside.registry import read_index
+from kubeflow_volcano.rehearsal.lock import held
+
+__all__ = ["ImageStore", "ensure_images"]
+
+_PATIENCE_SECONDS = 600.0
+_PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_MEDIA = "application/vnd.oci.image"
+_NAME = "org.opencontainers.image.ref.name"
+_INPUTS = "kubeflow-volcano.inputs"
+
+
+@dataclass(frozen=True, slots=True)
+class ImageStore:
+    """An OCI image layout (oci-layout, index.json, blobs/sha256/) whose index names each image in full."""
+
+    home: Path
+
+    def digests(self) -> dict[str, str]:
+        """Digest of each image's manifest, by full name such as "docker.io/library/busybox:1.36"."""
+        return read_index(self.home / "index.json")
+
+    def references(self) -> frozenset[str]:
+        """Full names of all images."""
+        return frozenset(self.digests())
+
+
+def ensure_images(tools: Tools, store: Path | None = None, progress: Progress = silent) -> ImageStore:
+    """Make `store` hold exactly the images of the tools' generation, in seconds, or at once when it does already.
+
+    Without `store` they lie in the user's cache. The same inputs give the same digests. A reader sees the former
+    images or the new ones, never a mixture: the index is replaced in one step, after every blob lies in its place.
+
+    Raises:
+        ProblemsError: a program of the distribution that goes into an image is missing.
+        Busy: another process has been assembling into `store` for ten minutes.
+    """
+    generation = tools.generation
+    store = store or tools_home().with_name("images") / generation.name
+    layers = {name: layer_members(entries, tools) for name, entries in generation.layers.items()}
+    inputs = _digest_of([[repr(image) for image in generation.images], _identities(layers), go_architecture()])
+    if _inputs(store) != inputs:
+        with held(store / ".lock", progress, _PATIENCE_SECONDS, doing="is assembling the images of a cluster"):
+            if _inputs(store) != inputs:
+                _assemble(generation, layers, store, inputs, progress)
+    return ImageStore(store)
+
+
+def _inputs(store: Path) -> str:
+    try:
+        index = json.loads((store / "index.json").read_text())
+        blobs = {blob.name for blob in (store / "blobs/sha256").iterdir()}
+        whole = all(entry["digest"].removeprefix("sha256:") in blobs for entry in index["manifests"])
+        return str(index["annotations"][_INPUTS]) if whole else ""
+    except (OSError, ValueError, LookupError, TypeError):
+        return ""
+
+
+def _identities(layers: Mapping[str, list[Member]]) -> dict[str, object]:
+    return {name: [member.identity() for member in members] for name, members in sorted(layers.items())}
+
+
+def _digest_of(value: object) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def _assemble(
+    generation: Generation, layers: Mapping[str, list[Member]], store: Path, inputs: str, progress: Progress
+) -> None:
+    started = time.monotonic()
+    blobs = _Blobs(store / "blobs/sha256")
+    used = {layer for image in generation.images for layer in image.layers}
+    written: dict[str, Mapping[str, object]] = {}
+    for place, name in enumerate(sorted(used), start=1):
+        written[name] = blobs.add_layer(layers[name])
+        progress(f"image layers: {place} of {len(used)}, {name}")
+    manifests = [
+        {**manifest, "annotations": {_NAME: name}}
+        for image in generation.images
+        for manifest in [_add_image(blobs, image, written)]
+        for name in image.names
+    ]
+    index = {"schemaVersion": 2, "mediaType": f"{_MEDIA}.index.v1+json", "manifests": manifests}
+    _write(store / "oci-layout", {"imageLayoutVersion": "1.0.0"})
+    _write(store / "index.json", {**index, "annotations": {_INPUTS: inputs}})
+    blobs.drop_unused()
+    size = sum(blob.stat().st_size for blob in blobs.home.iterdir()) / 1e6
+    progress(f"images: {len(manifests)} names, {size:.0f} MB, {time.monotonic() - started:.1f} s")
+
+
+def _add_image(blobs: _Blobs, image: Image, layers: Mapping[str, Mapping[str, object]]) -> Mapping[str, object]:
+    run: dict[str, object] = {"Env": [_PATH, *(f"{key}={value}" for key, value in sorted(image.environment.items()))]}
+    run |= {"Entrypoint": list(image.entrypoint)} if image.entrypoint else {}
+    run |= {"Cmd": list(image.command)} if image.command else {}
+    run |= {"User": image.user} if image.user else {}
+    configuration = {
+        "architecture": go_architecture(),
+        "os": "linux",
+        "config": {**run, "WorkingDir": "/"},
+        "rootfs": {"type": "layers", "diff_ids": [layers[name]["digest"] for name in image.layers]},
+        "history": [{"created_by": f"kubeflow-volcano layer {name}"} for name in image.layers],
+    }
+    manifest = {
+        "schemaVersion": 2,
+        "mediaType": f"{_MEDIA}.manifest.v1+json",
+        "config": blobs.add_json(configuration, f"{_MEDIA}.config.v1+json"),
+        "layers": [layers[name] for name in image.layers],
+    }
+    return blobs.add_json(manifest, f"{_MEDIA}.manifest.v1+json")
+
+
+class _Blobs:
+    """The blobs directory of a layout. A blob lies under its digest only when it is whole."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self._used: set[str] = set()
+        home.mkdir(parents=True, exist_ok=True)
+
+    def add_layer(self, members: Iterable[Member]) -> Mapping[str, object]:
+        with tempfile.NamedTemporaryFile(dir=self.home, prefix=".unfinished-", delete=False) as stream:
+            write_layer(members, stream)
+            return self._keep(stream, f"{_MEDIA}.layer.v1.tar")
+
+    def add_json(self, value: object, media_type: str) -> Mapping[str, object]:
+        with tempfile.NamedTemporaryFile(dir=self.home, prefix=".unfinished-", delete=False) as stream:
+            stream.write(json.dumps(value, sort_keys=True, separators=(",", ":")).encode())
+            return self._keep(stream, media_type)
+
+    def _keep(self, stream: IO[bytes], media_type: str) -> Mapping[str, object]:
+        stream.flush()
+        os.fsync(stream.fileno())
+        os.fchmod(stream.fileno(), 0o644)
+        with Path(stream.name).open("rb") as content:
+            digest = hashlib.file_digest(content, "sha256").hexdigest()
+            size = content.seek(0, os.SEEK_END)
+        Path(stream.name).rename(self.home / digest)
+        self._used.add(digest)
+        return {"mediaType": media_type, "digest": f"sha256:{digest}", "size": size}
+
+    def drop_unused(self) -> None:
+        for blob in self.home.iterdir():
+            if blob.name not in self._used:
+                blob.unlink()
+
+
+def _write(path: Path, value: object) -> None:
+    fresh = path.with_name(f".{path.name}.new")
+    fresh.write_text(json.dumps(value, indent=1, sort_keys=True) + "\n")
+    fresh.replace(path)

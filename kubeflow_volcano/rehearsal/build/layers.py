@@ -1,0 +1,143 @@
+"""Image layers: which files they hold, and the same bytes for the same files every time."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import shutil
+import subprocess
+import tarfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from kubeflow_volcano.problems import Problem, ProblemsError
+from kubeflow_volcano.rehearsal.build.recipes import LayerEntry
+from kubeflow_volcano.rehearsal.build.tools import Tools
+
+__all__ = ["Member", "layer_members", "write_layer"]
+
+_COMMAND_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A file (its content from `origin`), a link (to `target`) or, with neither, a directory, at a relative path."""
+
+    path: str
+    mode: int
+    origin: Path | bytes | None = None
+    target: str = ""
+
+    def identity(self) -> list[object]:
+        """What the member's bytes depend on. Content in a file counts by its place, size and time of change."""
+        if isinstance(self.origin, Path):
+            status = self.origin.stat()
+            content: object = [str(self.origin.resolve()), status.st_size, status.st_mtime_ns]
+        else:
+            content = hashlib.sha256(self.origin).hexdigest() if self.origin is not None else None
+        return [self.path, self.mode, content, self.target]
+
+
+def layer_members(entries: Iterable[LayerEntry], tools: Tools) -> list[Member]:
+    """Resolve a layer's entries to files, links and directories, every parent directory included, in order of path.
+
+    Raises:
+        ProblemsError: a program of the distribution, or one of its libraries, is missing.
+    """
+    found: dict[str, Member] = {}
+    for entry in entries:
+        for member in _members(entry, tools):
+            found[member.path] = member
+    for path in list(found):
+        for parent in Path(path).parents[:-1]:
+            found.setdefault(str(parent), Member(str(parent), 0o755))
+    return [found[path] for path in sorted(found)]
+
+
+def write_layer(members: Iterable[Member], stream: IO[bytes]) -> None:
+    """Write an uncompressed layer: owner root, time 0."""
+    with tarfile.open(fileobj=stream, mode="w|", format=tarfile.PAX_FORMAT) as archive:
+        for member in members:
+            header = tarfile.TarInfo(member.path)
+            header.mode = member.mode
+            if member.target:
+                header.type, header.linkname = tarfile.SYMTYPE, member.target
+                archive.addfile(header)
+            elif member.origin is None:
+                header.type = tarfile.DIRTYPE
+                archive.addfile(header)
+            else:
+                with _opened(member.origin) as content:
+                    header.size = content.seek(0, os.SEEK_END)
+                    content.seek(0)
+                    archive.addfile(header, content)
+
+
+def _opened(origin: Path | bytes) -> IO[bytes]:
+    return io.BytesIO(origin) if isinstance(origin, bytes) else origin.open("rb")
+
+
+def _members(entry: LayerEntry, tools: Tools) -> Iterable[Member]:
+    at = entry.at.lstrip("/")
+    if entry.directory:
+        yield Member(at, int(entry.directory, 8))
+    elif entry.program:
+        yield Member(at, 0o755, tools.programs[entry.program])
+    elif entry.source:
+        yield Member(at, int(entry.mode or "0644", 8), _source(entry.source, tools))
+    elif entry.text is not None:
+        yield Member(at, int(entry.mode or "0644", 8), entry.text.encode())
+    elif entry.system:
+        program = _system_program(entry.system)
+        yield Member(at, 0o755, program)
+        for place, library in _libraries(program).items():
+            yield Member(place.lstrip("/"), 0o755, library)
+        if entry.applets:
+            yield from _applets(program, entry.applets.lstrip("/"), at)
+
+
+def _source(reference: str, tools: Tools) -> Path:
+    for tool in tools.generation.tools:
+        for module in tool.sources:
+            if reference.startswith(f"{module}/"):
+                return tools.source(module, reference.removeprefix(f"{module}/"))
+    raise KeyError(reference)
+
+
+def _system_program(name: str) -> Path:
+    found = shutil.which(name)
+    if not found:
+        raise ProblemsError(
+            Problem(
+                f"the program {name} is not installed.",
+                f"{name}, which goes into the images that are assembled for the rehearsal cluster.",
+                f"install the distribution's package {name}.",
+            )
+        )
+    return Path(found).resolve()
+
+
+def _libraries(program: Path) -> Mapping[str, Path]:
+    """Shared libraries of `program` by the path under which its loader looks for them; none when it is static."""
+    done = subprocess.run(["ldd", program], capture_output=True, text=True, check=False, timeout=_COMMAND_SECONDS)
+    lines = done.stdout.splitlines() if done.returncode == 0 else []  # 1: not a dynamic executable
+    if missing := [line.split()[0] for line in lines if line.endswith("not found")]:
+        raise ProblemsError(
+            Problem(
+                f"{program} needs {', '.join(missing)}, which is not installed.",
+                "a program that runs here, to put it into an image.",
+                "reinstall its package.",
+            )
+        )
+    places = [word for line in lines for word in line.split() if word.startswith("/")]
+    return {place: Path(place).resolve() for place in places}
+
+
+def _applets(program: Path, directory: str, at: str) -> Iterable[Member]:
+    done = subprocess.run([program, "--list"], capture_output=True, text=True, check=True, timeout=_COMMAND_SECONDS)
+    for name in done.stdout.split():
+        if f"{directory}/{name}" != at:
+            yield Member(f"{directory}/{name}", 0o777, target=f"/{at}")

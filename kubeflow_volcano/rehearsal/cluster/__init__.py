@@ -1,0 +1,1 @@
+"""From a running node to a whole cluster, its status, and its removal."""

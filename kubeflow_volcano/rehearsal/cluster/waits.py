@@ -1,0 +1,123 @@
+"""Waiting by watch for what makes a cluster whole. What etcd remembers from before the node's start does not count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.objects import Object, conditions
+from kubeflow_volcano.cluster.watch.observer import Observer, Subject
+from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.problems import Problem, ProblemsError
+from kubeflow_volcano.progress import Progress
+
+__all__ = ["Predicate", "exists", "nodes_ready", "pods_ready", "wait_for"]
+
+_TELL_SECONDS = 2.0
+_TELL_NODES = 5
+
+Predicate = Callable[[dict[str, Object]], str]
+"""Gives what is still missing as a phrase, or nothing, for the objects of one subject by name."""
+
+
+def nodes_ready(names: Sequence[str], since: float) -> Predicate:
+    """Every node in `names` is Ready and said so after `since` (seconds since the epoch; 0: ever)."""
+
+    def missing(nodes: dict[str, Object]) -> str:
+        waiting = [name for name in names if not _node_ready(nodes.get(name), since)]
+        names_told = ", ".join(waiting[:_TELL_NODES]) + (" and more" if len(waiting) > _TELL_NODES else "")
+        return f"node{'s' if len(waiting) > 1 else ''} {names_told} to become Ready" if waiting else ""
+
+    return missing
+
+
+def pods_ready(what: str, since: float) -> Predicate:
+    """At least one pod is there, and all pods that are not being deleted are Ready, with containers started since."""
+
+    def missing(pods: dict[str, Object]) -> str:
+        current = [pod for pod in pods.values() if not pod["metadata"].get("deletionTimestamp")]
+        if current and all(_pod_ready(pod, since) for pod in current):
+            return ""
+        reasons = {reason for pod in current for reason in _waiting_reasons(pod)}
+        return f"{what} to become Ready" + (f" ({', '.join(sorted(reasons))})" if reasons else "")
+
+    return missing
+
+
+def exists(what: str) -> Predicate:
+    """Anything is there."""
+    return lambda objects: "" if objects else f"{what} to appear"
+
+
+def wait_for(
+    cluster: Cluster, wanted: dict[Subject, Predicate], seconds: float, progress: Progress
+) -> dict[Subject, float]:
+    """Watch until every predicate is content; returns the seconds that each took.
+
+    Raises:
+        ProblemsError: what is still missing when the time is over.
+    """
+    deadline = Deadline(seconds)
+    state: dict[Subject, dict[str, Object]] = {subject: {} for subject in wanted}
+    took: dict[Subject, float] = {}
+    with Observer(cluster, list(wanted), deadline) as observer:
+        told = 0.0
+        for change in observer.changes(tick=1.0):
+            if change is not None:
+                _merge(state[change.subject], change.type, change.objects)
+                if not wanted[change.subject](state[change.subject]):
+                    took.setdefault(change.subject, deadline.elapsed)
+                else:
+                    took.pop(change.subject, None)
+            if len(took) == len(wanted):
+                return took
+            if deadline.elapsed - told >= _TELL_SECONDS:
+                told = deadline.elapsed
+                progress(f"waiting for {_missing(wanted, state)}, {told:.0f} s")
+    raise ProblemsError(
+        Problem(
+            f"after {seconds:.0f} s still waiting for {_missing(wanted, state)}.",
+            "a node and system pods that become Ready.",
+            "read the logs of kubelet and containerd "
+            "(python -m kubeflow_volcano.rehearsal logs --name CLUSTER kubelet); "
+            "`up` again waits on.",
+        )
+    )
+
+
+def _missing(wanted: dict[Subject, Predicate], state: dict[Subject, dict[str, Object]]) -> str:
+    return ", ".join(text for subject, predicate in wanted.items() if (text := predicate(state[subject])))
+
+
+def _merge(objects: dict[str, Object], kind: str, news: Sequence[Object]) -> None:
+    if kind == "RESET":
+        objects.clear()
+    for obj in news:
+        if kind == "DELETED":
+            objects.pop(obj["metadata"]["name"], None)
+        else:
+            objects[obj["metadata"]["name"]] = obj
+
+
+def _node_ready(node: Object | None, since: float) -> bool:
+    ready = conditions(node).get("Ready", {}) if node else {}
+    return ready.get("status") == "True" and (not since or _seconds(ready.get("lastHeartbeatTime")) >= int(since))
+
+
+def _pod_ready(pod: Object, since: float) -> bool:
+    starts = [item.get("state", {}).get("running", {}) for item in pod["status"].get("containerStatuses") or ()]
+    return conditions(pod).get("Ready", {}).get("status") == "True" and all(
+        _seconds(running.get("startedAt")) >= int(since) for running in starts
+    )
+
+
+def _waiting_reasons(pod: Object) -> list[str]:
+    states: list[dict[str, Any]] = [item.get("state", {}) for item in pod["status"].get("containerStatuses") or ()]
+    return [state["waiting"]["reason"] for state in states if "reason" in state.get("waiting", {})]
+
+
+def _seconds(timestamp: str | None) -> float:
+    """Seconds since the epoch of a Kubernetes time (whole seconds, UTC)."""
+    return datetime.fromisoformat(timestamp).timestamp() if timestamp else 0.0

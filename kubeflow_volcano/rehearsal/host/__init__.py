@@ -1,0 +1,1 @@
+"""What this machine offers, and whether a rehearsal cluster can run on it."""

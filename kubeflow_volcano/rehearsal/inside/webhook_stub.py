@@ -1,0 +1,162 @@
+"""Answers for the webhooks whose backends are simulated: `webhook_stub SERVER PKI PORT RANGE`, inside the node.
+
+All TCP connections to the addresses of simulated pods (RANGE) come here, whatever their port. What asks them is the API
+server, as it would ask the real pods. So that it trusts the answers, the stub stands in for the injectors of
+authorities, on exactly those configurations whose backends are simulated, and keeps a list of them in a ConfigMap.
+
+SERVER is the API server's URL, PKI the directory with the pair of the user `webhook-stub` and the authority
+`webhook-stub-ca`. Imports nothing but the standard library and modules that do the same.
+"""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import queue
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kubeflow_volcano.rehearsal.inside.review_server import ReviewServer
+from kubeflow_volcano.rehearsal.inside.stub_api import Api, RefusedError
+from kubeflow_volcano.rehearsal.inside.stub_certificates import Certificates
+from kubeflow_volcano.rehearsal.inside.webhook_answers import answer
+from kubeflow_volcano.rehearsal.inside.webhook_backends import answered, patch, simulated_services
+
+__all__ = ["MANAGER", "REGISTER", "Keeper"]
+
+MANAGER = "rehearsal-webhook-stub"
+REGISTER = "rehearsal-simulated-webhooks"
+"""Name of the ConfigMap in kube-system whose key webhooks.json lists what the stub answers."""
+_SLICES = "EndpointSlice"
+_COLLECTIONS = {
+    "MutatingWebhookConfiguration": "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
+    "ValidatingWebhookConfiguration": "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+    "CustomResourceDefinition": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+    _SLICES: "/apis/discovery.k8s.io/v1/endpointslices",
+}
+_QUIET_SECONDS, _LONGEST_SECONDS = 0.05, 0.5
+"""News that follow each other this closely are acted upon together, but not later than that."""
+_RETRY_SECONDS = 1.0
+
+Object = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Keeper:
+    """Keeps the configurations of simulated webhooks such that the API server trusts the stub, and the list of them."""
+
+    api: Api
+    bundle: str
+    simulated_range: str
+    news: queue.Queue[tuple[str, str, list[Object]]] = field(default_factory=queue.Queue)
+    known: dict[str, dict[str, Object]] = field(default_factory=dict)
+    published: str = ""
+
+    def keep(self) -> None:
+        """Follow the cluster for ever."""
+        for kind, path in _COLLECTIONS.items():
+            threading.Thread(
+                target=self.api.follow,
+                args=(path, lambda what, objects, kind=kind: self.news.put((kind, what, objects))),
+                daemon=True,
+            ).start()
+        settled = False
+        while True:
+            self.take(settled=settled)
+            if len(self.known) == len(_COLLECTIONS):
+                settled = self.reconcile()
+
+    def take(self, *, settled: bool) -> None:
+        """Wait for news (at most a moment when there is unfinished work), then take in what follows closely."""
+        try:
+            self._merge(*self.news.get(timeout=None if settled else _RETRY_SECONDS))
+            end = time.monotonic() + _LONGEST_SECONDS
+            while time.monotonic() < end:
+                self._merge(*self.news.get(timeout=_QUIET_SECONDS))
+        except queue.Empty:
+            return
+
+    def reconcile(self) -> bool:
+        """Bring the configurations and the list to what they are to be; False when something is still to be done."""
+        simulated = simulated_services(self.known[_SLICES].values(), self.simulated_range)
+        objects = [obj for kind, found in self.known.items() if kind != _SLICES for obj in found.values()]
+        done = [self._send(obj, operations) for obj in objects if (operations := patch(obj, simulated, self.bundle))]
+        return all([*done, self._publish(answered(objects, simulated, self.bundle))])
+
+    def _merge(self, kind: str, what: str, objects: list[Object]) -> None:
+        found = self.known.setdefault(kind, {})
+        if what == "RESET":
+            found.clear()
+        for obj in objects:
+            key = f"{obj['metadata'].get('namespace', '')}/{obj['metadata']['name']}"
+            if what == "DELETED":
+                found.pop(key, None)
+            else:
+                found[key] = _needed(kind, obj)
+
+    def _send(self, obj: Object, operations: list[Object]) -> bool:
+        name = obj["metadata"]["name"]
+        path = f"{_COLLECTIONS[obj['kind']]}/{name}?fieldManager={MANAGER}"
+        if not self._try("PATCH", path, operations, "application/json-patch+json"):
+            return False
+        _say(f"answers for {obj['kind']} {name}")
+        return True
+
+    def _publish(self, entries: list[Object]) -> bool:
+        text = json.dumps(entries, indent=1)
+        if text == self.published:
+            return True
+        register = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": REGISTER, "namespace": "kube-system"},
+            "data": {"webhooks.json": text},
+        }
+        path = f"/api/v1/namespaces/kube-system/configmaps/{REGISTER}?fieldManager={MANAGER}&force=true"
+        if not self._try("PATCH", path, register, "application/apply-patch+yaml"):
+            return False
+        self.published = text
+        return True
+
+    def _try(self, method: str, path: str, body: object, content_type: str) -> bool:
+        try:
+            self.api.request(method, path, body, content_type)
+        except (OSError, http.client.HTTPException, RefusedError) as error:
+            _say(f"{method} {path}: {error!r}")
+            return False
+        return True
+
+
+def _needed(kind: str, obj: Object) -> Object:
+    """The part of an object that counts here; definitions hold schemas of hundreds of kilobytes."""
+    meta = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
+    spec = {"conversion": obj["spec"].get("conversion")} if kind == "CustomResourceDefinition" else {}
+    return {"kind": kind, "metadata": meta, "spec": spec} | {
+        key: obj[key] for key in ("webhooks", "endpoints") if key in obj
+    }
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def main(server: str, pki: str, port: str, simulated_range: str) -> None:
+    """Serve and keep for ever."""
+    authority = Path(pki, "webhook-stub-ca")
+    certificates = Certificates(Path(tempfile.mkdtemp(prefix="webhook-stub-", dir="/run")), authority)
+    bundle = base64.b64encode(authority.with_suffix(".crt").read_bytes()).decode()
+    everywhere = "0.0.0.0"  # noqa: S104  in a network of its own
+    with ReviewServer((everywhere, int(port)), certificates.context(), answer) as reviews:
+        threading.Thread(target=reviews.serve_forever, daemon=True).start()
+        Keeper(Api(server, Path(pki), "webhook-stub"), bundle, simulated_range).keep()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,1 @@
+"""The real node as the host sees it: files, daemons, network, control groups, certificates."""

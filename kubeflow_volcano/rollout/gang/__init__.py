@@ -1,0 +1,1 @@
+"""Gang scheduling of training jobs: arguments, rights and companions of their operators."""

@@ -1,0 +1,1 @@
+"""Every image reference in plain objects, wherever it hides."""

@@ -1,0 +1,1 @@
+"""Registries: asking whether they have an image, and copying images into one."""

@@ -1,0 +1,117 @@
+"""How registries are reached from here: which certificates are trusted, TLS or not, and who is asking."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+
+from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.rollout.images.registry.client import Registry, scheme_of
+from kubeflow_volcano.rollout.images.registry.pace import PerMinute
+from kubeflow_volcano.rollout.settings.settings import Settings
+
+__all__ = ["authority", "credentials", "mirror_registry", "own_registry"]
+
+_SECONDS = 15.0
+_UNPACED = PerMinute(1_000_000)
+
+
+def own_registry(settings: Settings) -> Registry:
+    """Asks the registry of one's own, which sets no pace.
+
+    Raises:
+        InvalidInput: the certificate authority or the credentials cannot be read.
+    """
+    registry = settings.registry
+    context = _trusting(registry.ca, "image_mirror_registry_ca")
+    scheme: Callable[[str], str] = scheme_of
+    if registry.insecure:
+        context = ssl._create_unverified_context()  # noqa: S323, SLF001  the inventory asks for it
+        scheme = cache(_plain_or_not)
+    return Registry(_UNPACED, scheme, context=context, credentials=credentials(settings))
+
+
+def mirror_registry(settings: Settings, pace: PerMinute) -> Registry:
+    """Asks mirrors and upstream registries, in their pace.
+
+    Raises:
+        InvalidInput: as for own_registry.
+    """
+    containerd = settings.mirror.containerd
+    context = _trusting(containerd.ca, "image_mirror_containerd_ca")
+
+    def scheme(host: str) -> str:
+        return "http" if host in containerd.plain_http else scheme_of(host)
+
+    return Registry(pace, scheme, context=context, credentials=credentials(settings))
+
+
+def credentials(settings: Settings) -> Mapping[str, str]:
+    """base64 of user:password by host, from the file that the inventory or $REGISTRY_AUTH_FILE names.
+
+    Raises:
+        InvalidInput: the file cannot be used.
+    """
+    named = settings.registry.authfile
+    path = named or (Path(text) if (text := os.environ.get("REGISTRY_AUTH_FILE")) else None)
+    if path is None:
+        return {}
+    try:
+        auths = json.loads(path.read_text("utf-8")).get("auths", {})
+        found = {host.partition("/")[0]: entry["auth"] for host, entry in auths.items() if "auth" in entry}
+    except (OSError, ValueError, AttributeError, TypeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no such file"
+        raise InvalidInput(
+            Problem(
+                f"{'image_mirror_registry_authfile' if named else 'REGISTRY_AUTH_FILE'} is {path}: {why}.",
+                "a file with credentials, as skopeo login --authfile writes it.",
+                f"write it: skopeo login --authfile {path} HOST.",
+            )
+        ) from error
+    return found
+
+
+def authority(ca: Path, cache: Path) -> Path:
+    """A directory below `cache` that holds this authority alone, which is how skopeo is told of one."""
+    content = ca.read_bytes()
+    home = cache / "authorities" / hashlib.sha256(content).hexdigest()[:16]
+    home.mkdir(parents=True, exist_ok=True)
+    (home / "ca.crt").write_bytes(content)
+    return home
+
+
+def _trusting(ca: Path | None, variable: str) -> ssl.SSLContext | None:
+    if ca is None:
+        return None
+    context = ssl.create_default_context()
+    try:
+        context.load_verify_locations(ca)
+    except (OSError, ssl.SSLError) as error:
+        why = error.strerror or "it holds no certificate" if not isinstance(error, ssl.SSLError) else "no certificate"
+        raise InvalidInput(
+            Problem(
+                f"{variable} is {ca}: {why}.",
+                "a file with a certificate in PEM.",
+                f"correct {variable}.",
+            )
+        ) from error
+    return context
+
+
+def _plain_or_not(host: str) -> str:
+    """The scheme of a host that may answer without TLS only."""
+    context = ssl._create_unverified_context()  # noqa: S323, SLF001  asked for, and nothing is read
+    try:
+        urllib.request.urlopen(f"https://{host}/v2/", timeout=_SECONDS, context=context).close()
+    except urllib.error.URLError as error:
+        return "http" if isinstance(error.reason, ssl.SSLError) else "https"
+    except OSError:
+        return "https"
+    return "https"

@@ -1,0 +1,173 @@
+"""Whether a registry has a manifest: one HEAD by the distribution API, with an anonymous token where it wants one."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import re
+import ssl
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from email.message import Message
+from http import HTTPStatus
+from http.client import HTTPException, HTTPMessage
+from typing import IO, Any
+from urllib.parse import urlencode, urlsplit
+
+from kubeflow_volcano.catalog.images.names import ImageName
+from kubeflow_volcano.rollout.images.registry.pace import PerMinute
+
+__all__ = ["Answer", "Registry", "scheme_of"]
+
+_SECONDS = 15.0
+_DOCKER_HUB = "registry-1.docker.io"
+"""Where the registry that images call docker.io answers."""
+_MAX_TOKEN_BYTES = 1 << 16
+_ACCEPT = (
+    "application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json, "
+    "application/vnd.docker.distribution.manifest.list.v2+json, application/vnd.docker.distribution.manifest.v2+json"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Status of the last answer; 0 and an `error` where none came. `retry_after` in seconds, 0 where not said.
+
+    `digest` is what the registry says of a manifest that it has, empty where it says nothing.
+    """
+
+    status: int
+    retry_after: float = 0.0
+    error: str = ""
+    untrusted: bool = False
+    digest: str = ""
+
+
+def scheme_of(host: str) -> str:
+    """`http` for this machine itself, as container tools have it; `https` for all others."""
+    name = host.rpartition(":")[0] if re.search(r":[0-9]+$", host) else host
+    try:
+        return "http" if ipaddress.ip_address(name).is_loopback else "https"
+    except ValueError:
+        return "http" if name == "localhost" else "https"
+
+
+class Registry:
+    """Asks registries, each request in its turn; tokens are kept by repository. Safe for several threads.
+
+    `context` says which certificates are trusted, `credentials` holds what to sign in with: base64 of user:password by
+    host.
+    """
+
+    def __init__(
+        self,
+        pace: PerMinute,
+        scheme: Callable[[str], str] = scheme_of,
+        timeout_seconds: float = _SECONDS,
+        context: ssl.SSLContext | None = None,
+        credentials: Mapping[str, str] | None = None,
+    ) -> None:
+        self._pace = pace
+        self._scheme = scheme
+        self._timeout = timeout_seconds
+        self._opener = urllib.request.build_opener(_Redirects, urllib.request.HTTPSHandler(context=context))
+        self._credentials = credentials or {}
+        self._challenges: dict[str, Mapping[str, str]] = {}
+        self._tokens: dict[str, str] = {}
+        self._lock = threading.Lock()
+
+    def head(self, image: ImageName) -> Answer:
+        """What the image's registry says of its manifest."""
+        with self._lock:
+            challenge = self._challenges.get(image.host)
+        if challenge and image.repository not in self._tokens:
+            failed = self._fetch_token(image, challenge)
+            if failed:
+                return failed
+        answer, headers = self._manifest(image)
+        asked = _challenge(headers) if answer.status == HTTPStatus.UNAUTHORIZED else None
+        if asked is None or challenge:
+            return answer
+        with self._lock:
+            self._challenges[image.host] = asked
+        return self._fetch_token(image, asked) or self._manifest(image)[0]
+
+    def _manifest(self, image: ImageName) -> tuple[Answer, Mapping[str, str]]:
+        host = _DOCKER_HUB if image.host == "docker.io" else image.host
+        address = f"{self._scheme(host)}://{host}/v2/{image.path}/manifests/{image.version}"
+        headers = {"Accept": _ACCEPT}
+        if token := self._tokens.get(image.repository):
+            headers["Authorization"] = f"Bearer {token}"
+        elif image.host in self._credentials:
+            headers["Authorization"] = f"Basic {self._credentials[image.host]}"
+        answer, found, _ = self._ask(address, "HEAD", headers)
+        said = next((value for name, value in found.items() if name.lower() == "docker-content-digest"), "")
+        return replace(answer, digest=said if answer.status == HTTPStatus.OK else ""), found
+
+    def _fetch_token(self, image: ImageName, challenge: Mapping[str, str]) -> Answer | None:
+        """Keep a token for the image's repository; return the answer where there is none."""
+        wanted = {"scope": f"repository:{image.path}:pull"}
+        if "service" in challenge:
+            wanted["service"] = challenge["service"]
+        known = self._credentials.get(image.host)
+        headers = {"Authorization": f"Basic {known}"} if known else {}
+        answer, _, body = self._ask(f"{challenge['realm']}?{urlencode(wanted)}", "GET", headers)
+        if answer.status != HTTPStatus.OK:
+            return answer
+        try:
+            data = json.loads(body)
+            token = str(data.get("token") or data["access_token"])
+        except (ValueError, AttributeError, KeyError):
+            return Answer(0, error="its token service answers with something else than a token")
+        with self._lock:
+            self._tokens[image.repository] = token
+        return None
+
+    def _ask(self, address: str, method: str, headers: Mapping[str, str]) -> tuple[Answer, Mapping[str, str], bytes]:
+        if not self._pace.turn():
+            return Answer(0, error="it was called off"), {}, b""
+        request = urllib.request.Request(  # noqa: S310  the scheme is checked below or our own
+            address, method=method, headers={"User-Agent": "kubeflow-volcano", **headers}
+        )
+        if request.type not in {"http", "https"}:
+            return Answer(0, error="it names a token service that is not on the web"), {}, b""
+        try:
+            with self._opener.open(request, timeout=self._timeout) as reply:
+                return Answer(reply.status), dict(reply.headers), reply.read(_MAX_TOKEN_BYTES)
+        except urllib.error.HTTPError as error:
+            with error:
+                return Answer(error.code, _seconds(error.headers)), dict(error.headers), b""
+        except (OSError, HTTPException) as error:
+            reason = getattr(error, "reason", error)
+            untrusted = isinstance(reason, ssl.SSLCertVerificationError)
+            return Answer(0, error=str(reason) or type(reason).__name__, untrusted=untrusted), {}, b""
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Keeps the method; credentials stay with the host that they were given for."""
+
+    def redirect_request(  # noqa: PLR0917  the signature of the standard library
+        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> urllib.request.Request | None:
+        new = super().redirect_request(req, fp, code, msg, headers, newurl)
+        if new is not None:
+            new.method = req.get_method()
+            if urlsplit(newurl).netloc != urlsplit(req.full_url).netloc:
+                new.remove_header("Authorization")
+        return new
+
+
+def _challenge(headers: Mapping[str, str]) -> Mapping[str, str] | None:
+    text = next((value for name, value in headers.items() if name.lower() == "www-authenticate"), "")
+    scheme, _, rest = text.partition(" ")
+    found: dict[str, Any] = dict(re.findall(r'(\w+)="([^"]*)"', rest))
+    return found if scheme.lower() == "bearer" and found.get("realm") else None
+
+
+def _seconds(headers: Message) -> float:
+    """Retry-After where it is a number of seconds."""
+    text = headers.get("Retry-After") or ""
+    return float(text) if text.isdigit() else 0.0

@@ -1,0 +1,1 @@
+"""New names for images: overrides, mirror rules, and rewriting objects."""

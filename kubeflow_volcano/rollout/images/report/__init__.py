@@ -1,0 +1,1 @@
+"""The image list as a product: for people, for programs, for tools that copy images."""

@@ -1,0 +1,81 @@
+"""What is known about an image without asking any registry: gone or not, served by the mirror, built for what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kubeflow_volcano.catalog.images import tables
+from kubeflow_volcano.catalog.images.mirrors import AllowList, Mirror, mirror_of
+from kubeflow_volcano.catalog.images.names import ImageName
+from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.rollout.images.rename.rewrite import ImageUse
+from kubeflow_volcano.rollout.settings.groups import MirrorSettings
+
+__all__ = ["Judgement", "judge", "own_list"]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """`gone`: since when and by which evidence, empty where it is not known to be. `served`: None is unknown.
+
+    `architectures` are those that it was built for, empty where unknown; `missing` those that are wanted and lacking.
+    """
+
+    gone: str
+    served: bool | None
+    architectures: tuple[str, ...]
+    missing: tuple[str, ...]
+
+
+def judge(use: ImageUse, listed: AllowList | None, architectures: Sequence[str]) -> Judgement:
+    """What is known about the image that will be pulled; `listed` goes before what the catalog knows of the mirror."""
+    source = ImageName.parse(use.override or use.original)
+    mirrored = ImageName.parse(use.mirrored)
+    if source is None or mirrored is None:
+        return Judgement("", None, (), ())
+    end = tables.gone(source)
+    mirror = mirror_of(mirrored)
+    built = tables.architectures_of(source)
+    return Judgement(
+        gone=f"since {end.since}, {end.evidence}" if end else "",
+        served=_served(source, use, listed, mirror),
+        architectures=built.architectures if built else (),
+        missing=tuple(item for item in architectures if item not in built.architectures) if built else (),
+    )
+
+
+def own_list(mirror: MirrorSettings) -> AllowList | None:
+    """The inventory's own allow-list, or None.
+
+    Raises:
+        InvalidInput: the file cannot be read, or holds something else.
+    """
+    if mirror.allow_list is None:
+        return None
+    try:
+        lines = mirror.allow_list.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(_unreadable(mirror, str(error))) from error
+    found = AllowList.of_lines(lines, str(mirror.allow_list))
+    wrong = [line for line in found.allowed if "/" not in line or " " in line or "<" in line]
+    if wrong or not found.allowed:
+        what = f"the line {wrong[0][:60]!r}" if wrong else "no line"
+        raise InvalidInput(_unreadable(mirror, f"{what} in it is a pattern of repositories"))
+    return found
+
+
+def _unreadable(mirror: MirrorSettings, why: str) -> Problem:
+    return Problem(
+        f"image_mirror_allow_list is {mirror.allow_list}: {why}.",
+        "a text file with one pattern a line, such as gcr.io/** or docker.io/library/*.",
+        "correct image_mirror_allow_list, or leave it empty.",
+    )
+
+
+def _served(source: ImageName, use: ImageUse, listed: AllowList | None, mirror: Mirror | None) -> bool | None:
+    if not use.covered:
+        return None
+    if listed:
+        return listed.serves(source)
+    return mirror.allow_list.serves(source) if mirror else None

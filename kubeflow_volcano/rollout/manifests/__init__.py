@@ -1,0 +1,1 @@
+"""From archives and addresses to Kubernetes objects: sources, unpacked trees, kustomize, rendering."""

@@ -1,0 +1,143 @@
+"""Files from addresses, one mirror after the other; what is not the file that is asked for is never kept."""
+
+from __future__ import annotations
+
+import base64
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Sequence
+from http.client import HTTPException
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.rollout.manifests.trees import file_sum, page_instead, scratch
+
+__all__ = ["fetch", "first_good", "mirrored", "shown"]
+
+_FILE_MIRRORS = {"daocloud": "https://files.m.daocloud.io/"}
+"""By image_mirror_preset: what stands before host and path of a release file (DaoCloud/public-image-mirror)."""
+
+_MIRRORED_HOSTS = {"github.com"}
+_TRIES = 3
+_READ_SECONDS = 30.0
+_TOTAL_SECONDS = 600.0
+_BEAT_SECONDS = 2.0
+_CHUNK = 1 << 16
+
+T = TypeVar("T")
+
+
+def mirrored(address: str, preset: str) -> tuple[str, ...]:
+    """The address, and where that preset of image mirrors serves the same file."""
+    prefix = _FILE_MIRRORS.get(preset)
+    if prefix is None or urlsplit(address).hostname not in _MIRRORED_HOSTS:
+        return (address,)
+    return (address, prefix + address.partition("://")[2])
+
+
+def fetch(addresses: Sequence[str], checksum: str, cache: Path, progress: Progress) -> Path:
+    """The file of that sha256, from the cache or from the first address that has it.
+
+    Raises:
+        InvalidInput: no address serves it; the refusal of each is told.
+    """
+    kept = cache / checksum / _name(addresses[0])
+    if kept.is_file() and file_sum(kept) == checksum:
+        return kept
+
+    def take(partial: Path, address: str) -> Path:
+        found = file_sum(partial)
+        if found != checksum:
+            raise InvalidInput(
+                Problem(
+                    f"what {address} serves has sha256 {found}{page_instead(partial)}.",
+                    f"sha256 {checksum}.",
+                    "correct the address or the sum; nothing was kept.",
+                )
+            )
+        kept.parent.mkdir(exist_ok=True)
+        return partial.replace(kept)
+
+    return first_good(addresses, take, cache, progress)
+
+
+def first_good(addresses: Sequence[str], take: Callable[[Path, str], T], cache: Path, progress: Progress) -> T:
+    """What `take` makes of the first download that it does not refuse by InvalidInput; refused ones are removed.
+
+    Raises:
+        InvalidInput: each address's refusal.
+    """
+    refusals: list[Problem] = []
+    for address in addresses:
+        with scratch(cache) as fresh:
+            partial = fresh / _name(address)
+            try:
+                _download(address, partial, progress)
+                return take(partial, shown(address))
+            except InvalidInput as error:
+                refusals += error.problems
+                if address != addresses[-1]:
+                    progress(f"{shown(address)} is of no use, the next mirror is asked")
+    raise InvalidInput(refusals)
+
+
+def shown(address: str) -> str:
+    """The address without credentials."""
+    parts = urlsplit(address)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+
+
+def _name(address: str) -> str:
+    return urlsplit(address).path.rpartition("/")[2] or "manifest.yaml"
+
+
+def _download(address: str, target: Path, progress: Progress) -> None:
+    progress(f"downloading {shown(address)}")
+    deadline = Deadline(_TOTAL_SECONDS)
+    last: Exception | None = None
+    for _ in range(_TRIES):
+        try:
+            _read(address, target, deadline, progress)
+        except urllib.error.HTTPError as error:
+            error.close()
+            last = error
+            if error.code < 500:  # noqa: PLR2004  a refusal, which a second try does not change
+                break
+        except (OSError, HTTPException) as error:
+            last = error
+        else:
+            return
+        if deadline.passed:
+            break
+    raise InvalidInput(
+        Problem(
+            f"no answer to use from {shown(address)}: {last}.",
+            "an address that serves the file to this machine.",
+            "check the address and the proxy variables, or download the file and give its path instead.",
+        )
+    ) from last
+
+
+def _read(address: str, target: Path, deadline: Deadline, progress: Progress) -> None:
+    headers = {"User-Agent": "kubeflow-volcano"}
+    if userinfo := urlsplit(address).netloc.rpartition("@")[0]:
+        headers["Authorization"] = "Basic " + base64.b64encode(unquote(userinfo).encode()).decode()
+    request = urllib.request.Request(shown(address), headers=headers)  # noqa: S310  http(s) by schema
+    told = time.monotonic()
+    with urllib.request.urlopen(request, timeout=_READ_SECONDS) as answer, target.open("wb") as file:  # noqa: S310  as above
+        length = answer.headers.get("Content-Length")
+        while chunk := answer.read(_CHUNK):
+            file.write(chunk)
+            if deadline.passed:
+                raise TimeoutError(f"only {file.tell()} bytes came in {deadline.seconds:.0f} s")
+            if time.monotonic() - told > _BEAT_SECONDS:
+                told = time.monotonic()
+                whole = f" of {int(length) / 1e6:.1f}" if length else ""
+                progress(f"{file.tell() / 1e6:.1f}{whole} MB of {target.name}")
+        if length is not None and file.tell() != int(length):
+            raise OSError(f"truncated, {file.tell()} of {length} bytes came")

@@ -1,0 +1,155 @@
+"""The kustomize that builds a release: one that is named, the cached one, or a download with the sum of the catalog."""
+
+from __future__ import annotations
+
+import platform
+import re
+import subprocess
+import tarfile
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from kubeflow_volcano.catalog.kustomize import RELEASES, KustomizeRelease, kustomize_release
+from kubeflow_volcano.catalog.model import Release, version_key
+from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.rollout.manifests.downloads import fetch, mirrored
+from kubeflow_volcano.rollout.manifests.trees import file_sum
+from kubeflow_volcano.rollout.settings.settings import Settings
+
+__all__ = ["Provided", "provide"]
+
+_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+_VERSION_SECONDS = 60
+
+
+class Provided(NamedTuple):
+    """Where the program is, and whether it was put there now."""
+
+    path: Path
+    changed: bool
+
+
+def provide(settings: Settings, machine: str, progress: Progress) -> Provided:
+    """A kustomize for a machine of that kind (`uname -m`; empty is this one), on the machine that this runs on.
+
+    Raises:
+        InvalidInput: the named one is not there or is of an older major version than the release's, no sum is known, or
+            no address serves the file of that sum.
+    """
+    if settings.own_kustomize:
+        _see_that_it_fits(settings.kustomize, _said(settings.kustomize), settings.release)
+        return Provided(settings.kustomize, changed=False)
+    here = platform.machine()
+    if machine in {"", here}:
+        changed = _cached(settings.kustomize, settings, here, progress)
+        _said(settings.kustomize)
+        return Provided(settings.kustomize, changed)
+    place = settings.kustomize.parent / machine / "kustomize"
+    return Provided(place, _cached(place, settings, machine, progress))
+
+
+def _cached(place: Path, settings: Settings, machine: str, progress: Progress) -> bool:
+    """Make sure of the program at `place`; whether it had to be put there."""
+    if _is_whole(place):
+        return False
+    release = kustomize_release(settings.kustomize_version)
+    architecture = _ARCHITECTURES.get(machine, machine)
+    if architecture not in release.sums:
+        raise InvalidInput(_no_sum(release, architecture))
+    if architecture in release.single:
+        progress(f"the sum of kustomize {release.version} for {architecture} is known from one place only")
+    path = release.path(architecture)
+    bases = (RELEASES, *settings.kustomize_mirrors)
+    addresses = [f"{base.rstrip('/')}/{path}" for base in bases]
+    addresses += mirrored(addresses[0], settings.mirror.preset)[1:]
+    cache = settings.cache_directory / "downloads"
+    try:
+        asset = fetch(addresses, release.sums[architecture], cache, progress)
+    except InvalidInput as error:
+        raise InvalidInput([*error.problems, _another_way(release)]) from error
+    _keep(_program(asset, release), place)
+    return True
+
+
+def _said(place: Path) -> str:
+    """What the program prints as its version."""
+    try:
+        done = subprocess.run([place, "version"], capture_output=True, timeout=_VERSION_SECONDS, check=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise InvalidInput(
+            Problem(
+                f"{place} does not run: {error}.",
+                "a kustomize for this machine.",
+                "correct kustomize_binary, or let kustomize_cache_directory be where programs may run.",
+            )
+        ) from error
+    return done.stdout.decode("utf-8", "replace").strip()
+
+
+def _see_that_it_fits(place: Path, said: str, release: Release) -> None:
+    """A build without a version ("(devel)", "unknown") is trusted; a program that is no kustomize says neither."""
+    version = re.search(r"(\d+)\.\d+\.\d+", said)
+    if not version and re.search("devel|unknown", said):
+        return
+    needed = release.kustomize_version
+    if not version or int(version[1]) < version_key(needed)[0]:
+        raise InvalidInput(
+            Problem(
+                f"{place} says {said[:80] or 'nothing'} when asked for its version.",
+                f"kustomize {needed}, which builds Kubeflow {release.version}, or another of that major version.",
+                "correct kustomize_binary, or remove it.",
+            )
+        )
+
+
+def _record(place: Path) -> Path:
+    return place.with_name("kustomize.sha256")
+
+
+def _is_whole(place: Path) -> bool:
+    return place.is_file() and _record(place).is_file() and _record(place).read_text("ascii") == file_sum(place)
+
+
+def _program(asset: Path, release: KustomizeRelease) -> bytes:
+    if not release.packed:
+        return asset.read_bytes()
+    with tarfile.open(asset) as archive:
+        member = archive.extractfile("kustomize")
+        if member is None:
+            raise InvalidInput(Problem(f"no program in {asset}.", "a kustomize.", "set kustomize_binary."))
+        return member.read()
+
+
+def _keep(program: bytes, place: Path) -> None:
+    """Program first, record last: an interrupted run leaves no record of what is not there."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    _record(place).unlink(missing_ok=True)
+    with tempfile.TemporaryDirectory(dir=place.parent) as scratch:
+        fresh = Path(scratch, "kustomize")
+        fresh.write_bytes(program)
+        fresh.chmod(0o755)
+        record = Path(scratch, "sum")
+        record.write_text(file_sum(fresh), "ascii")
+        fresh.replace(place)
+        record.replace(_record(place))
+
+
+def _no_sum(release: KustomizeRelease, architecture: str) -> Problem:
+    why = release.absent.get(architecture, "upstream publishes none that is known here")
+    return Problem(
+        f"no kustomize {release.version} for {architecture}: {why}.",
+        f"one that is published for {', '.join(release.sums)}, or another version.",
+        "set kustomize_binary to a kustomize for this machine that you trust, "
+        "or kustomize_version to one that is published for it.",
+    )
+
+
+def _another_way(release: KustomizeRelease) -> Problem:
+    return Problem(
+        f"no kustomize {release.version} in the cache, nor from any address.",
+        "that kustomize, which builds the manifests.",
+        "set kustomize_binary to the path of a kustomize on this machine, or kustomize_mirrors to addresses that "
+        "serve upstream's files.",
+    )

@@ -1,0 +1,253 @@
+"""Where manifests come from: the release's archive, and sources of single components and of remote bases.
+
+Each is a path, or an address that ends in `#sha256=<sum of the file>` or `#content-sha256=<sum of what it holds>`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from kubeflow_volcano.catalog import read
+from kubeflow_volcano.catalog.decode import OWN_FILES
+from kubeflow_volcano.catalog.model import Component, Release
+from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.rollout.manifests.downloads import fetch, first_good, mirrored, shown
+from kubeflow_volcano.rollout.manifests.kustomizations import has_kustomization
+from kubeflow_volcano.rollout.manifests.trees import (
+    Trees,
+    content_sum,
+    file_sum,
+    is_archive,
+    is_compressed,
+    keep_plain,
+    other_content,
+    page_instead,
+    top_of,
+)
+from kubeflow_volcano.rollout.settings.settings import Settings
+
+__all__ = ["Sources", "content_sum", "variable_of"]
+
+
+class _Source(NamedTuple):
+    """The parts of a source's text; `kind` of the sum is sha256, content-sha256 or empty."""
+
+    place: str
+    kind: str
+    sum: str
+
+    @classmethod
+    def of(cls, text: str) -> _Source:
+        match = re.fullmatch(r"(.*)#(sha256|content-sha256)=([0-9a-f]{64})", text, re.DOTALL)
+        return cls(*match.groups()) if match else cls(text, "", "")
+
+    @property
+    def is_address(self) -> bool:
+        return self.place.startswith(("http://", "https://"))
+
+    def __str__(self) -> str:
+        return shown(self.place) if self.is_address else self.place
+
+
+class Sources:
+    """The sources that settings name, each fetched and unpacked once; what is worth telling of them is in `notes`."""
+
+    def __init__(self, settings: Settings, progress: Progress, *, offline: bool = False) -> None:
+        """With `offline` nothing is downloaded: a source that is neither a path nor in the cache is refused."""
+        self.notes: list[str] = []
+        self.trees = Trees(settings.cache_directory / "trees")
+        self._settings = settings
+        self._progress = progress
+        self._offline = offline
+        self._downloads = settings.cache_directory / "downloads"
+        self._opened: dict[str, Path | InvalidInput] = {}
+
+    def place(self, component: Component) -> Path:
+        """The YAML file or kustomization directory of a component.
+
+        Raises:
+            InvalidInput: the source is not there, is another one than asked for, or lacks the component.
+        """
+        own = self._settings.sources.get(component.name)
+        variable = variable_of(component.name) if own else "kubeflow_source"
+        found = _settled(self._open(own, variable), [component.path]) if own else self.release()
+        if found.is_file() or (own and has_kustomization(found)):
+            return found
+        place = found / component.path
+        if place.is_file() or has_kustomization(place):
+            return place
+        raise InvalidInput(
+            Problem(
+                f"{_Source.of(own or self._settings.source)} holds neither a kustomization nor {component.path}.",
+                f"the manifests of {component.title} {component.version}: {component.manifests}.",
+                f"correct {variable}.",
+            )
+        )
+
+    def release(self) -> Path:
+        """The directory of the release's manifests.
+
+        Raises:
+            InvalidInput: it is not there, holds something else, or is that of another release.
+        """
+        text, release = self._settings.source, self._settings.release
+        known = text in self._opened
+        paths = [part.path for part in release.components.values()]
+        root = _settled(self._open(text, "kubeflow_source"), paths)
+        if not known and _Source.of(text).sum != release.source.content_sha256:
+            try:
+                self.notes += self._strangeness(root, paths)
+            except InvalidInput as error:
+                self._opened[text] = error
+                raise
+        return root
+
+    def remote(self, name: str) -> Path:
+        """The directory or YAML file of a remote source; raises InvalidInput like `place`."""
+        held = [base.path for base in self._settings.release.remote_bases if base.source == name]
+        return _settled(self._open(self._settings.sources[name], variable_of(name)), held)
+
+    def _open(self, text: str, variable: str) -> Path:
+        """The directory or plain file that a source means; a second call repeats the answer, or the refusal."""
+        if text not in self._opened:
+            try:
+                self._opened[text] = self._found(_Source.of(text), variable)
+            except InvalidInput as error:
+                self._opened[text] = error
+        known = self._opened[text]
+        if isinstance(known, InvalidInput):
+            raise known
+        return known
+
+    def _found(self, source: _Source, variable: str) -> Path:
+        if source.kind == "content-sha256":
+            return self._of_content(source, variable)
+        if source.is_address:
+            if not (self._downloads / source.sum).is_dir():
+                self._require_online(source)
+            addresses = mirrored(source.place, self._settings.mirror.preset)
+            return self._ready(fetch(addresses, source.sum, self._downloads, self._progress))
+        path = _existing(source, variable)
+        if source.kind and path.is_file() and (found := file_sum(path)) != source.sum:
+            raise InvalidInput(
+                Problem(f"{path} has sha256 {found}.", f"sha256 {source.sum}.", f"correct the file or {variable}.")
+            )
+        return self._ready(path)
+
+    def _of_content(self, source: _Source, variable: str) -> Path:
+        if kept := self.trees.of_content(source.sum) or self._kept_file(source.sum):
+            return kept
+        if source.is_address:
+            self._require_online(source)
+            addresses = mirrored(source.place, self._settings.mirror.preset)
+            return first_good(
+                addresses,
+                lambda partial, address: self._checked(partial, address, source.sum),
+                self._downloads,
+                self._progress,
+            )
+        return self._checked(_existing(source, variable), source.place, source.sum)
+
+    def _require_online(self, source: _Source) -> None:
+        if self._offline:
+            raise InvalidInput(
+                Problem(
+                    f"{source} is not in the cache.",
+                    "a source that is at hand.",
+                    "run playbooks/plan.yml, which loads it.",
+                )
+            )
+
+    def _checked(self, path: Path, origin: str, content: str) -> Path:
+        """What `path` holds, kept when it has that content.
+
+        Raises:
+            InvalidInput: it has not; nothing is kept.
+        """
+        if path.is_file() and (page := page_instead(path)):
+            raise InvalidInput(
+                Problem(f"what {origin} serves is not what was asked for{page}.", "the file.", "correct the address.")
+            )
+        if path.is_file():
+            if is_archive(path):
+                return self.trees.unpacked(path, content, origin)
+            return keep_plain(path, self._downloads, content, origin)
+        if (total := content_sum(path)) != content:
+            raise InvalidInput(other_content(origin, total, content))
+        return path
+
+    def _kept_file(self, content: str) -> Path | None:
+        folder = self._downloads / content
+        files = sorted(folder.iterdir()) if folder.is_dir() else []
+        return next((file for file in files if file_sum(file) == content), None)
+
+    def _ready(self, path: Path) -> Path:
+        if path.is_dir():
+            return path
+        if is_archive(path):
+            return self.trees.unpacked(path)
+        return keep_plain(path, self._downloads) if is_compressed(path) else path
+
+    def _strangeness(self, root: Path, paths: Iterable[str]) -> Iterator[str]:
+        """What is to be told of manifests that only a person vouches for, judged by the release's marker.
+
+        Raises:
+            InvalidInput: they are another release's, or no release's manifests at all.
+        """
+        release, name = self._settings.release, _Source.of(self._settings.source)
+        if _is_that_of(root, release):
+            return
+        for other in map(read.load_release, read.releases()):
+            if _is_that_of(root, other):
+                raise InvalidInput(
+                    Problem(
+                        f"{name} is Kubeflow {other.version}.",
+                        f"Kubeflow {release.version}, which kubeflow_release asks for.",
+                        "correct kubeflow_source or kubeflow_release.",
+                    )
+                )
+        if not any((root / path).is_dir() for path in paths):
+            raise InvalidInput(
+                Problem(
+                    f"{name} holds none of the components of Kubeflow {release.version}.",
+                    f"{release.source.title}: its archive, or a directory with what is in it.",
+                    "correct kubeflow_source; empty takes upstream's archive.",
+                )
+            )
+        yield f"{name} is no known release, so that only its owner knows that it goes with Kubeflow {release.version}."
+
+
+def variable_of(name: str) -> str:
+    """The variable that names the source of a component or of a remote base."""
+    if name in OWN_FILES:
+        return name.replace("-", "_") + "_source"
+    return f"kubeflow_sources.{name}"
+
+
+def _settled(found: Path, wanted: Iterable[str]) -> Path:
+    """The directory, or the one directory in it where it has none of what is wanted: an archive unpacked by hand."""
+    if found.is_file() or has_kustomization(found) or any((found / path).exists() for path in wanted):
+        return found
+    return top_of(found)
+
+
+def _existing(source: _Source, variable: str) -> Path:
+    path = Path(source.place).expanduser().absolute()
+    if not path.exists():
+        raise InvalidInput(
+            Problem(
+                f"no {path}, which is to hold manifests.",
+                "a path that exists on the machine that runs Ansible.",
+                f"correct {variable}.",
+            )
+        )
+    return path
+
+
+def _is_that_of(root: Path, release: Release) -> bool:
+    marker = release.source.marker
+    return marker is not None and (root / marker.path).is_file() and file_sum(root / marker.path) == marker.sha256

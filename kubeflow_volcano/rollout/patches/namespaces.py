@@ -1,0 +1,88 @@
+"""Namespaces on clusters whose admission wants labels of its own on each, such as tenants of a shared platform."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from http import HTTPStatus
+
+import yaml
+
+from kubeflow_volcano import strict_yaml
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.problems import Problem
+from kubeflow_volcano.rollout.settings.settings import Settings
+
+__all__ = ["label_namespaces", "refused_namespaces"]
+
+_OF_PROFILES = "namespace-labels-data"
+"""Start of the name of the ConfigMap whose labels the profile controller puts on the namespaces of profiles."""
+
+_KEY = "namespace-labels.yaml"
+
+
+def label_namespaces(objects: Iterable[Object], labels: Mapping[str, str]) -> None:
+    """Put the labels on every Namespace, and on those that the profile controller will make."""
+    if not labels:
+        return
+    for obj in objects:
+        if obj["kind"] == "Namespace":
+            obj["metadata"]["labels"] = {**(obj["metadata"].get("labels") or {}), **labels}
+        elif _is_of_profiles(obj):
+            obj["data"][_KEY] = yaml.safe_dump({**_labels_of_profiles(obj), **labels}, sort_keys=False)
+
+
+def refused_namespaces(
+    cluster: Cluster, parts: Mapping[str, Iterable[Object]], settings: Settings
+) -> Iterator[Problem]:
+    """Namespaces that the cluster's admission would not let in, asked by dry run; existing ones are no question.
+
+    Raises:
+        ApiError: the API server did not answer.
+    """
+    for obj in _namespaces(parts, settings):
+        if cluster.get(Ref.of(obj)) is not None:
+            continue
+        try:
+            cluster.create(obj, dry_run=True)
+        except ApiError as error:
+            if error.status not in {HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN, HTTPStatus.UNPROCESSABLE_ENTITY}:
+                raise
+            yield Problem(
+                f"the cluster does not admit the namespace {obj['metadata']['name']}: {error.message}.",
+                "namespaces as the cluster's policies want them, and the right to make them.",
+                "set kubeflow_namespace_labels to the labels that the policy asks for, or ask who runs the cluster.",
+            )
+
+
+def _namespaces(parts: Mapping[str, Iterable[Object]], settings: Settings) -> Iterator[Object]:
+    """Those of the manifests and of components, and the first profile's as the profile controller will make it."""
+    of_profiles: Mapping[str, str] = settings.namespace_labels
+    told: set[str] = set()
+    for obj in (obj for objects in parts.values() for obj in objects):
+        if obj["kind"] == "Namespace":
+            told.add(obj["metadata"]["name"])
+            yield obj
+        elif _is_of_profiles(obj):
+            of_profiles = _labels_of_profiles(obj)
+    for name in sorted({name for part in settings.components for name in part.namespaces} - told):
+        yield _namespace(name, settings.namespace_labels)
+    if "user-namespace" in parts:
+        labels = {key: value for key, value in of_profiles.items() if value}
+        yield _namespace(settings.user.namespace, labels, owner=settings.user.email)
+
+
+def _namespace(name: str, labels: Mapping[str, str], **annotations: str) -> Object:
+    meta = {"name": name, "labels": dict(labels), "annotations": annotations}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": meta}
+
+
+def _is_of_profiles(obj: Object) -> bool:
+    return obj["kind"] == "ConfigMap" and obj["metadata"]["name"].startswith(_OF_PROFILES) and _KEY in obj["data"]
+
+
+def _labels_of_profiles(config_map: Object) -> dict[str, str]:
+    """The labels in it; an empty value takes a label away."""
+    (found,) = strict_yaml.parse(config_map["data"][_KEY].encode(), _KEY)
+    return {str(key): str(value) for key, value in (found or {}).items()}

@@ -1,0 +1,138 @@
+"""What is changed in upstream's text before it is applied: a small table, all of it a function of the settings."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Sequence
+
+from kubeflow_volcano.catalog.gangs import gang_scheduler
+from kubeflow_volcano.catalog.operator import GANG_FLAGS, version_of_image
+from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.rollout.account.first_user import foreseen
+from kubeflow_volcano.rollout.account.sign_in import dex, first_profile, relying_party
+from kubeflow_volcano.rollout.gang.replicas import operator_replicated, volcano_replicated
+from kubeflow_volcano.rollout.gang.trainer import gang_runtimes
+from kubeflow_volcano.rollout.patches.namespaces import label_namespaces
+from kubeflow_volcano.rollout.patches.operator_memory import raise_limit
+from kubeflow_volcano.rollout.patches.pod_webhooks import scope_pod_webhooks
+from kubeflow_volcano.rollout.patches.scheduler import scheduled
+from kubeflow_volcano.rollout.settings.account import Account
+from kubeflow_volcano.rollout.settings.matrix import require_operator
+from kubeflow_volcano.rollout.settings.settings import Settings
+from kubeflow_volcano.rollout.storage.local_path import base_directories, default_class, owners_of_volumes
+
+__all__ = ["OPERATOR", "gang_arguments", "patched"]
+
+OPERATOR = "training-operator"
+"""Name of the operator's component, Deployment and container, in every release."""
+
+_Patch = Callable[[list[Object], Settings], None]
+
+
+def patched(objects: Iterable[Object], component: str, settings: Settings) -> tuple[Object, ...]:
+    """`objects` with the patches for all and those of their component, in copies; equal settings give equal text.
+
+    Raises:
+        InvalidInput: the objects lack what a patch is about.
+    """
+    # No patch is about a CRD, and most of a release's text is in them.
+    found = [obj if obj["kind"] == "CustomResourceDefinition" else copy.deepcopy(obj) for obj in objects]
+    for patch in (_labels, *_PATCHES.get(component, ())):
+        patch(found, settings)
+    return tuple(found)
+
+
+def gang_arguments(arguments: Sequence[str], required: Sequence[str]) -> list[str]:
+    """`arguments` without any flag about gangs, in whatever spelling, and with `required` at the end."""
+    kept: list[str] = []
+    rest = iter(arguments)
+    for argument in rest:
+        flag, equals, _ = argument.partition("=")
+        name = "--" + flag.lstrip("-") if flag.startswith("-") else ""
+        if name not in GANG_FLAGS:
+            kept.append(argument)
+        elif not equals and name == "--gang-scheduler-name":
+            next(rest, None)  # its value stands apart; the truth value of the other flag never does
+    return [*kept, *required]
+
+
+def _labels(objects: Sequence[Object], settings: Settings) -> None:
+    label_namespaces(objects, settings.namespace_labels)
+
+
+def _gang(objects: Sequence[Object], settings: Settings) -> None:
+    container = _operator_container(objects)
+    version = version_of_image(container["image"]) or settings.component(OPERATOR).version
+    require_operator(settings.gang_scheduler, version)
+    scheduler = gang_scheduler(settings.gang_scheduler)
+    wanted = scheduler.arguments(version) if scheduler else ()
+    if "command" in container:
+        container["command"] = gang_arguments(container["command"], ())
+    arguments = gang_arguments(container.get("args") or (), wanted)
+    if arguments:
+        container["args"] = arguments
+    else:
+        container.pop("args", None)
+
+
+def _memory(objects: Sequence[Object], settings: Settings) -> None:
+    raise_limit(_operator_container(objects), settings.component(OPERATOR).version)
+
+
+def _operator_replicas(objects: list[Object], settings: Settings) -> None:
+    operator_replicated(objects, settings.component(OPERATOR).version, settings.availability.operator)
+
+
+def _operator_container(objects: Sequence[Object]) -> Object:
+    for obj in objects:
+        if obj["kind"] == "Deployment" and obj["metadata"]["name"] == OPERATOR:
+            for container in obj["spec"]["template"]["spec"]["containers"]:
+                if container["name"] == OPERATOR:
+                    found: Object = container
+                    return found
+    raise InvalidInput(
+        Problem(
+            "manifests of the training operator without its Deployment.",
+            f"a Deployment {OPERATOR} with a container {OPERATOR}, which takes the gang scheduling argument.",
+            f"correct kubeflow_sources.{OPERATOR}.",
+        )
+    )
+
+
+def _runtimes(objects: Sequence[Object], settings: Settings) -> None:
+    if scheduler := gang_scheduler(settings.gang_scheduler):
+        gang_runtimes(objects, scheduler)
+
+
+def _scheduling(objects: list[Object], settings: Settings) -> None:
+    scheduled(objects, settings.scheduling)
+
+
+def _pod_webhooks(objects: Sequence[Object], settings: Settings) -> None:
+    scope_pod_webhooks(objects, settings.pod_webhooks)
+
+
+def _volcano_replicas(objects: list[Object], settings: Settings) -> None:
+    volcano_replicated(objects, settings.availability.volcano)
+
+
+def _with_account(put: Callable[[list[Object], Account], None]) -> _Patch:
+    """A patch that puts the account in; before the first roll-out, what is known of it."""
+
+    def patch(objects: list[Object], settings: Settings) -> None:
+        put(objects, settings.account or foreseen(settings.user))
+
+    return patch
+
+
+_PATCHES: dict[str, tuple[_Patch, ...]] = {
+    OPERATOR: (_gang, _memory, _operator_replicas),
+    "trainer": (_runtimes,),
+    "volcano": (_scheduling, _pod_webhooks, _volcano_replicas),
+    "local-path": (default_class, base_directories, owners_of_volumes),
+    "dex": (_with_account(dex),),
+    "oauth2-proxy": (_with_account(relying_party),),
+    "oidc-authservice": (_with_account(relying_party),),
+    "user-namespace": (_with_account(first_profile),),
+}

@@ -1,0 +1,1 @@
+"""Volcano's queues: opened, closed, drained and removed as the inventory declares."""

@@ -1,0 +1,119 @@
+"""Opening and closing queues, the way Volcano wants it.
+
+It is asked by a Command (bus.volcano.sh), as `vcctl queue operate` does: its controllers take it, close what is part of
+the queue, and keep the state Closing until the last job is gone. The state itself is theirs: from v1.11.0 on they
+apply it server-side and would not get it back from another manager. Rules: pkg/controllers/queue, pkg/cli/queue and
+pkg/webhooks/admission/queues of Volcano v1.8.0 to v1.15.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kubeflow_volcano.apply.engine import Engine
+from kubeflow_volcano.apply.result import Action, ObjectOutcome
+from kubeflow_volcano.catalog.model import version_key
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.watch.observer import Observer, Subject
+from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.problems import Problem
+from kubeflow_volcano.rollout.queues.jobs import API, shown_queue, state_of
+from kubeflow_volcano.rollout.settings.queue_states import QueueState, above
+from kubeflow_volcano.rollout.state.namespace import NAMESPACE
+
+__all__ = ["move", "moves"]
+
+_ANSWER_SECONDS = 30.0
+_TICK_SECONDS = 0.5
+_STATES = {QueueState.OPEN: frozenset({"Open"}), QueueState.CLOSED: frozenset({"Closing", "Closed"})}
+_REOPENS_CLOSING = (1, 11)
+"""Before, the controllers open a queue by way of its webhook, which takes no change of one that is Closing."""
+
+
+def moves(
+    live: Mapping[str, Object], states: Mapping[str, QueueState], by_name: Mapping[str, Mapping[str, object]]
+) -> list[tuple[str, QueueState]]:
+    """The queues that are to be opened, those above first, and then those to be closed, those below first.
+
+    One that is still to be made, in check mode, will be open.
+    """
+    depth = {name: len(above(name, by_name)) for name in states}
+    now = {name: state_of(live[name]) if name in live else "Open" for name in states}
+    opened = [
+        (name, QueueState.OPEN) for name, state in states.items() if state is QueueState.OPEN and now[name] != "Open"
+    ]
+    closed = [
+        (name, QueueState.CLOSED)
+        for name, state in states.items()
+        if (state is QueueState.CLOSED or (state is QueueState.ABSENT and name in live))
+        and now[name] not in _STATES[QueueState.CLOSED]
+    ]
+    return sorted(opened, key=lambda move: depth[move[0]]) + sorted(closed, key=lambda move: -depth[move[0]])
+
+
+def move(run: Engine, queue: Object, state: QueueState, version: str) -> bool:
+    """Open or close one queue; whether that has come about."""
+    ref, before = Ref.of(queue), state_of(queue)
+    after = "Open" if state is QueueState.OPEN else "Closed"
+    if not run.check:
+        verb = "open" if state is QueueState.OPEN else "close"
+        run.progress(f"queue {ref.name} is {before}: asking Volcano to {verb} it")
+        deadline = run.deadline.part(_ANSWER_SECONDS)
+        if before == "Closing" and version_key(version) < _REOPENS_CLOSING:
+            path = run.cluster.resource(ref.api_version, ref.kind).path("", ref.name) + "/status"
+            body = {"status": {"state": "Open"}}
+            run.cluster.request("PATCH", path, body=body, content_type="application/merge-patch+json")
+            command = None
+        else:
+            command = run.cluster.create(_command(queue, verb))
+        found = _awaited(run.cluster, ref, _STATES[state], deadline)
+        if found is None:
+            run.fail(_unanswered(run.cluster, ref, verb, command, deadline))
+            return False
+        after = found
+    texts = shown_queue(ref.name, before), shown_queue(ref.name, after)
+    run.note(ObjectOutcome(ref, Action.CHANGED, *texts, component="volcano"))
+    return True
+
+
+def _command(queue: Object, verb: str) -> Object:
+    meta = queue["metadata"]
+    target = {"apiVersion": API, "kind": "Queue", "name": meta["name"], "uid": meta["uid"], "controller": True}
+    return {
+        "apiVersion": "bus.volcano.sh/v1alpha1",
+        "kind": "Command",
+        "metadata": {
+            "name": "",
+            "generateName": f"{meta['name']}-{verb}-",
+            "namespace": NAMESPACE,
+            "ownerReferences": [target],
+        },
+        "target": target,
+        "action": f"{verb.capitalize()}Queue",
+    }
+
+
+def _awaited(cluster: Cluster, ref: Ref, states: frozenset[str], deadline: Deadline) -> str | None:
+    """The first of these states that the queue comes to; None when it does not in time."""
+    subject = Subject(ref.api_version, ref.kind, fields=f"metadata.name={ref.name}")
+    with Observer(cluster, [subject], deadline) as observer:
+        for change in observer.changes(tick=_TICK_SECONDS):
+            for obj in change.objects if change and change.type != "DELETED" else ():
+                if state_of(obj) in states:
+                    return state_of(obj)
+    return None
+
+
+def _unanswered(cluster: Cluster, ref: Ref, verb: str, command: Object | None, deadline: Deadline) -> Problem:
+    """Nobody did it; the Command is taken back, so that it is not obeyed at some later time."""
+    taken = command is None or not cluster.delete(Ref.of(command), uid=command["metadata"]["uid"])
+    live = cluster.get(ref)
+    state = state_of(live) if live else "gone"
+    how = "" if taken else ", and nobody has taken the Command"
+    return Problem(
+        f"queue {ref.name} is {state} {deadline.elapsed:.0f} s after Volcano was asked to {verb} it{how}.",
+        "Volcano's controllers, which open and close queues.",
+        f"read what they say (kubectl describe queues.scheduling.volcano.sh {ref.name}; "
+        "kubectl -n volcano-system logs deployment/volcano-controllers), remove the cause, and run again.",
+    )

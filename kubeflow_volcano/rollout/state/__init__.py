@@ -1,0 +1,1 @@
+"""What the project keeps on a cluster: its namespace, the lock, the ledger."""

@@ -1,0 +1,1 @@
+"""Storage: the local-path provisioner, static volumes, exactly one default StorageClass."""

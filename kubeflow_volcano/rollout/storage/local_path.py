@@ -1,0 +1,97 @@
+"""The provisioner of local paths: its default class, its directory on each node, and whose a new volume is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from kubeflow_volcano.catalog.model import Claim
+from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.rollout.settings.settings import Settings
+
+__all__ = ["DEFAULT_CLASS", "base_directories", "default_class", "owners_of_volumes"]
+
+DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
+
+_PROVISIONER = "rancher.io/local-path"
+_CONFIG = "local-path-config"
+_OTHER_NODES = "DEFAULT_PATH_FOR_NON_LISTED_NODES"
+
+
+def default_class(objects: Sequence[Object], _settings: Settings) -> None:
+    """Mark the provisioner's class as the default one.
+
+    Raises:
+        InvalidInput: there is not exactly one.
+    """
+    classes = [obj for obj in objects if obj["kind"] == "StorageClass" and obj.get("provisioner") == _PROVISIONER]
+    if len(classes) != 1:
+        raise InvalidInput(
+            Problem(
+                f"{len(classes)} StorageClasses of {_PROVISIONER} in the manifests.",
+                "one, which becomes the default class.",
+                "correct local_path_source.",
+            )
+        )
+    classes[0]["metadata"].setdefault("annotations", {})[DEFAULT_CLASS] = "true"
+
+
+def base_directories(objects: Sequence[Object], settings: Settings) -> None:
+    """Put the directory of each node into config.json; a node that the inventory does not name gets the common one.
+
+    Raises:
+        InvalidInput: there is no configuration, or it cannot be read.
+    """
+    data = _config(objects)
+    try:
+        config = json.loads(data["config.json"])
+        found = {entry["node"]: entry for entry in config["nodePathMap"]}
+    except (KeyError, TypeError, ValueError) as error:
+        raise InvalidInput(
+            Problem(
+                f"config.json of the ConfigMap {_CONFIG} cannot be read: {error}.",
+                "JSON with a nodePathMap.",
+                "correct local_path_source.",
+            )
+        ) from error
+    paths = {_OTHER_NODES: settings.storage.base_directory, **settings.storage.node_paths}
+    wanted = {**found, **{node: {"node": node, "paths": [path]} for node, path in paths.items()}}
+    if wanted != found:
+        data["config.json"] = json.dumps({**config, "nodePathMap": list(wanted.values())}, indent=2)
+
+
+def owners_of_volumes(objects: Sequence[Object], settings: Settings) -> None:
+    """Let the setup script give a new volume to its consumer, where the catalog knows as whom that one runs.
+
+    The script runs as root on the node and gets the directory as second argument, in every version from 0.0.20 on
+    (provisioner.go, createHelperPod); its name ends in _<namespace>_<claim>. Upstream's text makes it with a mode that
+    is open to everybody, because fsGroup has no effect on it; that stays so for consumers whose identity is not known.
+    """
+    lines = list(_cases(claim for part in settings.release.components.values() for claim in part.claims))
+    data = _config(objects)
+    if lines and "setup" in data:
+        head = "# Volumes whose consumer is known belong to it alone (added by kubeflow-volcano)."
+        tail = ["*) owner= ;;", "esac", 'if [ -n "$owner" ]; then chown "$owner" "$2" && chmod 0770 "$2"; fi']
+        data["setup"] = "\n".join([data["setup"].rstrip("\n"), head, 'case "$2" in', *lines, *tail, ""])
+
+
+def _cases(claims: Iterable[Claim]) -> Iterable[str]:
+    for claim in claims:
+        if claim.owner:
+            yield f'*_{claim.namespace}_{claim.name}) owner="{claim.owner}" ;;'
+
+
+def _config(objects: Sequence[Object]) -> dict[str, Any]:
+    for obj in objects:
+        if obj["kind"] == "ConfigMap" and obj["metadata"]["name"] == _CONFIG:
+            data: dict[str, Any] = obj["data"]
+            return data
+    raise InvalidInput(
+        Problem(
+            "manifests of the local path provisioner without its configuration.",
+            f"a ConfigMap {_CONFIG}, which names the base directory.",
+            "correct local_path_source.",
+        )
+    )

@@ -1,0 +1,145 @@
+"""Volumes made in advance: one for each claim of the chosen components, on a node's own disk, for that claim alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from posixpath import join
+
+from kubeflow_volcano.catalog.model import Claim
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.pods.volumes import HOSTNAME
+from kubeflow_volcano.problems import Problem
+from kubeflow_volcano.rollout.settings.settings import Settings
+from kubeflow_volcano.rollout.storage.local_path import DEFAULT_CLASS
+
+__all__ = ["STATIC_CLASS", "StaticVolume", "objects_of", "static_volumes", "unusable"]
+
+STATIC_CLASS = "kubeflow-static"
+_FOLDER = "static"
+_OWN, _SHARED = 0o770, 0o771
+
+
+@dataclass(frozen=True, slots=True)
+class StaticVolume:
+    """One volume: a directory on a node and the claim that it is for."""
+
+    claim: Claim
+    node: str
+    base: str
+
+    @property
+    def folder(self) -> str:
+        """Where it is below the base directory of its node."""
+        return join(_FOLDER, f"{self.claim.namespace}_{self.claim.name}")
+
+    @property
+    def path(self) -> str:
+        """Where it is on its node."""
+        return join(self.base, self.folder)
+
+    @property
+    def name(self) -> str:
+        """Name of the PersistentVolume."""
+        return f"kubeflow-volcano-{self.claim.namespace}-{self.claim.name}"
+
+    @property
+    def owner(self) -> tuple[int, int, int]:
+        """Uid, gid and mode that the directory is made with.
+
+        A consumer whose user is left to its image begins as root and goes on as a user of its own in a directory that
+        it makes below (katib-mysql up to Kubeflow 1.10): that user has to come through, but not to read.
+        """
+        user, _, group = self.claim.owner.partition(":")
+        return (int(user), int(group), _OWN) if user else (0, 0, _SHARED)
+
+
+def static_volumes(settings: Settings) -> tuple[StaticVolume, ...]:
+    """A volume for each claim of the chosen components; none unless the mode is static."""
+    if settings.storage.mode != "static":
+        return ()
+    return tuple(_volumes(settings))
+
+
+def _volumes(settings: Settings) -> Iterator[StaticVolume]:
+    storage = settings.storage
+    for claim in (claim for part in settings.components for claim in part.claims):
+        node = storage.static_nodes.get(f"{claim.namespace}/{claim.name}", storage.static_node)
+        yield StaticVolume(claim, node, storage.directory_on(node))
+
+
+def objects_of(settings: Settings) -> tuple[Object, ...]:
+    """The class, which is the default one, and the volumes; each is bound to its claim by name and is retained."""
+    volumes = static_volumes(settings)
+    return (_class(), *map(_volume, volumes)) if volumes else ()
+
+
+def _class() -> Object:
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": STATIC_CLASS, "annotations": {DEFAULT_CLASS: "true"}},
+        "provisioner": "kubernetes.io/no-provisioner",
+        "reclaimPolicy": "Retain",
+        "volumeBindingMode": "WaitForFirstConsumer",
+    }
+
+
+def _volume(volume: StaticVolume) -> Object:
+    where = {"key": HOSTNAME, "operator": "In", "values": [volume.node]}
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": volume.name},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "capacity": {"storage": volume.claim.size},
+            "claimRef": {
+                "apiVersion": "v1",
+                "kind": "PersistentVolumeClaim",
+                "namespace": volume.claim.namespace,
+                "name": volume.claim.name,
+            },
+            "local": {"path": volume.path},
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [where]}]}},
+            "persistentVolumeReclaimPolicy": "Retain",
+            "storageClassName": STATIC_CLASS,
+            "volumeMode": "Filesystem",
+        },
+    }
+
+
+def unusable(cluster: Cluster, settings: Settings) -> Iterator[Problem]:
+    """What on the cluster keeps the volumes from being used: nodes that are not there, volumes of an earlier claim.
+
+    Raises:
+        ApiError: the API server refused to tell.
+    """
+    volumes = static_volumes(settings)
+    for node in dict.fromkeys(volume.node for volume in volumes):
+        found = cluster.get(Ref("v1", "Node", "", node))
+        label = (found["metadata"].get("labels") or {}).get(HOSTNAME) if found else node
+        if label != node:
+            yield Problem(
+                f"the node {node} for static volumes with the label {HOSTNAME}={label}.",
+                "a node whose label is its name, as volumes are tied to a node by that label.",
+                "choose another node, or start its kubelet with its name as --hostname-override.",
+            )
+        if found is None:
+            known = sorted(item["metadata"]["name"] for item in cluster.list("v1", "Node").items)
+            yield Problem(
+                f"the node {node} for static volumes, which the cluster does not have.",
+                f"one of: {', '.join(known)}.",
+                "correct local_path_static_node or local_path_static_nodes.",
+            )
+    for volume in volumes:
+        live = cluster.get(Ref("v1", "PersistentVolume", "", volume.name))
+        if live and live.get("status", {}).get("phase") == "Released":
+            patch = '\'[{"op":"remove","path":"/spec/claimRef/uid"}]\''
+            yield Problem(
+                f"PersistentVolume {volume.name} holds what an earlier claim wrote to {volume.path} on {volume.node}.",
+                "a volume that is free for the new claim.",
+                "see what is in the directory; to give it to the new claim: "
+                f"kubectl patch pv {volume.name} --type json -p {patch}",
+            )

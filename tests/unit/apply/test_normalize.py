@@ -1,0 +1,87 @@
+"""What is declared of an object, and what is left to others."""
+
+from __future__ import annotations
+
+import base64
+import copy
+from typing import Any
+
+import pytest
+
+from kubeflow_volcano.apply.normalize import declared
+from kubeflow_volcano.cluster.objects import Object
+
+REAL = base64.b64encode(b"-----BEGIN CERTIFICATE-----").decode()
+
+
+def hooks(bundle: str | None, **annotations: str) -> Object:
+    config: dict[str, Any] = {"service": {"name": "s", "namespace": "n"}}
+    if bundle is not None:
+        config["caBundle"] = bundle
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingWebhookConfiguration",
+        "metadata": {"name": "w", "annotations": annotations},
+        "webhooks": [{"name": "one", "clientConfig": config}],
+    }
+
+
+@pytest.mark.parametrize("bundle", ["", "Cg==", "\n", " ", base64.b64encode(b" \n ").decode()])
+def test_placeholders_of_a_ca_are_not_declared(bundle: str) -> None:
+    (hook,) = declared(hooks(bundle))["webhooks"]
+    assert hook["clientConfig"] == {"service": {"name": "s", "namespace": "n"}}
+
+
+def test_a_real_ca_is_declared_unless_an_injector_writes_it() -> None:
+    assert declared(hooks(REAL))["webhooks"][0]["clientConfig"]["caBundle"] == REAL
+    injected = declared(hooks(REAL, **{"cert-manager.io/inject-ca-from": "n/c"}))
+    assert "caBundle" not in injected["webhooks"][0]["clientConfig"]
+
+
+def test_the_ca_of_a_conversion_is_treated_likewise() -> None:
+    conversion = {"strategy": "Webhook", "webhook": {"clientConfig": {"caBundle": "Cg==", "url": "u"}}}
+    crd = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "c", "creationTimestamp": None},
+        "spec": {"group": "g", "conversion": conversion},
+        "status": {"conditions": []},
+    }
+    before = copy.deepcopy(crd)
+    done = declared(crd)
+    assert done["spec"] == {
+        "group": "g",
+        "conversion": {"strategy": "Webhook", "webhook": {"clientConfig": {"url": "u"}}},
+    }
+    assert done["metadata"] == {"name": "c"}
+    assert "status" not in done
+    assert crd == before
+
+
+def test_plain_values_of_a_secret_become_data() -> None:
+    secret: Object = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "s"},
+        "data": {"a": "Zm9v\nYmFy\n"},
+        "stringData": {"b": "plain"},
+    }
+    done = declared(secret)
+    assert done["data"] == {"a": "Zm9vYmFy", "b": base64.b64encode(b"plain").decode()}
+    assert "stringData" not in done
+
+
+def test_rules_of_an_aggregated_role_are_left_to_its_controller() -> None:
+    role: Object = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": "r"},
+        "rules": [],
+    }
+    assert declared(role)["rules"] == []
+    assert "rules" not in declared({**role, "aggregationRule": {"clusterRoleSelectors": []}})
+
+
+def test_a_custom_object_keeps_its_status() -> None:
+    custom: Object = {"apiVersion": "g.io/v1", "kind": "Foo", "metadata": {"name": "f"}, "status": {"x": 1}}
+    assert declared(custom) == custom

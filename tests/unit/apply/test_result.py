@@ -1,0 +1,98 @@
+"""What counts as changed, and what a diff shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kubeflow_volcano.apply.result import Action, ObjectOutcome, RolloutResult, same, shown
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.problems import Problem
+
+
+def live(kind: str = "ConfigMap", version: str = "1", **more: Any) -> Object:
+    meta = {
+        "name": "x",
+        "namespace": "n",
+        "uid": "u",
+        "resourceVersion": version,
+        "generation": 3,
+        "creationTimestamp": "now",
+        "managedFields": [{"manager": "m", "time": version}],
+        "annotations": {"deployment.kubernetes.io/revision": version},
+    }
+    return {"apiVersion": "v1", "kind": kind, "metadata": meta, **more}
+
+
+def result(*outcomes: ObjectOutcome) -> RolloutResult:
+    return RolloutResult(outcomes, (), 1.25)
+
+
+def outcome(action: Action, before: Object | None, after: Object | None) -> ObjectOutcome:
+    return ObjectOutcome(Ref("v1", "ConfigMap", "n", "x"), action, before, after)
+
+
+def test_what_only_the_server_writes_does_not_count() -> None:
+    assert same(live(version="1", status={"a": 1}), live(version="2", status={"a": 2}))
+
+
+def test_content_and_identity_count() -> None:
+    assert not same(live(data={"a": "1"}), live(data={"a": "2"}))
+    other = live()
+    other["metadata"]["uid"] = "v"
+    assert not same(live(), other)
+
+
+def test_labels_and_other_annotations_count() -> None:
+    other = live()
+    other["metadata"]["annotations"]["mine"] = "1"
+    assert not same(live(), other)
+    assert shown(other)["metadata"]["annotations"] == {"mine": "1"}
+
+
+def test_shown_leaves_the_object_alone() -> None:
+    obj = live(status={})
+    shown(obj)
+    assert obj == live(status={})
+
+
+def test_a_failure_is_not_buried_under_what_went_well() -> None:
+    items = (outcome(Action.CREATED, None, live()), outcome(Action.FAILED, None, None))
+    trouble = Problem("a webhook is silent.", "an answer.", "look at it.")
+    told = RolloutResult(items, (trouble,), 1.0).as_dict()
+    assert [item["action"] for item in told["objects"]] == ["failed"]
+    assert [item["action"] for item in RolloutResult(items[:1], (), 1.0).as_dict()["objects"]] == ["created"]
+
+
+def test_diff_has_what_was_created_and_changed_without_noise() -> None:
+    before, after = live(data={"a": "1"}), live(version="2", data={"a": "2"})
+    entries = result(
+        outcome(Action.CREATED, None, after),
+        outcome(Action.CHANGED, before, after),
+        outcome(Action.UNCHANGED, before, before),
+        outcome(Action.FAILED, before, None),
+    ).diff()
+    assert [bool(entry["before"]) for entry in entries] == [False, True]
+    assert entries[1]["before_header"] == "ConfigMap n/x"
+    assert "a: '1'" in entries[1]["before"]
+    assert "a: '2'" in entries[1]["after"]
+    assert "resourceVersion" not in entries[1]["after"]
+
+
+def test_secrets_are_hidden_and_still_differ() -> None:
+    before = live("Secret", data={"same": "c2FtZQ==", "old": "b2xk", "changed": "b25l"})
+    after = live("Secret", data={"same": "c2FtZQ==", "new": "bmV3", "changed": "dHdv"}, stringData={"s": "plain"})
+    (entry,) = result(outcome(Action.CHANGED, before, after)).diff()
+    text = entry["before"] + entry["after"]
+    for value in ("c2FtZQ==", "b2xk", "b25l", "bmV3", "dHdv", "plain"):
+        assert value not in text
+    assert "changed: (hidden)" in entry["before"]
+    assert "changed: (hidden, changed)" in entry["after"]
+    assert "same: (hidden)\n" in entry["after"]
+
+
+def test_counts_and_summary() -> None:
+    made = result(outcome(Action.CREATED, None, live()), outcome(Action.FAILED, None, None))
+    assert made.changed
+    assert len(made.failed) == 1
+    assert made.summary() == "2 objects: 1 created, 0 changed, 0 unchanged, 1 failed, 1.2 s"
+    assert not result(outcome(Action.UNCHANGED, live(), live())).changed

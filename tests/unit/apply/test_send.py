@@ -1,0 +1,175 @@
+"""Outcomes, retries and the policy for conflicts, against a server that answers as told."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from kubeflow_volcano.apply.result import Action, ObjectOutcome
+from kubeflow_volcano.apply.send import Applier, problem_of
+from kubeflow_volcano.apply.survey import learn_kinds, survey
+from kubeflow_volcano.cluster.managers import MANAGER
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.progress import silent
+
+ONE = "/api/v1/namespaces/ns/configmaps/one"
+TWO = "/api/v1/namespaces/ns/configmaps/two"
+
+
+def text(name: str = "one", kind: str = "ConfigMap", api_version: str = "v1") -> Object:
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name, "namespace": "ns"}, "data": {"a": "1"}}
+
+
+def live(api: Any, value: str = "1", version: str = "1", uid: str = "u") -> Any:
+    meta = {"name": "one", "namespace": "ns", "uid": uid, "resourceVersion": version}
+    return api.reply(body={**text(), "metadata": meta, "data": {"a": value}})
+
+
+def applied(api: Any, *objects: Object, seconds: float = 20, **more: Any) -> tuple[ObjectOutcome, ...]:
+    there = more.pop("namespaces", ("ns",))
+    namespaces = [{"metadata": {"name": name}} for name in there]
+    api.on("GET", "/api/v1/namespaces", api.reply(body={"items": namespaces, "metadata": {"resourceVersion": "1"}}))
+    engine = Applier(api.connect(), Deadline(seconds), more.pop("progress", silent), **more)
+    wanted = objects or (text(),)
+    kinds = learn_kinds(engine.cluster, (obj["apiVersion"] for obj in wanted))
+    found = survey(engine.cluster, {Ref.of(obj): obj for obj in wanted}, kinds, MANAGER, Deadline(seconds))
+    return tuple(engine.apply(obj, found[Ref.of(obj)]) for obj in wanted)
+
+
+def conflict(api: Any, manager: str) -> Any:
+    return api.status(409, "Conflict", f'Apply failed with 1 conflict: conflict with "{manager}" using v1: .data.a')
+
+
+def test_created_changed_and_unchanged(api: Any) -> None:
+    api.on("PATCH", ONE, live(api, version="2"))
+    assert applied(api)[0].action is Action.CREATED
+    api.on("GET", ONE, live(api, version="1"))
+    assert applied(api)[0].action is Action.UNCHANGED
+    api.on("GET", ONE, live(api, "0"))
+    assert applied(api)[0].action is Action.CHANGED
+    api.on("GET", ONE, live(api, uid="old"))
+    assert applied(api)[0].action is Action.CREATED
+
+
+def test_the_manager_is_ours_and_nothing_is_forced(api: Any) -> None:
+    api.on("PATCH", ONE, live(api))
+    applied(api)
+    (request,) = api.seen("PATCH", ONE)
+    assert request.query == {"fieldManager": MANAGER, "force": "false"}
+
+
+def test_a_refusal_does_not_keep_others_from_being_sent(api: Any) -> None:
+    api.on("PATCH", ONE, api.status(422, "Invalid", "no good"))
+    api.on("PATCH", TWO, live(api))
+    started = time.monotonic()
+    first, second = applied(api, text(), text("two"))
+    assert (first.action, second.action) == (Action.FAILED, Action.CREATED)
+    assert first.reason == "422 Invalid: no good"
+    assert time.monotonic() - started < 15  # of 20
+
+
+@pytest.mark.parametrize(
+    "manager",
+    ["kubectl", "kubectl-edit", "kubectl-client-side-apply", "before-first-apply", "kubeflow-volcano-0.0.9"],
+)
+def test_changes_by_hand_and_by_earlier_versions_are_set_back_and_told(api: Any, manager: str) -> None:
+    api.on("PATCH", ONE, conflict(api, manager), live(api))
+    lines: list[str] = []
+    assert applied(api, progress=lines.append)[0].action is Action.CREATED
+    assert lines == [f"ConfigMap ns/one: what {manager} had changed is set to what the inventory says"]
+    assert [request.query["force"] for request in api.seen("PATCH", ONE)] == ["false", "true"]
+
+
+@pytest.mark.parametrize("manager", ["kube-controller-manager", "helm", "my-kubectl", "my-kubeflow-volcano"])
+def test_fields_that_somebody_else_meant_are_refused(api: Any, manager: str) -> None:
+    api.on("PATCH", ONE, conflict(api, manager))
+    (outcome,) = applied(api)
+    assert outcome.action is Action.FAILED
+    assert len(api.seen("PATCH", ONE)) == 1
+    problem = problem_of(outcome)
+    assert manager in problem.found
+    assert "have the inventory and that manager say the same" in problem.todo
+    assert "kubectl patch ConfigMap one -n ns" in problem.todo
+
+
+def test_one_foreign_manager_among_safe_ones_refuses_all(api: Any) -> None:
+    body = {
+        "reason": "Conflict",
+        "message": "Apply failed with 2 conflicts",
+        "details": {
+            "causes": [
+                {"message": 'conflict with "kubectl-client-side-apply" using v1'},
+                {"message": 'conflict with "helm" using v1'},
+            ]
+        },
+    }
+    api.on("PATCH", ONE, api.reply(409, body))
+    assert applied(api)[0].action is Action.FAILED
+
+
+def test_a_webhook_that_does_not_answer_yet_is_waited_for_and_named(api: Any) -> None:
+    down = api.status(500, "InternalError", 'failed calling webhook "w.example.com": no endpoints available')
+    api.on("PATCH", ONE, down, down, live(api))
+    lines: list[str] = []
+    assert applied(api, progress=lines.append)[0].action is Action.CREATED
+    assert len(lines) == 1
+    assert "w.example.com" in lines[0]
+
+
+def test_waiting_for_a_webhook_ends_at_the_deadline(api: Any) -> None:
+    down = api.status(500, "InternalError", 'failed calling webhook "w.example.com": no endpoints available')
+    api.on("PATCH", ONE, down)
+    started = time.monotonic()
+    assert applied(api, seconds=1.5)[0].action is Action.FAILED
+    assert 1.0 < time.monotonic() - started < 15
+
+
+def test_a_kind_that_is_served_in_a_moment_is_waited_for(api: Any) -> None:
+    path = "/apis/g.io/v1/namespaces/ns/foos/one"
+    served = api.reply(body={"resources": [{"kind": "Foo", "name": "foos", "namespaced": True}]})
+    missing = api.status(404, "NotFound", "the server could not find the requested resource")
+    api.on("GET", "/apis/g.io/v1", missing, missing, served)
+    api.on("PATCH", path, live(api))
+    assert applied(api, text(kind="Foo", api_version="g.io/v1"))[0].action is Action.CREATED
+
+
+def test_an_object_without_its_namespace_is_refused(api: Any) -> None:
+    obj = text()
+    del obj["metadata"]["namespace"]
+    (outcome,) = applied(api, obj)
+    assert outcome.action is Action.FAILED
+    assert "names none" in outcome.reason
+
+
+def test_immutable_fields_are_explained() -> None:
+    outcome = ObjectOutcome(Ref.of(text()), Action.FAILED, None, None, "422 Invalid: spec.template: field is immutable")
+    assert "--check --diff" in problem_of(outcome).todo
+
+
+def test_check_mode_sends_dry_runs_only(api: Any) -> None:
+    api.on("GET", ONE, live(api, "0"))
+    api.on("PATCH", ONE, live(api))
+    assert applied(api, check=True)[0].action is Action.CHANGED
+    (request,) = api.seen("PATCH", ONE)
+    assert request.query["dryRun"] == "All"
+
+
+def test_check_mode_sends_nothing_for_what_stands_on_planned_things(api: Any) -> None:
+    custom = text(kind="Foo", api_version="g.io/v1")
+    outcomes = applied(
+        api, text(), custom, check=True, namespaces=(), planned_namespaces={"ns"}, planned_groups={"g.io"}
+    )
+    assert [outcome.action for outcome in outcomes] == [Action.CREATED, Action.CREATED]
+    assert [outcome.after for outcome in outcomes] == [text(), custom]
+    assert {request.method for request in api.requests} == {"GET"}
+
+
+def test_check_mode_is_honest_about_what_nobody_plans(api: Any) -> None:
+    api.on("PATCH", ONE, api.status(404, "NotFound", 'namespaces "ns" not found'))
+    plain, custom = applied(api, text(), text(kind="Foo", api_version="g.io/v1"), check=True, namespaces=())
+    assert (plain.action, plain.reason) == (Action.FAILED, '404 NotFound: namespaces "ns" not found')
+    assert custom.action is Action.FAILED
+    assert "serves no kind Foo" in custom.reason

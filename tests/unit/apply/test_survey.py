@@ -1,0 +1,101 @@
+"""What is there is read in lists, by name where a list would be more, and not at all where nothing can be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kubeflow_volcano.apply.survey import Found, Presence, learn_kinds, survey
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.deadline import Deadline
+
+MAPS = "/api/v1/namespaces/ns/configmaps"
+
+
+def text(name: str, namespace: str = "ns", kind: str = "ConfigMap", api_version: str = "v1") -> Object:
+    return {
+        "apiVersion": api_version,
+        "kind": kind,
+        "metadata": {"name": name, "namespace": namespace},
+        "data": {"a": "1"},
+    }
+
+
+def live(name: str, value: str = "1", **meta: Any) -> Object:
+    entry = {"manager": "me", "operation": "Apply", "apiVersion": "v1", "fieldsV1": {"f:data": {"f:a": {}}}}
+    return {"metadata": {"name": name, "namespace": "ns", "managedFields": [entry], **meta}, "data": {"a": value}}
+
+
+def looked(api: Any, *objects: Object, namespaces: tuple[str, ...] = ("ns",)) -> dict[str, Found]:
+    items = [{"metadata": {"name": name}} for name in namespaces]
+    api.on("GET", "/api/v1/namespaces", api.reply(body={"items": items, "metadata": {"resourceVersion": "1"}}))
+    cluster = api.connect()
+    kinds = learn_kinds(cluster, (obj["apiVersion"] for obj in objects))
+    found = survey(cluster, {Ref.of(obj): obj for obj in objects}, kinds, "me", Deadline(10))
+    return {ref.name: item for ref, item in found.items()}
+
+
+def page(api: Any, *items: Object, more: str = "") -> Any:
+    return api.reply(body={"items": list(items), "metadata": {"resourceVersion": "1", "continue": more}})
+
+
+def test_many_objects_of_a_kind_are_one_list(api: Any) -> None:
+    going = live("going", deletionTimestamp="2026-01-01T00:00:00Z")
+    api.on("GET", MAPS, page(api, live("same"), live("other", "2"), more="next"), page(api, going, live("foreign")))
+    found = looked(api, text("same"), text("other"), text("absent"), text("going"))
+    assert {name: item.presence for name, item in found.items()} == {
+        "same": Presence.SETTLED,
+        "other": Presence.DIFFERS,
+        "absent": Presence.ABSENT,
+        "going": Presence.DIFFERS,
+    }
+    assert found["same"].live is None
+    assert (found["other"].live or {})["data"] == {"a": "2"}
+    assert len(api.seen("GET", MAPS)) == 2
+
+
+def test_a_list_that_becomes_too_old_is_read_as_a_whole(api: Any) -> None:
+    gone = api.status(410, "Expired", "the provided continue parameter is too old")
+    api.on("GET", MAPS, page(api, live("a"), more="next"), gone, page(api, live("a"), live("b"), live("c")))
+    found = looked(api, text("a"), text("b"), text("c"))
+    assert {item.presence for item in found.values()} == {Presence.SETTLED}
+    assert "limit" not in api.seen("GET", MAPS)[2].query
+
+
+def test_few_objects_are_asked_for_by_name(api: Any) -> None:
+    api.on("GET", f"{MAPS}/a", api.reply(body={**text("a"), **live("a")}))
+    found = looked(api, text("a"), text("b"))
+    assert found["a"].presence is Presence.SETTLED
+    assert found["b"].presence is Presence.ABSENT
+    assert not api.seen("GET", MAPS)
+
+
+def test_nothing_is_asked_where_there_can_be_nothing(api: Any) -> None:
+    custom = [text(name, kind="Foo", api_version="g.io/v1") for name in "abc"]
+    found = looked(api, *custom, *(text(name, "absent") for name in "xyz"))
+    assert {found[name].presence for name in "abc"} == {Presence.NOT_SERVED}
+    assert {found[name].presence for name in "xyz"} == {Presence.NO_NAMESPACE}
+    assert {item.path for item in api.requests} == {"/version", "/api/v1", "/apis/g.io/v1", "/api/v1/namespaces"}
+
+
+def test_many_group_versions_are_learnt_by_one_request(api: Any) -> None:
+    version = {
+        "version": "v1",
+        "resources": [{"resource": "foos", "responseKind": {"kind": "Foo"}, "scope": "Cluster"}],
+    }
+    told = {"kind": "APIGroupDiscoveryList", "items": [{"metadata": {"name": "g.io"}, "versions": [version]}]}
+    api.on("GET", "/apis", api.reply(body=told))
+    cluster = api.connect()
+    kinds = learn_kinds(cluster, ["v1", "g.io/v1", "not.there/v1", "v1"])
+    assert kinds["g.io/v1"]["Foo"].path(name="one") == "/apis/g.io/v1/foos/one"
+    assert "ConfigMap" in kinds["v1"]
+    assert kinds["not.there/v1"] == {}
+    assert [item.path for item in api.requests] == ["/version", "/apis", "/api/v1"]
+
+
+def test_an_older_server_is_asked_for_each_group_version(api: Any) -> None:
+    api.on("GET", "/apis", api.reply(body={"kind": "APIGroupList", "groups": []}))
+    for version in ("g.io/v1", "h.io/v1"):
+        served = {"resources": [{"kind": "Foo", "name": "foos", "namespaced": False}]}
+        api.on("GET", f"/apis/{version}", api.reply(body=served))
+    kinds = learn_kinds(api.connect(), ["v1", "g.io/v1", "h.io/v1"])
+    assert all("Foo" in kinds[version] for version in ("g.io/v1", "h.io/v1"))

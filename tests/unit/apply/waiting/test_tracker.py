@@ -1,0 +1,99 @@
+"""Gates open when what is behind them is ready, and nothing is watched for longer than somebody waits for it."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kubeflow_volcano.apply.graph import Graph, Needs
+from kubeflow_volcano.apply.waiting.tracker import Gates, Opened
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.problems import Problem
+from tests.waiting import until
+
+NAMESPACE = "/apis/apps/v1/namespaces/ns"
+WEB, DATABASE = (Ref("apps/v1", "Deployment", "ns", name) for name in ("web", "database"))
+News = queue.SimpleQueue[Opened]
+
+
+def deployment(ref: Ref, available: int) -> Object:
+    meta = {"name": ref.name, "namespace": "ns", "uid": ref.name, "generation": 1, "resourceVersion": "9"}
+    status = {"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "availableReplicas": available}
+    return {
+        "apiVersion": ref.api_version,
+        "kind": ref.kind,
+        "metadata": meta,
+        "spec": {"replicas": 1},
+        "status": status,
+    }
+
+
+def serve(api: Any, *items: Object) -> None:
+    """A namespace with these Deployments, of whose changes nothing is told."""
+
+    def answering(*found: Object) -> Any:
+        body = {"metadata": {"resourceVersion": "5"}, "items": list(found)}
+        return lambda asked: api.reply(lines=[], hold=20.0) if "watch" in asked.query else api.reply(body=body)
+
+    api.on("GET", f"{NAMESPACE}/deployments", answering(*items))
+    api.on("GET", f"{NAMESPACE}/replicasets", answering())
+    api.on("GET", "/api/v1/namespaces/ns/pods", answering())
+
+
+def watching() -> bool:
+    return any(thread.name == "monitor" for thread in threading.enumerate())
+
+
+@pytest.fixture
+def news() -> News:
+    return queue.SimpleQueue()
+
+
+@pytest.fixture
+def passed(api: Any, news: News) -> Iterator[Any]:
+    """Gates that wait for these, all of which were just accepted."""
+    started: list[Gates] = []
+
+    def start(*refs: Ref) -> Gates:
+        problem = Problem("found.", "needed.", "todo.")
+        gates = Gates(
+            api.connect(),
+            objects={},
+            graph=Graph({ref: Needs() for ref in refs}, {}),
+            deadline=Deadline(600),
+            answer=lambda _ref: ((), ()),
+            unready=lambda _answer, _ref: problem,
+            refused=lambda _error: problem,
+        )
+        gates.start(refs, news.put)
+        started.append(gates)
+        for ref in refs:
+            gates.passed(ref, 1, ready=False)
+        return gates
+
+    yield start
+    for gates in started:
+        gates.close()
+
+
+def test_watches_end_when_the_last_one_is_ready(api: Any, news: News, passed: Any) -> None:
+    serve(api, deployment(WEB, 1), deployment(DATABASE, 1))
+    gates = passed(WEB, DATABASE)
+    assert {news.get(timeout=20), news.get(timeout=20)} == {Opened(WEB), Opened(DATABASE)}
+    until(lambda: not watching(), 20)
+    assert not gates.shut
+
+
+def test_watches_go_on_while_one_is_not_ready(api: Any, news: News, passed: Any) -> None:
+    serve(api, deployment(WEB, 1), deployment(DATABASE, 0))
+    gates = passed(WEB, DATABASE)
+    assert news.get(timeout=20) == Opened(WEB)
+    with pytest.raises(queue.Empty):
+        news.get(timeout=1)
+    assert watching()
+    assert "0 of 1 replicas available" in gates.pending[DATABASE]

@@ -1,0 +1,356 @@
+"""A session's bookkeeping against a server that loses answers and refuses; a real one does neither on cue."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.cluster.labels import RUN_LABEL
+from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.experiment.closing import SHARED
+from kubeflow_volcano.experiment.leftovers import EXPIRES, KINDS, OWNER, expired, this_process
+from kubeflow_volcano.experiment.remains import Tracked
+from kubeflow_volcano.experiment.session import Options, ProbeRefused, Session
+from kubeflow_volcano.experiment.spaces import Level
+from validators.checks import CHECKS
+
+PODS = "/api/v1/namespaces/mine/pods"
+NAMESPACES = "/api/v1/namespaces"
+JOBS = {"kind": "TFJob", "name": "tfjobs", "namespaced": True}
+LIMITS = {"kind": "LimitRange", "name": "limitranges", "namespaced": True}
+POD_KIND = {"kind": "Pod", "name": "pods", "namespaced": True}
+
+
+def pod(name: str = "p") -> Object:
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "mine"}, "spec": {}}
+
+
+def live(body: Object, uid: str = "u1") -> Object:
+    return body | {"metadata": body["metadata"] | {"uid": uid, "resourceVersion": "1"}}
+
+
+def listing(*items: Object) -> Object:
+    return {"items": list(items), "metadata": {"resourceVersion": "5"}}
+
+
+@pytest.fixture
+def session(api: Any) -> Session:
+    """A session that stays in the namespace `mine`."""
+    return Session(api.connect(), options=Options(namespace="mine"))
+
+
+def served(api: Any, uid: str = "u1") -> None:
+    """Let pods be created, found once, deleted, and be gone from then on."""
+    api.on("POST", PODS, lambda request: api.reply(201, live(request.body, uid)))
+    api.on("DELETE", f"{PODS}/p", api.reply(200, {}))
+    api.on("GET", PODS, api.reply(200, listing()))
+
+
+def test_everything_bears_the_run_and_an_expiry_in_a_quarter_of_an_hour(api: Any, session: Session) -> None:
+    served(api)
+    meta = session.create(pod())["metadata"]
+    assert re.fullmatch("[0-9a-f]{8}", session.run)
+    assert meta["labels"][RUN_LABEL] == session.run
+    left = datetime.fromisoformat(meta["annotations"][EXPIRES]) - datetime.now(UTC)
+    assert 14 * 60 < left.total_seconds() <= 15 * 60
+
+
+def test_a_lost_answer_is_made_up_for_by_what_exists(api: Any, session: Session) -> None:
+    exists = api.status(409, "AlreadyExists", 'pods "p" already exists')
+    api.on("POST", PODS, api.reply(reset=True), exists)
+    labels = {RUN_LABEL: session.run}
+    api.on("GET", f"{PODS}/p", api.reply(200, live(pod() | {"metadata": pod()["metadata"] | {"labels": labels}}, "u7")))
+    assert session.create(pod())["metadata"]["uid"] == "u7"
+    assert [item.uid for item in session.tracked] == ["u7"]
+
+
+def test_somebody_elses_object_of_the_same_name_is_a_refusal(api: Any, session: Session) -> None:
+    api.on("POST", PODS, api.status(409, "AlreadyExists", 'pods "p" already exists'))
+    api.on("GET", f"{PODS}/p", api.reply(200, live(pod())))
+    with pytest.raises(ProbeRefused, match="already exists"):
+        session.create(pod())
+    assert session.tracked == ()
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "text"),
+    [
+        (403, "Forbidden", 'pods "p" is forbidden: exceeded quota: team'),
+        (403, "Forbidden", 'pods "p" is forbidden: violates PodSecurity "restricted:latest"'),
+        (403, "Forbidden", "pods is forbidden: maximum cpu usage per Container is 5m"),
+        (400, "BadRequest", 'admission webhook "validatepod.volcano.sh" denied the request'),
+        (500, "InternalError", 'failed calling webhook "mutatepod.volcano.sh": no endpoints available for service'),
+    ],
+)
+def test_a_refusal_is_told_in_the_servers_words(api: Any, session: Session, code: int, reason: str, text: str) -> None:
+    api.on("POST", PODS, api.status(code, reason, text))
+    with pytest.raises(ProbeRefused, match=re.escape(text)):
+        session.create(pod())
+
+
+def test_a_server_that_does_not_answer_in_time_is_no_refusal(api: Any, session: Session) -> None:
+    api.on("POST", PODS, api.status(503, "ServiceUnavailable", "try later"))
+    with pytest.raises(ApiError, match="try later"):
+        session.create(pod(), seconds=0.3)
+
+
+def test_removal_names_the_uid_and_asks_for_no_grace(api: Any, session: Session) -> None:
+    served(api)
+    session.create(pod())
+    account = session.close(5)
+    (sent,) = api.seen("DELETE", f"{PODS}/p")
+    assert sent.body["preconditions"] == {"uid": "u1"}
+    assert sent.body["gracePeriodSeconds"] == 0
+    assert ([item.uid for item in account.removed], account.left) == (["u1"], ())
+
+
+def test_the_namespace_that_a_person_named_is_never_deleted(api: Any, session: Session) -> None:
+    served(api)
+    assert session.namespace(Level.PRIVILEGED) == "mine"
+    session.create(pod())
+    session.close(5)
+    assert not [item for item in api.requests if item.method == "DELETE" and not item.path.startswith(PODS)]
+
+
+def test_what_will_not_go_is_left_with_its_holder(api: Any, session: Session) -> None:
+    served(api)
+    session.create(pod())
+    stuck = live(pod())
+    stuck["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["example.com/hold"]}
+    api.on("GET", PODS, api.reply(200, listing(stuck)))
+    account = session.close(0.6)
+    assert [item.uid for item in account.left] == ["u1"]
+    assert "example.com/hold" in account.left[0].why
+    assert account.removed == ()
+
+
+def test_another_object_of_the_same_name_does_not_count_as_left(api: Any, session: Session) -> None:
+    served(api)
+    session.create(pod())
+    api.on("GET", PODS, api.reply(200, listing(live(pod(), "another"))))
+    assert session.close(5).left == ()
+
+
+def test_a_server_that_is_away_proves_nothing(api: Any, session: Session) -> None:
+    served(api)
+    session.create(pod())
+    for method, path in (("DELETE", f"{PODS}/p"), ("GET", PODS)):
+        api.on(method, path, api.status(503, "ServiceUnavailable", "away"))
+    assert [item.uid for item in session.close(0.6).left] == ["u1"]
+
+
+def test_closing_twice_tells_the_same(api: Any, session: Session) -> None:
+    served(api)
+    session.create(pod())
+    first, second = session.close(5), session.close(5)
+    assert (first.created, first.removed) == (second.created, second.removed)
+
+
+def test_nothing_is_created_once_the_session_ends(api: Any, session: Session) -> None:
+    served(api)
+    session.stop()
+    with pytest.raises(ProbeRefused, match="ending"):
+        session.create(pod())
+    assert api.seen("POST", PODS) == []
+
+
+class Signal(BaseException):
+    """What a signal handler raises in the middle of a request."""
+
+
+def test_an_object_whose_answer_a_signal_cut_off_is_found_and_removed(
+    api: Any, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served(api)
+    create: Callable[..., Object] = session.cluster.create
+    made: list[Object] = []
+
+    def interrupted(*args: Any, **options: Any) -> Object:
+        made.append(create(*args, **options))
+        raise Signal
+
+    monkeypatch.setattr(session.cluster, "create", interrupted)
+    with pytest.raises(Signal):
+        session.create(pod())
+    api.on("GET", f"{PODS}/p", lambda _: api.reply(200, made[0]))
+    started = time.monotonic()
+    account = session.close(5)
+    assert time.monotonic() - started < 3  # as long as an answer under way is waited for
+    assert [item.uid for item in account.removed] == ["u1"]
+    assert len(api.seen("DELETE", f"{PODS}/p")) == 1
+
+
+def test_a_creation_in_another_thread_is_waited_for(api: Any, session: Session) -> None:
+    arrived = threading.Event()
+
+    def slowly(request: Any) -> Any:
+        arrived.set()
+        time.sleep(0.5)
+        return api.reply(201, live(request.body, "late"))
+
+    served(api)
+    api.on("POST", PODS, slowly)
+    thread = threading.Thread(target=session.create, args=(pod(),))
+    thread.start()
+    assert arrived.wait(30)
+    account = session.close(5)
+    thread.join()
+    assert [item.uid for item in account.removed] == ["late"]
+
+
+FAR = "2999-01-01T00:00:00Z"
+
+
+def leftover(name: str, *, run: str = "ffffffff", expires: str = "2020-01-01T00:00:00Z", owner: str = "") -> Object:
+    annotations = {EXPIRES: expires} if expires else {}
+    meta: Object = {"name": name, "uid": f"uid-{name}", "annotations": annotations | ({OWNER: owner} if owner else {})}
+    meta["labels"] = {RUN_LABEL: run}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": meta}
+
+
+def test_only_expired_namespaces_of_other_runs_with_our_name_are_swept(api: Any) -> None:
+    session = Session(api.connect())
+    found = [
+        leftover("kfv-smoke-00000001"),
+        leftover("kfv-smoke-00000002-privileged"),
+        leftover("kfv-demo-00000007-team-a"),
+        leftover("kfv-smoke-00000003", expires=FAR),
+        leftover("kfv-smoke-00000004", expires=""),
+        leftover("kfv-smoke-00000005", expires="soon"),
+        leftover("kfv-smoke-00000006", run=session.run),
+        leftover("production"),
+        leftover("kfv-smoke-production"),
+        leftover("kfv-demo"),
+    ]
+    api.on("GET", NAMESPACES, api.reply(200, listing(*found)), api.reply(200, listing()))
+    for item in found:
+        api.on("DELETE", f"{NAMESPACES}/{item['metadata']['name']}", api.reply(200, {}))
+    session.sweep()
+    swept = ["uid-kfv-demo-00000007-team-a", "uid-kfv-smoke-00000001", "uid-kfv-smoke-00000002-privileged"]
+    assert sorted(item.body["preconditions"]["uid"] for item in api.requests if item.method == "DELETE") == swept
+    account = session.close(5)
+    assert sorted(item.uid for item in account.swept) == swept
+    assert account.created == ()
+
+
+def test_what_a_process_of_this_machine_left_goes_when_the_process_has(api: Any) -> None:
+    with subprocess.Popen(["sleep", "20"]) as child:
+        alive = this_process(child.pid)
+        boot, space, pid, since = alive.split()
+        gone = leftover("kfv-smoke-00000001", expires=FAR, owner=f"{boot} {space} {pid} {int(since) - 1}")
+        kept = (
+            leftover("kfv-smoke-00000002", expires=FAR, owner=alive),
+            leftover("kfv-smoke-00000003", expires=FAR, owner=f"another-boot {space} 1 1"),
+            leftover("kfv-smoke-00000004", expires=FAR, owner=f"{boot} 1 1 1"),
+        )
+        api.on("GET", NAMESPACES, api.reply(200, listing(gone, *kept)))
+        assert [item.uid for item in expired(api.connect(), "0a1b2c3d")] == ["uid-kfv-smoke-00000001"]
+        child.kill()
+    names = [item.ref.name for item in expired(api.connect(), "0a1b2c3d")]
+    assert names == ["kfv-smoke-00000001", "kfv-smoke-00000002"]
+
+
+def test_leftovers_that_may_not_be_listed_do_not_end_the_run(api: Any) -> None:
+    told: list[str] = []
+    api.on("GET", NAMESPACES, api.status(403, "Forbidden", "namespaces is forbidden"))
+    Session(api.connect(), told.append).sweep()
+    assert "forbidden" in told[0]
+
+
+QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
+
+
+def queue(name: str = "q") -> Object:
+    return {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": name}, "spec": {}}
+
+
+def served_queues(api: Any) -> None:
+    kinds = {"resources": [{"kind": "Queue", "name": "queues", "namespaced": False}]}
+    api.on("GET", "/apis/scheduling.volcano.sh/v1beta1", api.reply(200, kinds))
+
+
+def test_queues_go_when_no_pod_is_left_and_one_that_is_refused_is_closed_first(api: Any, session: Session) -> None:
+    served(api)
+    served_queues(api)
+    api.on("POST", QUEUES, lambda request: api.reply(201, live(request.body, "q1")))
+    api.on("DELETE", f"{QUEUES}/q", api.status(403, "Forbidden", "queue q is Open"), api.reply(200, {}))
+    api.on("PATCH", f"{QUEUES}/q/status", api.reply(200, {}))
+    api.on("GET", QUEUES, api.reply(200, listing(live(queue(), "q1"))), api.reply(200, listing()))
+    session.create(queue())
+    session.create(pod())
+    account = session.close(10)
+    told = [(item.method, item.path) for item in api.requests if item.method in {"DELETE", "PATCH"}]
+    assert told == [
+        ("DELETE", f"{PODS}/p"),
+        ("DELETE", f"{QUEUES}/q"),
+        ("PATCH", f"{QUEUES}/q/status"),
+        ("DELETE", f"{QUEUES}/q"),
+    ]
+    assert ({item.uid for item in account.removed}, account.left) == ({"u1", "q1"}, ())
+
+
+def test_a_queue_that_will_not_go_is_left_with_what_the_server_says(api: Any, session: Session) -> None:
+    served_queues(api)
+    api.on("POST", QUEUES, lambda request: api.reply(201, live(request.body, "q1")))
+    api.on("DELETE", f"{QUEUES}/q", api.status(403, "Forbidden", "queue q is Open"))
+    api.on("GET", QUEUES, api.reply(200, listing(live(queue(), "q1"))))
+    session.create(queue())
+    (left,) = session.close(0.6).left
+    assert (left.uid, "queue q is Open" in left.why) == ("q1", True)
+
+
+def test_queues_of_other_runs_are_swept_where_they_are_asked_for(api: Any) -> None:
+    served_queues(api)
+    old = leftover("q") | {"kind": "Queue", "apiVersion": "scheduling.volcano.sh/v1beta1"}
+    api.on("GET", NAMESPACES, api.reply(200, listing()))
+    api.on("GET", QUEUES, api.reply(200, listing(old)))
+    cluster = api.connect()
+    assert expired(cluster, "0a1b2c3d") == ()
+    assert [item.uid for item in expired(cluster, "0a1b2c3d", kinds=SHARED)] == ["uid-q"]
+
+
+def test_an_identity_is_address_and_uid() -> None:
+    assert Tracked.of(live(pod())) == Tracked.of(live(pod()) | {"status": {"phase": "Running"}})
+    assert Tracked.of(live(pod())) != Tracked.of(live(pod(), "u2"))
+
+
+def test_kinds_that_may_not_be_looked_for_do_not_keep_others_from_being_swept(api: Any) -> None:
+    api.on("GET", PODS, api.reply(200, listing(leftover("p") | {"kind": "Pod"})))
+    api.on("GET", "/api/v1/namespaces/mine/services", api.reply(200, listing()))
+    api.on("GET", "/apis/kubeflow.org/v1", api.reply(200, {"resources": [JOBS]}))
+    api.on("GET", "/apis/kubeflow.org/v1/namespaces/mine/tfjobs", api.status(403, "Forbidden", "tfjobs is forbidden"))
+    assert [item.uid for item in expired(api.connect(), "0a1b2c3d", "mine")] == ["uid-p"]
+
+
+def test_every_kind_that_probes_create_is_swept_from_a_namespace_of_others() -> None:
+    made = {rule.plural_group for item in CHECKS if item.probe for rule in item.needs if rule.verb == "create"}
+    made = {name for name in made if "/" not in name}  # to ask something of a pod leaves nothing
+    swept = {
+        f"{kind.lower()}s.{version.partition('/')[0]}" if "/" in version else f"{kind.lower()}s"
+        for version, kind in KINDS
+    }
+    assert made - swept == {"namespaces", "resourcequotas"}, "which are made only where the namespace is"
+
+
+def test_pods_are_made_to_fit_the_limit_ranges_of_their_namespace(api: Any, session: Session) -> None:
+    served(api)
+    limits = {"limits": [{"type": "Container", "min": {"cpu": "50m"}}]}
+    api.on("GET", "/api/v1", api.reply(200, {"resources": [LIMITS, POD_KIND]}))
+    api.on(
+        "GET",
+        "/api/v1/namespaces/mine/limitranges",
+        api.reply(200, listing({"metadata": {"name": "l"}, "spec": limits})),
+    )
+    container = {"name": "c", "resources": {"requests": {"cpu": "10m"}}}
+    for name in ("p", "q"):
+        made = session.create(pod(name) | {"spec": {"containers": [container]}})
+        assert made["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "50m"}
+    assert len(api.seen("GET", "/api/v1/namespaces/mine/limitranges")) == 1

@@ -1,0 +1,128 @@
+"""Nodes that pull in processes of their own keep to one pace and know of each other's refusals."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from kubeflow_volcano.hosts.pulling.ledger import Ledger, new_place
+
+
+@dataclass
+class Clock:
+    """A clock that stands until it is moved; seconds."""
+
+    now: float = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def begun(directory: Path, clock: Clock, per_minute: int = 20, most_refusals: int = 3) -> Ledger:
+    nodes = {"node-1": 4, "node-2": 0}
+    path = directory / "ledger.json"
+    return Ledger.begin(path, per_minute=per_minute, most_refusals=most_refusals, nodes=nodes, clock=clock)
+
+
+def test_requests_of_all_nodes_together_keep_to_the_pace(tmp_path: Path, clock: Clock) -> None:
+    ledger, other = begun(tmp_path, clock), Ledger(tmp_path / "ledger.json", clock)
+    assert ledger.turn(3) == 0
+    assert other.turn(3) == 9
+    clock.now += 9
+    assert other.turn(3) == 0
+
+
+def test_requests_that_turn_up_later_are_waited_for_by_the_next(tmp_path: Path, clock: Clock) -> None:
+    ledger = begun(tmp_path, clock)
+    ledger.turn(3)
+    ledger.charge(11)
+    assert ledger.turn(3) == pytest.approx(42)
+
+
+def test_a_registry_of_ones_own_sets_no_pace(tmp_path: Path, clock: Clock) -> None:
+    ledger = begun(tmp_path, clock, per_minute=0)
+    assert [ledger.turn(50) for _ in range(5)] == [0] * 5
+
+
+def test_after_a_429_all_wait_a_minute_and_go_on_half_as_fast(tmp_path: Path, clock: Clock) -> None:
+    ledger = begun(tmp_path, clock)
+    ledger.slow_down()
+    assert ledger.turn(1) == 60
+    clock.now += 60
+    assert ledger.turn(1) == 0
+    assert ledger.turn(1) == 6
+
+
+def test_a_refused_image_is_barred_for_all_and_others_are_not(tmp_path: Path, clock: Clock) -> None:
+    begun(tmp_path, clock).refuse("q.io/a:1", "403")
+    other = Ledger(tmp_path / "ledger.json", clock)
+    assert other.barred("q.io/a:1") == "403"
+    assert other.barred("q.io/b:1") == ""
+
+
+def test_too_many_refusals_stop_everything_and_say_so(tmp_path: Path, clock: Clock) -> None:
+    ledger = begun(tmp_path, clock)
+    ledger.refuse("q.io/a:1", "403")
+    ledger.slow_down()
+    assert ledger.barred("q.io/z:1") == ""
+    ledger.refuse("q.io/b:1", "404")
+    assert ledger.barred("q.io/z:1") == "3 answers of 401, 403, 404 or 429"
+
+
+def test_the_first_digest_of_a_name_stays(tmp_path: Path, clock: Clock) -> None:
+    ledger = begun(tmp_path, clock)
+    assert ledger.digest("q.io/a:1") == ""
+    assert ledger.digest("q.io/a:1", "sha256:1") == "sha256:1"
+    assert ledger.digest("q.io/a:1", "sha256:2") == "sha256:1"
+
+
+def test_only_one_of_all_processes_tells_how_far_they_are(tmp_path: Path, clock: Clock) -> None:
+    ledger, other = begun(tmp_path, clock), Ledger(tmp_path / "ledger.json", clock)
+    assert ledger.to_tell(10) is None
+    clock.now += 10
+    assert ledger.to_tell(10) is not None
+    assert other.to_tell(10) is None
+
+
+def test_a_node_is_done_with_as_many_as_it_says_and_in_the_end_with_all(tmp_path: Path, clock: Clock) -> None:
+    ledger = begun(tmp_path, clock)
+    ledger.done("node-1", 3)
+    assert ledger.read()["nodes"]["node-1"] == {"done": 3, "total": 4, "result": None}
+    ledger.finish("node-1", {"pulled": []})
+    assert ledger.read()["nodes"]["node-1"] == {"done": 4, "total": 4, "result": {"pulled": []}}
+
+
+def test_what_interrupted_runs_left_is_removed_after_a_day_and_not_before(tmp_path: Path) -> None:
+    old, recent = new_place(tmp_path), new_place(tmp_path)
+    os.utime(old.parent, (0, 0))
+    place = new_place(tmp_path)
+    assert [path.parent.exists() for path in (old, recent, place)] == [False, True, True]
+
+
+def _refuse_many(path: Path, process: int) -> None:
+    for number in range(25):
+        Ledger(path).refuse(f"q.io/{process}/{number}:1", "404")
+
+
+def test_nothing_is_lost_when_several_processes_write_at_the_same_time(tmp_path: Path, clock: Clock) -> None:
+    ledger = begun(tmp_path, clock, most_refusals=1000)
+    fork = multiprocessing.get_context("fork")
+    processes = [fork.Process(target=_refuse_many, args=(ledger.path, number)) for number in range(4)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(30)
+    assert [process.exitcode for process in processes] == [0] * 4
+    assert len(ledger.read()["refused"]) == 100
+    assert ledger.read()["refusals"] == 100
+    assert json.loads(ledger.path.read_text())["stopped"] == ""

@@ -1,0 +1,54 @@
+"""Tools that nobody uses any more go; those of a running node stay."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from kubeflow_volcano.rehearsal.build.pruning import drop_unused, mark_used
+
+OLD = time.time() - 31 * 24 * 3600
+
+
+def _kept(cache: Path, name: str, seconds: float) -> Path:
+    home = cache / name
+    (home / "bin").mkdir(parents=True)
+    os.utime(home, (seconds, seconds))
+    return home
+
+
+def test_only_tools_unused_for_a_month_go(tmp_path: Path) -> None:
+    for name, seconds in {"kube-0123456789ab": OLD, "kube-ba9876543210": time.time(), "logs": OLD}.items():
+        _kept(tmp_path, name, seconds)
+    told: list[str] = []
+    drop_unused(tmp_path, told.append)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["kube-ba9876543210", "logs"]
+    assert told == ["removing kube-0123456789ab, which was not used for 30 days"]
+
+
+def test_use_is_noted(tmp_path: Path) -> None:
+    home = _kept(tmp_path, "kube-0123456789ab", OLD)
+    mark_used([home])
+    drop_unused(tmp_path, print)
+    assert home.is_dir()
+
+
+def test_what_a_node_has_mounted_stays(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("mounting needs root")
+    home = _kept(tmp_path, "kube-0123456789ab", OLD)
+    (tmp_path / "inside").mkdir()
+    script = 'mount --bind "$1/bin" "$2" && echo mounted && read -r _'
+    command = ["unshare", "--mount", "sh", "-c", script, "sh", str(home), str(tmp_path / "inside")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as node:
+        assert node.stdout is not None
+        assert node.stdout.readline() == "mounted\n"
+        drop_unused(tmp_path, print)
+        assert home.is_dir()
+        node.communicate("\n", timeout=10)
+    drop_unused(tmp_path, print)
+    assert not home.exists()

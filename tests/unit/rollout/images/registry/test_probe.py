@@ -1,0 +1,364 @@
+"""The mirror is asked once for each image, in its own time, and left alone when it refuses; by local servers."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import re
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from kubeflow_volcano.progress import silent
+from kubeflow_volcano.rollout.images.registry.client import Registry, scheme_of
+from kubeflow_volcano.rollout.images.registry.pace import PerMinute
+from kubeflow_volcano.rollout.images.registry.probe import MOST_REFUSALS, Probe, probe
+from kubeflow_volcano.rollout.images.rename.rewrite import ImageUse
+from kubeflow_volcano.rollout.images.report.image_list import Entry
+from kubeflow_volcano.rollout.images.report.judge import Judgement
+
+
+@dataclass
+class Mirror:
+    """A registry that answers by path; `status` is for all others. With `token` it wants one."""
+
+    status: int = 200
+    statuses: dict[str, list[int]] = field(default_factory=dict)
+    headers: dict[str, str] = field(default_factory=dict)
+    token: bool = False
+    delay: float = 0.0
+    host: str = ""
+    requests: list[tuple[str, str, str]] = field(default_factory=list)
+    clock: Callable[[], float] = time.monotonic
+    stamps: list[float] = field(default_factory=list)
+    most_at_once: int = 0
+    _now: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def heads(self) -> list[str]:
+        return [path for method, path, _ in self.requests if method == "HEAD"]
+
+    def answer(self, method: str, path: str, authorization: str) -> tuple[int, dict[str, str], bytes]:
+        with self._lock:
+            self.requests.append((method, path, authorization))
+            self.stamps.append(self.clock())
+            self._now += 1
+            self.most_at_once = max(self.most_at_once, self._now)
+        time.sleep(self.delay)
+        with self._lock:
+            self._now -= 1
+        parts = urlsplit(path)
+        if parts.path == "/token":
+            (scope,) = parse_qs(parts.query)["scope"]
+            return 200, {}, json.dumps({"token": f"for {scope}"}).encode()
+        repository = parts.path.removeprefix("/v2/").partition("/manifests/")[0]
+        if self.token and authorization != f"Bearer for repository:{repository}:pull":
+            realm = f'Bearer realm="http://{self.host}/token",service="mirror"'
+            return 401, {"WWW-Authenticate": realm}, b""
+        queue = self.statuses.get(repository, [self.status])
+        return (queue.pop(0) if len(queue) > 1 else queue[0]), self.headers, b""
+
+
+@contextmanager
+def serving(mirror: Mirror, context: ssl.SSLContext | None = None) -> Iterator[Mirror]:
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            pass
+
+        def _serve(self) -> None:
+            status, headers, body = mirror.answer(self.command, self.path, self.headers.get("Authorization", ""))
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_HEAD = do_GET = _serve  # noqa: N815  the names of the standard library
+
+    class Server(ThreadingHTTPServer):
+        def handle_error(self, *_: object) -> None:
+            """A client that goes away is part of the test."""
+
+    server = Server(("127.0.0.1", 0), Handler)
+    if context:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    mirror.host = f"127.0.0.1:{server.server_address[1]}"
+    try:
+        yield mirror
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@pytest.fixture
+def started() -> Iterator[Callable[[Mirror], Mirror]]:
+    with ExitStack() as stack:
+        yield lambda mirror: stack.enter_context(serving(mirror))
+
+
+class Clock:
+    """Time that passes only by waiting."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.waits: list[float] = []
+
+    def __call__(self) -> float:
+        return self.now
+
+    def wait(self, seconds: float) -> None:
+        self.waits.append(seconds)
+        self.now += seconds
+
+
+def entry(image: str, *, gone: str = "", served: bool | None = None, covered: bool = True) -> Entry:
+    use = ImageUse(
+        image, None, image, image, covered, 0 if covered else None, (image,), ("pod",), ("part",), ("somewhere",)
+    )
+    return Entry(use, Judgement(gone, served, (), ()))
+
+
+def asked(mirror: Mirror, *names: str, parallel: int = 1, clock: Clock | None = None, limit: int = 1000) -> Probe:
+    clock = clock or Clock()
+    pace = PerMinute(limit, clock, clock.wait)
+    return probe([entry(f"{mirror.host}/{name}") for name in names], Registry(pace), pace, parallel, silent)
+
+
+def verdicts(result: Probe) -> list[str]:
+    return [item.verdict for item in result.answers]
+
+
+Start = Callable[[Mirror], Mirror]
+
+
+def test_one_head_for_each_image(started: Start) -> None:
+    mirror = started(Mirror())
+    digest = "sha256:" + "0a" * 32
+    result = asked(mirror, "a/b:1", "a/b:1", f"c/d@{digest}", "untagged")
+    assert verdicts(result) == ["there"] * 3
+    assert mirror.heads() == ["/v2/a/b/manifests/1", f"/v2/c/d/manifests/{digest}", "/v2/untagged/manifests/latest"]
+    assert (len(mirror.requests), result.requests, result.stopped) == (3, 3, "")
+    assert list(result.problems()) == []
+
+
+def test_an_anonymous_token_is_fetched_once_for_a_repository(started: Start) -> None:
+    mirror = started(Mirror(token=True))
+    assert verdicts(asked(mirror, "a/b:1", "a/b:2", "c/d:1")) == ["there"] * 3
+    assert [(method, urlsplit(path).path) for method, path, _ in mirror.requests] == [
+        ("HEAD", "/v2/a/b/manifests/1"),
+        ("GET", "/token"),
+        ("HEAD", "/v2/a/b/manifests/1"),
+        ("HEAD", "/v2/a/b/manifests/2"),
+        ("GET", "/token"),
+        ("HEAD", "/v2/c/d/manifests/1"),
+    ]
+
+
+@pytest.mark.parametrize(("status", "verdict"), [(404, "missing"), (403, "refused"), (500, "unanswered")])
+def test_a_refusal_is_not_repeated(started: Start, status: int, verdict: str) -> None:
+    mirror = started(Mirror(statuses={"a/b": [status]}))
+    result = asked(mirror, "a/b:1", "c/d:1")
+    assert verdicts(result) == [verdict, "there"]
+    assert len(mirror.requests) == 2
+    (problem,) = result.problems()
+    assert f"1 image {verdict} on the mirror: {mirror.host}/a/b:1 ({status})." in problem.found
+
+
+@pytest.mark.parametrize("status", [403, 404, 502])
+def test_many_refusals_end_it(started: Start, status: int) -> None:
+    mirror = started(Mirror(status=status))
+    result = asked(mirror, *(f"a/b:{number}" for number in range(30)))
+    assert len(mirror.requests) == MOST_REFUSALS
+    assert verdicts(result).count("unasked") == 30 - MOST_REFUSALS
+    assert "10 answers of 403, 404, 429 or 5xx" in result.stopped
+    assert "not asked for 20 images" in list(result.problems())[-1].found
+
+
+def test_too_many_requests_are_followed_by_the_pause_that_is_asked_for(started: Start) -> None:
+    mirror, clock = started(Mirror(statuses={"a/b": [429, 200]}, headers={"Retry-After": "7"})), Clock()
+    assert verdicts(asked(mirror, "a/b:1", "c/d:1", clock=clock)) == ["there", "there"]
+    assert clock.waits == [7.0]
+    assert len(mirror.requests) == 3
+
+
+def test_a_second_time_ends_it(started: Start) -> None:
+    mirror = started(Mirror(statuses={"a/b": [429]}))
+    result = asked(mirror, "a/b:1", "c/d:1")
+    assert verdicts(result) == ["unanswered", "unasked"]
+    assert "429, too many requests, again" in result.stopped
+    assert len(mirror.requests) == 2
+
+
+def test_a_very_long_pause_ends_it(started: Start) -> None:
+    mirror = started(Mirror(status=429, headers={"Retry-After": "86400"}))
+    result = asked(mirror, "a/b:1", "c/d:1")
+    assert len(mirror.requests) == 1
+    assert result.stopped == "it asks to wait 86400 s"
+
+
+def test_never_more_than_the_rate_in_any_minute(started: Start) -> None:
+    mirror, clock = started(Mirror()), Clock()
+    mirror.clock = clock
+    asked(mirror, *(f"a/b:{number}" for number in range(50)), clock=clock, limit=20)
+    stamps = mirror.stamps
+    assert len(stamps) == 50
+    assert all(sum(start <= stamp < start + 60 for stamp in stamps) <= 20 for start in stamps)
+    assert clock.now == 120.0
+
+
+def test_a_long_probe_tells_where_it_is(started: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kubeflow_volcano.rollout.images.registry.probe._BEAT_SECONDS", 0.02)
+    mirror = started(Mirror(delay=0.05))
+    lines: list[str] = []
+    pace = PerMinute(100)
+    probe([entry(f"{mirror.host}/a:{number}") for number in range(3)], Registry(pace), pace, 1, lines.append)
+    assert lines[0] == "asking the mirror for 3 images, at most 100 requests a minute"
+    assert [
+        line
+        for line in lines[1:]
+        if not re.fullmatch(r"asked the mirror for \d of 3 images: (\d there|no answer yet)", line)
+    ] == []
+    assert len(lines) > 1
+
+
+def test_an_interruption_does_not_wait_for_the_next_minute(started: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kubeflow_volcano.rollout.images.registry.probe._BEAT_SECONDS", 0.02)
+    mirror = started(Mirror())
+    pace = PerMinute(1)
+
+    def interrupt(line: str) -> None:
+        if line.startswith("asked"):
+            raise KeyboardInterrupt
+
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        probe([entry(f"{mirror.host}/a:{number}") for number in range(3)], Registry(pace), pace, 1, interrupt)
+    assert time.monotonic() - begun < 30  # the next minute is 60 s away
+    assert len(mirror.requests) == 1
+
+
+def test_no_more_at_once_than_allowed(started: Start) -> None:
+    mirror = started(Mirror(delay=0.05))
+    asked(mirror, *(f"a/b:{number}" for number in range(12)), parallel=4)
+    assert 2 <= mirror.most_at_once <= 4
+
+
+def test_what_is_known_is_not_asked(started: Start) -> None:
+    mirror = started(Mirror())
+    pace = PerMinute(100)
+    entries = [
+        entry(f"{mirror.host}/gone:1", gone="since 2025"),
+        entry(f"{mirror.host}/unlisted:1", served=False),
+        entry("elsewhere.example.com/x:1", covered=False),
+        entry(f"{mirror.host}/good:1"),
+    ]
+    result = probe(entries, Registry(pace), pace, 1, silent)
+    assert [(item.verdict, item.why) for item in result.answers] == [
+        ("unasked", "gone upstream"),
+        ("unasked", "not on the mirror's list"),
+        ("there", ""),
+    ]
+    assert mirror.heads() == ["/v2/good/manifests/1"]
+
+
+def test_a_slow_mirror_is_given_up_after_three(started: Start) -> None:
+    mirror = started(Mirror(delay=10.0))
+    pace = PerMinute(100)
+    entries = [entry(f"{mirror.host}/a:{number}") for number in range(8)]
+    begun = time.monotonic()
+    result = probe(entries, Registry(pace, timeout_seconds=0.05), pace, 1, silent)
+    assert time.monotonic() - begun < 10.0
+    assert verdicts(result) == ["unanswered"] * 3 + ["unasked"] * 5
+    assert "timed out" in result.stopped
+
+
+def test_nobody_there_is_told(started: Start) -> None:
+    mirror = started(Mirror())
+    pace = PerMinute(100)
+    with serving(Mirror()) as other:
+        host = other.host
+    result = probe([entry(f"{host}/a:1"), entry(f"{mirror.host}/a:1")], Registry(pace), pace, 1, silent)
+    assert [(item.verdict, "refused" in item.why) for item in result.answers] == [
+        ("unanswered", True),
+        ("there", False),
+    ]
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Certificate and key for localhost, signed by itself."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    now = dt.datetime.now(dt.UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - dt.timedelta(hours=1))
+        .not_valid_after(now + dt.timedelta(hours=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    path = tmp_path_factory.mktemp("tls") / "both.pem"
+    path.write_bytes(
+        made.public_bytes(serialization.Encoding.PEM)
+        + key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    return path
+
+
+def test_an_unknown_authority_ends_it_at_once(certificate: Path) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    pace = PerMinute(100)
+    with serving(Mirror(), context) as mirror:
+        host = mirror.host.replace("127.0.0.1", "localhost")
+        entries = [entry(f"{host}/a:{number}") for number in range(3)]
+        result = probe(entries, Registry(pace, scheme=lambda _: "https"), pace, 1, silent)
+    assert mirror.requests == []
+    assert verdicts(result) == ["unanswered", "unasked", "unasked"]
+    assert "its certificate is not trusted" in result.stopped
+
+
+def test_a_trusted_authority_is_asked(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    pace = PerMinute(100)
+    with serving(Mirror(), context) as mirror:
+        host = mirror.host.replace("127.0.0.1", "localhost")
+        result = probe([entry(f"{host}/a:1")], Registry(pace, scheme=lambda _: "https"), pace, 1, silent)
+    assert verdicts(result) == ["there"]
+
+
+@pytest.mark.parametrize(
+    ("host", "scheme"),
+    [
+        ("m.daocloud.io", "https"),
+        ("registry.lan:5000", "https"),
+        ("10.0.0.1:5000", "https"),
+        ("localhost:5000", "http"),
+        ("127.0.0.1", "http"),
+        ("localhost.example.com", "https"),
+    ],
+)
+def test_only_this_machine_is_asked_without_tls(host: str, scheme: str) -> None:
+    assert scheme_of(host) == scheme

@@ -1,0 +1,109 @@
+"""Which kustomize is used, and what it must be."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubeflow_volcano.catalog import read
+from kubeflow_volcano.catalog.kustomize import KustomizeRelease, kustomize_release
+from kubeflow_volcano.problems import InvalidInput
+from kubeflow_volcano.progress import silent
+from kubeflow_volcano.rollout.manifests import kustomize_binary
+from kubeflow_volcano.rollout.manifests.kustomize_binary import provide
+from kubeflow_volcano.rollout.settings.settings import Settings, parse
+
+PROGRAM = b"#!/bin/sh\necho v9.9.9\n"
+
+
+@pytest.fixture
+def settings(api: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """Settings whose only address of kustomize is a local server with PROGRAM."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    sums = dict.fromkeys(("amd64", "arm64"), hashlib.sha256(PROGRAM).hexdigest())
+    release = KustomizeRelease("5.2.1", "k_{architecture}", sums, {}, ("arm64",))
+    monkeypatch.setattr(kustomize_binary, "kustomize_release", lambda _: release)
+    monkeypatch.setattr(kustomize_binary, "RELEASES", api.url)
+    for architecture in release.sums:
+        api.on("GET", f"/k_{architecture}", api.reply(body=PROGRAM))
+    return parse({"kubeflow_release": "1.9.1"})
+
+
+def test_every_release_s_kustomize_is_known() -> None:
+    for version in read.releases():
+        assert "amd64" in kustomize_release(read.load_release(version).kustomize_version).sums
+
+
+def test_a_cached_program_that_was_damaged_is_put_there_again(settings: Settings) -> None:
+    place, changed = provide(settings, "", silent)
+    assert (changed, place.read_bytes()) == (True, PROGRAM)
+    assert provide(settings, "", silent) == (place, False)
+    place.write_bytes(PROGRAM[:9])
+    assert provide(settings, "", silent) == (place, True)
+    assert place.read_bytes() == PROGRAM
+
+
+def test_another_kind_of_machine_has_a_place_of_its_own(settings: Settings, api: Any) -> None:
+    other, asset = ("aarch64", "/k_arm64") if platform.machine() == "x86_64" else ("x86_64", "/k_amd64")
+    lines: list[str] = []
+    here, _ = provide(settings, "", silent)
+    there, changed = provide(settings, other, lines.append)
+    assert changed
+    assert here != there
+    assert len(api.seen("GET", asset)) == 1
+    assert any("from one place only" in line for line in lines) == (other == "aarch64")
+
+
+def test_what_is_not_published_for_a_machine_is_refused_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(InvalidInput, match=r"no kustomize 3\.2\.0 for arm64: upstream publishes .* from about 3\.8\.8"):
+        provide(parse({"kubeflow_release": "1.6.1"}), "aarch64", silent)
+    with pytest.raises(InvalidInput, match="for riscv64"):
+        provide(parse({"kubeflow_release": "1.9.1"}), "riscv64", silent)
+
+
+@pytest.mark.parametrize("state", ["absent", "a directory", "not executable", "a page"])
+def test_a_named_binary_that_cannot_run_is_refused(tmp_path: Path, state: str) -> None:
+    path = tmp_path / "kustomize"
+    if state == "a directory":
+        path.mkdir()
+    elif state == "not executable":
+        path.write_bytes(PROGRAM)
+        path.chmod(0o644)
+    elif state == "a page":
+        path.write_text("<html>")
+        path.chmod(0o755)
+    with pytest.raises(InvalidInput, match=r"does not run.*correct kustomize_binary"):
+        provide(parse({"kustomize_binary": str(path)}), "", silent)
+
+
+@pytest.mark.parametrize(
+    "said", ["v5.8.1", "(devel)", "{Version:kustomize/v5.0.0 GitCommit:x}", "{KustomizeVersion:unknown}"]
+)
+def test_a_named_binary_of_the_release_s_major_version_or_without_one_is_taken(tmp_path: Path, said: str) -> None:
+    assert provide(parse({"kustomize_binary": str(saying(tmp_path, said))}), "", silent).changed is False
+
+
+@pytest.mark.parametrize("said", ["", "{KustomizeVersion:3.2.0 GitCommit:x}", "{Version:kustomize/v4.5.7}", "version"])
+def test_a_named_binary_that_cannot_build_the_release_is_refused(tmp_path: Path, said: str) -> None:
+    path = saying(tmp_path, said)
+    with pytest.raises(InvalidInput, match=r"asked for its version.*kustomize 5\.2\.1, which builds Kubeflow 1\.9\.1"):
+        provide(parse({"kustomize_binary": str(path)}), "", silent)
+
+
+def saying(folder: Path, text: str) -> Path:
+    path = folder / "kustomize"
+    path.write_text(f"#!/bin/sh\necho '{text}'\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_an_unknown_version_is_refused_with_the_nearest() -> None:
+    with pytest.raises(InvalidInput, match=r"Did you mean 5\.4\.3\?"):
+        kustomize_release("5.4.4")

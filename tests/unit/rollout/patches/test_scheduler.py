@@ -1,0 +1,155 @@
+"""The scheduler's configuration, queues and priority classes of the inventory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from kubeflow_volcano.catalog.read import load_release
+from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.problems import InvalidInput
+from kubeflow_volcano.rollout.patches.scheduler import CONFIGURATION, scheduled
+from kubeflow_volcano.rollout.settings.scheduling import SchedulingSettings, strange_scheduling
+from kubeflow_volcano.rollout.settings.settings import parse
+
+UPSTREAM = 'actions: "enqueue, allocate, backfill"\ntiers:\n- plugins:\n  - name: priority\nmetrics:\n  type: none\n'
+TIERS = (
+    {"plugins": [{"name": "priority"}, {"name": "gang", "enablePreemptable": False}]},
+    {
+        "plugins": [
+            {"name": "predicates"},
+            {"name": "binpack", "arguments": {"binpack.weight": 5}},
+            {"name": "capacity"},
+        ]
+    },
+)
+
+
+def configuration() -> Object:
+    meta = {"name": "volcano-scheduler-configmap", "namespace": "volcano-system"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {CONFIGURATION: UPSTREAM}}
+
+
+def put(**asked: Any) -> list[Object]:
+    objects = [configuration()]
+    scheduled(objects, SchedulingSettings(**asked))
+    return objects
+
+
+def strange(version: str = "1.10.0", scheduler: str = "volcano", **asked: Any) -> str:
+    return "\n".join(item.found for item in strange_scheduling(SchedulingSettings(**asked), version, scheduler))
+
+
+def test_nothing_asked_leaves_upstream_s_text_as_it_is() -> None:
+    assert put() == [configuration()]
+
+
+def test_actions_and_tiers_take_the_place_of_upstream_s_and_the_rest_stays() -> None:
+    (found,) = put(actions=("enqueue", "allocate", "preempt"), tiers=TIERS)
+    parsed = yaml.safe_load(found["data"][CONFIGURATION])
+    assert parsed["actions"] == "enqueue, allocate, preempt"
+    assert parsed["tiers"] == list(TIERS)
+    assert parsed["metrics"] == {"type": "none"}
+    again = [found]
+    scheduled(again, SchedulingSettings(actions=("enqueue", "allocate", "preempt"), tiers=TIERS))
+    assert yaml.safe_load(again[0]["data"][CONFIGURATION]) == parsed
+
+
+def test_manifests_without_a_configuration_are_refused_where_one_is_asked_for() -> None:
+    with pytest.raises(InvalidInput, match="without a ConfigMap"):
+        scheduled([], SchedulingSettings(actions=("enqueue", "allocate")))
+
+
+def test_queues_come_behind_the_ones_that_they_are_a_part_of() -> None:
+    asked = (
+        {"name": "team", "parent": "org", "weight": 3, "capability": {"cpu": 4, "nvidia.com/gpu": "2"}},
+        {"name": "org", "guarantee": {"cpu": "1"}, "reclaimable": False},
+    )
+    _, org, team = put(queues=asked)
+    assert org["spec"] == {"weight": 1, "reclaimable": False, "guarantee": {"resource": {"cpu": "1"}}}
+    assert team["spec"] == {"weight": 3, "parent": "org", "capability": {"cpu": "4", "nvidia.com/gpu": "2"}}
+    assert [item["metadata"]["name"] for item in (org, team)] == ["org", "team"]
+
+
+def test_priority_classes_have_kubernetes_names() -> None:
+    asked = ({"name": "urgent", "value": 1000, "preemption_policy": "Never", "description": "now"},)
+    (_, found) = put(priority_classes=asked)
+    assert found == {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "urgent"},
+        "value": 1000,
+        "globalDefault": False,
+        "preemptionPolicy": "Never",
+        "description": "now",
+    }
+
+
+@pytest.mark.parametrize(
+    ("asked", "text"),
+    [
+        ({"actions": ("enqueue", "alocate")}, "the action alocate, which Volcano 1.10.0 does not know"),
+        ({"actions": ("enqueue", "backfill")}, "has no allocate"),
+        ({"actions": ("enqueue", "allocate", "gangpreempt")}, "the action gangpreempt"),
+        ({"actions": ("enqueue", "allocate", "allocate")}, "names allocate twice"),
+        ({"tiers": ({"plugins": [{"name": "gnag"}]},)}, "the plugin gnag"),
+        ({"tiers": ({"plugins": [{"name": "gang", "enableJobRedy": True}]},)}, "enableJobRedy of plugin gang"),
+        ({"tiers": (*TIERS, {"plugins": [{"name": "gang"}]})}, "names gang twice"),
+        ({"tiers": (*TIERS, {"plugins": [{"name": "proportion"}]})}, "both capacity and proportion"),
+        (
+            {"tiers": ({"plugins": [{"name": "drf", "enableHierarchy": True}, {"name": "proportion"}]},)},
+            "proportion and drf with enableHierarchy",
+        ),
+        ({"tiers": ({"plugins": [{"name": "priority"}]},)}, "no plugin gang, no predicates, no capacity or proportion"),
+        ({"tiers": ({"plugins": [{"name": "gang", "enableJobReady": False}]},)}, "enableJobReady: false"),
+        ({"queues": ({"name": "a"}, {"name": "a"})}, "names a twice"),
+        ({"queues": ({"name": "a", "parent": "b"},)}, "queue a is a part of b, which is not there"),
+        ({"queues": ({"name": "a", "parent": "b"}, {"name": "b", "parent": "a"})}, "queue a is a part of itself"),
+        ({"queues": ({"name": "a", "priority": 5},)}, "priority of queue a, which Volcano 1.10.0 does not know"),
+        ({"queues": ({"name": "a", "capability": {"cpu": "four"}},)}, "queue a:"),
+        (
+            {"queues": ({"name": "a", "capability": {"cpu": "500m"}, "guarantee": {"cpu": 1}},)},
+            "more cpu as guarantee than as capability",
+        ),
+        (
+            {"priority_classes": tuple({"name": name, "value": 1, "global_default": True} for name in "ab")},
+            "has 2 defaults: a, b",
+        ),
+    ],
+)
+def test_what_that_volcano_does_not_know_or_does_not_go_together(asked: dict[str, Any], text: str) -> None:
+    assert text in strange(**asked)
+
+
+def test_what_is_right_is_not_strange() -> None:
+    asked: dict[str, Any] = {
+        "actions": ("enqueue", "allocate", "preempt", "reclaim", "backfill"),
+        "tiers": TIERS,
+        "queues": ({"name": "a", "parent": "root", "capability": {"cpu": "4"}, "guarantee": {"cpu": "500m"}},),
+        "priority_classes": ({"name": "urgent", "value": 5},),
+    }
+    assert strange(**asked) == ""
+    assert "parent of queue a, which Volcano 1.8.2" in strange("1.8.2", **asked)
+    assert "the plugin capacity, which Volcano 1.8.2" in strange("1.8.2", **asked)
+    assert strange("1.15.1", actions=("enqueue", "allocate", "gangpreempt")) == ""
+    assert strange(scheduler="none", tiers=({"plugins": [{"name": "priority"}]},)) == ""
+
+
+def test_an_inventory_is_told_of_all_mistakes_at_once() -> None:
+    wrong = {
+        "volcano_scheduler_actions": ["enqueue", "allocate", "shufle"],
+        "volcano_queues": [{"name": "a", "parent": "b"}],
+    }
+    with pytest.raises(InvalidInput) as caught:
+        parse(wrong)
+    found = [problem.found for problem in caught.value.problems]
+    assert len(found) == 2
+    with pytest.raises(InvalidInput, match="volcano_queues"):
+        parse({"volcano_queues": [{"name": "root"}]})
+
+
+def test_settings_hold_what_was_asked_for() -> None:
+    settings = parse({"kubeflow_release": load_release("1.9.1").version, "volcano_queues": [{"name": "a"}]})
+    assert settings.scheduling.queues == ({"name": "a"},)

@@ -1,0 +1,348 @@
+"""Wrong inventories are told whole, before anything is touched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.rollout.settings.settings import PREFIXES, parse
+
+SUM = "a" * 64
+
+
+def problems(**variables: Any) -> tuple[Problem, ...]:
+    with pytest.raises(InvalidInput) as caught:
+        parse(variables)
+    return caught.value.problems
+
+
+def test_an_empty_inventory_is_the_training_profile() -> None:
+    settings = parse({})
+    assert [part.name for part in settings.components] == ["local-path", "volcano", "training-operator"]
+    assert settings.gang_scheduler == "volcano"
+    assert settings.kubeconfig is None
+    assert settings.context is None
+
+
+def test_names_of_others_are_ignored() -> None:
+    assert parse({"ansible_connection": "local", "inventory_hostname": "x", "kube_version": 1.1}) == parse({})
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
+def test_an_unknown_name_of_ours_is_refused(prefix: str) -> None:
+    (problem,) = problems(**{f"{prefix}nonsense": 1})
+    assert f"{prefix}nonsense" in problem.found
+
+
+def test_a_misspelt_name_is_answered_with_the_right_one() -> None:
+    (problem,) = problems(kubeflow_relase="1.9.1")
+    assert "Did you mean kubeflow_release?" in problem.found
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "todo"),
+    [
+        ("kubeflow_release", 1.10, "put it in quotes"),
+        ("kustomize_version", 5.4, "put it in quotes"),
+        ("rehearsal_cluster_generation", 1.30, "put it in quotes"),
+        ("validation_strict", "yes", "true or false without quotes"),
+        ("validation_strict", 1, "true or false without quotes"),
+        ("rehearsal_cluster_gpu_nodes", "4", "a whole number without quotes"),
+        ("rehearsal_cluster_gpu_nodes", True, "a whole number without quotes"),
+        ("kubeflow_components", "volcano", "write a list: kubeflow_components: [volcano]"),
+        ("gang_scheduling_scheduler", "volcan", "Did you mean volcano?"),
+        ("volcano_source", "https://example.com/v.yaml", "#sha256="),
+        ("volcano_version", None, "remove it"),
+    ],
+)
+def test_type_traps_get_their_own_advice(name: str, value: Any, todo: str) -> None:
+    (problem,) = problems(**{name: value})
+    assert problem.found.startswith(name)
+    assert todo in problem.todo
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("kubeflow_wait_timeout_seconds", 0),
+        ("kubeflow_wait_timeout_seconds", 86401),
+        ("rehearsal_cluster_gpus_per_node", -1),
+        ("local_path_base_directory", "relative"),
+        ("local_path_base_directory", "/"),
+        ("validation_probe_namespace", "Upper"),
+        ("kubeflow_sources", {"training-operator": "https://example.com/x.tar.gz"}),
+        ("validation_waivers", {"D6": ""}),
+        ("local_path_storage_mode", "nfs"),
+        ("volcano_version", "v1.10.0"),
+    ],
+)
+def test_values_out_of_bounds_are_refused(name: str, value: Any) -> None:
+    (problem,) = problems(**{name: value})
+    assert problem.found.startswith(name)
+
+
+def test_every_error_is_told_at_once() -> None:
+    found = problems(kubeflow_relase="x", validation_strict="no", volcano_version="9.9.9", local_path_version=0.30)
+    assert len(found) == 4
+
+
+def test_credentials_in_an_address_are_not_repeated() -> None:
+    (problem,) = problems(volcano_source="https://me:secret@example.com/v.yaml")
+    assert "secret" not in str(problem)
+
+
+def test_sources_are_upstreams_unless_given() -> None:
+    settings = parse({"volcano_source": f"https://example.com/v.yaml#sha256={SUM}"})
+    assert settings.sources["volcano"].startswith("https://example.com")
+    assert "local-path-provisioner" in settings.sources["local-path"]
+    assert "training-operator" not in settings.sources
+
+
+def test_source_of_an_unknown_component_is_refused() -> None:
+    first, second = problems(kubeflow_sources={"trainig-operator": "/x", "volcano": "/y"})
+    assert "Did you mean training-operator?" in first.found
+    assert "volcano_source" in second.todo
+
+
+def test_unknown_component_and_release_pair() -> None:
+    (problem,) = problems(kubeflow_components=["volcanoo"])
+    assert "Did you mean volcano?" in problem.found
+
+
+def test_paths_are_completed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    settings = parse({"kubeflow_kubeconfig": "~/k"})
+    assert settings.kubeconfig == Path("~/k").expanduser()
+    assert settings.kustomize == tmp_path / "kubeflow-volcano/kustomize/5.2.1/kustomize"
+    assert parse({"kustomize_binary": "/bin/kustomize"}).kustomize == Path("/bin/kustomize")
+
+
+def test_without_gang_scheduling_nothing_requires_volcano() -> None:
+    operator = parse({}).component("training-operator")
+    assert [part.name for part in parse({}).requirements(operator)] == ["volcano"]
+    assert parse({"gang_scheduling_scheduler": "none"}).requirements(operator) == ()
+
+
+def test_scheduler_plugins_take_volcanos_place_for_those_that_require_it() -> None:
+    settings = parse({"gang_scheduling_scheduler": "scheduler-plugins"})
+    assert [part.name for part in settings.components] == ["local-path", "scheduler-plugins", "training-operator"]
+    operator = settings.component("training-operator")
+    assert [part.name for part in settings.requirements(operator)] == ["scheduler-plugins"]
+    assert [settings.stands_in(name) for name in operator.requires] == ["scheduler-plugins"]
+    assert "scheduler-plugins" not in [part.name for part in parse({}).components]
+
+
+def test_volcano_by_name_comes_beside_scheduler_plugins() -> None:
+    settings = parse(
+        {"kubeflow_components": ["volcano", "training-operator"], "gang_scheduling_scheduler": "scheduler-plugins"}
+    )
+    assert [part.name for part in settings.components] == ["volcano", "scheduler-plugins", "training-operator"]
+
+
+@pytest.mark.parametrize(("release", "operator"), [("1.6.1", "1.5.0"), ("1.7.0", "1.6.0")])
+def test_an_operator_that_makes_no_such_gangs_is_refused(release: str, operator: str) -> None:
+    (problem,) = problems(kubeflow_release=release, gang_scheduling_scheduler="scheduler-plugins")
+    assert operator in problem.found
+    assert "from 1.7 on" in problem.needed
+    assert '"1.8.1"' in problem.todo
+
+
+@pytest.mark.parametrize(
+    ("variables", "version"),
+    [
+        ({}, "0.30.6"),  # 1.9.1 was tested with 1.31, of which that scheduler is one minor older
+        ({"plan_kubernetes": "1.33"}, "0.32.7"),
+        ({"plan_kubernetes": "1.40"}, "0.34.7"),
+        ({"kubeflow_release": "1.8.1"}, "0.29.7"),
+        ({"scheduler_plugins_version": "0.34.7"}, "0.34.7"),
+    ],
+)
+def test_scheduler_plugins_go_with_the_kubernetes_that_is_planned_for(variables: dict[str, Any], version: str) -> None:
+    assert parse(variables).scheduler_plugins.version == version
+
+
+def test_manifests_of_scheduler_plugins_are_at_hand() -> None:
+    place = Path(parse({}).sources["scheduler-plugins"])
+    assert (place / "kustomization.yaml").is_file()
+    assert parse({"scheduler_plugins_source": "/x"}).sources["scheduler-plugins"] == "/x"
+
+
+@pytest.mark.parametrize(
+    ("variables", "names"),
+    [
+        ({"kubeflow_components": ["training-operator"]}, ["volcano", "training-operator"]),
+        (
+            {"kubeflow_components": ["training-operator"], "gang_scheduling_scheduler": "none"},
+            ["training-operator"],
+        ),
+        ({"gang_scheduling_scheduler": "none"}, ["local-path", "volcano", "training-operator"]),
+    ],
+)
+def test_volcano_comes_along_where_it_is_needed_or_named(variables: dict[str, Any], names: list[str]) -> None:
+    assert [part.name for part in parse(variables).components] == names
+
+
+def test_versions_that_are_left_empty_are_the_releases_best() -> None:
+    settings = parse({"kubeflow_release": "26.03"})
+    assert settings.volcano.version == settings.release.volcano_versions[0]
+    assert settings.local_path.version == settings.release.local_path_version
+    assert settings.kustomize_version == settings.release.kustomize_version
+
+
+def test_the_archive_is_upstreams_with_the_sum_of_its_content_unless_given() -> None:
+    settings = parse({})
+    assert settings.source == (
+        f"{settings.release.source.address}#content-sha256={settings.release.source.content_sha256}"
+    )
+    assert parse({"kubeflow_source": "/archives/x.tar.gz"}).source == "/archives/x.tar.gz"
+
+
+def test_remote_sources_are_upstreams_unless_given() -> None:
+    sources = parse({"kubeflow_release": "26.03", "kubeflow_sources": {"jobset": "/jobset.yaml"}}).sources
+    assert sources["argo-workflows"].startswith("https://github.com/argoproj/argo-workflows/")
+    assert "#content-sha256=" in sources["argo-workflows"]
+    assert sources["jobset"] == "/jobset.yaml"
+
+
+def test_a_remote_source_of_another_release_is_refused() -> None:
+    (problem,) = problems(kubeflow_sources={"jobset": "/jobset.yaml"})
+    assert "no component of 1.9.1" in problem.found
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("kubeflow_source", "https://example.com/x.tar.gz"),
+        ("kubeflow_source", f"https://example.com/x.tar.gz#md5={SUM}"),
+        ("kubeflow_user_email", "nobody"),
+        ("kubeflow_user_namespace", "Mine"),
+        ("image_mirror_mode", "rewrit"),
+        ("image_mirror_preset", "dao"),
+        ("image_mirror_rules", [{"source": "*"}]),
+        ("image_mirror_rules", [{"source": "*", "prefix": "a.io", "host": "b.io"}]),
+        ("image_mirror_rules", [{"source": "*", "prefix": "https://a.io"}]),
+        ("image_mirror_probe_per_minute", 0),
+        ("plan_architectures", ["s390x"]),
+        ("plan_architectures", []),
+        ("plan_minimum_cpu", 0),
+    ],
+)
+def test_new_values_out_of_bounds_are_refused(name: str, value: Any) -> None:
+    assert all(problem.found.startswith(name) for problem in problems(**{name: value}))
+
+
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [
+        ({"kubeflow_components": ["katib", "katib"]}, "takes the profile's, each once."),
+        ({"image_mirror_preset": "daocluod"}, "one of nothing, daocloud."),
+        ({"image_mirror_rules": [{"source": "gcr.io", "hst": "a.b"}]}, "is the mapping {"),
+        ({"kubeflow_profile": "ful"}, "Do: correct the name."),
+    ],
+)
+def test_messages_read_as_sentences(variables: dict[str, Any], words: str) -> None:
+    (problem,) = problems(**variables)
+    assert words in str(problem)
+
+
+def test_a_registry_is_no_address() -> None:
+    (problem,) = problems(image_mirror_rules=[{"source": "*", "prefix": "https://a.io"}])
+    assert problem.todo == "leave https:// out of image_mirror_rules[0].prefix."
+
+
+@pytest.mark.parametrize("password", ["short", "x" * 73, "\u00e4" * 40, "12341234"])
+def test_a_password_that_cannot_be_used_is_refused_and_not_repeated(password: str) -> None:
+    (problem,) = problems(kubeflow_user_password=password)
+    assert password not in str(problem)
+    assert "kubeflow_user_password" in problem.found
+
+
+def test_the_published_password_is_asked_for_by_name_and_alone() -> None:
+    assert parse({"kubeflow_published_password": True}).user.published_password
+    (problem,) = problems(kubeflow_published_password=True, kubeflow_user_password="a good one")  # noqa: S106  a test
+    assert "one of the two" in problem.todo
+
+
+def test_a_password_is_not_shown_with_the_settings() -> None:
+    settings = parse({"kubeflow_user_password": "a good one"})
+    assert settings.user.password == "a good one"  # noqa: S105  a test
+    assert "a good one" not in repr(settings)
+
+
+def test_the_first_user_is_upstreams_unless_given(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    user = parse({}).user
+    assert (user.email, user.namespace, user.password) == ("user@example.com", "kubeflow-user-example-com", "")
+    assert user.credentials_directory == tmp_path / "kubeflow-volcano"
+
+
+@pytest.mark.parametrize(("name", "whose"), [("kubeflow", "Katib"), ("default", "Kubernetes itself")])
+def test_the_first_user_gets_no_namespace_of_others(name: str, whose: str) -> None:
+    (problem,) = problems(kubeflow_user_namespace=name)
+    assert whose in problem.found
+
+
+def test_mirror_rules_keep_their_order() -> None:
+    rules = [{"source": "gcr.io", "host": "gcr.m.daocloud.io"}, {"source": "*", "prefix": "m.daocloud.io"}]
+    mirror = parse({"image_mirror_mode": "rewrite", "image_mirror_rules": rules}).mirror
+    assert [(rule.source, rule.host, rule.prefix) for rule in mirror.rules] == [
+        ("gcr.io", "gcr.m.daocloud.io", ""),
+        ("*", "", "m.daocloud.io"),
+    ]
+
+
+def test_the_plan_is_for_the_newest_tested_kubernetes_unless_given() -> None:
+    assert parse({"kubeflow_release": "1.8.1"}).plan.kubernetes == "1.27"
+    assert parse({"plan_kubernetes": "1.29"}).plan.kubernetes == "1.29"
+
+
+def test_a_full_release_leaves_out_what_is_excluded() -> None:
+    settings = parse({"kubeflow_profile": "full", "kubeflow_exclude": ["user-namespace"]})
+    assert "user-namespace" not in [part.name for part in settings.components]
+    assert settings.excluded == ("user-namespace",)
+
+
+def test_storage_of_the_cluster_itself_takes_the_place_of_the_provisioner() -> None:
+    settings = parse({"kubeflow_components": ["katib"], "local_path_storage_mode": "existing"})
+    assert "local-path" not in [part.name for part in settings.components]
+
+
+OWN = {"image_mirror_mode": "registry", "image_mirror_registry": "own.lan:5000"}
+
+
+@pytest.mark.parametrize(
+    ("variables", "found"),
+    [
+        ({"image_mirror_registry": "own.lan:5000"}, "image_mirror_mode is none"),
+        ({"image_mirror_mode": "registry"}, "image_mirror_registry is empty"),
+        ({**OWN, "image_mirror_rules": [{"source": "*", "prefix": "own.lan:5000"}]}, "image_mirror_registry itself"),
+        ({**OWN, "image_mirror_registry_step": "export"}, "image_mirror_registry_archive is empty"),
+        ({**OWN, "image_mirror_registry_archive": "/carried"}, "image_mirror_registry_step is copy"),
+        ({**OWN, "image_mirror_registry_insecure": True, "image_mirror_registry_ca": "/ca"}, "_insecure is true"),
+        ({**OWN, "image_mirror_probe": True}, "image_mirror_probe is true"),
+        ({**OWN, "image_mirror_registry_images": ["quay.io/a/b"]}, "'quay.io/a/b'"),
+        ({**OWN, "image_mirror_registry": "https://own.lan"}, "https://own.lan"),
+        ({**OWN, "image_mirror_mode": "rewrite"}, "image_mirror_mode is rewrite"),
+    ],
+)
+def test_settings_of_an_own_registry_that_make_no_sense_together_are_refused(
+    variables: dict[str, Any], found: str
+) -> None:
+    (problem,) = problems(**variables)
+    assert found in problem.found
+
+
+def test_with_an_own_registry_rules_say_where_it_is_filled_from() -> None:
+    for mode in ("registry", "containerd"):
+        settings = parse({**OWN, "image_mirror_mode": mode, "image_mirror_preset": "daocloud"})
+        assert [(rule.source, rule.prefix) for rule in settings.mirror.rules] == [("*", "own.lan:5000")]
+        assert (settings.mirror.preset, settings.registry.preset) == ("", "daocloud")
+
+
+def test_nodes_get_the_authority_of_an_own_registry_unless_another_is_named() -> None:
+    own = {**OWN, "image_mirror_mode": "containerd", "image_mirror_registry_ca": "/own.crt"}
+    assert parse(own).mirror.containerd.ca == Path("/own.crt")
+    assert parse({**own, "image_mirror_containerd_ca": "/nodes.crt"}).mirror.containerd.ca == Path("/nodes.crt")

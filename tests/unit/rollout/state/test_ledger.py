@@ -1,0 +1,89 @@
+"""What the ledger says of a run, and what it keeps of the ones before."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from kubeflow_volcano import __version__
+from kubeflow_volcano.apply.result import Action, ObjectOutcome, RolloutResult
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.problems import Problem
+from kubeflow_volcano.rollout.state.ledger import digest, expected_seconds, record
+
+NAMESPACES = "/api/v1/namespaces"
+MAPS = f"{NAMESPACES}/kubeflow-volcano/configmaps"
+LEDGER = f"{MAPS}/rollout-ledger"
+OBJECTS = f"{MAPS}/rollout-objects"
+
+
+def text(name: str, kind: str = "ConfigMap", **more: Any) -> Object:
+    return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": "n"}, **more}
+
+
+def result(action: Action, seconds: float, *problems: Problem) -> RolloutResult:
+    outcome = ObjectOutcome(Ref.of(text("a")), action, None, None, component="one", seconds=seconds / 2)
+    return RolloutResult((outcome,), problems, seconds)
+
+
+def written(api: Any, done: RolloutResult, before: dict[str, Any] | None = None) -> Any:
+    api.on("GET", f"{NAMESPACES}/kubeflow-volcano", api.reply(body=text("kubeflow-volcano", "Namespace")))
+    if before is None:
+        api.on("POST", MAPS, api.reply(body=text("rollout-ledger")))
+        method, path = "POST", MAPS
+    else:
+        api.on("GET", LEDGER, api.reply(body=text("rollout-ledger", data={"one": json.dumps(before)})))
+        api.on("POST", MAPS, api.status(409, "AlreadyExists", "there is one"))
+        for path in (LEDGER, OBJECTS):
+            api.on("PATCH", path, api.reply(body=text("rollout-ledger")))
+        method, path = "PATCH", LEDGER
+    record(api.connect(), release="1.9.1", parts={"one": [text("a")]}, result=done)
+    return json.loads(api.seen(method, path)[-1].body["data"]["one"])
+
+
+def test_a_first_run_is_written_down_whole(api: Any) -> None:
+    entry = written(api, result(Action.CREATED, 40))
+    assert entry["version"] == __version__
+    assert (entry["release"], entry["outcome"], entry["seconds_of_a_change"]) == ("1.9.1", "complete", 40)
+    assert entry["components"] == {"one": {"objects": 1, "seconds": 20, "sha256": digest([text("a")])}}
+    assert entry["objects"]["created"] == 1
+    assert "seconds_without_change" not in entry
+
+
+def test_a_quiet_run_leaves_the_durations_of_the_change(api: Any) -> None:
+    before = {"seconds_of_a_change": 40, "components": {"one": {"seconds": 20}, "gone": {"seconds": 1}}}
+    entry = written(api, result(Action.UNCHANGED, 2), before)
+    assert (entry["seconds_of_a_change"], entry["seconds_without_change"]) == (40, 2)
+    assert entry["components"]["one"]["seconds"] == 20
+    assert "gone" not in entry["components"]
+
+
+def test_the_objects_are_written_down_by_component(api: Any) -> None:
+    written(api, result(Action.CREATED, 1))
+    first = api.seen("POST", MAPS)[0].body
+    assert (first["metadata"]["name"], first["data"]) == ("rollout-objects", {"one": '{"v1 ConfigMap":["n/a"]}'})
+    written(api, result(Action.UNCHANGED, 1), {})
+    assert list(api.seen("PATCH", OBJECTS)[0].body["data"]) == ["one"]
+
+
+def test_a_failed_run_is_called_that(api: Any) -> None:
+    assert written(api, result(Action.FAILED, 1, Problem("f", "n", "d")))["outcome"] == "failed"
+
+
+@pytest.mark.parametrize(("quiet", "seconds"), [(True, 2.0), (False, 40.0)])
+def test_the_next_run_knows_how_long_such_a_one_took(api: Any, quiet: bool, seconds: float) -> None:  # noqa: FBT001  a column of the table
+    entry = json.dumps({"seconds_of_a_change": 40, "seconds_without_change": 2})
+    api.on("GET", LEDGER, api.reply(body=text("rollout-ledger", data={"one.two": entry, "broken": "{"})))
+    cluster = api.connect()
+    assert expected_seconds(cluster, ["one", "two"], quiet=quiet) == seconds
+    assert expected_seconds(cluster, ["one"], quiet=quiet) is None
+    assert expected_seconds(cluster, ["broken"], quiet=quiet) is None
+
+
+def test_the_digest_tells_texts_apart_but_says_nothing_of_secret_values() -> None:
+    assert digest([text("a")]) != digest([text("b")])
+    one, other = text("s", "Secret", data={"key": "MQ=="}), text("s", "Secret", data={"key": "Mg=="})
+    assert digest([one]) == digest([other])
+    assert digest([one]) != digest([text("s", "Secret", data={"another": "MQ=="})])

@@ -1,0 +1,48 @@
+"""A deadline ends waits, alone or as part of a longer one, and begins anew when something came of the wait."""
+
+from __future__ import annotations
+
+import pytest
+
+from kubeflow_volcano.deadline import Deadline
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time, which the test turns."""
+    now = [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    return now
+
+
+def test_it_passes(clock: list[float]) -> None:
+    deadline = Deadline(5)
+    assert not deadline.passed
+    clock[0] += 5
+    assert deadline.passed
+    assert deadline.remaining == 0
+
+
+def test_a_part_ends_with_the_whole() -> None:
+    whole = Deadline(60)
+    assert whole.part(5).remaining <= 5
+    assert whole.part(100).remaining <= 60
+    part = whole.part(5)
+    whole.end()
+    assert part.passed
+    assert whole.passed
+
+
+def test_a_renewed_one_counts_from_then_and_still_knows_its_beginning(clock: list[float]) -> None:
+    deadline = Deadline(5)
+    clock[0] += 3
+    deadline.renew()
+    assert deadline.remaining == 5
+    assert deadline.elapsed == 3
+
+
+def test_an_ended_one_is_not_renewed() -> None:
+    deadline = Deadline(60)
+    deadline.end()
+    deadline.renew()
+    assert deadline.passed

@@ -1,0 +1,254 @@
+"""B4 to B6 on literal facts, and what an answer to a dry run says about webhooks."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kubeflow_volcano.catalog.model import MinorRange
+from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.cluster.objects import Object
+from tests.samples.facts import crd, facts, obj, ref
+from validators.checks.machinery.admission import no_orphan_webhooks, webhook_blast_radius, webhooks_answer
+from validators.core.expectations import Expectations
+from validators.core.facts import Facts, HookAnswer, SimulatedWebhook
+from validators.core.outcome import Status
+from validators.core.rights import Rule
+from validators.reading.extras import admission
+from validators.reading.extras.admission import answer_of, webhook_answers
+
+VALIDATING = "ValidatingWebhookConfiguration"
+OWNER = ref(VALIDATING, "jobs")
+SERVICE = {"namespace": "volcano-system", "name": "admission"}
+EXPECTED = Expectations(
+    kubernetes=MinorRange("1.29", None), webhooks={OWNER: "volcano"}, namespaces=frozenset({"volcano-system"})
+)
+EXCLUDED = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system"]}
+
+
+def entry(name: str = "w.example.com", resource: str = "pods", **rest: Any) -> Object:
+    rule = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": [resource]}
+    call = {"service": SERVICE}
+    return {"name": name, "clientConfig": call, "rules": [rule], "sideEffects": "None"} | rest
+
+
+def known(*entries: Object, kind: str = VALIDATING, more: tuple[Object, ...] = (), **fields: Any) -> Facts:
+    namespaces = [obj("Namespace", name) for name in ("default", "kube-system", "volcano-system")]
+    hooks = obj(kind, "jobs", webhooks=list(entries)) if entries else None
+    return facts(*namespaces, *([hooks] if hooks else []), *more, expected=EXPECTED, **fields)
+
+
+def answered(*answers: HookAnswer) -> Facts:
+    return known(entry(), webhook_answers=answers)
+
+
+HEARD = HookAnswer(OWNER, "w.example.com")
+
+
+def test_webhooks_that_answer_pass_and_those_that_cannot_be_asked_are_told() -> None:
+    outcome = webhooks_answer(answered(HEARD, HookAnswer(OWNER, "x", unasked="they take no dry runs")))
+    assert (outcome.status, outcome.objects) == (Status.PASS, (OWNER,))
+    assert "1 webhook answered. 1 not asked: they take no dry runs." in outcome.message
+
+
+def test_answers_of_a_rehearsal_are_told() -> None:
+    stub = SimulatedWebhook(VALIDATING, "jobs", ("w.example.com",), ())
+    assert (
+        "1 of them are answered by the rehearsal"
+        in webhooks_answer(known(entry(), webhook_answers=(HEARD,), simulated_webhooks=(stub,))).message
+    )
+
+
+def test_silence_fails_and_names_the_webhook() -> None:
+    sound = obj("Service", "volcano-system/admission", spec={"ports": [{"port": 443}]})
+    outcome = webhooks_answer(known(entry(), more=(sound,), webhook_answers=(replace(HEARD, silence="refused"), HEARD)))
+    assert (outcome.status, outcome.reason) == (Status.FAIL, "Unanswered")
+    assert "w.example.com does not answer: refused" in outcome.message
+
+
+def test_silence_of_an_unsound_webhook_follows_the_check_that_says_why() -> None:
+    assert webhooks_answer(answered(replace(HEARD, silence="refused"))).because == ("B3",)
+
+
+def test_a_right_that_is_declared_and_missing_is_an_error_and_another_is_told() -> None:
+    pods, queues = Rule("create", "", "pods", "default"), Rule("create", "scheduling.volcano.sh", "queues")
+    outcome = webhooks_answer(answered(HEARD, HookAnswer(OWNER, "x", unasked="you may not", forbidden=pods)))
+    assert (outcome.status, outcome.reason) == (Status.ERROR, "Forbidden")
+    assert "resources: ['pods'], verbs: ['create']" in outcome.todo
+    other = HookAnswer(OWNER, "x", unasked="you may not create queues", forbidden=queues)
+    assert webhooks_answer(answered(HEARD, other)).status is Status.PASS
+
+
+def test_a_read_only_run_asks_nothing_and_a_run_that_could_ask_none_is_no_pass() -> None:
+    assert webhooks_answer(known(entry())).reason == "ReadOnly"
+    unasked = HookAnswer(OWNER, "x", unasked="it takes no dry runs")
+    assert webhooks_answer(answered(unasked)).reason == webhooks_answer(answered()).reason == "NoneAsked"
+
+
+DENIED = 'admission webhook "{}" denied the request: no'
+FAILED = 'Internal error occurred: failed calling webhook "{}": connection refused'
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "message", "kind", "by"),
+    [
+        (500, "InternalError", FAILED.format("w"), "silent", "w"),
+        (403, "Forbidden", DENIED.format("w"), "denied", "w"),
+        (422, "Invalid", "spec.x: Required value", "invalid", ""),
+        (403, "Forbidden", "exceeded quota", "refused", ""),
+        (409, "AlreadyExists", "pods kfv-dry-run already exists", "accepted", ""),
+        (0, "NoAnswer", "no answer within 5 s", "silent", ""),
+    ],
+)
+def test_what_a_refusal_says(status: int, reason: str, message: str, kind: str, by: str) -> None:
+    found = answer_of(ApiError(status, reason, message))
+    assert (found.kind, found.by) == (kind, by)
+
+
+def test_no_refusal_is_acceptance() -> None:
+    assert answer_of(None).kind == "accepted"
+
+
+class Server:
+    """Serves what asking takes: rights, discovery, and one answer to each dry run."""
+
+    def __init__(self, api: Any, *, allowed: bool = True) -> None:
+        self.api = api
+        kinds = [{"kind": "SelfSubjectAccessReview", "name": "selfsubjectaccessreviews", "namespaced": False}]
+        api.on("GET", "/apis/authorization.k8s.io/v1", api.reply(body={"resources": kinds}))
+        review = api.reply(body={"status": {"allowed": allowed}})
+        api.on("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review)
+
+    def ask(self, found: Facts, *replies: Any) -> tuple[HookAnswer, ...]:
+        self.api.on("POST", "/api/v1/namespaces/default/pods", *(replies or (self.api.reply(body={}),)))
+        return webhook_answers(self.api.connect(), found)
+
+
+def test_each_webhook_is_asked_three_times_by_a_dry_run(api: Any) -> None:
+    (answer,) = Server(api).ask(known(entry()))
+    assert answer == HEARD
+    asked = [item for item in api.requests if item.path.endswith("/pods")]
+    assert [item.query["dryRun"] for item in asked] == ["All"] * 3
+
+
+def test_a_second_try_that_meets_silence_counts(api: Any) -> None:
+    silence = api.status(500, "InternalError", FAILED.format("w.example.com"))
+    (answer,) = Server(api).ask(known(entry()), api.reply(body={}), silence)
+    assert "connection refused" in answer.silence
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "message", "heard"),
+    [
+        (403, "Forbidden", DENIED.format("v.example.com"), {"v.example.com"}),
+        (403, "Forbidden", "exceeded quota", set()),
+    ],
+)
+def test_a_dry_run_that_ends_before_a_webhook_says_nothing_about_it(
+    api: Any, status: int, reason: str, message: str, heard: set[str]
+) -> None:
+    found = known(entry("v.example.com"), entry("w.example.com"))
+    answers = Server(api).ask(found, api.status(status, reason, message))
+    assert {item.name for item in answers if not item.unasked} == heard
+    assert all(message in item.unasked for item in answers if item.unasked)
+
+
+def test_what_is_invalid_was_mutated_before(api: Any) -> None:
+    found = known(entry(), kind="MutatingWebhookConfiguration")
+    (answer,) = Server(api).ask(found, api.status(422, "Invalid", "spec: Required value"))
+    assert (answer.silence, answer.unasked) == ("", "")
+
+
+def test_no_answer_in_time_is_silence_only_while_the_api_server_answers(
+    api: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(admission, "TRY_SECONDS", 1.0)
+
+    def late(_request: Any) -> Any:
+        time.sleep(4)  # the silence itself
+        return api.reply(body={})
+
+    (answer,) = Server(api).ask(known(entry()), late)
+    assert "while the API server answers other requests" in answer.silence
+
+
+def test_without_the_right_nothing_is_sent(api: Any) -> None:
+    (answer,) = Server(api, allowed=False).ask(known(entry()))
+    assert answer.forbidden == Rule("create", "", "pods", "default")
+    assert not [item for item in api.requests if item.path.endswith("/pods")]
+
+
+@pytest.mark.parametrize(
+    ("rest", "why"),
+    [
+        ({"failurePolicy": "Ignore"}, "requests go on without them while they are silent (failurePolicy Ignore)"),
+        ({"sideEffects": "Some"}, "sideEffects"),
+        ({"matchConditions": [{"name": "x", "expression": "true"}]}, "matchConditions"),
+        ({"namespaceSelector": {"matchLabels": {"nobody": "has"}}}, "no namespace"),
+        ({"rules": []}, "no creation"),
+        ({"rules": [{**entry()["rules"][0], "apiVersions": ["v9"]}]}, "no creation"),
+    ],
+)
+def test_a_webhook_that_cannot_be_asked_says_why(api: Any, rest: dict[str, Any], why: str) -> None:
+    (answer,) = Server(api).ask(known(entry(**rest)))
+    assert why in answer.unasked
+
+
+def test_a_webhook_that_stops_every_pod_is_a_warning() -> None:
+    outcome = webhook_blast_radius(known(entry()))
+    assert (outcome.status, outcome.reason, outcome.objects) == (Status.WARN, "StopsEveryPod", (OWNER,))
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        {"failurePolicy": "Ignore"},
+        {"namespaceSelector": {"matchExpressions": [EXCLUDED], "matchLabels": {"team": "ml"}}},
+        {"namespaceSelector": {"matchLabels": {"team": "ml"}}},
+        {"objectSelector": {"matchLabels": {"a": "b"}}},
+        {"resource": "jobs"},
+    ],
+)
+def test_one_that_fails_open_or_sees_only_who_asks_for_it_passes(rest: dict[str, Any]) -> None:
+    assert webhook_blast_radius(known(entry(**rest))).status is Status.PASS
+
+
+def test_one_that_leaves_only_kube_system_alone_stops_the_pods_of_others() -> None:
+    outcome = webhook_blast_radius(known(entry(namespaceSelector={"matchExpressions": [EXCLUDED]})))
+    assert (outcome.status, outcome.reason) == (Status.WARN, "StopsOthersPods")
+    assert "w.example.com is down, no pod can be created in namespaces that have nothing to do with it" in (
+        outcome.message
+    )
+
+
+def conversion(namespace: str) -> Object:
+    found = crd("things.example.com")
+    client = {"service": {"namespace": namespace, "name": "admission"}}
+    found["spec"]["conversion"] = {"strategy": "Webhook", "webhook": {"clientConfig": client}}
+    return found
+
+
+BACKEND = obj("Service", "volcano-system/admission", spec={"ports": [{"port": 443}]})
+
+
+def test_webhooks_with_services_pass() -> None:
+    outcome = no_orphan_webhooks(known(entry(), more=(BACKEND, conversion("volcano-system"))))
+    assert (outcome.status, len(outcome.objects)) == (Status.PASS, 2)
+
+
+def test_orphans_fail_whoever_they_belong_to() -> None:
+    call = {"service": {"namespace": "katib", "name": "katib"}}
+    foreign = obj(VALIDATING, "katib", webhooks=[entry(clientConfig=call)])
+    outcome = no_orphan_webhooks(known(entry(), more=(BACKEND, foreign)))
+    assert (outcome.status, outcome.reason) == (Status.FAIL, "NoService")
+    assert "there is no namespace katib" in outcome.message
+    assert [item.name for item in outcome.objects] == ["katib"]
+
+
+def test_a_conversion_without_service_is_an_orphan_too() -> None:
+    outcome = no_orphan_webhooks(known(more=(conversion("volcano-system"),)))
+    assert "CustomResourceDefinition things.example.com: its conversion calls" in outcome.message
+    assert no_orphan_webhooks(known()).status is Status.SKIP

@@ -1,0 +1,168 @@
+"""E4, E5 and E8 on literal facts, and how the sign-in is read."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any, cast
+
+import bcrypt
+import pytest
+
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.objects import Object, Ref
+from tests.samples.facts import deployment, facts, instant, obj, pod, ref
+from validators.checks.network.account import one_owner, profile_visible, published_password
+from validators.core.check import Check
+from validators.core.expectations import Expectations
+from validators.core.facts import Facts, SignIn
+from validators.core.outcome import CannotJudgeError, Outcome, Status
+from validators.subjects.sign_in import sign_in
+
+USER = "user@example.com"
+PUBLISHED = bcrypt.hashpw(b"12341234", bcrypt.gensalt(4)).decode()
+OWN = bcrypt.hashpw(b"something else", bcrypt.gensalt(4)).decode()
+
+
+def judged(check: Check, found: Facts) -> Outcome:
+    try:
+        return check(found)
+    except CannotJudgeError as stop:
+        return stop.outcome
+
+
+def known(*objects: Object, users: SignIn | None = None, **expected: Any) -> Facts:
+    wanted = Expectations(components=frozenset({"dex", "profiles", "user-namespace"}), **expected)
+    return facts(*objects, expected=wanted, sign_in=users or SignIn((USER,)))
+
+
+def profile(name: str = "first", owner: str = USER, **meta: Any) -> Object:
+    return obj("Profile", name, metadata=meta, spec={"owner": {"kind": "User", "name": owner}})
+
+
+def namespace(name: str = "first", owner: str | None = USER, label: str = "kubeflow-profile") -> Object:
+    annotations = {"owner": owner} if owner else {}
+    return obj("Namespace", name, metadata={"annotations": annotations, "labels": {"app.kubernetes.io/part-of": label}})
+
+
+def test_an_own_password_passes_and_the_published_one_fails() -> None:
+    assert judged(published_password, known()).status is Status.PASS
+    outcome = judged(published_password, known(users=SignIn((USER,), published=(USER,))))
+    assert (outcome.status, outcome.reason) == (Status.FAIL, "PublishedPassword")
+    assert "12341234" not in str(outcome)
+
+
+def test_the_published_password_that_is_asked_for_by_name_is_a_warning() -> None:
+    found = known(users=SignIn((USER,), published=(USER,)), published_password=True)
+    assert judged(published_password, found).status is Status.WARN
+
+
+def test_a_hash_that_is_nowhere_proves_nothing_and_no_static_user_is_a_skip() -> None:
+    assert judged(published_password, known(users=SignIn((USER,), unknown=(USER,)))).reason == "HashNotFound"
+    assert judged(published_password, known(users=SignIn())).reason == "NoStaticUser"
+    assert judged(published_password, facts()).reason == "NotInstalled"
+
+
+def test_a_profile_whose_namespace_is_its_owners_passes() -> None:
+    assert judged(profile_visible, known(profile(), namespace())).status is Status.PASS
+
+
+@pytest.mark.parametrize(
+    ("objects", "status", "reason"),
+    [
+        ([namespace(owner="other@example.com")], Status.FAIL, "OtherOwner"),
+        ([namespace(owner=None)], Status.FAIL, "OtherOwner"),
+        ([namespace(label="else")], Status.WARN, "NoLabel"),
+        ([], Status.FAIL, "NoNamespace"),
+    ],
+)
+def test_a_namespace_that_the_dashboard_would_not_show_is_found(
+    objects: list[Object], status: Status, reason: str
+) -> None:
+    outcome = judged(profile_visible, known(profile(), *objects))
+    assert (outcome.status, outcome.reason) == (status, reason)
+    handed_over = f"kubectl annotate namespace first owner={USER} --overwrite"
+    assert (handed_over in outcome.commands) is (reason == "OtherOwner")
+
+
+def test_a_young_profile_may_wait_for_its_namespace() -> None:
+    young = profile(creationTimestamp=instant(5))
+    assert judged(profile_visible, known(young)).status is Status.WARN
+
+
+def test_no_namespace_is_asked_of_a_profile_controller_that_is_simulated() -> None:
+    simulated = pod("kubeflow/p", owner="profiles-deployment")
+    simulated["metadata"]["labels"]["rehearsal.kubeflow-volcano.io/simulated"] = "true"
+    objects = (profile(), deployment("kubeflow/profiles-deployment"), simulated)
+    assert judged(profile_visible, known(*objects)).reason == "Simulated"
+    assert judged(profile_visible, known(*objects, namespace(owner="x"))).reason == "OtherOwner"
+
+
+def test_dexs_user_owns_the_profile() -> None:
+    found = known(profile(), user_email=USER, user_namespace="first")
+    assert judged(one_owner, found).status is Status.PASS
+    assert judged(one_owner, known(profile("any"))).status is Status.PASS
+
+
+@pytest.mark.parametrize(
+    ("profiles", "expected", "reason"),
+    [
+        ([profile(owner="User@example.com")], {}, "TwoOwners"),
+        ([profile()], {"user_email": "other@example.com"}, "TwoOwners"),
+        ([profile("second")], {"user_namespace": "first"}, "NoProfile"),
+        ([], {}, "NoProfile"),
+    ],
+)
+def test_two_owners_are_told_with_both_names(profiles: list[Object], expected: dict[str, Any], reason: str) -> None:
+    outcome = judged(one_owner, known(*profiles, **expected))
+    assert (outcome.status, outcome.reason) == (Status.FAIL, reason)
+    assert USER in outcome.message
+
+
+class Secrets:
+    """The part of a cluster that the sign-in is read from; remembers what was asked for."""
+
+    def __init__(self, config: str, **secrets: dict[str, str]) -> None:
+        self.asked: list[Ref] = []
+        self._found: dict[str, Object] = {"ConfigMap dex": {"data": {"config.yaml": config}}}
+        for name, texts in secrets.items():
+            data = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
+            self._found[f"Secret {name}"] = {"data": data}
+
+    def get(self, wanted: Ref) -> Object | None:
+        self.asked.append(wanted)
+        return self._found.get(f"{wanted.kind} {wanted.name}")
+
+
+def read(cluster: Secrets, **container: Any) -> SignIn | None:
+    dex = deployment("auth/dex", containers=[{"name": "dex", "image": "dex", **container}])
+    return sign_in(cast("Cluster", cluster), facts(dex))
+
+
+def test_hashes_in_the_configuration_and_in_the_environment_are_read() -> None:
+    config = f"""
+staticPasswords:
+- {{email: a@x, hash: "{PUBLISHED}"}}
+- {{email: b@x, hash: "{OWN}"}}
+- {{email: c@x, hashFromEnv: C}}
+- {{email: d@x, hashFromEnv: D}}
+"""
+    cluster = Secrets(config, passwords={"C": PUBLISHED, "OTHER": "x"})
+
+    found = read(cluster, envFrom=[{"secretRef": {"name": "passwords"}}, {"configMapRef": {"name": "more"}}])
+
+    assert found == SignIn(("a@x", "b@x", "c@x", "d@x"), published=("a@x", "c@x"), unknown=("d@x",))
+    assert cluster.asked == [ref("ConfigMap", "auth/dex"), Ref("v1", "Secret", "auth", "passwords")]
+
+
+def test_a_single_variable_wins_over_a_whole_secret() -> None:
+    cluster = Secrets("staticPasswords: [{email: a@x, hashFromEnv: A}]", all={"A": PUBLISHED}, one={"key": OWN})
+    env = [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "one", "key": "key"}}}, {"name": "B", "value": "x"}]
+    found = read(cluster, envFrom=[{"secretRef": {"name": "all"}}], env=env)
+    assert found == SignIn(("a@x",))
+
+
+def test_no_dex_no_user_and_no_yaml_are_told_apart() -> None:
+    assert sign_in(cast("Cluster", Secrets("")), facts()) is None
+    assert read(Secrets("connectors: []")) == SignIn()
+    with pytest.raises(CannotJudgeError):
+        read(Secrets("a: [b"))

@@ -1,0 +1,229 @@
+"""F1 to F5 on literal facts."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from kubeflow_volcano.cluster.objects import Object
+from tests.samples.facts import crd, deployment, facts, obj, pod
+from validators.checks.volcano import volcano
+from validators.core.facts import Facts
+from validators.core.outcome import CannotJudgeError, Outcome, Status
+
+WORKLOADS = ("volcano Deployment volcano-system/volcano-scheduler", "volcano Job volcano-system/volcano-admission-init")
+GOOD = """
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang, enablePreemptable: false}]
+- plugins: [{name: predicates}, {name: capacity}]
+"""
+
+
+def init(*, complete: bool = True) -> Object:
+    kind = "Complete" if complete else "Failed"
+    conditions = [{"type": kind, "status": "True", "reason": "BackoffLimitExceeded", "message": "gave up"}]
+    return obj("Job", "volcano-system/volcano-admission-init", spec={}, status={"conditions": conditions})
+
+
+def scheduler(
+    *, replicas: int = 1, available: int | None = None, image: str = "volcanosh/vc-scheduler:v1.10.0"
+) -> Object:
+    container = {
+        "name": "volcano-scheduler",
+        "image": image,
+        "args": ["--logtostderr", "--scheduler-conf=/volcano.scheduler/volcano-scheduler.conf"],
+    }
+    volumes = [{"name": "scheduler-config", "configMap": {"name": "volcano-scheduler-configmap"}}]
+    name = "volcano-system/volcano-scheduler"
+    return deployment(name, replicas=replicas, available=available, containers=[container], volumes=volumes)
+
+
+def test_all_components_up_pass() -> None:
+    outcome = volcano.components(facts(scheduler(), init(), workloads=WORKLOADS))
+    assert (outcome.status, len(outcome.objects)) == (Status.PASS, 2)
+
+
+def test_a_scheduler_that_is_scaled_to_zero_is_f1s_own_failure() -> None:
+    outcome = volcano.components(facts(scheduler(replicas=0), init(), workloads=WORKLOADS))
+    assert (outcome.status, outcome.reason, outcome.because) == (Status.FAIL, "ScaledToZero", ())
+    assert [item.name for item in outcome.objects] == ["volcano-scheduler"]
+
+
+def test_a_scheduler_whose_image_is_missing_follows_its_pod() -> None:
+    bad = {"phase": "Pending", "containerStatuses": [{"name": "m", "state": {"waiting": {"reason": "ErrImagePull"}}}]}
+    sick = pod("volcano-system/s", owner="volcano-scheduler", status=bad)
+    outcome = volcano.components(facts(scheduler(available=0), sick, init(), workloads=WORKLOADS))
+    assert outcome.because == ("A6",)
+
+
+def test_a_failed_init_job_fails() -> None:
+    outcome = volcano.components(facts(scheduler(), init(complete=False), workloads=WORKLOADS))
+    assert (outcome.reason, outcome.because) == ("BackoffLimitExceeded", ("C5",))
+
+
+def test_volcano_that_nobody_expects_is_skipped() -> None:
+    assert volcano.components(facts()).status is Status.SKIP
+    assert volcano.volcano_crds(facts()).status is Status.SKIP
+
+
+NAMES = ("jobs.batch.volcano.sh", "podgroups.scheduling.volcano.sh", "queues.scheduling.volcano.sh")
+
+
+def with_crds(*names: str) -> Facts:
+    discovery = {
+        "batch.volcano.sh/v1": frozenset({"jobs"}),
+        "scheduling.volcano.sh/v1": frozenset({"podgroups", "queues"}),
+    }
+    return facts(*(crd(name) for name in names), crds=dict.fromkeys(NAMES, "volcano"), discovery=discovery)
+
+
+def test_volcanos_kinds_are_served_or_b1_says_why() -> None:
+    assert volcano.volcano_crds(with_crds(*NAMES)).status is Status.PASS
+    outcome = volcano.volcano_crds(with_crds(*NAMES[:2]))
+    assert (outcome.status, outcome.because) == (Status.FAIL, ("B1",))
+
+
+def queue(name: str = "default", state: str = "Open", **spec: Any) -> Object:
+    return obj("Queue", name, spec=spec, status={"state": state} if state else {})
+
+
+def test_an_open_queue_passes() -> None:
+    outcome = volcano.queue_open(facts(queue(), queue("root")))
+    assert (outcome.status, [item.name for item in outcome.objects]) == (Status.PASS, ["default", "root"])
+
+
+@pytest.mark.parametrize(
+    ("queues", "reason"),
+    [
+        ([], "Missing"),
+        ([queue(state="Closed")], "Closed"),
+        ([queue(state="Closing")], "Closing"),
+        ([queue(state="")], "Unknown"),
+        ([queue(), queue("root", "Closed")], "Closed"),
+        ([queue(capability={"cpu": "0"})], "NoCapability"),
+        ([queue(capability={"cpu": "much"})], "NoCapability"),
+    ],
+)
+def test_a_queue_that_takes_no_work_fails(queues: list[Object], reason: str) -> None:
+    outcome = volcano.queue_open(facts(*queues))
+    assert (outcome.status, outcome.reason, outcome.because) == (Status.FAIL, reason, ())
+    assert outcome.commands
+
+
+@pytest.mark.parametrize(("version", "state_is_theirs"), [("1.8.0", False), ("1.10.2", False), ("1.11.0", True)])
+def test_a_closed_queue_is_opened_so_that_it_can_be_closed_again(version: str, state_is_theirs: bool) -> None:  # noqa: FBT001  a column of the table
+    closed = queue(state="Closed")
+    (command,) = volcano.queue_open(facts(closed, scheduler(image=f"volcanosh/vc-scheduler:v{version}"))).commands
+    assert command.startswith("echo '{" if state_is_theirs else "kubectl patch queues.scheduling.volcano.sh default ")
+    if state_is_theirs:
+        text = json.loads(command.split("'")[1])
+        assert (text["kind"], text["action"], text["target"]["uid"]) == (
+            "Command",
+            "OpenQueue",
+            closed["metadata"]["uid"],
+        )
+
+
+def test_a_queue_that_no_scheduler_has_made_follows_the_scheduler() -> None:
+    assert volcano.queue_open(facts(scheduler(replicas=0))).because == ("F1",)
+
+
+def configured(text: str | None = GOOD) -> Facts:
+    data = {} if text is None else {"volcano-scheduler.conf": text}
+    return facts(scheduler(), obj("ConfigMap", "volcano-system/volcano-scheduler-configmap", data=data))
+
+
+def judged(known: Facts) -> Outcome:
+    try:
+        return volcano.gang_plugin(known)
+    except CannotJudgeError as stop:
+        return stop.outcome
+
+
+def test_the_configuration_of_upstream_passes() -> None:
+    outcome = judged(configured())
+    assert outcome.status is Status.PASS
+    assert outcome.observed["plugins"] == ["priority", "gang", "predicates", "capacity"]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (GOOD.replace("{name: gang, enablePreemptable: false}", "{name: drf}"), "GangMissing"),
+        (GOOD.replace("enablePreemptable", "enableJobReady"), "GangDisabled"),
+        (GOOD.replace("enablePreemptable", "enableJobPipelined"), "GangDisabled"),
+        (GOOD.replace("allocate, ", ""), "ActionMissing"),
+        (GOOD.replace("predicates", "drf"), "PluginMissing"),
+        (GOOD.replace("capacity", "drf"), "PluginMissing"),
+        ("tiers: [", "Unreadable"),
+        ("a text", "Unreadable"),
+        ("tiers: []\nactions: 5", "Unreadable"),
+        (None, "NoConfiguration"),
+    ],
+)
+def test_a_configuration_that_does_not_gang_fails(text: str | None, reason: str) -> None:
+    outcome = judged(configured(text))
+    assert (outcome.status, outcome.reason) == (Status.FAIL, reason)
+    assert "volcano-scheduler-configmap" in outcome.message
+
+
+def test_an_unknown_plugin_warns() -> None:
+    outcome = judged(configured(GOOD.replace("priority", "prioriti")))
+    assert (outcome.status, "prioriti" in outcome.message) == (Status.WARN, True)
+
+
+def of_version(version: str, text: str) -> Outcome:
+    found = scheduler()
+    found["spec"]["template"]["spec"]["containers"][0]["image"] = f"volcanosh/vc-scheduler:v{version}"
+    return judged(facts(found, obj("ConfigMap", "volcano-system/volcano-scheduler-configmap", data={KEY: text})))
+
+
+KEY = "volcano-scheduler.conf"
+
+
+@pytest.mark.parametrize(
+    ("version", "text", "reason", "words"),
+    [
+        ("1.8.0", GOOD, "PluginMissing", "plugin capacity is unknown to Volcano 1.8.0, so that queues have no share"),
+        ("1.8.0", GOOD.replace("capacity", "proportion"), "AsClaimed", ""),
+        ("1.10.0", GOOD, "AsClaimed", ""),
+        (
+            "1.8.0",
+            GOOD.replace("allocate, ", "allocate, gangpreempt, ").replace("capacity", "proportion"),
+            "ActionUnknown",
+            "action gangpreempt is unknown to Volcano 1.8.0, which passes over the whole configuration for it",
+        ),
+        ("1.10.0", GOOD.replace("allocate, ", "allocate, alocate, "), "ActionUnknown", "action alocate is unknown"),
+        ("1.16.0", GOOD.replace("allocate, ", "allocate, later, "), "AsClaimed", ""),
+        ("1.8.0", GOOD.replace("capacity", "proportion}, {name: pdb"), "UnknownPlugin", "Volcano 1.8.0 does not bring"),
+        ("1.7.0", GOOD, "AsClaimed", ""),
+    ],
+)
+def test_words_are_held_against_the_version_that_runs(version: str, text: str, reason: str, words: str) -> None:
+    outcome = of_version(version, text)
+    assert outcome.reason == reason
+    assert words in outcome.message
+
+
+def test_without_a_scheduler_there_is_no_configuration_and_f1_says_why() -> None:
+    assert judged(facts(workloads=WORKLOADS)).because == ("F1",)
+    assert judged(facts()).reason == "NotExpected"
+
+
+@pytest.mark.parametrize(
+    ("server", "image", "reason"),
+    [
+        ("v1.30.2", "docker.io/volcanosh/vc-scheduler:v1.10.0", "AsClaimed"),
+        ("v1.35.4", "mirror.example:5000/volcanosh/vc-scheduler:v1.10.0@sha256:0", "PairNotTested"),
+        ("v1.30.2", "volcanosh/vc-scheduler:v1.10.7", "AsClaimed"),
+        ("v1.30.2", "volcanosh/vc-scheduler:v1.11.0", "UnknownVersion"),
+        ("v1.30.2", "volcanosh/vc-scheduler:latest", "UnknownVersion"),
+        ("v1.30.2", "mirror.example:5000/vc-scheduler", "UnknownVersion"),
+    ],
+)
+def test_the_pair_of_versions_is_looked_up(server: str, image: str, reason: str) -> None:
+    outcome = volcano.version_pair(facts(scheduler(image=image), server_version=server))
+    assert (outcome.reason, outcome.status is Status.FAIL) == (reason, False)

@@ -1,0 +1,101 @@
+"""C9 on literal facts: which Services nobody answers for, and who owns the cause."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kubeflow_volcano.cluster.objects import Object
+from tests.samples.facts import deployment, facts, instant, obj, pod
+from validators.checks.workloads import workloads as checks
+from validators.core.outcome import Status
+
+SELECTOR = {"app": "a"}
+
+
+def service(name: str = "kubeflow/a", *ports: Any, selector: Object | None = None, **rest: Any) -> Object:
+    spec = {"selector": SELECTOR if selector is None else selector, "ports": list(ports) or [{"port": 80}]}
+    return obj("Service", name, spec=spec, **rest)
+
+
+def endpoints(name: str = "kubeflow/a", *ports: Any, ready: bool | None = True) -> Object:
+    where, _, own = name.rpartition("/")
+    return obj(
+        "EndpointSlice",
+        f"{where}/{own}-x",
+        metadata={"labels": {"kubernetes.io/service-name": own}},
+        endpoints=[{"conditions": {} if ready is None else {"ready": ready}}],
+        ports=list(ports) or [{"name": "", "port": 8080}],
+    )
+
+
+def ready_pod(name: str = "kubeflow/a-5d9-x", ago: float = 600) -> Object:
+    made = pod(name, owner="a")
+    made["status"]["conditions"][0]["lastTransitionTime"] = instant(ago)
+    return made
+
+
+def unready(name: str = "kubeflow/a-5d9-x") -> Object:
+    state = {"waiting": {"reason": "CrashLoopBackOff"}}
+    container = {"name": "main", "ready": False, "restartCount": 9, "state": state}
+    placed = {"type": "PodScheduled", "status": "True"}
+    return pod(name, owner="a", status={"phase": "Running", "conditions": [placed], "containerStatuses": [container]})
+
+
+def test_a_service_with_a_ready_endpoint_on_each_port_passes() -> None:
+    ports = ({"name": "http", "port": 80}, {"name": "grpc", "port": 81})
+    known = facts(service("kubeflow/a", *ports), endpoints("kubeflow/a", *ports), ready_pod())
+    outcome = checks.services_backed(known)
+    assert (outcome.status, [item.name for item in outcome.objects]) == (Status.PASS, ["a"])
+
+
+def test_an_endpoint_that_says_nothing_of_its_readiness_counts() -> None:
+    assert checks.services_backed(facts(service(), endpoints(ready=None))).status is Status.PASS
+
+
+def test_a_port_that_no_container_has_fails_although_the_pods_are_ready() -> None:
+    ports = ({"name": "http", "port": 80}, {"name": "grpc", "port": 81})
+    known = facts(
+        service("kubeflow/a", *ports), endpoints("kubeflow/a", ports[0]), ready_pod(), deployment("kubeflow/a")
+    )
+    outcome = checks.services_backed(known)
+    assert (outcome.status, outcome.reason, outcome.because) == (Status.FAIL, "PortNotServed", ())
+    assert "grpc" in outcome.message
+
+
+def test_a_pod_that_is_ready_for_a_moment_may_have_no_endpoint_yet() -> None:
+    known = facts(service(), endpoints(ready=False), ready_pod(ago=30))
+    assert checks.services_backed(known).status is Status.PASS
+    assert checks.services_backed(facts(service(), endpoints(ready=False), ready_pod(ago=90))).status is Status.FAIL
+
+
+def test_pods_that_are_not_ready_own_the_cause() -> None:
+    known = facts(service(), endpoints(ready=False), unready(), deployment("kubeflow/a", available=0))
+    outcome = checks.services_backed(known)
+    assert (outcome.status, outcome.reason, outcome.because) == (Status.FAIL, "NoReadyPod", ("C7",))
+
+
+def test_a_selector_that_finds_no_pod_fails_in_the_releases_namespaces_and_warns_elsewhere() -> None:
+    lonely = service("kubeflow/b", selector={"app": "b"})
+    ours = checks.services_backed(facts(service(), endpoints(), ready_pod(), lonely))
+    assert (ours.status, ours.reason, ours.because) == (Status.FAIL, "NoPod", ())
+    assert "app=b" in ours.message
+    assert checks.services_backed(facts(service("mine/a"))).status is Status.WARN
+
+
+def test_a_service_of_a_finished_job_or_of_an_idle_workload_is_left_alone() -> None:
+    owned = {"ownerReferences": [{"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "name": "j", "controller": True}]}
+    assert checks.services_backed(facts(service("mine/a", metadata=owned))).status is Status.PASS
+    ended = pod("mine/a-0", metadata={"labels": SELECTOR}, status={"phase": "Succeeded"})
+    assert checks.services_backed(facts(service("mine/a"), ended)).status is Status.PASS
+    assert checks.services_backed(facts(service("mine/a"), deployment("mine/a", replicas=0))).status is Status.PASS
+
+
+def test_a_workload_of_the_release_that_is_absent_owns_the_cause() -> None:
+    outcome = checks.services_backed(facts(service(), workloads=["kfp Deployment kubeflow/a"]))
+    assert (outcome.reason, outcome.because) == ("NoPod", ("C2",))
+
+
+def test_services_without_selector_and_young_ones_are_not_looked_at() -> None:
+    assert checks.services_backed(facts(service("default/kubernetes", selector={}))).status is Status.SKIP
+    young = service("kubeflow/a", metadata={"creationTimestamp": instant(30)})
+    assert checks.services_backed(facts(young)).status is Status.PASS

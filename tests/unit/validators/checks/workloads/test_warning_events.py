@@ -1,0 +1,150 @@
+"""C10 on literal facts, and how events are read."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from kubeflow_volcano.cluster.objects import Object, Ref
+from tests.samples.facts import NOW, deployment, facts, instant, obj, pod
+from validators.checks.workloads import workloads as checks
+from validators.core.facts import Unread, Warned
+from validators.core.outcome import CannotJudgeError, Status
+from validators.reading.extras.events import warning_events
+
+SPACE = obj("Namespace", "kubeflow", status={"phase": "Active"})
+
+
+def warned(
+    kind: str = "Pod", name: str = "a", *, ago: float = 100, reason: str = "FailedMount", count: int = 1
+) -> Warned:
+    version = {"Pod": "v1", "PersistentVolumeClaim": "v1", "Service": "v1", "HorizontalPodAutoscaler": "autoscaling/v2"}
+    about = Ref(version.get(kind, "apps/v1"), kind, "kubeflow", name)
+    return Warned(about, "", reason, f"{reason} of {name}", count, NOW - ago)
+
+
+def ready(name: str = "kubeflow/a", *, ago: float) -> Object:
+    made = pod(name)
+    made["status"]["conditions"][0]["lastTransitionTime"] = instant(ago)
+    return made
+
+
+def judged(event: Warned, *objects: Object) -> Any:
+    return checks.no_warning_events(facts(SPACE, *objects, warning_events=(event,)))
+
+
+def test_without_events_the_namespaces_pass() -> None:
+    outcome = checks.no_warning_events(facts(SPACE))
+    assert (outcome.status, [item.name for item in outcome.objects]) == (Status.PASS, ["kubeflow"])
+
+
+def test_without_any_namespace_of_the_release_there_is_nothing_to_look_at() -> None:
+    assert checks.no_warning_events(facts()).status is Status.SKIP
+
+
+def test_an_event_about_a_pod_that_became_ready_after_it_is_history() -> None:
+    outcome = judged(warned(ago=100), ready(ago=90))
+    assert outcome.status is Status.PASS
+    assert "1 are about objects" in outcome.message
+
+
+def test_an_event_about_a_pod_that_was_ready_before_it_stands() -> None:
+    outcome = judged(warned(ago=100, count=7), ready(ago=200))
+    assert (outcome.status, outcome.reason, outcome.because) == (Status.WARN, "FailedMount", ())
+    assert outcome.observed == {"FailedMount": 7}
+    assert "FailedMount of a" in outcome.evidence["events.log"]
+
+
+def test_a_probe_that_failed_without_turning_its_pod_is_history_while_that_is_ready() -> None:
+    event = warned(ago=100, reason="Unhealthy", count=2)
+    assert judged(event, ready(ago=200)).status is Status.PASS
+    unready = ready(ago=200)
+    unready["status"]["conditions"][0]["status"] = "False"
+    assert judged(event, unready).status is Status.WARN
+
+
+def test_events_about_what_is_gone_are_history() -> None:
+    assert judged(warned(name="gone")).status is Status.PASS
+    replaced = Warned(Ref("v1", "Pod", "kubeflow", "a"), "another-uid", "Failed", "", 1, NOW - 5)
+    assert judged(replaced, ready(ago=200)).status is Status.PASS
+
+
+def test_a_replica_set_speaks_for_its_deployment() -> None:
+    event = warned("ReplicaSet", "a-5d9", reason="FailedCreate")
+    assert judged(event, deployment("kubeflow/a")).status is Status.PASS
+    outcome = judged(event, deployment("kubeflow/a", available=0))
+    assert (outcome.status, outcome.because) == (Status.WARN, ("C2",))
+
+
+def test_a_claim_that_is_bound_by_now_is_no_trouble() -> None:
+    event = warned("PersistentVolumeClaim", reason="ProvisioningFailed")
+    bound = obj("PersistentVolumeClaim", "kubeflow/a", spec={}, status={"phase": "Bound"})
+    assert judged(event, bound).status is Status.PASS
+    assert judged(event, bound | {"status": {"phase": "Pending"}}).status is Status.WARN
+
+
+def test_an_event_about_a_kind_that_is_not_read_stands() -> None:
+    assert judged(warned("HorizontalPodAutoscaler", reason="FailedGetResourceMetric")).status is Status.WARN
+
+
+def test_an_autoscaler_of_simulated_pods_is_not_held_against_the_cluster() -> None:
+    simulated = pod("kubeflow/a", metadata={"labels": {"rehearsal.kubeflow-volcano.io/simulated": "true"}})
+    outcome = judged(warned("HorizontalPodAutoscaler", reason="FailedGetResourceMetric"), simulated)
+    assert outcome.status is Status.PASS
+    assert "1 are about autoscalers of simulated pods" in outcome.message
+
+
+def test_events_about_users_jobs_are_not_held_against_the_release() -> None:
+    about = Ref("kubeflow.org/v1", "PaddleJob", "kubeflow", "gone")
+    outcome = judged(Warned(about, "", "PaddleJobFailed", "it failed", 1, NOW - 5))
+    assert outcome.status is Status.PASS
+    assert "1 are about users' jobs" in outcome.message
+
+
+def test_events_about_endpoints_are_history_when_the_service_is_backed() -> None:
+    labels = {"labels": {"kubernetes.io/service-name": "a"}}
+    event = warned("Service", reason="FailedToUpdateEndpointSlices")
+    service = obj("Service", "kubeflow/a", spec={"selector": {"app": "a"}, "ports": [{"port": 80}]})
+    backed = obj("EndpointSlice", "kubeflow/a-x", metadata=labels, endpoints=[{}], ports=[{"port": 80}])
+    assert judged(event, service, backed).status is Status.PASS
+    assert judged(event, service).status is Status.WARN
+
+
+def test_what_another_check_says_already_is_its_consequence() -> None:
+    crashing = ready(ago=200)
+    crashing["status"]["containerStatuses"][0]["state"] = {"waiting": {"reason": "CrashLoopBackOff"}}
+    crashing["status"]["conditions"][0]["status"] = "False"
+    assert judged(warned(reason="BackOff"), crashing).because == ("C7",)
+
+
+def test_events_that_could_not_be_read_are_no_pass() -> None:
+    with pytest.raises(CannotJudgeError):
+        checks.no_warning_events(facts(SPACE, unread={"events": Unread("Forbidden", "no", "ask")}))
+
+
+def event(name: str, reason: str, **times: Any) -> Object:
+    meta = {"name": name, "namespace": "kubeflow", "creationTimestamp": "2020-01-01T00:00:00Z"}
+    about = {"apiVersion": "v1", "kind": "Pod", "namespace": "kubeflow", "name": "a", "uid": "u"}
+    return {"metadata": meta, "involvedObject": about, "reason": reason, "message": "m", "type": "Warning", **times}
+
+
+def test_events_of_the_last_minutes_are_read_by_either_api_s_times(api: Any) -> None:
+    def stamp(ago: float) -> str:
+        return datetime.fromtimestamp(time.time() - ago, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+    items = [
+        event("1", "Old", lastTimestamp=stamp(1000)),
+        event("2", "Counted", lastTimestamp=stamp(10), count=4),
+        event("3", "Series", eventTime=stamp(2000), series={"count": 6, "lastObservedTime": stamp(20)}),
+        event("4", "Once", lastTimestamp=None, eventTime=stamp(30)),
+    ]
+    path = "/api/v1/namespaces/kubeflow/events"
+    api.on("GET", "/api/v1", api.reply(body={"resources": [{"kind": "Event", "name": "events", "namespaced": True}]}))
+    api.on("GET", path, api.reply(body={"metadata": {"resourceVersion": "1"}, "items": items}))
+    found = warning_events(api.connect(), replace(facts(SPACE), taken=time.time()))
+    assert [(item.reason, item.count) for item in found] == [("Once", 1), ("Series", 6), ("Counted", 4)]
+    assert api.seen("GET", path)[0].query["fieldSelector"] == "type=Warning"

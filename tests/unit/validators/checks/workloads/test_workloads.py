@@ -1,0 +1,294 @@
+"""A6 and C2 to C8 on literal facts: what is not well, which check owns it, which only follows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kubeflow_volcano.cluster.objects import Object
+from tests.samples.facts import deployment, facts, instant, obj, pod, ref
+from validators.checks.reach.images import images_arrive
+from validators.checks.workloads import workloads as checks
+from validators.core.facts import PodNotes, Unread, Window
+from validators.core.outcome import CannotJudgeError, Status
+
+
+def waiting(reason: str, message: str = "", **container: Any) -> Object:
+    state = {"waiting": {"reason": reason, "message": message}}
+    return {
+        "phase": "Pending",
+        "conditions": [{"type": "PodScheduled", "status": "True"}],
+        "containerStatuses": [{"name": "main", "image": "example/image:v1", "state": state} | container],
+    }
+
+
+def unplaced(message: str) -> Object:
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
+    return {"phase": "Pending", "conditions": [condition]}
+
+
+NO_NODE: Object = {"containers": [{"name": "main"}]}
+
+
+def test_a_healthy_deployment_and_its_pod_pass() -> None:
+    known = facts(deployment("kubeflow/a"), pod("kubeflow/a-5d9-x", owner="a"))
+    assert checks.deployments(known).status is Status.PASS
+    assert [item.name for item in checks.pods_ready(known).objects] == ["a-5d9-x"]
+
+
+def test_nothing_to_look_at_is_a_skip_unless_something_is_expected() -> None:
+    assert checks.deployments(facts()).status is Status.SKIP
+    outcome = checks.deployments(facts(workloads=["training-operator Deployment kubeflow/training-operator"]))
+    assert (outcome.status, outcome.reason, outcome.because) == (Status.FAIL, "Missing", ())
+
+
+def test_an_image_that_does_not_exist_belongs_to_a6_and_c2_follows() -> None:
+    message = 'failed to resolve reference "docker.io/x/y:z": docker.io/x/y:z: not found'
+    known = facts(
+        deployment("default/a", available=0), pod("default/a-5d9-x", owner="a", status=waiting("ErrImagePull", message))
+    )
+    cause, consequence = images_arrive(known), checks.deployments(known)
+    assert (cause.status, cause.reason, cause.because) == (Status.FAIL, "ImageMissing", ())
+    assert "example/image:v1" in cause.message
+    assert (consequence.status, consequence.because) == (Status.FAIL, ("A6",))
+    assert checks.no_restart_loop(known).status is Status.PASS
+
+
+def test_while_a_pull_backs_off_the_events_say_why() -> None:
+    sick = pod("default/a", status=waiting("ImagePullBackOff", 'Back-off pulling image "x"'))
+    notes = {sick["metadata"]["uid"]: PodNotes(("Failed to pull image: x509: unknown authority",))}
+    outcome = images_arrive(facts(sick, pod_notes=notes))
+    assert (outcome.reason, "x509" in outcome.message) == ("RegistryCertificate", True)
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        ("dial tcp: lookup gcr.io: no such host", "RegistryUnreachable"),
+        ("unexpected status code 401 Unauthorized", "ImageDenied"),
+        ("toomanyrequests: rate limit", "RegistryRateLimit"),
+        ("something nobody knows", "ErrImagePull"),
+    ],
+)
+def test_the_class_of_a_pull_failure_is_told(message: str, reason: str) -> None:
+    assert images_arrive(facts(pod("default/a", status=waiting("ErrImagePull", message)))).reason == reason
+
+
+def test_a_crash_loop_belongs_to_c7_with_the_last_words_of_the_log() -> None:
+    ended = {"terminated": {"exitCode": 2, "reason": "Error"}}
+    sick = pod("default/a", status=waiting("CrashLoopBackOff", restartCount=4, lastState=ended))
+    known = facts(sick, pod_notes={sick["metadata"]["uid"]: PodNotes((), "starting\npanic: no configuration\n")})
+    outcome = checks.no_restart_loop(known)
+    assert (outcome.status, outcome.reason) == (Status.FAIL, "CrashLoopBackOff")
+    assert "panic: no configuration" in outcome.message
+    assert outcome.evidence == {"default_a.log": "starting\npanic: no configuration\n"}
+    others = checks.pods_ready(known)
+    assert (others.status, "0 pods are Running and Ready" in others.message) == (Status.PASS, True)
+    assert "1 more are told by C7" in others.message
+
+
+def test_a_user_s_job_that_crashes_is_told_and_not_held_against_the_platform() -> None:
+    sick = pod("kubeflow/job-worker-0", status=waiting("CrashLoopBackOff", restartCount=4))
+    owner = {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "name": "job", "controller": True}
+    sick["metadata"]["ownerReferences"] = [owner]
+    outcome = checks.no_restart_loop(facts(sick))
+    assert (outcome.status, outcome.reason) == (Status.WARN, "CrashLoopBackOff")
+
+
+def test_a_crash_loop_of_volcano_may_come_from_a_panic() -> None:
+    sick = pod("volcano-system/s", owner="volcano-scheduler", status=waiting("CrashLoopBackOff", restartCount=4))
+    known = facts(sick, workloads=("volcano Deployment volcano-system/volcano-scheduler",))
+    assert checks.no_restart_loop(known).because == ("F7",)
+    assert checks.no_restart_loop(facts(sick)).because == ()
+
+
+def test_a_crash_loop_of_the_training_operator_may_come_from_its_arguments() -> None:
+    sick = pod("kubeflow/o-5d9-x", owner="training-operator", status=waiting("CrashLoopBackOff", restartCount=4))
+    sick["metadata"]["ownerReferences"][0]["name"] = "training-operator-5d9"
+    assert checks.no_restart_loop(facts(sick)).because == ("G1",)
+
+
+def test_one_own_cause_beside_a_consequence_stands() -> None:
+    known = facts(
+        pod("kubeflow/o", owner="training-operator", status=waiting("CrashLoopBackOff", restartCount=4)),
+        pod("default/a", status=waiting("CrashLoopBackOff", restartCount=4)),
+    )
+    outcome = checks.no_restart_loop(known)
+    assert (outcome.because, len(outcome.objects)) == ((), 2)
+
+
+def test_restarts_within_the_window_fail_and_old_ones_warn() -> None:
+    calm = pod("default/a")
+    assert checks.no_restart_loop(facts(calm, window=Window(10, restarted={ref("Pod", "default/a"): 1}))).reason == (
+        "Restarting"
+    )
+    calm["status"]["containerStatuses"][0]["restartCount"] = 6
+    assert checks.no_restart_loop(facts(calm)).status is Status.WARN
+    calm["status"]["containerStatuses"][0]["restartCount"] = 5
+    assert checks.no_restart_loop(facts(calm)).status is Status.PASS
+
+
+@pytest.mark.parametrize(
+    ("ends", "reason", "told"),
+    [
+        ([(3, "Error", 2)], "Restarting", "Error, exit code 2"),
+        ([(3, "OOMKilled", 137)], "OOMKilled", "OOMKilled, exit code 137"),
+        ([(500, "OOMKilled", 137), (3, "Error", 2)], "Restarting", "Error, exit code 2"),
+    ],
+    ids=["crash", "memory", "memory of another one long ago"],
+)
+def test_a_pod_that_is_ready_again_tells_how_its_container_ended(
+    ends: list[tuple[float, str, int]], reason: str, told: str
+) -> None:
+    states = [{"reason": why, "exitCode": code, "finishedAt": instant(ago)} for ago, why, code in ends]
+    again = pod("default/a")
+    again["status"]["containerStatuses"] = [
+        {"name": "main", "ready": True, "restartCount": 1, "lastState": {"terminated": state}} for state in states
+    ]
+    outcome = checks.no_restart_loop(facts(again, window=Window(10, restarted={ref("Pod", "default/a"): 1})))
+    assert (outcome.status, outcome.reason) == (Status.FAIL, reason)
+    assert told in outcome.message
+
+
+@pytest.mark.parametrize("ready", [True, False], ids=["ready now", "not ready now"])
+def test_a_pod_that_flaps_fails_whatever_it_is_now(*, ready: bool) -> None:
+    flapping = pod("default/a")
+    if not ready:
+        flapping["status"]["conditions"] = [
+            {"type": "PodScheduled", "status": "True"},
+            {"type": "Ready", "status": "False"},
+        ]
+        flapping["status"]["containerStatuses"][0]["ready"] = False
+    outcome = checks.pods_ready(facts(flapping, window=Window(10, flapped={ref("Pod", "default/a"): 2})))
+    assert (outcome.status, outcome.reason) == (Status.FAIL, "Flapping")
+
+
+def test_without_a_window_nothing_of_pods_is_judged() -> None:
+    with pytest.raises(CannotJudgeError):
+        checks.pods_ready(facts(pod("default/a"), window=None, unread={"window": Unread("Forbidden", "no", "ask")}))
+
+
+@pytest.mark.parametrize(("seconds", "status"), [(59, Status.WARN), (61, Status.FAIL)])
+def test_a_pod_without_a_node_fails_after_a_minute(seconds: float, status: Status) -> None:
+    late = pod(
+        "default/a", metadata={"creationTimestamp": instant(seconds)}, spec=NO_NODE, status=unplaced("0/1 nodes")
+    )
+    assert checks.pods_placed(facts(late)).status is status
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        ("0/3 nodes are available: 3 Insufficient nvidia.com/gpu", "Insufficient"),
+        ("0/3 nodes are available: 3 node(s) had untolerated taint", "Taints"),
+        ("0/3 nodes are available: 1 node(s) had untolerated taint, 2 Insufficient cpu", "Insufficient"),
+        ("0/3 nodes are available: 1 node(s) had untolerated taint, 2 didn't match node affinity/selector", "Affinity"),
+        ("pod has unbound immediate PersistentVolumeClaims", "UnboundClaim"),
+    ],
+)
+def test_the_class_of_a_placement_failure_is_told(message: str, reason: str) -> None:
+    assert checks.pods_placed(facts(pod("default/a", spec=NO_NODE, status=unplaced(message)))).reason == reason
+
+
+def test_a_pod_that_no_scheduler_looked_at_names_its_scheduler() -> None:
+    lost = pod("default/a", spec=NO_NODE | {"schedulerName": "volcano"}, status={"phase": "Pending"})
+    outcome = checks.pods_placed(facts(lost))
+    assert (outcome.reason, outcome.because) == ("NotJudged", ("F1",))
+
+
+def test_members_of_a_waiting_gang_are_not_counted() -> None:
+    annotations = {"scheduling.k8s.io/group-name": "job"}
+    member = pod("default/w0", metadata={"annotations": annotations}, spec=NO_NODE, status=unplaced("gang"))
+    outcome = checks.pods_placed(facts(member, pod("default/a")))
+    assert (outcome.status, [item.name for item in outcome.objects]) == (Status.PASS, ["a"])
+    assert "1 members of gangs" in outcome.message
+
+
+def test_pods_that_ran_to_their_end_or_are_being_deleted_do_not_count() -> None:
+    ended = pod("default/a", status={"phase": "Succeeded"})
+    going = pod("default/b", metadata={"deletionTimestamp": instant(5)}, status={"phase": "Pending"})
+    assert checks.pods_ready(facts(ended, going)).status is Status.PASS
+
+
+def test_an_evicted_pod_with_a_ready_replacement_is_a_warning_and_without_one_a_failure() -> None:
+    evicted = pod("kubeflow/a-5d9-x", owner="a", status={"phase": "Failed", "reason": "Evicted"})
+    newer = pod("kubeflow/a-5d9-y", owner="a")
+    assert checks.pods_ready(facts(evicted, newer)).status is Status.WARN
+    assert (checks.pods_ready(facts(evicted)).status, checks.pods_ready(facts(evicted)).reason) == ("fail", "Evicted")
+
+
+def test_an_expected_deployment_that_is_scaled_to_zero_fails_and_another_is_left_alone() -> None:
+    known = facts(deployment("default/a", replicas=0), deployment("default/b"))
+    assert checks.deployments(known).status is Status.PASS
+    operator = ["training-operator Deployment kubeflow/training-operator"]
+    outcome = checks.deployments(facts(deployment("kubeflow/training-operator", replicas=0), workloads=operator))
+    assert (outcome.reason, outcome.because) == ("ScaledToZero", ())
+    scheduler = ["volcano Deployment volcano-system/volcano-scheduler"]
+    outcome = checks.deployments(facts(deployment("volcano-system/volcano-scheduler", replicas=0), workloads=scheduler))
+    assert outcome.because == ("F1",)
+
+
+def test_stale_status_is_not_ready() -> None:
+    stale = deployment("default/a")
+    stale["metadata"]["generation"] = 2
+    assert checks.deployments(facts(stale)).reason == "NotObserved"
+
+
+def test_a_daemonset_for_no_node_warns() -> None:
+    nowhere = obj("DaemonSet", "default/d", spec={}, status={"desiredNumberScheduled": 0})
+    assert (checks.daemon_sets(facts(nowhere)).status, checks.daemon_sets(facts(nowhere)).reason) == ("warn", "NoNodes")
+
+
+def test_a_statefulset_with_too_few_ready_fails() -> None:
+    spec = {"replicas": 2}
+    half = obj("StatefulSet", "default/s", spec=spec, status={"readyReplicas": 1, "updatedReplicas": 2})
+    whole = obj("StatefulSet", "default/s", spec=spec, status={"readyReplicas": 2, "updatedReplicas": 2})
+    assert checks.stateful_sets(facts(half)).status is Status.FAIL
+    assert checks.stateful_sets(facts(whole)).status is Status.PASS
+
+
+def job(status: Object) -> Object:
+    return obj("Job", "volcano-system/volcano-admission-init", spec={}, status=status)
+
+
+def test_a_failed_job_fails_where_it_is_expected_and_warns_elsewhere() -> None:
+    failed = job({"conditions": [{"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded"}]})
+    expected = ["kfp Job volcano-system/volcano-admission-init"]
+    assert checks.jobs(facts(failed, workloads=expected)).reason == "BackoffLimitExceeded"
+    assert checks.jobs(facts(failed)).status is Status.WARN
+
+
+def test_a_running_job_is_late_only_where_it_is_expected() -> None:
+    running = job({"active": 1})
+    assert checks.jobs(facts(running)).status is Status.PASS
+    assert (
+        checks.jobs(facts(running, workloads=["kfp Job volcano-system/volcano-admission-init"])).reason == "NotComplete"
+    )
+
+
+def test_a_failed_pod_is_answered_for_by_its_job() -> None:
+    dead = pod("volcano-system/i-x", owner="Job/volcano-admission-init", status={"phase": "Failed"})
+    assert checks.pods_ready(facts(dead, pod("default/a"))).status is Status.PASS
+
+
+def test_probe_namespaces_and_ignored_ones_are_not_judged() -> None:
+    space = obj("Namespace", "kfv-smoke-1", metadata={"labels": {"kfv.io/run": "1"}})
+    sick = pod("kfv-smoke-1/p", status=waiting("ErrImagePull", "not found"))
+    assert checks.pods_ready(facts(space, sick)).status is Status.SKIP
+    labelled = pod("mine/p", metadata={"labels": {"kfv.io/run": "1"}}, status=waiting("ErrImagePull"))
+    assert checks.pods_ready(facts(labelled)).status is Status.SKIP
+
+
+def test_what_could_not_be_read_ends_the_judgement() -> None:
+    known = facts(unread={"pods": Unread("Forbidden", "pods may not be read", "grant it")})
+    with pytest.raises(CannotJudgeError) as caught:
+        checks.pods_ready(known)
+    assert (caught.value.outcome.status, caught.value.outcome.reason) == (Status.ERROR, "Forbidden")
+
+
+def test_many_troubles_are_told_in_three_sentences_and_a_list() -> None:
+    known = facts(*(pod(f"default/p{index}", status=waiting("ErrImagePull", "not found")) for index in range(5)))
+    outcome = images_arrive(known)
+    assert "And 2 more: Pod default/p3, Pod default/p4." in outcome.message
+    assert len(outcome.objects) == 5

@@ -1,0 +1,38 @@
+"""docs/checks.md says what the checks say, and every finding's link leads into it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.places import ROOT
+from validators.cli.manual import ALL_CHECKS, render
+from validators.core.check import Check
+from validators.report.document import MANUAL, anchor
+
+
+def anchors(markdown: str) -> list[str]:
+    """Fragments of headings as Markdown renderers make them: lower case, without marks, hyphens for blanks."""
+    headings = re.findall(r"^#+ (.+)$", markdown, re.MULTILINE)
+    return [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]
+
+
+def test_the_manual_is_current() -> None:
+    assert (ROOT / MANUAL).read_text(encoding="utf-8") == render(), "run: python -m validators.cli.manual"
+
+
+@pytest.mark.parametrize("item", ALL_CHECKS, ids=lambda item: item.id)
+def test_every_check_has_its_own_section_with_claim_remedy_and_needs(item: Check) -> None:
+    assert anchors(render()).count(anchor(item)) == 1
+    (section,) = (part for part in render().split("\n### ") if part.startswith(f"{item.id} {item.slug}\n"))
+    assert f"**{item.title}.**" in section
+    assert " ".join(item.remedy.split()) in " ".join(section.split())
+    assert f"- Severity: {item.severity}\n" in section
+    for rule in item.needs:
+        assert re.search(rf"\b{rule.verb}\b[a-z, ]*`{re.escape(rule.plural_group)}`", section)
+
+
+def test_every_link_within_leads_somewhere() -> None:
+    text = render()
+    assert set(re.findall(r"\]\(#([^)]+)\)", text)) <= set(anchors(text))

@@ -1,0 +1,80 @@
+"""Claims that a job's pods mount."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kubeflow_volcano.cluster.objects import Object
+from tests.samples.facts import instant
+from tests.samples.jobs import SPACE, event, explained, group, reasons, tfjob
+
+MOUNTED = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}
+
+
+def storage(kind: str, name: str, api_version: str = "v1", **rest: Any) -> Object:
+    meta: Object = {"name": name, "uid": f"uid-{name}", "creationTimestamp": instant(60)}
+    if kind == "PersistentVolumeClaim":
+        meta["namespace"] = SPACE
+    return {"apiVersion": api_version, "kind": kind, "metadata": meta | rest.pop("metadata", {}), **rest}
+
+
+def claim(phase: str, **spec: Any) -> Object:
+    return storage("PersistentVolumeClaim", "data", spec=spec, status={"phase": phase})
+
+
+def storage_class(mode: str, **meta: Any) -> Object:
+    return storage(
+        "StorageClass",
+        "fast",
+        "storage.k8s.io/v1",
+        metadata=meta,
+        provisioner="example.com/disk",
+        volumeBindingMode=mode,
+    )
+
+
+def answer(*around: Object) -> Any:
+    job = tfjob(template=MOUNTED)
+    return explained(job, group(job), *around)
+
+
+def test_a_claim_that_does_not_exist() -> None:
+    assert reasons(answer()) == ["ClaimMissing"]
+
+
+def test_a_bound_claim_and_one_that_waits_for_its_pod_are_in_nobody_s_way() -> None:
+    assert reasons(answer(claim("Bound"))) == ["Unexplained"]
+    waits = storage_class("WaitForFirstConsumer")
+    assert reasons(answer(claim("Pending", storageClassName="fast"), waits)) == ["Unexplained"]
+
+
+def test_a_claim_that_nobody_binds_is_told_with_what_the_provisioner_said() -> None:
+    pending = claim("Pending", storageClassName="fast")
+    said = event(pending, "ProvisioningFailed", "quota of disks exceeded.")
+    found = answer(pending, storage_class("Immediate"), said)
+    assert reasons(found) == ["ClaimUnbound"]
+    assert "is Pending: quota of disks exceeded." in found.findings[0].problem.found
+
+
+def test_a_claim_of_a_class_that_does_not_exist() -> None:
+    found = answer(claim("Pending", storageClassName="slow"), storage_class("Immediate"))
+    assert reasons(found) == ["ClassMissing"]
+    assert "there are fast" in found.findings[0].problem.needed
+
+
+def test_a_claim_without_a_class_needs_a_default_one() -> None:
+    assert reasons(answer(claim("Pending"), storage_class("Immediate"))) == ["NoDefaultClass"]
+    marked = storage_class("Immediate", annotations={"storageclass.kubernetes.io/is-default-class": "true"})
+    assert reasons(answer(claim("Pending"), marked)) == ["ClaimUnbound"]
+
+
+def test_a_claim_that_lost_its_volume() -> None:
+    assert reasons(answer(claim("Lost", volumeName="v"))) == ["ClaimLost"]
+
+
+def test_a_volume_of_one_node_holds_the_pods_there() -> None:
+    terms = [{"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": ["n9"]}]}]
+    volume = storage("PersistentVolume", "v", spec={"nodeAffinity": {"required": {"nodeSelectorTerms": terms}}})
+    found = answer(claim("Bound", volumeName="v"), volume)
+    assert reasons(found) == ["NoNodeFitsVolume"]
+    assert "cannot reach the volume of claim data" in found.findings[0].details[0]

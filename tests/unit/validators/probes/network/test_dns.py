@@ -1,0 +1,169 @@
+"""Names: which must be found, the script run for real with a made-up nslookup, and what its report comes to."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.experiment.ended import End
+from kubeflow_volcano.experiment.session import Session
+from kubeflow_volcano.progress import silent
+from tests.samples.facts import facts, instant, node, obj
+from validators.checks.network.network import dns
+from validators.core.facts import Facts
+from validators.core.outcome import Outcome, Status
+from validators.probes.network.dns import SCRIPT, Answer, DnsEvidence, account, run
+from validators.subjects.dns_names import expected
+
+RESOLV = "nameserver 10.96.0.10\nsearch ns.svc.cluster.local svc.cluster.local cluster.local\noptions ndots:5\n"
+# As busybox 1.35 and later answers, with an exit code of 1 for the kind of address that is not there; and as 1.28 did.
+NSLOOKUP = r"""#!/bin/sh
+echo "$1" >> "$KFV_ASKED"
+case $1 in
+  kubernetes.default.svc.cluster.local.)
+    printf 'Server:\t\t10.96.0.10\nAddress:\t10.96.0.10:53\n\nName:\t%s\nAddress: 10.96.0.1\n\n*** No answer\n' "$1"
+    exit 1 ;;
+  old.*) printf 'Server:    10.96.0.10\nAddress 1: 10.96.0.10 dns\n\nName:      %s\nAddress 1: 10.96.0.7 old\n' "$1" ;;
+  *) printf 'Server: 10.96.0.10\nAddress: 10.96.0.10:53\n\n** server can'"'"'t find %s: NXDOMAIN\n' "$1"; exit 1 ;;
+esac
+"""
+
+
+def ask(tmp_path: Path, *names: str, resolv: str = RESOLV) -> tuple[DnsEvidence, list[str]]:
+    """Run the script, and give its evidence and the names that the name service was asked for."""
+    log, asked, programs = tmp_path / "log", tmp_path / "asked", tmp_path / "bin"
+    programs.mkdir()
+    asked.touch()
+    log.touch()
+    (tmp_path / "resolv.conf").write_text(resolv)
+    (programs / "nslookup").write_text(NSLOOKUP)
+    (programs / "nslookup").chmod(0o755)
+    (programs / "sleep").symlink_to("/bin/true")
+    script = SCRIPT.replace("/dev/termination-log", str(log)).replace("/etc/resolv.conf", str(tmp_path / "resolv.conf"))
+    paths = {"PATH": f"{programs}:{os.environ['PATH']}", "KFV_ASKED": str(asked)}
+    ended = subprocess.run(
+        ["/bin/sh", "-c", script, "dns", *names], env=paths, check=False, capture_output=True, text=True
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    evidence = DnsEvidence(names=names)
+    account(evidence, names, End(succeeded=True, node="n1", said=log.read_text(), reason="", trouble="", seconds=1.0))
+    return evidence, asked.read_text().split()
+
+
+def test_names_are_asked_for_in_full_and_answers_of_old_and_new_busybox_are_understood(tmp_path: Path) -> None:
+    evidence, asked = ask(tmp_path, "kubernetes.default", "old.ns", "gone.ns")
+    assert (evidence.server, evidence.domain, evidence.trouble) == ("10.96.0.10", "cluster.local", None)
+    assert [(item.name, item.addresses) for item in evidence.answers] == [
+        ("kubernetes.default", ("10.96.0.1",)),
+        ("old.ns", ("10.96.0.7",)),
+        ("gone.ns", ()),
+    ]
+    assert asked.count("gone.ns.svc.cluster.local.") == 2
+    assert asked.count("old.ns.svc.cluster.local.") == 1
+
+
+def test_a_name_service_that_does_not_know_the_api_server_is_asked_for_nothing_else(tmp_path: Path) -> None:
+    evidence, asked = ask(tmp_path, "absent.default", "old.ns")
+    assert evidence.left == ("old.ns",)
+    assert set(asked) == {"absent.default.svc.cluster.local."}
+
+
+def test_a_pod_without_a_cluster_domain_asks_nobody(tmp_path: Path) -> None:
+    evidence, asked = ask(tmp_path, "kubernetes.default", resolv="nameserver 8.8.8.8\nsearch example.com\n")
+    assert (evidence.server, evidence.domain, evidence.answers, asked) == ("8.8.8.8", "", (), [])
+    assert judged(evidence).reason == "NoClusterDomain"
+
+
+def service(name: str, address: str = "10.96.0.7", **spec: object) -> Object:
+    return obj("Service", name, spec={"clusterIP": address, **spec})
+
+
+def endpoints(name: str, *, ready: bool) -> Object:
+    labels = {"kubernetes.io/service-name": name.rpartition("/")[2]}
+    return obj("EndpointSlice", name, metadata={"labels": labels}, endpoints=[{"conditions": {"ready": ready}}])
+
+
+def known(*objects: Object, evidence: DnsEvidence | None = None) -> Facts:
+    return facts(service("default/kubernetes", "10.96.0.1"), node(), *objects, probes={"dns": evidence})
+
+
+def judged(evidence: DnsEvidence, *objects: Object) -> Outcome:
+    return dns(known(*objects, evidence=evidence))
+
+
+def evidence_of(*answers: Answer, **fields: object) -> DnsEvidence:
+    first = Answer("kubernetes.default", 0.01, ("10.96.0.1",))
+    found = DnsEvidence((), "10.96.0.10", "cluster.local", "n1", (first, *answers))
+    found.names = tuple(item.name for item in found.answers)
+    for key, value in fields.items():
+        setattr(found, key, value)
+    return found
+
+
+def test_names_that_must_be_found_are_those_of_the_release_that_can_be() -> None:
+    young = service("kubeflow/young") | {
+        "metadata": {"name": "young", "namespace": "kubeflow", "creationTimestamp": instant(5)}
+    }
+    found = expected(
+        known(
+            service("kubeflow/a", clusterIPs=["10.96.0.8", "fd00::8"]),
+            service("kubeflow/ready", "None"),
+            endpoints("kubeflow/ready", ready=True),
+            service("kubeflow/nobody", "None"),
+            endpoints("kubeflow/nobody", ready=False),
+            service("kubeflow/outside", "", type="ExternalName"),
+            service("elsewhere/a"),
+            young,
+        )
+    )
+    assert found == {
+        "kubernetes.default": {"10.96.0.1"},
+        "a.kubeflow": {"10.96.0.8", "fd00::8"},
+        "ready.kubeflow": frozenset(),
+    }
+
+
+def test_names_that_are_found_soon_at_the_address_of_their_service_pass() -> None:
+    outcome = judged(evidence_of(Answer("a.kubeflow", 0.02, ("10.96.0.7",))), service("kubeflow/a"))
+    assert outcome.status is Status.PASS
+    assert "2 names" in outcome.message
+
+
+@pytest.mark.parametrize(
+    ("evidence", "status", "reason"),
+    [
+        (evidence_of(Answer("a.kubeflow", 2.0, ())), Status.FAIL, "NotFound"),
+        (evidence_of(Answer("a.kubeflow", 0.02, ("10.96.9.9",))), Status.FAIL, "OtherAddress"),
+        (evidence_of(Answer("a.kubeflow", 5.02, ("10.96.0.7",))), Status.WARN, "Slow"),
+        (evidence_of(names=("kubernetes.default", "a.kubeflow")), Status.WARN, "Slow"),
+        (evidence_of(trouble=("ErrImagePull", "image x: not there")), Status.ERROR, "ProbeImage"),
+        (evidence_of(trouble=("ProbeRefused", "exceeded quota")), Status.ERROR, "ProbeRefused"),
+        (evidence_of(trouble=("TimedOut", "still Pending")), Status.ERROR, "ProbeInterrupted"),
+    ],
+)
+def test_other_answers_are_told_apart(evidence: DnsEvidence, status: Status, reason: str) -> None:
+    outcome = judged(evidence, service("kubeflow/a"))
+    assert (outcome.status, outcome.reason) == (status, reason)
+
+
+def test_a_pod_in_which_nothing_runs_proves_nothing() -> None:
+    simulated = node("n1", metadata={"annotations": {"kwok.x-k8s.io/node": "fake"}})
+    found = facts(simulated, probes={"dns": DnsEvidence(node="n1", trouble=("NoReport", "no report"))})
+    assert (dns(found).status, dns(found).reason) == (Status.SKIP, "Simulated")
+
+
+def test_where_every_node_is_simulated_no_pod_is_made() -> None:
+    simulated = node("n1", metadata={"annotations": {"kwok.x-k8s.io/node": "fake"}})
+    evidence = run(cast("Session", None), facts(simulated), silent)
+    assert (evidence.node, evidence.names, evidence.trouble) == ("n1", (), None)
+
+
+def test_a_pod_that_ends_without_a_report_is_trouble() -> None:
+    evidence = DnsEvidence(names=("kubernetes.default",))
+    account(evidence, evidence.names, End(succeeded=True, node="n1", said="", reason="", trouble="", seconds=1.0))
+    assert evidence.trouble == ("NoReport", "the probe pod ended without a report")

@@ -1,0 +1,166 @@
+"""The gateway: the script run for real against a server that answers on purpose, and what the answers come to."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.experiment.ended import End
+from tests.samples.facts import deployment, facts, node, obj, pod
+from validators.checks.network.network import gateway
+from validators.core.expectations import Expectations
+from validators.core.outcome import Outcome, Status
+from validators.probes.network.front_door import DEPLOYMENT, SCRIPT, FrontDoor, Hop, account
+
+busybox = pytest.mark.skipif(not shutil.which("busybox"), reason="needs busybox, whose wget is what probes have")
+
+
+class Gateway(BaseHTTPRequestHandler):
+    """Answers by path, as `server.answers` says; notes the Host that it was called by."""
+
+    answers: Mapping[str, tuple[int, str]]
+    hosts: list[str]
+
+    def do_GET(self) -> None:
+        """Answer."""
+        self.hosts.append(self.headers["Host"])
+        status, location = self.answers[self.path.partition("?")[0]]
+        self.send_response(status)
+        if location:
+            self.send_header("Location", location)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def server() -> Iterator[tuple[type[Gateway], str]]:
+    """A server on this machine, and its address."""
+    handler = type("Handler", (Gateway,), {"answers": {}, "hosts": []})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as listening:
+        threading.Thread(target=listening.serve_forever, daemon=True).start()
+        yield handler, f"127.0.0.1:{listening.server_port}"
+        listening.shutdown()
+
+
+def ask(address: str, tmp_path: Path) -> FrontDoor:
+    """Run the script with busybox's wget."""
+    log = tmp_path / "log"
+    log.touch()
+    script = SCRIPT.replace("/dev/termination-log", str(log))
+    env = {"PATH": os.environ["PATH"], "KFV_ADDRESS": address, "KFV_HOST": "kubeflow.example.com"}
+    (tmp_path / "wget").symlink_to(str(shutil.which("busybox")))
+    env["PATH"] = f"{tmp_path}:{env['PATH']}"
+    subprocess.run(["/bin/sh", "-c", script], env=env, check=True)
+    evidence = FrontDoor(address, env["KFV_HOST"])
+    account(evidence, End(succeeded=True, node="n1", said=log.read_text(), reason="", trouble="", seconds=1.0))
+    return evidence
+
+
+@busybox
+def test_a_redirect_is_followed_to_the_sign_in_and_its_query_is_not_kept(
+    server: tuple[type[Gateway], str], tmp_path: Path
+) -> None:
+    handler, address = server
+    handler.answers = {"/": (302, "/dex/auth?client_id=a&state=secret"), "/dex/auth": (200, "")}
+    evidence = ask(address, tmp_path)
+    assert evidence.hops == (Hop(302, "/dex/auth"), Hop(200))
+    assert handler.hosts[0] == "kubeflow.example.com"
+    assert judged(evidence).status is Status.PASS
+
+
+@busybox
+def test_the_page_of_oauth2_proxy_is_a_sign_in_although_it_comes_with_403(
+    server: tuple[type[Gateway], str], tmp_path: Path
+) -> None:
+    handler, address = server
+    handler.answers = {"/": (403, ""), "/oauth2/start": (302, "/dex/auth?state=s"), "/dex/auth": (200, "")}
+    evidence = ask(address, tmp_path)
+    assert (evidence.hops, evidence.error) == ((Hop(403), Hop(302, "/dex/auth"), Hop(200)), "")
+    assert judged(evidence).status is Status.PASS
+
+
+@busybox
+def test_403_without_a_way_on_is_no_sign_in(server: tuple[type[Gateway], str], tmp_path: Path) -> None:
+    handler, address = server
+    handler.answers = {"/": (403, ""), "/oauth2/start": (403, "")}
+    assert judged(ask(address, tmp_path)).reason == "Denied"
+
+
+@busybox
+def test_answers_that_are_none_are_told_apart(server: tuple[type[Gateway], str], tmp_path: Path) -> None:
+    handler, address = server
+    handler.answers = {"/": (503, "")}
+    outcome = judged(ask(address, tmp_path))
+    assert (outcome.status, outcome.reason) == (Status.FAIL, "ServerError")
+
+
+@busybox
+def test_nobody_at_the_address_is_no_answer(tmp_path: Path) -> None:
+    outcome = judged(ask("127.0.0.1:9", tmp_path))
+    assert (outcome.status, outcome.reason) == (Status.FAIL, "NoAnswer")
+    assert "refused" in outcome.message
+
+
+def judged(evidence: FrontDoor, *objects: dict[str, object], expected: bool = True) -> Outcome:
+    workloads: dict[Ref, str] = {DEPLOYMENT: "istio"} if expected else {}
+    return gateway(facts(*objects, expected=Expectations(workloads=workloads), probes={"gateway": evidence}))
+
+
+@pytest.mark.parametrize(
+    ("hops", "reason"),
+    [
+        ((Hop(404),), "NoRoute"),
+        ((Hop(403),), "Denied"),
+        ((Hop(403), Hop(404)), "Denied"),
+        ((Hop(403), Hop(302, "/dex/auth"), Hop(503)), "SignInBroken"),
+        ((Hop(500),), "ServerError"),
+        ((Hop(418),), "Unexpected"),
+        ((Hop(302, "/somewhere"),), "OtherRedirect"),
+        ((Hop(302, "/dex/auth"), Hop(503)), "SignInBroken"),
+        ((Hop(302, "/oauth2/start"), Hop(302, "/dex/auth"), Hop(404)), "SignInBroken"),
+        ((), "NoAnswer"),
+    ],
+)
+def test_what_is_no_way_to_the_sign_in_fails(hops: tuple[Hop, ...], reason: str) -> None:
+    outcome = judged(FrontDoor("10.96.0.5:80", "h", hops))
+    assert (outcome.status, outcome.reason) == (Status.FAIL, reason)
+
+
+@pytest.mark.parametrize(
+    "hops",
+    [(Hop(200),), (Hop(302, "/dex/auth"),), (Hop(301, "https://kubeflow.example.com/"),), (Hop(307, "/oauth2/start"),)],
+)
+def test_a_page_and_ways_to_a_sign_in_pass(hops: tuple[Hop, ...]) -> None:
+    assert judged(FrontDoor("10.96.0.5:80", "h", hops)).status is Status.PASS
+
+
+def test_without_a_gateway_there_is_nothing_to_judge_unless_one_is_expected() -> None:
+    missing = judged(FrontDoor())
+    assert (missing.status, missing.reason, missing.because) == (Status.FAIL, "Missing", ("C2",))
+    assert judged(FrontDoor(), expected=False).reason == "NotInstalled"
+
+
+def test_a_simulated_gateway_answers_nobody() -> None:
+    kwok = node("kwok", metadata={"annotations": {"kwok.x-k8s.io/node": "fake"}})
+    simulated = pod("istio-system/gw", owner="istio-ingressgateway", spec={"nodeName": "kwok", "containers": []})
+    service = obj("Service", "istio-system/istio-ingressgateway", spec={})
+    outcome = judged(FrontDoor(), kwok, simulated, service, deployment("istio-system/istio-ingressgateway"))
+    assert (outcome.status, outcome.reason) == (Status.SKIP, "Simulated")
+
+
+def test_a_pod_that_could_not_ask_proves_nothing() -> None:
+    assert judged(FrontDoor("a", trouble=("ProbeRefused", "quota"))).status is Status.ERROR
+    evidence = FrontDoor("a")
+    account(evidence, End(succeeded=True, node="n1", said="status 200 OK", reason="", trouble="", seconds=1.0))
+    assert evidence.trouble == ("NoReport", "the probe pod ended without a report")

@@ -1,0 +1,130 @@
+"""The script with which probes write, run for real on real directories; and what becomes of its report."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kubeflow_volcano.experiment.ended import End
+from kubeflow_volcano.experiment.spaces import Level
+from validators.probes.storage.identities import Identity
+from validators.probes.storage.writing import OPERATIONS, SCRIPT, Target, Written, account
+
+CONSUMER = 999
+TARGET = Target(Identity(user=CONSUMER), (), volume="pv", path="/data/pv", node="n1")
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="acts as another user")
+
+
+def run(directory: Path, tmp_path: Path, *, user: int) -> Written:
+    """Run the script as `user` on a directory in place of the mount."""
+    log = tmp_path / "termination-log"
+    log.touch(mode=0o666)
+    log.chmod(0o666)
+    script = SCRIPT.replace("/dev/termination-log", str(log)).replace("d=/kfv", f"d={directory}")
+    script = script.replace("f=/kfv/", f"f={directory}/")
+    ended = subprocess.run(
+        ["/bin/sh", "-c", script],
+        env={"KFV_RUN": "0a1b2c3d", "PATH": os.environ["PATH"], "LC_ALL": "C"},
+        user=user,
+        group=user,
+        extra_groups=[],
+        check=False,
+        cwd="/",
+    )
+    return account(TARGET, End(ended.returncode == 0, "n1", log.read_text(), "", "", 0.1))
+
+
+@pytest.fixture
+def volume(tmp_path: Path) -> Path:
+    """A directory below others that anybody may pass through, as the mounts of a container are."""
+    for parent in [tmp_path, *tmp_path.parents][:3]:
+        parent.chmod(0o755)
+    directory = tmp_path / "volume"
+    directory.mkdir()
+    return directory
+
+
+@needs_root
+def test_an_owner_can_do_everything_and_leaves_nothing(volume: Path, tmp_path: Path) -> None:
+    (volume / "precious").write_text("kept")
+    os.chown(volume, CONSUMER, CONSUMER)
+    written = run(volume, tmp_path, user=CONSUMER)
+    assert (written.done, written.cause, written.trouble) == (OPERATIONS, "", None)
+    assert (written.uid, written.gid, written.mode) == (CONSUMER, CONSUMER, "0755")
+    assert [item.name for item in volume.iterdir()] == ["precious"]
+    assert (volume / "precious").read_text() == "kept"
+
+
+@needs_root
+def test_a_directory_of_root_refuses_and_shows_owner_and_mode(volume: Path, tmp_path: Path) -> None:
+    volume.chmod(0o755)
+    written = run(volume, tmp_path, user=CONSUMER)
+    assert (written.failed_at, written.cause, written.done) == ("create", "Permission", ())
+    assert (written.uid, written.gid, written.mode) == (0, 0, "0755")
+    assert written.acted_as == f"{CONSUMER} {CONSUMER} {CONSUMER}"
+    assert list(volume.iterdir()) == []
+
+
+@needs_root
+def test_a_sticky_directory_shows_its_special_bit(volume: Path, tmp_path: Path) -> None:
+    volume.chmod(0o1777)
+    written = run(volume, tmp_path, user=CONSUMER)
+    assert (written.mode, written.cause) == ("1777", "")
+
+
+def ended(said: str, *, succeeded: bool = False, reason: str = "", trouble: str = "") -> Written:
+    return account(TARGET, End(succeeded, "n1", said, reason, trouble, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("can't create /kfv/x: Permission denied", "Permission"),
+        ("chmod: /kfv/x: Operation not permitted", "Permission"),
+        ("can't create /kfv/x: Read-only file system", "ReadOnly"),
+        ("dd: writing '/kfv/x': No space left on device", "Full"),
+        ("can't create /kfv/x: Disk quota exceeded", "Full"),
+        ("can't create /kfv/x: Input/output error", "Other"),
+    ],
+)
+def test_causes_are_told_apart(text: str, cause: str) -> None:
+    written = ended(f"id 999 0 0\nls drwxr-xr-x 2 0 0 4096 Jan 1 00:00 /kfv\nfail create {text}")
+    assert (written.cause, written.failed_at, written.text) == (cause, "create", text)
+
+
+def test_a_directory_that_is_missing_is_the_volumes_fault() -> None:
+    text = 'MountVolume.SetUp failed for volume "data": hostPath type check failed: /data/pv is not a directory'
+    written = ended("", reason="FailedMount", trouble=text)
+    assert (written.cause, written.failed_at, written.trouble) == ("Missing", "mount", None)
+
+
+def test_a_pod_that_never_ran_proves_nothing() -> None:
+    written = ended("", reason="ErrImagePull", trouble="image busybox: not found")
+    assert (written.cause, written.trouble) == ("", ("ErrImagePull", "image busybox: not found"))
+
+
+def test_a_report_that_breaks_off_proves_nothing() -> None:
+    written = ended("id 999 0 0\nok create\nok chmod", succeeded=True)
+    assert written.trouble == ("Unfinished", "the probe ended after chmod")
+
+
+def test_a_label_is_kept_without_the_path() -> None:
+    written = ended(
+        "label drwxr-xr-x 2 0 0 system_u:object_r:usr_t:s0 4096 Jan 1 00:00 /kfv\nfail create Permission denied"
+    )
+    assert written.label == "system_u:object_r:usr_t:s0"
+
+
+@pytest.mark.parametrize(
+    ("target", "level"),
+    [
+        (TARGET, Level.PRIVILEGED),
+        (Target(Identity(user=5), (), storage_class="fast"), Level.RESTRICTED),
+        (Target(Identity(), (), storage_class="fast"), Level.BASELINE),
+    ],
+)
+def test_the_level_is_the_lowest_that_admits_the_probe(target: Target, level: Level) -> None:
+    assert target.level is level

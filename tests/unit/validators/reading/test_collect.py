@@ -1,0 +1,160 @@
+"""What is read of a cluster, once; and what is said of what cannot be."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.progress import silent
+from tests.samples.facts import ref
+from validators.core.check import Check
+from validators.core.expectations import Expectations
+from validators.core.facts import Facts
+from validators.core.outcome import Severity, passed
+from validators.core.rights import Rule
+from validators.reading.collect import collect, unread
+
+PODS, NODES, NAMESPACES = "/api/v1/pods", "/api/v1/nodes", "/api/v1/namespaces"
+KINDS = [("ConfigMap", "configmaps", True), ("Namespace", "namespaces", False), ("Node", "nodes", False)]
+
+
+def some_check(*needs: Rule, id_: str = "Z1") -> Check:
+    def judge(_facts: Facts) -> Any:
+        return passed("well", objects=[ref("Pod", "a/b")])
+
+    return Check(id_, "z", "title", "remedy", Severity.MAJOR, judge, needs=needs)
+
+
+WATCHED = some_check(Rule("list", "", "pods"), Rule("watch", "", "pods"))
+LISTED = some_check(Rule("list", "", "pods"))
+
+
+@pytest.fixture
+def server(api: Any) -> Any:
+    """One that has a namespace, no node, and one pod that is well."""
+    served = [*KINDS, ("Pod", "pods", True)]
+    resources = [{"kind": kind, "name": name, "namespaced": inside} for kind, name, inside in served]
+    api.on("GET", "/api/v1", api.reply(body={"resources": resources}))
+    api.on("GET", NODES, listing(api))
+    api.on("GET", NAMESPACES, listing(api, {"metadata": {"name": "kube-system", "uid": "the-cluster"}}))
+    api.on("GET", PODS, pods(api))
+    return api
+
+
+def listing(api: Any, *items: dict[str, Any]) -> Any:
+    return api.reply(body={"metadata": {"resourceVersion": "5"}, "items": list(items)})
+
+
+def pods(api: Any) -> Any:
+    meta = {
+        "name": "p",
+        "namespace": "ns",
+        "uid": "u",
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+        "managedFields": [],
+    }
+    status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+
+    def answer(request: Any) -> Any:
+        if "watch" in request.query:
+            return api.reply(lines=[], hold=1.0)
+        spec = {"containers": [{"name": "c", "image": "i", "env": [{"name": "A", "value": "secret"}]}]}
+        return listing(api, {"metadata": dict(meta), "spec": spec, "status": status})
+
+    return answer
+
+
+def read(api: Any, check: Check) -> Facts:
+    return collect(
+        api.connect(),
+        [check],
+        Expectations(),
+        rights={},
+        read_only=True,
+        probe_namespace="",
+        seconds=1.0,
+        progress=silent,
+    )
+
+
+def test_pods_that_were_watched_are_not_listed_a_second_time(server: Any) -> None:
+    facts = read(server, WATCHED)
+    assert len([request for request in server.seen("GET", PODS) if "watch" not in request.query]) == 1
+    assert facts.window
+    assert facts.window.seconds >= 1.0
+    (found,) = facts.all("pods")
+    assert found["metadata"]["name"] == "p"
+    assert facts.cluster_uid == "the-cluster"
+
+
+@pytest.mark.parametrize("check", [WATCHED, LISTED], ids=["watched", "listed"])
+def test_what_no_check_reads_is_not_kept(server: Any, check: Check) -> None:
+    (found,) = read(server, check).all("pods")
+    assert "managedFields" not in found["metadata"]
+    assert found["spec"] == {"containers": [{"name": "c", "image": "i"}]}
+
+
+def test_a_kind_that_may_not_be_read_is_unread_and_the_others_are_there(server: Any) -> None:
+    server.on("GET", PODS, server.status(403, "Forbidden", "may not list pods"))
+    facts = read(server, LISTED)
+    assert facts.unread["pods"].reason == "Forbidden"
+    assert "resources: ['pods'], verbs: ['list']" in facts.unread["pods"].todo
+    assert facts.all("nodes") == ()
+
+
+def test_a_window_that_cannot_be_watched_is_unread(server: Any) -> None:
+    server.on("GET", PODS, server.status(403, "Forbidden", "may not"))
+    facts = read(server, WATCHED)
+    assert facts.window is None
+    assert facts.unread["window"].reason == "Forbidden"
+
+
+def test_what_hardly_changes_is_read_while_pods_are_watched_and_once(server: Any) -> None:
+    group = "apiextensions.k8s.io"
+    crds = f"/apis/{group}/v1/customresourcedefinitions"
+    found = {"metadata": {"name": "tfjobs.kubeflow.org"}, "spec": {"versions": [{"name": "v1", "schema": {}}]}}
+    server.on("GET", crds, listing(server, found))
+    facts = read(server, some_check(*WATCHED.needs, Rule("list", group, "customresourcedefinitions")))
+    (crd,) = facts.all(f"customresourcedefinitions.{group}")
+    assert crd["spec"] == {"versions": [{"name": "v1"}]}
+    asked = [request.path for request in server.requests]
+    assert asked.count(crds) == 1
+    assert asked.index(crds) < asked.index(NODES)
+
+
+def test_a_further_fact_that_may_not_be_had_is_unread(server: Any) -> None:
+    server.on("GET", "/readyz", server.status(403, "Forbidden", "may not look"))
+    facts = read(server, some_check(id_="A1"))
+    assert facts.unread["readyz"].reason == "Forbidden"
+    assert facts.ready_answers == ()
+
+
+def test_a_server_that_answers_nothing_ends_the_run_and_not_each_check(
+    server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kubeflow_volcano.cluster.api.connection._RETRY_SECONDS", 0.5)
+    for path in (PODS, NODES, NAMESPACES):
+        server.on("GET", path, server.status(503, "ServiceUnavailable", "etcd is down"))
+    started = time.monotonic()
+    with pytest.raises(ApiError, match="etcd is down"):
+        read(server, LISTED)
+    assert time.monotonic() - started < 30
+
+
+@pytest.mark.parametrize(
+    ("error", "reason", "todo"),
+    [
+        (ApiError(401, "Unauthorized", "token expired"), "Unauthorized", "renew the token"),
+        (ApiError(403, "Forbidden", "may not"), "Forbidden", "verbs: ['list']"),
+        (ApiError(0, "NoAnswer", "no answer"), "Unreachable", "health"),
+        (ApiError(503, "ServiceUnavailable", "starting"), "Unreachable", "health"),
+    ],
+)
+def test_whose_fault_it_is_decides_what_is_told(error: ApiError, reason: str, todo: str) -> None:
+    found = unread("pods", error)
+    assert found.reason == reason
+    assert error.message in found.message
+    assert todo in found.todo

@@ -1,0 +1,204 @@
+"""Which rules a run needs and where, and that none is asked for that nothing needs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import yaml
+
+from kubeflow_volcano.problems import InvalidInput
+from validators.checks import CHECKS
+from validators.cli import rbac
+from validators.core.check import Check
+from validators.core.expectations import expect
+from validators.core.facts import Facts
+from validators.core.outcome import Outcome, Severity, skipped
+from validators.core.rights import BACKENDS, Rule
+from validators.reading.permissions import for_gang, missing_for_probes, missing_for_reading, placed
+from validators.run.options import Options
+
+EXPECTED = expect("1.9.1")
+REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+
+
+def nothing(_facts: Facts) -> Outcome:
+    return skipped("Nothing", "nothing.")
+
+
+def a_check(*needs: Rule, id_: str = "A9", probe: str = "", component: str = "") -> Check:
+    return Check(id_, "some", "It holds", "Mend it.", Severity.MAJOR, nothing, (), needs, probe, component)
+
+
+def where(*checks: Check, probe_namespace: str = "", read_only: bool = False) -> dict[str, set[str]]:
+    """Rules in words by namespace, without those of every run."""
+    found = placed(checks, EXPECTED, probe_namespace=probe_namespace, read_only=read_only)
+    told = {name: {str(rule) for rule in rules} for name, rules in found.items()}
+    told[""] -= {"list namespaces", "list nodes"}
+    return {name: rules for name, rules in told.items() if rules}
+
+
+LIST_PODS, GET_SECRETS = Rule("list", "", "pods"), Rule("get", "", "secrets")
+
+
+def test_what_is_listed_for_the_snapshot_is_needed_everywhere() -> None:
+    assert where(a_check(LIST_PODS), probe_namespace="team") == {"": {"list pods"}}
+
+
+def test_what_a_probe_does_is_needed_in_its_namespace_only() -> None:
+    probing = a_check(LIST_PODS, Rule("create", "", "pods"), Rule("create", "", "namespaces"), probe="gang")
+    assert where(probing, probe_namespace="team") == {"": {"list pods"}, "team": {"create pods"}}
+    assert where(probing) == {"": {"list pods", "create pods", "create namespaces"}}
+    assert where(probing, read_only=True) == {}
+
+
+def test_dry_runs_are_made_in_one_namespace() -> None:
+    dry = a_check(Rule("create", "kubeflow.org", "tfjobs"))
+    assert where(dry) == {"default": {"create tfjobs.kubeflow.org"}}
+    assert where(dry, probe_namespace="team") == {"team": {"create tfjobs.kubeflow.org"}}
+    assert where(dry, read_only=True) == {}
+
+
+def test_secrets_are_read_where_webhooks_are_answered_from() -> None:
+    assert set(where(a_check(replace(GET_SECRETS, namespace=BACKENDS)))) == {"volcano-system", "kubeflow"}
+
+
+def test_what_belongs_to_a_namespace_or_component_that_is_not_expected_is_not_asked_for() -> None:
+    assert where(a_check(replace(GET_SECRETS, namespace="auth"))) == {}
+    assert where(a_check(LIST_PODS, component="trainer")) == {}
+
+
+def test_what_lives_in_no_namespace_is_never_granted_in_one() -> None:
+    probing = a_check(Rule("patch", "", "persistentvolumes"), probe="storage")
+    assert where(probing, probe_namespace="team") == {"": {"patch persistentvolumes"}}
+
+
+def test_no_secret_and_no_log_is_read_everywhere() -> None:
+    everywhere = placed(CHECKS, expect("1.9.1", "full"), probe_namespace="", read_only=False)[""]
+    assert not [str(rule) for rule in everywhere if rule.resource in {"secrets", "pods/log"}]
+
+
+def test_a_read_only_run_may_change_nothing() -> None:
+    found = placed(CHECKS, EXPECTED, probe_namespace="", read_only=True)
+    verbs = {(rule.verb, rule.group) for rules in found.values() for rule in rules}
+    assert {verb for verb, group in verbs if group != "authorization.k8s.io"} <= {"get", "list", "watch"}
+
+
+def of_gang_scheduler(name: str, **options: Any) -> dict[str, set[str]]:
+    """Rules in words by namespace of all checks, where that one makes the gangs."""
+    expected = expect("1.9.1", gang_scheduler=name)
+    found = placed(for_gang(CHECKS, expected.gang), expected, **{"probe_namespace": "", "read_only": False, **options})
+    return {name: {str(rule) for rule in rules} for name, rules in found.items()}
+
+
+@pytest.mark.parametrize("place", ["", "team"])
+def test_where_another_scheduler_makes_the_gangs_its_groups_take_the_place_of_volcanos(place: str) -> None:
+    volcano = of_gang_scheduler("volcano", probe_namespace=place)
+    other = of_gang_scheduler("scheduler-plugins", probe_namespace=place)
+    gone = {rule for rules in volcano.values() for rule in rules} - {rule for rules in other.values() for rule in rules}
+    assert {rule for rule in gone if "volcano.sh" not in rule} == set()
+    assert not [rule for rules in other.values() for rule in rules if "volcano" in rule]
+    groups = {f"{verb} podgroups.scheduling.x-k8s.io" for verb in ("create", "delete", "list", "watch")}
+    assert {rule for rules in other.values() for rule in rules} - {
+        rule for rules in volcano.values() for rule in rules
+    } == groups
+    assert groups <= other[place]
+
+
+def test_without_probes_nothing_is_needed_of_the_groups_of_another_gang_scheduler() -> None:
+    found = of_gang_scheduler("scheduler-plugins", read_only=True)
+    assert not [rule for rules in found.values() for rule in rules if "podgroups" in rule]
+
+
+def test_rights_are_printed_for_the_gang_scheduler_that_is_named() -> None:
+    text = rbac.render(Options(release="1.9.1", gang_scheduler="scheduler-plugins"), "ci/validator")
+    assert "scheduling.x-k8s.io" in text
+    assert "volcano.sh" not in text
+    assert "# Gang scheduler volcano (default" in rbac.render(Options(release="1.9.1"), "ci/validator")
+
+
+def test_nothing_is_granted_twice() -> None:
+    found = placed(CHECKS, EXPECTED, probe_namespace="team", read_only=False)
+    assert not [rule for name, rules in found.items() if name for rule in rules if rule in found[""]]
+
+
+def reviewing(api: Any, *denied: str) -> list[Any]:
+    """Access reviews that deny rules in words, as 'verb resource in namespace'; returns what is asked."""
+    asked: list[Any] = []
+
+    def answer(request: Any) -> Any:
+        found = request.body["spec"]["resourceAttributes"]
+        asked.append(found)
+        words = f"{found['verb']} {found['resource']}" + (f" in {found['namespace']}" if "namespace" in found else "")
+        return api.reply(201, {"status": {"allowed": words not in denied}})
+
+    kind = {"kind": "SelfSubjectAccessReview", "name": "selfsubjectaccessreviews", "namespaced": False}
+    api.on("GET", "/apis/authorization.k8s.io/v1", api.reply(200, {"resources": [kind]}))
+    api.on("POST", REVIEWS, answer)
+    return asked
+
+
+def test_a_missing_right_of_a_probe_is_an_error_that_prints_the_rule(api: Any) -> None:
+    reviewing(api, "create pods in team")
+    probing = a_check(Rule("create", "", "pods"), LIST_PODS, id_="H1", probe="gang")
+    (found,) = missing_for_probes(api.connect(), [probing], "team").values()
+    assert "create pods" in found.message
+    assert "list pods" not in found.message
+    assert "- {apiGroups: [''], resources: ['pods'], verbs: ['create']}" in found.todo
+
+
+def test_what_a_probe_reads_in_a_namespace_that_need_not_be_there_is_not_asked_for(api: Any) -> None:
+    asked = reviewing(api, "get configmaps in local-path-storage")
+    looking = a_check(Rule("get", "", "configmaps", "local-path-storage"), LIST_PODS, id_="D8", probe="storage")
+    assert missing_for_probes(api.connect(), [looking], "") == {}
+    assert [item["resource"] for item in asked] == ["pods"]
+
+
+def test_who_may_not_make_namespaces_is_told_of_the_other_way(api: Any) -> None:
+    reviewing(api, "create namespaces")
+    probing = a_check(Rule("create", "", "namespaces"), id_="H1", probe="gang")
+    (found,) = missing_for_probes(api.connect(), [probing], "").values()
+    assert "--probe-namespace" in found.todo
+    assert missing_for_probes(api.connect(), [probing], "team") == {}
+
+
+def test_every_rule_is_asked_for_where_it_is_needed(api: Any) -> None:
+    asked = reviewing(api, "get configmaps in auth")
+    reading = a_check(
+        Rule("get", "", "configmaps", "auth"), LIST_PODS, Rule("create", "kubeflow.org", "tfjobs"), id_="E4"
+    )
+    found = missing_for_reading(api.connect(), [reading], "", read_only=False)
+    assert list(found) == ["get configmaps in auth"]
+    places = {(item["verb"], item["resource"], item.get("namespace")) for item in asked}
+    assert places == {("get", "configmaps", "auth"), ("create", "tfjobs", "default")}
+
+
+def documents(**options: Any) -> list[Any]:
+    return list(yaml.safe_load_all(rbac.render(Options(release="1.9.1", **options), "ci/validator")))
+
+
+def test_roles_come_with_bindings_to_the_account() -> None:
+    found = documents(select=("gang",), probe_namespace="team")
+    assert [(item["kind"], item["metadata"].get("namespace")) for item in found] == [
+        ("ClusterRole", None),
+        ("ClusterRoleBinding", None),
+        ("Role", "team"),
+        ("RoleBinding", "team"),
+    ]
+    subject = {"kind": "ServiceAccount", "namespace": "ci", "name": "validator"}
+    assert [item["subjects"] for item in found if "subjects" in item] == [[subject], [subject]]
+    assert {item["roleRef"]["name"] for item in found if "roleRef" in item} == {rbac.NAME}
+
+
+def test_the_head_says_why_probes_are_granted_so_much_where_they_are() -> None:
+    own = rbac.render(Options(release="1.9.1", select=("gang",)), "ci/validator")
+    assert "granted everywhere" in own
+    for narrower in (Options(release="1.9.1", probe_namespace="team"), Options(release="1.9.1", read_only=True)):
+        assert "granted everywhere" not in rbac.render(narrower, "ci/validator")
+
+
+@pytest.mark.parametrize("account", ["validator", "/validator", "ci/", "a/b/c"])
+def test_an_account_that_is_none_is_refused(account: str) -> None:
+    with pytest.raises(InvalidInput, match="NAMESPACE/NAME"):
+        rbac.render(Options(release="1.9.1"), account)

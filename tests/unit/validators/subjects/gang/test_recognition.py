@@ -1,0 +1,118 @@
+"""Which gang scheduler a cluster is judged by where nobody says so, and whose finding it is when its parts disagree."""
+
+from __future__ import annotations
+
+from typing import ClassVar, cast
+
+import pytest
+
+from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS, VOLCANO
+from kubeflow_volcano.cluster.api.client import Cluster, Listing
+from kubeflow_volcano.cluster.api.errors import NotServed
+from kubeflow_volcano.cluster.objects import Object
+from tests.samples.facts import deployment, facts
+from validators.checks.operator.operator import gang_flag
+from validators.report.document import Report
+from validators.run.options import Options, expectations_of
+from validators.subjects.gang.recognition import named_by
+
+V, P = VOLCANO.name, SCHEDULER_PLUGINS.name
+TAGS = {"1.5.0": "v1-e1434f6", "1.6.0": "v1-5a5f92d", "1.8.1": "v1-04f9f13"}
+NAMED = f"--gang-scheduler-name={SCHEDULER_PLUGINS.scheduler}"
+
+
+def operator(version: str, *arguments: str) -> Object:
+    image = f"docker.io/kubeflow/training-operator:{TAGS.get(version, 'mine')}"
+    container = {"name": "training-operator", "image": image, "args": list(arguments)}
+    return deployment("kubeflow/training-operator", containers=[container])
+
+
+class Part:
+    """The part of a cluster that this is known from: the PodGroups that it serves, and its Deployments."""
+
+    version: ClassVar[dict[str, str]] = {"gitVersion": "v1.30.2"}
+
+    def __init__(self, served: tuple[str, ...], *objects: Object) -> None:
+        self._groups = {item.group for item in (VOLCANO, SCHEDULER_PLUGINS) if item.name in served}
+        self._objects = objects
+
+    def list(self, _api_version: str, _kind: str, *, namespace: str) -> Listing:
+        return Listing(tuple(item for item in self._objects if item["metadata"]["namespace"] == namespace), "1")
+
+    def resource(self, api_version: str, kind: str) -> None:
+        if api_version.partition("/")[0] not in self._groups:
+            raise NotServed(api_version, kind)
+
+
+@pytest.mark.parametrize(
+    ("served", "version", "arguments", "gang", "reason"),
+    [
+        ((P,), "1.8.1", (NAMED,), P, "AsClaimed"),
+        ((P,), "1.8.1", (), P, "GangOff"),
+        ((P,), "1.8.1", ("--gang-scheduler-name=volcano",), P, "GangOther"),
+        ((P,), "1.5.0", ("--enable-gang-scheduling=true",), P, "GangUnknown"),
+        ((V,), "1.8.1", ("--gang-scheduler-name=volcano",), V, "AsClaimed"),
+        ((V,), "1.8.1", (NAMED,), V, "GangOther"),
+        ((V, P), "1.8.1", (NAMED,), P, "AsClaimed"),
+        ((V, P), "1.8.1", ("--gang-scheduler-name=volcano",), V, "AsClaimed"),
+        ((V, P), "1.8.1", (), V, "GangOff"),
+        ((), "1.8.1", (NAMED,), P, "AsClaimed"),
+        ((), "1.8.1", ("--enable-gang-scheduling=true",), V, "UnknownFlag"),
+    ],
+)
+def test_what_is_installed_tells_then_the_operator_and_g1_finds_what_contradicts_it(
+    served: tuple[str, ...], version: str, arguments: tuple[str, ...], gang: str, reason: str
+) -> None:
+    running = operator(version, *arguments)
+    expected, _ = expectations_of(Options(), cast("Cluster", Part(served, running)))
+    outcome = gang_flag(facts(running, expected=expected))
+    assert (expected.gang_scheduler, outcome.reason) == (gang, reason)
+    assert (expected.gang_from in outcome.message) == (reason in {"GangOff", "GangOther", "GangUnknown", "UnknownFlag"})
+
+
+@pytest.mark.parametrize(
+    ("version", "arguments", "gang"),
+    [
+        ("1.5.0", ("--enable-gang-scheduling",), VOLCANO),
+        ("1.5.0", ("--gang-scheduler-name=volcano",), None),
+        ("1.6.0", ("--gang-scheduler-name=volcano",), VOLCANO),
+        ("1.6.0", (NAMED,), None),
+        ("1.8.1", ("--gang-scheduler-name", "Volcano"), VOLCANO),
+        ("1.8.1", ("--gang-scheduler-name=scheduler-plugins",), SCHEDULER_PLUGINS),
+        ("1.8.1", ("--gang-scheduler-name=",), None),
+        ("1.8.1", (), None),
+        ("unknown", (NAMED,), SCHEDULER_PLUGINS),
+    ],
+)
+def test_arguments_mean_what_their_era_makes_of_them(version: str, arguments: tuple[str, ...], gang: object) -> None:
+    assert named_by(operator(version, *arguments)) is gang
+
+
+def test_an_operator_of_which_nothing_is_known_names_nobody() -> None:
+    assert named_by(operator("unknown", NAMED), "2.1.0") is None
+
+
+def test_who_is_asked_for_is_not_looked_for() -> None:
+    cluster = cast("Cluster", Part((P,), operator("1.8.1", NAMED)))
+    for options in (
+        Options(gang_scheduler=V),
+        Options(gang_scheduler="none"),
+        Options(profile=("local-path", V)),
+    ):
+        expected, _ = expectations_of(options, cluster)
+        assert expected.gang_from == "given"
+        assert expected.gang_scheduler == (options.gang_scheduler if options.gang_scheduler != "auto" else V)
+
+
+def test_a_release_that_is_given_leaves_the_gang_scheduler_open() -> None:
+    expected, how = expectations_of(Options(release="1.8.1"), cast("Cluster", Part((P,))))
+    assert (expected.release, how, expected.gang_scheduler) == ("1.8.1", "given", P)
+    assert P in expected.components
+    assert expectations_of(Options(release="1.8.1"), None)[0].gang_from.startswith("default")
+
+
+def test_the_report_says_by_whom_gangs_are_judged_and_who_says_so() -> None:
+    expected, how = expectations_of(Options(), cast("Cluster", Part((P,))))
+    report = Report("0badcafe", {}, "here", expected.release, how, 0.0, 1.0, 1.0, (), facts(expected=expected))
+    run = report.as_dict()["run"]
+    assert (run["gang_scheduler"], run["gang_scheduler_from"]) == (P, "only its PodGroups are served")

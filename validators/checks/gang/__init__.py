@@ -1,0 +1,1 @@
+"""Family H: gang scheduling, proved by experiment."""

@@ -1,0 +1,63 @@
+"""Verdicts on the controls of the gang experiment: the same pods without a gang, with Volcano and without."""
+
+from __future__ import annotations
+
+from validators.checks.gang import words as gang_words
+from validators.core.outcome import Outcome, errored, warned
+from validators.probes.gang.evidence import BIND_SECONDS, GangEvidence
+from validators.probes.gang.gang import STUCK
+
+__all__ = ["default_scheduler", "same_scheduler"]
+
+
+def same_scheduler(evidence: GangEvidence) -> Outcome:
+    """H4."""
+    step = evidence.steps.get("H4")
+    if step is None:
+        return gang_words.ended_early(evidence)
+    stuck = next((item for item in step.members if item.name.endswith(STUCK)), None)
+    if step.disturbed:
+        return gang_words.disturbed(evidence, step)
+    if not step.bound or stuck is None or stuck.node:
+        found = f"none was bound: {gang_words.why(step)}" if not step.bound else "the third was not seen"
+        found = f"{stuck.name} runs on {stuck.node}" if stuck and stuck.node else found
+        return errored(
+            "ControlFailed",
+            f"the control did not come out, so the gang cannot be told from lack of room: {found}",
+            expected="without the gang, the two members that fit are bound and the third is not",
+            observed=gang_words.observed(evidence, step),
+            objects=gang_words.step_refs(evidence, step),
+            todo="make room for pods of 16Mi memory, see that no node has the label kfv.io/nowhere, and run again."
+            if step.bound or any(item.judged for item in step.members)
+            else "no scheduler looked at the pods: see whether it is alive (F1) and what its log says, and run again.",
+            evidence=step.as_file,
+        )
+    return gang_words.good(
+        evidence, step, f"{len(step.bound)} of the same 3 pods were bound once each might run alone: there was room."
+    )
+
+
+def default_scheduler(evidence: GangEvidence) -> Outcome:
+    """H5."""
+    step = evidence.steps.get("H5")
+    if step is None:
+        return gang_words.ended_early(evidence)
+    if step.disturbed:
+        return gang_words.disturbed(evidence, step)
+    bound = sorted(item.name for item in step.bound)
+    if len(bound) == len(step.members) - 1 and not any(name.endswith(STUCK) for name in bound):
+        text = "the default scheduler bound 2 of the same 3 pods and left the third: what a gang is spared."
+        return gang_words.good(evidence, step, text)
+    silent = not bound and not any(item.judged for item in step.members)
+    found = f"bound {len(bound)} of the 3 pods ({', '.join(bound) or 'none'})"
+    return warned(
+        "DefaultSchedulerSilent" if silent else "NotPartial",
+        f"the default scheduler {f'looked at none of the 3 pods in {BIND_SECONDS:.0f} s' if silent else found}, so "
+        f"that nothing shows what the gang is spared: {gang_words.why(step)}",
+        expected="without gang scheduling, the two members that fit are bound and the third is not",
+        observed=gang_words.observed(evidence, step),
+        objects=gang_words.step_refs(evidence, step),
+        todo="see whether kube-scheduler answers to the name default-scheduler, and whether its profile gangs by "
+        "itself; the proof, H2 with H4, does not depend on it.",
+        evidence=step.as_file,
+    )

@@ -1,0 +1,207 @@
+"""Verdicts on the steps H1 to H3 of the gang experiment, from its evidence alone. None means nothing to object to."""
+
+from __future__ import annotations
+
+from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS, VOLCANO
+from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.experiment.record import Member
+from kubeflow_volcano.experiment.stage import NOWHERE, Step
+from validators.checks.gang.words import WIDEST_SPREAD, disturbed, ended_early, good, observed, places, step_refs, why
+from validators.core.outcome import Outcome, errored, failed, warned
+from validators.probes.gang.evidence import BIND_SECONDS, GangEvidence
+from validators.probes.gang.gang import STUCK
+
+__all__ = ["blocked", "fit", "released", "violation"]
+
+_RESTART = {
+    VOLCANO.name: "kubectl -n volcano-system rollout restart deployment/volcano-scheduler",
+    SCHEDULER_PLUGINS.name: "kubectl -n scheduler-plugins rollout restart deployment/scheduler-plugins-scheduler",
+}
+_CONFIGURATION = {
+    VOLCANO.name: "kubectl -n volcano-system get configmap volcano-scheduler-configmap -o yaml",
+    SCHEDULER_PLUGINS.name: "kubectl -n scheduler-plugins get configmaps -o yaml",
+}
+_PLUGIN = {
+    VOLCANO.name: "names the plugin gang and none of its switches is false (F4)",
+    SCHEDULER_PLUGINS.name: "names the plugin Coscheduling",
+}
+
+
+def _queue_shut(evidence: GangEvidence) -> Outcome | None:
+    if evidence.shut and not (evidence.refused or evidence.trouble):
+        state = evidence.queue_state or "missing"
+        return failed(
+            "QueueNotOpen",
+            f"queue {evidence.queue} is {state}: nothing in it is ever evaluated, so the experiment was not made.",
+            expected="queue in state Open",
+            observed={"queue": evidence.queue, "state": state},
+            objects=(Ref("scheduling.volcano.sh/v1beta1", "Queue", "", evidence.queue),),
+            todo="open the queue: see F3.",
+            because=("F3",),
+        )
+    return None
+
+
+def violation(evidence: GangEvidence) -> Outcome | None:
+    """A member of a gang that is bound where none may be, in any step."""
+    blocked_step, fit_step = evidence.steps.get("H2"), evidence.steps.get("H1")
+    if blocked_step and blocked_step.premature and not _unblocked(blocked_step):
+        return _premature(evidence, blocked_step)
+    if fit_step and not fit_step.disturbed and 0 < len(fit_step.bound) < len(fit_step.members):
+        text = f"only {len(fit_step.bound)} of {len(fit_step.members)} members were bound in {BIND_SECONDS:.0f} s"
+        return _partial(evidence, fit_step, text)
+    return None
+
+
+def _unblocked(step: Step) -> Member | None:
+    """The member that fits nowhere, if it was bound all the same."""
+    return next((item for item in step.bound if item.name.endswith(STUCK)), None)
+
+
+def _premature(evidence: GangEvidence, step: Step) -> Outcome:
+    who = ", ".join(f"{item.name} on {item.node} at {item.bound_at}" for item in step.bound)
+    return _partial(evidence, step, f"{who} bound, although the gang cannot be whole")
+
+
+def _partial(evidence: GangEvidence, step: Step, what: str) -> Outcome:
+    return failed(
+        "PartialPlacement",
+        f"A gang was placed in part: {what}.",
+        expected="all members of a gang are bound, or none",
+        observed=observed(evidence, step),
+        objects=step_refs(evidence, step),
+        todo=f"see that the scheduler's configuration {_PLUGIN[evidence.gang.name]}, and that minMember of the "
+        "PodGroup is honoured.",
+        commands=(_CONFIGURATION[evidence.gang.name],),
+        evidence=step.as_file,
+    )
+
+
+def fit(evidence: GangEvidence) -> Outcome:
+    """H1."""
+    step = evidence.steps.get("H1")
+    if step is None:
+        return _queue_shut(evidence) or ended_early(evidence)
+    if step.disturbed:
+        return disturbed(evidence, step)
+    if len(step.bound) < len(step.members):
+        return violation(evidence) or _unplaced(evidence, step)
+    placed = f"3 of 3 pods were bound, on {places(evidence, step)}"
+    if not step.reached:
+        phases = ", ".join(f"{item.name} is {item.phase or 'without a phase'}" for item in step.groups)
+        return warned(
+            "PhaseNotRunning",
+            f"{placed}, but the PodGroup did not become Running: {phases}.",
+            expected="PodGroup in phase Running",
+            observed=observed(evidence, step),
+            objects=step_refs(evidence, step),
+            todo="see the scheduler's log: it places pods and does not write the group's status."
+            if evidence.gang.tells
+            else "see whether the pods run (C6) and the controller that writes the group's status is up (F1).",
+        )
+    if step.spread_seconds > WIDEST_SPREAD:
+        return warned(
+            "SlowPlacement",
+            f"{placed}, but {step.spread_seconds:.1f} s lay between the first and the last.",
+            expected=f"at most {WIDEST_SPREAD:.0f} s between the first and the last binding",
+            observed=observed(evidence, step),
+            objects=step_refs(evidence, step),
+            todo="see the load of the API server and of the scheduler.",
+        )
+    return good(evidence, step, f"{placed}, within {step.seconds:.1f} s of their creation.")
+
+
+def _unplaced(evidence: GangEvidence, step: Step) -> Outcome:
+    if any(item.judged for item in step.members):  # so somebody looked, and found no place
+        return errored(
+            "NoRoom",
+            f"the cluster has no room for 3 pods of 16Mi memory and no CPU: {why(step)}",
+            expected="one schedulable node without taints that has room for 3 pods with 16Mi memory each",
+            observed=observed(evidence, step),
+            objects=step_refs(evidence, step),
+            todo="make room or uncordon a node, and run again.",
+            evidence=step.as_file,
+        )
+    return _ignored(evidence, step, "the pods", "none has a PodScheduled condition")
+
+
+def _ignored(evidence: GangEvidence, step: Step, whom: str, told_by: str) -> Outcome:
+    return failed(
+        "SchedulerNotEvaluating",
+        f"no scheduler looked at {whom} within {BIND_SECONDS:.0f} s: {told_by}.",
+        expected=f"3 of 3 bound within {BIND_SECONDS:.0f} s",
+        observed=observed(evidence, step),
+        objects=step_refs(evidence, step),
+        todo="the scheduler is down, works on a stale cache, or answers to another name than "
+        f"{evidence.gang.scheduler}. Restart it.",
+        commands=(_RESTART[evidence.gang.name],),
+        evidence=step.as_file,
+    )
+
+
+def blocked(evidence: GangEvidence) -> Outcome:
+    """H2."""
+    step = evidence.steps.get("H2")
+    if step is None:
+        return ended_early(evidence)
+    if placed := _unblocked(step):
+        return errored(
+            "NotBlocked",
+            f"{placed.name}, which fits nowhere, was bound to {placed.node}: the gang could be whole, and nothing is "
+            "proved.",
+            expected=f"no node has the label {NOWHERE}, and the scheduler heeds node affinity",
+            observed=observed(evidence, step),
+            objects=step_refs(evidence, step),
+            todo=f"take the label {NOWHERE} from the node, or see that plugin predicates is on (F4).",
+            evidence=step.as_file,
+            because=("F4",),
+        )
+    if step.premature:
+        return _premature(evidence, step)
+    if step.disturbed:
+        return disturbed(evidence, step)
+    if not step.judged:
+        # That nothing was bound says nothing as long as nobody looked.
+        return errored(
+            "NeverJudged",
+            f"nothing was bound, but not every member was judged within {BIND_SECONDS:.0f} s, which proves nothing.",
+            expected="every member PodScheduled=False"
+            + (", the PodGroup with a phase and an Unschedulable condition" if evidence.gang.tells else ""),
+            observed=observed(evidence, step),
+            objects=step_refs(evidence, step),
+            todo="see the scheduler's log for errors in writing status, and run again.",
+            evidence=step.as_file,
+            # While the scheduler takes over a configuration without gang, members may be bound a moment later.
+            because=("F4",),
+        )
+    return good(
+        evidence,
+        step,
+        f"0 of 3 members were bound in {step.held_seconds:.1f} s after all three had been judged, because one of "
+        f"them fits nowhere.",
+    )
+
+
+def released(evidence: GangEvidence) -> Outcome:
+    """H3."""
+    step = evidence.steps.get("H3")
+    if step is None:
+        return ended_early(evidence)
+    if step.disturbed:
+        return disturbed(evidence, step)
+    if not step.reached:
+        # The others were judged while one of them fitted nowhere; who stands in its place tells of the time after.
+        if not step.bound and (fresh := next((item for item in step.members if not item.judged), None)):
+            return _ignored(evidence, step, fresh.name, "it has no PodScheduled condition")
+        return failed(
+            "GangNotReleased",
+            f"only {len(step.bound)} of 3 members were bound within {BIND_SECONDS:.0f} s after a pod that fits took "
+            f"the place of the one that does not: {why(step)}",
+            expected="3 of 3 bound",
+            observed=observed(evidence, step),
+            objects=step_refs(evidence, step),
+            todo="restart the scheduler: it does not see that the gang is whole by now.",
+            commands=(_RESTART[evidence.gang.name],),
+            evidence=step.as_file,
+        )
+    return good(evidence, step, f"3 of 3 members were bound {step.seconds:.1f} s after the gang could be whole.")

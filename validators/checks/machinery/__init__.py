@@ -1,0 +1,1 @@
+"""Family B: CRDs, APIServices, admission webhooks, certificates, namespaces."""

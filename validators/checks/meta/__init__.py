@@ -1,0 +1,1 @@
+"""Family I: the run itself."""

@@ -1,0 +1,180 @@
+"""Family I: what the run says of itself. Judged when all other checks are, and after the probes are removed.
+
+That a second roll-out changes nothing (I5 of the specification) is a claim about the roll-out, which says so itself:
+`changed=0`, held by tests/integration/test_rollout.py. No validation can see it, so there is no check of that number.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.experiment.acting import USER_AGENT
+from validators.checks.meta.record import RunRecord
+from validators.core.check import LAST, check, natural
+from validators.core.facts import Facts
+from validators.core.outcome import (
+    CannotJudgeError,
+    Outcome,
+    Severity,
+    Status,
+    errored,
+    failed,
+    passed,
+    skipped,
+    warned,
+)
+from validators.core.results import Result
+from validators.probes.audit import Audit
+
+__all__ = ["CHECKS"]
+
+_CLUSTER = Ref("v1", "Namespace", "", "kube-system")
+"""Stands for the cluster as a whole."""
+
+
+def _audit(record: RunRecord) -> Audit:
+    if record.audit is None:
+        reason, text = record.trouble
+        todo = "see the API server's health, then run again."
+        raise CannotJudgeError(errored(reason, f"the cluster could not be looked at once more: {text}", todo=todo))
+    return record.audit
+
+
+@check("I1", "clean-up-proven", severity=Severity.MAJOR, probe=LAST)
+def clean_up_proven(facts: Facts) -> Outcome:
+    """Nothing that this run created is found when the cluster is asked anew, by UID and by run label.
+
+    H8 judges what the session itself has seen go; this is a second look, kind by kind, which would also find what the
+    session lost sight of. Remove what is named; namespaces of probes are called kfv-smoke-*.
+    """
+    record: RunRecord = facts.probe(LAST)
+    account = record.cleanup
+    if not account.created and not account.swept:
+        return skipped("NothingCreated", "no probe created anything.")
+    found = _audit(record)
+    if found.present:
+        told = ", ".join(f"{item.ref} (uid {item.uid})" for item in found.present)
+        known = {item.uid for item in account.left}
+        return failed(
+            "StillThere",
+            f"{len(found.present)} of {len(account.created)} probe objects are found after the clean-up: {told}.",
+            expected="0 objects of this run",
+            observed={str(item.ref): item.uid for item in found.present},
+            objects=[item.ref for item in found.present],
+            todo="see what holds them; the next run removes what is past its expiry.",
+            because=("H8",) if known.issuperset(item.uid for item in found.present) else (),
+        )
+    kinds = f"{len(found.kinds)} kinds ({', '.join(found.kinds)})"
+    text = f"none of {len(account.created)} objects is found among the {found.seen} of {kinds} that there are now."
+    return passed(text, objects=[item.ref for item in (*account.created, *account.swept)])
+
+
+@check("I2", "nothing-else-touched", severity=Severity.BLOCKER, probe=LAST)
+def nothing_else_touched(facts: Facts) -> Outcome:
+    """This run changed nothing but what it created itself.
+
+    Every request by which it changes something is accounted for, and must be about an object of its own; and no object
+    of others has a field that the API server ascribes to this tool (managedFields). A finding is a defect: report it.
+    """
+    record: RunRecord = facts.probe(LAST)
+    found = _audit(record)
+    if found.strangers or found.touched:
+        wrote = [f"request {text}" for text in found.strangers]
+        bears = [f"{ref} has fields of manager {USER_AGENT}" for ref in found.touched]
+        return failed(
+            "TouchedOthers",
+            f"something was changed that this run did not create: {'; '.join(wrote + bears)}.",
+            expected="requests that change objects of this run only",
+            observed={"requests": list(found.strangers), "objects": [str(ref) for ref in found.touched]},
+            objects=found.touched,
+            todo="report this together with the report file; it is a defect.",
+        )
+    own = [item.ref for item in record.cleanup.created]
+    if not found.writes:
+        return passed("no request of this run changed anything.", objects=own or (_CLUSTER,))
+    text = (
+        f"all {found.writes} requests that changed something were about objects of this run; none of the other "
+        f"{found.seen} objects of these kinds has a field of manager {USER_AGENT}."
+    )
+    return passed(text, objects=own or (_CLUSTER,), observed={"requests": found.writes})
+
+
+@check("I3", "coverage", severity=Severity.MAJOR, probe=LAST)
+def coverage(facts: Facts) -> Outcome:
+    """Whatever applies was judged.
+
+    What could not be judged is named with its reason, and what does not apply is counted by reason. A blocker that
+    could not be judged keeps the run from passing: grant the right or mend what its own finding names.
+    """
+    record: RunRecord = facts.probe(LAST)
+    results = record.results
+    if not results:
+        return skipped("NothingElse", "no other check was chosen.")
+    unjudged = [item for item in results if item.outcome.status is Status.ERROR]
+    left_out = [item for item in results if item.outcome.status is Status.SKIP]
+    applicable = len(results) - len(left_out)
+    reasons = Counter(item.outcome.reason for item in left_out)
+    told = f"{applicable - len(unjudged)} of {applicable} checks that apply were judged"
+    if left_out:
+        told += (
+            f", {len(left_out)} were left out ({', '.join(f'{reason} {n}' for reason, n in sorted(reasons.items()))})"
+        )
+    observed = {
+        "planned": len(results),
+        "errors": _reasons(unjudged),
+        "skips": _reasons(left_out),
+    }
+    if not unjudged:
+        looked_at = sorted({ref for item in results for ref in item.outcome.objects}) or [_CLUSTER]
+        return passed(f"{told}.", objects=looked_at, observed=observed)
+    blockers = [item for item in unjudged if item.check.severity is Severity.BLOCKER]
+    make = errored if blockers else warned
+    return make(
+        "BlockersNotJudged" if blockers else "NotAllJudged",
+        f"{told}; not judged: {', '.join(f'{item.check.id} ({item.outcome.reason})' for item in unjudged)}.",
+        expected="every blocker that applies is judged",
+        observed=observed,
+        objects=(_CLUSTER,),
+        todo="see the findings of these checks, which say what to grant or mend.",
+    )
+
+
+def _reasons(results: Iterable[Result]) -> dict[str, str]:
+    return {item.check.id: item.outcome.reason for item in results}
+
+
+@check("I4", "stable-verdicts", severity=Severity.MAJOR, probe=LAST, opt_in="twice")
+def stable_verdicts(facts: Facts) -> Outcome:
+    """Two whole passes come to the same verdicts.
+
+    The report shows the first pass. A check whose second verdict differs is flaky: something changes by itself, or
+    works only now and then. Its two messages say what.
+    """
+    record: RunRecord = facts.probe(LAST)
+    again = record.again or {}
+    pairs = [(item, again[item.check.id]) for item in record.results if item.check.id in again]
+    if not pairs:
+        return skipped("NothingElse", "no other check was chosen.")
+    flaky = [(first, second) for first, second in pairs if first.outcome.status is not second.status]
+    if not flaky:
+        looked_at = sorted({ref for first, _ in pairs for ref in first.outcome.objects}) or [_CLUSTER]
+        return passed(f"{len(pairs)} checks have the same verdict in both passes.", objects=looked_at)
+    flaky.sort(key=lambda pair: natural(pair[0].check.id))
+    return failed(
+        "Flaky",
+        f"{len(flaky)} of {len(pairs)} checks came to another verdict in the second pass: "
+        + "; ".join(
+            f"{first.check.id} {first.outcome.status} ({first.outcome.reason}), then {second.status} ({second.reason}: "
+            f"{second.message})"
+            for first, second in flaky
+        ),
+        expected="the same verdict twice",
+        observed={first.check.id: f"{first.outcome.status}, {second.status}" for first, second in flaky},
+        objects=[ref for first, second in flaky for ref in (*first.outcome.objects, *second.objects)],
+        todo="see what these checks name; what changes by itself will fail somebody's job.",
+    )
+
+
+CHECKS = (clean_up_proven, nothing_else_touched, coverage, stable_verdicts)

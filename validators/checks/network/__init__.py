@@ -1,0 +1,1 @@
+"""Family E: DNS, routes, the gateway, accounts."""

@@ -1,0 +1,243 @@
+"""Family E: the accounts of users: a password of one's own, one owner of everything, and no way in for others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.progress import counted
+from validators.checks.network.login import RULES, login_verdict
+from validators.core.check import check
+from validators.core.facts import Facts, SignIn
+from validators.core.outcome import (
+    CannotJudgeError,
+    Outcome,
+    Severity,
+    Status,
+    errored,
+    failed,
+    passed,
+    skipped,
+    warned,
+)
+from validators.core.rights import Rule
+from validators.subjects import simulation, workloads
+from validators.subjects.sign_in import CONFIGURATION, DEX
+from validators.subjects.troubles import GRACE_SECONDS, Trouble, age, judged, verdict
+
+__all__ = ["CHECKS"]
+
+_PROFILES = "profiles.kubeflow.org"
+_CONTROLLER = Ref("apps/v1", "Deployment", "kubeflow", "profiles-deployment")
+_PART_OF = ("app.kubernetes.io/part-of", "kubeflow-profile")
+"""Label by which admission webhooks know the namespace of a profile."""
+_READ_DEX = (
+    Rule("list", "apps", "deployments"),
+    Rule("get", "", "configmaps", DEX.namespace),
+    Rule("get", "", "secrets", DEX.namespace),
+)
+_READ_PROFILES = (
+    Rule("list", "kubeflow.org", "profiles"),
+    Rule("list", "", "namespaces"),
+    *workloads.READS,
+)
+
+
+def _sign_in(facts: Facts) -> SignIn:
+    facts.demand("sign-in")
+    found = facts.sign_in
+    if found is None:
+        raise CannotJudgeError(skipped("NotInstalled", f"there is no {DEX}."))
+    if not found.emails:
+        text = "Dex has no user with a password of its own; others say who signs in."
+        raise CannotJudgeError(skipped("NoStaticUser", text, objects=(CONFIGURATION,)))
+    return found
+
+
+@check("E4", "published-password", severity=Severity.MAJOR, needs=_READ_DEX)
+def published_password(facts: Facts) -> Outcome:
+    """Nobody signs in with the password that upstream publishes.
+
+    Whoever reaches the gateway knows it. Install component dex again with a password of your own
+    (kubeflow_user_password), or with none, which makes a random one.
+    """
+    found = _sign_in(facts)
+    if found.published:
+        make = warned if facts.expectations.published_password else failed
+        asked = ", as the settings ask (kubeflow_published_password)" if facts.expectations.published_password else ""
+        return make(
+            "PublishedPassword",
+            f"{', '.join(found.published)} signs in with the password of upstream's README{asked}.",
+            expected="a password that nobody has read in a manual",
+            observed={"users": list(found.published)},
+            objects=(CONFIGURATION,),
+            todo="install component dex again with a kubeflow_user_password of your own; empty makes a random one.",
+        )
+    if found.unknown:
+        return errored(
+            "HashNotFound",
+            f"no hash of {', '.join(found.unknown)} was found where Dex looks for it.",
+            expected="a hash in its configuration or in a Secret that feeds its environment",
+            objects=(CONFIGURATION, DEX),
+            todo="see hashFromEnv in its configuration and envFrom of its Deployment; without a hash nobody signs in.",
+        )
+    return passed(f"{len(found.emails)} users of Dex have a password of their own.", objects=(CONFIGURATION,))
+
+
+@check("E5", "profile-visible", severity=Severity.MAJOR, needs=_READ_PROFILES)
+def profile_visible(facts: Facts) -> Outcome:
+    """Every profile has its namespace, which belongs to the profile's owner.
+
+    The profile controller leaves a namespace alone that has another owner, or none, and the dashboard then shows no
+    namespace. Hand the namespace over with the command below, or give the profile another name.
+    """
+    profiles = [*judged(facts, _PROFILES)]
+    if not profiles:
+        raise CannotJudgeError(skipped("NoProfile", "there is no profile."))
+    unmade = simulation.simulated_workload(facts, _CONTROLLER)
+    missing = [item for item in profiles if facts.get("namespaces", "", item["metadata"]["name"]) is None]
+    if unmade and len(missing) == len(profiles):
+        lacking = counted(len(missing), "profile")
+        text = f"{_CONTROLLER} is simulated in this rehearsal: nobody makes the namespaces of {lacking}."
+        raise CannotJudgeError(skipped("Simulated", text, objects=(_CONTROLLER,)))
+    looked_at = [item for item in profiles if not (unmade and item in missing)]
+    found = [trouble for item in looked_at if (trouble := _namespace(item, facts))]
+    refs = [Ref.of(item) for item in looked_at]
+    outcome = verdict(
+        found,
+        refs,
+        claim=f"{len(refs)} profiles have their namespace.",
+        expected="a namespace of the profile's name, with the profile's owner in its annotation owner",
+    )
+    foreign = {item.ref.name for item in found if item.reason == "OtherOwner"}
+    commands = tuple(
+        f"kubectl annotate namespace {item['metadata']['name']} owner={_owner(item)} --overwrite"
+        for item in looked_at
+        if item["metadata"]["name"] in foreign
+    )
+    return replace(outcome, commands=commands or outcome.commands)
+
+
+def _owner(profile: Object) -> str:
+    name: str = (profile["spec"].get("owner") or {}).get("name", "")
+    return name
+
+
+def _namespace(profile: Object, facts: Facts) -> Trouble | None:
+    name, owner = profile["metadata"]["name"], _owner(profile)
+    ref = Ref("v1", "Namespace", "", name)
+    namespace = facts.get("namespaces", "", name)
+    if namespace is None:
+        young = age(profile, facts) < GRACE_SECONDS
+        down = any(item.ref == _CONTROLLER for item in workloads.troubled(facts))
+        text = f"profile {name} has no namespace."
+        status = Status.WARN if young else Status.FAIL
+        return Trouble("E5", status, ref, "NoNamespace", text, "see the log of the profile controller.", ("C2",) * down)
+    meta = namespace["metadata"]
+    of = (meta.get("annotations") or {}).get("owner")
+    if of != owner:
+        who = f"belongs to {of}" if of else "has no annotation owner"
+        text = f"namespace {name} {who}, its profile to {owner}: the dashboard shows it to nobody."
+        todo = "hand it over, or give the profile another name."
+        return Trouble("E5", Status.FAIL, ref, "OtherOwner", text, todo)
+    if (meta.get("labels") or {}).get(_PART_OF[0]) != _PART_OF[1]:
+        text = (
+            f"namespace {name} lacks the label {'='.join(_PART_OF)}, by which webhooks know the namespace of a profile."
+        )
+        return Trouble("E5", Status.WARN, ref, "NoLabel", text, "see the log of the profile controller, which sets it.")
+    return None
+
+
+@check("E8", "one-owner", severity=Severity.MAJOR, needs=(*_READ_DEX, *_READ_PROFILES))
+def one_owner(facts: Facts) -> Outcome:
+    """Who signs in first owns the first profile.
+
+    The e-mail address of Dex's user and the owner of the profile must be the same, letter by letter; otherwise the
+    dashboard shows the user no namespace. Set kubeflow_user_email and install dex and user-namespace again.
+    """
+    users, expected = _sign_in(facts).emails, facts.expectations
+    profiles = {item["metadata"]["name"]: _owner(item) for item in judged(facts, _PROFILES)}
+    if not profiles and "user-namespace" not in expected.components:
+        return skipped("NotExpected", "the chosen components have no first user's profile.")
+    observed = {"users": list(users), "profiles": profiles}
+    name = expected.user_namespace
+    found = {name: profiles[name]} if name in profiles else {} if name else profiles
+    owners = {owner for owner in found.values() if owner in users}
+    wrong_user = expected.user_email and expected.user_email not in owners
+    if owners and not wrong_user:
+        text = f"{', '.join(sorted(owners))} signs in through Dex and owns profile {', '.join(sorted(found))}."
+        return passed(text, objects=[Ref("kubeflow.org/v1", "Profile", "", item) for item in found])
+    owned = ", ".join(f"{item} belongs to {owner or 'nobody'}" for item, owner in found.items())
+    return failed(
+        "TwoOwners" if found else "NoProfile",
+        f"Dex knows {', '.join(users)}; "
+        + (f"profile {owned}." if found else f"there is no profile {name}".strip() + "."),
+        expected=f"{expected.user_email or 'one and the same user'} in Dex and as owner of the profile",
+        observed=observed,
+        objects=(CONFIGURATION, *(Ref("kubeflow.org/v1", "Profile", "", item) for item in found)),
+        todo="set kubeflow_user_email to one address, and install dex and user-namespace again.",
+    )
+
+
+@check(
+    "E7",
+    "stranger-denied",
+    severity=Severity.MAJOR,
+    needs=(*_READ_PROFILES[:2], Rule("create", "authorization.k8s.io", "subjectaccessreviews")),
+)
+def stranger_denied(facts: Facts) -> Outcome:
+    """Nobody from another namespace may look into a profile, or act in it.
+
+    The API server is asked what the service account of another profile, and that of the namespace default, may do:
+    read secrets, list and start pods, open notebooks, grant rights. A binding for all service accounts or for all who
+    are signed in is the usual cause; the command names what allows it.
+    """
+    facts.demand("stranger-access")
+    profiles = facts.stranger_access
+    if not profiles:
+        return skipped("NoProfile", "there is no profile with a namespace.")
+    refs = [Ref("v1", "Namespace", "", name) for name in profiles]
+    ways = [(name, user, rules) for name, users in profiles.items() for user, rules in users.items() if rules]
+    strangers = {user for users in profiles.values() for user in users}
+    if not ways:
+        return passed(f"{counted(len(strangers), 'stranger')} denied in {counted(len(refs), 'profile')}.", objects=refs)
+    name, user, rules = ways[0]
+    return failed(
+        "StrangerAllowed",
+        f"{user} may {', '.join(rules)} in profile {name}."
+        + (f" And so in {counted(len(ways) - 1, 'other case')}." if len(ways) > 1 else ""),
+        expected="every access review denied",
+        observed={f"{user} in {name}": list(rules) for name, user, rules in ways},
+        objects=[Ref("v1", "Namespace", "", name) for name in dict.fromkeys(name for name, _, _ in ways)],
+        todo="find the binding that allows it, and bind whom you mean instead.",
+        commands=[f"kubectl auth can-i --list -n {name} --as {user}" for name, user, _ in ways[:3]],
+    )
+
+
+@check(
+    "E9",
+    "login",
+    severity=Severity.MAJOR,
+    needs=(
+        Rule("list", "", "services"),
+        Rule("list", "", "pods"),
+        Rule("list", "", "nodes"),
+        Rule("get", "networking.istio.io", "gateways", "kubeflow"),
+        *RULES,
+    ),
+    probe="login",
+    component="istio",
+    opt_in="login_as",
+)
+def login(facts: Facts) -> Outcome:
+    """The credentials that were given make a session at the gateway.
+
+    The second half of row E4: the whole way is gone, from the first page through the sign-in and Dex's form, until the
+    first page is shown with a session's cookie; where the dashboard says who it sees, that must be the same user. Only
+    the gateway's own origin is asked. The finding names the last step; the log of Dex (auth) and that of oauth2-proxy
+    or authservice say why. The password is given in KFV_LOGIN_PASSWORD or a file, never as an argument.
+    """
+    return login_verdict(facts.probe("login"), facts)
+
+
+CHECKS = (published_password, profile_visible, one_owner, stranger_denied, login)

@@ -1,0 +1,109 @@
+"""What the answers of the name service come to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from ipaddress import ip_address
+from typing import Any
+
+from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.progress import counted
+from validators.checks.refusals import not_tried
+from validators.core.facts import Facts
+from validators.core.outcome import Outcome, failed, passed, skipped, warned
+from validators.probes.network.dns import Answer, DnsEvidence
+from validators.subjects import dns_names
+from validators.subjects.troubles import few
+
+__all__ = ["dns_verdict"]
+
+_SERVER = Ref("v1", "Service", "kube-system", "kube-dns")
+_SLOW_SECONDS = 1.0
+_TOLD = 5
+
+
+def dns_verdict(evidence: DnsEvidence, facts: Facts) -> Outcome:
+    """Whether every name was found, at the address that its Service has, and soon."""
+    if evidence.node in facts.simulated_nodes:
+        return skipped("Simulated", "the pod that was to ask is simulated: nothing runs in it.")
+    if evidence.trouble:
+        return not_tried(evidence.trouble)
+    observed = {"server": evidence.server, "domain": evidence.domain, "node": evidence.node}
+    if not evidence.domain:
+        return failed(
+            "NoClusterDomain",
+            f"pods on {evidence.node} are told to ask {evidence.server or 'nobody'}, and search no cluster domain.",
+            expected="a search list with NAMESPACE.svc.DOMAIN in the pod's /etc/resolv.conf",
+            observed=observed,
+            objects=(Ref("v1", "Node", "", evidence.node),),
+            todo="set clusterDNS and clusterDomain in the kubelet's configuration.",
+        )
+    return _wrong(evidence, dns_names.expected(facts), observed) or _right(evidence, observed)
+
+
+def _wrong(evidence: DnsEvidence, wanted: Mapping[str, frozenset[str]], observed: Mapping[str, Any]) -> Outcome | None:
+    unknown = [item.name for item in evidence.answers if not item.addresses]
+    if unknown:
+        return failed(
+            "NotFound",
+            f"{evidence.server} finds no address for {few(unknown)}, asked twice from a pod on {evidence.node}.",
+            expected=f"an address for each of {counted(len(evidence.names), 'name')}",
+            observed={**observed, "unknown": unknown, "left": list(evidence.left)},
+            objects=(_SERVER, *map(_service, unknown)),
+            todo="see CoreDNS: its pods, its log, and whether the node reaches it.",
+            commands=("kubectl -n kube-system logs -l k8s-app=kube-dns --tail=50",),
+        )
+    wrong = {
+        item.name: list(item.addresses) for item in evidence.answers if _elsewhere(item, wanted.get(item.name, ()))
+    }
+    if wrong:
+        return failed(
+            "OtherAddress",
+            f"{evidence.server} gives another address than the Service has: {few(list(wrong))}.",
+            expected="; ".join(f"{name}: {', '.join(sorted(wanted[name]))}" for name in list(wrong)[:_TOLD]),
+            observed={**observed, "answers": wrong},
+            objects=(_SERVER, *map(_service, wrong)),
+            todo="restart CoreDNS: it does not hear of changes; or see who else answers for the cluster's domain.",
+        )
+    return None
+
+
+def _right(evidence: DnsEvidence, observed: Mapping[str, Any]) -> Outcome:
+    slow = _percentile([item.seconds for item in evidence.answers])
+    observed = {**observed, "names": len(evidence.answers), "p95": f"{slow:.2f} s", "left": list(evidence.left)}
+    if slow >= _SLOW_SECONDS or evidence.left:
+        left = f" {len(evidence.left)} names were not asked for within the time." if evidence.left else ""
+        return warned(
+            "Slow",
+            f"one name of twenty takes {slow:.2f} s or more.{left}",
+            expected=f"95 % of the answers within {_SLOW_SECONDS:.0f} s",
+            observed=observed,
+            objects=(_SERVER,),
+            todo="see the CPU limit of CoreDNS, and lost packets on the way to it.",
+        )
+    text = f"{counted(len(evidence.answers), 'name')} found from a pod on {evidence.node}, 95 % within {slow:.2f} s."
+    return passed(text, objects=(_SERVER, *(_service(item.name) for item in evidence.answers)), observed=observed)
+
+
+def _service(name: str) -> Ref:
+    name, _, namespace = name.partition(".")
+    return Ref("v1", "Service", namespace, name)
+
+
+def _elsewhere(answer: Answer, wanted: Iterable[str]) -> bool:
+    """Whether a Service with an address of its own was found at none of its addresses."""
+    own = {ip_address(text) for text in wanted}
+    return bool(own) and not own & {ip_address(text) for text in answer.addresses if _is_address(text)}
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _percentile(seconds: Sequence[float]) -> float:
+    """What 95 % do not exceed."""
+    return sorted(seconds)[max(0, -(-len(seconds) * 95 // 100) - 1)]

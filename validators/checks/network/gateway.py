@@ -1,0 +1,109 @@
+"""What the gateway's answers come to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from validators.checks.refusals import not_tried
+from validators.core.facts import Facts
+from validators.core.outcome import Outcome, failed, passed, skipped
+from validators.probes.network.front_door import DEPLOYMENT, SERVICE, FrontDoor, Hop
+from validators.subjects import simulation
+
+__all__ = ["gateway_verdict", "nobody"]
+
+_SIGN_IN = ("/dex/", "/oauth2/", "/authservice/")
+_OK, _NOT_FOUND = 200, 404
+_FORBIDDEN = 403
+_DENIED = (401, _FORBIDDEN)
+_MOVED, _BROKEN = range(300, 400), range(500, 600)
+
+_FIRST: tuple[tuple[str, Callable[[Hop], bool], str, str], ...] = (
+    (
+        "ServerError",
+        lambda hop: hop.status in _BROKEN,
+        "what stands behind the gateway is down",
+        "see the pods of centraldashboard, and of whoever checks who signs in.",
+    ),
+    (
+        "NoRoute",
+        lambda hop: hop.status == _NOT_FOUND,
+        "no route is bound to the gateway",
+        "install kubeflow-istio-resources and centraldashboard.",
+    ),
+    (
+        "Denied",
+        lambda hop: hop.status in _DENIED,
+        "a stranger is sent away instead of to a sign-in",
+        "see oauth2-proxy or authservice, and Istio's policies.",
+    ),
+    (
+        "OtherRedirect",
+        lambda hop: hop.status in _MOVED and not _is_sign_in(hop.location),
+        "that is no sign-in that is known here",
+        "see who redirects the first page.",
+    ),
+    (
+        "Unexpected",
+        lambda hop: hop.status != _OK and hop.status not in _MOVED,
+        "that is neither a page nor a redirect",
+        "see the gateway's log.",
+    ),
+)
+"""What the first answer must not be: reason, test, meaning, what to do. The first that fits counts."""
+
+
+def gateway_verdict(evidence: FrontDoor, facts: Facts) -> Outcome:
+    """Whether a stranger gets to the sign-in, or sees the page."""
+    if evidence.trouble:
+        return not_tried(evidence.trouble)
+    if not evidence.address:
+        return nobody(facts)
+    told = " -> ".join(map(_told, evidence.hops)) or evidence.error
+    reason, meaning, todo = _fault(evidence)
+    observed = {"host": evidence.host, "answers": [_told(item) for item in evidence.hops], "error": evidence.error}
+    if reason:
+        return failed(
+            reason,
+            f"{evidence.address}: {told}: {meaning}.",
+            expected="302 to the sign-in, its page, or 200",
+            observed=observed,
+            objects=(SERVICE,),
+            todo=todo,
+        )
+    return passed(f"{evidence.address} answers {told}.", objects=(SERVICE,), observed=observed)
+
+
+def nobody(facts: Facts) -> Outcome:
+    """What it means that there is no gateway to ask, or only a simulated one."""
+    if simulation.simulated_workload(facts, DEPLOYMENT):
+        return skipped("Simulated", f"{DEPLOYMENT} is simulated in this rehearsal: nobody answers.", objects=(SERVICE,))
+    if DEPLOYMENT not in facts.expectations.workloads:
+        return skipped("NotInstalled", f"there is no {SERVICE}.")
+    todo = "install component istio."
+    return failed("Missing", f"there is no {SERVICE}.", objects=(SERVICE,), todo=todo, because=("C2",))
+
+
+def _fault(evidence: FrontDoor) -> tuple[str, str, str]:
+    """Reason, meaning and what to do; all empty where nothing is wrong."""
+    if not evidence.hops:
+        return "NoAnswer", "the gateway does not answer", f"see the pods of {DEPLOYMENT}."
+    hops = evidence.hops
+    if hops[0].status == _FORBIDDEN and any(_is_sign_in(item.location) for item in hops[1:2]):
+        hops = hops[1:]  # oauth2-proxy's own page, whose button leads there
+    first, last = hops[0], hops[-1]
+    for reason, fits, meaning, todo in _FIRST:
+        if fits(first):
+            return reason, meaning, todo
+    if len(hops) > 1 and (last.status == _NOT_FOUND or last.status in _BROKEN):
+        return "SignInBroken", "the sign-in itself does not answer", "see the pods of Dex, and its VirtualService."
+    return "", "", ""
+
+
+def _told(hop: Hop) -> str:
+    return f"{hop.status} {hop.location}".strip()
+
+
+def _is_sign_in(location: str) -> bool:
+    """Whether a redirect goes to Dex, to what stands before it, or elsewhere over TLS, such as to another provider."""
+    return location.startswith("https://") or any(step in location for step in _SIGN_IN)

@@ -1,0 +1,1 @@
+"""Family G: the training operator and Trainer."""

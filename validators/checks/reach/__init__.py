@@ -1,0 +1,1 @@
+"""Family A: API server, nodes, images, foreign owners, versions."""

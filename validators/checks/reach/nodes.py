@@ -1,0 +1,157 @@
+"""Family A, nodes: are they healthy, and is there room on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.pods.quantities import Amounts, amounts, pod_requests, readable, total
+from kubeflow_volcano.cluster.readiness import State, assess
+from validators.core.check import check
+from validators.core.facts import Facts
+from validators.core.outcome import Outcome, Severity, errored, failed, passed, warned
+from validators.core.rights import Rule
+from validators.subjects.pods import waits_for_gang, workload_of
+
+__all__ = ["CHECKS"]
+
+_READS = (Rule("list", "", "nodes"), Rule("list", "", "pods"))
+
+# What the gang smoke test asks for at most (checks.md, 4.4): less than this free, and it cannot tell anything.
+_PROBES: Amounts = {"cpu": Decimal("0.2"), "memory": Decimal(400 * 2**20)}
+_KEEP_AWAY = frozenset({"NoSchedule", "NoExecute"})
+
+
+@check("A4", "nodes", severity=Severity.BLOCKER, needs=_READS)
+def nodes(facts: Facts) -> Outcome:
+    """Every node is healthy, one at least takes pods, and there is room for what the profile still has to place.
+
+    Ready, no pressure on memory, disk or processes, network available. The nodes that are not cordoned must have left
+    what the probes ask for and what those pods of the profile ask for that have no node yet. `kubectl describe node`
+    names a condition and its cause; `kubectl uncordon` lets a node take pods again.
+    """
+    every = facts.all("nodes")
+    if not every:
+        return failed("NoNodes", "the cluster has no node.", expected="at least one node", todo="join a node.")
+    taking = [item for item in every if not item["spec"].get("unschedulable")]
+    found = _sick(every) or _none_takes_pods(every, taking) or _short_of_room(taking, facts) or _some_away(every)
+    if found:
+        return found
+    simulated = len(facts.simulated_nodes)
+    told = f", {simulated} of them simulated" if simulated else ""
+    return passed(f"{len(every)} nodes are Ready and take pods{told}.", objects=[Ref.of(item) for item in every])
+
+
+def _sick(every: Sequence[Object]) -> Outcome | None:
+    states = {Ref.of(item): assess(item) for item in every}
+    sick = {ref: state for ref, state in states.items() if state.state is not State.READY}
+    if not sick:
+        return None
+    return failed(
+        next(iter(sick.values())).reason,
+        " ".join(state.message for state in sick.values()),
+        expected="every node Ready without pressure",
+        observed={ref.name: state.reason for ref, state in sick.items()},
+        objects=tuple(sick),
+        todo="repair what the node's condition names.",
+        commands=tuple(f"kubectl describe node {ref.name}" for ref in sick),
+    )
+
+
+def _none_takes_pods(every: Sequence[Object], taking: Sequence[Object]) -> Outcome | None:
+    if taking:
+        return None
+    names = [item["metadata"]["name"] for item in every]
+    return failed(
+        "AllCordoned",
+        f"all {len(every)} nodes are cordoned: {', '.join(names)}.",
+        expected="at least one node that takes pods",
+        objects=[Ref.of(item) for item in every],
+        todo="uncordon a node.",
+        commands=tuple(f"kubectl uncordon {name}" for name in names),
+    )
+
+
+def _some_away(every: Sequence[Object]) -> Outcome | None:
+    """Cordoned nodes, or none that takes a pod without tolerations."""
+    cordoned = [item for item in every if item["spec"].get("unschedulable")]
+    if cordoned:
+        names = [item["metadata"]["name"] for item in cordoned]
+        return warned(
+            "Cordoned",
+            f"{len(cordoned)} of {len(every)} nodes are cordoned: {', '.join(names)}.",
+            expected="no cordoned node",
+            objects=[Ref.of(item) for item in cordoned],
+            todo="uncordon them when their maintenance is over.",
+            commands=tuple(f"kubectl uncordon {name}" for name in names),
+        )
+    if all(_taints(item) for item in every):
+        return warned(
+            "AllTainted",
+            f"all {len(every)} nodes have taints that keep pods away: {', '.join(sorted(_keys(every)))}.",
+            expected="a node without such a taint, as upstream's manifests carry no tolerations",
+            objects=[Ref.of(item) for item in every],
+            todo="untaint a node, or give the workloads tolerations.",
+            commands=tuple(f"kubectl taint nodes --all {key}-" for key in sorted(_keys(every))),
+        )
+    return None
+
+
+def _taints(node: Object) -> list[Object]:
+    return [item for item in node["spec"].get("taints") or () if item.get("effect") in _KEEP_AWAY]
+
+
+def _keys(every: Iterable[Object]) -> set[str]:
+    return {taint["key"] for item in every for taint in _taints(item)}
+
+
+def _short_of_room(taking: Sequence[Object], facts: Facts) -> Outcome | None:
+    """Whether the nodes have less left than is still to be placed; a node's taints may make it less than that."""
+    try:
+        waiting = [pod for pod in facts.all("pods") if _is_to_be_placed(pod, facts)]
+        wanted = total((_PROBES, *(pod_requests(pod["spec"]) for pod in waiting)))
+        left = _left(taking, facts)
+    except ValueError as error:
+        return errored("BadQuantity", f"a quantity cannot be read: {error}.", todo="correct the object that states it.")
+    short = {name: amount for name, amount in wanted.items() if left.get(name, Decimal(0)) < amount}
+    if not short:
+        return None
+    of_pods = f" and {len(waiting)} pods that have no node yet" if waiting else ""
+    has, needs = ({name: readable(name, found.get(name, Decimal(0))) for name in short} for found in (left, wanted))
+    return failed(
+        "NoRoom",
+        f"the nodes that take pods have {_listed(has)} left; the probes{of_pods} ask for {_listed(needs)}.",
+        expected=f"at least {_listed(needs)}",
+        observed={"left": has, "wanted": needs},
+        objects=[Ref.of(item) for item in taking],
+        todo="remove pods or add a node.",
+    )
+
+
+def _is_to_be_placed(pod: Object, facts: Facts) -> bool:
+    return (
+        not pod["spec"].get("nodeName")
+        and not _ended(pod)
+        and not waits_for_gang(pod)
+        and workload_of(pod) in facts.expectations.workloads
+    )
+
+
+def _ended(pod: Object) -> bool:
+    return pod.get("status", {}).get("phase") in {"Succeeded", "Failed"}
+
+
+def _left(taking: Sequence[Object], facts: Facts) -> Amounts:
+    names = {item["metadata"]["name"] for item in taking}
+    here = [pod for pod in facts.all("pods") if pod["spec"].get("nodeName") in names and not _ended(pod)]
+    used = total(pod_requests(pod["spec"]) for pod in here)
+    room = total(amounts(item.get("status", {}).get("allocatable")) for item in taking)
+    return {name: amount - used.get(name, Decimal(0)) for name, amount in room.items()}
+
+
+def _listed(told: dict[str, str]) -> str:
+    return " and ".join(f"{amount} {name}" for name, amount in told.items())
+
+
+CHECKS = (nodes,)

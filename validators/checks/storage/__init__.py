@@ -1,0 +1,1 @@
+"""Family D: StorageClasses, claims, volumes, and who may write to them."""

@@ -1,0 +1,147 @@
+"""D8: are the directories of volumes on nodes fit for them, by the evidence of pods that looked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from kubernetes.utils.quantity import parse_quantity
+
+from kubeflow_volcano.cluster.objects import Ref
+from validators.checks.refusals import interruption, refusal
+from validators.core.facts import Facts
+from validators.core.outcome import Outcome, errored, failed, passed, skipped, warned
+from validators.probes.storage.directories import Seen
+from validators.probes.storage.storage import StorageEvidence
+
+__all__ = ["base_verdict"]
+
+_GB = 1000**3
+_FULL = _GB
+_OTHERS_WRITE, _OTHERS_LIST = 0o002, 0o004
+_TOLD = 3
+
+
+def base_verdict(evidence: StorageEvidence, facts: Facts) -> Outcome:
+    """What keeps a node from taking volumes fails; what is careless or will be trouble one day warns."""
+    if evidence.trouble:
+        return interruption(evidence.trouble)
+    if evidence.bases_trouble:
+        reason, text = evidence.bases_trouble
+        return refusal(text) if reason == "ProbeRefused" else interruption(text)
+    if not evidence.bases:
+        return skipped("NoNodeDisks", "no volumes lie on the disks of real nodes.")
+    return _wrong(evidence.bases) or _short(evidence.bases, facts) or _good(evidence.bases)
+
+
+def _wrong(found: Sequence[Seen]) -> Outcome | None:
+    for reason, fails, words, todo in _RULES:
+        if wrong := [item for item in found if fails(item)]:
+            make = failed if reason in {"ReadOnly", "Full"} else warned
+            return make(reason, f"{_names(wrong)} {words}.", todo=todo, **_shown(found, wrong))
+    if unseen := [item for item in found if item.trouble]:
+        text = f"{_names(unseen)} could not be looked at: {unseen[0].trouble}"
+        return errored("NotSeen", text, todo="remove what is named, and run again.", **_shown(found, unseen))
+    return None
+
+
+def _good(found: Sequence[Seen]) -> Outcome:
+    text = f"{_names(found)}: writable, with room, and not open to everybody."
+    opened = sum(item.open for item in found)
+    more = f" {opened} volumes below are open to everybody, in directories that nobody else can list." if opened else ""
+    return passed(text + more, objects=_nodes(found), observed=_observed(found))
+
+
+def _short(found: Sequence[Seen], facts: Facts) -> Outcome | None:
+    """Whether claims that have no volume yet ask for more than all nodes have; simulated pods write nothing."""
+    bound = {
+        (item["metadata"]["namespace"], item["metadata"]["name"])
+        for item in facts.all("persistentvolumeclaims")
+        if item["spec"].get("volumeName")
+    }
+    waiting = [claim for claim in facts.expectations.claims if (claim.namespace, claim.name) not in bound]
+    wanted = sum(float(parse_quantity(claim.size)) for claim in waiting)
+    free = sum(item.free_bytes or 0 for item in found)
+    if facts.simulated_nodes or wanted <= free:
+        return None
+    text = f"{free / _GB:.0f} GB are free for volumes, and {len(waiting)} claims ask for {wanted / _GB:.0f} GB."
+    return warned("LittleRoom", text, todo="add a disk, or make room.", **_shown(found, found))
+
+
+def _mode(item: Seen) -> int:
+    return int(item.mode or "0", 8)
+
+
+_RULES: Sequence[tuple[str, Callable[[Seen], bool], str, str]] = (
+    ("ReadOnly", lambda item: "ro" in item.options, "cannot be written", "see why the file system is read-only."),
+    (
+        "Full",
+        lambda item: item.free_bytes is not None and item.free_bytes < _FULL,
+        "have less than 1 GB left",
+        "make room on that disk, or take another directory (local_path_base_directory).",
+    ),
+    (
+        "OpenToEverybody",
+        lambda item: bool(_mode(item) & _OTHERS_WRITE),
+        "let everybody on the node change volumes",
+        "run playbooks/hosts.yml, or: chmod 0711 the directory. Its volumes need their consumers as owners, not 0777.",
+    ),
+    (
+        "OpenVolumes",
+        lambda item: bool(item.open and _mode(item) & _OTHERS_LIST),
+        "hold volumes that everybody on the node may change, and everybody can list them",
+        "run playbooks/hosts.yml, or: chmod 0711 the directory.",
+    ),
+    (
+        "WrongLabel",
+        lambda item: bool(item.label) and "container_file_t" not in item.label,
+        "lack the SELinux type container_file_t, so that confined containers may not write there",
+        "run playbooks/hosts.yml, or: semanage fcontext and restorecon on the node.",
+    ),
+    (
+        "Volatile",
+        lambda item: item.file_system in {"tmpfs", "ramfs"},
+        "are in memory: what is in volumes is gone with the next start of the node",
+        "take a directory on a disk (local_path_base_directory).",
+    ),
+    (
+        "NoExec",
+        lambda item: "noexec" in item.options,
+        "are mounted noexec: programs that are installed into a volume cannot run",
+        "mount the file system without noexec.",
+    ),
+    (
+        "Missing",
+        lambda item: item.missing,
+        "are not there; the kubelet will make them as it likes, open for everybody to list",
+        "run playbooks/hosts.yml, which makes them, or make them as root with mode 0711.",
+    ),
+)
+"""Reason, what is wrong with it, in words, and what to do; the worst first."""
+
+
+def _names(found: Sequence[Seen]) -> str:
+    more = f" and {len(found) - _TOLD} more" if len(found) > _TOLD else ""
+    return ", ".join(str(item.base) for item in found[:_TOLD]) + more
+
+
+def _nodes(found: Sequence[Seen]) -> tuple[Ref, ...]:
+    return tuple(dict.fromkeys(Ref("v1", "Node", "", item.base.node) for item in found))
+
+
+def _observed(found: Sequence[Seen]) -> dict[str, object]:
+    return {
+        str(item.base): "missing"
+        if item.missing
+        else f"mode {item.mode}, uid {item.uid}, {item.file_system}, "
+        f"{'unknown' if item.free_bytes is None else f'{item.free_bytes / _GB:.1f} GB'} free, "
+        f"{item.open} of {item.volumes} volumes open to everybody" + (f", {item.label}" if item.label else "")
+        for item in found
+    }
+
+
+def _shown(every: Sequence[Seen], wrong: Sequence[Seen]) -> dict[str, object]:
+    return {
+        "expected": "a writable directory of root with mode 0711, on a disk with room",
+        "observed": _observed(every),
+        "objects": _nodes(wrong),
+    }

@@ -1,0 +1,219 @@
+"""Family D, what can be had: does a claim get a volume, and may its consumer write to it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kubeflow_volcano.catalog.model import version_key
+from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.experiment.ended import BAD_STARTS
+from validators.checks.gang.gang import NEEDS_PROBE
+from validators.checks.refusals import interruption, refusal
+from validators.checks.storage.directories import base_verdict
+from validators.checks.storage.volumes import CLAIM_READS
+from validators.checks.storage.writing import identities_verdict, writing_verdict
+from validators.core.check import check
+from validators.core.facts import Facts
+from validators.core.outcome import Outcome, Severity, errored, failed, passed, skipped, warned
+from validators.core.rights import Rule
+from validators.probes.storage.roundtrip import RoundTrip, Stage
+from validators.probes.storage.storage import StorageEvidence
+from validators.subjects import workloads
+from validators.subjects.storage_classes import STATIC, default_classes, serving_workloads
+from validators.subjects.troubles import verdict
+
+__all__ = ["CHECKS"]
+
+_CLASSES = "storageclasses.storage.k8s.io"
+_NEWEST_WINS = (1, 26)
+"""Kubernetes version from which on several defaults do not keep claims out (kubernetes/kubernetes#110559)."""
+_CLASS_READS = (Rule("list", "storage.k8s.io", "storageclasses"),)
+_PROBES = (
+    *NEEDS_PROBE,
+    *(Rule(verb, "", "persistentvolumeclaims") for verb in ("create", "delete", "get", "watch")),
+    *(Rule(verb, "", "persistentvolumes") for verb in ("get", "watch", "patch")),
+    *(Rule(verb, "", "events") for verb in ("list", "watch")),
+)
+_PATHS = Rule("get", "", "configmaps", "local-path-storage")
+
+
+def _class(name: str) -> Ref:
+    return Ref("storage.k8s.io/v1", "StorageClass", "", name)
+
+
+@check("D1", "default-class", severity=Severity.BLOCKER, needs=_CLASS_READS)
+def default_class(facts: Facts) -> Outcome:
+    """Exactly one StorageClass is the default.
+
+    A claim that names no class waits for ever without a default. With two, servers before 1.26 refuse it and later
+    ones take the newest, which is an accident. Mark the class you want and unmark the others.
+    """
+    found, every = default_classes(facts), facts.all(_CLASSES)
+    names = [item["metadata"]["name"] for item in every]
+    mark = "storageclass.kubernetes.io/is-default-class"
+    observed = {"default": list(found), "classes": names}
+    if not found:
+        return failed(
+            "NoDefault",
+            f"none of {len(names)} StorageClasses is the default: {', '.join(names) or 'there are none'}.",
+            expected="exactly one default class",
+            observed=observed,
+            objects=[_class(name) for name in names],
+            todo="mark the class that claims without a class shall get." if names else "install a provisioner.",
+            commands=[f"kubectl annotate storageclass {name} {mark}=true --overwrite" for name in names],
+        )
+    if len(found) > 1:
+        refused = bool(facts.server_version) and version_key(facts.server_version)[:2] < _NEWEST_WINS
+        effect = "this server refuses claims that name no class" if refused else f"{found[0]} wins, as the newest"
+        return failed(
+            "SeveralDefaults",
+            f"{len(found)} StorageClasses are the default: {', '.join(found)}; {effect}.",
+            expected="exactly one default class",
+            observed=observed | {"winner": found[0]},
+            objects=[_class(name) for name in found],
+            todo="unmark all but the one you want; the commands keep the winner.",
+            commands=[f"kubectl annotate storageclass {name} {mark}=false --overwrite" for name in found[1:]],
+        )
+    return passed(f"{found[0]} is the only default class.", objects=[_class(found[0])], observed=observed)
+
+
+@check("D2", "provisioner-alive", severity=Severity.BLOCKER, requires=("D1",), needs=(*_CLASS_READS, *workloads.READS))
+def provisioner_alive(facts: Facts) -> Outcome:
+    """The provisioner of the default class is up.
+
+    Its workload must be available as C2 to C4 ask; scaled to zero is not up. Scale it up; for the rest its pods' own
+    checks name the cause.
+    """
+    names = default_classes(facts)
+    if not names:
+        return skipped("NoDefault", "there is no default class.")
+    found = facts.get(_CLASSES, "", names[0]) or {}
+    provisioner = found["provisioner"]
+    if provisioner == STATIC:
+        text = f"class {names[0]} needs no provisioner: its volumes are made in advance."
+        return passed(text, objects=(_class(names[0]),), observed={"provisioner": provisioner})
+    serving = serving_workloads(facts, provisioner)
+    if not serving:
+        return warned(
+            "UnknownProvisioner",
+            f"no workload names the provisioner {provisioner} of class {names[0]}; only D5 can say whether it lives.",
+            expected="a Deployment, DaemonSet or StatefulSet that serves the class",
+            observed={"provisioner": provisioner},
+            objects=(_class(names[0]),),
+            todo="see that its driver is installed, unless it lives outside of the cluster.",
+        )
+    trouble = [
+        replace(item, check="D2", because=() if item.because == ("D2",) else item.because or (item.check,))
+        for item in workloads.troubled(facts)
+        if item.ref in serving
+    ]
+    claim = f"{', '.join(map(str, serving))} serves class {names[0]}."
+    return verdict(trouble, serving, claim=claim, expected="every workload of the provisioner available")
+
+
+@check(
+    "D5",
+    "round-trip",
+    severity=Severity.BLOCKER,
+    requires=("D1", "D2"),
+    needs=(*CLAIM_READS, *_PROBES),
+    probe="storage",
+)
+def round_trip(facts: Facts) -> Outcome:
+    """The default class provisions, keeps what was written, and gives back.
+
+    A claim is bound, one pod writes 1 MiB, another reads the same bytes, and the volume goes with the claim. The
+    stage that does not come out is named with what the kubelet or the provisioner said.
+    """
+    evidence: StorageEvidence = facts.probe("storage")
+    if evidence.trouble or evidence.turn_trouble:
+        reason, text = evidence.turn_trouble or ("ProbeInterrupted", evidence.trouble)
+        return refusal(text) if reason == "ProbeRefused" else interruption(text)
+    turn = evidence.turn
+    if turn is None:
+        return skipped("NoDefault", "there is not one default class.")
+    if turn.unsafe:
+        return skipped("NotSafe", f"not tried: {turn.unsafe}.")
+    objects = [_class(turn.storage_class)]
+    observed: dict[str, object] = {stage.name: f"{stage.seconds:.1f} s" for stage in turn.stages}
+    broken = next((stage for stage in turn.stages if not stage.done), None)
+    if broken:
+        return _broken(turn, broken, objects, observed)
+    told = ", ".join(f"{stage.name} {stage.seconds:.1f} s" for stage in turn.stages)
+    text = f"1 MiB through class {turn.storage_class} on node {turn.node}: {told}."
+    return passed(text, objects=objects, observed=observed)
+
+
+def _broken(turn: RoundTrip, stage: Stage, objects: list[Ref], observed: dict[str, object]) -> Outcome:
+    text = f"class {turn.storage_class} fails at stage {stage.name} after {stage.seconds:.1f} s: {stage.text}"
+    if stage.reason in BAD_STARTS:
+        return errored("ProbeImage", f"the probe pod cannot start: {stage.text}", todo="mirror or override its image.")
+    todo = "see the provisioner's log." if stage.reason != "ScriptFailed" else "see D6 for who may write to volumes."
+    return failed(
+        {"ScriptFailed": "NotWritable"}.get(stage.reason, stage.reason),
+        text,
+        expected="bound and written within 60 s, read within 45 s, removed within 60 s",
+        observed=observed | {stage.name: stage.text},
+        objects=objects,
+        todo=todo,
+    )
+
+
+@check(
+    "D6",
+    "consumer-can-write",
+    severity=Severity.BLOCKER,
+    needs=(*CLAIM_READS, *_PROBES, Rule("list", "", "nodes")),
+    probe="storage",
+)
+def consumer_can_write(facts: Facts) -> Outcome:
+    """Volumes are writable by their consumers.
+
+    A pod with the consumer's own identity creates, changes and removes a file and a directory: on a new volume of
+    the same class, and in the very directory of a hostPath volume. Give the directory to the consumer's uid; fsGroup
+    has no effect on hostPath volumes, and a mode of 0777 gives it to everybody.
+    """
+    return writing_verdict(facts.probe("storage"))
+
+
+@check(
+    "D8",
+    "node-directories",
+    severity=Severity.MAJOR,
+    needs=(*CLAIM_READS, *_PROBES, Rule("list", "", "nodes"), _PATHS),
+    probe="storage",
+)
+def node_directories(facts: Facts) -> Outcome:
+    """The directories of volumes on nodes are fit for them, and not open to everybody.
+
+    A pod on each node looks at the directory: writable, with room, labelled for containers where SELinux is on, and
+    not mode 0777, which lets everybody on the node change what databases wrote. `playbooks/hosts.yml` sets it right.
+    """
+    return base_verdict(facts.probe("storage"), facts)
+
+
+@check(
+    "D9",
+    "reference-identities",
+    severity=Severity.INFO,
+    requires=("D6",),
+    needs=(*CLAIM_READS, *_PROBES, Rule("list", "", "nodes")),
+    probe="storage",
+)
+def reference_identities(facts: Facts) -> Outcome:
+    """D6 acted as every identity that writes to the release's claims.
+
+    They are those of the pods that mount claims, or the catalog's where no pod does. One that is missing belongs to a
+    workload that does not run, or mounts no claim: nothing says yet whether it may write.
+    """
+    return identities_verdict(facts.probe("storage"), facts)
+
+
+CHECKS = (
+    default_class,
+    provisioner_alive,
+    round_trip,
+    consumer_can_write,
+    node_directories,
+    reference_identities,
+)

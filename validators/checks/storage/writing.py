@@ -1,0 +1,210 @@
+"""D6 and D9: who may write where, by the evidence of pods that tried; and the exact remedy for those who may not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kubeflow_volcano.catalog.model import Claim
+from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.experiment.ended import BAD_STARTS
+from kubeflow_volcano.experiment.spaces import Level
+from validators.checks.refusals import interruption, refusal
+from validators.core.facts import Facts
+from validators.core.outcome import Outcome, errored, failed, passed, skipped, warned
+from validators.probes.storage.identities import Identity
+from validators.probes.storage.storage import StorageEvidence
+from validators.probes.storage.writing import OPERATIONS, Written
+
+__all__ = ["identities_verdict", "writing_verdict"]
+
+_REASONS = {
+    "Permission": "PermissionDenied",
+    "ReadOnly": "ReadOnlyVolume",
+    "Full": "VolumeFull",
+    "Missing": "DirectoryMissing",
+    "Other": "NotWritable",
+}
+_WHY_LEVEL = {
+    Level.RESTRICTED: "consumers that are not root",
+    Level.BASELINE: "consumers that start as root",
+    Level.PRIVILEGED: "directories of hostPath volumes in use, or consumers with rights beyond baseline",
+}
+_TOLD = 3
+
+
+def writing_verdict(evidence: StorageEvidence) -> Outcome:
+    """A volume that refuses its consumer is worse than a probe that could not be made."""
+    if evidence.trouble:
+        return interruption(evidence.trouble)
+    refused = [item for item in evidence.written if item.cause]
+    if refused:
+        return _refused(refused)
+    unmade = [item for item in evidence.written if item.trouble]
+    if unmade:
+        return _unmade(unmade)
+    left_out = _left_out(evidence)
+    if not evidence.written:
+        return skipped("NothingToProbe", left_out or "no pod mounts a claim, and there is not one default class.")
+    text = _good(evidence) + (f" Not tried: {left_out}." if left_out else "")
+    if any(item.beyond for item in evidence.skipped):
+        todo = "validate namespace by namespace to reach the rest."
+        return warned("NotAllProbed", text, objects=_objects(evidence.written), todo=todo)
+    observed = {
+        "written": [str(item.target) for item in evidence.written],
+        "left_out": [f"{item.consumer}: {item.reason}" for item in evidence.skipped],
+        "pod_security": _levels(evidence.written),
+    }
+    return passed(text, objects=_objects(evidence.written), observed=observed)
+
+
+def identities_verdict(evidence: StorageEvidence, facts: Facts) -> Outcome:
+    """D9: which identities were tried, and which of the release's claims belong to another one."""
+    tried = {item.target.identity: item for item in evidence.written}
+    names = ", ".join(sorted(map(str, tried)))
+    untried = [
+        claim
+        for claim in facts.expectations.claims
+        if claim.owner and not any(_is(identity, claim) for identity in tried)
+    ]
+    whose = "the catalog's reference identities, because no pod mounts a claim" if evidence.references else "consumers"
+    text = f"D6 acted as {len(tried)} identities ({whose}): {names}."
+    if not untried:
+        return passed(text, objects=_objects(evidence.written), observed={"identities": sorted(map(str, tried))})
+    missing = ", ".join(f"{claim.consumer} (owner {claim.owner})" for claim in untried[:_TOLD])
+    return warned(
+        "NotTried",
+        f"{text} Not as {missing}, which writes to {untried[0].namespace}/{untried[0].name}.",
+        expected="an experiment as each identity that the catalog knows for the release's claims",
+        objects=[claim.consumer for claim in untried],
+        todo="bring up the workload that is named, so that its pod mounts its claim, and validate again.",
+    )
+
+
+def _is(identity: Identity, claim: Claim) -> bool:
+    """Whether a consumer is whom the catalog expects for a claim; what it leaves to the image is not compared."""
+    wanted = (
+        (claim.run_as_user, identity.user),
+        (claim.run_as_group, identity.group),
+        (claim.fs_group, identity.fs_group),
+    )
+    return all(expected is None or expected == found for expected, found in wanted)
+
+
+def _left_out(evidence: StorageEvidence) -> str:
+    told = "; ".join(f"{item.consumer} {item.reason}" for item in evidence.skipped[:_TOLD])
+    more = len(evidence.skipped) - _TOLD
+    return told + (f"; and {more} more" if more > 0 else "")
+
+
+def _good(evidence: StorageEvidence) -> str:
+    whose = "the catalog's reference identities, because no pod mounts a claim" if evidence.references else "consumers"
+    fresh = [item for item in evidence.written if not item.target.existing]
+    return (
+        f"{len(evidence.written)} probes (as {whose}) could do all {len(OPERATIONS)} operations: "
+        f"{len(fresh)} on new volumes, {len(evidence.written) - len(fresh)} in directories in use."
+    )
+
+
+def _refused(refused: Sequence[Written]) -> Outcome:
+    first = refused[0]
+    more = f" And {len(refused) - _TOLD} more." if len(refused) > _TOLD else ""
+    return failed(
+        _REASONS[first.cause],
+        " ".join(_sentence(item) for item in refused[:_TOLD]) + more,
+        expected=f"{', '.join(OPERATIONS)} succeed as the consumer",
+        observed={
+            "mode": first.mode,
+            "uid": first.uid,
+            "gid": first.gid,
+            "selinux": first.label,
+            "listing": first.listing,
+            "acted_as": first.acted_as,
+            "cause": first.cause,
+            "refused": [f"{item.target}: {item.failed_at}: {item.text}" for item in refused],
+            "pod_security": _levels(refused),
+        },
+        objects=_objects(refused),
+        todo=" ".join(dict.fromkeys(_todo(item) for item in refused)),
+        commands=tuple(dict.fromkeys(command for item in refused for command in _commands(item))),
+        evidence={"writing.log": "\n".join(f"{item.target}\n  {item.listing}\n  {item.text}" for item in refused)},
+    )
+
+
+def _sentence(item: Written) -> str:
+    target = item.target
+    users = f", which {', '.join(map(str, target.consumers))} uses" if target.consumers else ""
+    where = (
+        f"{target.path} of volume {target.volume} on node {target.node}"
+        if target.existing
+        else (f"a new volume of class {target.storage_class}")
+    )
+    owner = f" (mode {item.mode}, owner {item.uid}:{item.gid})" if item.mode else ""
+    return f"{target.identity} cannot {item.failed_at} in {where}{users}{owner}: {item.text.strip()}."
+
+
+def _todo(item: Written) -> str:
+    target, owner = item.target, item.target.identity.owner
+    if item.cause == "ReadOnly":
+        return f"mount what is behind {target} writable; a file system turns read-only after errors on its disk."
+    if item.cause == "Full":
+        return f"make room on the disk behind {target}."
+    if item.cause == "Missing":
+        return f"make the directory {target.path} on node {target.node}, owned by {owner}, or restore the volume."
+    if target.existing:
+        return (
+            f"on node {target.node}, give {target.path} to its consumer: owner {owner} (with -R when what is below "
+            f"belongs to somebody else). fsGroup has no effect on hostPath volumes. On hosts of an inventory, "
+            f"playbooks/hosts.yml does it with local_path_repair_permissions: true."
+        )
+    return (
+        f"let the provisioner of class {target.storage_class} give new volumes to their consumer (for local-path the "
+        f"setup script in ConfigMap local-path-config), chown to {owner} in an init container, or take a CSI class "
+        f"that honours fsGroup."
+    )
+
+
+def _commands(item: Written) -> Iterator[str]:
+    target = item.target
+    if not target.existing:
+        return
+    if item.cause == "Missing":
+        yield f"mkdir -p {target.path}"
+    if item.cause in {"Permission", "Missing"}:
+        # The owner may be right already and its own bits be missing.
+        right = item.uid is not None and item.uid == target.identity.user
+        yield f"chmod u+rwx {target.path}" if right else f"chown {target.identity.owner} {target.path}"
+    if item.label and "container_file_t" not in item.label:
+        yield f"semanage fcontext -a -t container_file_t '{target.path}(/.*)?' && restorecon -R {target.path}"
+
+
+def _unmade(unmade: Sequence[Written]) -> Outcome:
+    reason, text = unmade[0].trouble or ("", "")
+    if reason in {"ProbeRefused", "ProbeInterrupted"}:
+        return refusal(text) if reason == "ProbeRefused" else interruption(text)
+    image = reason in BAD_STARTS
+    timed_out = reason == "TimedOut" and not unmade[0].target.existing
+    return errored(
+        "ProbeImage" if image else reason,
+        f"{len(unmade)} probes could not be made. {unmade[0].target}: {text}",
+        expected="the probe pod runs to its end",
+        observed={str(item.target): (item.trouble or ("", ""))[1] for item in unmade},
+        objects=_objects(unmade),
+        todo="mirror or override the probe's image." if image else "remove what is named, and run again.",
+        because=("D2",) if timed_out else (),
+    )
+
+
+def _levels(written: Sequence[Written]) -> dict[str, str]:
+    return {str(level): _WHY_LEVEL[level] for level in sorted({item.target.level for item in written})}
+
+
+def _objects(written: Sequence[Written]) -> tuple[Ref, ...]:
+    return tuple(dict.fromkeys(ref for item in written for ref in _of(item)))
+
+
+def _of(item: Written) -> Iterator[Ref]:
+    if item.target.existing:
+        yield Ref("v1", "PersistentVolume", "", item.target.volume)
+    else:
+        yield Ref("storage.k8s.io/v1", "StorageClass", "", item.target.storage_class)
+    yield from item.target.consumers

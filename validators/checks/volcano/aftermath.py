@@ -1,0 +1,185 @@
+"""Family F, what is left of earlier troubles: panics at the start, PodGroups that nobody runs, gangs in pieces."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from datetime import datetime
+
+from kubeflow_volcano.catalog.gangs import VOLCANO
+from kubeflow_volcano.cluster.objects import Object, Ref
+from validators.core.check import check
+from validators.core.consequences import NOT_NEEDED
+from validators.core.facts import Facts
+from validators.core.outcome import CannotJudgeError, Outcome, Severity, failed, passed, skipped, warned
+from validators.core.rights import Rule
+from validators.subjects.pods import GROUP_NAME, workload_of
+from validators.subjects.troubles import judged
+
+__all__ = ["CHECKS"]
+
+_PODS = Rule("list", "", "pods")
+_GROUPS = Rule("list", "scheduling.volcano.sh", "podgroups")
+_PODGROUPS = "podgroups.scheduling.volcano.sh"
+_PANIC = re.compile(r"^panic: .*", re.MULTILINE)
+_QUEUE_PANIC = "failed init default queue"
+_STALE_SECONDS = 600.0
+_BROKEN_SECONDS = 60.0
+_TOLD = 5
+
+
+@check(
+    "F7",
+    "no-start-panics",
+    severity=Severity.MAJOR,
+    needs=(_PODS, Rule("get", "", "pods/log", "volcano-system")),
+)
+def no_start_panics(facts: Facts) -> Outcome:
+    """No container of Volcano ended in a panic before it was started again.
+
+    The scheduler panics with "failed init default queue" when it starts while Volcano's webhook or the API server does
+    not answer (volcano-sh/volcano#2759), or while it may not make queues. One that runs again is a warning: see that
+    the admission is up before the scheduler starts. One that does not is a failure: remove what the panic names.
+    """
+    ours = {ref for ref, component in facts.expectations.workloads.items() if component == "volcano"}
+    containers = {
+        (Ref.of(pod), item["name"]): bool(item.get("ready"))
+        for pod in facts.all("pods")
+        if (workload := workload_of(pod)) and workload in ours and workload.kind != "Job"
+        for item in pod.get("status", {}).get("containerStatuses") or ()
+    }
+    if not ours:
+        return skipped("NotExpected", "the chosen components have no Volcano.")
+    if not containers:
+        return skipped("NoPods", "no pod of Volcano has a container to look at.")
+    facts.demand("volcano-logs")
+    logs = {key: log for key, log in facts.volcano_previous_logs.items() if key in containers}
+    panics = {key: found[-1] for key, log in logs.items() if (found := _PANIC.findall(log))}
+    if not panics:
+        return passed(
+            f"none of {len(containers)} containers of Volcano ended in a panic.", objects=[pod for pod, _ in containers]
+        )
+    down = [key for key in panics if not containers[key]]
+    make = failed if down else warned
+    queue = any(_QUEUE_PANIC in line for line in panics.values())
+    return make(
+        "QueuePanic" if queue else "Panicked",
+        " ".join(
+            f"{pod}: container {name} ended with {line!r} and {'is down' if (pod, name) in down else 'runs again'}."
+            for (pod, name), line in panics.items()
+        ),
+        expected="no panic in the log of a container that was started again",
+        observed={f"{pod} {name}": line for (pod, name), line in panics.items()},
+        objects=[pod for pod, _ in panics],
+        todo="remove what the panic names, mostly an admission that does not answer (B3); then restart the scheduler."
+        if queue
+        else "read the whole log, and look the panic up in Volcano's issues.",
+        commands=[f"kubectl -n {pod.namespace} logs {pod.name} -c {name} --previous" for pod, name in panics],
+        evidence={f"{pod.name}-{name}.log": logs[pod, name] for pod, name in panics},
+    )
+
+
+@check("F8", "no-stale-podgroups", severity=Severity.MINOR, requires=("F2",), needs=(_GROUPS, _PODS))
+def no_stale_podgroups(facts: Facts) -> Outcome:
+    """No PodGroup is Running or Inqueue without a live pod for more than 10 minutes.
+
+    Such a group holds the resources that it asks for, so that others wait for nothing (volcano-sh/volcano#2633). With
+    an operator up to 1.5 it may also be a job whose pods never came: annotate the job. Otherwise delete the job that
+    owns the group, or the group where nothing owns it.
+    """
+
+    def stale(group: Object, pods: Iterable[Object]) -> str:
+        phase = group.get("status", {}).get("phase", "")
+        pods = tuple(pods)
+        live = [pod for pod in pods if pod.get("status", {}).get("phase") in {"Pending", "Running", "Unknown"}]
+        seconds = facts.taken - max(_changed(group), *(_changed(pod) for pod in pods), 0.0)
+        if phase not in {"Running", "Inqueue"} or live or seconds <= _STALE_SECONDS:
+            return ""
+        held = group["spec"].get("minResources") or {}
+        asked = ", ".join(f"{name} {amount}" for name, amount in sorted(held.items())) or "nothing"
+        return f"is {phase} without a live pod for {seconds / 60:.0f} min, and asks for {asked}"
+
+    return _groups(
+        facts,
+        stale,
+        ("StalePodGroups", "PodGroups Running or Inqueue have live pods"),
+        "delete what owns the group, or touch a job whose pods never came.",
+    )
+
+
+@check("F9", "no-broken-gangs", severity=Severity.MINOR, requires=("F2",), needs=(_GROUPS, _PODS))
+def no_broken_gangs(facts: Facts) -> Outcome:
+    """No PodGroup has been in phase Unknown for more than a minute: a gang of which only a part runs.
+
+    Members have gone and did not come back, while the others hold their nodes (volcano-sh/volcano#2462). Make room for
+    what is missing, or delete the job and let it start whole.
+    """
+
+    def broken(group: Object, pods: Iterable[Object]) -> str:
+        if group.get("status", {}).get("phase") != "Unknown" or facts.taken - _changed(group) <= _BROKEN_SECONDS:
+            return ""
+        running = sum(pod.get("status", {}).get("phase") == "Running" for pod in pods)
+        return f"is Unknown: {running} of {group['spec'].get('minMember', 0)} members run"
+
+    return _groups(
+        facts,
+        broken,
+        ("BrokenGangs", "every gang is whole, or waits as a whole"),
+        "make room for the missing members, or delete the job and let it start whole.",
+    )
+
+
+def _groups(
+    facts: Facts, fault: Callable[[Object, Iterable[Object]], str], wrong: tuple[str, str], todo: str
+) -> Outcome:
+    """One outcome for all PodGroups; `wrong` is the reason and what is expected instead.
+
+    Raises:
+        CannotJudgeError: there is none to look at, or the kinds could not be read.
+    """
+    gang = facts.expectations.gang
+    if gang is not VOLCANO:
+        text = f"nothing is held for a PodGroup of {gang.title}, and its phase only follows its pods."
+        raise CannotJudgeError(skipped(NOT_NEEDED, text))
+    groups = tuple(judged(facts, _PODGROUPS))
+    members: dict[tuple[str, str], list[Object]] = {}
+    for pod in facts.all("pods"):
+        meta = pod["metadata"]
+        if name := (meta.get("annotations") or {}).get(GROUP_NAME):
+            members.setdefault((meta["namespace"], name), []).append(pod)
+    if not groups:
+        raise CannotJudgeError(skipped("NoPodGroups", "there is no PodGroup."))
+    found = {
+        Ref.of(group): text
+        for group in groups
+        if (text := fault(group, members.get((group["metadata"]["namespace"], group["metadata"]["name"]), ())))
+    }
+    if not found:
+        return passed(f"{len(groups)} PodGroups: {wrong[1]}.", objects=[Ref.of(item) for item in groups])
+    told = "; ".join(f"{ref} {text}" for ref, text in list(found.items())[:_TOLD])
+    more = f"; and {len(found) - _TOLD} more" if len(found) > _TOLD else ""
+    return warned(
+        wrong[0],
+        f"{told}{more}.",
+        expected=wrong[1],
+        observed={str(ref): text for ref, text in found.items()},
+        objects=tuple(found),
+        todo=todo,
+        commands=[
+            f"kubectl -n {ref.namespace} get podgroups.scheduling.volcano.sh {ref.name} -o yaml" for ref in found
+        ],
+    )
+
+
+def _changed(obj: Object) -> float:
+    """When something last happened to an object, in seconds since the epoch, as far as it tells."""
+    status = obj.get("status", {})
+    ends = (
+        item.get("state", {}).get("terminated", {}).get("finishedAt") for item in status.get("containerStatuses") or ()
+    )
+    turns = (item.get("lastTransitionTime") for item in status.get("conditions") or ())
+    times = [obj["metadata"]["creationTimestamp"], *(text for text in (*ends, *turns) if text)]
+    return max(datetime.fromisoformat(text).timestamp() for text in times)
+
+
+CHECKS = (no_start_panics, no_stale_podgroups, no_broken_gangs)

@@ -1,0 +1,256 @@
+"""Family F: is Volcano up, configured to gang, open for work and alive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from kubernetes.utils.quantity import parse_quantity
+
+from kubeflow_volcano.catalog.gangs import VOLCANO
+from kubeflow_volcano.catalog.images.names import tag_of
+from kubeflow_volcano.catalog.model import version_key
+from kubeflow_volcano.catalog.schedulers import known_plugins, words_of
+from kubeflow_volcano.cluster.objects import Object, Ref
+from validators.checks.gang.gang import NEEDS_GANG, gang_verdict
+from validators.core.check import check
+from validators.core.consequences import NOT_NEEDED
+from validators.core.facts import Facts
+from validators.core.outcome import CannotJudgeError, Outcome, Severity, failed, passed, skipped, warned
+from validators.core.rights import Rule
+from validators.subjects import crds, workloads
+from validators.subjects.gang import scheduler_configuration
+from validators.subjects.gang.queue_opening import open_command
+from validators.subjects.gang.scheduler_configuration import Unusable
+from validators.subjects.troubles import verdict
+
+__all__ = ["CHECKS"]
+
+SCHEDULER = Ref("apps/v1", "Deployment", "volcano-system", "volcano-scheduler")
+_CRDS = ("jobs.batch.volcano.sh", "podgroups.scheduling.volcano.sh", "queues.scheduling.volcano.sh")
+_QUEUES = "queues.scheduling.volcano.sh"
+_QUEUE_READS = (Rule("list", "scheduling.volcano.sh", "queues"),)
+_CONFIGURATION_READS = (Rule("list", "apps", "deployments"), Rule("list", "", "configmaps", "volcano-system"))
+
+
+@check("F1", "volcano-components", severity=Severity.BLOCKER, needs=workloads.READS)
+def components(facts: Facts) -> Outcome:
+    """Volcano's scheduler, controllers and admission are up, and its admission was set up.
+
+    Each Deployment must have its replicas available (scaled to zero is not up), and the Job volcano-admission-init
+    must be complete. Scale up what was scaled down; for the rest the pods' own checks name the cause. Where
+    scheduler-plugins make the gangs, it is their scheduler and controller.
+    """
+    gang = facts.expectations.gang
+    expected = [ref for ref, component in facts.expectations.workloads.items() if component == gang.name]
+    if not expected:
+        return skipped("NotExpected", f"the chosen components have no {gang.title}.")
+    found = [
+        replace(item, check="F1", because=() if item.because == ("F1",) else item.because or (item.check,))
+        for item in workloads.troubled(facts)
+        if item.ref in expected
+    ]
+    claim = f"{len(expected)} workloads of {gang.title} are up."
+    job = ", volcano-admission-init complete" if gang is VOLCANO else ""
+    return verdict(found, expected, claim=claim, expected=f"every Deployment available{job}")
+
+
+@check("F2", "volcano-crds", severity=Severity.BLOCKER, needs=crds.READS)
+def volcano_crds(facts: Facts) -> Outcome:
+    """Volcano's Job, PodGroup and Queue are served.
+
+    Without them nothing can be queued or ganged. Install Volcano. Where scheduler-plugins make the gangs, it is their
+    PodGroup.
+    """
+    gang = facts.expectations.gang
+    if gang.name not in facts.expectations.crds.values():
+        return skipped("NotExpected", f"the chosen components have no {gang.title}.")
+    names = _CRDS if gang is VOLCANO else (gang.podgroups,)
+    found = [replace(item, check="F2", because=("B1",)) for item in crds.troubled(facts, names)]
+    looked_at = [Ref("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", name) for name in names]
+    return verdict(found, looked_at, claim=f"{', '.join(names)} {_are(names)} served.", expected="as B1")
+
+
+@check("F3", "queue-open", severity=Severity.BLOCKER, requires=("F2",), needs=_QUEUE_READS)
+def queue_open(facts: Facts) -> Outcome:
+    """The queue default exists, is open and has room.
+
+    A queue that is closed takes no new work, and one that is missing looks exactly like a dead scheduler: pods wait
+    without any condition. The scheduler makes the queue at its start; open a closed one with the command below.
+    """
+    _demand_volcano(facts, "has no queues")
+    ref = Ref("scheduling.volcano.sh/v1beta1", "Queue", "", "default")
+    found = {name: facts.get(_QUEUES, "", name) for name in ("default", "root")}
+    if found["default"] is None:
+        return failed(
+            "Missing",
+            "there is no queue default.",
+            expected="a queue default in state Open",
+            objects=(ref,),
+            todo="restart the scheduler, which makes it at its start.",
+            commands=("kubectl -n volcano-system rollout restart deployment/volcano-scheduler",),
+            because=("F1",) if _scheduler_off(facts) else (),
+        )
+    present = {name: queue for name, queue in found.items() if queue}
+    states = {name: queue.get("status", {}).get("state") or "Unknown" for name, queue in present.items()}
+    refs = tuple(ref._replace(name=name) for name in present)
+    shut = [name for name, state in states.items() if state != "Open"]
+    if shut:
+        return failed(
+            states[shut[0]],
+            " ".join(f"Queue {name} is {states[name]}." for name in shut),
+            expected="state Open",
+            observed=states,
+            objects=tuple(item for item in refs if item.name in shut),
+            todo="open it: it takes no new work as it is.",
+            commands=tuple(open_command(present[name], scheduler_configuration.version(facts)) for name in shut),
+        )
+    empty = [f"{key} of queue {name}" for name, queue in present.items() for key in _nothing_allowed(queue)]
+    if empty:
+        return failed(
+            "NoCapability",
+            f"the capability is 0: {', '.join(empty)}.",
+            expected="capability absent or above 0",
+            objects=refs,
+            todo="raise or remove spec.capability of the queue.",
+            commands=tuple(f"kubectl edit queues.scheduling.volcano.sh {name}" for name in present),
+        )
+    return passed(f"{' and '.join(present)} are open.", objects=refs, observed=states)
+
+
+def _demand_volcano(facts: Facts, why: str) -> None:
+    """End the judgement where another scheduler makes the gangs.
+
+    Raises:
+        CannotJudgeError: one does.
+    """
+    gang = facts.expectations.gang
+    if gang is not VOLCANO:
+        raise CannotJudgeError(skipped(NOT_NEEDED, f"{gang.title} {why}."))
+
+
+def _are(names: Sequence[str]) -> str:
+    return "are" if len(names) > 1 else "is"
+
+
+def _scheduler_off(facts: Facts) -> bool:
+    found = facts.objects.get("deployments.apps", ())
+    return any(Ref.of(item) == SCHEDULER and item["spec"].get("replicas") == 0 for item in found)
+
+
+def _nothing_allowed(queue: Object) -> Iterator[str]:
+    for key, amount in (queue.get("spec", {}).get("capability") or {}).items():
+        try:
+            if parse_quantity(amount) <= 0:
+                yield key
+        except ValueError:
+            yield f"{key}, which is no quantity,"
+
+
+@check("F4", "gang-plugin", severity=Severity.BLOCKER, needs=_CONFIGURATION_READS)
+def gang_plugin(facts: Facts) -> Outcome:
+    """The scheduler's configuration turns gang scheduling on.
+
+    Actions enqueue and allocate, plugins gang, predicates and one of proportion and capacity; gang's enableJobReady,
+    enableJobPipelined and enableJobStarving not false. Without the plugin members are placed one by one, which is
+    what gang scheduling is there to prevent. Put the missing part into the ConfigMap; the scheduler reads it again.
+    """
+    scheduler = _scheduler(facts)
+    configuration = scheduler_configuration.read(scheduler, facts)
+    if isinstance(configuration, Unusable):
+        found = configuration
+        return failed(found.reason, found.message, objects=(found.ref,), todo=found.todo)
+    version = scheduler_configuration.version(facts)
+    wrong = tuple(scheduler_configuration.faults(configuration, version))
+    command = f"kubectl -n {configuration.ref.namespace} edit configmap {configuration.ref.name}"
+    observed = {"actions": list(configuration.actions), "plugins": list(configuration.plugins)}
+    if wrong:
+        return failed(
+            wrong[0][0],
+            f"{configuration.ref}: {'; '.join(text for _, text in wrong)}.",
+            expected="actions enqueue and allocate; plugins gang, predicates, and proportion or capacity",
+            observed=observed,
+            objects=(configuration.ref,),
+            todo="correct the scheduler's configuration; it is read again within a minute.",
+            commands=(command,),
+        )
+    known = words_of(version).plugins if version else frozenset()
+    unknown = sorted(set(configuration.plugins) - (known or known_plugins()))
+    if unknown:
+        return warned(
+            "UnknownPlugin",
+            f"{configuration.ref} names plugins that {f'Volcano {version}'.strip()} does not bring: "
+            f"{', '.join(unknown)}.",
+            expected="plugins of Volcano",
+            observed=observed,
+            objects=(configuration.ref,),
+            todo="see that each is a custom plugin on purpose, and not misspelt.",
+            commands=(command,),
+        )
+    return passed(f"{configuration.ref} has gang on.", objects=(configuration.ref,), observed=observed)
+
+
+def _scheduler(facts: Facts) -> Object:
+    """The scheduler's Deployment; ends the judgement where it is missing, or nobody expects it."""
+    _demand_volcano(facts, "makes the gangs, and not Volcano")
+    found = facts.get("deployments.apps", SCHEDULER.namespace, SCHEDULER.name)
+    if found:
+        return found
+    if SCHEDULER not in facts.expectations.workloads:
+        raise CannotJudgeError(skipped("NotExpected", "the chosen components have no Volcano."))
+    message = f"{SCHEDULER} does not exist."
+    raise CannotJudgeError(
+        failed("NoScheduler", message, objects=(SCHEDULER,), todo="install Volcano.", because=("F1",))
+    )
+
+
+@check("F5", "volcano-version-pair", severity=Severity.MINOR, needs=(Rule("list", "apps", "deployments"),))
+def version_pair(facts: Facts) -> Outcome:
+    """Volcano's version was tested with this Kubernetes version.
+
+    The compatibility table in Volcano's README names the pairs, by minor versions. Another pair may work; choose a
+    Volcano version that names the server's version when something does not.
+    """
+    scheduler = _scheduler(facts)
+    image: str = scheduler["spec"]["template"]["spec"]["containers"][0]["image"]
+    version = tag_of(image).removeprefix("v")
+    ranges = {_minor(name): bounds for name, bounds in facts.expectations.volcano_kubernetes.items()}
+    bounds = ranges.get(_minor(version))
+    server = facts.server_version
+    if bounds is None:
+        known = ", ".join(sorted(ranges, key=version_key))
+        return warned(
+            "UnknownVersion",
+            f"nothing is known of the pair Volcano {version or image} and Kubernetes {server}.",
+            expected=f"one of Volcano {known}",
+            objects=(SCHEDULER,),
+            todo="look it up in Volcano's README, or take a version that is known.",
+        )
+    text = f"Kubernetes {bounds}"
+    if not bounds.covers(server):
+        return warned(
+            "PairNotTested",
+            f"Volcano {version} names {text}, the server is {server}.",
+            expected=text,
+            observed={"image": image, "server_version": server},
+            objects=(SCHEDULER,),
+            todo="take a Volcano version whose range holds the server's.",
+        )
+    return passed(f"Volcano {version} names {text}; the server is {server}.", objects=(SCHEDULER,))
+
+
+def _minor(version: str) -> str:
+    return ".".join(version.split(".")[:2])
+
+
+@check("F6", "scheduler-alive", severity=Severity.BLOCKER, requires=("F1", "F3"), needs=NEEDS_GANG, probe="gang")
+def scheduler_alive(facts: Facts) -> Outcome:
+    """Volcano's scheduler places a gang that fits, within 30 s.
+
+    A ready pod is not enough: a scheduler with a stale cache looks healthy and places nothing. Restart it. Where
+    scheduler-plugins make the gangs, it is their scheduler.
+    """
+    return gang_verdict(facts.probe("gang"))
+
+
+CHECKS = (components, volcano_crds, queue_open, gang_plugin, version_pair, scheduler_alive)

@@ -1,0 +1,1 @@
+"""Family C: workloads, pods, Services, events."""

@@ -1,0 +1,1 @@
+"""The command line: options, RBAC manifests, the manual of checks."""

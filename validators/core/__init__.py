@@ -1,0 +1,1 @@
+"""What everything else builds on: outcomes, rights, facts, checks, results."""

@@ -1,0 +1,116 @@
+"""What a check may answer: a status, a reason, a sentence for people, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from kubeflow_volcano.cluster.objects import Ref
+
+__all__ = ["CannotJudgeError", "Outcome", "Severity", "Status", "errored", "failed", "passed", "skipped", "warned"]
+
+
+class Status(StrEnum):
+    """Verdict of one check."""
+
+    PASS = "pass"  # noqa: S105  a verdict, not a password
+    WARN = "warn"
+    FAIL = "fail"
+    SKIP = "skip"
+    """Does not apply, or follows from another check that failed; always says why."""
+    ERROR = "error"
+    """Could not be judged; never counts as pass."""
+
+
+class Severity(StrEnum):
+    """What a failure of a check means for the run."""
+
+    BLOCKER = "blocker"
+    """Gates the run: it must have been evaluated."""
+    MAJOR = "major"
+    MINOR = "minor"
+    INFO = "info"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a check found. `reason` is a stable CamelCase word for machines, `message` a sentence for people.
+
+    `because` names the checks that own the cause of a fail or an error: where all of them failed in the same run,
+    this outcome is reported as skip, so that one cause does not fail five checks.
+    `evidence` maps a file name to the text that is kept beside the report (logs, listings).
+    """
+
+    status: Status
+    reason: str
+    message: str
+    expected: str = ""
+    observed: Mapping[str, Any] = field(default_factory=dict)
+    objects: tuple[Ref, ...] = ()
+    todo: str = ""
+    commands: tuple[str, ...] = ()
+    evidence: Mapping[str, str] = field(default_factory=dict)
+    because: tuple[str, ...] = ()
+
+
+def passed(message: str, *, objects: Sequence[Ref], observed: Mapping[str, Any] | None = None) -> Outcome:
+    """The claim holds for these objects.
+
+    Raises:
+        ValueError: there is no object; a pass on an empty set proves nothing.
+    """
+    if not objects:
+        raise ValueError(f"a pass must name what it looked at: {message}")
+    return Outcome(Status.PASS, "AsClaimed", message, observed=observed or {}, objects=tuple(objects))
+
+
+def _negative(status: Status) -> Callable[..., Outcome]:
+    def make(
+        reason: str,
+        message: str,
+        *,
+        todo: str,
+        expected: str = "",
+        observed: Mapping[str, Any] | None = None,
+        objects: Sequence[Ref] = (),
+        commands: Sequence[str] = (),
+        evidence: Mapping[str, str] | None = None,
+        because: Sequence[str] = (),
+    ) -> Outcome:
+        return Outcome(
+            status,
+            reason,
+            message,
+            expected,
+            observed or {},
+            tuple(objects),
+            todo,
+            tuple(commands),
+            evidence or {},
+            tuple(because),
+        )
+
+    return make
+
+
+warned = _negative(Status.WARN)
+"""warned(reason, message, *, todo, expected, observed, objects, commands, evidence): works, but needs attention."""
+failed = _negative(Status.FAIL)
+"""failed(reason, message, *, todo, ... , because): the claim does not hold."""
+errored = _negative(Status.ERROR)
+"""errored(reason, message, *, todo, ... , because): could not be judged."""
+
+
+def skipped(reason: str, message: str, *, objects: Sequence[Ref] = ()) -> Outcome:
+    """The check does not apply; the message says why."""
+    return Outcome(Status.SKIP, reason, message, objects=tuple(objects))
+
+
+class CannotJudgeError(Exception):
+    """Raised inside a judge when a fact is missing; carries the outcome that the check then has."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__(outcome.message)
+        self.outcome = outcome

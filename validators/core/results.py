@@ -1,0 +1,92 @@
+"""What the outcomes of all checks mean for the run: verdict, coverage, exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kubeflow_volcano.problems import Exit
+from validators.core.check import Check
+from validators.core.outcome import Outcome, Severity, Status
+
+__all__ = ["Result", "Summary", "Verdict", "summarise", "worst"]
+
+# DESIGN, section 8: worst first.
+_ORDER = (
+    Exit.INTERRUPTED,
+    Exit.TERMINATED,
+    Exit.INVALID_INPUT,
+    Exit.BUSY,
+    Exit.REPORT_NOT_WRITTEN,
+    Exit.CHECK_FAILED,
+    Exit.INCOMPLETE,
+    Exit.LEFTOVERS,
+    Exit.WARNINGS,
+    Exit.OK,
+)
+
+
+class Verdict(StrEnum):
+    """Of a run."""
+
+    PASS = "pass"  # noqa: S105  a verdict, not a password
+    WARN = "warn"
+    FAIL = "fail"
+    INCOMPLETE = "incomplete"
+    """Nothing failed, but a blocker could not be judged, or nothing was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One check of a run. `started` is in seconds since the epoch; a waived finding stands in `waived` instead."""
+
+    check: Check
+    outcome: Outcome
+    started: float
+    seconds: float
+    waived: Outcome | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Counts of a run; coverage is what was judged of what was planned and applies, from 0 to 1."""
+
+    verdict: Verdict
+    planned: int
+    evaluated: int
+    counts: dict[Status, int]
+    coverage: float
+
+    def exit_code(self, *, strict: bool) -> Exit:
+        """What the verdict means for the process."""
+        codes = {
+            Verdict.PASS: Exit.OK,
+            Verdict.WARN: Exit.WARNINGS if strict else Exit.OK,
+            Verdict.FAIL: Exit.CHECK_FAILED,
+            Verdict.INCOMPLETE: Exit.INCOMPLETE,
+        }
+        return codes[self.verdict]
+
+
+def summarise(results: Iterable[Result]) -> Summary:
+    """Counts and verdict. The gate asks that every blocker that applies was judged, and that something was."""
+    results = tuple(results)
+    counts = {status: sum(item.outcome.status is status for item in results) for status in Status}
+    evaluated = counts[Status.PASS] + counts[Status.WARN] + counts[Status.FAIL]
+    applicable = len(results) - counts[Status.SKIP]
+    unjudged = any(item.outcome.status is Status.ERROR and item.check.severity is Severity.BLOCKER for item in results)
+    if counts[Status.FAIL]:
+        verdict = Verdict.FAIL
+    elif unjudged or not evaluated:
+        verdict = Verdict.INCOMPLETE
+    elif counts[Status.WARN] or counts[Status.ERROR]:
+        verdict = Verdict.WARN
+    else:
+        verdict = Verdict.PASS
+    return Summary(verdict, len(results), evaluated, counts, evaluated / applicable if applicable else 0.0)
+
+
+def worst(codes: Iterable[Exit]) -> Exit:
+    """The one exit code of several."""
+    return min(codes, key=_ORDER.index)

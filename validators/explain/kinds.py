@@ -1,0 +1,181 @@
+"""The kinds of jobs that can be explained, and how each says what it wants.
+
+Fields: pkg/apis/kubeflow.org/v1/*_types.go and common_types.go of training-operator v1.5.0 to v1.9.2,
+pkg/apis/trainer/v1alpha1/trainjob_types.go of trainer v2.1.0, pkg/apis/batch/v1alpha1/job.go of volcano-sh/apis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS
+from kubeflow_volcano.catalog.jobsets import made_later
+from kubeflow_volcano.cluster.objects import Object, Ref
+from validators.core.facts import Facts
+from validators.explain.model import Job, Role
+from validators.subjects.gang.runtimes import RESOURCE as CLUSTER_RUNTIMES
+from validators.subjects.troubles import created
+
+__all__ = ["JOBSETS", "KINDS", "QUEUE", "RUNTIMES", "Kind", "runtime_of"]
+
+QUEUE = "scheduling.volcano.sh/queue-name"
+"""Annotation with which the spec of a TrainJob or the template of its runtime names a queue."""
+JOBSETS = "jobsets.jobset.x-k8s.io"
+RUNTIMES = "trainingruntimes.trainer.kubeflow.org"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of job; `read` makes a Job of an object and of what else is known."""
+
+    api_version: str
+    kind: str
+    plural: str
+    read: Callable[[Object, Facts], Job]
+
+    @property
+    def resource(self) -> str:
+        """As `plural.group`."""
+        return f"{self.plural}.{self.api_version.rpartition('/')[0]}"
+
+
+def runtime_of(job: Object, facts: Facts) -> Object | None:
+    """The runtime that a TrainJob names; None where there is none of that name.
+
+    Raises:
+        CannotJudgeError: runtimes could not be read.
+    """
+    ref = job["spec"]["runtimeRef"]
+    if ref.get("kind", "ClusterTrainingRuntime") == "TrainingRuntime":
+        return facts.get(RUNTIMES, job["metadata"]["namespace"], ref["name"])
+    return facts.get(CLUSTER_RUNTIMES, "", ref["name"])
+
+
+def _kubeflow(field: str) -> Callable[[Object, Facts], Job]:
+    def read(obj: Object, _facts: Facts) -> Job:
+        spec = obj["spec"]
+        # Before 1.4 of the operator, some kinds had the policy's fields in the spec itself.
+        policy = spec.get("runPolicy") or {}
+        scheduling = policy.get("schedulingPolicy") or {}
+        roles = (
+            Role(name, _count(item.get("replicas")), item.get("template") or {"spec": {"containers": []}})
+            for name, item in (spec.get(field) or {}).items()
+        )
+        return Job(
+            ref=Ref.of(obj),
+            uid=obj["metadata"]["uid"],
+            created=created(obj),
+            roles=tuple(roles),
+            min_available=scheduling.get("minAvailable"),
+            queue=scheduling.get("queue") or "",
+            priority_class=scheduling.get("priorityClass") or "",
+            suspended=bool(policy.get("suspend")),
+            groups=(obj["metadata"]["name"],),
+        )
+
+    return read
+
+
+def _volcano(obj: Object, _facts: Facts) -> Job:
+    meta, spec = obj["metadata"], obj["spec"]
+    tasks = spec.get("tasks") or ()
+    scheduler = spec.get("schedulerName") or "volcano"
+    roles = tuple(
+        Role(task.get("name", ""), int(task.get("replicas", 0)), _handed_to(scheduler, task.get("template") or {}))
+        for task in tasks
+    )
+    return Job(
+        ref=Ref.of(obj),
+        uid=meta["uid"],
+        created=created(obj),
+        roles=roles,
+        min_available=spec.get("minAvailable"),
+        queue=spec.get("queue") or "",
+        priority_class=spec.get("priorityClassName") or "",
+        # An aborted job waits for a command that resumes it.
+        suspended=_phase(obj) in {"Aborted", "Aborting"},
+        groups=(f"{meta['name']}-{meta['uid']}", meta["name"]),
+        later=frozenset(task.get("name", "") for task in tasks if (task.get("dependsOn") or {}).get("name")),
+    )
+
+
+def _handed_to(scheduler: str, template: Object) -> Object:
+    spec = template.get("spec") or {"containers": []}
+    return {**template, "spec": {"schedulerName": scheduler, **spec}}
+
+
+def _phase(obj: Object) -> str:
+    phase: str = ((obj.get("status") or {}).get("state") or {}).get("phase") or ""
+    return phase
+
+
+def _trainer(obj: Object, facts: Facts) -> Job:
+    meta, spec = obj["metadata"], obj["spec"]
+    jobset = None if JOBSETS in facts.unread else facts.get(JOBSETS, meta["namespace"], meta["name"])
+    known = not facts.unread.keys() & {CLUSTER_RUNTIMES, RUNTIMES}
+    template = ((runtime_of(obj, facts) if known else None) or {}).get("spec", {}).get("template") or {}
+    source = jobset["spec"] if jobset else template.get("spec", {})
+    annotations = {
+        **((template.get("metadata") or {}).get("annotations") or {}),
+        **(spec.get("annotations") or {}),  # those in its metadata are its own
+    }
+    roles = tuple(_replicated(item, None if jobset else spec) for item in source.get("replicatedJobs") or ())
+    classes = (role.template["spec"].get("priorityClassName") for role in roles)
+    return Job(
+        ref=Ref.of(obj),
+        uid=meta["uid"],
+        created=created(obj),
+        roles=roles,
+        queue=annotations.get(QUEUE, ""),
+        priority_class=next((name for name in classes if name), ""),
+        suspended=bool(spec.get("suspend")),
+        groups=(meta["name"],),
+        later=made_later(source),
+    )
+
+
+def _replicated(item: Object, trainjob: Object | None) -> Role:
+    """Pods of one replicated job of a JobSet; `trainjob` says how many nodes where the JobSet is not made yet."""
+    job = item["template"]["spec"]
+    count = _count(item.get("replicas")) * _count(job.get("parallelism"))
+    nodes = ((trainjob or {}).get("trainer") or {}).get("numNodes")
+    return Role(item["name"], int(nodes) if nodes and item["name"] == "node" else count, job["template"])
+
+
+def _group(obj: Object, _facts: Facts) -> Job:
+    meta, spec = obj["metadata"], obj["spec"]
+    return Job(
+        ref=Ref.of(obj),
+        uid=meta["uid"],
+        created=created(obj),
+        roles=(),
+        min_available=spec.get("minMember"),
+        queue=spec.get("queue") or "",
+        priority_class=spec.get("priorityClassName") or "",
+        groups=(meta["name"],),
+    )
+
+
+def _count(value: int | None) -> int:
+    """Replicas where 1 is what nothing means."""
+    return 1 if value is None else int(value)
+
+
+KINDS: Mapping[str, Kind] = {
+    item.kind: item
+    for item in (
+        Kind("kubeflow.org/v1", "TFJob", "tfjobs", _kubeflow("tfReplicaSpecs")),
+        Kind("kubeflow.org/v1", "PyTorchJob", "pytorchjobs", _kubeflow("pytorchReplicaSpecs")),
+        Kind("kubeflow.org/v1", "MPIJob", "mpijobs", _kubeflow("mpiReplicaSpecs")),
+        Kind("kubeflow.org/v1", "XGBoostJob", "xgboostjobs", _kubeflow("xgbReplicaSpecs")),
+        Kind("kubeflow.org/v1", "PaddleJob", "paddlejobs", _kubeflow("paddleReplicaSpecs")),
+        Kind("kubeflow.org/v1", "MXJob", "mxjobs", _kubeflow("mxReplicaSpecs")),
+        Kind("kubeflow.org/v1", "JAXJob", "jaxjobs", _kubeflow("jaxReplicaSpecs")),
+        Kind("trainer.kubeflow.org/v1alpha1", "TrainJob", "trainjobs", _trainer),
+        Kind("batch.volcano.sh/v1alpha1", "Job", "jobs", _volcano),
+        # Last: a job and its PodGroup often have one name.
+        Kind("scheduling.volcano.sh/v1beta1", "PodGroup", "podgroups", _group),
+    )
+} | {f"PodGroup.{SCHEDULER_PLUGINS.group}": Kind(*SCHEDULER_PLUGINS.podgroup, "podgroups", _group)}
+"""By kind, in the order in which they are looked for; the last one shares its name with Volcano's."""

@@ -1,0 +1,1 @@
+"""Why pods of a job do not exist: controllers, webhooks, quotas, refusals."""

@@ -1,0 +1,1 @@
+"""Why pods fit on no node: predicates, room, claims."""

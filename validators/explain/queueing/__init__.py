@@ -1,0 +1,1 @@
+"""Why a gang is not admitted or scheduled: queues, shares, schedulers."""

@@ -1,0 +1,1 @@
+"""Reading one job and what is around it."""

@@ -1,0 +1,80 @@
+"""One list of what is around a job, and what is told where it may not be read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from types import MappingProxyType
+
+from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError, NotServed
+from kubeflow_volcano.cluster.objects import Object
+from validators.core.facts import RESOURCES, Unread
+from validators.core.rights import Rule
+from validators.explain.kinds import JOBSETS, RUNTIMES
+from validators.reading.permissions import as_yaml
+from validators.subjects import webhooks
+from validators.subjects.gang.runtimes import RESOURCE as CLUSTER_RUNTIMES
+
+__all__ = ["KINDS_READ", "Want", "listed", "unread"]
+
+_OWN = {
+    JOBSETS: ("jobset.x-k8s.io/v1alpha2", "JobSet"),
+    RUNTIMES: ("trainer.kubeflow.org/v1alpha1", "TrainingRuntime"),
+    "events": ("v1", "Event"),
+    "limitranges": ("v1", "LimitRange"),
+    "priorityclasses.scheduling.k8s.io": ("scheduling.k8s.io/v1", "PriorityClass"),
+    "resourcequotas": ("v1", "ResourceQuota"),
+    "serviceaccounts": ("v1", "ServiceAccount"),
+    SCHEDULER_PLUGINS.podgroups: SCHEDULER_PLUGINS.podgroup,
+}
+"""Kinds that only explanations read."""
+_LISTED = (
+    *("configmaps", "deployments.apps", "jobs.batch", "nodes", "persistentvolumeclaims", "persistentvolumes"),
+    *("podgroups.scheduling.volcano.sh", "pods", "queues.scheduling.volcano.sh", "storageclasses.storage.k8s.io"),
+    *("namespaces", "services", "endpointslices.discovery.k8s.io", *webhooks.RESOURCES.values()),
+    CLUSTER_RUNTIMES,
+)
+KINDS_READ: Mapping[str, tuple[str, str]] = MappingProxyType({**_OWN, **{name: RESOURCES[name] for name in _LISTED}})
+"""What is read around a job, as `plural.group`, to its apiVersion and kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """One list: of a kind, everywhere or in one namespace, by labels where these are given."""
+
+    resource: str
+    namespace: str = ""
+    labels: str = ""
+
+    @property
+    def rule(self) -> Rule:
+        """The right that it takes."""
+        plural, _, group = self.resource.partition(".")
+        return Rule("list", group, plural, self.namespace)
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        """Its apiVersion and kind."""
+        return KINDS_READ[self.resource]
+
+
+def listed(cluster: Cluster, want: Want) -> tuple[Object, ...] | Unread:
+    """The objects; none of a kind that is not served."""
+    try:
+        return cluster.list(*want.kind, namespace=want.namespace, labels=want.labels).items
+    except NotServed:
+        return ()
+    except ApiError as error:
+        return unread(error, want.rule, want.resource)
+
+
+def unread(error: ApiError, rule: Rule, what: str) -> Unread:
+    """Why something is not known, and what would have to be granted."""
+    if error.status in {HTTPStatus.FORBIDDEN, HTTPStatus.UNAUTHORIZED}:
+        where = f"in namespace {rule.namespace}" if rule.namespace else "in all namespaces"
+        todo = f"have this right granted {where}:\n{as_yaml((replace(rule, namespace=''),))}"
+        return Unread("Forbidden", f"you may not {rule}.", todo)
+    return Unread("Unreachable", f"{what} could not be read: {error}", "run it again.")

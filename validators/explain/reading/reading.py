@@ -1,0 +1,226 @@
+"""Reading what is around one job, with no more rights than that takes; what may not be read is told, not guessed."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from http import HTTPStatus
+
+from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS, gang_of
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.readiness import State, assess_pod
+from kubeflow_volcano.experiment.stage import PODGROUP
+from kubeflow_volcano.parallel import in_parallel
+from kubeflow_volcano.problems import InvalidInput, Problem
+from validators.core.expectations import Expectations
+from validators.core.facts import Facts, Unread
+from validators.core.rights import Rule
+from validators.explain.answer import state_of
+from validators.explain.kinds import JOBSETS, KINDS, RUNTIMES, Kind
+from validators.explain.making.makers import MAKERS
+from validators.explain.model import Event, Situation, of_single_pods
+from validators.explain.model import State as JobState
+from validators.explain.queueing.queues import SCHEDULER
+from validators.explain.reading import closer
+from validators.explain.reading.lists import KINDS_READ, Want, listed
+from validators.reading.extras.pods import notes
+from validators.subjects.gang.runtimes import RESOURCE as CLUSTER_RUNTIMES
+
+__all__ = ["assemble", "rules", "situation"]
+
+_PARALLEL = 8
+_IN_STRUCTURE = re.compile(r'Message:"((?:[^"\\]|\\.)*)"')
+_GROUPS = "podgroups.scheduling.volcano.sh"
+_NOTED = 5
+_EVERYWHERE = (
+    "nodes",
+    "persistentvolumes",
+    "podgroups.scheduling.volcano.sh",
+    "pods",
+    "priorityclasses.scheduling.k8s.io",
+    "queues.scheduling.volcano.sh",
+    "storageclasses.storage.k8s.io",
+)
+_BESIDE = (
+    *("events", "limitranges", "persistentvolumeclaims", "resourcequotas", "serviceaccounts"),
+    SCHEDULER_PLUGINS.podgroups,
+)
+_OF_TRAINJOBS = (JOBSETS, RUNTIMES, "jobs.batch")
+
+
+def rules(namespace: str) -> tuple[Rule, ...]:
+    """All that an explanation of any job of the namespace reads."""
+    jobs = (Rule("get", kind.resource.partition(".")[2], kind.plural, namespace) for kind in KINDS.values())
+    lists = {want.rule for kind in KINDS.values() for want in _wants(kind, namespace)}
+    return (*jobs, Rule("get", "", "pods/log", namespace), *sorted(lists, key=str), *closer.rules(namespace))
+
+
+def situation(cluster: Cluster, namespace: str, name: str, kind: str = "") -> Situation:
+    """The job of that name and what is around it; `kind` where several jobs have the name.
+
+    Raises:
+        InvalidInput: there is no such job, or more than one.
+        ApiError: the job itself may not be read.
+    """
+    chosen, obj = _find(cluster, namespace, name, kind)
+    wants = _wants(chosen, namespace)
+    answers = in_parallel(lambda want: listed(cluster, want), wants, _PARALLEL)
+    objects: dict[str, tuple[Object, ...]] = dict.fromkeys(KINDS_READ, ())
+    unread: dict[str, Unread] = {}
+    for want, answer in zip(wants, answers, strict=True):
+        if isinstance(answer, Unread):
+            unread[want.resource] = answer
+        else:
+            objects[want.resource] += answer
+    if "pods" in unread:  # the job's own may be read where those of others may not
+        own = listed(cluster, Want("pods", namespace))
+        objects["pods"] = () if isinstance(own, Unread) else own
+    served = frozenset(cluster.kinds(PODGROUP[0]))
+    facts = Facts(Expectations(), time.time(), objects=objects, unread=unread, discovery={PODGROUP[0]: served})
+    found = assemble(chosen, obj, facts)
+    state = state_of(found)
+    if state is JobState.WAITING or (state is JobState.STARTED and len(found.pods) < found.job.wanted):
+        found = closer.closer(cluster, found)
+    sick = [pod for pod in found.placed if assess_pod(pod).state not in {State.READY, State.SKIP}][:_NOTED]
+    noted = {pod["metadata"]["uid"]: notes(cluster, pod) for pod in sick}
+    return replace(found, facts=replace(found.facts, pod_notes=noted))
+
+
+def _find(cluster: Cluster, namespace: str, name: str, word: str) -> tuple[Kind, Object]:
+    """The kind that has an object of that name, and the object."""
+    kinds = {key.lower(): item for key, item in KINDS.items()} | {"vcjob": KINDS["Job"]}
+    if word and word.lower() not in kinds:
+        raise InvalidInput(
+            Problem(f"--kind {word}.", f"one of {', '.join([*KINDS, 'vcjob'])}.", "correct it, or leave it out.")
+        )
+    asked = (kinds[word.lower()],) if word else tuple(KINDS.values())
+    found: list[tuple[Kind, Object]] = []
+    denied: list[ApiError] = []
+    for item in asked:
+        try:
+            obj = cluster.get(Ref(item.api_version, item.kind, namespace, name))
+        except ApiError as error:
+            if error.status != HTTPStatus.FORBIDDEN:
+                raise
+            denied.append(error)
+            continue
+        if obj:
+            found.append((item, obj))
+    jobs = [pair for pair in found if pair[0].kind != PODGROUP[1]] or found
+    if len(jobs) == 1:
+        return jobs[0]
+    if jobs:
+        several = ", ".join(name for name, item in KINDS.items() if any(item is kind for kind, _ in jobs))
+        raise InvalidInput(
+            Problem(f"{namespace}/{name} is several: {several}.", "one of them.", "say which with --kind.")
+        )
+    if denied:
+        raise denied[0]
+    raise InvalidInput(
+        Problem(
+            f"there is no {word or 'job'} {namespace}/{name}.",
+            f"a job that exists; looked for {', '.join(dict.fromkeys(item.kind for item in asked))}.",
+            "correct namespace and name. A job that was refused when it was created is not there to be explained: "
+            "the answer to its creation says why.",
+        )
+    )
+
+
+def _wants(kind: Kind, namespace: str) -> tuple[Want, ...]:
+    group = kind.api_version.rpartition("/")[0]
+    of_kind = [Want(item, namespace) for item in _OF_TRAINJOBS] + [Want(CLUSTER_RUNTIMES)]
+    spaces = {SCHEDULER.namespace, *(item.ref.namespace for item in MAKERS.get(group, ()))}
+    return (
+        *(Want(item) for item in _EVERYWHERE),
+        *(Want(item, namespace) for item in _BESIDE),
+        *(Want("deployments.apps", item) for item in sorted(spaces)),
+        Want("configmaps", SCHEDULER.namespace),
+        *(of_kind if kind.kind == "TrainJob" else ()),
+    )
+
+
+def assemble(kind: Kind, obj: Object, facts: Facts) -> Situation:
+    """The job with its PodGroup, its pods and what was said about them."""
+    job = kind.read(obj, facts)
+    owners = {job.uid} | {item["metadata"]["uid"] for item in _jobs_of(obj, facts)}
+    space = job.ref.namespace
+    beside = [pod for pod in facts.objects["pods"] if pod["metadata"]["namespace"] == space]
+    own = [pod for pod in beside if _owned(pod, owners)]
+    group = _group_of(job.groups, owners, own, space, facts)
+    name = group["metadata"]["name"] if group else ""
+    if kind.kind == PODGROUP[1]:
+        own = [pod for pod in beside if gang_of(pod) == name]
+    pods = _current([pod for pod in own if "deletionTimestamp" not in pod["metadata"]], job.wanted)
+    claims = [item for item in facts.objects["persistentvolumeclaims"] if item["metadata"]["namespace"] == space]
+    about = owners | {item["metadata"]["uid"] for item in (*pods, *claims, *([group] if group else ()))}
+    events = tuple(_events(facts.objects["events"], about))
+    return Situation(job, obj, facts, group, tuple(pods), events)
+
+
+def _current(pods: list[Object], wanted: int) -> list[Object]:
+    """Without pods that have failed and were replaced: a Job keeps them beside the new ones."""
+    others = [pod for pod in pods if pod.get("status", {}).get("phase") != "Failed"]
+    return others if wanted and len(others) >= wanted else pods
+
+
+def _jobs_of(obj: Object, facts: Facts) -> Iterator[Object]:
+    """The JobSet of a TrainJob, and the Jobs of that."""
+    sets = [item for item in facts.objects.get(JOBSETS, ()) if _owned(item, {obj["metadata"]["uid"]})]
+    yield from sets
+    uids = {item["metadata"]["uid"] for item in sets}
+    yield from (item for item in facts.objects.get("jobs.batch", ()) if _owned(item, uids))
+
+
+def _owned(obj: Object, owners: set[str]) -> bool:
+    return any(item["uid"] in owners for item in obj["metadata"].get("ownerReferences") or ())
+
+
+def _group_of(
+    names: Iterable[str], owners: set[str], pods: Iterable[Object], space: str, facts: Facts
+) -> Object | None:
+    """By owner, else by what the pods say, else by name where nobody owns it.
+
+    Of several, one that was made for the job comes before those that Volcano makes for pods without any.
+    """
+    every = (*facts.objects[_GROUPS], *facts.objects[SCHEDULER_PLUGINS.podgroups])
+    groups = [item for item in every if item["metadata"]["namespace"] == space]
+    owned = [item for item in groups if _owned(item, owners) or item["metadata"]["uid"] in owners]
+    if owned:
+        return min(owned, key=lambda item: (of_single_pods(item), item["metadata"]["name"]))
+    said = [gang_of(pod) for pod in pods]
+    free: Mapping[str, Object] = {
+        item["metadata"]["name"]: item for item in groups if not item["metadata"].get("ownerReferences")
+    }
+    return next((free[name] for name in (*said, *names) if name in free), None)
+
+
+def _plain(message: str) -> str:
+    """Without the Go structures in which Volcano's controller wraps what the API server answered."""
+    inner = dict.fromkeys(item.replace('\\"', '"') for item in _IN_STRUCTURE.findall(message))
+    return "; ".join(inner) or message
+
+
+def _events(every: Iterable[Object], about: set[str]) -> list[Event]:
+    """The warnings about these objects, oldest first."""
+    found = [
+        Event(
+            ref=Ref(
+                item["involvedObject"].get("apiVersion", "v1"),
+                item["involvedObject"]["kind"],
+                item["involvedObject"].get("namespace", ""),
+                item["involvedObject"]["name"],
+            ),
+            reason=str(item.get("reason", "")),
+            message=_plain(str(item.get("message", ""))),
+            count=int(item.get("count") or 1),
+            last=str(item.get("lastTimestamp") or item.get("eventTime") or item["metadata"]["creationTimestamp"]),
+            source=str((item.get("source") or {}).get("component") or item.get("reportingComponent") or ""),
+        )
+        for item in every
+        if item.get("type") == "Warning" and item.get("involvedObject", {}).get("uid") in about
+    ]
+    return sorted(found, key=lambda event: event.last)

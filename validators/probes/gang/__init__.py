@@ -1,0 +1,1 @@
+"""The gang-scheduling experiment with its controls."""

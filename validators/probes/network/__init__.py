@@ -1,0 +1,1 @@
+"""Probes of the network: DNS, routes between nodes, the gateway, sign-in."""

@@ -1,0 +1,136 @@
+"""Does the cluster's name service answer a pod: every Service that matters is looked up once, and timed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kubeflow_volcano.experiment.ended import End, watch_to_end
+from kubeflow_volcano.experiment.pods import SCRIPT_RESOURCES, probe_pod
+from kubeflow_volcano.experiment.session import Session
+from kubeflow_volcano.progress import Progress, counted
+from validators.core.facts import Facts
+from validators.probes.noting import noting
+from validators.subjects import dns_names
+
+__all__ = ["SCRIPT", "Answer", "DnsEvidence", "account", "run"]
+
+_PER_POD = 100
+"""So many answers fit into the 4096 bytes of a termination message."""
+_SECONDS = 75.0
+_ASKING_SECONDS = 40
+
+SCRIPT = f"""
+set -u
+say() {{ printf '%s\\n' "$*" >> /dev/termination-log; }}
+now() {{ read up _ < /proc/uptime; hundredths=${{up%.*}}${{up#*.}}; }}
+look() {{
+  now; before=$hundredths
+  found=$(timeout 6 nslookup "$1.svc.$domain." 2>&1 |
+    sed -n '/^Name:/,${{ s/^Address[^:]*: *\\([^ ]*\\).*/\\1/p; }}' | sort -u | tr '\\n' ' ')
+  now; took=$((hundredths - before))
+}}
+say "server $(sed -n 's/^nameserver *//p' /etc/resolv.conf | head -n 1)"
+domain=$(sed -n 's/^search *[^ ]*\\.svc\\.\\([^ ]*\\).*/\\1/p' /etc/resolv.conf | head -n 1)
+say "domain $domain"
+[ -n "$domain" ] || exit 0
+now; begin=$hundredths
+number=0
+for name in "$@"; do
+  look "$name"
+  [ -n "$found" ] || {{ first=$took; sleep 1; look "$name"; took=$((took + first)); }}
+  say "$number $took $found"
+  [ -n "$found" ] || [ "$number" -gt 0 ] || exit 0
+  number=$((number + 1))
+  now; [ $((hundredths - begin)) -lt {_ASKING_SECONDS}00 ] || exit 0
+done
+"""
+"""For busybox sh and any other; reports to the termination log.
+
+Names are asked for in full with a dot at the end, and the exit code of nslookup is not looked at: busybox ends with 1
+as soon as one suffix of the search list, or one kind of address, has no answer (docker-library/busybox#61). A name
+without an answer is asked for once more, as a packet may get lost. The clock is monotonic and counts hundredths.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back for one name, as service.namespace, within `seconds`; no address where there was no answer."""
+
+    name: str
+    seconds: float
+    addresses: tuple[str, ...]
+
+
+@dataclass
+class DnsEvidence:
+    """What a pod was told. `domain` is the cluster's, empty where the pod's resolver does not know it.
+
+    Of `names`, those without an answer in `answers` were not asked for: the time was over, or already the first had no
+    address. `trouble` is reason and text of what kept the pod from asking at all.
+    """
+
+    names: tuple[str, ...] = ()
+    server: str = ""
+    domain: str = ""
+    node: str = ""
+    answers: tuple[Answer, ...] = ()
+    trouble: tuple[str, str] | None = None
+
+    @property
+    def left(self) -> tuple[str, ...]:
+        """Names that were not asked for."""
+        asked = {item.name for item in self.answers}
+        return tuple(name for name in self.names if name not in asked)
+
+
+def run(session: Session, facts: Facts, progress: Progress) -> DnsEvidence:
+    """Ask for every Service of the release from a pod; about 3 s, at most 75 s for each hundred names.
+
+    Nobody is asked where every node is simulated; the evidence then names one of them.
+    """
+    evidence = DnsEvidence()
+    with noting(evidence):
+        nodes = {item["metadata"]["name"] for item in facts.all("nodes")}
+        if nodes and nodes <= facts.simulated_nodes:
+            evidence.node = min(nodes)
+            return evidence
+        evidence.names = tuple(dict.fromkeys((dns_names.FIRST, *dns_names.expected(facts))))
+        progress(f"E1 DNS: {counted(len(evidence.names), 'name')} from a pod")
+        rest = evidence.names[1:]
+        for number, start in enumerate(range(0, max(1, len(rest)), _PER_POD - 1)):
+            some = (dns_names.FIRST, *rest[start : start + _PER_POD - 1])
+            account(evidence, some, _ask(session, some, number))
+            if evidence.trouble or not evidence.domain or not evidence.answers[0].addresses:
+                break
+    return evidence
+
+
+def _ask(session: Session, names: Sequence[str], number: int) -> End:
+    container = {
+        "image": session.options.busybox_image,
+        "resources": SCRIPT_RESOURCES,
+        "command": ["sh", "-c", SCRIPT, "dns", *names],
+    }
+    pod = session.create(probe_pod(f"kfv-{session.run}-dns-{number}", session.namespace(), container))
+    end = watch_to_end(session, pod, _SECONDS)
+    session.delete(pod)
+    return end
+
+
+def account(evidence: DnsEvidence, names: Sequence[str], end: End) -> None:
+    """Add what one pod's report says about `names`."""
+    evidence.node = end.node
+    said = [line.split() for line in end.said.splitlines()]
+    facts = {words[0]: words[1] if len(words) > 1 else "" for words in said if words and not words[0].isdigit()}
+    if end.trouble or "domain" not in facts:
+        evidence.trouble = end.reason or "NoReport", end.trouble or "the probe pod ended without a report"
+        return
+    evidence.server, evidence.domain = facts.get("server", ""), facts["domain"]
+    known = {item.name for item in evidence.answers}
+    found = (words for words in said if len(words) > 1 and words[0].isdigit() and int(words[0]) < len(names))
+    evidence.answers += tuple(
+        Answer(names[int(words[0])], int(words[1]) / 100, tuple(words[2:]))
+        for words in found
+        if names[int(words[0])] not in known
+    )

@@ -1,0 +1,130 @@
+"""What the gateway answers to somebody who knocks: one request from a pod, and where its redirects lead.
+
+From a pod, and not through the API server's proxy of services: that needs a right (`get services/proxy`) with which one
+reaches everything behind the gateway's namespace, and the pod needs none that probes do not need anyway.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.experiment.ended import End, watch_to_end
+from kubeflow_volcano.experiment.pods import SCRIPT_RESOURCES, probe_pod
+from kubeflow_volcano.experiment.session import Session
+from kubeflow_volcano.progress import Progress
+from validators.core.facts import Facts
+from validators.probes.noting import noting
+from validators.subjects.simulation import simulated_workload
+
+__all__ = ["DEPLOYMENT", "SCRIPT", "SERVICE", "FrontDoor", "Hop", "account", "host_of_gateway", "http_port", "run"]
+
+SERVICE = Ref("v1", "Service", "istio-system", "istio-ingressgateway")
+DEPLOYMENT = Ref("apps/v1", "Deployment", "istio-system", "istio-ingressgateway")
+_GATEWAY = Ref("networking.istio.io/v1beta1", "Gateway", "kubeflow", "kubeflow-gateway")
+_PORT_NAMES = ("http2", "http")
+_HTTP = 80
+_SECONDS = 60.0
+
+SCRIPT = r"""
+ask() {
+  timeout 20 wget -S -O /dev/null --header "Host: $KFV_HOST" "http://$KFV_ADDRESS$1" 2>&1 | tr -d '\r' |
+    sed -n -e 's/^ *HTTP\/[0-9.]* *\(.*\)/status \1/p' \
+           -e 's/^ *[Ll]ocation: *\([^?]*\).*/location \1/p' \
+           -e 's/^wget: *\(.*\)/error \1/p' | cut -c1-300 | head -n 12
+}
+first=$(ask /)
+echo "$first" >> /dev/termination-log
+case $first in "status 403"*) ask '/oauth2/start?rd=/' >> /dev/termination-log;; esac
+echo end >> /dev/termination-log
+"""
+"""For busybox sh and any other. Queries of locations are left out: they hold what belongs to a session.
+
+From Kubeflow 1.9.1 on the first page is oauth2-proxy's own, with 403 and a button (`skip_provider_button = false`):
+where that leads is asked too.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """One answer; `location` is where it sends the caller, without its query."""
+
+    status: int
+    location: str = ""
+
+
+@dataclass
+class FrontDoor:
+    """What was answered, hop by hop. `error` is what ended the chain; `trouble` what kept the pod from asking.
+
+    Without an `address` nobody asked: there is no gateway, or none that a pod stands behind.
+    """
+
+    address: str = ""
+    host: str = ""
+    hops: tuple[Hop, ...] = ()
+    error: str = ""
+    trouble: tuple[str, str] | None = None
+
+
+def run(session: Session, facts: Facts, progress: Progress) -> FrontDoor:
+    """Ask the gateway for its first page; about 2 s, at most 60 s. Asks nothing where there is no real gateway."""
+    evidence = FrontDoor()
+    with noting(evidence):
+        service = facts.get("services", SERVICE.namespace, SERVICE.name)
+        if service is None or simulated_workload(facts, DEPLOYMENT):
+            return evidence
+        evidence.address = _address(service)
+        ours = DEPLOYMENT in facts.expectations.workloads
+        evidence.host = (ours and host_of_gateway(session.cluster)) or f"{SERVICE.name}.{SERVICE.namespace}"
+        progress(f"E3 gateway: {evidence.address} asked from a pod")
+        account(evidence, _ask(session, evidence))
+    return evidence
+
+
+def _address(service: Object) -> str:
+    address = service["spec"].get("clusterIP", "")
+    return f"{f'[{address}]' if ':' in address else address}:{http_port(service).get('port', _HTTP)}"
+
+
+def http_port(service: Object) -> Object:
+    """The port of the gateway's Service that speaks HTTP without TLS; nothing where none looks like it."""
+    ports = service["spec"].get("ports", ())
+    return next((item for item in ports if item.get("name") in _PORT_NAMES or item["port"] == _HTTP), {})
+
+
+def host_of_gateway(cluster: Cluster) -> str:
+    """The name under which Kubeflow's Gateway wants to be called; empty where it listens to all."""
+    servers = (cluster.get(_GATEWAY) or {}).get("spec", {}).get("servers") or ()
+    hosts = [host.rpartition("/")[2] for server in servers for host in server.get("hosts") or ()]
+    return "" if "*" in hosts or not hosts else hosts[0].replace("*", "kubeflow", 1)
+
+
+def _ask(session: Session, evidence: FrontDoor) -> End:
+    container = {
+        "image": session.options.busybox_image,
+        "resources": SCRIPT_RESOURCES,
+        "command": ["sh", "-c", SCRIPT],
+        "env": [{"name": "KFV_ADDRESS", "value": evidence.address}, {"name": "KFV_HOST", "value": evidence.host}],
+    }
+    pod = session.create(probe_pod(f"kfv-{session.run}-gateway", session.namespace(), container))
+    end = watch_to_end(session, pod, _SECONDS)
+    session.delete(pod)
+    return end
+
+
+def account(evidence: FrontDoor, end: End) -> None:
+    """Add what the pod's report says."""
+    lines = end.said.splitlines()
+    if end.trouble or lines[-1:] != ["end"]:
+        evidence.trouble = end.reason or "NoReport", end.trouble or "the probe pod ended without a report"
+        return
+    for word, _, rest in (line.partition(" ") for line in lines):
+        if word == "status" and (number := re.match(r"\d{3}", rest)):
+            evidence.hops, evidence.error = (*evidence.hops, Hop(int(number[0]))), ""
+        elif word == "location" and evidence.hops:
+            evidence.hops = (*evidence.hops[:-1], Hop(evidence.hops[-1].status, rest))
+        elif word == "error":
+            evidence.error = rest

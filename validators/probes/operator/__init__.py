@@ -1,0 +1,1 @@
+"""Probes of the training operator and Trainer: what they make of a job."""

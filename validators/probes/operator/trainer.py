@@ -1,0 +1,50 @@
+"""What Trainer, JobSet and the Job controller make of a TrainJob on a runtime of the cluster."""
+
+from __future__ import annotations
+
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.experiment.pods import RESOURCES
+from kubeflow_volcano.experiment.session import Session
+from kubeflow_volcano.experiment.spaces import Level
+from kubeflow_volcano.progress import Progress
+from validators.core.facts import Facts
+from validators.probes.operator.operator import REPLICAS, OperatorEvidence, observe
+from validators.subjects.gang import runtimes
+
+__all__ = ["run"]
+
+_TRAINJOB = ("trainer.kubeflow.org/v1alpha1", "TrainJob")
+_QUEUE = "scheduling.volcano.sh/queue-name"
+
+
+def run(session: Session, facts: Facts, progress: Progress) -> OperatorEvidence | None:
+    """Create a TrainJob of two pause pods on a runtime of the cluster; about 5 s, at most 50 s. None without a runtime.
+
+    The pods are those of the runtime, so that the wiring that people use is tried. They say nothing about their user,
+    which the restricted level would not admit.
+    """
+    gang = facts.expectations.gang
+    evidence = OperatorEvidence(Ref(*_TRAINJOB, "", f"kfv-{session.run}"), session.options.queue, gang=gang)
+    if facts.expectations.gang_scheduler == "none":
+        return evidence
+    runtime = runtimes.for_probe(facts)
+    if runtime is None:
+        return None
+    used: str = runtime["metadata"]["name"]
+    progress(f"G11 PodGroup: a TrainJob of two nodes on runtime {used}")
+
+    def job(session: Session, namespace: str, name: str) -> Object:
+        resources = {key: dict(amounts) for key, amounts in RESOURCES.items()}
+        trainer = {"image": session.options.pause_image, "numNodes": REPLICAS, "resourcesPerNode": resources}
+        return {
+            "apiVersion": evidence.job.api_version,
+            "kind": evidence.job.kind,
+            "metadata": {"name": name, "namespace": namespace},
+            "spec": {
+                "runtimeRef": {"name": used},
+                "annotations": {_QUEUE: session.options.queue, "sidecar.istio.io/inject": "false"},
+                "trainer": trainer,
+            },
+        }
+
+    return observe(session, evidence, job, lambda name: f"jobset.sigs.k8s.io/jobset-name={name}", Level.BASELINE)

@@ -1,0 +1,173 @@
+"""A job through the training operator whose gang cannot be whole: nobody runs until it can be, and then it succeeds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from kubeflow_volcano.catalog.gangs import GangScheduler
+from kubeflow_volcano.catalog.model import version_key
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.readiness import BAD_IMAGE_REASONS
+from kubeflow_volcano.experiment.pods import RESOURCES, SCRIPT_RESOURCES, probe_pod
+from kubeflow_volcano.experiment.session import Session
+from kubeflow_volcano.experiment.stage import step_of, was_judged
+from kubeflow_volcano.progress import Progress
+from validators.core.facts import Facts
+from validators.probes.operator.operator import REPLICAS, Following, OperatorEvidence, observe
+from validators.subjects.gang.operators import TRAINING
+
+__all__ = ["ASKED", "DONE_SECONDS", "JUDGED_SECONDS", "run"]
+
+ASKED = REPLICAS + 1
+"""Members that the job asks for at first, which are more than it has.
+
+Volcano judges the members of such a group as well (PodScheduled=False, "pod group is not ready"; seen on 1.10.0), so
+that a scheduler that is down cannot be taken for one that holds them.
+"""
+
+JUDGED_SECONDS = 30.0
+"""Within this time a scheduler that works has judged the members."""
+
+DONE_SECONDS = 60.0
+"""Within this time pods that do nothing have been placed and have ended, and the job has succeeded."""
+
+_HOLD_SECONDS = 3.0
+_PODS_SECONDS = 5.0
+# Up to 1.5 the operator makes the PodGroup once, leaves it as it is (SyncPodGroup of kubeflow/common) and does not
+# watch it (kubeflow/trainer#1574); from 1.6 on it follows the job (pkg/controller.v1/common/scheduling.go) and watches.
+_FOLLOWS_SINCE = "1.6.0"
+_JOB = ("kubeflow.org/v1", "TFJob")
+_PROBE_LABEL = "kfv.io/probe"
+
+
+def run(session: Session, facts: Facts, progress: Progress) -> OperatorEvidence:
+    """Create a TFJob of two workers that asks for a gang of three, then for one of two; about 10 s, at most 180 s."""
+    name = f"kfv-{session.run}"
+    if facts.expectations.gang_scheduler == "none":
+        return OperatorEvidence(Ref(*_JOB, "", name), session.options.queue, ASKED)
+    gang = facts.expectations.gang
+    progress("G5 PodGroup, G6 gang: a job of two workers that asks for three, through the training operator")
+    follows = _follows(facts)
+    evidence = _play(session, name, gang, progress, follows=follows)
+    if not evidence.disturbed or (evidence.held and evidence.held.premature):
+        return evidence
+    progress("G6 again: " + "; ".join(f"{item.name}: {item.lost}" for item in evidence.disturbed))
+    return replace(_play(session, f"{name}-again", gang, progress, follows=follows), attempts=2)
+
+
+def _follows(facts: Facts) -> bool:
+    version = TRAINING.version(facts)
+    return not version or version_key(version) >= version_key(_FOLLOWS_SINCE)
+
+
+def _play(session: Session, name: str, gang: GangScheduler, progress: Progress, *, follows: bool) -> OperatorEvidence:
+    def hold_then_release(following: Following) -> None:
+        if _held(following) and follows:
+            progress("G6 gang: the job asks for as many as it has")
+            policy = {"schedulingPolicy": {"minAvailable": REPLICAS}}
+            session.cluster.patch(following.evidence.job, {"spec": {"runPolicy": policy}})
+            _released(following)
+
+    evidence = _observe(session, name, gang, ASKED, hold_then_release, watches=follows)
+    if follows or evidence.held is None or not evidence.held.reached:
+        return evidence
+    progress("G6 gang: the same job anew, which asks for as many as it has")
+    anew = _observe(session, f"{name}-anew", gang, REPLICAS, _released, watches=follows)
+    return replace(
+        evidence,
+        released=anew.released,
+        state=anew.state,
+        refused=anew.refused,
+        trouble=anew.trouble,
+        seconds=evidence.seconds + anew.seconds,
+    )
+
+
+def _observe(
+    session: Session, name: str, gang: GangScheduler, minimum: int, then: Callable[[Following], None], *, watches: bool
+) -> OperatorEvidence:
+    evidence = OperatorEvidence(Ref(*_JOB, "", name), session.options.queue, minimum, gang=gang, watches=watches)
+    return observe(
+        session,
+        evidence,
+        lambda made, where, named: _job(made, where, named, minimum),
+        lambda of: f"{_PROBE_LABEL}={of}",
+        then=then,
+    )
+
+
+def _held(following: Following) -> bool:
+    """See that nobody is bound while the gang is short of a member; whether it was judged and nobody was."""
+    record, evidence = following.record, following.evidence
+    started = time.monotonic()
+
+    def judged() -> bool:
+        return was_judged(following.members, record.groups.values())
+
+    def decided() -> bool:
+        return bool(record.bound()) or record.disturbed()
+
+    record.until(lambda: judged() or decided(), JUDGED_SECONDS)
+    since = time.monotonic()
+    if judged():
+        record.until(decided, _HOLD_SECONDS)
+    names = tuple(item.name for item in record.members.values())
+    held = round(time.monotonic() - since, 3) if judged() else 0.0
+    step = step_of(
+        record, "G6", names, started, reached=judged() and not decided(), premature=record.bound(), held_seconds=held
+    )
+    evidence.held = step
+    return step.reached
+
+
+def _released(following: Following) -> None:
+    """See that the gang is bound and the job succeeds."""
+    record, evidence = following.record, following.evidence
+    started = time.monotonic()
+
+    def ended() -> bool:
+        return evidence.state.startswith(("Succeeded", "Failed"))
+
+    def stuck() -> bool:
+        return any(item.waiting.partition(":")[0] in BAD_IMAGE_REASONS for item in following.members)
+
+    def told() -> bool:
+        return all(item.ended or item.lost for item in following.members)
+
+    record.until(lambda: ended() or stuck() or record.disturbed(), DONE_SECONDS)
+    if ended():
+        # The watch of the job may be ahead of that of its pods, which says whether somebody took one of them away.
+        record.until(told, _PODS_SECONDS)
+    names = tuple(item.name for item in record.members.values())
+    done = evidence.state.startswith("Succeeded")
+    evidence.released = step_of(record, "G6", names, started, reached=done)
+
+
+def _job(session: Session, namespace: str, name: str, minimum: int) -> Object:
+    container = {
+        "name": "tensorflow",
+        "image": session.options.busybox_image,
+        "command": ["sh", "-c", "exit 0"],
+        "resources": {**SCRIPT_RESOURCES, "requests": RESOURCES["requests"]},
+    }
+    pod = probe_pod(name, namespace, container, labels={_PROBE_LABEL: name})
+    meta = {key: pod["metadata"][key] for key in ("labels", "annotations")}
+    template = {"metadata": meta, "spec": pod["spec"]}
+    return {
+        "apiVersion": _JOB[0],
+        "kind": _JOB[1],
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {
+            # What ended stays until the job goes, so that it is not taken for a pod that somebody evicted.
+            "runPolicy": {
+                "cleanPodPolicy": "None",
+                "activeDeadlineSeconds": 300,
+                "ttlSecondsAfterFinished": 300,
+                "schedulingPolicy": {"minAvailable": minimum, "queue": session.options.queue},
+            },
+            "successPolicy": "AllWorkers",
+            "tfReplicaSpecs": {"Worker": {"replicas": REPLICAS, "restartPolicy": "Never", "template": template}},
+        },
+    }

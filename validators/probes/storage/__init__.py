@@ -1,0 +1,1 @@
+"""Probes of storage: the default StorageClass, and volumes written as their consumers."""

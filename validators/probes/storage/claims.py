@@ -1,0 +1,65 @@
+"""Claims of probes: made where nobody's volume can be taken by them, removed together with their volume."""
+
+from __future__ import annotations
+
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.experiment.session import Session
+from kubeflow_volcano.experiment.volumes import let_go, volume_of
+from validators.core.facts import Facts
+from validators.subjects.storage_classes import STATIC, without_replicas
+
+__all__ = ["claim", "release", "unsafe"]
+
+SIZE = "64Mi"
+
+
+def unsafe(storage_class: str, facts: Facts) -> str:
+    """Why a probe may not, or need not, claim from this class; empty when it may.
+
+    The binder prefers a volume that is there over a new one, and a volume that a probe has used is Released: what is
+    free in a class would be lost to the people it was made for.
+    """
+    if not storage_class:
+        return "the claim names no class, so only a volume made by hand can be bound to it"
+    found = facts.get("storageclasses.storage.k8s.io", "", storage_class)
+    if found is None:
+        return f"StorageClass {storage_class} does not exist"
+    if found["provisioner"] == STATIC:
+        return f"StorageClass {storage_class} has no provisioner: a probe's claim would take a volume made by hand"
+    if idle := without_replicas(facts, found["provisioner"]):
+        return f"{idle}, which provisions for class {storage_class}, has no pod that is available"
+    for volume in facts.objects.get("persistentvolumes", ()):
+        free = volume.get("status", {}).get("phase") == "Available" and not volume["spec"].get("claimRef")
+        if free and volume["spec"].get("storageClassName") == storage_class:
+            name = volume["metadata"]["name"]
+            return f"PersistentVolume {name} of class {storage_class} is free, and a probe's claim would take it"
+    return ""
+
+
+def claim(session: Session, namespace: str, name: str, storage_class: str, access_modes: tuple[str, ...]) -> Object:
+    """Create a claim; without a class name the server fills in the default one.
+
+    Raises:
+        ProbeRefused: it is not admitted.
+    """
+    spec: dict[str, object] = {"accessModes": list(access_modes), "resources": {"requests": {"storage": SIZE}}}
+    if storage_class:
+        spec["storageClassName"] = storage_class
+    meta = {"name": name, "namespace": namespace}
+    return session.create({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": spec})
+
+
+def release(session: Session, made: Object) -> Object | None:
+    """Give a probe's claim back, and its volume with it; returns the volume, whose end the session waits for.
+
+    Raises:
+        ProbeRefused: the claim may not be removed.
+        ApiError: the volume may not be read or changed.
+    """
+    live = session.cluster.get(Ref.of(made))
+    volume = volume_of(session.cluster, live) if live else None
+    if volume:
+        session.adopt(volume)
+        let_go(session.cluster, volume)
+    session.delete(made)
+    return volume

@@ -1,0 +1,141 @@
+"""One turn through the default class: claim, bind, write, read elsewhere, give back, see the volume go."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import dataclass
+
+from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.experiment.ended import End, warnings_about, watch_to_end
+from kubeflow_volcano.experiment.pods import SCRIPT_RESOURCES, probe_pod
+from kubeflow_volcano.experiment.remains import Tracked, wait_gone
+from kubeflow_volcano.experiment.session import Session
+from validators.core.facts import Facts
+from validators.probes.storage import claims
+
+__all__ = ["RoundTrip", "Stage", "turn"]
+
+WRITE_SECONDS, READ_SECONDS, GONE_SECONDS = 60.0, 45.0, 60.0
+"""Limits of the stages: provisioning and writing 1 MiB, reading it in another pod, removal of the volume."""
+
+_MEBIBYTE = 1 << 20
+_USER = 65532
+_WRITE = """
+set -eu
+yes "$KFV_TEXT" | head -c 1048576 | dd of=/kfv/data bs=65536 conv=fsync 2>/dev/termination-log
+sha256sum < /kfv/data > /dev/termination-log
+"""
+_READ = "sha256sum < /kfv/data > /dev/termination-log 2>&1"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One stage: whether it came out, after how many seconds, and otherwise why not."""
+
+    name: str
+    done: bool
+    seconds: float
+    reason: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RoundTrip:
+    """Evidence of D5; ends with the first stage that did not come out. `unsafe` says why there was no turn at all."""
+
+    storage_class: str
+    stages: tuple[Stage, ...] = ()
+    volume: str = ""
+    node: str = ""
+    unsafe: str = ""
+
+
+def turn(session: Session, facts: Facts, default_class: str) -> RoundTrip:
+    """Make one turn as an ordinary user with fsGroup, in the restricted namespace.
+
+    Raises:
+        ProbeRefused: a probe object is not admitted.
+        ApiError: the server does not answer.
+    """
+    if reason := claims.unsafe(default_class, facts):
+        return RoundTrip(default_class, unsafe=reason)
+    namespace, name = session.namespace(), f"kfv-{session.run}-turn"
+    stages: list[Stage] = []
+    # No class is named: that the server fills in the default one is part of what is tried.
+    made = claims.claim(session, namespace, name, "", ("ReadWriteOnce",))
+    given = made["spec"].get("storageClassName", "")
+    if given != default_class:
+        text = f"the server gave the claim class {given or 'none'}, not {default_class}"
+        stages.append(Stage("claim", done=False, seconds=0, reason="NoDefault", text=text))
+        session.delete(made)
+        return RoundTrip(default_class, tuple(stages))
+    writer = _pod(session, namespace, f"{name}-writer", name, _WRITE)
+    end = watch_to_end(session, writer, WRITE_SECONDS)
+    stages.append(_ran("write", session, end, made))
+    if stages[-1].done:
+        session.delete(writer)
+        reader = _pod(session, namespace, f"{name}-reader", name, _READ)
+        end = watch_to_end(session, reader, READ_SECONDS)
+        stages.append(_ran("read", session, end, made))
+        session.delete(reader)
+    volume = claims.release(session, made)
+    if stages[-1].done and volume:
+        stages.append(_removed(session, volume))
+    return RoundTrip(given, tuple(stages), volume["metadata"]["name"] if volume else "", end.node)
+
+
+def _pod(session: Session, namespace: str, name: str, claim: str, script: str) -> Object:
+    text = _text(session)
+    container = {
+        "image": session.options.busybox_image,
+        "resources": SCRIPT_RESOURCES,
+        "command": ["sh", "-c", script],
+        "env": [{"name": "KFV_TEXT", "value": text}],
+        "volumeMounts": [{"name": "data", "mountPath": "/kfv"}],
+    }
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}]
+    security = {
+        "runAsNonRoot": True,
+        "runAsUser": _USER,
+        "fsGroup": _USER,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    return session.create(probe_pod(name, namespace, container, spec={"volumes": volumes}, security=security))
+
+
+def _text(session: Session) -> str:
+    return f"kfv-{session.run}"
+
+
+def _digest(text: str) -> str:
+    """What `sha256sum` must say about the mebibyte that the writer makes of the text."""
+    line = f"{text}\n".encode()
+    return hashlib.sha256((line * (_MEBIBYTE // len(line) + 1))[:_MEBIBYTE]).hexdigest()
+
+
+def _ran(name: str, session: Session, end: End, made: Object) -> Stage:
+    if end.trouble:
+        said = warnings_about(session, made["metadata"]["namespace"], made["metadata"]["uid"])
+        text = "; ".join(dict.fromkeys((end.trouble, *said)))
+        return Stage(name, done=False, seconds=end.seconds, reason=end.reason, text=text)
+    if not end.succeeded:
+        return Stage(name, done=False, seconds=end.seconds, reason="ScriptFailed", text=end.said.strip())
+    found, expected = end.said.split()[0], _digest(_text(session))
+    if found != expected:
+        text = f"sha256 {found} was read, {expected} was written"
+        return Stage(name, done=False, seconds=end.seconds, reason="OtherBytes", text=text)
+    return Stage(name, done=True, seconds=end.seconds)
+
+
+def _removed(session: Session, volume: Object) -> Stage:
+    started = time.monotonic()
+    item = Tracked.of(volume)
+    left = wait_gone(session.cluster, [item], Deadline(GONE_SECONDS))
+    if not left:
+        session.gone(item.uid)
+    text = f"{item.ref} {left[0].why}" if left else ""
+    return Stage(
+        "remove", done=not left, seconds=time.monotonic() - started, reason="NotRemoved" * bool(left), text=text
+    )

@@ -1,0 +1,222 @@
+"""Who may do what: the rules that the checks need, where each is needed, and whether the server grants them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from typing import Any
+
+from kubeflow_volcano.catalog.gangs import VOLCANO, GangScheduler
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.holdings import HOLDINGS
+from kubeflow_volcano.parallel import in_parallel
+from validators.core.check import Check
+from validators.core.expectations import Expectations
+from validators.core.facts import RESOURCES, Unread
+from validators.core.rights import BACKENDS, HOMES, Rule
+
+__all__ = [
+    "CLUSTER_SCOPED",
+    "DRY_RUN_NAMESPACE",
+    "allowed",
+    "as_yaml",
+    "for_gang",
+    "missing_for_probes",
+    "missing_for_reading",
+    "placed",
+]
+
+CLUSTER_SCOPED = frozenset(
+    {
+        "apiservices.apiregistration.k8s.io",
+        "clusterissuers.cert-manager.io",
+        "clusterrolebindings.rbac.authorization.k8s.io",
+        "clusterroles.rbac.authorization.k8s.io",
+        "clustertrainingruntimes.trainer.kubeflow.org",
+        "csidrivers.storage.k8s.io",
+        "customresourcedefinitions.apiextensions.k8s.io",
+        "mutatingwebhookconfigurations.admissionregistration.k8s.io",
+        "namespaces",
+        "nodes",
+        "persistentvolumes",
+        "priorityclasses.scheduling.k8s.io",
+        "profiles.kubeflow.org",
+        "queues.scheduling.volcano.sh",
+        "storageclasses.storage.k8s.io",
+        "subjectaccessreviews.authorization.k8s.io",
+        "validatingwebhookconfigurations.admissionregistration.k8s.io",
+    }
+)
+"""Kinds that live in no namespace, as far as checks need them; a Role cannot grant them."""
+
+DRY_RUN_NAMESPACE = "default"
+"""Where dry runs are made when there is no namespace of probes: it exists everywhere."""
+
+_OF_EVERY_CLUSTER = frozenset({"default", "kube-node-lease", "kube-public", "kube-system"})
+_API = "authorization.k8s.io/v1"
+_AT_ONCE = 8
+_ONLY_FOR_OWN_NAMESPACE = frozenset({"namespaces", "resourcequotas", "serviceaccounts"})
+_UNASKED = frozenset({BACKENDS, HOMES, HOLDINGS.namespace})
+"""Where a right is needed in namespaces that need not be there; the refusal itself says what is missing."""
+_ALWAYS = (Rule("list", "", "namespaces"), Rule("list", "", "nodes"))
+_VOLCANOS_DOMAIN, _VOLCANOS_HOME = "volcano.sh", "volcano-system"
+
+
+def allowed(cluster: Cluster, rules: Collection[Rule], *, namespace: str = "", user: str = "") -> Mapping[Rule, bool]:
+    """Ask about each rule: for `user`, the name of a service account, or for whoever asks. No namespace means all.
+
+    `auth can-i --list` would prove nothing: a rule may come from anywhere, and only an access review knows.
+
+    Raises:
+        ApiError: the question itself is refused.
+    """
+    kind = "SubjectAccessReview" if user else "SelfSubjectAccessReview"
+    path = cluster.resource(_API, kind).path()
+
+    def ask(rule: Rule) -> bool:
+        resource, _, subresource = rule.resource.partition("/")
+        where = "" if rule.plural_group in CLUSTER_SCOPED else rule.namespace or namespace
+        attributes = {"verb": rule.verb, "group": rule.group, "resource": resource, "subresource": subresource}
+        spec: dict[str, Any] = {"resourceAttributes": attributes | ({"namespace": where} if where else {})}
+        if user:
+            of_namespace = f"system:serviceaccounts:{user.split(':')[2]}"
+            spec |= {"user": user, "groups": ["system:serviceaccounts", of_namespace, "system:authenticated"]}
+        answer = cluster.request("POST", path, body={"apiVersion": _API, "kind": kind, "spec": spec})
+        return bool(answer["status"]["allowed"])
+
+    return dict(zip(rules, in_parallel(ask, rules, _AT_ONCE), strict=True))
+
+
+def for_gang(checks: Iterable[Check], gang: GangScheduler) -> tuple[Check, ...]:
+    """The checks, which are written for Volcano, with what they need where `gang` makes the gangs.
+
+    Probes make and read its PodGroups in place of Volcano's. Nothing else of Volcano is needed: what looks at its
+    queues, groups, webhooks, configuration and logs is left out there.
+    """
+    if gang is VOLCANO:
+        return tuple(checks)
+    return tuple(replace(item, needs=tuple(_for_gang(item, gang))) for item in checks)
+
+
+def _for_gang(check: Check, gang: GangScheduler) -> Iterator[Rule]:
+    for rule in check.needs:
+        if not (rule.group.endswith(_VOLCANOS_DOMAIN) or rule.namespace == _VOLCANOS_HOME):
+            yield rule
+        elif check.probe and (rule.group, rule.resource) == (VOLCANO.group, "podgroups"):
+            yield replace(rule, group=gang.group)
+
+
+def placed(
+    checks: Iterable[Check], expectations: Expectations, *, probe_namespace: str, read_only: bool
+) -> Mapping[str, AbstractSet[Rule]]:
+    """The least rules for these checks, by the namespace in which they must hold; '' is all of them.
+
+    What every authenticated user may do on any cluster (discovery, /readyz, asking for one's own rights) is not named.
+    """
+    found: defaultdict[str, set[Rule]] = defaultdict(set)
+    found[""].update(_ALWAYS)
+    for check in checks:
+        if check.component not in {"", *expectations.components} or (check.probe and read_only):
+            continue
+        for rule in check.rules(expectations.crds):
+            left_out = _of_the_other_mode(rule, probe_namespace) if check.probe else read_only and _is_dry_run(rule)
+            if not left_out:
+                for where in _places(rule, check, expectations, probe_namespace):
+                    found[where].add(replace(rule, namespace=""))
+    everywhere = found[""]
+    return {where: rules if not where else rules - everywhere for where, rules in sorted(found.items())}
+
+
+def _places(rule: Rule, check: Check, expectations: Expectations, probe_namespace: str) -> Collection[str]:
+    if rule.plural_group in CLUSTER_SCOPED:
+        return ("",)
+    if rule.namespace in {BACKENDS, HOMES}:
+        return expectations.backends if rule.namespace == BACKENDS else expectations.homes
+    if rule.namespace:  # one that nobody expects has nothing in it to read
+        return {*expectations.namespaces, *_OF_EVERY_CLUSTER, HOLDINGS.namespace} & {rule.namespace}
+    if _is_read_for_the_snapshot(rule, check):
+        return ("",)
+    return (_where(rule, check, probe_namespace),)
+
+
+def _where(rule: Rule, check: Check, probe_namespace: str) -> str:
+    """Namespace in which something is needed that is neither for the snapshot nor tied to a place."""
+    if check.probe:
+        return probe_namespace
+    return (probe_namespace or DRY_RUN_NAMESPACE) if _is_dry_run(rule) else ""
+
+
+def _is_read_for_the_snapshot(rule: Rule, check: Check) -> bool:
+    """Pods are watched for the snapshot too, but by no probe: those watch their own."""
+    verbs = {"list"} if check.probe else {"list", "watch"}
+    return rule.verb in verbs and rule.plural_group in RESOURCES
+
+
+def _is_dry_run(rule: Rule) -> bool:
+    """Of a rule of a check without a probe: whether something is created that does not stay."""
+    return rule.verb == "create" and rule.group != "authorization.k8s.io"
+
+
+def _of_the_other_mode(rule: Rule, namespace: str) -> bool:
+    """Whether a probe does that only in a namespace of its own, or only in one that is there, and this is not so.
+
+    In one that is there neither quota nor account is waited for. What was claimed in an own one goes with it.
+    """
+    if namespace:
+        return rule.resource in _ONLY_FOR_OWN_NAMESPACE
+    return (rule.verb, rule.resource) == ("watch", "persistentvolumeclaims")
+
+
+def missing_for_probes(cluster: Cluster, checks: Iterable[Check], namespace: str) -> Mapping[str, Unread]:
+    """Why a check of a probe may not be judged, by its id: what the probe does and the server does not allow.
+
+    What it reads in a namespace that need not be there is not asked for: there the refusal itself is the answer.
+    """
+    asked = {
+        item.id: [rule for rule in item.needs if not rule.namespace and not _of_the_other_mode(rule, namespace)]
+        for item in checks
+        if item.probe
+    }
+    rules = sorted({rule for rules in asked.values() for rule in rules}, key=str)
+    answers = allowed(cluster, rules, namespace=namespace)
+    denied = {id_: [rule for rule in rules if not answers[rule]] for id_, rules in asked.items()}
+    return {id_: _forbidden(missing, namespace) for id_, missing in denied.items() if missing}
+
+
+def missing_for_reading(
+    cluster: Cluster, checks: Iterable[Check], namespace: str, *, read_only: bool
+) -> Mapping[str, Unread]:
+    """What the other checks need beyond listing and the server does not allow, by the rule in words.
+
+    Dry runs are not made at all by a read-only run. What is listed for the snapshot, or read in namespaces that need
+    not be there, is not asked for: there the refusal itself is the answer.
+    """
+    wanted: defaultdict[str, set[Rule]] = defaultdict(set)
+    for item in checks:
+        for rule in () if item.probe else item.needs:
+            unasked = _is_read_for_the_snapshot(rule, item) or rule.namespace in _UNASKED
+            if not unasked and not (read_only and _is_dry_run(rule)):
+                wanted[_where(rule, item, namespace)].add(rule)
+    found: dict[str, Unread] = {}
+    for where, rules in wanted.items():
+        answers = allowed(cluster, sorted(rules, key=str), namespace=where)
+        found |= {str(rule): _forbidden([rule], rule.namespace or where) for rule, yes in answers.items() if not yes}
+    return found
+
+
+def _forbidden(missing: Sequence[Rule], namespace: str) -> Unread:
+    names = ", ".join(str(rule) for rule in missing)
+    where = f" in namespace {namespace}" if namespace else ""
+    todo = f"grant these rules{where}:\n{as_yaml(missing)}\n`python -m validators rbac` prints all that a run needs."
+    if not namespace and any(str(rule) == "create namespaces" for rule in missing):
+        todo += " Without namespaces of its own a run stays in an existing one: --probe-namespace."
+    return Unread("Forbidden", f"you may not{where}: {names}.", todo)
+
+
+def as_yaml(rules: Iterable[Rule]) -> str:
+    """The rules as they stand in a ClusterRole, one line each."""
+    return "\n".join(
+        f"- {{apiGroups: ['{rule.group}'], resources: ['{rule.resource}'], verbs: ['{rule.verb}']}}" for rule in rules
+    )

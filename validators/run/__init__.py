@@ -1,0 +1,1 @@
+"""One validation from options to report."""

@@ -1,0 +1,220 @@
+"""What a person may choose about a validation, and what the cluster is expected to be by that."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from kubeflow_volcano.catalog.gangs import GANG_SCHEDULERS, VOLCANO
+from kubeflow_volcano.catalog.images.probes import BUSYBOX, PAUSE
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.cluster.holdings import parsed_document
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.problems import InvalidInput, Problem
+from validators.core.expectations import GIVEN, Expectations, expect, newest_for, releases_of
+from validators.probes.network.credentials import Credentials, credentials
+from validators.subjects.gang.operator_flags import container_of
+from validators.subjects.gang.operators import OPERATORS, TRAINING
+from validators.subjects.gang.recognition import recognise_gang
+from validators.subjects.recognition import image_marks, recognise
+
+__all__ = ["AUTO", "LONGEST_WINDOW", "Options", "expectations_of", "login_of", "see_that_they_make_sense"]
+
+AUTO = "auto"
+"""Release, or gang scheduler, that the cluster itself is asked for."""
+
+LONGEST_WINDOW = 300.0
+"""Longest time in seconds for which pods are watched."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a person may choose. `profile` is a profile's name or a tuple of components; times are in seconds.
+
+    `release` may be 'auto': that of the running operator of training jobs, where several have it the one that looks
+    most like the images beside it; without an operator that of the images; else the newest for that server.
+    `gang_scheduler` may be 'auto', too: the only one whose PodGroups are served, else the one that the training
+    operator's arguments name, else Volcano; where components are listed and one of them is one, that.
+    `storage_mode` is local_path, existing or static. `user_email` and `user_namespace` say who is to sign in first.
+    """
+
+    kubeconfig: Path | None = None
+    context: str | None = None
+    release: str = AUTO
+    profile: str | tuple[str, ...] = "training"
+    volcano_version: str = ""
+    scheduler_plugins_version: str = ""
+    local_path_version: str = ""
+    operator_version: str = ""
+    gang_scheduler: str = AUTO
+    exclude: tuple[str, ...] = ()
+    storage_mode: str = "local_path"
+    user_email: str = ""
+    user_namespace: str = ""
+    published_password: bool = False
+    select: tuple[str, ...] = ()
+    waive: Mapping[str, str] = field(default_factory=dict)
+    ignore_namespaces: tuple[str, ...] = ()
+    probe_namespace: str = ""
+    pause_image: str = PAUSE
+    busybox_image: str = BUSYBOX
+    read_only: bool = False
+    strict: bool = False
+    stability_seconds: float = 10.0
+    report_dir: Path | None = Path("reports")
+    baseline: Path | None = None
+    """An earlier report to compare with; read before the new one takes its place."""
+    expected: Path | None = None
+    """The file objects.json of a plan: what the release is to hold."""
+    expected_objects: Mapping[Ref, str] = field(default_factory=dict)
+    """The same from a caller that has the manifests: component by object."""
+    planned_images: Mapping[tuple[Ref, str], str] = field(default_factory=dict)
+    """From such a caller: the image that nodes are told, by workload and container."""
+    exec_in_pods: bool = False
+    """Run `id` and `test -w` in the release's own pods."""
+    network_per_node: bool = False
+    """Try the network from a pod on every node."""
+    login_as: str = ""
+    """The e-mail address of a user who signs in at the gateway."""
+    login_password_file: Path | None = None
+    """Where the password is, if not in the environment; it is itself no option, as options stand in reports."""
+    gateway_url: str = ""
+    """Where the gateway is reached; empty goes through the API server."""
+    twice: bool = False
+    """Make two whole passes; checks whose verdicts differ are flaky."""
+
+    @property
+    def asked(self) -> frozenset[str]:
+        """Names of the options that are on or given, by which checks are done that nobody gets unasked."""
+        return frozenset(name for name, value in self.shown.items() if value)
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """What a report says of them; of the expected objects and images only their number."""
+        plain = asdict(replace(self, expected_objects={}, planned_images={}))
+        plain |= {"expected_objects": len(self.expected_objects), "planned_images": len(self.planned_images)}
+        return {key: str(value) if isinstance(value, Path) else value for key, value in plain.items()}
+
+
+def see_that_they_make_sense(options: Options) -> None:
+    """Refuse what cannot work, before anything is asked.
+
+    Raises:
+        InvalidInput: it cannot.
+    """
+    if not 1 <= options.stability_seconds <= LONGEST_WINDOW:
+        raise InvalidInput(
+            Problem(
+                f"a stability window of {options.stability_seconds} s.",
+                f"1 to {LONGEST_WINDOW:.0f} s; shorter proves nothing.",
+                "correct --stability-seconds.",
+            )
+        )
+    if options.release != AUTO:
+        _expected(options, options.release)
+    _objects(options)
+    login_of(options)
+
+
+def login_of(options: Options) -> Credentials | None:
+    """As whom somebody signs in; None where nobody is asked to.
+
+    Raises:
+        InvalidInput: the password is not where it should be, or others may read it.
+    """
+    return credentials(options.login_as, options.login_password_file, options.gateway_url)
+
+
+def _expected(options: Options, release: str) -> Expectations:
+    gang = _asked_gang(options)
+    found = expect(
+        release,
+        options.profile,
+        volcano_version=options.volcano_version,
+        scheduler_plugins_version=options.scheduler_plugins_version,
+        local_path_version=options.local_path_version,
+        operator_version=options.operator_version,
+        gang_scheduler=VOLCANO.name if gang == AUTO else gang,
+        storage_mode=options.storage_mode,
+        excluded=options.exclude,
+        ignored_namespaces=options.ignore_namespaces,
+    )
+    objects, objects_from = _objects(options)
+    return replace(
+        found,
+        gang_from="default; no cluster was asked" if gang == AUTO else GIVEN,
+        objects=objects,
+        objects_from=objects_from,
+        images=options.planned_images or found.images,
+        images_exact=bool(options.planned_images),
+        user_email=options.user_email,
+        user_namespace=options.user_namespace,
+        published_password=options.published_password,
+    )
+
+
+def _objects(options: Options) -> tuple[Mapping[Ref, str], str]:
+    """Component by object, as far as the caller knows them, and how he knows."""
+    if options.expected_objects:
+        return options.expected_objects, "the manifests of the inventory"
+    if options.expected is None:
+        return {}, ""
+    try:
+        return parsed_document(json.loads(options.expected.read_text(encoding="utf-8"))), str(options.expected)
+    except (OSError, ValueError) as error:
+        raise InvalidInput(
+            Problem(
+                f"--expected {options.expected}: {error}.",
+                "the file objects.json, which playbooks/plan.yml writes.",
+                "make a plan, or leave --expected away.",
+            )
+        ) from error
+
+
+def expectations_of(options: Options, cluster: Cluster | None) -> tuple[Expectations, str]:
+    """What is expected of the cluster, and how its release is known. What is 'auto' the cluster is asked for.
+
+    Raises:
+        InvalidInput: the options make no sense.
+    """
+    asked_gang = _asked_gang(options)
+    if cluster is None or AUTO not in {options.release, asked_gang}:
+        return _expected(options, options.release), GIVEN
+    running = {Ref.of(item): item for item in _beside_operators(cluster)}
+    release, release_from = (options.release, GIVEN) if options.release != AUTO else _release_of(cluster, running)
+    if asked_gang != AUTO:
+        return _expected(options, release), release_from
+    gang, gang_from = recognise_gang(cluster, running.get(TRAINING.ref), options.operator_version)
+    found = _expected(replace(options, gang_scheduler=gang.name), release)
+    return replace(found, gang_from=gang_from), release_from
+
+
+def _asked_gang(options: Options) -> str:
+    """The gang scheduler that somebody asks for, by name or as one of the components; AUTO where nobody does."""
+    listed = () if isinstance(options.profile, str) else options.profile
+    named = [name for name in GANG_SCHEDULERS if name in listed]
+    return named[0] if options.gang_scheduler == AUTO and len(named) == 1 else options.gang_scheduler
+
+
+def _release_of(cluster: Cluster, running: Mapping[Ref, Object]) -> tuple[str, str]:
+    """The release of these Deployments, and how it is known."""
+    images = [container_of(running[item.ref])["image"] for item in OPERATORS.values() if item.ref in running]
+    if by_operator := releases_of(images):
+        alike = recognise(image_marks(running.get), among=by_operator)
+        return (alike.releases if alike else by_operator)[-1], "of the running operator"
+    if recognised := recognise(image_marks(running.get)):
+        return recognised.releases[-1], "of the running images; no operator tells"
+    return newest_for(cluster.version.get("gitVersion", "")), "newest for this Kubernetes; no operator tells"
+
+
+def _beside_operators(cluster: Cluster) -> Iterator[Object]:
+    """Deployments in the namespaces of operators of training jobs."""
+    for where in sorted({item.ref.namespace for item in OPERATORS.values()}):
+        try:  # as the checks do, who need no other right
+            yield from cluster.list("apps/v1", "Deployment", namespace=where).items
+        except ApiError:  # the checks that want to read it say why
+            continue

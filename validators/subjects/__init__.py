@@ -1,0 +1,1 @@
+"""What is known about the subjects of checks: pods, workloads, Services, webhooks, storage, sign-in."""

@@ -1,0 +1,1 @@
+"""Gang scheduling: operators, their flags, runtimes, the configuration of the scheduler."""

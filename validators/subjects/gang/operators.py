@@ -1,0 +1,165 @@
+"""The two operators that make gangs of training jobs, side by side: what they are called, need and make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any
+
+from kubeflow_volcano.catalog.gangs import VOLCANO, GangScheduler
+from kubeflow_volcano.catalog.images.probes import PAUSE
+from kubeflow_volcano.catalog.model import version_key
+from kubeflow_volcano.catalog.operator import DEPLOYMENT as OPERATOR
+from kubeflow_volcano.catalog.operator import version_of_image
+from kubeflow_volcano.cluster.objects import Object, Ref, conditions
+from validators.core.facts import Facts
+from validators.core.outcome import CannotJudgeError, failed, skipped
+from validators.core.rights import Rule
+from validators.subjects import crds, simulation
+from validators.subjects.gang.operator_flags import container_of
+from validators.subjects.pods import workload_of
+
+__all__ = ["OPERATORS", "TRAINER", "TRAINING", "Operator", "podgroups_since"]
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """One operator. `podgroup_verbs` is what its service account needs to make gangs.
+
+    `owns_since` is the version since which its role has the finalizers of jobs. `late` is what it logs when it looked
+    for the PodGroup CRD before that was there. `dry_runs` are small jobs without metadata, which its webhook is asked
+    about.
+    """
+
+    ref: Ref
+    component: str
+    title: str
+    container: str
+    podgroup_verbs: tuple[str, ...]
+    job_group: str
+    owns_since: str
+    late: str
+    dry_runs: tuple[Mapping[str, Any], ...]
+
+    def rules(self, plurals: Iterable[str], version: str, gang: GangScheduler = VOLCANO) -> tuple[Rule, ...]:
+        """What that version must be allowed to do: PodGroups, and the finalizers of its kinds of jobs.
+
+        Without the latter it cannot name a job as owner where OwnerReferencesPermissionEnforcement is on
+        (volcano-sh/volcano#2024).
+        """
+        if version and version_key(version) < version_key(self.owns_since):
+            plurals = ()
+        podgroups = (Rule(verb, gang.group, "podgroups") for verb in self.podgroup_verbs)
+        finalizers = (Rule("update", self.job_group, f"{plural}/finalizers") for plural in sorted(plurals))
+        return (*podgroups, *finalizers)
+
+    def version(self, facts: Facts) -> str:
+        """Its version by its image, else as the caller says; empty where neither tells."""
+        deployment = facts.get("deployments.apps", self.ref.namespace, self.ref.name)
+        image: str = container_of(deployment)["image"] if deployment else ""
+        return version_of_image(image) or facts.expectations.operator_version
+
+    def deployment(self, facts: Facts) -> Object:
+        """Its Deployment.
+
+        Raises:
+            CannotJudgeError: none is expected, or it is missing.
+        """
+        if facts.expectations.gang_scheduler == "none":
+            raise CannotJudgeError(skipped("GangNotAsked", "the settings ask for no gang scheduling."))
+        if self.ref not in facts.expectations.workloads:
+            raise CannotJudgeError(skipped("NotExpected", f"the chosen components have no {self.title}."))
+        found = facts.get("deployments.apps", self.ref.namespace, self.ref.name)
+        if found is None:
+            todo = f"install component {self.component}."
+            text = f"{self.ref} does not exist."
+            raise CannotJudgeError(failed("Missing", text, objects=(self.ref,), todo=todo, because=("C2",)))
+        return found
+
+    def demand_real(self, facts: Facts) -> None:
+        """End the judgement where its pods are simulated: nobody acts there.
+
+        Raises:
+            CannotJudgeError: they are.
+        """
+        if simulation.simulated_workload(facts, self.ref):
+            text = f"{self.ref} is simulated in this rehearsal: nobody acts on jobs."
+            raise CannotJudgeError(skipped("Simulated", text, objects=(self.ref,)))
+
+    def service_account(self, facts: Facts) -> str:
+        """User name of its service account."""
+        found = facts.get("deployments.apps", self.ref.namespace, self.ref.name)
+        spec = (found or {}).get("spec", {}).get("template", {}).get("spec", {})
+        return f"system:serviceaccount:{self.ref.namespace}:{spec.get('serviceAccountName') or 'default'}"
+
+    def started(self, facts: Facts) -> float | None:
+        """When its running container started, in seconds since the epoch; None when none runs."""
+        starts = [
+            datetime.fromisoformat(running["startedAt"]).timestamp()
+            for pod in facts.all("pods")
+            if workload_of(pod) == self.ref and "deletionTimestamp" not in pod["metadata"]
+            for status in pod.get("status", {}).get("containerStatuses") or ()
+            if (running := status.get("state", {}).get("running")) and running.get("startedAt")
+        ]
+        return max(starts, default=None)
+
+    def kinds(self, facts: Facts) -> tuple[str, ...]:
+        """Names of the expected CRDs of its component."""
+        return tuple(name for name, component in facts.expectations.crds.items() if component == self.component)
+
+
+def podgroups_since(facts: Facts) -> float | None:
+    """When the PodGroup CRD became established, in seconds since the epoch; None when it is not."""
+    crd = facts.get(crds.RESOURCE, "", facts.expectations.gang.podgroups)
+    established = conditions(crd).get("Established", {}) if crd else {}
+    if established.get("status") != "True":
+        return None
+    return datetime.fromisoformat(established["lastTransitionTime"]).timestamp()
+
+
+def _job(kind: str, replicas: str, role: str, container: str) -> Object:
+    template = {"spec": {"containers": [{"name": container, "image": PAUSE}]}}
+    spec = {replicas: {role: {"replicas": 1, "template": template}}}
+    return {"apiVersion": "kubeflow.org/v1", "kind": kind, "spec": spec}
+
+
+TRAINING = Operator(
+    ref=OPERATOR,
+    component="training-operator",
+    title="training operator",
+    container="training-operator",
+    podgroup_verbs=("get", "list", "watch", "create", "update", "patch", "delete"),
+    job_group="kubeflow.org",
+    owns_since="1.6.0",
+    late="could not find the requested resource",
+    dry_runs=(
+        _job("PyTorchJob", "pytorchReplicaSpecs", "Worker", "pytorch"),
+        _job("TFJob", "tfReplicaSpecs", "Worker", "tensorflow"),
+    ),
+)
+"""The training operator, API version v1, whose flags say whether it gangs."""
+
+TRAINER = Operator(
+    ref=Ref("apps/v1", "Deployment", "kubeflow-system", "kubeflow-trainer-controller-manager"),
+    component="trainer",
+    title="Trainer",
+    container="manager",
+    # No delete: a PodGroup belongs to its TrainJob, with which the garbage collector removes it.
+    podgroup_verbs=("get", "list", "watch", "create", "update", "patch"),
+    job_group="trainer.kubeflow.org",
+    owns_since="2.1.0",
+    late="PodGroup CRDs must be installed in advance",
+    dry_runs=(
+        {
+            "apiVersion": "trainer.kubeflow.org/v1alpha1",
+            "kind": "TrainJob",
+            "spec": {"runtimeRef": {"name": "torch-distributed"}},
+        },
+    ),
+)
+"""Trainer 2, whose runtimes say which jobs are gangs."""
+
+OPERATORS: Mapping[str, Operator] = MappingProxyType({item.component: item for item in (TRAINING, TRAINER)})
+"""Both, by the name of their component."""

@@ -1,0 +1,121 @@
+"""The configuration of Volcano's scheduler: where it stands, what it says, what of it keeps gangs from being gangs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+import yaml
+
+from kubeflow_volcano.catalog.images.names import tag_of
+from kubeflow_volcano.catalog.schedulers import is_newer, known_actions, words_of
+from kubeflow_volcano.cluster.objects import Object, Ref
+from validators.core.facts import Facts
+
+__all__ = ["Configuration", "Unusable", "faults", "period_seconds", "read", "version"]
+
+# A gang that may start before it is whole, or that is never found short, is none (checks.md, F4).
+_GANG_SWITCHES = ("enableJobReady", "enableJobPipelined", "enableJobStarving")
+
+_UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What the ConfigMap `ref` says; plugins in the order of their tiers, each with its own options."""
+
+    ref: Ref
+    actions: tuple[str, ...]
+    plugins: Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Unusable:
+    """Why there is no configuration to read."""
+
+    ref: Ref
+    reason: str
+    message: str
+    todo: str
+
+
+def read(scheduler: Object, facts: Facts) -> Configuration | Unusable:
+    """The configuration that the scheduler's Deployment names in its arguments and mounts as a volume."""
+    pod = scheduler["spec"]["template"]["spec"]
+    container = pod["containers"][0]
+    arguments = [*(container.get("command") or ()), *(container.get("args") or ())]
+    path = next((word.partition("=")[2] for word in arguments if word.startswith("--scheduler-conf=")), "")
+    key = PurePosixPath(path).name
+    names = [item["configMap"]["name"] for item in pod.get("volumes") or () if "configMap" in item]
+    ref = Ref("v1", "ConfigMap", scheduler["metadata"]["namespace"], (names or ["volcano-scheduler-configmap"])[0])
+    found = facts.get("configmaps", ref.namespace, ref.name)
+    text = ((found or {}).get("data") or {}).get(key)
+    if not text:
+        message = f"{ref} has no key {key}." if found else f"{ref} does not exist."
+        return Unusable(ref, "NoConfiguration", message, "apply Volcano's manifest again.")
+    try:
+        parsed = yaml.safe_load(text)
+        plugins = {item["name"]: item for tier in parsed["tiers"] or () for item in tier["plugins"] or ()}
+        actions = tuple(item.strip() for item in parsed["actions"].split(","))
+    except (yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
+        message = f"{ref} cannot be read as a scheduler configuration: {type(error).__name__}: {error}."
+        todo = "correct it; the scheduler goes on with what it read last, or with its built-in configuration."
+        return Unusable(ref, "Unreadable", message, todo)
+    return Configuration(ref, actions, plugins)
+
+
+def faults(configuration: Configuration, version: str) -> Iterator[tuple[str, str]]:
+    """Reason and text of everything that is missing or turned off in that version of Volcano, gang first.
+
+    Where the version is not known, or older than what is known of versions, every word counts.
+    """
+    plugins, words = configuration.plugins, words_of(version or "0")
+    for action in configuration.actions if words.actions else ():
+        # What is newer than the catalog may know actions that the catalog does not.
+        if action not in words.actions and (action in known_actions() or not is_newer(version)):
+            text = f"action {action} is unknown to Volcano {version}, which passes over the whole configuration for it"
+            yield "ActionUnknown", text
+    if "gang" not in plugins:
+        yield "GangMissing", "plugin gang is missing, so that members of a group are placed one by one"
+    for switch in _GANG_SWITCHES:
+        if plugins.get("gang", {}).get(switch) is False:
+            yield "GangDisabled", f"plugin gang has {switch}: false"
+    for action in ("enqueue", "allocate"):
+        if action not in configuration.actions:
+            yield "ActionMissing", f"action {action} is missing"
+    if "predicates" not in plugins:
+        yield "PluginMissing", "plugin predicates is missing, so that pods go to nodes that cannot run them"
+    shares = {"proportion", "capacity"} & set(plugins)
+    deaf = shares - words.plugins if words.plugins else set()
+    if not shares - deaf:
+        told = f"plugin {', '.join(deaf)} is unknown to Volcano {version}" if deaf else "neither is there"
+        yield "PluginMissing", f"plugins proportion and capacity: {told}, so that queues have no share"
+
+
+def period_seconds(facts: Facts) -> float:
+    """Seconds between two sessions of the scheduler; 1, its default, where nothing else is known."""
+    container = _container(facts)
+    given = (*(container.get("command") or ()), *(container.get("args") or ()))
+    flags = (word.partition("=") for item in given for word in item.split())
+    text = next((value for key, _, value in flags if key == "--schedule-period"), "")
+    parts = re.findall(r"([0-9.]+)(ms|s|m|h)", text)  # a Go duration such as 1m30s
+    return sum(float(number) * _UNIT_SECONDS[unit] for number, unit in parts) or 1.0
+
+
+def version(facts: Facts) -> str:
+    """Volcano's version by the scheduler's image, else as the caller expects it; empty where neither tells."""
+    tag = tag_of(_container(facts).get("image", "")).removeprefix("v")
+    return tag if re.fullmatch(r"\d+(\.\d+)+([-+].*)?", tag) else facts.expectations.volcano_version
+
+
+def _container(facts: Facts) -> Object:
+    """The scheduler's container; empty where no Deployment of it is known."""
+    for deployment in facts.objects.get("deployments.apps", ()):
+        for container in deployment["spec"]["template"]["spec"]["containers"]:
+            if "vc-scheduler" in container["image"]:
+                found: Object = container
+                return found
+    return {}

@@ -1,0 +1,142 @@
+"""Which Kubeflow release a cluster looks like, whoever installed it, and what speaks against that."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from kubeflow_volcano.catalog import read
+from kubeflow_volcano.catalog.images import tables
+from kubeflow_volcano.catalog.images.names import ImageName
+from kubeflow_volcano.catalog.shipped import crd_versions, shipped_images, version_labels
+from kubeflow_volcano.cluster.objects import Object, Ref
+from validators.core.facts import Facts
+from validators.subjects import crds
+from validators.subjects.workloads import RESOURCE_OF_KIND
+
+__all__ = ["Mark", "Recognised", "image_marks", "marks", "recognise", "stands_for"]
+
+_LABEL = "app.kubernetes.io/version"
+_SURE, _LIKELY, _ENOUGH = 0.9, 0.6, 3
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Something of an object by which releases differ: what was found, and the releases that have it so."""
+
+    ref: Ref
+    found: str
+    releases: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Recognised:
+    """The releases, oldest first, that most of the marks fit; `against` are the marks that fit none of these."""
+
+    releases: tuple[str, ...]
+    marks: int
+    against: tuple[Mark, ...]
+
+    @property
+    def fitting(self) -> int:
+        """How many marks fit."""
+        return self.marks - len(self.against)
+
+    @property
+    def confidence(self) -> str:
+        """High: nine of ten marks, and three at least, fit one release; medium: six of ten, or two releases; or low."""
+        share = self.fitting / self.marks
+        if share >= _SURE and self.marks >= _ENOUGH and len(self.releases) == 1:
+            return "high"
+        return "medium" if share >= _LIKELY and len(self.releases) < _ENOUGH else "low"
+
+
+def recognise(found: Iterable[Mark], among: Collection[str] = ()) -> Recognised | None:
+    """The release behind these marks, one of those `among` where any are named; None where no mark is of a release."""
+    found = tuple(found)
+    counts = Counter(release for item in found for release in item.releases if not among or release in among)
+    if not counts:
+        return None
+    most = max(counts.values())
+    best = tuple(release for release in read.releases() if counts[release] == most)
+    return Recognised(best, len(found), tuple(item for item in found if not item.releases.intersection(best)))
+
+
+def marks(facts: Facts) -> tuple[Mark, ...]:
+    """Images, version labels and CRD versions of what releases have; what all of them have alike is no mark.
+
+    An unknown version is one only in Kubeflow's own namespaces: Istio, cert-manager and Knative are often there for
+    others, in versions of their own.
+
+    Raises:
+        CannotJudgeError: what is needed could not be read.
+    """
+    every = frozenset(read.releases())
+    images = image_marks(lambda ref: facts.get(RESOURCE_OF_KIND[ref.kind], ref.namespace, ref.name))
+    found = [*images, *_of_labels(facts), *_of_crds(facts)]
+    return tuple(item for item in found if item.releases != every and (item.releases or _is_own(item.ref)))
+
+
+def _is_own(ref: Ref) -> bool:
+    return ref.namespace.startswith("kubeflow")
+
+
+def stands_for(image: ImageName, upstream: ImageName) -> bool:
+    """Whether `image` is `upstream`'s, or what the catalog has for it where that is gone, in whatever registry.
+
+    The last step of the path and the version must agree: the digests where both have one, else the tags.
+    """
+    end = tables.gone(upstream)
+    wanted = [upstream, end.replaces(upstream)] if end else [upstream]
+    return any(_same(image, item) for item in wanted if item)
+
+
+def _same(one: ImageName, other: ImageName) -> bool:
+    names = {item.path.rpartition("/")[2] for item in (one, other)}
+    if one.digest and other.digest:
+        return len(names) == 1 and one.digest == other.digest
+    return len(names) == 1 and bool(one.tag) and one.tag == other.tag
+
+
+def image_marks(live_object: Callable[[Ref], Object | None]) -> Iterator[Mark]:
+    """The image of each container of a workload that releases have, as far as `live_object` knows the workload."""
+    for (ref, container), known in shipped_images().items():
+        live = live_object(ref)
+        image = ImageName.parse(_image(live, container)) if live else None
+        if image:
+            names = ((ImageName.parse(text), releases) for text, releases in known.items())
+            fitting = (releases for name, releases in names if name and stands_for(image, name))
+            yield Mark(ref, f"image {image}", frozenset(release for releases in fitting for release in releases))
+
+
+def _image(workload: Object, container: str) -> str:
+    spec = workload["spec"]["template"]["spec"]
+    found = (item for key in ("initContainers", "containers") for item in spec.get(key) or ())
+    return next((item["image"] for item in found if item["name"] == container), "")
+
+
+def _of_labels(facts: Facts) -> Iterator[Mark]:
+    for ref, known in version_labels().items():
+        live = facts.get(RESOURCE_OF_KIND[ref.kind], ref.namespace, ref.name)
+        value = ((live or {"metadata": {}})["metadata"].get("labels") or {}).get(_LABEL)
+        if value:
+            yield Mark(ref, f"label {_LABEL}={value}", frozenset(known.get(value, ())))
+
+
+def _of_crds(facts: Facts) -> Iterator[Mark]:
+    """Served versions, where releases differ in them; and kinds that only some releases have."""
+    having: dict[str, set[str]] = {}
+    for release in read.releases():
+        for part in read.load_release(release).components.values():
+            for name in part.crds:
+                having.setdefault(name, set()).add(release)
+    differing: Mapping[str, Mapping[frozenset[str], tuple[str, ...]]] = crd_versions()
+    for name, releases in sorted(having.items()):
+        live = facts.get(crds.RESOURCE, "", name)
+        if live is None:
+            continue
+        served = frozenset(item["name"] for item in live["spec"]["versions"] if item.get("served"))
+        fitting = differing[name].get(served, ()) if name in differing else releases
+        told = " ".join(sorted(served))
+        yield Mark(Ref.of(live), f"versions {told}", frozenset(fitting))

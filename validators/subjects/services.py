@@ -1,0 +1,166 @@
+"""Services that no ready pod answers for, and whether their pods or workloads already say why."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.readiness import State, assess, assess_pod
+from validators.core.facts import Facts
+from validators.core.outcome import Status
+from validators.core.rights import Rule
+from validators.subjects import pods, workloads
+from validators.subjects.troubles import GRACE_SECONDS, Trouble, age, judged
+
+__all__ = ["READS", "backed", "behind", "ready_ports", "troubled", "with_selector"]
+
+READS = (
+    Rule("list", "", "services"),
+    Rule("list", "discovery.k8s.io", "endpointslices"),
+    *workloads.READS,
+)
+"""What `troubled` reads."""
+
+_SERVICE_OF_SLICE = "kubernetes.io/service-name"
+
+
+def with_selector(facts: Facts) -> tuple[Object, ...]:
+    """Judged Services whose endpoints the cluster keeps; the others are their maker's own business."""
+    return tuple(
+        item
+        for item in judged(facts, "services")
+        if item["spec"].get("selector") and item["spec"].get("type") != "ExternalName"
+    )
+
+
+def ready_ports(service: Ref, facts: Facts) -> frozenset[str]:
+    """Names of the ports with a ready endpoint; a port without name is ''.
+
+    An endpoint that says nothing of its readiness counts as ready, as the field's documentation asks
+    (discovery.k8s.io/v1, EndpointConditions).
+    """
+    return _ready_ports(facts).get((service.namespace, service.name), frozenset())
+
+
+@lru_cache(maxsize=4)
+def _ready_ports(facts: Facts) -> Mapping[tuple[str, str], frozenset[str]]:
+    found: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for item in facts.all("endpointslices.discovery.k8s.io"):
+        meta = item["metadata"]
+        name = (meta.get("labels") or {}).get(_SERVICE_OF_SLICE)
+        endpoints = item.get("endpoints") or ()
+        if name and any(endpoint.get("conditions", {}).get("ready") is not False for endpoint in endpoints):
+            found[meta["namespace"], name] |= _names(item.get("ports"))
+    return {key: frozenset(ports) for key, ports in found.items()}
+
+
+def backed(service: Object, facts: Facts) -> bool:
+    """Whether every port of the Service has a ready endpoint."""
+    return _wanted(service) <= ready_ports(Ref.of(service), facts)
+
+
+def _wanted(service: Object) -> frozenset[str]:
+    return _names(service["spec"].get("ports"))
+
+
+def _names(ports: Sequence[Object] | None) -> frozenset[str]:
+    """A headless Service may have no port at all; it is held for one without name."""
+    return frozenset(port.get("name") or "" for port in ports or [{}])
+
+
+def behind(service: Object, facts: Facts) -> tuple[str, ...]:
+    """The checks that say why no pod answers for the Service: those of its workloads, and of its pods."""
+    namespace = service["metadata"]["namespace"]
+    of_workloads = (
+        item.because or (item.check,)
+        for item in workloads.troubled(facts)
+        if item.ref.namespace == namespace
+        and (obj := facts.get(workloads.RESOURCE_OF_KIND[item.ref.kind], namespace, item.ref.name))
+        and _selects(service, obj["spec"]["template"])
+    )
+    selected = {Ref.of(pod) for pod in _pods(service, facts)}
+    of_pods = (item.because or (item.check,) for item in pods.troubled(facts) if item.ref in selected)
+    return tuple(dict.fromkeys(id_ for ids in (*of_workloads, *of_pods) for id_ in ids))
+
+
+def _selects(service: Object, pod: Object) -> bool:
+    selector = (service["spec"].get("selector") or {}).items()
+    return selector <= ((pod.get("metadata") or {}).get("labels") or {}).items()
+
+
+def _pods(service: Object, facts: Facts) -> list[Object]:
+    return [pod for pod in _pods_of(facts).get(service["metadata"]["namespace"], ()) if _selects(service, pod)]
+
+
+@lru_cache(maxsize=4)
+def _pods_of(facts: Facts) -> Mapping[str, tuple[Object, ...]]:
+    """Judged pods by namespace."""
+    found: dict[str, list[Object]] = defaultdict(list)
+    for pod in judged(facts, "pods"):
+        found[pod["metadata"]["namespace"]].append(pod)
+    return {name: tuple(items) for name, items in found.items()}
+
+
+@lru_cache(maxsize=4)
+def troubled(facts: Facts) -> tuple[Trouble, ...]:
+    """Every Service with a port that no ready pod answers on, in order of its name."""
+    found = (_trouble(item, facts) for item in with_selector(facts))
+    return tuple(sorted((item for item in found if item), key=lambda item: item.ref))
+
+
+def _trouble(service: Object, facts: Facts) -> Trouble | None:
+    if backed(service, facts) or age(service, facts) < GRACE_SECONDS or "deletionTimestamp" in service["metadata"]:
+        return None
+    ref = Ref.of(service)
+    selected = _pods(service, facts)
+    live = [pod for pod in selected if assess_pod(pod).state is not State.SKIP and not pods.waits_for_gang(pod)]
+    ready = [pod for pod in live if assess_pod(pod).ready]
+    if any(_just_ready(pod, facts) for pod in ready):
+        return None
+    if not live:
+        return _nobody(service, ref, facts) if not selected else None
+    missing = ", ".join(sorted(name or "its port" for name in _wanted(service) - ready_ports(ref, facts)))
+    if ready:
+        text = f"{ref} has no endpoint for {missing}, although {len(ready)} of its pods are ready."
+        todo = "compare its targetPort with the ports of its pods' containers."
+        return Trouble("C9", Status.FAIL, ref, "PortNotServed", text, todo)
+    text = f"{ref} has no ready endpoint for {missing}: none of its {len(live)} pods is ready."
+    return Trouble("C9", Status.FAIL, ref, "NoReadyPod", text, "bring up its pods.", behind(service, facts))
+
+
+def _nobody(service: Object, ref: Ref, facts: Facts) -> Trouble | None:
+    """A Service that selects no pod: on purpose where its workload is scaled to zero or its owner cleans up."""
+    ours = ref.namespace in facts.expectations.namespaces
+    templates = [item for item in _workloads(ref.namespace, facts) if _selects(service, item["spec"]["template"])]
+    because = behind(service, facts) if templates else _absent(ref.namespace, facts)
+    if templates and not because and all(assess(item).state is State.SKIP for item in templates):
+        return None
+    if not ours and (service["metadata"].get("ownerReferences") or because):
+        return None
+    selector = ",".join(f"{key}={value}" for key, value in service["spec"]["selector"].items())
+    text = f"{ref} has no endpoint: no pod has the labels {selector}."
+    todo = "see that what makes its pods is installed, or remove the Service."
+    return Trouble("C9", Status.FAIL if ours else Status.WARN, ref, "NoPod", text, todo, because)
+
+
+def _workloads(namespace: str, facts: Facts) -> Iterator[Object]:
+    for kind, resource in workloads.RESOURCE_OF_KIND.items():
+        for item in judged(facts, resource):
+            if kind != "Job" and item["metadata"]["namespace"] == namespace:
+                yield item
+
+
+def _absent(namespace: str, facts: Facts) -> tuple[str, ...]:
+    """The checks that miss a workload of this namespace, which may be the one that the Service is for."""
+    found = (item for item in workloads.troubled(facts) if item.ref.namespace == namespace)
+    return tuple(
+        dict.fromkeys(id_ for item in found if item.reason == "Missing" for id_ in item.because or (item.check,))
+    )
+
+
+def _just_ready(pod: Object, facts: Facts) -> bool:
+    """Whether kube-controller-manager, which may have to elect a leader first, may have yet to write its endpoint."""
+    since = pods.ready_since(pod)
+    return since is not None and facts.taken - since < GRACE_SECONDS

@@ -1,0 +1,54 @@
+"""What of a cluster is simulated: nodes, the pods on them, and the webhooks that a rehearsal answers in their place."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.objects import Ref
+from validators.core.facts import Facts, SimulatedWebhook
+from validators.subjects.pods import workload_of
+
+__all__ = ["of_workloads", "simulated_webhooks", "simulated_workload"]
+
+_REGISTER = Ref("v1", "ConfigMap", "kube-system", "rehearsal-simulated-webhooks")
+_KEY = "webhooks.json"
+
+
+def simulated_webhooks(cluster: Cluster, facts: Facts) -> tuple[SimulatedWebhook, ...]:
+    """What the rehearsal's stub says that it answers; a cluster without simulated nodes has no stub.
+
+    Raises:
+        ApiError: its list may not be read.
+    """
+    found = cluster.get(_REGISTER) if facts.simulated_nodes else None
+    entries = json.loads((found or {}).get("data", {}).get(_KEY, "[]"))
+    return tuple(
+        SimulatedWebhook(item["kind"], item["name"], tuple(item["webhooks"]), tuple(_services(item["services"])))
+        for item in entries
+    )
+
+
+def _services(names: Iterable[str]) -> Iterator[Ref]:
+    for namespace, _, name in (text.partition("/") for text in names):
+        yield Ref("v1", "Service", namespace, name)
+
+
+def simulated_workload(facts: Facts, workload: Ref) -> bool:
+    """Whether the workload has pods, and all of them are simulated."""
+    return workload in _simulated(facts)
+
+
+@lru_cache(maxsize=4)
+def _simulated(facts: Facts) -> frozenset[Ref | None]:
+    simulated = {item["metadata"]["uid"] for item in facts.simulated_pods}
+    pods = [(workload_of(item), item["metadata"]["uid"] in simulated) for item in facts.objects.get("pods", ())]
+    return frozenset(owner for owner, _ in pods) - {owner for owner, is_simulated in pods if not is_simulated}
+
+
+def of_workloads(facts: Facts, workloads: Iterable[Ref]) -> str:
+    """Half a sentence that says how many of the workloads are simulated; empty when none is."""
+    number = sum(simulated_workload(facts, item) for item in workloads)
+    return f" {number} of them run on simulated nodes, which proves placement and no more." if number else ""

@@ -1,0 +1,63 @@
+"""Which StorageClass is the default one, and who provisions for a class."""
+
+from __future__ import annotations
+
+import json
+
+from kubeflow_volcano.cluster.objects import Object, Ref
+from validators.core.facts import Facts
+from validators.subjects.troubles import judged
+
+__all__ = ["LOCAL_PATH", "STATIC", "default_classes", "is_default", "serving_workloads", "without_replicas"]
+
+LOCAL_PATH = "rancher.io/local-path"
+STATIC = "kubernetes.io/no-provisioner"
+"""Provisioner of classes whose volumes are made in advance."""
+
+# A template names the provisioner that it serves; local-path's is compiled in, so its image stands for it.
+_IMAGES = {LOCAL_PATH: "local-path-provisioner"}
+_WORKLOADS = ("deployments.apps", "daemonsets.apps", "statefulsets.apps")
+_MARKS = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
+
+
+def is_default(storage_class: Object) -> bool:
+    """Whether the class is marked as default, by the annotation of today or the beta one."""
+    annotations = storage_class["metadata"].get("annotations") or {}
+    return any(annotations.get(mark) == "true" for mark in _MARKS)
+
+
+def default_classes(facts: Facts) -> tuple[str, ...]:
+    """Names of the classes marked as default; the one that wins on a server from 1.26 on comes first.
+
+    It is the newest, ties by name (pkg/volume/util/storageclass.go).
+
+    Raises:
+        CannotJudgeError: the classes could not be read.
+    """
+    marked = [item["metadata"] for item in facts.all("storageclasses.storage.k8s.io") if is_default(item)]
+    by_name = sorted(marked, key=lambda meta: meta["name"])
+    return tuple(meta["name"] for meta in sorted(by_name, key=lambda meta: meta["creationTimestamp"], reverse=True))
+
+
+def serving_workloads(facts: Facts, provisioner: str) -> tuple[Ref, ...]:
+    """Workloads that the catalog expects for this provisioner, or else those whose pod template names it."""
+    expected = tuple(ref for ref, name in facts.expectations.workloads.items() if name == "local-path")
+    if provisioner == LOCAL_PATH and expected:
+        return expected
+    return tuple(
+        Ref.of(item)
+        for resource in _WORKLOADS
+        if resource in facts.objects
+        for item in judged(facts, resource)
+        if _IMAGES.get(provisioner, provisioner) in json.dumps(item["spec"]["template"])
+    )
+
+
+def without_replicas(facts: Facts, provisioner: str) -> Ref | None:
+    """A workload that serves the provisioner and has no pod that is available; None where all have, as far as known."""
+    serving = serving_workloads(facts, provisioner)
+    for item in (item for resource in _WORKLOADS for item in facts.objects.get(resource, ())):
+        status = item.get("status", {})
+        if Ref.of(item) in serving and not (status.get("availableReplicas") or status.get("numberAvailable")):
+            return Ref.of(item)
+    return None

@@ -1,0 +1,147 @@
+"""Which Warning events of the last minutes still stand, and which tell of something that has passed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from kubeflow_volcano.cluster.objects import Object, Ref, group_of
+from kubeflow_volcano.cluster.readiness import State, assess
+from validators.core.facts import RESOURCES, Facts, Warned
+from validators.core.outcome import Outcome, passed, skipped, warned
+from validators.subjects import pods, services, workloads
+
+__all__ = ["RECENT_SECONDS", "events_verdict", "namespaces"]
+
+RECENT_SECONDS = 15 * 60.0
+"""Older events are history (checks.md, C10)."""
+
+_TOLD = 3
+_BELOW_THRESHOLD = frozenset({"Unhealthy", "ProbeWarning"})
+"""The kubelet's events of single probes; those that count make a pod unready, or its container start again."""
+_RESOURCE_OF_KIND = {(group_of(version), kind): resource for resource, (version, kind) in RESOURCES.items()}
+_WHOLE = frozenset(_RESOURCE_OF_KIND.values()) - {"configmaps"}
+"""What is read whole, so that an object that is not there is gone."""
+
+
+def namespaces(facts: Facts) -> tuple[str, ...]:
+    """The namespaces of the release that exist and are judged."""
+    live = {item["metadata"]["name"] for item in facts.all("namespaces")}
+    return tuple(sorted((facts.expectations.homes & live) - facts.ignored_namespaces))
+
+
+def events_verdict(facts: Facts) -> Outcome:
+    """Warn of the events that still stand, by their reason."""
+    facts.demand("events")
+    names = namespaces(facts)
+    if not names:
+        return skipped("NoNamespace", "none of the release's namespaces exists.")
+    of_release = [item for item in facts.warning_events if item.about.group not in pods.JOB_GROUPS]
+    real = [item for item in of_release if not _simulated(item, facts)]
+    standing = [item for item in real if not _passed(item, facts)]
+    history, others = len(real) - len(standing), len(of_release) - len(real)
+    jobs = len(facts.warning_events) - len(of_release)
+    told = f" {history} are about objects that are gone, or became well after them." if history else ""
+    told += f" {others} are about autoscalers of simulated pods, which nothing measures." if others else ""
+    told += f" {jobs} are about users' jobs." if jobs else ""
+    looked_at = [Ref("v1", "Namespace", "", name) for name in names]
+    if not standing:
+        return passed(
+            f"no Warning event of the last 15 min stands in {len(names)} namespaces.{told}", objects=looked_at
+        )
+    by_reason = _by_reason(standing)
+    causes = [_owners(item.about, facts) for item in standing]
+    about = tuple(dict.fromkeys(item.about for item in standing))
+    return warned(
+        standing[-1].reason,
+        f"{len(standing)} Warning events of the last 15 min stand: {_told(by_reason)}{told}",
+        expected="no Warning event about objects of the release in the last 15 min",
+        observed={reason: sum(item.count for item in items) for reason, items in by_reason.items()},
+        objects=about,
+        todo="see what each of them says; one about an object that works may be a limit that is too tight.",
+        commands=[f"kubectl -n {name} get events --field-selector type=Warning" for name in _spaces(about)],
+        evidence={
+            "events.log": "\n".join(f"{item.about} {item.reason} x{item.count}: {item.message}" for item in standing)
+        },
+        because=tuple(dict.fromkeys(id_ for ids in causes for id_ in ids)) if all(causes) else (),
+    )
+
+
+def _by_reason(events: Iterable[Warned]) -> Mapping[str, list[Warned]]:
+    """The events by reason, the most frequent reason first."""
+    found: dict[str, list[Warned]] = {}
+    for item in events:
+        found.setdefault(item.reason, []).append(item)
+    return dict(sorted(found.items(), key=lambda pair: -sum(item.count for item in pair[1])))
+
+
+def _told(by_reason: Mapping[str, Sequence[Warned]]) -> str:
+    parts = []
+    for reason, items in list(by_reason.items())[:_TOLD]:
+        last = max(items, key=lambda item: item.last)
+        parts.append(f"{reason} x{sum(item.count for item in items)}, last of {last.about}: {last.message}")
+    more = len(by_reason) - _TOLD
+    return "; ".join(parts) + (f"; and {more} more reasons." if more > 0 else ".")
+
+
+def _spaces(about: Iterable[Ref]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(ref.namespace for ref in about if ref.namespace))
+
+
+def _simulated(event: Warned, facts: Facts) -> bool:
+    """Whether an autoscaler asks for the load of pods in which nothing runs."""
+    ref = event.about
+    return ref.kind == "HorizontalPodAutoscaler" and any(
+        pod["metadata"]["namespace"] == ref.namespace for pod in facts.simulated_pods
+    )
+
+
+def _passed(event: Warned, facts: Facts) -> bool:
+    """Whether what the event told of is over: its object is gone, or well since."""
+    ref = event.about
+    if ref.kind == "ReplicaSet":  # speaks for its Deployment, which is named like it but for the hash
+        owner = facts.get("deployments.apps", ref.namespace, ref.name.rpartition("-")[0])
+        return owner is None or assess(owner).ready
+    if ref.kind in {"Endpoints", "EndpointSlice", "Service"}:
+        return _served(event, facts)
+    resource = _RESOURCE_OF_KIND.get((group_of(ref.api_version), ref.kind))
+    if resource not in _WHOLE or resource not in facts.objects:
+        return False
+    live = facts.get(resource, ref.namespace, ref.name)
+    if live is None or (event.uid and live["metadata"]["uid"] != event.uid):
+        return True
+    return _well_since(live, event)
+
+
+def _well_since(live: Object, event: Warned) -> bool:
+    if live["kind"] == "Pod":
+        state = assess(live).state
+        since = pods.ready_since(live)
+        turned = since is not None and (since >= event.last or event.reason in _BELOW_THRESHOLD)
+        return state is State.SKIP or pods.waits_for_gang(live) or (state is State.READY and turned)
+    return live["kind"] in {*workloads.RESOURCE_OF_KIND, "PersistentVolumeClaim"} and assess(live).ready
+
+
+def _served(event: Warned, facts: Facts) -> bool:
+    """Whether the Service of that name, or of that EndpointSlice, has all its endpoints, or is gone."""
+    name = event.about.name
+    found = [
+        item
+        for item in services.with_selector(facts)
+        if item["metadata"]["namespace"] == event.about.namespace
+        and (item["metadata"]["name"] == name or name.startswith(f"{item['metadata']['name']}-"))
+    ]
+    return all(services.backed(item, facts) for item in found)
+
+
+def _owners(ref: Ref, facts: Facts) -> tuple[str, ...]:
+    """The checks that already say that this object is not well."""
+    own = ref.kind in {"ReplicaSet", "Endpoints", "EndpointSlice"}
+    found = (*pods.troubled(facts), *workloads.troubled(facts), *services.troubled(facts))
+    return tuple(
+        dict.fromkeys(
+            id_
+            for item in found
+            if item.ref == ref or (own and item.ref.namespace == ref.namespace and ref.name.startswith(item.ref.name))
+            for id_ in item.because or (item.check,)
+        )
+    )

@@ -1,0 +1,213 @@
+"""Which admission webhooks cannot be reached or trusted by the API server, and why."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.utils import CryptographyDeprecationWarning
+
+from kubeflow_volcano.cluster.objects import Object, Ref
+from validators.core.facts import Facts
+from validators.core.outcome import Status
+from validators.core.rights import Rule
+from validators.subjects import services
+from validators.subjects.troubles import Trouble
+
+__all__ = [
+    "LISTS",
+    "READS",
+    "RESOURCES",
+    "Fault",
+    "configurations",
+    "decoded",
+    "fault",
+    "parsed",
+    "service_of",
+    "troubled",
+]
+
+_GROUP = "admissionregistration.k8s.io"
+RESOURCES = {
+    "MutatingWebhookConfiguration": f"mutatingwebhookconfigurations.{_GROUP}",
+    "ValidatingWebhookConfiguration": f"validatingwebhookconfigurations.{_GROUP}",
+}
+LISTS = (
+    Rule("list", _GROUP, "mutatingwebhookconfigurations"),
+    Rule("list", _GROUP, "validatingwebhookconfigurations"),
+)
+"""What `configurations` reads."""
+READS = (*LISTS, *services.READS)
+"""What `troubled` reads, but for certificates."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why one webhook cannot answer: a stable word, what follows its name in a sentence, and what to do."""
+
+    reason: str
+    wrong: str
+    todo: str
+
+
+def configurations(facts: Facts) -> tuple[Object, ...]:
+    """The expected webhook configurations that exist, and all that call a service of an expected namespace."""
+    return tuple(
+        item
+        for resource in RESOURCES.values()
+        for item in facts.all(resource)
+        if Ref.of(item) in facts.expectations.webhooks
+        or any(
+            (ref := service_of(entry)) and ref.namespace in facts.expectations.namespaces
+            for entry in item.get("webhooks") or ()
+        )
+    )
+
+
+def service_of(entry: Mapping[str, Any]) -> Ref | None:
+    """The Service that one webhook calls; None when it calls an address outside the cluster."""
+    service = entry["clientConfig"].get("service")
+    return Ref("v1", "Service", service["namespace"], service["name"]) if service else None
+
+
+def decoded(text: str) -> bytes:
+    """Bytes of base64 text; empty where it is none."""
+    try:
+        return base64.b64decode(text, validate=True)
+    except (ValueError, binascii.Error):
+        return b""
+
+
+def troubled(facts: Facts) -> tuple[Trouble, ...]:
+    """One trouble for each reason of each configuration, and one for each expected configuration that is absent.
+
+    Serving certificates are judged as far as they are known.
+    """
+    live = {Ref.of(item): item for item in configurations(facts)}
+    return (
+        *(_absent(ref, facts) for ref in sorted(facts.expectations.webhooks) if ref not in live),
+        *(trouble for ref in sorted(live) for trouble in _troubles(ref, live[ref], facts)),
+    )
+
+
+def _absent(ref: Ref, facts: Facts) -> Trouble:
+    component = facts.expectations.webhooks[ref]
+    message = f"{ref} of component {component} does not exist."
+    return Trouble("B3", Status.FAIL, ref, "Missing", message, f"install component {component} again.")
+
+
+def _troubles(ref: Ref, configuration: Object, facts: Facts) -> Iterator[Trouble]:
+    grouped: dict[Fault, list[Object]] = {}
+    for entry in configuration.get("webhooks") or ():
+        if found := fault(entry, facts):
+            grouped.setdefault(found, []).append(entry)
+    for found, entries in grouped.items():
+        message = f"{ref}: webhook {', '.join(item['name'] for item in entries)} {found.wrong}."
+        because = _because(found, entries[0], facts)
+        yield Trouble("B3", Status.FAIL, ref, found.reason, message, found.todo, because)
+
+
+def _because(found: Fault, entry: Object, facts: Facts) -> tuple[str, ...]:
+    """The checks that own the cause."""
+    ref = service_of(entry)
+    if found.reason == "NoService":
+        return ("B6",)
+    if found.reason == "NoEndpoint" and ref and (service := facts.get("services", ref.namespace, ref.name)):
+        return services.behind(service, facts)
+    return ()
+
+
+def fault(entry: Mapping[str, Any], facts: Facts) -> Fault | None:
+    """What is wrong with one webhook, the cause of everything else; None where nothing is known to be."""
+    return next(_faults(entry, facts), None)
+
+
+def _faults(entry: Mapping[str, Any], facts: Facts) -> Iterator[Fault]:
+    bundle = entry["clientConfig"].get("caBundle") or ""
+    service = service_of(entry)
+    authorities: list[x509.Certificate] = []
+    if service and not bundle:
+        todo = f"restart the Deployment behind {service}, which writes it at its start, or apply the component again."
+        yield Fault("EmptyCaBundle", "has an empty caBundle, so that the API server trusts no backend of it", todo)
+    if bundle:
+        try:
+            authorities = parsed(decoded(bundle))
+        except ValueError:
+            yield Fault("BadCaBundle", "has a caBundle that is not PEM", "apply the component again.")
+    now = datetime.fromtimestamp(facts.taken, UTC)
+    if authorities and all(item.not_valid_after_utc <= now for item in authorities):
+        end = authorities[0].not_valid_after_utc
+        text = f"has a caBundle that ended {end:%Y-%m-%d}"
+        yield Fault("AuthorityExpired", text, "renew the webhook's certificates.")
+    if service:
+        port = entry["clientConfig"]["service"].get("port", 443)
+        yield from _backend(service, port, facts)
+        yield from _certificate(service, authorities, now, facts)
+
+
+def _backend(ref: Ref, port: int, facts: Facts) -> Iterator[Fault]:
+    service = facts.get("services", ref.namespace, ref.name)
+    if service is None:
+        todo = "apply the component again, or remove the webhook."
+        yield Fault("NoService", f"calls {ref}, which does not exist", todo)
+        return
+    ports = [item["port"] for item in service["spec"].get("ports") or ()]
+    if port not in ports:
+        known = ", ".join(map(str, ports))
+        yield Fault("PortMismatch", f"calls port {port} of {ref}, which has {known}", "apply the component again.")
+    if not services.ready_ports(ref, facts):
+        yield Fault("NoEndpoint", f"calls {ref}, which has no ready endpoint", "bring up its pods.")
+
+
+def _certificate(ref: Ref, authorities: Iterable[x509.Certificate], now: datetime, facts: Facts) -> Iterator[Fault]:
+    pem = facts.certificates.get(ref)
+    if not pem:
+        return
+    try:
+        certificate = parsed(pem)[0]
+    except ValueError:
+        yield Fault("BadCertificate", f"is served by {ref} with a certificate that is not PEM", "renew the Secret.")
+        return
+    renew = "delete the Secret and let the component make it again."
+    if certificate.not_valid_after_utc <= now:
+        end = certificate.not_valid_after_utc
+        yield Fault("CertificateExpired", f"is served by {ref} with a certificate that ended {end:%Y-%m-%d}", renew)
+    if not any(_issued(certificate, item) for item in authorities):
+        yield Fault("UnknownAuthority", f"is served by {ref} with a certificate that the caBundle did not sign", renew)
+    host = f"{ref.name}.{ref.namespace}.svc"
+    if host not in _names(certificate):
+        yield Fault("WrongName", f"is served by {ref} with a certificate that is not for {host}", renew)
+
+
+def parsed(pem: bytes) -> list[x509.Certificate]:
+    """Certificates of a PEM text; a serial number of 0, which some operators' own authorities have, is nobody's harm.
+
+    Raises:
+        ValueError: there is none, or one cannot be read.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CryptographyDeprecationWarning)
+        return x509.load_pem_x509_certificates(pem)
+
+
+def _issued(certificate: x509.Certificate, authority: x509.Certificate) -> bool:
+    try:
+        certificate.verify_directly_issued_by(authority)
+    except (ValueError, TypeError, InvalidSignature):
+        return certificate == authority
+    return True
+
+
+def _names(certificate: x509.Certificate) -> list[str]:
+    try:
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return []
+    return names.get_values_for_type(x509.DNSName)

@@ -1,0 +1,119 @@
+"""Which Deployments, StatefulSets, DaemonSets and Jobs are not well, and whether their pods already say why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.readiness import State, assess
+from validators.core.facts import Facts
+from validators.core.outcome import Status
+from validators.core.rights import Rule
+from validators.subjects import pods
+from validators.subjects.troubles import GRACE_SECONDS, Trouble, age, judged
+
+__all__ = ["READS", "RESOURCE_OF_KIND", "troubled"]
+
+RESOURCE_OF_KIND = {
+    "Deployment": "deployments.apps",
+    "StatefulSet": "statefulsets.apps",
+    "DaemonSet": "daemonsets.apps",
+    "Job": "jobs.batch",
+}
+_CHECK_OF_KIND = {"Deployment": "C2", "StatefulSet": "C3", "DaemonSet": "C4", "Job": "C5"}
+
+# Who speaks for a component's workload that is absent or scaled to zero; otherwise it is the check of its kind.
+_SPEAKER = {"volcano": "F1", "scheduler-plugins": "F1", "local-path": "D2"}
+
+READS = (
+    Rule("list", "apps", "deployments"),
+    Rule("list", "apps", "statefulsets"),
+    Rule("list", "apps", "daemonsets"),
+    Rule("list", "batch", "jobs"),
+    Rule("list", "", "pods"),
+    Rule("list", "", "namespaces"),
+)
+"""What `troubled` reads."""
+
+
+@lru_cache(maxsize=4)
+def troubled(facts: Facts) -> tuple[Trouble, ...]:
+    """Every judged workload that is not well, and every expected one that is absent, in order of its name."""
+    causes: dict[Ref, list[Trouble]] = {}
+    for trouble in pods.troubled(facts):
+        pod = facts.get("pods", trouble.ref.namespace, trouble.ref.name)
+        if pod and (owner := pods.workload_of(pod)):
+            causes.setdefault(owner, []).append(trouble)
+    live = {Ref.of(item): item for resource in RESOURCE_OF_KIND.values() for item in judged(facts, resource)}
+    found = [_trouble(item, causes.get(ref, ()), facts) for ref, item in live.items()]
+    absent = [_absent(ref, facts) for ref in facts.expectations.workloads if ref not in live]
+    return tuple(sorted((item for item in [*found, *absent] if item), key=lambda item: item.ref))
+
+
+def _absent(ref: Ref, facts: Facts) -> Trouble:
+    component = facts.expectations.workloads[ref]
+    message = f"{ref} of component {component} does not exist."
+    check = _CHECK_OF_KIND[ref.kind]
+    return _spoken_for(Trouble(check, Status.FAIL, ref, "Missing", message, f"install component {component}."), facts)
+
+
+def _spoken_for(found: Trouble, facts: Facts) -> Trouble:
+    speaker = _SPEAKER.get(facts.expectations.workloads.get(found.ref, ""))
+    return replace(found, because=(speaker,)) if speaker else found
+
+
+def _trouble(obj: Object, causes: Sequence[Trouble], facts: Facts) -> Trouble | None:
+    ref = Ref.of(obj)
+    state = assess(obj)
+    expected = ref in facts.expectations.workloads
+    found = Trouble(_CHECK_OF_KIND[ref.kind], Status.FAIL, ref, state.reason, state.message, "")
+    if state.state is State.READY:
+        return None
+    if state.state is State.SKIP:
+        return _not_asked_for(found, facts) if expected else _no_nodes(found)
+    if ref.kind == "Job":
+        return _job(obj, found, causes, facts)
+    found = replace(found, todo="see its events and its pods.")
+    if not causes:
+        return found
+    worst = [item for item in causes if item.status is Status.FAIL] or causes
+    because = tuple(dict.fromkeys(item.check for item in worst))
+    message = f"{state.message} {worst[0].message}"
+    return replace(found, status=worst[0].status, message=message, because=because)
+
+
+def _not_asked_for(found: Trouble, facts: Facts) -> Trouble:
+    where = f"-n {found.ref.namespace} {found.ref.kind.lower()}/{found.ref.name}"
+    if found.reason == "ScaledToZero":
+        found = replace(found, todo=f"scale it up again: kubectl scale {where} --replicas=1.")
+    else:
+        found = replace(found, todo="see which nodes its selector asks for.")
+    return _spoken_for(found, facts)
+
+
+def _no_nodes(found: Trouble) -> Trouble | None:
+    if found.reason != "NoNodes":
+        return None
+    return replace(found, status=Status.WARN, todo="remove it, or label the nodes that it asks for.")
+
+
+def _job(obj: Object, found: Trouble, causes: Sequence[Trouble], facts: Facts) -> Trouble | None:
+    expected = found.ref in facts.expectations.workloads
+    failed = assess(obj).state is State.FAILED
+    if not expected and not failed:
+        return None  # somebody's running Job is not late
+    because = () if failed else tuple(dict.fromkeys(item.check for item in causes))
+    young = not failed and age(obj, facts) < GRACE_SECONDS
+    status = Status.FAIL if expected and not young else Status.WARN
+    todo = "read its pod's log, correct the cause, delete the Job and apply it again."
+    return replace(found, status=status, because=because, todo=todo, evidence=_log_of(found.ref, facts))
+
+
+def _log_of(job: Ref, facts: Facts) -> str:
+    for pod in facts.all("pods"):
+        notes = facts.pod_notes.get(pod["metadata"]["uid"])
+        if notes and notes.log and pods.workload_of(pod) == job:
+            return notes.log
+    return ""
