@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 __all__ = ["Deadline"]
 
@@ -20,6 +21,24 @@ class Deadline:
     def part(self, seconds: float) -> Deadline:
         """At most `seconds` of what is left; ends with this one, also when `end` is called later."""
         return Deadline(seconds, self)
+
+    def every(self, seconds: float) -> Iterator[float]:
+        """The clock of a loop that polls: yields the elapsed seconds at once, then again after each pause.
+
+        The last look comes when the deadline has passed, so that a loop looks at least once, and never stops before
+        its time. For what can be watched, watch it instead.
+
+            for _ in deadline.every(0.2):
+                if ready():
+                    return
+            raise TimeoutError
+        """
+        while True:
+            last = self.passed
+            yield self.elapsed
+            if last:
+                return
+            time.sleep(min(seconds, self.remaining))
 
     def renew(self) -> None:
         """Count the seconds from now on again, because something has come of them."""

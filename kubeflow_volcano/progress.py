@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable
 
-__all__ = ["Progress", "counted", "silent", "to_stderr"]
+__all__ = ["Progress", "silent", "to_stderr"]
 
 Progress = Callable[[str], None]
 """Takes one line of plain text, without a newline. Called from any thread."""
@@ -25,8 +25,3 @@ def to_stderr() -> Progress:
         sys.stderr.flush()
 
     return tell
-
-
-def counted(number: int, noun: str) -> str:
-    """How many of something: 1 image, 2 images."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -12,7 +12,8 @@ from kubeflow_volcano.experiment.ended import End, watch_to_end
 from kubeflow_volcano.experiment.pods import SCRIPT_RESOURCES, on_node, probe_pod
 from kubeflow_volcano.experiment.session import ProbeRefused, Session
 from kubeflow_volcano.experiment.spaces import Level
-from kubeflow_volcano.progress import Progress, counted
+from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.text import counted
 from validators.core.facts import Facts
 
 __all__ = ["MOST_NODES", "SCRIPT", "Settings", "account", "run"]

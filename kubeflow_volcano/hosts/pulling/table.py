@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kubeflow_volcano.problems import Problem
-from kubeflow_volcano.progress import counted
+from kubeflow_volcano.text import counted
 
 __all__ = ["beginning", "problems", "progress_of", "table", "warnings"]
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from kubeflow_volcano.catalog.served_apis import served_apis
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.progress import counted
 from kubeflow_volcano.rollout.plan.findings import Finding, Verdict
+from kubeflow_volcano.text import counted
 
 __all__ = ["judge_apis"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kubeflow_volcano.progress import counted
+from kubeflow_volcano.text import counted
 
 __all__ = ["queue_words", "render"]
 

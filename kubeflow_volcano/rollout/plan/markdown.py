@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from kubeflow_volcano.progress import counted
 from kubeflow_volcano.rollout.plan.console import queue_words
+from kubeflow_volcano.text import counted
 
 __all__ = ["render"]
 

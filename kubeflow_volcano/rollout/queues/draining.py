@@ -12,9 +12,9 @@ from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.cluster.watch.observer import Observer
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Problem
-from kubeflow_volcano.progress import counted
 from kubeflow_volcano.rollout.queues.jobs import API, SUBJECTS, QueueView, shown_queue, state_of
 from kubeflow_volcano.rollout.state.namespace import NAMESPACE
+from kubeflow_volcano.text import counted
 
 __all__ = ["MADE", "drain"]
 

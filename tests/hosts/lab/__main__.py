@@ -17,7 +17,8 @@ from typing import Any
 import yaml
 
 from kubeflow_volcano.problems import Exit, InvalidInput, Problem, ProblemsError
-from kubeflow_volcano.progress import Progress, counted, to_stderr
+from kubeflow_volcano.progress import Progress, to_stderr
+from kubeflow_volcano.text import counted
 from tests.hosts.lab.base import RELEASES, ensure_tree
 from tests.hosts.lab.host import Host
 from tests.hosts.lab.lab import Lab

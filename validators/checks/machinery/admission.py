@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from kubeflow_volcano.cluster.admission.intercepts import Webhook, labelled
 from kubeflow_volcano.cluster.admission.intercepts import webhooks as entries
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.progress import counted
+from kubeflow_volcano.text import counted
 from validators.core.check import check
 from validators.core.facts import Facts, HookAnswer
 from validators.core.outcome import Outcome, Severity, Status, errored, skipped

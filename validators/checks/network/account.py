@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.progress import counted
+from kubeflow_volcano.text import counted
 from validators.checks.network.login import RULES, login_verdict
 from validators.core.check import check
 from validators.core.facts import Facts, SignIn

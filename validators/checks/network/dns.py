@@ -7,7 +7,7 @@ from ipaddress import ip_address
 from typing import Any
 
 from kubeflow_volcano.cluster.objects import Ref
-from kubeflow_volcano.progress import counted
+from kubeflow_volcano.text import counted
 from validators.checks.refusals import not_tried
 from validators.core.facts import Facts
 from validators.core.outcome import Outcome, failed, passed, skipped, warned

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.progress import counted
+from kubeflow_volcano.text import counted
 from validators.checks.gang.gang import NEEDS_PROBE
 from validators.checks.network.dns import dns_verdict
 from validators.checks.network.gateway import gateway_verdict

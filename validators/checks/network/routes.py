@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kubeflow_volcano.cluster.objects import Ref
-from kubeflow_volcano.progress import counted
+from kubeflow_volcano.text import counted
 from validators.checks.refusals import not_tried
 from validators.core.outcome import Outcome, errored, failed, passed, skipped
 from validators.probes.network.network import NetworkEvidence, Way

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.catalog.operator import DEPLOYMENT as OPERATOR
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.progress import counted
+from kubeflow_volcano.text import counted
 from validators.core.check import check
 from validators.core.facts import Facts
 from validators.core.outcome import Outcome, Severity, Status

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.pods.volumes import directory_of
-from kubeflow_volcano.progress import counted
+from kubeflow_volcano.text import counted
 from validators.checks.gang.gang import NEEDS_PROBE
 from validators.checks.refusals import refusal
 from validators.core.check import check

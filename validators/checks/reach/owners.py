@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kubeflow_volcano.cluster.managers import may_be_taken_back
 from kubeflow_volcano.cluster.objects import Ref
-from kubeflow_volcano.progress import counted
+from kubeflow_volcano.text import counted
 from validators.core.check import check
 from validators.core.facts import Facts
 from validators.core.outcome import Outcome, Severity, failed, passed, skipped, warned

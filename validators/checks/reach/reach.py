@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kubeflow_volcano.cluster.objects import Ref
-from kubeflow_volcano.progress import counted
+from kubeflow_volcano.text import counted
 from validators.core.check import check
 from validators.core.facts import Facts
 from validators.core.outcome import Outcome, Severity, errored, failed, passed, warned

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubeflow_volcano.progress import counted
+from kubeflow_volcano.text import counted
 from validators.core.check import check
 from validators.core.facts import Facts
 from validators.core.outcome import Outcome, Severity, Status, passed, skipped, warned

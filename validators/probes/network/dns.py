@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from kubeflow_volcano.experiment.ended import End, watch_to_end
 from kubeflow_volcano.experiment.pods import SCRIPT_RESOURCES, probe_pod
 from kubeflow_volcano.experiment.session import Session
-from kubeflow_volcano.progress import Progress, counted
+from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.text import counted
 from validators.core.facts import Facts
 from validators.probes.noting import noting
 from validators.subjects import dns_names

@@ -9,12 +9,13 @@ from http import HTTPStatus
 from kubeflow_volcano.catalog.images.answers import Answer as Meaning
 from kubeflow_volcano.catalog.images.answers import answer_of
 from kubeflow_volcano.problems import Problem
-from kubeflow_volcano.progress import Progress, counted
+from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.images.registry.client import Answer
 from kubeflow_volcano.rollout.images.registry.endpoints import End
 from kubeflow_volcano.rollout.images.registry.pace import PerMinute
 from kubeflow_volcano.rollout.images.registry.plan import Copy
 from kubeflow_volcano.rollout.images.registry.skopeo import Skopeo
+from kubeflow_volcano.text import counted
 
 __all__ = ["Filled", "Filling", "problems", "warnings"]
 

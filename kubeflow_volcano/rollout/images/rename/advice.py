@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.problems import Problem
-from kubeflow_volcano.progress import counted
 from kubeflow_volcano.rollout.images.references.find import Reference
 from kubeflow_volcano.rollout.images.rename.rules import Decision, Rules, shown
+from kubeflow_volcano.text import counted
 
 __all__ = ["beyond_manifests", "collisions", "no_room", "strangers", "uncovered", "unknown", "unused"]
 

@@ -12,12 +12,12 @@ import yaml
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.catalog.images.probes import BUSYBOX, PAUSE
 from kubeflow_volcano.problems import Problem
-from kubeflow_volcano.progress import counted
 from kubeflow_volcano.rollout.images.rename.rewrite import ImageUse, Rewritten
 from kubeflow_volcano.rollout.images.rename.rules import Rules
 from kubeflow_volcano.rollout.images.report.judge import Judgement, judge, own_list
 from kubeflow_volcano.rollout.settings.groups import MirrorSettings
 from kubeflow_volcano.rollout.settings.settings import Settings
+from kubeflow_volcano.text import counted
 
 __all__ = ["Entry", "ImagesReport", "report"]
 

@@ -1,0 +1,39 @@
+"""Plain text for people: counts, short lists, tables."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+__all__ = ["counted", "few", "table"]
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """How many of something: `1 image`, `2 images`; `plural` where an s does not make one."""
+    return f"{number} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def few(items: Sequence[str], most: int = 5, separator: str = ", ", noun: str = "") -> str:
+    """The first `most` items and how many more there are: `a, b and 3 more`, or `a; b; and 3 more pods`."""
+    rest = len(items) - most
+    if rest <= 0:
+        return separator.join(items)
+    before = " " if separator == ", " else separator
+    what = f" {noun}{'' if rest == 1 else 's'}" if noun else ""
+    return f"{separator.join(items[:most])}{before}and {rest} more{what}"
+
+
+def table(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[str]:
+    """One line per row; columns are two spaces apart and as wide as their widest cell, without trailing spaces.
+
+    Args:
+        rows: cells; all rows have as many, the first may be a head.
+        right: numbers of the columns that are aligned at their right side, from 0.
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.rjust(width) if number in right else cell.ljust(width)
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
