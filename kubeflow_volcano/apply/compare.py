@@ -1,4 +1,4 @@
-"""Whether applying an object would change nothing: judged from its live text, so that a quiet run sends nothing."""
+"""Whether applying an object would change nothing, judged by the live object: a run without changes sends nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kubernetes.utils.quantity import parse_quantity
 
 from kubeflow_volcano.cluster.objects import Object
 
-__all__ = ["owned_by", "settled"]
+__all__ = ["is_up_to_date", "owned_by"]
 
 # Fields whose values, or the values below whose names, are quantities: the server writes 1000m as 1.
 _QUANTITIES = frozenset(
@@ -31,16 +31,16 @@ _QUANTITIES = frozenset(
 _IDENTITY = frozenset({"name", "namespace"})
 
 
-def settled(declared: Object, live: Object, manager: str) -> bool:
-    """Whether every declared field stands in `live` and is owned by `manager`, and it owns no other.
+def is_up_to_date(declared: Object, live: Object, manager: str) -> bool:
+    """Whether `live` has every declared field, owned by `manager`, and `manager` owns no other field.
 
-    Read side by side are the declared text, the live one, and the manager's own field set in managedFields, which
-    tells lists by key from lists as a whole. A field that somebody else took over is not settled even if its value is
-    the same, because the next change by them would not be seen as a conflict: the object is applied once more.
-    The server's defaults, quantities in another form and zero values that it drops count as the same.
+    The comparison reads the declared object, the live one, and the manager's fields in managedFields, which
+    distinguish lists by key from atomic lists. A field that another manager took over counts as different even if its
+    value is the same, because a later change by that manager would not be a visible conflict; the object is applied
+    once more. Defaults of the API server, quantities in another form and dropped zero values count as equal.
 
-    False may also mean that the server would have to be asked; True saves it the merge of the whole object, which is
-    what a run without changes mostly costs.
+    False may also mean that only the API server can decide. True saves the merge of the whole object, which is most of
+    the cost of a run without changes.
     """
     text = _declared_part(declared)
     if not text:
@@ -54,7 +54,7 @@ def settled(declared: Object, live: Object, manager: str) -> bool:
 
 
 def owned_by(live: Object, manager: str) -> Mapping[str, Any] | None:
-    """The managedFields entry of what `manager` has applied; None when that is nothing."""
+    """The managedFields entry of what `manager` applied; None if it applied nothing."""
     for entry in live["metadata"].get("managedFields") or ():
         if (entry["manager"], entry["operation"], entry.get("subresource", "")) == (manager, "Apply", ""):
             found: Mapping[str, Any] = entry
@@ -63,7 +63,7 @@ def owned_by(live: Object, manager: str) -> Mapping[str, Any] | None:
 
 
 def _declared_part(declared: Object) -> dict[str, Any]:
-    """The text without its address; empty when it says only which object it is about."""
+    """The object without its address; empty if it declares nothing else."""
     text = {key: value for key, value in declared.items() if key not in {"apiVersion", "kind", "metadata"}}
     meta = {key: value for key, value in declared["metadata"].items() if key not in _IDENTITY}
     return text | {"metadata": meta} if meta else text
@@ -101,9 +101,9 @@ def _same_struct(
 
 
 def _declares_nothing(value: Any, live: Any) -> bool:
-    """Whether a declared value that nobody owns is as good as none: null, a dropped zero, or a collection left empty.
+    """Whether a declared value without an owner equals no value: null, a dropped zero, or an empty collection.
 
-    An empty collection that is nowhere to be seen may be a choice (`emptyDir: {}`).
+    An empty collection that is absent from the live object may be a choice (`emptyDir: {}`).
     """
     if isinstance(value, dict | list):
         return not value and isinstance(live, type(value))
@@ -111,7 +111,7 @@ def _declares_nothing(value: Any, live: Any) -> bool:
 
 
 def _same_by_key(declared: Sequence[Any], live: Sequence[Any], fields: Mapping[str, Any]) -> bool:
-    """A list whose items are told apart by keys; others may have added items, but ours stand in the declared order."""
+    """Compare a list whose items have keys; others may have added items, but ours must be in the declared order."""
     keys = {text: json.loads(text[2:]) for text in fields if text.startswith("k:")}
     if len(keys) != len(declared):
         return False
@@ -128,7 +128,7 @@ def _same_by_key(declared: Sequence[Any], live: Sequence[Any], fields: Mapping[s
 
 
 def _is_item(item: Any, key: Mapping[str, Any]) -> bool:
-    """Whether a list item has that key; the server fills in some parts of it, such as the protocol of a port."""
+    """Whether a list item has that key; the API server defaults some parts of it, such as the protocol of a port."""
     return (
         isinstance(item, dict)
         and bool(item.keys() & key)
@@ -137,7 +137,7 @@ def _is_item(item: Any, key: Mapping[str, Any]) -> bool:
 
 
 def _contained(declared: Any, live: Any, *, quantity: bool = False) -> bool:
-    """Whether `live` says the same as a whole, apart from defaults that the server added."""
+    """Whether `live` equals the declared value, apart from defaults that the API server added."""
     if isinstance(declared, dict) and isinstance(live, dict):
         return all(
             _contained(value, live.get(name), quantity=quantity or name in _QUANTITIES)
@@ -151,7 +151,7 @@ def _contained(declared: Any, live: Any, *, quantity: bool = False) -> bool:
 
 
 def _empty(value: Any) -> bool:
-    """Whether it is a zero value, which the server may leave out."""
+    """Whether it is a zero value, which the API server may drop."""
     return value is None or value in ("", 0, False) or value in ({}, [])
 
 

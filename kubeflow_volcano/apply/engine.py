@@ -1,4 +1,4 @@
-"""One graph of objects on its way to the cluster: survey, send, wait; gathers outcomes and problems."""
+"""One graph of objects on its way to the cluster: survey, send, wait; collects outcomes and problems."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from kubeflow_volcano.apply.graph import CRD_KIND, WEBHOOK_KINDS, WORKLOAD_KINDS, Graph, Needs, graph
-from kubeflow_volcano.apply.normalize import declared
-from kubeflow_volcano.apply.placing import placed
-from kubeflow_volcano.apply.ready_queue import Frontier
-from kubeflow_volcano.apply.reporter import Teller
-from kubeflow_volcano.apply.result import Action, ObjectOutcome, RolloutResult
+from kubeflow_volcano.apply.normalize import normalize, with_default_namespaces
+from kubeflow_volcano.apply.ready_queue import ReadyQueue
+from kubeflow_volcano.apply.reporter import ProgressReporter
+from kubeflow_volcano.apply.result import Action, ApplyResult, ObjectOutcome
 from kubeflow_volcano.apply.schedule import Schedule
 from kubeflow_volcano.apply.send import Applier
 from kubeflow_volcano.apply.survey import Found, Presence, learn_kinds, survey
-from kubeflow_volcano.apply.waiting.tracker import Gates
-from kubeflow_volcano.apply.waiting.trust import follow_certificates, renew_trust
-from kubeflow_volcano.apply.waiting.webhooks import wait_answering
+from kubeflow_volcano.apply.waiting.tracker import ReadinessTracker
+from kubeflow_volcano.apply.waiting.trust import restart_for_ca_bundle, restart_for_certificates
+from kubeflow_volcano.apply.waiting.webhooks import wait_for_webhooks
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.managers import MANAGER
@@ -27,11 +26,11 @@ from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.progress import Progress
 
-__all__ = ["Engine", "refused", "unready"]
+__all__ = ["Engine", "not_ready", "refusal"]
 
 
 class Engine:
-    """One run over the objects of `parts` (component name to objects); `requires` names what each part needs."""
+    """One run over the objects of `parts` (objects by component); `requires` names the parts that each part needs."""
 
     def __init__(
         self,
@@ -47,18 +46,18 @@ class Engine:
         planned_namespaces: Collection[str] = (),
         planned_groups: Collection[str] = (),
     ) -> None:
-        """`planned_*` is what check mode may take for granted although it is not there yet, beside the objects' own.
+        """`planned_*` are namespaces and API groups that check mode may assume beside those of the objects.
 
         Raises:
-            ApiError: the API server does not tell which kinds it serves.
+            ApiError: the API server does not answer which kinds it serves.
         """
         self.cluster = cluster
         self.check = check
         self.progress = progress
         self.deadline = deadline
         self._kinds = learn_kinds(cluster, (obj["apiVersion"] for objects in parts.values() for obj in objects))
-        texts_of = {name: tuple(map(declared, objects)) for name, objects in parts.items()}
-        self._parts = placed(self._kinds, texts_of, progress)
+        texts_of = {name: tuple(map(normalize, objects)) for name, objects in parts.items()}
+        self._parts = with_default_namespaces(self._kinds, texts_of, progress)
         self._objects = {Ref.of(obj): obj for objects in self._parts.values() for obj in objects}
         self._owner = {Ref.of(obj): name for name, objects in self._parts.items() for obj in objects}
         self._requires = requires
@@ -76,10 +75,10 @@ class Engine:
             },
         )
         self.lost = threading.Event()
-        """Ends the run: its lock is another's now."""
+        """Set when another run has taken over the lock; ends this run."""
         self.expect: Callable[[bool], float | None] = lambda _quiet: None
-        """Tells how long a run takes, as far as is known: one that has nothing to send, or another one."""
-        self._teller = Teller(progress, len(self._objects))
+        """Returns how many seconds such a run took before: one without anything to send (True), or another one."""
+        self._reporter = ProgressReporter(progress, len(self._objects))
         self._found: Mapping[Ref, Found] = {}
         self._outcomes: list[ObjectOutcome] = []
         self._problems: list[Problem] = []
@@ -87,132 +86,136 @@ class Engine:
 
     @property
     def parts(self) -> Mapping[str, Sequence[Object]]:
-        """The objects of each component as they are declared."""
+        """The normalized objects of each component."""
         return self._parts
 
-    def result(self) -> RolloutResult:
-        """What came of it so far."""
-        return RolloutResult(tuple(self._outcomes), tuple(self._problems), self.deadline.elapsed, tuple(self._warnings))
+    def result(self) -> ApplyResult:
+        """The outcomes and problems so far."""
+        return ApplyResult(tuple(self._outcomes), tuple(self._problems), self.deadline.elapsed, tuple(self._warnings))
 
     def apply(self) -> bool:
-        """Send everything that is not as it should be, each after what it needs; whether all came out well."""
+        """Send every object that is not up to date, each after its needs; returns whether all succeeded."""
         try:
             self._found = survey(self.cluster, self._objects, self._kinds, MANAGER, self.deadline)
-            settled = {ref for ref, found in self._found.items() if found.presence is Presence.SETTLED}
-            self._teller.expected = self.expect(len(settled) == len(self._objects))
+            up_to_date = {ref for ref, found in self._found.items() if found.presence is Presence.UP_TO_DATE}
+            self._reporter.expected = self.expect(len(up_to_date) == len(self._objects))
         except ApiError as error:
-            self.fail(refused(self.cluster, error))
+            self.add_problem(refusal(self.cluster, error))
             return False
         order = Graph({ref: Needs() for ref in self._objects}, {}) if self.check else graph(self._parts, self._requires)
-        gates = Gates(
+        tracker = ReadinessTracker(
             self.cluster,
             objects=self._objects,
             graph=order,
             deadline=self.deadline,
-            answer=lambda ref: self._answers([ref]),
-            unready=self._unready,
-            refused=lambda error: refused(self.cluster, error),
+            answer=lambda ref: self._wait_for_webhooks([ref]),
+            not_ready=self._not_ready,
+            refusal=lambda error: refusal(self.cluster, error),
         )
         schedule = Schedule(
             objects=self._objects,
             found=self._found,
-            frontier=Frontier(order, settled),
-            gates=gates,
+            queue=ReadyQueue(order, up_to_date),
+            tracker=tracker,
             send=self._applier.apply,
             deadline=self.deadline,
-            tell=lambda done, gates: self._teller.tell(done, gates.pending, self.cluster.trouble),
+            report=lambda done: self._reporter.report(done, tracker.pending, self.cluster.trouble),
             lost=self.lost,
         )
         schedule.run()
         for ref in self._objects:
-            self.note(schedule.outcomes.pop(ref))
+            self.add_outcome(schedule.outcomes.pop(ref))
         for outcome in schedule.outcomes.values():
-            self.note(outcome)
+            self.add_outcome(outcome)
         self._problems += schedule.problems
         return not self._problems
 
     def finish(self) -> bool:
-        """Wait until everything is up that can be: CRDs, workloads, webhooks; whether it is."""
+        """Wait until CRDs, workloads and webhooks are ready; returns whether they are."""
         if self.check:
             return True
         wanted = {CRD_KIND, *WORKLOAD_KINDS} - {"CronJob"}
         found = self._found
-        up = {ref for ref in found if found[ref].presence is Presence.SETTLED and found[ref].ready}
-        if not self.wait([ref for ref in self._objects if ref.kind in wanted and ref not in up]):
+        ready = {ref for ref in found if found[ref].presence is Presence.UP_TO_DATE and found[ref].ready}
+        if not self.wait([ref for ref in self._objects if ref.kind in wanted and ref not in ready]):
             return False
         jobs = [item.ref for item in self._outcomes if item.ref.kind == "Job" and item.action is Action.CHANGED]
         try:
-            restarted = follow_certificates(self.cluster, jobs, tuple(self._objects.values()), self.progress)
+            restarted = restart_for_certificates(self.cluster, jobs, tuple(self._objects.values()), self.progress)
             for outcome in restarted:
-                self.note(outcome)
+                self.add_outcome(outcome)
             if not self.wait([item.ref for item in restarted]):
                 return False
             hooks = [ref for ref in self._objects if ref.kind in WEBHOOK_KINDS]
-            problems, outcomes = self._answers(hooks)
+            problems, outcomes = self._wait_for_webhooks(hooks)
         except ApiError as error:
-            problems, outcomes = (refused(self.cluster, error),), ()
+            problems, outcomes = (refusal(self.cluster, error),), ()
         self._problems += problems
         for outcome in outcomes:
-            self.note(outcome)
+            self.add_outcome(outcome)
         return not self._problems
 
     def wait(self, refs: Sequence[Ref]) -> bool:
-        """Wait until these are ready; whether they are. In check mode there is nothing to wait for."""
+        """Wait until these are ready; returns whether they are. Check mode does not wait."""
         if self.check:
             return True
         try:
             answers = wait_ready(self.cluster, refs, self.deadline, self.progress, renew=True)
         except ApiError as error:
-            self.fail(refused(self.cluster, error))
+            self.add_problem(refusal(self.cluster, error))
             return False
-        self._problems += [self._unready(answer, ref) for ref, answer in answers.items() if not answer.ready]
+        self._problems += [self._not_ready(answer, ref) for ref, answer in answers.items() if not answer.ready]
         return not self._problems
 
-    def note(self, outcome: ObjectOutcome) -> None:
-        """Add an outcome, also one that somebody else brought about."""
+    def add_outcome(self, outcome: ObjectOutcome) -> None:
+        """Add an outcome, also one of a caller's own step."""
         self._outcomes.append(outcome.of(self._owner.get(outcome.ref, outcome.component)))
 
-    def fail(self, problem: Problem) -> None:
-        """Note a problem that somebody else found."""
+    def add_problem(self, problem: Problem) -> None:
+        """Add a problem that a caller found."""
         self._problems.append(problem)
 
-    def warn(self, problem: Problem) -> None:
-        """Note what does not stand in the way, but is to be told."""
+    def add_warning(self, problem: Problem) -> None:
+        """Add a warning, which does not fail the run."""
         self._warnings.append(problem)
 
-    def _answers(self, hooks: Sequence[Ref]) -> tuple[Sequence[Problem], Sequence[ObjectOutcome]]:
-        """Wait until the webhooks of these configurations answer; one restart of a backend that nobody trusts helps."""
-        wanted = [obj for ref, obj in self._objects.items() if self._found[ref].presence is not Presence.SETTLED]
-        silent = wait_answering(self.cluster, hooks, self.deadline, self.progress, wanted)
+    def _wait_for_webhooks(self, hooks: Sequence[Ref]) -> tuple[Sequence[Problem], Sequence[ObjectOutcome]]:
+        """Wait until the webhooks of these configurations answer.
+
+        If the API server does not trust a backend's certificate, the backend is restarted once so that it rewrites its
+        caBundle.
+        """
+        wanted = [obj for ref, obj in self._objects.items() if self._found[ref].presence is not Presence.UP_TO_DATE]
+        silent = wait_for_webhooks(self.cluster, hooks, self.deadline, self.progress, wanted)
         if not silent:
             return (), ()
-        outcomes = renew_trust(self.cluster, hooks, tuple(self._objects.values()), self.progress)
+        outcomes = restart_for_ca_bundle(self.cluster, hooks, tuple(self._objects.values()), self.progress)
         if outcomes:
             answers = wait_ready(self.cluster, [item.ref for item in outcomes], self.deadline, self.progress)
-            late = [self._unready(answer, ref) for ref, answer in answers.items() if not answer.ready]
-            silent = tuple(late) or wait_answering(self.cluster, hooks, self.deadline, self.progress, wanted)
+            late = [self._not_ready(answer, ref) for ref, answer in answers.items() if not answer.ready]
+            silent = tuple(late) or wait_for_webhooks(self.cluster, hooks, self.deadline, self.progress, wanted)
         return silent, outcomes
 
-    def _unready(self, answer: Readiness, ref: Ref) -> Problem:
-        return unready(self._titles.get(self._owner.get(ref, ""), str(ref)), answer, self.deadline)
+    def _not_ready(self, answer: Readiness, ref: Ref) -> Problem:
+        return not_ready(self._titles.get(self._owner.get(ref, ""), str(ref)), answer, self.deadline)
 
 
-def unready(title: str, answer: Readiness, deadline: Deadline) -> Problem:
-    """Something that did not become ready, with its cause as far as the cluster tells."""
+def not_ready(title: str, answer: Readiness, deadline: Deadline) -> Problem:
+    """The problem of an object that did not become ready, with the cause that the cluster reports."""
     if answer.reason in BAD_IMAGE_REASONS:
-        todo = "make the image available to the nodes (name, mirror, pull secret), and run again."
+        todo = "correct the image's name, mirror or pull secret so that nodes can pull it, and run again."
     elif answer.reason in {"CrashLoopBackOff", "OOMKilled", "Failed", "BackoffLimitExceeded"}:
         todo = "read the log of that container (kubectl logs --previous), remove the cause, and run again."
     else:
-        todo = "remove the cause that is named (kubectl describe tells more), and run again."
-    waited = f"{deadline.elapsed:.0f} s, {deadline.seconds:.0f} s at most without anything else becoming ready"
+        todo = "remove the named cause (kubectl describe shows more), and run again."
+    waited = f"{deadline.elapsed:.0f} s, at most {deadline.seconds:.0f} s since another object became ready"
     return Problem(f"{answer.message} Waited {waited}.", f"{title} to be ready.", todo)
 
 
-def refused(cluster: Cluster, error: ApiError) -> Problem:
-    """A request that the API server did not grant."""
+def refusal(cluster: Cluster, error: ApiError) -> Problem:
+    """The problem of a request that the API server refused or did not answer."""
     return Problem(
         f"the API server of {cluster.origin} answered: {error}.",
-        "an API server that answers, and credentials that may do what the roll-out does.",
-        "check that it runs and that the credentials have the rights of cluster-admin, and run again.",
+        "an API server that answers, and credentials with the rights that the roll-out needs.",
+        "check that it runs and that the credentials have the rights of cluster-admin; then run again.",
     )

@@ -1,4 +1,4 @@
-"""What must have happened before an object is sent: one graph over all objects of a run. Pure."""
+"""What must hold before an object is sent: one graph over all objects of a run. Pure."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ WORKLOAD_KINDS = frozenset({"CronJob", "DaemonSet", "Deployment", "Job", "Pod", 
 CRD_KIND = "CustomResourceDefinition"
 _BINDINGS = frozenset({"ClusterRoleBinding", "RoleBinding"})
 
-# What a pod reads at its start, in its namespace or in none; it comes before any pod that could. What its account may
-# do comes by its bindings, wherever they are.
+# What pods read at their start, in their namespace or cluster-scoped; sent before the workloads that could read it.
+# The bindings of their ServiceAccount are followed wherever they are.
 _READ_BY_PODS = frozenset(
     {
         "ConfigMap",
@@ -33,7 +33,7 @@ _READ_BY_PODS = frozenset(
 
 @dataclass(slots=True)
 class Needs:
-    """What one object needs: `applied` must have been sent before it, `ready` must be up as well."""
+    """What one object needs: objects that must be `applied` before it, and objects that must be `ready`."""
 
     applied: set[Ref] = field(default_factory=set)
     ready: set[Ref] = field(default_factory=set)
@@ -47,7 +47,7 @@ class Needs:
 class Graph:
     """The needs of every object, in the order of the text, and the workloads behind each webhook configuration.
 
-    `gathering` are the cluster roles whose rules the cluster gathers from others.
+    `gathering` are the aggregated ClusterRoles.
     """
 
     needs: Mapping[Ref, Needs]
@@ -56,15 +56,18 @@ class Graph:
 
 
 def graph(parts: Mapping[str, Sequence[Object]], requires: Mapping[str, Collection[str]] | None = None) -> Graph:
-    """The graph over the objects of all `parts` (component name to objects); `requires` names what each part needs.
+    """The graph over the objects of all `parts` (objects by component); `requires` names the parts that each needs.
 
-    The rules: a namespace before its content; a CRD established and served before objects of its kind, and before the
-    workloads that may use them (of its part and of those that require it: also those whose rights are not known),
-    whose controllers may look for it only once, at their start;
-    a role before its bindings; a storage class before claims; what a pod reads before workloads; a webhook
-    configuration right after its backend is applied, because backends wait for it to put their CA into it; and the
-    backend ready and the webhook answering before an object that it intercepts, unless the backend itself needs that
-    object. A webhook that only validates and whose silence is ignored holds nothing up.
+    The rules:
+
+    - A Namespace before its content.
+    - A CRD established and served before objects of its kind, and before workloads that may use that kind, because
+      controllers may look for it only once, at their start. Workloads of the CRD's part and of parts that require it
+      count as users also if their rights are unknown.
+    - A Role before its bindings, a StorageClass before claims, and what pods read before workloads.
+    - A webhook configuration right after its backend is applied, because backends wait for it to write their CA.
+    - The backend ready and the webhook answering before an object that it intercepts, unless the backend itself needs
+      that object. A validating webhook with failurePolicy Ignore delays nothing.
     """
     requires = requires or {}
     by_ref = {Ref.of(obj): obj for objects in parts.values() for obj in objects}
@@ -92,7 +95,7 @@ def graph(parts: Mapping[str, Sequence[Object]], requires: Mapping[str, Collecti
 
 
 class _Index:
-    """Where objects of a kind are found that others look for."""
+    """Objects of the kinds that other objects depend on, by what these name."""
 
     def __init__(self, by_ref: Mapping[Ref, Object]) -> None:
         self.namespaces = {ref.name: ref for ref in by_ref if ref.kind == "Namespace"}
@@ -141,7 +144,7 @@ def _add(obj: Object, needs: Needs, index: _Index) -> None:
 
 
 _Created = Mapping[tuple[str, str, bool], Sequence[tuple[Ref, Object, Object]]]
-"""What webhooks will see, by API version, kind and being in a namespace: what is sent, what is seen, its namespace."""
+"""What webhooks can intercept, by API version, kind and scope: the sent object, the intercepted one, its namespace."""
 
 
 def _created(by_ref: Mapping[Ref, Object], index: _Index) -> _Created:
@@ -164,7 +167,7 @@ def _add_webhook(hook: Webhook, behind: frozenset[Ref], created: _Created, needs
 
 
 def _pods(obj: Object) -> Iterator[Object]:
-    """The pod that a workload will have made, as far as a webhook's rules look at it."""
+    """The pod that a workload creates, as far as the rules of webhooks examine it."""
     template = pod_template(obj) if obj["kind"] in WORKLOAD_KINDS - {"CronJob"} else None
     if template:
         labels = (template.get("metadata") or {}).get("labels") or {}
@@ -173,7 +176,7 @@ def _pods(obj: Object) -> Iterator[Object]:
 
 
 def _all_before(refs: Collection[Ref], needs: Mapping[Ref, Needs]) -> set[Ref]:
-    """`refs` and everything that they need, directly or not."""
+    """`refs` and all their needs, direct and indirect."""
     found = set(refs)
     queue = list(refs)
     while queue:

@@ -1,28 +1,31 @@
-"""An object's text as it is declared to the API server: without what others write, and in the server's own form."""
+"""Objects as they are applied: without fields that others write, in the API server's own form, with a namespace."""
 
 from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kubeflow_volcano.apply.graph import CRD_KIND
 from kubeflow_volcano.cluster.admission.intercepts import WEBHOOK_KINDS
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.api.discovery import Kinds
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.progress import Progress
 
-__all__ = ["declared"]
+__all__ = ["normalize", "with_default_namespaces"]
 
-_CRD = "CustomResourceDefinition"
+_DEFAULT = "default"
 _INJECTED = tuple(f"cert-manager.io/inject-{source}" for source in ("apiserver-ca", "ca-from", "ca-from-secret"))
-"""Annotations that ask cert-manager's CA injector to write the caBundle."""
+"""Annotations by which cert-manager's CA injector writes the caBundle."""
 
 
-def declared(obj: Object) -> Object:
-    """What the roll-out wants to own of `obj`; shares with it what stays the same.
+def normalize(obj: Object) -> Object:
+    """The fields of `obj` that this project is to own; shares unchanged values with it.
 
-    Left out: the status of built-in kinds and CRDs, which their controllers write; times of creation; the rules of an
-    aggregated ClusterRole, which are its controller's; and a caBundle that is a placeholder or that an injector writes.
-    A Secret's plain values become data, which is how the server stores them.
+    Left out are the status of built-in kinds and CRDs (their controllers write it), creation times, the rules of an
+    aggregated ClusterRole (its controller writes them), and a caBundle that is a placeholder or that an injector
+    writes. The plain values of a Secret become data, as the API server stores them.
     """
     meta = {key: value for key, value in obj["metadata"].items() if key != "creationTimestamp"}
     text = {**obj, "metadata": meta}
@@ -36,7 +39,7 @@ def declared(obj: Object) -> Object:
     injected = any(name in (meta.get("annotations") or {}) for name in _INJECTED)
     if kind in WEBHOOK_KINDS and obj.get("webhooks"):
         text["webhooks"] = [_without_placeholder(hook, injected=injected) for hook in obj["webhooks"]]
-    if kind == _CRD and (webhook := (obj["spec"].get("conversion") or {}).get("webhook")):
+    if kind == CRD_KIND and (webhook := (obj["spec"].get("conversion") or {}).get("webhook")):
         conversion = {**obj["spec"]["conversion"], "webhook": _without_placeholder(webhook, injected=injected)}
         text["spec"] = {**obj["spec"], "conversion": conversion}
     return text
@@ -66,3 +69,27 @@ def _secret(text: Object) -> None:
             data[key] = "".join(value.split())  # line breaks in base64 do not come back
     if data or "data" in text:
         text["data"] = data
+
+
+def with_default_namespaces(
+    kinds: Kinds, parts: Mapping[str, Sequence[Object]], progress: Progress
+) -> Mapping[str, tuple[Object, ...]]:
+    """`parts` in which every object of a namespaced kind names its namespace; a few of upstream do not."""
+    scopes = {
+        (obj["spec"]["group"], obj["spec"]["names"]["kind"]): obj["spec"]["scope"] == "Namespaced"
+        for objects in parts.values()
+        for obj in objects
+        if obj["kind"] == CRD_KIND
+    }
+
+    def place(obj: Object) -> Object:
+        ref = Ref.of(obj)
+        if ref.namespace:
+            return obj
+        known = kinds[ref.api_version].get(ref.kind)
+        if not (known.namespaced if known else scopes.get((ref.group, ref.kind), False)):
+            return obj
+        progress(f"{ref} names no namespace and is applied to {_DEFAULT}, as kubectl does")
+        return {**obj, "metadata": {**obj["metadata"], "namespace": _DEFAULT}}
+
+    return {name: tuple(map(place, objects)) for name, objects in parts.items()}

@@ -1,4 +1,4 @@
-"""Which objects may be sent now: the graph of a roll-out while it is being worked off. Pure."""
+"""Which objects may be sent next: the graph of a run while its objects are being sent. Pure."""
 
 from __future__ import annotations
 
@@ -10,40 +10,47 @@ from typing import Literal
 from kubeflow_volcano.apply.graph import CRD_KIND, WEBHOOK_KINDS, WORKLOAD_KINDS, Graph
 from kubeflow_volcano.cluster.objects import Ref
 
-__all__ = ["Frontier"]
+__all__ = ["ReadyQueue"]
 
 _READY_WEIGHT = 5
 _GATHERING, _CRDS, _OTHERS, _LAST = 2, 3, 4, 5
-"""The ranks of cluster roles that gather others, of CRDs, of what comes after them, of pods and their addresses."""
+"""Ranks: aggregated ClusterRoles, CRDs, everything after them, and last workloads and Services."""
 _FIRST = {"Namespace": 0, "ClusterRole": 1, CRD_KIND: _CRDS}
 _OF_PODS = {"Service"} | WORKLOAD_KINDS | WEBHOOK_KINDS
 _Condition = tuple[Literal["applied", "ready"], Ref]
 
 
-class Frontier:
+class ReadyQueue:
     """The objects that are still to be sent, and the conditions that each of them waits for.
 
-    `settled` are there already and are not sent. Namespaces come first, then cluster roles, together and fast, because
-    those that gather others are written anew after each of these, but once for many that come at once, and not at all
-    while they are not there yet: they come last. Then CRDs, before all else, for establishing them is what the API
-    server takes longest for. Among equals comes first what has the longest chain of others behind it, such as the CRDs
-    of a webhook's backend; then the order of the text counts. Last come Services, workloads and webhooks whose
-    readiness nobody waits for: the pods and endpoints that they bring about would slow down everything else.
+    Objects in `up_to_date` are on the cluster already and are not sent. The order among objects whose conditions hold:
+
+    1. Namespaces.
+    2. ClusterRoles, quickly one after the other: their controller rewrites an aggregated ClusterRole after each change
+       of its sources, but only once for many changes at once, and not at all while it does not exist. So aggregated
+       ClusterRoles come after the others.
+    3. CRDs, because establishing them takes the API server longest.
+    4. Everything else.
+    5. Services, workloads and webhooks for whose readiness no other object waits: their pods and endpoints would slow
+       the API server down.
+
+    Within a rank, the object with the longest chain of dependents comes first, such as the CRDs of a webhook's backend;
+    then the order of the text decides.
     """
 
-    def __init__(self, graph: Graph, settled: Collection[Ref]) -> None:
-        self._open: dict[Ref, set[_Condition]] = {}
+    def __init__(self, graph: Graph, up_to_date: Collection[Ref]) -> None:
+        self._pending: dict[Ref, set[_Condition]] = {}
         self._waiters: dict[_Condition, list[Ref]] = defaultdict(list)
         self._heap: list[tuple[int, int, int, Ref]] = []
         self._order = {ref: number for number, ref in enumerate(graph.needs)}
         self._heights = _heights(graph)
         self._gathering = graph.gathering
         for ref, needs in graph.needs.items():
-            if ref in settled:
+            if ref in up_to_date:
                 continue
-            conditions: set[_Condition] = {("applied", need) for need in needs.applied if need not in settled}
+            conditions: set[_Condition] = {("applied", need) for need in needs.applied if need not in up_to_date}
             conditions |= {("ready", need) for need in needs.ready}
-            self._open[ref] = conditions
+            self._pending[ref] = conditions
             for condition in conditions:
                 self._waiters[condition].append(ref)
             if not conditions:
@@ -51,47 +58,48 @@ class Frontier:
 
     @property
     def waiting(self) -> int:
-        """How many objects wait for something, or for their turn."""
-        return len(self._open)
+        """How many objects have not been taken yet."""
+        return len(self._pending)
 
     @property
     def awaited(self) -> frozenset[Ref]:
-        """Whose readiness somebody still waits for."""
+        """The objects for whose readiness others still wait."""
         return frozenset(ref for (kind, ref), waiters in self._waiters.items() if kind == "ready" and waiters)
 
     def take(self, *, crds: bool = True, quietly: bool = False) -> Ref | None:
-        """The next object that may be sent; None when all that is left has to wait.
+        """The next object that may be sent; None when every object that is left has to wait.
 
-        Without `crds`, CRDs and everything that comes after them have to wait, too; with `quietly`, workloads, Services
-        and webhooks that nobody waits for.
+        Args:
+            crds: False holds back CRDs and all later ranks.
+            quietly: True holds back the last rank.
         """
         held = {_CRDS: not crds, _LAST: quietly}
         while self._heap and not held.get(self._heap[0][0]):
             ref = heapq.heappop(self._heap)[3]
-            if self._open.pop(ref, None) is not None:
+            if self._pending.pop(ref, None) is not None:
                 return ref
         return None
 
-    def applied(self, ref: Ref) -> None:
-        """The object was accepted."""
-        self._met(("applied", ref))
+    def mark_applied(self, ref: Ref) -> None:
+        """The API server has accepted the object."""
+        self._meet(("applied", ref))
 
-    def ready(self, ref: Ref) -> None:
-        """The object is ready for those that wait for that."""
-        self._met(("ready", ref))
+    def mark_ready(self, ref: Ref) -> None:
+        """The object is ready."""
+        self._meet(("ready", ref))
 
-    def lost(self, ref: Ref) -> Iterator[Ref]:
-        """The object failed: everything that waits for it, directly or not, will never be sent, and is returned."""
+    def drop_dependents(self, ref: Ref) -> Iterator[Ref]:
+        """The object failed: yields its dependents, direct and indirect, which will never be sent."""
         conditions: tuple[_Condition, _Condition] = (("applied", ref), ("ready", ref))
         for condition in conditions:
             for waiter in self._waiters.pop(condition, ()):
-                if self._open.pop(waiter, None) is not None:
+                if self._pending.pop(waiter, None) is not None:
                     yield waiter
-                    yield from self.lost(waiter)
+                    yield from self.drop_dependents(waiter)
 
-    def _met(self, condition: _Condition) -> None:
+    def _meet(self, condition: _Condition) -> None:
         for waiter in self._waiters.pop(condition, ()):
-            conditions = self._open.get(waiter)
+            conditions = self._pending.get(waiter)
             if conditions is None:
                 continue
             conditions.discard(condition)
@@ -110,7 +118,7 @@ class Frontier:
 
 
 def _heights(graph: Graph) -> dict[Ref, int]:
-    """The longest chain of objects behind each; waiting until something is ready counts as several."""
+    """Length of the longest chain of dependents of each object; waiting for readiness counts as several steps."""
     behind: dict[Ref, list[tuple[Ref, int]]] = defaultdict(list)
     for ref, needs in graph.needs.items():
         for need in needs.applied:

@@ -1,4 +1,4 @@
-"""Taking away what this project brought and needs no longer; nothing of anybody else's."""
+"""Deleting objects that this project applied and no longer needs; never objects of others."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.managers import MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
 
-__all__ = ["take_away"]
+__all__ = ["delete_owned"]
 
 
-def take_away(cluster: Cluster, live: Object, *, check: bool) -> ObjectOutcome | None:
-    """Remove an object by its UID, or in check mode only tell; None where this project did not apply it, or it is gone.
+def delete_owned(cluster: Cluster, live: Object, *, check: bool) -> ObjectOutcome | None:
+    """Delete a live object by its UID, or in check mode only report it.
+
+    Returns:
+        The outcome; None if this project did not apply the object, or it does not exist any more.
 
     Raises:
-        ApiError: it may not be removed.
+        ApiError: it may not be deleted.
     """
     if owned_by(live, MANAGER) is None:
         return None

@@ -1,9 +1,8 @@
-"""Objects with fields that cannot be changed: which of them may be deleted and made again, and how."""
+"""Objects with immutable fields: which of them may be deleted and recreated, and how."""
 
 from __future__ import annotations
 
 import re
-import time
 from http import HTTPStatus
 
 from kubeflow_volcano.apply.compare import owned_by
@@ -12,7 +11,7 @@ from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
 
-__all__ = ["gone", "immutable", "replaceable", "way_out"]
+__all__ = ["describe_way_out", "is_immutable_error", "is_replaceable", "wait_for_deletion"]
 
 _IMMUTABLE = re.compile(
     r"immutable|cannot change roleRef|may not (be changed|change once set)|updates to .* (is|are) forbidden",
@@ -29,10 +28,10 @@ _SAFE = frozenset(
         ("", "Secret"),
     }
 )
-"""Kinds of which nothing is lost: no running service, no data and no address hangs on the old object.
+"""Kinds whose recreation loses nothing: no running service, no data and no address depends on the old object.
 
-A Job of ours is a step of an installation and runs again; pods keep the priority, and volumes the class, that they
-were made with; an immutable ConfigMap or Secret is read by the next pod.
+A Job of ours is a step of an installation and runs again; pods keep their priority and volumes their class; the next
+pod reads an immutable ConfigMap or Secret.
 """
 _POLL_SECONDS = 0.2
 _WAY_OUT = {
@@ -41,34 +40,32 @@ _WAY_OUT = {
     "Deployment": "kubectl delete {0}; its pods stop until it is back",
     "DaemonSet": "kubectl delete {0}; its pods stop until it is back",
     "Service": "kubectl delete {0}; its cluster address changes",
-    "CustomResourceDefinition": "all objects of that kind would be lost with it: save them, kubectl delete {0}",
+    "CustomResourceDefinition": "save all objects of that kind, which are deleted with it, and kubectl delete {0}",
 }
 
 
-def immutable(error: ApiError) -> bool:
-    """Whether the server refused to change what cannot be changed."""
+def is_immutable_error(error: ApiError) -> bool:
+    """Whether the API server refused to change an immutable field."""
     return error.status == HTTPStatus.UNPROCESSABLE_ENTITY and bool(_IMMUTABLE.search(error.message))
 
 
-def replaceable(ref: Ref, live: Object | None, manager: str) -> bool:
-    """Whether the object may be deleted and made again: a safe kind, and applied by us before."""
+def is_replaceable(ref: Ref, live: Object | None, manager: str) -> bool:
+    """Whether the object may be deleted and recreated: a safe kind that `manager` has applied."""
     return (ref.group, ref.kind) in _SAFE and live is not None and owned_by(live, manager) is not None
 
 
-def gone(cluster: Cluster, ref: Ref, uid: str, deadline: Deadline) -> bool:
-    """Wait until the object with that UID is no more; whether it is."""
-    while True:
+def wait_for_deletion(cluster: Cluster, ref: Ref, uid: str, deadline: Deadline) -> bool:
+    """Wait until the object with that UID does not exist any more; returns whether that is so."""
+    for _ in deadline.every(_POLL_SECONDS):
         live = cluster.get(ref, deadline=deadline)
         if live is None or live["metadata"]["uid"] != uid:
             return True
-        if deadline.passed:
-            return False
-        time.sleep(_POLL_SECONDS)
+    return False
 
 
-def way_out(ref: Ref) -> str:
-    """What a person may do about an immutable field of an object that is not replaced here."""
+def describe_way_out(ref: Ref) -> str:
+    """What a person can do about an immutable field of an object that is not recreated here."""
     where = f" -n {ref.namespace}" if ref.namespace else ""
     kind = f"{ref.kind}.{ref.group}" if ref.group else ref.kind
     text = _WAY_OUT.get(ref.kind, "kubectl delete {0}").format(f"{kind} {ref.name}{where}")
-    return f"look at the difference with --check --diff; then {text}, and run again."
+    return f"see the difference with --check --diff; then {text}, and run again."

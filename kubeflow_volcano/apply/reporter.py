@@ -1,4 +1,4 @@
-"""Where a roll-out stands, told as it goes: how much is done, how long it takes, what is waited for and why."""
+"""Progress of a run: how many objects are done, how long it takes, what it waits for and why."""
 
 from __future__ import annotations
 
@@ -8,23 +8,29 @@ from collections.abc import Mapping
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.progress import Progress
 
-__all__ = ["Teller"]
+__all__ = ["ProgressReporter"]
 
 _PACE_SECONDS = 5.0
 
 
-class Teller:
-    """Says a line every 5 seconds at most; nothing when a run is over sooner."""
+class ProgressReporter:
+    """Reports one line every 5 seconds; nothing when a run is over sooner."""
 
     def __init__(self, progress: Progress, total: int) -> None:
         self._progress = progress
         self._total = total
         self._started = self._at = time.monotonic()
         self.expected: float | None = None
-        """How many seconds the run took last time."""
+        """Seconds that the run took last time."""
 
-    def tell(self, done: int, pending: Mapping[Ref, str], trouble: str) -> None:
-        """Say it, unless it was said just now. `trouble` is what the API server answers instead of working."""
+    def report(self, done: int, pending: Mapping[Ref, str], trouble: str) -> None:
+        """Report the state unless the last line is younger than the pace.
+
+        Args:
+            done: number of objects that are done.
+            pending: what is applied and not ready yet, each with a sentence about its state.
+            trouble: what the API server answers instead of working; empty while it works.
+        """
         now = time.monotonic()
         if now - self._at < _PACE_SECONDS:
             return

@@ -1,4 +1,4 @@
-"""Starting the pods of a Deployment anew, as `kubectl rollout restart` does, and once for one cause."""
+"""Restarting the pods of a Deployment as `kubectl rollout restart` does, once for each cause."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 __all__ = ["RESTARTED_FOR", "restart"]
 
 RESTARTED_FOR = "kubeflow-volcano/restarted-for"
-"""Annotation of a pod template: what its pods were started anew for."""
+"""Annotation of a pod template: the cause of the last restart."""
 
-# A manager of its own: what the main one applies without this annotation must not take it away again.
+# A field manager of its own: an apply by the main one, which does not declare this annotation, must not delete it.
 _RESTART_MANAGER = f"{MANAGER}-restart"
 
 
 def restart(cluster: Cluster, deployment: Object, cause: str, *, check: bool) -> ObjectOutcome:
-    """Start its pods anew; the same `cause` (a UID, or anything else that names it) twice is one restart.
+    """Restart its pods; calling it twice with the same `cause` (such as a UID) is one restart.
 
     Raises:
         ApiError: the Deployment may not be changed.

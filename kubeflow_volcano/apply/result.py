@@ -1,4 +1,4 @@
-"""What a roll-out did, object by object, and how that is shown."""
+"""The outcome of a run, object by object, as data, as a summary and as a difference."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ import yaml
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import Problem, ProblemsError
 
-__all__ = ["Action", "ObjectOutcome", "RolloutResult", "same", "shown"]
+__all__ = ["Action", "ApplyResult", "ObjectOutcome", "is_same", "without_server_fields"]
 
 _NOISE = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid")
 _NOISY_ANNOTATIONS = ("deployment.kubernetes.io/revision", "kubectl.kubernetes.io/last-applied-configuration")
 
 
 class Action(StrEnum):
-    """How an object came out."""
+    """What was done with an object."""
 
     CREATED = "created"
     CHANGED = "changed"
     UNCHANGED = "unchanged"
     FAILED = "failed"
     HELD = "held"
-    """Not sent, because something that it needs failed."""
+    """Held back, because an object that it needs failed."""
     REMOVED = "removed"
 
 
@@ -35,11 +35,11 @@ _CHANGES = frozenset({Action.CREATED, Action.CHANGED, Action.REMOVED})
 
 @dataclass(frozen=True, slots=True)
 class ObjectOutcome:
-    """One object: what was done, or in check mode would be; `reason` when it failed or was held back.
+    """What was done with one object, or in check mode would be.
 
-    `before` and `after` are there for objects that were created, changed or removed, and only where they were asked to
-    be kept. `generation` is the one that the server gave it; 0 when it was not sent. `component` is the one that brings
-    it; `seconds` is when it was done, since the start of the run.
+    `before` and `after` are set for created, changed and removed objects if the run keeps them. `reason` says why it
+    failed or was held back. `generation` is that of the API server, 0 if the object was not sent. `component` is the
+    part that declares it. `seconds` is when it was done, since the start of the run.
     """
 
     ref: Ref
@@ -52,15 +52,15 @@ class ObjectOutcome:
     seconds: float = 0.0
 
     def of(self, component: str) -> ObjectOutcome:
-        """The same, of that component."""
+        """The same outcome, of that component."""
         return replace(self, component=component)
 
 
 @dataclass(frozen=True, slots=True)
-class RolloutResult:
-    """All outcomes, and the problems that stand in the way of what was asked for; `seconds` is the time it took.
+class ApplyResult:
+    """All outcomes of a run, and the problems that kept it from succeeding; `seconds` is how long it took.
 
-    `warnings` tell of what will come about later, by another run.
+    `warnings` describe what only a later run can finish.
     """
 
     outcomes: tuple[ObjectOutcome, ...]
@@ -75,7 +75,7 @@ class RolloutResult:
 
     @property
     def failed(self) -> tuple[ObjectOutcome, ...]:
-        """The objects that the server refused."""
+        """The objects that the API server refused."""
         return tuple(item for item in self.outcomes if item.action is Action.FAILED)
 
     @property
@@ -87,17 +87,19 @@ class RolloutResult:
         return last
 
     def count(self, action: Action) -> int:
-        """How many objects came out so."""
+        """How many objects have that outcome."""
         return sum(item.action is action for item in self.outcomes)
 
     def summary(self) -> str:
         """One line for a person."""
-        shown = [action for action in Action if action not in {Action.HELD, Action.REMOVED} or self.count(action)]
-        numbers = ", ".join(f"{self.count(action)} {action}" for action in shown)
+        without_server_fields = [
+            action for action in Action if action not in {Action.HELD, Action.REMOVED} or self.count(action)
+        ]
+        numbers = ", ".join(f"{self.count(action)} {action}" for action in without_server_fields)
         return f"{len(self.outcomes)} objects: {numbers}, {self.seconds:.1f} s"
 
     def as_dict(self) -> dict[str, Any]:
-        """The whole as plain data: the changed objects, or those that failed, and all problems in the message."""
+        """Plain data: the changed objects, or the failed ones, and all problems in the message."""
         told = [self.summary(), *([ProblemsError(self.problems).told()] if self.problems else [])]
         return {
             "changed": self.changed,
@@ -112,7 +114,7 @@ class RolloutResult:
         }
 
     def diff(self) -> list[dict[str, str]]:
-        """What Ansible shows with --diff; without the server's own fields, and with no secret in it."""
+        """What Ansible shows with --diff: no fields of the API server and no secrets."""
         return [
             {
                 "before_header": str(item.ref),
@@ -125,8 +127,8 @@ class RolloutResult:
         ]
 
 
-def shown(obj: Object) -> Object:
-    """`obj` without status and the fields that only the server writes."""
+def without_server_fields(obj: Object) -> Object:
+    """`obj` without status and other fields that only the API server writes."""
     text = copy.deepcopy({key: value for key, value in obj.items() if key != "status"})
     meta = text["metadata"]
     for key in _NOISE:
@@ -139,17 +141,19 @@ def shown(obj: Object) -> Object:
     return text
 
 
-def same(before: Object, after: Object) -> bool:
-    """Whether both say the same, apart from what the server writes by itself."""
+def is_same(before: Object, after: Object) -> bool:
+    """Whether both are equal apart from fields that only the API server writes."""
     if before["metadata"].get("resourceVersion") == after["metadata"].get("resourceVersion") and before == after:
         return True
-    return before["metadata"].get("uid") == after["metadata"].get("uid") and shown(before) == shown(after)
+    return before["metadata"].get("uid") == after["metadata"].get("uid") and without_server_fields(
+        before
+    ) == without_server_fields(after)
 
 
 def _text(obj: Object | None, before: Object | None) -> str:
     if obj is None:
         return ""
-    text = shown(obj)
+    text = without_server_fields(obj)
     if obj["kind"] == "Secret":
         for field in ("data", "stringData"):
             old = (before or {}).get(field) or {}

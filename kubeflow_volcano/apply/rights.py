@@ -1,4 +1,4 @@
-"""Which custom resources a workload may use: what its account is allowed to, as the objects of the run say. Pure."""
+"""Which custom resources a workload may use, by the Roles and bindings among the objects of a run. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DEFAULT = "default"
 
 
 def pod_template(workload: Object) -> Mapping[str, Any]:
-    """The template of the pods that a workload makes; empty for a Pod and for what makes none."""
+    """The pod template of a workload; empty for a Pod and for other kinds."""
     spec = workload.get("spec") or {}
     if workload["kind"] == "CronJob":
         spec = (spec.get("jobTemplate") or {}).get("spec") or {}
@@ -24,7 +24,7 @@ def pod_template(workload: Object) -> Mapping[str, Any]:
 
 
 class Rights:
-    """The rules that bind each service account, from the Roles and bindings among `objects`."""
+    """The RBAC rules of each ServiceAccount, from the Roles and bindings among `objects`."""
 
     def __init__(self, objects: Iterable[Object]) -> None:
         found = tuple(objects)
@@ -41,10 +41,10 @@ class Rights:
                 self._bind(obj)
 
     def crds(self, workload: Object, own: Iterable[Object]) -> set[Ref]:
-        """The CRDs that the workload may use: those its rights name, and all of `own` if its rights are not known.
+        """The CRDs that the workload may use: those that its rules name, or all of `own` if its rules are unknown.
 
-        `own` are those of its own part and of what that requires; a right to everything is meant for these. Rights are
-        not known of an account that is not among the objects, or that is bound to a role that is not.
+        `own` are the CRDs of its part and of the parts that it requires; a rule for all API groups is taken to mean
+        these. Rules are unknown if the ServiceAccount, or a role that it is bound to, is not among the objects.
         """
         spec = pod_template(workload).get("spec") or workload.get("spec") or {}
         account = spec.get("serviceAccountName") or spec.get("serviceAccount") or _DEFAULT
@@ -71,7 +71,7 @@ class Rights:
 
 
 def _rules(role: Object, roles: Mapping[Ref, Object]) -> Sequence[Rule]:
-    """The rules of a role, those that are aggregated into it included."""
+    """The rules of a role, including those that are aggregated into it."""
     found: list[Rule] = list(role.get("rules") or ())
     for selector in (role.get("aggregationRule") or {}).get("clusterRoleSelectors") or ():
         for other in roles.values():
@@ -81,6 +81,6 @@ def _rules(role: Object, roles: Mapping[Ref, Object]) -> Sequence[Rule]:
 
 
 def _names(rule: Rule, crd: Object) -> bool:
-    """Whether the resources of a rule are, or comprise, those of that kind."""
+    """Whether the resources of a rule include that kind."""
     plural = crd["spec"]["names"]["plural"]
     return any(name in {"*", plural} or name.startswith(f"{plural}/") for name in rule.get("resources") or ())

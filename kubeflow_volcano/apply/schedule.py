@@ -1,4 +1,4 @@
-"""Sending a graph of objects: each as soon as what it needs is there, twelve at a time at most."""
+"""Sending a graph of objects: each as soon as its needs are met, at most twelve at a time."""
 
 from __future__ import annotations
 
@@ -8,50 +8,51 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from kubeflow_volcano.apply.graph import CRD_KIND
-from kubeflow_volcano.apply.ready_queue import Frontier
+from kubeflow_volcano.apply.ready_queue import ReadyQueue
 from kubeflow_volcano.apply.result import Action, ObjectOutcome
 from kubeflow_volcano.apply.send import problem_of
 from kubeflow_volcano.apply.survey import Found, Presence
-from kubeflow_volcano.apply.waiting.tracker import Gates, Opened
+from kubeflow_volcano.apply.waiting.tracker import Readied, ReadinessTracker
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Problem
+from kubeflow_volcano.text import counted
 
 __all__ = ["Schedule"]
 
 _IN_FLIGHT = 12
-"""Requests at a time. Measured on two cores with 594 objects: with 8 there were pauses, 16 gained nothing more."""
+"""Requests at a time. Measured on two cores with 594 objects: 8 left pauses, 16 gained nothing over 12."""
 _CRDS_IN_FLIGHT = 4
-"""CRDs among them. They are established in the order in which they are accepted, and with 12 at a time a large one that
-a chain of webhooks begins with was overtaken by 40 small ones, and that chain came last, after all else was done."""
+"""CRDs among them. The API server establishes CRDs in the order in which it accepted them. With 12 at a time, 40 small
+ones overtook a large one on which a chain of webhooks depends; that chain was still running when all else was done."""
 _TICK_SECONDS = 0.5
 _LAST_NEWS_SECONDS = 3.0
-"""How long after the deadline the last answers of what is waited for may come."""
+"""How long after the deadline answers of requests under way still count."""
 
 
 class Schedule:
-    """The sending of one run. `send` is called from several threads at once; whatever decides holds the lock."""
+    """The sending of one run. `send` is called from several threads at once; decisions are made under one lock."""
 
     def __init__(
         self,
         *,
         objects: Mapping[Ref, Object],
         found: Mapping[Ref, Found],
-        frontier: Frontier,
-        gates: Gates,
+        queue: ReadyQueue,
+        tracker: ReadinessTracker,
         send: Callable[[Object, Found], ObjectOutcome],
         deadline: Deadline,
-        tell: Callable[[int, Gates], None],
+        report: Callable[[int], None],
         lost: threading.Event,
     ) -> None:
-        """`tell` is called about twice a second with the number of objects that are done; `lost` ends the run."""
+        """`report` is called twice a second with the number of objects that are done; `lost` ends the run."""
         self._objects = objects
         self._found = found
-        self._frontier = frontier
-        self._gates = gates
+        self._queue = queue
+        self._tracker = tracker
         self._send = send
         self._deadline = deadline
-        self._tell = tell
+        self._report = report
         self._lost = lost
         self._state = threading.Condition()
         self._in_flight: set[Ref] = set()
@@ -62,40 +63,40 @@ class Schedule:
         self.problems: list[Problem] = []
 
     def run(self) -> None:
-        """Send everything that can be sent, until the deadline; what came of it is in `outcomes` and `problems`.
+        """Send everything that can be sent before the deadline; the results are `outcomes` and `problems`.
 
-        The deadline begins anew whenever an object is accepted or something becomes ready.
+        The deadline restarts whenever the API server accepts an object or an object becomes ready.
         """
         for ref, found in self._found.items():
-            if found.presence is Presence.SETTLED:
+            if found.presence is Presence.UP_TO_DATE:
                 self.outcomes[ref] = ObjectOutcome(ref, Action.UNCHANGED, None, None)
-        self._gates.start(self._frontier.awaited, self._heard)
+        self._tracker.start(self._queue.awaited, self._on_readiness)
         try:
             for ref in list(self.outcomes):
-                self._gates.passed(ref, 0, ready=self._found[ref].ready)
-            workers = min(_IN_FLIGHT, self._frontier.waiting)
+                self._tracker.mark_applied(ref, 0, ready=self._found[ref].ready)
+            workers = min(_IN_FLIGHT, self._queue.waiting)
             for number in range(workers):
                 threading.Thread(target=self._work, daemon=True, name=f"apply-{number}").start()
             if workers:
                 self._watch()
         except BaseException:
-            self._deadline.end()  # or requests under way would go on being repeated
+            self._deadline.end()  # otherwise requests under way would be retried further
             raise
         finally:
             with self._state:
                 self._ended = True
                 self._state.notify_all()
-            self._gates.close()
-        self._hold_the_rest()
+            self._tracker.close()
+        self._hold_back_the_rest()
 
     def _watch(self) -> None:
-        """Tell how it goes until nothing is left to do, or no time."""
+        """Report progress until nothing is left to do or the deadline has passed."""
         last_news: Deadline | None = None
         while not self._nothing_left.wait(_TICK_SECONDS):
-            self._tell(len(self.outcomes), self._gates)
+            self._report(len(self.outcomes))
             if self._lost.is_set():
                 self._deadline.end()
-                self.problems.append(_taken_over())
+                self.problems.append(_lock_lost())
                 return
             if self._deadline.passed:
                 last_news = last_news or Deadline(_LAST_NEWS_SECONDS)
@@ -105,7 +106,7 @@ class Schedule:
             raise self._broken
 
     def _work(self) -> None:
-        """One of the threads that send: whoever has an answer fetches the next object itself."""
+        """The loop of each sending thread."""
         with self._raising_in_the_caller():
             while ref := self._next():
                 outcome = self._send(self._objects[ref], self._found[ref])
@@ -116,34 +117,34 @@ class Schedule:
                     self._state.notify_all()
 
     def _next(self) -> Ref | None:
-        """Wait for an object that may be sent; None when there will be none."""
+        """Wait for an object that may be sent; None when there will be no more."""
         with self._state:
             while not (self._ended or self._lost.is_set()):
                 if not self._deadline.passed and (ref := self._take()):
                     self._in_flight.add(ref)
                     return ref
-                if not self._in_flight and not self._frontier.waiting:
+                if not self._in_flight and not self._queue.waiting:
                     self._nothing_left.set()
                 self._state.wait(_TICK_SECONDS)
         return None
 
     def _take(self) -> Ref | None:
-        """Pods start after CRDs are established: what they bring about would delay those on a small control plane."""
+        """The next object. Pods wait until CRDs are established: on a small control plane they would delay these."""
         crds = sum(ref.kind == CRD_KIND for ref in self._in_flight)
-        return self._frontier.take(crds=crds < _CRDS_IN_FLIGHT, quietly=self._gates.establishing)
+        return self._queue.take(crds=crds < _CRDS_IN_FLIGHT, quietly=self._tracker.establishing)
 
-    def _heard(self, opened: Opened) -> None:
-        """From the threads of the gates."""
+    def _on_readiness(self, event: Readied) -> None:
+        """Called from threads of the tracker."""
         with self._raising_in_the_caller(), self._state:
             if not self._ended:
-                self._take_gate(opened)
+                self._take_readiness(event)
                 self._state.notify_all()
 
     @contextlib.contextmanager
     def _raising_in_the_caller(self) -> Iterator[None]:
         try:
             yield
-        except BaseException as error:  # noqa: BLE001  a thread's end would go unnoticed
+        except BaseException as error:  # noqa: BLE001  raised again in the thread that called `run`
             self._broken = error
             self._nothing_left.set()
 
@@ -151,45 +152,45 @@ class Schedule:
         self.outcomes[outcome.ref] = replace(outcome, seconds=self._deadline.elapsed)
         if outcome.action is Action.FAILED:
             self.problems.append(problem_of(outcome))
-            self._hold(outcome.ref, f"{outcome.ref} was refused")
+            self._hold_back(outcome.ref, f"{outcome.ref} was refused")
             return
         self._deadline.renew()
-        self._frontier.applied(outcome.ref)
-        self._gates.passed(outcome.ref, outcome.generation, ready=False)
+        self._queue.mark_applied(outcome.ref)
+        self._tracker.mark_applied(outcome.ref, outcome.generation, ready=False)
 
-    def _take_gate(self, opened: Opened) -> None:
-        self.problems += [item for item in opened.problems if item not in self.problems]
-        for outcome in opened.outcomes:
+    def _take_readiness(self, event: Readied) -> None:
+        self.problems += [item for item in event.problems if item not in self.problems]
+        for outcome in event.outcomes:
             self.outcomes[outcome.ref] = outcome
-        if opened.problems:
-            self._hold(opened.ref, f"{opened.ref} is not ready")
+        if event.problems:
+            self._hold_back(event.ref, f"{event.ref} is not ready")
         else:
             self._deadline.renew()
-            self._frontier.ready(opened.ref)
+            self._queue.mark_ready(event.ref)
 
-    def _hold(self, ref: Ref, why: str) -> None:
-        for waiter in self._frontier.lost(ref):
+    def _hold_back(self, ref: Ref, why: str) -> None:
+        for waiter in self._queue.drop_dependents(ref):
             self.outcomes[waiter] = ObjectOutcome(waiter, Action.HELD, None, None, why)
 
-    def _hold_the_rest(self) -> None:
+    def _hold_back_the_rest(self) -> None:
         rest = [ref for ref in self._objects if ref not in self.outcomes]
         for ref in rest:
-            self.outcomes[ref] = ObjectOutcome(ref, Action.HELD, None, None, "there was no time left for it")
+            self.outcomes[ref] = ObjectOutcome(ref, Action.HELD, None, None, "the deadline passed before it was sent")
         if rest and not self.problems:
             self.problems.append(_out_of_time(len(rest), self._deadline))
 
 
 def _out_of_time(count: int, deadline: Deadline) -> Problem:
     return Problem(
-        f"{count} objects were not sent when {deadline.seconds:.0f} s had passed without anything becoming ready.",
-        "an API server that takes them in time.",
-        "run again, which goes on from here; set kubeflow_wait_timeout_seconds higher if that happens again.",
+        f"{counted(count, 'object')} not sent: nothing became ready for {deadline.seconds:.0f} s.",
+        "an API server that accepts objects in time.",
+        "run again, which resumes; raise kubeflow_wait_timeout_seconds if this repeats.",
     )
 
 
-def _taken_over() -> Problem:
+def _lock_lost() -> Problem:
     return Problem(
-        "another roll-out has taken the lock over, because this one could not renew it in time.",
-        "one roll-out at a time, for two would undo each other's work.",
-        "wait for the other one to end, and run again.",
+        "another roll-out took over the lock, because this one could not renew it in time.",
+        "one roll-out at a time; two would overwrite each other's changes.",
+        "wait until the other one has finished, and run again.",
     )

@@ -1,4 +1,4 @@
-"""How one object is sent: server-side apply with its own outcome; conflicts and refusals are decided by a policy."""
+"""Sending one object: server-side apply, with a policy for conflicts and refusals."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
-from kubeflow_volcano.apply.replace import gone, immutable, replaceable, way_out
-from kubeflow_volcano.apply.result import Action, ObjectOutcome, same
+from kubeflow_volcano.apply.replace import describe_way_out, is_immutable_error, is_replaceable, wait_for_deletion
+from kubeflow_volcano.apply.result import Action, ObjectOutcome, is_same
 from kubeflow_volcano.apply.survey import Found, Presence
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError, NotServed
@@ -26,7 +26,7 @@ __all__ = ["Applier", "problem_of"]
 
 _PAUSE_SECONDS = 0.5
 _HEAL_SECONDS = 120.0
-"""How long one object is sent again and again for trouble that heals: longer than an API server takes to come back."""
+"""How long one object is retried: longer than an API server takes to restart."""
 _NOT_SERVED_SECONDS = 30.0
 _REPLACE_SECONDS = 60.0
 _CONFLICT_WITH = re.compile(r'conflicts? with "([^"]+)"')
@@ -36,19 +36,18 @@ _CONFLICT_WITH = re.compile(r'conflicts? with "([^"]+)"')
 class Applier:
     """Applies objects to one cluster; used by several threads at once.
 
-    Policy for fields that another manager owns: they are set back by force, and it is told, when every such manager is
-    a person at kubectl (the inventory is the truth, and a change by hand is drift from it), an earlier version of this
-    project (its name begins with `kubeflow-volcano`), or unknown because the object is older than the tracking of
-    managers; force concerns only fields that the object's text declares. Every other conflict (an autoscaler, Helm,
-    another operator) is refused and names the manager, for it would be fought over for ever. A field that another
-    manager took over without changing its value is shared with it from then on, which changes nothing.
+    Fields that another field manager owns are forced, and this is reported, if every such manager is kubectl (a change
+    by hand is drift from the inventory), an earlier version of this project (its name begins with `kubeflow-volcano`),
+    or unknown because the object is older than managedFields. Force affects only declared fields. Every other conflict
+    (an autoscaler, Helm, another operator) is refused and names the manager, because both would keep overwriting each
+    other. A field that another manager took over with an equal value is shared with it.
 
-    Trouble that heals (429, 5xx of etcd or a starting server, no answer) is met by sending again for two minutes, a
-    webhook that does not answer until the deadline; any other refusal is final at once.
+    Transient errors (429, 5xx, no answer) are retried for two minutes, a webhook that does not answer until the
+    deadline. Any other refusal is final.
 
-    In check mode everything is a server-side dry run, and objects whose namespace or API group is still to be created
-    (`planned_namespaces`, `planned_groups`) are taken from their text without asking the server. `texts` keeps each
-    object before and after for the difference.
+    In check mode every request is a server-side dry run. Objects whose namespace or API group is still to be created
+    (`planned_namespaces`, `planned_groups`) are reported as created without a request. `texts` keeps each object before
+    and after for the difference.
     """
 
     cluster: Cluster
@@ -58,18 +57,18 @@ class Applier:
     texts: bool = True
     planned_namespaces: Collection[str] = ()
     planned_groups: Collection[str] = ()
-    _told: set[str] = field(default_factory=set)
+    _reported: set[str] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def apply(self, obj: Object, found: Found) -> ObjectOutcome:
-        """Apply one declared object that was `found` so; a refusal is an outcome, no exception."""
+        """Apply one normalized object; a refusal is an outcome, not an exception."""
         ref, before = Ref.of(obj), found.live
         if self.check and self._only_planned(ref, found):
             return ObjectOutcome(ref, Action.CREATED, None, obj)
         try:
             if before and "deletionTimestamp" in before["metadata"] and not self.check:
-                self._tell_once(f"{ref} is being deleted; it is made again when it is gone")
-                gone(self.cluster, ref, before["metadata"]["uid"], self.deadline)
+                self._report_once(f"{ref} is being deleted; it is recreated once that is done")
+                wait_for_deletion(self.cluster, ref, before["metadata"]["uid"], self.deadline)
                 before = None
             after, replaced = self._send(obj, ref, before)
         except ApiError as error:
@@ -80,19 +79,19 @@ class Applier:
         elif before is None or before["metadata"]["uid"] != after["metadata"]["uid"]:
             action = Action.CREATED
         else:
-            action = Action.UNCHANGED if same(before, after) else Action.CHANGED
+            action = Action.UNCHANGED if is_same(before, after) else Action.CHANGED
         if self.texts and action is not Action.UNCHANGED:
             return ObjectOutcome(ref, action, _light(before), _light(after), generation=generation)
         return ObjectOutcome(ref, action, None, None, generation=generation)
 
     def _only_planned(self, ref: Ref, found: Found) -> bool:
-        """Whether the server cannot judge the object yet, because something planned is not there."""
+        """Whether the API server cannot judge the object yet, because its namespace or kind is still to be created."""
         if found.presence is Presence.NOT_SERVED:
             return ref.group in self.planned_groups
         return found.presence is Presence.NO_NAMESPACE and ref.namespace in self.planned_namespaces
 
     def _send(self, obj: Object, ref: Ref, before: Object | None) -> tuple[Object, bool]:
-        """The object after, and whether it had to be deleted and made again."""
+        """The object after, and whether it was recreated."""
         not_served = self.deadline.part(0 if self.check else _NOT_SERVED_SECONDS)
         force = replaced = False
         while True:
@@ -114,16 +113,16 @@ class Applier:
                 elif error.field_conflict and not force and _may_take_back(error):
                     force = True
                     others = ", ".join(sorted(_managers(error)))
-                    self.progress(f"{ref}: what {others} had changed is set to what the inventory says")
+                    self.progress(f"{ref}: fields that {others} changed are reset to the declared values")
                     continue
-                elif immutable(error) and before and not replaced and replaceable(ref, before, MANAGER):
+                elif is_immutable_error(error) and before and not replaced and is_replaceable(ref, before, MANAGER):
                     if self.check:
                         return obj, True
                     self._remove(ref, before, error)
                     replaced = True
                     continue
                 elif self._heals(error) and not self.check and not self.deadline.passed:
-                    self._tell_once(f"{ref} is sent again and again: {error}", error.message)
+                    self._report_once(f"{ref} is retried: {error}", error.message)
                 else:
                     raise
             else:
@@ -132,32 +131,32 @@ class Applier:
 
     @staticmethod
     def _heals(error: ApiError) -> bool:
-        """Whether it is worth another try: a webhook will answer, or a race was lost against another creator."""
+        """Whether to retry: a webhook will answer, or another client created the object first."""
         return error.webhook_unanswered or error.reason == "AlreadyExists"
 
     def _remove(self, ref: Ref, before: Object, error: ApiError) -> None:
-        self.progress(f"{ref} is deleted and made again, because a field of it cannot be changed")
+        self.progress(f"{ref} is recreated, because an immutable field changes")
         uid = before["metadata"]["uid"]
         self.cluster.delete(ref, uid=uid, deadline=self.deadline)
-        if not gone(self.cluster, ref, uid, self.deadline.part(_REPLACE_SECONDS)):
+        if not wait_for_deletion(self.cluster, ref, uid, self.deadline.part(_REPLACE_SECONDS)):
             raise error
 
     def _see_scope(self, ref: Ref) -> None:
         resource = self.cluster.resource(ref.api_version, ref.kind)
         if resource.namespaced and not ref.namespace:
-            raise ApiError(int(HTTPStatus.BAD_REQUEST), "NoNamespace", f"{ref} lives in a namespace and names none")
+            raise ApiError(int(HTTPStatus.BAD_REQUEST), "NoNamespace", f"{ref} is namespaced and names no namespace")
 
-    def _tell_once(self, line: str, about: str = "") -> None:
-        """Say it, unless the same was said before, also `about` another object."""
+    def _report_once(self, line: str, about: str = "") -> None:
+        """Report a line, unless one `about` the same was reported before."""
         with self._lock:
-            if (about or line) in self._told:
+            if (about or line) in self._reported:
                 return
-            self._told.add(about or line)
+            self._reported.add(about or line)
         self.progress(line)
 
 
 def _light(obj: Object | None) -> Object | None:
-    """Without the record of managers, which nobody is shown and which may be longer than the rest."""
+    """The object without managedFields, which are not shown and may be longer than the rest."""
     if obj is not None:
         obj["metadata"].pop("managedFields", None)
     return obj
@@ -179,7 +178,7 @@ def _may_take_back(error: ApiError) -> bool:
 
 
 def problem_of(outcome: ObjectOutcome) -> Problem:
-    """A failed outcome as a problem with its next step."""
+    """The problem of a failed outcome, with the next step."""
     ref, reason = outcome.ref, outcome.reason
     found = f"{ref} was refused: {reason}"
     if "conflict with" in reason or "conflicts with" in reason:
@@ -188,12 +187,12 @@ def problem_of(outcome: ObjectOutcome) -> Problem:
         patch = shlex.quote('{"metadata":{"managedFields":[{}]}}')
         return Problem(
             found,
-            "the fields that the roll-out declares to be nobody else's; they were left as they are.",
-            "have the inventory and that manager say the same (equal values are shared); or, where it writes no more, "
-            f"give up its ownership: kubectl patch {kind} {ref.name}{where} --type merge -p {patch}; and run again.",
+            "declared fields that no other manager owns; they were left as they are.",
+            "set the same value in the inventory and by that manager (equal values are shared); or, if it stopped writing, "
+            f"remove its ownership: kubectl patch {kind} {ref.name}{where} --type merge -p {patch}; and run again.",
         )
-    if immutable(ApiError(int(HTTPStatus.UNPROCESSABLE_ENTITY), "", reason)):
-        return Problem(found, "an object whose unchangeable fields are those of the chosen version.", way_out(ref))
+    if is_immutable_error(ApiError(int(HTTPStatus.UNPROCESSABLE_ENTITY), "", reason)):
+        return Problem(found, "an object whose immutable fields have the declared values.", describe_way_out(ref))
     return Problem(
         found, "an API server that accepts the object.", "remove the cause that the message names, and run again."
     )

@@ -1,4 +1,4 @@
-"""What is there before the roll-out: read in lists, not object by object, and compared as it comes."""
+"""The objects of a run as they are on the cluster: read in lists and compared as they arrive."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from http import HTTPStatus
 
-from kubeflow_volcano.apply.compare import settled
+from kubeflow_volcano.apply.compare import is_up_to_date
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.discovery import Kinds, Resource
 from kubeflow_volcano.cluster.api.errors import ApiError
@@ -20,17 +20,17 @@ from kubeflow_volcano.deadline import Deadline
 __all__ = ["Found", "Presence", "learn_kinds", "survey"]
 
 _THREADS = 8
-"""More gain nothing: measured with 594 objects, the API server is then the bottleneck."""
+"""Measured with 594 objects: with more threads the API server is the bottleneck."""
 
 _FEW = 2
-"""So many are asked for one by one, because a list may hold much that is not ours."""
+"""Up to so many are read one by one, because a list may hold many objects of others."""
 _PAGE, _CRD_PAGE = 250, 20  # a CRD may be half a megabyte of text
 
 
 class Presence(StrEnum):
-    """How an object was found."""
+    """How a declared object compares with the cluster."""
 
-    SETTLED = "settled"
+    UP_TO_DATE = "up to date"
     DIFFERS = "differs"
     ABSENT = "absent"
     NO_NAMESPACE = "no namespace"
@@ -39,7 +39,7 @@ class Presence(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One object as it was found; `live` only where it differs, `ready` as its own text says."""
+    """One object as found; `live` only if it differs, `ready` by its own status."""
 
     presence: Presence
     live: Object | None = None
@@ -49,7 +49,7 @@ class Found:
 def survey(
     cluster: Cluster, objects: Mapping[Ref, Object], kinds: Kinds, manager: str, deadline: Deadline
 ) -> Mapping[Ref, Found]:
-    """Look for all `objects` (their declared texts) of the served `kinds` on the cluster, 8 requests at a time.
+    """Look for all `objects` (normalized) of the served `kinds` on the cluster, 8 requests at a time.
 
     Raises:
         ApiError: something may not be read, or the server does not answer.
@@ -83,10 +83,10 @@ def survey(
 
 
 def learn_kinds(cluster: Cluster, versions: Iterable[str]) -> Kinds:
-    """Ask for the kinds of these group versions; what an earlier run learnt may be out of date.
+    """Discover the kinds of these group versions; a cache of an earlier run may be outdated.
 
     Raises:
-        ApiError: the server does not tell.
+        ApiError: the API server does not answer.
     """
     wanted = set(versions)
     told = cluster.all_kinds() if len(wanted) > _FEW else None
@@ -100,7 +100,7 @@ def _live(cluster: Cluster, refs: Sequence[Ref], deadline: Deadline) -> Iterator
     first = refs[0]
     resource = cluster.resource(first.api_version, first.kind)
     if resource.namespaced and not first.namespace:
-        return  # there is no such object; sending it will tell
+        return  # no such object can exist; sending it reports that
     if len(refs) <= _FEW:
         for ref in refs:
             try:
@@ -118,6 +118,6 @@ def _live(cluster: Cluster, refs: Sequence[Ref], deadline: Deadline) -> Iterator
 
 def _compared(declared: Object, live: Object, manager: str) -> Found:
     ready = assess(live).ready
-    if "deletionTimestamp" not in live["metadata"] and settled(declared, live, manager):
-        return Found(Presence.SETTLED, None, ready)
+    if "deletionTimestamp" not in live["metadata"] and is_up_to_date(declared, live, manager):
+        return Found(Presence.UP_TO_DATE, None, ready)
     return Found(Presence.DIFFERS, live, ready)

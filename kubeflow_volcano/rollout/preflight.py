@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubeflow_volcano.apply.engine import refused
+from kubeflow_volcano.apply.engine import refusal
 from kubeflow_volcano.catalog.gangs import VOLCANO
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
@@ -48,7 +48,7 @@ def preflight(cluster: Cluster, settings: Settings, progress: Progress) -> int:
                 objects = found.parts.get("local-path", objects_of(settings))
                 storage.require_usable(cluster, settings, objects)
     except ApiError as error:
-        raise ProblemsError([*problems, refused(cluster, error)]) from error
+        raise ProblemsError([*problems, refusal(cluster, error)]) from error
     if problems:
         raise InvalidInput(problems)
     return count

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kubeflow_volcano.apply.engine import Engine, refused, unready
-from kubeflow_volcano.apply.result import RolloutResult
+from kubeflow_volcano.apply.engine import Engine, not_ready, refusal
+from kubeflow_volcano.apply.result import ApplyResult
 from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
@@ -42,7 +42,7 @@ def roll_out(
     check: bool,
     progress: Progress,
     texts: bool = True,
-) -> RolloutResult:
+) -> ApplyResult:
     """Bring components to the cluster and wait until they are ready; in check mode, find out what that would change.
 
     Safe to interrupt and to repeat at any moment. Trouble that shows after the first object was sent is in the
@@ -69,7 +69,7 @@ def roll_out(
         parts = _with_namespaces(cluster, components, wanted.parts, settings.namespace_labels)
         engine = engine_for(cluster, settings, components, parts, check=check, progress=progress, texts=texts)
     except ApiError as error:
-        raise ProblemsError(refused(cluster, error)) from error
+        raise ProblemsError(refusal(cluster, error)) from error
     if check:
         if engine.apply():
             _end(engine, settings)
@@ -77,7 +77,7 @@ def roll_out(
     return _locked(cluster, settings, engine, progress)
 
 
-def _locked(cluster: Cluster, settings: Settings, engine: Engine, progress: Progress) -> RolloutResult:
+def _locked(cluster: Cluster, settings: Settings, engine: Engine, progress: Progress) -> ApplyResult:
     """Run the engine to its end as the only one on this cluster, and write down what came of it."""
     names = tuple(engine.parts)
     engine.expect = lambda quiet: expected_seconds(cluster, names, quiet=quiet)
@@ -92,7 +92,7 @@ def _locked(cluster: Cluster, settings: Settings, engine: Engine, progress: Prog
             result = engine.result()
             record(cluster, release=settings.release.version, parts=engine.parts, result=result)
     except ApiError as error:
-        raise ProblemsError([*engine.result().problems, refused(cluster, error)]) from error
+        raise ProblemsError([*engine.result().problems, refusal(cluster, error)]) from error
     return result
 
 
@@ -178,4 +178,4 @@ def _require(
     answers = wait_ready(cluster, list(refs), deadline, progress)
     late = [(refs[ref], answer) for ref, answer in answers.items() if not answer.ready]
     if late:
-        raise InvalidInput(unready(f"{part.title} {part.version}", answer, deadline) for part, answer in late)
+        raise InvalidInput(not_ready(f"{part.title} {part.version}", answer, deadline) for part, answer in late)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from kubeflow_volcano.apply.engine import Engine, refused
+from kubeflow_volcano.apply.engine import Engine, refusal
 from kubeflow_volcano.apply.restart import RESTARTED_FOR, restart
-from kubeflow_volcano.apply.result import RolloutResult
+from kubeflow_volcano.apply.result import ApplyResult
 from kubeflow_volcano.catalog.gangs import VOLCANO, GangScheduler, gang_scheduler
 from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.catalog.operator import era_of, version_of_image
@@ -51,7 +51,7 @@ class Wiring:
     deployment: Object
 
 
-def wire_gang(cluster: Cluster, settings: Settings, *, check: bool, progress: Progress) -> RolloutResult:
+def wire_gang(cluster: Cluster, settings: Settings, *, check: bool, progress: Progress) -> ApplyResult:
     """Have the chosen operators gang their jobs as the settings ask for, and see that it takes effect.
 
     The training operator is told by arguments that its version wants, the Trainer by its runtimes. With a gang
@@ -66,7 +66,7 @@ def wire_gang(cluster: Cluster, settings: Settings, *, check: bool, progress: Pr
     parts = [part for part in settings.components if part.name in _VERBS]
     if not parts:
         progress("no operator of training jobs is chosen: nothing to wire")
-        return RolloutResult((), (), 0.0)
+        return ApplyResult((), (), 0.0)
     try:
         require_kubernetes(settings, cluster.version["gitVersion"])
         wirings = [wiring_of(part, desired(settings, (part,), progress).parts[part.name]) for part in parts]
@@ -85,7 +85,7 @@ def wire_gang(cluster: Cluster, settings: Settings, *, check: bool, progress: Pr
                 else:
                     _take_rights_back(run, wirings)
     except ApiError as error:
-        raise ProblemsError(refused(cluster, error)) from error
+        raise ProblemsError(refusal(cluster, error)) from error
     return run.result()
 
 
@@ -138,7 +138,7 @@ def _see_that_it_takes_effect(
             if _looks_at_start(wiring, settings) and not _starts_anew(run, live):
                 _restart_if_older(run, live, scheduler)
     except ApiError as error:
-        run.fail(refused(run.cluster, error))
+        run.add_problem(refusal(run.cluster, error))
 
 
 def _allow(run: Engine, rights: PodGroupRights) -> None:
@@ -148,10 +148,10 @@ def _allow(run: Engine, rights: PodGroupRights) -> None:
     run.progress(f"{rights.user} may not {', '.join(missing)} podgroups.{rights.group}, and is allowed to")
     try:
         for outcome in rights.grant(run.cluster, missing, check=run.check):
-            run.note(outcome)
+            run.add_outcome(outcome)
     except ProblemsError as error:
         for problem in error.problems:
-            run.fail(problem)
+            run.add_problem(problem)
 
 
 def _take_rights_back(run: Engine, wirings: Sequence[Wiring]) -> None:
@@ -160,9 +160,9 @@ def _take_rights_back(run: Engine, wirings: Sequence[Wiring]) -> None:
             rights = _rights(wiring.part, wiring.deployment, VOLCANO)  # what they are on, nobody asks any longer
             for outcome in rights.withdraw(run.cluster, check=run.check):
                 run.progress(f"{outcome.ref} goes, because nothing is ganged any longer")
-                run.note(outcome)
+                run.add_outcome(outcome)
     except ApiError as error:
-        run.fail(refused(run.cluster, error))
+        run.add_problem(refusal(run.cluster, error))
 
 
 def _rights(part: Component, deployment: Object, scheduler: GangScheduler) -> PodGroupRights:
@@ -201,7 +201,7 @@ def _restart_if_older(run: Engine, deployment: Object, scheduler: GangScheduler)
     if not old:
         return
     run.progress(f"{', '.join(old)} started before the PodGroup CRD was established: restarting the operator")
-    run.note(restart(run.cluster, deployment, cause, check=run.check))
+    run.add_outcome(restart(run.cluster, deployment, cause, check=run.check))
     run.wait([Ref.of(deployment)])
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.apply.engine import Engine
-from kubeflow_volcano.apply.result import Action, RolloutResult
+from kubeflow_volcano.apply.result import Action, ApplyResult
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
@@ -103,13 +103,13 @@ def run(
     progress: Progress = silent,
     *,
     check: bool = False,
-) -> RolloutResult:
+) -> ApplyResult:
     engine = Engine(cluster, {"": objects}, {}, deadline=Deadline(seconds), progress=progress, check=check, texts=False)
     engine.apply()
     return engine.result()
 
 
-def outcomes(result: RolloutResult, action: Action) -> set[str]:
+def outcomes(result: ApplyResult, action: Action) -> set[str]:
     return {f"{item.ref.kind} {item.ref.name}" for item in result.outcomes if item.action is action}
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kubeflow_volcano.apply.result import Action, RolloutResult
+from kubeflow_volcano.apply.result import Action, ApplyResult
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
@@ -70,20 +70,20 @@ def settings(cluster: Cluster, variables: dict[str, Any]) -> Iterator[Settings]:
     assert not wire_gang(cluster, asked, check=False, progress=silent).changed
 
 
-def apply(cluster: Cluster, asked: Settings, *, check: bool = False) -> RolloutResult:
+def apply(cluster: Cluster, asked: Settings, *, check: bool = False) -> ApplyResult:
     parts = [asked.component(name) for name in ("volcano", "training-operator")]
     done = roll_out(cluster, asked, parts, check=check, progress=silent)
     assert not done.problems
     return done
 
 
-def wire(cluster: Cluster, asked: Settings, *, check: bool = False) -> RolloutResult:
+def wire(cluster: Cluster, asked: Settings, *, check: bool = False) -> ApplyResult:
     done = wire_gang(cluster, asked, check=check, progress=silent)
     assert not done.problems
     return done
 
 
-def actions(done: RolloutResult) -> dict[str, str]:
+def actions(done: ApplyResult) -> dict[str, str]:
     return {item.ref.kind: str(item.action) for item in done.outcomes if item.action is not Action.UNCHANGED}
 
 

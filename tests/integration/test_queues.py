@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.apply.engine import Engine
-from kubeflow_volcano.apply.result import RolloutResult
+from kubeflow_volcano.apply.result import ApplyResult
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
@@ -61,7 +61,7 @@ def bring(
     seconds: int = 0,
     check: bool = False,
     progress: Progress = silent,
-) -> RolloutResult:
+) -> ApplyResult:
     """What a roll-out of Volcano does about queues."""
     asked = SchedulingSettings(
         queues=tuple({"name": name, "state": state} for name, state in states.items()), drain_seconds=seconds
@@ -77,7 +77,7 @@ def bring(
     return engine.result()
 
 
-def actions(result: RolloutResult) -> list[tuple[str, str]]:
+def actions(result: ApplyResult) -> list[tuple[str, str]]:
     assert result.problems == ()
     return [(item.ref.name, str(item.action)) for item in result.outcomes if item.action != "unchanged"]
 

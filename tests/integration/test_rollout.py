@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.apply.restart import RESTARTED_FOR
-from kubeflow_volcano.apply.result import Action, shown
-from kubeflow_volcano.apply.waiting.webhooks import wait_answering
+from kubeflow_volcano.apply.result import Action, without_server_fields
+from kubeflow_volcano.apply.waiting.webhooks import wait_for_webhooks
 from kubeflow_volcano.catalog.gangs import VOLCANO
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.managers import MANAGER
@@ -116,7 +116,10 @@ def everything(cluster: Cluster) -> dict[tuple[str, str, str], tuple[str, Object
         ("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration"),
     )
     return {
-        (kind, obj["metadata"].get("namespace", ""), obj["metadata"]["name"]): (obj["metadata"]["uid"], shown(obj))
+        (kind, obj["metadata"].get("namespace", ""), obj["metadata"]["name"]): (
+            obj["metadata"]["uid"],
+            without_server_fields(obj),
+        )
         for version, kind in kinds
         for obj in cluster.list(version, kind).items
         if obj["metadata"].get("namespace") != NAMESPACE
@@ -337,15 +340,15 @@ def test_a_silent_webhook_is_named(cluster: Cluster) -> None:
             "volcano-admission-service-podgroups-mutate",
         )
     ]
-    assert wait_answering(cluster, hooks, Deadline(120), silent) == ()
+    assert wait_for_webhooks(cluster, hooks, Deadline(120), silent) == ()
     scale(cluster, ADMISSION, 0)
     try:
-        (problem,) = wait_answering(cluster, hooks, Deadline(2), silent)
+        (problem,) = wait_for_webhooks(cluster, hooks, Deadline(2), silent)
         assert "mutatepodgroup.volcano.sh" in problem.found
         assert "volcano-system/volcano-admission-service" in problem.needed
     finally:
         scale(cluster, ADMISSION, 1)
-    assert wait_answering(cluster, hooks, Deadline(120), silent) == ()
+    assert wait_for_webhooks(cluster, hooks, Deadline(120), silent) == ()
 
 
 def test_an_emptied_ca_bundle_is_written_again_by_its_backend(cluster: Cluster, settings: Settings) -> None:

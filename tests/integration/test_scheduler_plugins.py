@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kubeflow_volcano.apply.result import Action, RolloutResult
+from kubeflow_volcano.apply.result import Action, ApplyResult
 from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
@@ -73,7 +73,7 @@ def asked(kubeconfig: Path, cluster: Cluster) -> Iterator[Settings]:
             cluster.delete(item.ref, uid=live["metadata"]["uid"])
 
 
-def wire(cluster: Cluster, settings: Settings) -> RolloutResult:
+def wire(cluster: Cluster, settings: Settings) -> ApplyResult:
     done = wire_gang(cluster, settings, check=False, progress=silent)
     assert not done.problems
     assert not wire_gang(cluster, settings, check=False, progress=silent).changed

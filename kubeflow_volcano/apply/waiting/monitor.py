@@ -1,4 +1,4 @@
-"""Who is ready by now: a few watches for all, and an announcement for each that comes up."""
+"""Readiness of workloads and other objects: a few watches for all of them, one report for each."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Report = Callable[[Ref, Readiness | ApiError], None]
 
 
 class Monitor:
-    """Watches `refs` in a thread of its own from `start` on, and reports each that is armed once, when it is settled.
+    """Watches `refs` in a thread of its own and reports each armed object once, when it is ready or has failed.
 
-    An object is armed after it was accepted, with the generation that it has then: what was true of the one before it
-    does not count. At the deadline the unready ones are reported as they are.
+    An object is armed after the API server accepted it, with the generation that it has then: the state of an earlier
+    generation does not count. At the deadline objects that are not ready are reported as they are.
     """
 
     def __init__(self, cluster: Cluster, refs: Collection[Ref], deadline: Deadline, report: Report) -> None:
@@ -34,18 +34,18 @@ class Monitor:
         self._report = report
         self._armed: dict[Ref, int] = {}
         self.pending: dict[Ref, str] = {}
-        """What is armed and not settled yet, each with a sentence that says how it stands."""
+        """What is armed and not reported yet, each with a sentence about its state."""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True, name="monitor")
 
     def arm(self, ref: Ref, generation: int) -> None:
-        """From now on, report this one; the first call starts the watch."""
+        """Report this object; the first call starts the watch."""
         self._armed[ref] = generation
         if not self._thread.ident:
             self._thread.start()
 
     def stop(self) -> None:
-        """End the watch soon; its own thread may ask for that, too."""
+        """End the watch soon; may be called from its own thread."""
         self._stop.set()
 
     def close(self) -> None:

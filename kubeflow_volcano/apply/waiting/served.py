@@ -1,4 +1,4 @@
-"""Which CRDs are established and served, as discovery tells: a watch would bring each CRD whole, several times."""
+"""Which CRDs are established and served, by discovery: a watch would send each CRD whole, several times."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ __all__ = ["Served"]
 
 _PAUSE_SECONDS, _LONG_PAUSE_SECONDS = 0.1, 0.3
 _MANY = 20
-"""While more than these are pending, news are less worth than the server's time to tell them."""
+"""While more than these are pending, polling less often leaves the API server more time to establish them."""
 _LATE_SECONDS = 5.0
-"""When none has been served for so long, the CRDs themselves are looked at, too, to tell what is in their way."""
+"""If none has become served for so long, the CRDs themselves are read, to find out what prevents it."""
 _MISSES = 2
-"""How many group versions are asked for in vain before the next pause; CRDs are established in turn."""
+"""After so many group versions that are not served yet, pause: CRDs are established in turn."""
 
 
 class Served:
-    """Asks discovery, in a thread of its own, until all served versions of each armed CRD are there.
+    """Polls discovery in a thread of its own until it lists every served version of each armed CRD.
 
-    Discovery names the kind of an established CRD only. A CRD that is refused its names is reported as failed; at the
-    deadline the others are reported as they are.
+    Discovery lists the kind of an established CRD only. A CRD whose names are refused is reported as failed; at the
+    deadline all others are reported as they are.
     """
 
     def __init__(self, cluster: Cluster, crds: Mapping[Ref, Object], deadline: Deadline, report: Report) -> None:
@@ -40,25 +40,25 @@ class Served:
         self._since: dict[Ref, float] = {}
         self._last_served = 0.0
         self.pending: dict[Ref, str] = {}
-        """What is armed and not served yet, each with a sentence that says how it stands."""
+        """What is armed and not served yet, each with a sentence about its state."""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True, name="served")
 
     @property
     def busy(self) -> bool:
-        """Whether CRDs are pending, none of them late. Asked before each request, so it looks at the oldest only."""
+        """Whether CRDs are pending and none is late. Asked before each request, so only the oldest is examined."""
         oldest = next(iter(list(self._since)), None)
         return oldest is not None and not self._late(oldest)
 
     def arm(self, ref: Ref) -> None:
-        """From now on, report this one once it is served."""
+        """Report this CRD once it is served."""
         self.pending[ref] = f"{ref} is not served yet."
         self._since[ref] = time.monotonic()
         if not self._thread.ident:
             self._thread.start()
 
     def close(self) -> None:
-        """Ask no more."""
+        """Stop polling."""
         self._stop.set()
         if self._thread.ident:
             self._thread.join(timeout=10)
@@ -98,13 +98,13 @@ class Served:
                 self.pending[ref] = answer.message
 
     def _late(self, ref: Ref) -> bool:
-        """CRDs are established in turn, and large to read: who waits while others are served is not late."""
+        """Whether it waits although no other CRD has become served for a while; CRDs are established in turn."""
         return max(self._since.get(ref, 0.0), self._last_served) < time.monotonic() - _LATE_SECONDS
 
     def _live(self, ref: Ref) -> Readiness:
-        """How an unserved CRD stands by its own text."""
+        """The state of an unserved CRD by its own status."""
         live = self._cluster.get(ref)
-        answer = assess(live) if live else Readiness(State.WAIT, "Gone", f"{ref} is not there any more.")
+        answer = assess(live) if live else Readiness(State.WAIT, "Gone", f"{ref} does not exist any more.")
         return Readiness(State.WAIT, "NotServed", f"{ref} is not served yet.") if answer.ready else answer
 
     def _settle(self, ref: Ref, answer: Readiness | ApiError) -> None:

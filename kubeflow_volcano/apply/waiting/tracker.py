@@ -1,4 +1,4 @@
-"""What must be up before others are sent: CRDs served, workloads ready, webhooks answering. Each in its own way."""
+"""Which objects have become ready for those that depend on them: CRDs served, workloads ready, webhooks answering."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from kubeflow_volcano.cluster.readiness import Readiness
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Problem
 
-__all__ = ["Gates", "Opened"]
+__all__ = ["Readied", "ReadinessTracker"]
 
 Answer = Callable[[Ref], tuple[Sequence[Problem], Sequence[ObjectOutcome]]]
-"""Waits until a webhook configuration's webhooks answer; what stands in the way, and what was done about it."""
+"""Waits until the webhooks of a configuration answer; returns what prevents that, and what was done about it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
-    """What somebody waits for is ready, or cannot become so: `problems`. `outcomes` is what was done on the way."""
+class Readied:
+    """An object is ready, or `problems` say why it cannot become ready. `outcomes` are what was done on the way."""
 
     ref: Ref
     problems: tuple[Problem, ...] = ()
     outcomes: tuple[ObjectOutcome, ...] = ()
 
 
-class Gates:
-    """Waits for everything of which somebody needs the readiness; its news come from its own threads."""
+class ReadinessTracker:
+    """Follows every object for whose readiness others wait, and reports each once, from threads of its own."""
 
     def __init__(
         self,
@@ -43,29 +43,29 @@ class Gates:
         graph: Graph,
         deadline: Deadline,
         answer: Answer,
-        unready: Callable[[Readiness, Ref], Problem],
-        refused: Callable[[ApiError], Problem],
+        not_ready: Callable[[Readiness, Ref], Problem],
+        refusal: Callable[[ApiError], Problem],
     ) -> None:
-        """`answer` waits for a webhook; `unready` and `refused` put into words what did not come up."""
+        """`answer` waits for webhooks; `not_ready` and `refusal` describe what did not become ready."""
         self._cluster = cluster
         self._objects = objects
         self._graph = graph
         self._deadline = deadline
         self._answer = answer
-        self._unready = unready
-        self._refused = refused
+        self._not_ready = not_ready
+        self._refusal = refusal
         self._closed = True
 
-    def start(self, awaited: Collection[Ref], put: Callable[[Opened], None]) -> None:
-        """Get ready to wait for these, and tell of each by `put`."""
-        self._put = put
+    def start(self, awaited: Collection[Ref], report: Callable[[Readied], None]) -> None:
+        """Prepare to follow these objects; `report` is called once for each."""
+        self._report = report
         self._closed = False
         self._lock = threading.Lock()
-        self.shut = set(awaited)
-        """What is still waited for."""
+        self.awaited = set(awaited)
+        """Objects that are not ready yet."""
         crds = {ref for ref in awaited if ref.kind == CRD_KIND}
         self._hooks = {
-            ref: self.shut & self._graph.behind.get(ref, set()) for ref in awaited if ref.kind in WEBHOOK_KINDS
+            ref: self.awaited & self._graph.behind.get(ref, set()) for ref in awaited if ref.kind in WEBHOOK_KINDS
         }
         self._applied: set[Ref] = set()
         self._asked: set[Ref] = set()
@@ -73,20 +73,21 @@ class Gates:
             self._cluster,
             {ref: self._objects[ref] for ref in crds},
             self._deadline,
-            self._heard,
+            self._take,
         )
         self._watched = set(awaited) - crds - self._hooks.keys()
-        self._monitor = Monitor(self._cluster, self._watched, self._deadline, self._heard)
+        self._monitor = Monitor(self._cluster, self._watched, self._deadline, self._take)
 
-    def passed(self, ref: Ref, generation: int, *, ready: bool) -> None:
-        """The object is on the cluster, in that generation; `ready` when it is known to be so already."""
-        if ref not in self.shut:
+    def mark_applied(self, ref: Ref, generation: int, *, ready: bool) -> None:
+        """The object is on the cluster in that generation; `ready` if it is known to be ready already."""
+        if ref not in self.awaited:
             return
         if ref in self._hooks:
-            self._applied.add(ref)
-            self._try_hooks()
+            with self._lock:
+                self._applied.add(ref)
+            self._ask_webhooks()
         elif ready:
-            self._open(Opened(ref))
+            self._settle(Readied(ref))
         elif ref.kind == CRD_KIND:
             self._served.arm(ref)
         else:
@@ -94,56 +95,56 @@ class Gates:
 
     @property
     def pending(self) -> Mapping[Ref, str]:
-        """What is on the cluster and not ready yet, each with a sentence that says how it stands."""
-        told = dict(self._served.pending) | dict(self._monitor.pending)
-        return told | {ref: f"the webhooks of {ref.name} are asked." for ref in list(self._asked)}
+        """Objects that are applied and not ready yet, each with a sentence about its state."""
+        states = dict(self._served.pending) | dict(self._monitor.pending)
+        return states | {ref: f"the webhooks of {ref.name} do not answer yet." for ref in list(self._asked)}
 
     @property
     def establishing(self) -> bool:
-        """Whether the API server is at work on CRDs that somebody waits for."""
+        """Whether the API server is establishing CRDs for which other objects wait."""
         return self._served.busy
 
     def close(self) -> None:
-        """Wait for nothing any more."""
+        """Stop following."""
         self._closed = True
         self._monitor.close()
         self._served.close()
 
-    def _heard(self, ref: Ref, answer: Readiness | ApiError) -> None:
+    def _take(self, ref: Ref, answer: Readiness | ApiError) -> None:
         if isinstance(answer, ApiError):
-            self._open(Opened(ref, (self._refused(answer),)))
+            self._settle(Readied(ref, (self._refusal(answer),)))
         elif not answer.ready:
-            self._open(Opened(ref, (self._unready(answer, ref),)))
+            self._settle(Readied(ref, (self._not_ready(answer, ref),)))
         else:
-            self._open(Opened(ref))
+            self._settle(Readied(ref))
 
-    def _open(self, opened: Opened) -> None:
+    def _settle(self, event: Readied) -> None:
         with self._lock:
-            if opened.ref not in self.shut or self._closed:
+            if event.ref not in self.awaited or self._closed:
                 return
-            self.shut.discard(opened.ref)
-            self._asked.discard(opened.ref)
+            self.awaited.discard(event.ref)
+            self._asked.discard(event.ref)
             for behind in self._hooks.values():
-                if not opened.problems:
-                    behind.discard(opened.ref)
-            unwatched = self._watched.isdisjoint(self.shut)
+                if not event.problems:
+                    behind.discard(event.ref)
+            unwatched = self._watched.isdisjoint(self.awaited)
         if unwatched:
-            self._monitor.stop()  # what everybody else's pods do from then on is not worth anybody's time
-        self._put(opened)
-        self._try_hooks()
+            self._monitor.stop()  # from then on the watch would bring only pods of others
+        self._report(event)
+        self._ask_webhooks()
 
-    def _try_hooks(self) -> None:
-        """A webhook is asked once its configuration is applied and all pods behind it are ready."""
+    def _ask_webhooks(self) -> None:
+        """Ask each webhook configuration that is applied and whose backends are all ready."""
         with self._lock:
-            ripe = [ref for ref in self._applied if not self._hooks[ref]]
-            self._applied -= set(ripe)
-            self._asked |= set(ripe)
-        for ref in ripe:
+            due = [ref for ref in self._applied if not self._hooks[ref]]
+            self._applied -= set(due)
+            self._asked |= set(due)
+        for ref in due:
             threading.Thread(target=self._ask, args=(ref,), daemon=True, name="webhook").start()
 
     def _ask(self, ref: Ref) -> None:
         try:
             problems, outcomes = self._answer(ref)
         except ApiError as error:
-            problems, outcomes = [self._refused(error)], ()
-        self._open(Opened(ref, tuple(problems), tuple(outcomes)))
+            problems, outcomes = [self._refusal(error)], ()
+        self._settle(Readied(ref, tuple(problems), tuple(outcomes)))

@@ -1,4 +1,4 @@
-"""Webhooks that are to be trusted anew, because their caBundle or certificate changed: their backends are restarted."""
+"""Webhook backends that are restarted because their caBundle or certificate has changed."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import Progress
 
-__all__ = ["follow_certificates", "renew_trust"]
+__all__ = ["restart_for_ca_bundle", "restart_for_certificates"]
 
 
-def renew_trust(
+def restart_for_ca_bundle(
     cluster: Cluster, configurations: Sequence[Ref], objects: Sequence[Object], progress: Progress
 ) -> tuple[ObjectOutcome, ...]:
-    """Start the backends among `objects` anew that write the caBundle at their start, where it has gone since.
+    """Restart the backends among `objects` whose webhooks have lost the caBundle, which backends write at their start.
 
     Raises:
         ApiError: something may not be read or changed.
@@ -34,18 +34,18 @@ def renew_trust(
     for ref, cause in causes.items():
         deployment = cluster.get(ref)
         if deployment is not None:
-            progress(f"{ref} is started anew: it writes the caBundle of its webhooks, which is gone")
+            progress(f"{ref} is restarted: it writes the caBundle of its webhooks, which is missing")
             done.append(restart(cluster, deployment, cause, check=False))
     return tuple(done)
 
 
-def follow_certificates(
+def restart_for_certificates(
     cluster: Cluster, jobs: Sequence[Ref], objects: Sequence[Object], progress: Progress
 ) -> tuple[ObjectOutcome, ...]:
-    """Start webhook backends anew that hold a certificate from before one of these `jobs` ran again.
+    """Restart webhook backends whose certificate may be older than the last run of one of these `jobs`.
 
-    Such a Job writes a Secret that nobody declares, as Volcano's admission-init does (gen-admission-secret.sh); its
-    backend reads that once, at its start, and puts the authority of what it read into the caBundle.
+    Such a Job writes a Secret that no manifest declares, as Volcano's admission-init does (gen-admission-secret.sh).
+    The backend reads it once, at its start, and writes the authority of that certificate into the caBundle.
 
     Raises:
         ApiError: something may not be read or changed.
@@ -56,13 +56,13 @@ def follow_certificates(
         for ref in dict.fromkeys(_readers(job.namespace, objects)):
             deployment = cluster.get(ref)
             if live and deployment:
-                progress(f"{ref} is started anew: {job} ran again and may have made it another certificate")
+                progress(f"{ref} is restarted: {job} ran again and may have made another certificate")
                 done.append(restart(cluster, deployment, live["metadata"]["uid"], check=False))
     return tuple(done)
 
 
 def _readers(namespace: str, objects: Sequence[Object]) -> Iterator[Ref]:
-    """Deployments of a namespace that answer for webhooks and read a Secret that is not among `objects`."""
+    """Deployments of a namespace that serve webhooks and mount a Secret that is not among `objects`."""
     declared = {obj["metadata"]["name"] for obj in objects if obj["kind"] == "Secret"}
     for hook in webhooks(objects):
         for obj in backends(hook, objects):

@@ -1,12 +1,11 @@
 """Whether admission webhooks answer: a server-side dry run of an object that each intercepts.
 
-An Available Deployment behind them is not enough (GoogleCloudPlatform/kubeflow-distribution#43).
+An Available Deployment as their backend is not enough (GoogleCloudPlatform/kubeflow-distribution#43).
 """
 
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Collection, Sequence
 
 from kubeflow_volcano.cluster.admission.intercepts import Webhook, backends, labelled, webhooks
@@ -18,19 +17,19 @@ from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.progress import Progress
 
-__all__ = ["wait_answering"]
+__all__ = ["wait_for_webhooks"]
 
 _PAUSE_SECONDS = 1.0
-_ONE_TRY_SECONDS = 2.0  # then it is told who is silent
+_ONE_TRY_SECONDS = 2.0  # then the webhook that does not answer is reported
 _CRD = ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "")
 _UNTRUSTED = "x509"
 _PATIENCE_SECONDS = 30.0
-"""How long a certificate may be untrusted: a backend writes its CA at its start or never."""
+"""How long a certificate may stay untrusted: a backend writes its CA at its start or never."""
 _NAME = "kubeflow-volcano-webhook-probe"
 _DRY_RUN_SAFE = frozenset({"None", "NoneOnDryRun"})
 
 
-def wait_answering(
+def wait_for_webhooks(
     cluster: Cluster,
     configurations: Sequence[Ref],
     deadline: Deadline,
@@ -39,9 +38,9 @@ def wait_answering(
 ) -> tuple[Problem, ...]:
     """Wait until every webhook of these configurations answers; the problems name those that did not in time.
 
-    Asked is by the first of `candidates` that a webhook sees, else by something made up that it sees. Webhooks whose
-    silence is ignored (failurePolicy), that refuse dry runs, or that see no creation of a kind with a known shape
-    cannot be asked from outside; they count as answering.
+    Each is called by a dry run of the first of `candidates` that it intercepts, otherwise of a minimal object that it
+    intercepts. Webhooks with failurePolicy Ignore, webhooks that refuse dry runs, and webhooks that intercept no
+    creation of a kind with a known schema cannot be called from outside; they count as answering.
 
     Raises:
         ApiError: the configurations may not be read.
@@ -60,27 +59,27 @@ def wait_answering(
 
 
 def _wait(cluster: Cluster, probe: Object, known: Collection[str], deadline: Deadline, progress: Progress) -> str:
-    """The silence that is left when waiting ends; one webhook's silence is waited for once, whoever meets it."""
+    """Why the webhook does not answer when waiting ends; each webhook is waited for once, by its first caller."""
     patience = Deadline(_PATIENCE_SECONDS)
-    told = ""
-    while True:
+    silence = reported = ""
+    for _ in deadline.every(_PAUSE_SECONDS):
         silence = _silence(cluster, probe)
-        if not silence or _named(silence) in known or deadline.passed or (_UNTRUSTED in silence and patience.passed):
-            return silence
-        if silence != told:
+        if not silence or _named(silence) in known or (_UNTRUSTED in silence and patience.passed):
+            break
+        if silence != reported:
             progress(f"waiting for a webhook to answer: {silence}")
-            told = silence
-        time.sleep(_PAUSE_SECONDS)
+            reported = silence
+    return silence
 
 
 def _named(silence: str) -> str:
-    """The webhook that the API server says it could not call."""
+    """The webhook that the API server could not call, by the API server's message."""
     match = re.search(r'failed calling webhook "([^"]+)"', silence)
     return match[1] if match else ""
 
 
 def _silence(cluster: Cluster, probe: Object) -> str:
-    """Why the webhook does not answer; empty when it does, be it by a refusal."""
+    """Why the webhook does not answer; empty when it does, also when it denies."""
     one_try = Deadline(_ONE_TRY_SECONDS)
     ref = Ref.of(probe)
     custom = "." in ref.group and not ref.group.endswith(".k8s.io")
@@ -98,7 +97,7 @@ def _silence(cluster: Cluster, probe: Object) -> str:
 def _probe(
     cluster: Cluster, hook: Webhook, namespaces: Sequence[Object], candidates: Sequence[Object]
 ) -> Object | None:
-    """An object whose creation the webhook sees: a real one, or one as small as its schema allows."""
+    """An object whose creation the webhook intercepts: a declared one, or the smallest that its schema allows."""
     if hook.text.get("failurePolicy", "Fail") != "Fail" or hook.text.get("sideEffects") not in _DRY_RUN_SAFE:
         return None
     by_name = {item["metadata"]["name"]: item for item in namespaces}
@@ -116,7 +115,7 @@ def _probe(
 def _problem(cluster: Cluster, hook: Webhook, silence: str, deadline: Deadline) -> Problem:
     namespace, service = hook.service or ("", "")
     behind = f"Service {namespace}/{service}" if service else "its URL"
-    todo = f"look at the pods behind {behind} and their logs; then run again."
+    todo = f"see the pods behind {behind} and their logs; then run again."
     if _UNTRUSTED in silence and service:
         names = " ".join(f"deployment/{name}" for name in _behind(cluster, hook))
         todo = (
@@ -125,7 +124,7 @@ def _problem(cluster: Cluster, hook: Webhook, silence: str, deadline: Deadline) 
         )
     return Problem(
         f"the webhook {_named(silence) or hook.name} did not answer in {deadline.elapsed:.0f} s: {silence}",
-        f"an answer from {behind}; until then the API server refuses what this webhook guards.",
+        f"an answer from {behind}; until then the API server refuses the objects that this webhook intercepts.",
         todo,
     )
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kubeflow_volcano.apply.engine import Engine, refused
-from kubeflow_volcano.apply.remove import take_away
+from kubeflow_volcano.apply.engine import Engine, refusal
+from kubeflow_volcano.apply.remove import delete_owned
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.rollout.gang.replicas import ADDED, beside
@@ -25,7 +25,7 @@ def retire(run: Engine, objects: Iterable[Object]) -> None:
     try:
         for version, kind in sorted({(ref.api_version, ref.kind) for ref in former}):
             for live in run.cluster.list(version, kind, labels=_LABELS).items:
-                if Ref.of(live) in former and (outcome := take_away(run.cluster, live, check=run.check)):
-                    run.note(outcome)
+                if Ref.of(live) in former and (outcome := delete_owned(run.cluster, live, check=run.check)):
+                    run.add_outcome(outcome)
     except ApiError as error:
-        run.fail(refused(run.cluster, error))
+        run.add_problem(refusal(run.cluster, error))

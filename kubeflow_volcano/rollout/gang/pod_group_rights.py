@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 
-from kubeflow_volcano.apply.remove import take_away
-from kubeflow_volcano.apply.result import Action, ObjectOutcome, same
+from kubeflow_volcano.apply.remove import delete_owned
+from kubeflow_volcano.apply.result import Action, ObjectOutcome, is_same
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.managers import MANAGER
@@ -76,7 +76,7 @@ class PodGroupRights:
                     raise
                 raise ProblemsError(self._not_yours(missing, role, error)) from error
             action = Action.CREATED if before is None else Action.CHANGED
-            if before is None or not same(before, after):
+            if before is None or not is_same(before, after):
                 outcomes.append(ObjectOutcome(Ref.of(obj), action, before, after))
         if not check:
             self._await(cluster)
@@ -89,7 +89,7 @@ class PodGroupRights:
             ApiError: they may not be read or removed.
         """
         live = (cluster.get(ref) for ref in self.refs)
-        taken = (take_away(cluster, obj, check=check) for obj in live if obj)
+        taken = (delete_owned(cluster, obj, check=check) for obj in live if obj)
         return tuple(outcome for outcome in taken if outcome)
 
     def _allowed(self, cluster: Cluster, verb: str) -> bool:

@@ -43,7 +43,7 @@ def drain(run: Engine, uids: Mapping[str, str], seconds: float, version: str) ->
     left = _now_empty(run, uids) if run.check else _in_time(run, uids, seconds)
     view = QueueView.read(run.cluster) if left else QueueView()
     for name in left:
-        run.warn(_occupied(view, name, version))
+        run.add_warning(_occupied(view, name, version))
 
 
 def _now_empty(run: Engine, uids: Mapping[str, str]) -> list[str]:
@@ -111,7 +111,7 @@ def _removed(run: Engine, name: str, uid: str) -> bool:
 
 def _note_removed(run: Engine, name: str) -> None:
     before = shown_queue(name, "Closed")
-    run.note(ObjectOutcome(Ref(API, "Queue", "", name), Action.REMOVED, before, None, component="volcano"))
+    run.add_outcome(ObjectOutcome(Ref(API, "Queue", "", name), Action.REMOVED, before, None, component="volcano"))
 
 
 def _waiting(view: QueueView, name: str, number: int, drained: Deadline) -> str:

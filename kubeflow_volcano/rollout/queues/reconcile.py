@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from kubeflow_volcano.apply.compare import settled
-from kubeflow_volcano.apply.engine import Engine, refused
-from kubeflow_volcano.apply.normalize import declared
+from kubeflow_volcano.apply.compare import is_up_to_date
+from kubeflow_volcano.apply.engine import Engine, refusal
+from kubeflow_volcano.apply.normalize import normalize
 from kubeflow_volcano.apply.result import Action
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
@@ -80,7 +80,7 @@ def settle_queues(run: Engine, asked: SchedulingSettings, version: str) -> None:
         if uids:
             drain(run, uids, asked.drain_seconds, version)
     except ApiError as error:
-        run.fail(refused(run.cluster, error))
+        run.add_problem(refusal(run.cluster, error))
 
 
 def _unremovable(
@@ -124,7 +124,7 @@ def _unchangeable(live: Mapping[str, Object], asked: Mapping[str, Object]) -> It
     for name, obj in asked.items():
         if name not in live or state_of(live[name]) in {"Open", "Closed"}:
             continue
-        if not settled(declared(obj), live[name], MANAGER):
+        if not is_up_to_date(normalize(obj), live[name], MANAGER):
             yield Problem(
                 f"volcano_queues: fields of queue {name} are to change while it is {state_of(live[name])}.",
                 "a queue that is open, or closed and empty: Volcano's webhook takes no change of another one.",

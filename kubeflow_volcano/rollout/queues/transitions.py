@@ -69,11 +69,11 @@ def move(run: Engine, queue: Object, state: QueueState, version: str) -> bool:
             command = run.cluster.create(_command(queue, verb))
         found = _awaited(run.cluster, ref, _STATES[state], deadline)
         if found is None:
-            run.fail(_unanswered(run.cluster, ref, verb, command, deadline))
+            run.add_problem(_unanswered(run.cluster, ref, verb, command, deadline))
             return False
         after = found
     texts = shown_queue(ref.name, before), shown_queue(ref.name, after)
-    run.note(ObjectOutcome(ref, Action.CHANGED, *texts, component="volcano"))
+    run.add_outcome(ObjectOutcome(ref, Action.CHANGED, *texts, component="volcano"))
     return True
 
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kubeflow_volcano import __version__
-from kubeflow_volcano.apply.result import Action, RolloutResult
+from kubeflow_volcano.apply.result import Action, ApplyResult
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.holdings import HOLDINGS, lasting, text_of
 from kubeflow_volcano.cluster.objects import Object, Ref
@@ -39,7 +39,7 @@ def expected_seconds(cluster: Cluster, components: Sequence[str], *, quiet: bool
     return float(found) if isinstance(found, int | float) else None
 
 
-def record(cluster: Cluster, *, release: str, parts: Mapping[str, Sequence[Object]], result: RolloutResult) -> None:
+def record(cluster: Cluster, *, release: str, parts: Mapping[str, Sequence[Object]], result: ApplyResult) -> None:
     """Write down a run of these components that came to its end, and which objects it brought.
 
     Raises:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.apply.compare import settled
+from kubeflow_volcano.apply.compare import is_up_to_date
 from kubeflow_volcano.cluster.objects import Object
 
 DECLARED: Object = {
@@ -57,7 +57,7 @@ def live(**entry: Any) -> Object:
 
 
 def test_a_live_object_that_says_all_of_it_is_settled() -> None:
-    assert settled(DECLARED, live(), "me")
+    assert is_up_to_date(DECLARED, live(), "me")
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_declared_value_that_differs_or_is_missing_is_sent(path: tuple[str | i
     for key in path[:-1]:
         part = part[key]
     part[path[-1]] = value
-    assert not settled(declared, live(), "me")
+    assert not is_up_to_date(declared, live(), "me")
 
 
 @pytest.mark.parametrize(
@@ -97,14 +97,14 @@ def test_a_field_that_is_owned_and_declared_no_more_is_sent(path: tuple[str | in
     for key in path[:-1]:
         part = part[key]
     del part[path[-1]]
-    assert not settled(declared, live(), "me")
+    assert not is_up_to_date(declared, live(), "me")
 
 
 def test_an_owned_list_item_that_is_declared_no_more_is_sent() -> None:
     obj = live()
     ports = obj["metadata"]["managedFields"][1]["fieldsV1"]["f:spec"]["f:template"]["f:spec"]["f:containers"]
     ports['k:{"name":"gone"}'] = {".": {}}
-    assert not settled(DECLARED, obj, "me")
+    assert not is_up_to_date(DECLARED, obj, "me")
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_an_owned_list_item_that_is_declared_no_more_is_sent() -> None:
     [{"manager": "other"}, {"operation": "Update"}, {"subresource": "status"}, {"apiVersion": "apps/v1beta1"}],
 )
 def test_an_object_that_is_not_ours_yet_is_sent(entry: dict[str, Any]) -> None:
-    assert not settled(DECLARED, live(**entry), "me")
+    assert not is_up_to_date(DECLARED, live(**entry), "me")
 
 
 def test_set_values_count() -> None:
@@ -121,15 +121,15 @@ def test_set_values_count() -> None:
     fields: dict[str, Any] = {"f:metadata": {"f:finalizers": {'v:"a"': {}, 'v:"b"': {}}}}
     entry = {"manager": "me", "operation": "Apply", "apiVersion": "v1", "fieldsV1": fields}
     obj["metadata"]["managedFields"] = [entry]  # type: ignore[index]
-    assert settled(declared, obj, "me")
+    assert is_up_to_date(declared, obj, "me")
     fields["f:metadata"]["f:finalizers"]['v:"c"'] = {}
-    assert not settled(declared, obj, "me")
+    assert not is_up_to_date(declared, obj, "me")
 
 
 def test_a_bare_namespace_is_settled_by_its_existence() -> None:
     namespace: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}}
     found = {**namespace, "metadata": {"name": "n", "labels": {"kubernetes.io/metadata.name": "n"}}}
-    assert settled(namespace, found, "me")
+    assert is_up_to_date(namespace, found, "me")
 
 
 @pytest.mark.parametrize(
@@ -153,34 +153,34 @@ def test_values_in_the_server_s_own_form_are_the_same(declared: Any, live: Any, 
     fields |= {"f:limits": {"f:cpu": {}, "f:memory": {}}} if "memory" in declared.get("limits", {}) else {}
     entry = {"manager": "me", "operation": "Apply", "apiVersion": "v1", "fieldsV1": fields}
     obj = {**frame, **live, "metadata": {"name": "x", "managedFields": [entry]}}
-    assert settled({**frame, **declared}, obj, "me") is same
+    assert is_up_to_date({**frame, **declared}, obj, "me") is same
 
 
 def test_a_field_that_another_took_over_with_the_same_value_is_sent() -> None:
     obj = live()
     del obj["metadata"]["managedFields"][1]["fieldsV1"]["f:spec"]["f:replicas"]
-    assert not settled(DECLARED, obj, "me")
+    assert not is_up_to_date(DECLARED, obj, "me")
 
 
 def test_items_that_others_added_to_a_list_by_key_do_not_matter_but_the_order_does() -> None:
     obj = live()
     containers = obj["spec"]["template"]["spec"]["containers"]
     containers.insert(0, {"name": "injected"})
-    assert settled(DECLARED, obj, "me")
+    assert is_up_to_date(DECLARED, obj, "me")
     two = copy.deepcopy(DECLARED)
     two["spec"]["template"]["spec"]["containers"].append({"name": "second"})
     fields = obj["metadata"]["managedFields"][1]["fieldsV1"]["f:spec"]["f:template"]["f:spec"]["f:containers"]
     fields['k:{"name":"second"}'] = {".": {}, "f:name": {}}
     containers.append({"name": "second"})
-    assert settled(two, obj, "me")
+    assert is_up_to_date(two, obj, "me")
     containers.reverse()
-    assert not settled(two, obj, "me")
+    assert not is_up_to_date(two, obj, "me")
 
 
 def test_an_empty_choice_that_is_not_there_is_sent_and_an_empty_map_that_others_fill_is_not() -> None:
     declared = {"apiVersion": "v1", "kind": "X", "metadata": {"name": "x"}, "type": "Opaque", "data": {}}
     entry = {"manager": "me", "operation": "Apply", "apiVersion": "v1", "fieldsV1": {"f:type": {}}}
     obj = {**declared, "metadata": {"name": "x", "managedFields": [entry]}, "data": {"cert": "theirs"}}
-    assert settled(declared, obj, "me")
+    assert is_up_to_date(declared, obj, "me")
     del obj["data"]
-    assert not settled(declared, obj, "me")
+    assert not is_up_to_date(declared, obj, "me")

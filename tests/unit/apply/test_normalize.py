@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.apply.normalize import declared
+from kubeflow_volcano.apply.normalize import normalize
 from kubeflow_volcano.cluster.objects import Object
 
 REAL = base64.b64encode(b"-----BEGIN CERTIFICATE-----").decode()
@@ -28,13 +28,13 @@ def hooks(bundle: str | None, **annotations: str) -> Object:
 
 @pytest.mark.parametrize("bundle", ["", "Cg==", "\n", " ", base64.b64encode(b" \n ").decode()])
 def test_placeholders_of_a_ca_are_not_declared(bundle: str) -> None:
-    (hook,) = declared(hooks(bundle))["webhooks"]
+    (hook,) = normalize(hooks(bundle))["webhooks"]
     assert hook["clientConfig"] == {"service": {"name": "s", "namespace": "n"}}
 
 
 def test_a_real_ca_is_declared_unless_an_injector_writes_it() -> None:
-    assert declared(hooks(REAL))["webhooks"][0]["clientConfig"]["caBundle"] == REAL
-    injected = declared(hooks(REAL, **{"cert-manager.io/inject-ca-from": "n/c"}))
+    assert normalize(hooks(REAL))["webhooks"][0]["clientConfig"]["caBundle"] == REAL
+    injected = normalize(hooks(REAL, **{"cert-manager.io/inject-ca-from": "n/c"}))
     assert "caBundle" not in injected["webhooks"][0]["clientConfig"]
 
 
@@ -48,7 +48,7 @@ def test_the_ca_of_a_conversion_is_treated_likewise() -> None:
         "status": {"conditions": []},
     }
     before = copy.deepcopy(crd)
-    done = declared(crd)
+    done = normalize(crd)
     assert done["spec"] == {
         "group": "g",
         "conversion": {"strategy": "Webhook", "webhook": {"clientConfig": {"url": "u"}}},
@@ -66,7 +66,7 @@ def test_plain_values_of_a_secret_become_data() -> None:
         "data": {"a": "Zm9v\nYmFy\n"},
         "stringData": {"b": "plain"},
     }
-    done = declared(secret)
+    done = normalize(secret)
     assert done["data"] == {"a": "Zm9vYmFy", "b": base64.b64encode(b"plain").decode()}
     assert "stringData" not in done
 
@@ -78,10 +78,10 @@ def test_rules_of_an_aggregated_role_are_left_to_its_controller() -> None:
         "metadata": {"name": "r"},
         "rules": [],
     }
-    assert declared(role)["rules"] == []
-    assert "rules" not in declared({**role, "aggregationRule": {"clusterRoleSelectors": []}})
+    assert normalize(role)["rules"] == []
+    assert "rules" not in normalize({**role, "aggregationRule": {"clusterRoleSelectors": []}})
 
 
 def test_a_custom_object_keeps_its_status() -> None:
     custom: Object = {"apiVersion": "g.io/v1", "kind": "Foo", "metadata": {"name": "f"}, "status": {"x": 1}}
-    assert declared(custom) == custom
+    assert normalize(custom) == custom

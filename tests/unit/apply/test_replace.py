@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.apply.replace import gone, immutable, replaceable, way_out
+from kubeflow_volcano.apply.replace import describe_way_out, is_immutable_error, is_replaceable, wait_for_deletion
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
@@ -28,12 +28,14 @@ REF = Ref("v1", "ConfigMap", "ns", "one")
     ],
 )
 def test_immutable_fields_are_known_by_the_server_s_words(message: str) -> None:
-    assert immutable(ApiError(422, "Invalid", message))
-    assert not immutable(ApiError(403, "Forbidden", message))
+    assert is_immutable_error(ApiError(422, "Invalid", message))
+    assert not is_immutable_error(ApiError(403, "Forbidden", message))
 
 
 def test_another_invalid_object_is_no_immutable_field() -> None:
-    assert not immutable(ApiError(422, "Invalid", 'ConfigMap "c" is invalid: data[a b]: Invalid value: a valid key'))
+    assert not is_immutable_error(
+        ApiError(422, "Invalid", 'ConfigMap "c" is invalid: data[a b]: Invalid value: a valid key')
+    )
 
 
 def live(kind: str, api_version: str, manager: str = "kubeflow-volcano", operation: str = "Apply") -> Object:
@@ -54,11 +56,11 @@ def live(kind: str, api_version: str, manager: str = "kubeflow-volcano", operati
     ],
 )
 def test_only_safe_kinds_that_are_ours_are_made_again(obj: Object, may: bool) -> None:  # noqa: FBT001  a column of the table
-    assert replaceable(Ref.of(obj), obj, "kubeflow-volcano") is may
+    assert is_replaceable(Ref.of(obj), obj, "kubeflow-volcano") is may
 
 
 def test_an_object_that_is_not_there_is_not_made_again() -> None:
-    assert not replaceable(Ref("batch/v1", "Job", "n", "j"), None, "kubeflow-volcano")
+    assert not is_replaceable(Ref("batch/v1", "Job", "n", "j"), None, "kubeflow-volcano")
 
 
 def test_gone_means_that_very_object(api: Any) -> None:
@@ -66,11 +68,13 @@ def test_gone_means_that_very_object(api: Any) -> None:
         return api.reply(body={"metadata": {"name": "one", "uid": uid}})
 
     api.on("GET", ONE, there("u"), there("u"), there("v"))
-    assert gone(api.connect(), REF, "u", Deadline(5))
+    assert wait_for_deletion(api.connect(), REF, "u", Deadline(5))
     api.on("GET", ONE, there("u"))
-    assert not gone(api.connect(), REF, "u", Deadline(0.5))
+    assert not wait_for_deletion(api.connect(), REF, "u", Deadline(0.5))
 
 
 def test_the_way_out_says_what_would_be_lost() -> None:
-    assert "data" in way_out(Ref("v1", "PersistentVolumeClaim", "n", "c"))
-    assert "kubectl delete StatefulSet.apps s -n n --cascade=orphan" in way_out(Ref("apps/v1", "StatefulSet", "n", "s"))
+    assert "data" in describe_way_out(Ref("v1", "PersistentVolumeClaim", "n", "c"))
+    assert "kubectl delete StatefulSet.apps s -n n --cascade=orphan" in describe_way_out(
+        Ref("apps/v1", "StatefulSet", "n", "s")
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kubeflow_volcano.apply.result import Action, ObjectOutcome, RolloutResult, same, shown
+from kubeflow_volcano.apply.result import Action, ApplyResult, ObjectOutcome, is_same, without_server_fields
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import Problem
 
@@ -23,8 +23,8 @@ def live(kind: str = "ConfigMap", version: str = "1", **more: Any) -> Object:
     return {"apiVersion": "v1", "kind": kind, "metadata": meta, **more}
 
 
-def result(*outcomes: ObjectOutcome) -> RolloutResult:
-    return RolloutResult(outcomes, (), 1.25)
+def result(*outcomes: ObjectOutcome) -> ApplyResult:
+    return ApplyResult(outcomes, (), 1.25)
 
 
 def outcome(action: Action, before: Object | None, after: Object | None) -> ObjectOutcome:
@@ -32,35 +32,35 @@ def outcome(action: Action, before: Object | None, after: Object | None) -> Obje
 
 
 def test_what_only_the_server_writes_does_not_count() -> None:
-    assert same(live(version="1", status={"a": 1}), live(version="2", status={"a": 2}))
+    assert is_same(live(version="1", status={"a": 1}), live(version="2", status={"a": 2}))
 
 
 def test_content_and_identity_count() -> None:
-    assert not same(live(data={"a": "1"}), live(data={"a": "2"}))
+    assert not is_same(live(data={"a": "1"}), live(data={"a": "2"}))
     other = live()
     other["metadata"]["uid"] = "v"
-    assert not same(live(), other)
+    assert not is_same(live(), other)
 
 
 def test_labels_and_other_annotations_count() -> None:
     other = live()
     other["metadata"]["annotations"]["mine"] = "1"
-    assert not same(live(), other)
-    assert shown(other)["metadata"]["annotations"] == {"mine": "1"}
+    assert not is_same(live(), other)
+    assert without_server_fields(other)["metadata"]["annotations"] == {"mine": "1"}
 
 
 def test_shown_leaves_the_object_alone() -> None:
     obj = live(status={})
-    shown(obj)
+    without_server_fields(obj)
     assert obj == live(status={})
 
 
 def test_a_failure_is_not_buried_under_what_went_well() -> None:
     items = (outcome(Action.CREATED, None, live()), outcome(Action.FAILED, None, None))
     trouble = Problem("a webhook is silent.", "an answer.", "look at it.")
-    told = RolloutResult(items, (trouble,), 1.0).as_dict()
+    told = ApplyResult(items, (trouble,), 1.0).as_dict()
     assert [item["action"] for item in told["objects"]] == ["failed"]
-    assert [item["action"] for item in RolloutResult(items[:1], (), 1.0).as_dict()["objects"]] == ["created"]
+    assert [item["action"] for item in ApplyResult(items[:1], (), 1.0).as_dict()["objects"]] == ["created"]
 
 
 def test_diff_has_what_was_created_and_changed_without_noise() -> None:

@@ -9,11 +9,11 @@ from typing import Any, cast
 import pytest
 
 from kubeflow_volcano.apply.graph import CRD_KIND, Graph, Needs
-from kubeflow_volcano.apply.ready_queue import Frontier
+from kubeflow_volcano.apply.ready_queue import ReadyQueue
 from kubeflow_volcano.apply.result import Action, ObjectOutcome
 from kubeflow_volcano.apply.schedule import Schedule
 from kubeflow_volcano.apply.survey import Found, Presence
-from kubeflow_volcano.apply.waiting.tracker import Gates, Opened
+from kubeflow_volcano.apply.waiting.tracker import Readied, ReadinessTracker
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Problem
@@ -22,21 +22,21 @@ Send = Callable[[Object, Found], ObjectOutcome]
 
 
 class Instant:
-    """Gates that open as soon as the object is applied, but for those in `stuck`, which report that problem."""
+    """Every object is ready as soon as it is applied, except those in `stuck`, which report their problem."""
 
     establishing = False
 
     def __init__(self, stuck: dict[Ref, Problem] | None = None) -> None:
         self.stuck = stuck or {}
 
-    def start(self, awaited: Collection[Ref], put: Callable[[Opened], None]) -> None:
+    def start(self, awaited: Collection[Ref], put: Callable[[Readied], None]) -> None:
         self.awaited, self.put = awaited, put
 
-    def passed(self, ref: Ref, generation: int, *, ready: bool) -> None:
+    def mark_applied(self, ref: Ref, generation: int, *, ready: bool) -> None:
         assert generation >= 0
         assert ready in {True, False}
         if ref in self.awaited:
-            self.put(Opened(ref, (self.stuck[ref],) if ref in self.stuck else ()))
+            self.put(Readied(ref, (self.stuck[ref],) if ref in self.stuck else ()))
 
     def close(self) -> None:
         pass
@@ -57,15 +57,15 @@ def ref(name: str) -> Ref:
 def schedule(needs: dict[str, tuple[str, str]], send: Send, **more: Any) -> Schedule:
     graph = Graph({ref(name): Needs(set(map(ref, one)), set(map(ref, two))) for name, (one, two) in needs.items()}, {})
     settled = set(map(ref, more.get("settled", "")))
-    found = {item: Found(Presence.SETTLED if item in settled else Presence.ABSENT) for item in graph.needs}
+    found = {item: Found(Presence.UP_TO_DATE if item in settled else Presence.ABSENT) for item in graph.needs}
     return Schedule(
         objects={ref(name): obj(name) for name in needs},
         found=found,
-        frontier=Frontier(graph, settled),
-        gates=cast("Gates", Instant(more.get("stuck"))),
+        queue=ReadyQueue(graph, settled),
+        tracker=cast("ReadinessTracker", Instant(more.get("stuck"))),
         send=send,
         deadline=more.get("deadline", Deadline(60)),
-        tell=lambda _done, _gates: None,
+        report=lambda _done: None,
         lost=more.get("lost", threading.Event()),
     )
 
@@ -175,7 +175,7 @@ def test_what_there_was_no_time_for_is_a_problem() -> None:
     done = schedule({"a": ("", ""), "b": ("a", "")}, send, deadline=deadline)
     done.run()
     assert actions(done) == {"a": "created", "b": "held"}
-    assert "1 objects were not sent" in done.problems[0].found
+    assert "1 object not sent" in done.problems[0].found
 
 
 def test_a_lost_lock_ends_the_run() -> None:
@@ -188,7 +188,7 @@ def test_a_lost_lock_ends_the_run() -> None:
     done = schedule({"a": ("", ""), "b": ("a", "")}, send, lost=lost)
     done.run()
     assert actions(done)["b"] == "held"
-    assert "another roll-out has taken the lock over" in done.problems[0].found
+    assert "another roll-out took over the lock" in done.problems[0].found
 
 
 def test_a_mistake_in_a_thread_is_not_swallowed() -> None:

@@ -79,7 +79,7 @@ def test_changes_by_hand_and_by_earlier_versions_are_set_back_and_told(api: Any,
     api.on("PATCH", ONE, conflict(api, manager), live(api))
     lines: list[str] = []
     assert applied(api, progress=lines.append)[0].action is Action.CREATED
-    assert lines == [f"ConfigMap ns/one: what {manager} had changed is set to what the inventory says"]
+    assert lines == [f"ConfigMap ns/one: fields that {manager} changed are reset to the declared values"]
     assert [request.query["force"] for request in api.seen("PATCH", ONE)] == ["false", "true"]
 
 
@@ -91,7 +91,7 @@ def test_fields_that_somebody_else_meant_are_refused(api: Any, manager: str) -> 
     assert len(api.seen("PATCH", ONE)) == 1
     problem = problem_of(outcome)
     assert manager in problem.found
-    assert "have the inventory and that manager say the same" in problem.todo
+    assert "set the same value in the inventory and by that manager" in problem.todo
     assert "kubectl patch ConfigMap one -n ns" in problem.todo
 
 
@@ -141,7 +141,7 @@ def test_an_object_without_its_namespace_is_refused(api: Any) -> None:
     del obj["metadata"]["namespace"]
     (outcome,) = applied(api, obj)
     assert outcome.action is Action.FAILED
-    assert "names none" in outcome.reason
+    assert "names no namespace" in outcome.reason
 
 
 def test_immutable_fields_are_explained() -> None:

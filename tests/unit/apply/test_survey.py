@@ -43,7 +43,7 @@ def test_many_objects_of_a_kind_are_one_list(api: Any) -> None:
     api.on("GET", MAPS, page(api, live("same"), live("other", "2"), more="next"), page(api, going, live("foreign")))
     found = looked(api, text("same"), text("other"), text("absent"), text("going"))
     assert {name: item.presence for name, item in found.items()} == {
-        "same": Presence.SETTLED,
+        "same": Presence.UP_TO_DATE,
         "other": Presence.DIFFERS,
         "absent": Presence.ABSENT,
         "going": Presence.DIFFERS,
@@ -57,14 +57,14 @@ def test_a_list_that_becomes_too_old_is_read_as_a_whole(api: Any) -> None:
     gone = api.status(410, "Expired", "the provided continue parameter is too old")
     api.on("GET", MAPS, page(api, live("a"), more="next"), gone, page(api, live("a"), live("b"), live("c")))
     found = looked(api, text("a"), text("b"), text("c"))
-    assert {item.presence for item in found.values()} == {Presence.SETTLED}
+    assert {item.presence for item in found.values()} == {Presence.UP_TO_DATE}
     assert "limit" not in api.seen("GET", MAPS)[2].query
 
 
 def test_few_objects_are_asked_for_by_name(api: Any) -> None:
     api.on("GET", f"{MAPS}/a", api.reply(body={**text("a"), **live("a")}))
     found = looked(api, text("a"), text("b"))
-    assert found["a"].presence is Presence.SETTLED
+    assert found["a"].presence is Presence.UP_TO_DATE
     assert found["b"].presence is Presence.ABSENT
     assert not api.seen("GET", MAPS)
 

@@ -117,7 +117,7 @@ class Operated:
     def apply(self, obj: Object, **_: object) -> Object:
         return obj
 
-    def note(self, outcome: ObjectOutcome) -> None:
+    def add_outcome(self, outcome: ObjectOutcome) -> None:
         self.outcomes.append(outcome)
 
     def wait(self, _refs: object) -> bool:

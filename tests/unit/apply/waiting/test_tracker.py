@@ -1,4 +1,4 @@
-"""Gates open when what is behind them is ready, and nothing is watched for longer than somebody waits for it."""
+"""Objects are reported once when they are ready, and watches end when no object is awaited."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.apply.graph import Graph, Needs
-from kubeflow_volcano.apply.waiting.tracker import Gates, Opened
+from kubeflow_volcano.apply.waiting.tracker import Readied, ReadinessTracker
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Problem
@@ -18,7 +18,7 @@ from tests.waiting import until
 
 NAMESPACE = "/apis/apps/v1/namespaces/ns"
 WEB, DATABASE = (Ref("apps/v1", "Deployment", "ns", name) for name in ("web", "database"))
-News = queue.SimpleQueue[Opened]
+News = queue.SimpleQueue[Readied]
 
 
 def deployment(ref: Ref, available: int) -> Object:
@@ -56,44 +56,44 @@ def news() -> News:
 
 @pytest.fixture
 def passed(api: Any, news: News) -> Iterator[Any]:
-    """Gates that wait for these, all of which were just accepted."""
-    started: list[Gates] = []
+    """A tracker of these objects, all of which were just accepted."""
+    started: list[ReadinessTracker] = []
 
-    def start(*refs: Ref) -> Gates:
+    def start(*refs: Ref) -> ReadinessTracker:
         problem = Problem("found.", "needed.", "todo.")
-        gates = Gates(
+        tracker = ReadinessTracker(
             api.connect(),
             objects={},
             graph=Graph({ref: Needs() for ref in refs}, {}),
             deadline=Deadline(600),
             answer=lambda _ref: ((), ()),
-            unready=lambda _answer, _ref: problem,
-            refused=lambda _error: problem,
+            not_ready=lambda _answer, _ref: problem,
+            refusal=lambda _error: problem,
         )
-        gates.start(refs, news.put)
-        started.append(gates)
+        tracker.start(refs, news.put)
+        started.append(tracker)
         for ref in refs:
-            gates.passed(ref, 1, ready=False)
-        return gates
+            tracker.mark_applied(ref, 1, ready=False)
+        return tracker
 
     yield start
-    for gates in started:
-        gates.close()
+    for tracker in started:
+        tracker.close()
 
 
 def test_watches_end_when_the_last_one_is_ready(api: Any, news: News, passed: Any) -> None:
     serve(api, deployment(WEB, 1), deployment(DATABASE, 1))
-    gates = passed(WEB, DATABASE)
-    assert {news.get(timeout=20), news.get(timeout=20)} == {Opened(WEB), Opened(DATABASE)}
+    tracker = passed(WEB, DATABASE)
+    assert {news.get(timeout=20), news.get(timeout=20)} == {Readied(WEB), Readied(DATABASE)}
     until(lambda: not watching(), 20)
-    assert not gates.shut
+    assert not tracker.awaited
 
 
 def test_watches_go_on_while_one_is_not_ready(api: Any, news: News, passed: Any) -> None:
     serve(api, deployment(WEB, 1), deployment(DATABASE, 0))
-    gates = passed(WEB, DATABASE)
-    assert news.get(timeout=20) == Opened(WEB)
+    tracker = passed(WEB, DATABASE)
+    assert news.get(timeout=20) == Readied(WEB)
     with pytest.raises(queue.Empty):
         news.get(timeout=1)
     assert watching()
-    assert "0 of 1 replicas available" in gates.pending[DATABASE]
+    assert "0 of 1 replicas available" in tracker.pending[DATABASE]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.apply.waiting.trust import follow_certificates
+from kubeflow_volcano.apply.waiting.trust import restart_for_certificates
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import silent
 
@@ -50,7 +50,7 @@ def served(api: Any) -> Any:
 
 
 def test_a_backend_is_started_anew_once_for_a_job_that_may_have_made_its_certificate(served: Any) -> None:
-    done = follow_certificates(served.connect(), [JOB], objects("made", "other"), silent)
+    done = restart_for_certificates(served.connect(), [JOB], objects("made", "other"), silent)
     assert [item.ref.name for item in done] == ["hook"]
     (patch,) = served.seen("PATCH", "/apis/apps/v1/namespaces/sys/deployments/hook")
     assert "u-1" in json.dumps(patch.body)
@@ -66,4 +66,4 @@ def test_a_backend_is_started_anew_once_for_a_job_that_may_have_made_its_certifi
     ids=["no Job ran again", "its Secret is declared", "it lives elsewhere"],
 )
 def test_other_backends_stay(served: Any, jobs: list[Ref], found: list[Object]) -> None:
-    assert follow_certificates(served.connect(), jobs, found, silent) == ()
+    assert restart_for_certificates(served.connect(), jobs, found, silent) == ()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.apply.waiting import webhooks as answering
-from kubeflow_volcano.apply.waiting.webhooks import wait_answering
+from kubeflow_volcano.apply.waiting.webhooks import wait_for_webhooks
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.progress import silent
@@ -36,7 +36,7 @@ def serve(api: Any, **entry: Any) -> None:
 
 
 def ask(api: Any, seconds: float = 3) -> tuple[Any, ...]:
-    return wait_answering(api.connect(), [HOOK], Deadline(seconds), silent)
+    return wait_for_webhooks(api.connect(), [HOOK], Deadline(seconds), silent)
 
 
 LIST = {"resourceVersion": "1"}
@@ -74,7 +74,7 @@ def test_a_custom_resource_is_applied_unless_it_is_there(api: Any, there: bool, 
     if there:
         api.on("GET", paths["PATCH"], api.reply(body=foo))
     api.on(method, paths[method], api.status(*DOWN), api.reply(201, {}))
-    assert wait_answering(api.connect(), [HOOK], Deadline(20), silent, [foo]) == ()
+    assert wait_for_webhooks(api.connect(), [HOOK], Deadline(20), silent, [foo]) == ()
     asked = api.seen(method, paths[method])
     assert len(asked) == 2
     assert {request.query["dryRun"] for request in asked} == {"All"}
@@ -112,7 +112,7 @@ def test_one_silence_is_told_once_whoever_meets_it(api: Any) -> None:
     serve(api)
     api.on("POST", PODS, api.status(500, "InternalError", 'failed calling webhook "other.example.com": refused'))
     cluster = api.connect()
-    (problem,) = wait_answering(cluster, [HOOK, HOOK], Deadline(1), silent)
+    (problem,) = wait_for_webhooks(cluster, [HOOK, HOOK], Deadline(1), silent)
     assert "other.example.com" in problem.found
 
 

@@ -174,13 +174,13 @@ class Run:
     lost: threading.Event = field(default_factory=threading.Event)
     deadline: Deadline = field(default_factory=lambda: Deadline(60))
 
-    def note(self, outcome: ObjectOutcome) -> None:
+    def add_outcome(self, outcome: ObjectOutcome) -> None:
         self.outcomes.append(outcome)
 
-    def fail(self, problem: Problem) -> None:
+    def add_problem(self, problem: Problem) -> None:
         self.problems.append(problem)
 
-    def warn(self, problem: Problem) -> None:
+    def add_warning(self, problem: Problem) -> None:
         self.warnings.append(problem)
 
     def progress(self, line: str) -> None:

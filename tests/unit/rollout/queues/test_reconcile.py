@@ -99,7 +99,7 @@ def test_fields_of_a_closing_queue_are_not_changed(monkeypatch: pytest.MonkeyPat
         known.append(manager)
         return True
 
-    monkeypatch.setattr(queues, "settled", same)
+    monkeypatch.setattr(queues, "is_up_to_date", same)
     assert refusals(store, item) == []
     assert known == [MANAGER]
     monkeypatch.undo()
@@ -118,7 +118,7 @@ def test_queues_that_were_created_are_written_down_with_their_uid() -> None:
     store.put(queue("new"), queue("old"))
     run: Any = Run(store)
     for name, action in (("new", Action.CREATED), ("old", Action.CHANGED)):
-        run.note(ObjectOutcome(Ref(API, "Queue", "", name), action, None, None))
+        run.add_outcome(ObjectOutcome(Ref(API, "Queue", "", name), action, None, None))
     remember_queues(run)
     assert store.objects["ConfigMap", MADE.namespace, MADE.name]["data"] == {"new": "uid-new"}
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano import __version__
-from kubeflow_volcano.apply.result import Action, ObjectOutcome, RolloutResult
+from kubeflow_volcano.apply.result import Action, ApplyResult, ObjectOutcome
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.state.ledger import digest, expected_seconds, record
@@ -23,12 +23,12 @@ def text(name: str, kind: str = "ConfigMap", **more: Any) -> Object:
     return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": "n"}, **more}
 
 
-def result(action: Action, seconds: float, *problems: Problem) -> RolloutResult:
+def result(action: Action, seconds: float, *problems: Problem) -> ApplyResult:
     outcome = ObjectOutcome(Ref.of(text("a")), action, None, None, component="one", seconds=seconds / 2)
-    return RolloutResult((outcome,), problems, seconds)
+    return ApplyResult((outcome,), problems, seconds)
 
 
-def written(api: Any, done: RolloutResult, before: dict[str, Any] | None = None) -> Any:
+def written(api: Any, done: ApplyResult, before: dict[str, Any] | None = None) -> Any:
     api.on("GET", f"{NAMESPACES}/kubeflow-volcano", api.reply(body=text("kubeflow-volcano", "Namespace")))
     if before is None:
         api.on("POST", MAPS, api.reply(body=text("rollout-ledger")))
