@@ -188,8 +188,8 @@ def problem_of(outcome: ObjectOutcome) -> Problem:
         return Problem(
             found,
             "declared fields that no other manager owns; they were left as they are.",
-            "set the same value in the inventory and by that manager (equal values are shared); or, if it stopped writing, "
-            f"remove its ownership: kubectl patch {kind} {ref.name}{where} --type merge -p {patch}; and run again.",
+            "set the same value in the inventory and by that manager (equal values are shared). If it stopped writing, "
+            f"remove its ownership: kubectl patch {kind} {ref.name}{where} --type merge -p {patch}; then run again.",
         )
     if is_immutable_error(ApiError(int(HTTPStatus.UNPROCESSABLE_ENTITY), "", reason)):
         return Problem(found, "an object whose immutable fields have the declared values.", describe_way_out(ref))

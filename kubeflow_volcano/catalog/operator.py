@@ -11,9 +11,12 @@ from kubeflow_volcano.catalog.read import load
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.ref import Ref
 
-__all__ = ["DEPLOYMENT", "GANG_FLAGS", "GangEra", "era_of", "eras", "trainer_gangs", "version_of_image"]
+__all__ = ["COMPONENT", "DEPLOYMENT", "GANG_FLAGS", "GangEra", "era_of", "eras", "trainer_gangs", "version_of_image"]
 
-DEPLOYMENT = Ref("apps/v1", "Deployment", "kubeflow", "training-operator")
+COMPONENT = "training-operator"
+"""Name of the training operator's component in every release, and of its container."""
+
+DEPLOYMENT = Ref("apps/v1", "Deployment", "kubeflow", COMPONENT)
 """Where every release from 1.4 on keeps the training operator of API version v1."""
 
 GANG_FLAGS = ("--enable-gang-scheduling", "--gang-scheduler-name")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from kubeflow_volcano.catalog import read
 from kubeflow_volcano.catalog.model import Component, version_key
+from kubeflow_volcano.catalog.operator import COMPONENT
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.progress import Progress
@@ -20,7 +21,7 @@ from kubeflow_volcano.rollout.manifests.render import Renderer
 from kubeflow_volcano.rollout.manifests.sources import Sources, variable_of
 from kubeflow_volcano.rollout.patches.joint_values import filled
 from kubeflow_volcano.rollout.patches.newer_apis import in_newer_apis
-from kubeflow_volcano.rollout.patches.table import OPERATOR, patched
+from kubeflow_volcano.rollout.patches.table import patched
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.storage.static_volumes import objects_of
 
@@ -62,9 +63,9 @@ def desired(
         with gathered(problems):
             _require_version(part, parts[part.name])
             _require_expected(part, parts[part.name], settings)
-    if OPERATOR in parts and settings.gang_scheduler == "volcano":
-        version = settings.component(OPERATOR).version
-        parts = {**parts, OPERATOR: with_waker(parts[OPERATOR], OPERATOR, version, settings.volcano.version)}
+    if COMPONENT in parts and settings.gang_scheduler == "volcano":
+        version = settings.component(COMPONENT).version
+        parts = {**parts, COMPONENT: with_waker(parts[COMPONENT], COMPONENT, version, settings.volcano.version)}
     images = rewrite(_once(parts, problems), settings.mirror)
     problems += images.problems
     done: dict[str, tuple[Object, ...]] = {}

@@ -1,4 +1,4 @@
-"""kfv_rollout: components are rendered, applied and waited for. Documented in plugins/modules."""
+"""kfv_rollout: everything that is chosen is rolled out as one graph. Documented in plugins/modules."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ try:
     from kubeflow_volcano.cluster.api.client import Cluster
     from kubeflow_volcano.problems import ProblemsError
     from kubeflow_volcano.rollout.run import roll_out
+    from kubeflow_volcano.rollout.scope import ROLES, scope_of
     from kubeflow_volcano.rollout.settings.settings import parse
     from kubeflow_volcano.rollout.settings.shape import SECRETS
 except ImportError as error:
@@ -21,7 +22,7 @@ except ImportError as error:
     raise AnsibleError(message) from error
 
 ARGUMENTS: dict[str, Any] = {
-    "components": {"type": "list", "elements": "str", "required": True},
+    "roles": {"type": "list", "elements": "str", "choices": list(ROLES), "default": list(ROLES)},
     "settings": {"type": "dict", "required": True},
 }
 
@@ -33,7 +34,7 @@ class ActionModule(ActionBase):
     _requires_connection = False
 
     def run(self, tmp: None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Report what became of each object; failed when one was refused or did not come up."""
+        """Report what became of each object; failed if one was refused or did not become ready."""
         result: dict[str, Any] = super().run(tmp, task_vars)
         _, arguments = self.validate_argument_spec(argument_spec=ARGUMENTS)
         try:
@@ -41,7 +42,7 @@ class ActionModule(ActionBase):
             done = roll_out(
                 Cluster.connect(settings.kubeconfig, settings.context),
                 settings,
-                [settings.component(name) for name in arguments["components"]],
+                scope_of(settings, arguments["roles"]),
                 check=self._task.check_mode,
                 progress=lambda line: Display().display(f"  {line}"),
                 texts=self._task.diff,

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kfv_rollout
-short_description: Roll components out and wait until they are ready
+short_description: Roll out everything that the inventory chooses, as one graph of objects
 description:
-  - Renders the manifests of all named components, applies their objects server-side, each as soon as what it needs is
-    there, and waits until workloads and webhooks are ready. A wait ends early on a state that cannot heal by itself,
-    and names it; objects that do not depend on a refused one go on.
-  - Objects that are as they should be are not written; what was not created here is never deleted.
-  - With Volcano its queues are opened, closed, or drained and removed as C(volcano_queues) says; jobs that keep a queue
-    from being removed are warned of.
-  - An object with a changed field that cannot be changed is deleted and made again only if nothing is lost with it
-    (Job, RoleBinding, ClusterRoleBinding, PriorityClass, StorageClass, ConfigMap, Secret) and it was applied by us.
-  - Runs on the machine that runs Ansible and talks to the API server directly.
+  - Judges versions, sources, manifests, storage, queues and rights first, and reports every reason why the roll-out
+    cannot work before its first change.
+  - Renders the manifests, applies their objects server-side, each as soon as its needs are met, and waits until
+    workloads and webhooks are ready. A wait ends early in a state that cannot heal by itself, and names it. Objects
+    that do not depend on a refused one are applied all the same.
+  - Objects that are up to date are not written. Objects of others are never deleted.
+  - Opens, closes, drains and deletes the queues of Volcano as C(volcano_queues) declares, and warns of jobs that keep a
+    queue from being deleted.
+  - Restarts operators of training jobs that are older than the PodGroup CRD, which they look for once, at their start.
+  - An object with a changed immutable field is recreated only if that loses nothing (Job, RoleBinding,
+    ClusterRoleBinding, PriorityClass, StorageClass, ConfigMap, Secret) and this project applied it before.
+  - Runs on the machine that runs Ansible and connects to the API server directly.
 version_added: "0.1.0"
 options:
-  components:
-    description: Names of the components, as in the release catalog, in the order of what they need.
+  roles:
+    description:
+      - The roles whose part is rolled out; all of them without this option.
+      - V(kubeflow) is every chosen component that no other role brings; V(gang_scheduling) alone applies the arguments,
+        runtimes and companions that make operators create gangs.
     type: list
     elements: str
-    required: true
+    choices: [local_path, volcano, scheduler_plugins, kubeflow, gang_scheduling]
+    default: [local_path, volcano, scheduler_plugins, kubeflow, gang_scheduling]
   settings:
     description: What kfv_settings returned under this name.
     type: dict
@@ -29,23 +36,27 @@ options:
 attributes:
   check_mode:
     support: full
-    description: Says which objects would be created or changed, by dry runs of the API server, and changes nothing.
+    description: Reports which objects would be created or changed, by server-side dry runs, and changes nothing.
   diff_mode:
     support: full
-    description: Shows each created or changed object before and after, without the values of secrets.
+    description: Shows each created or changed object before and after, without the values of Secrets.
 author:
   - The kubeflow-volcano authors
 """
 
 EXAMPLES = r"""
-- name: Refuse settings that cannot work
+- name: Validate the settings
   kfv_settings:
-  register: __volcano_inventory
+  register: __install_inventory
 
-- name: Roll Volcano out and wait until it can schedule
+- name: Roll everything out
   kfv_rollout:
-    components: [volcano]
-    settings: "{{ __volcano_inventory.settings }}"
+    settings: "{{ __install_inventory.settings }}"
+
+- name: Roll Volcano out
+  kfv_rollout:
+    roles: [volcano]
+    settings: "{{ __install_inventory.settings }}"
 """
 
 RETURN = r"""
@@ -57,7 +68,7 @@ objects:
   elements: dict
   sample: [{"object": "Deployment volcano-system/volcano-scheduler", "action": "created", "component": "volcano"}]
 exit_code:
-  description: When nothing could be begun, why, as with python -m validators; 2 for unusable settings, 5 for a lock.
+  description: If nothing could be started, why, as with python -m validators; 2 for unusable settings, 5 for a lock.
   returned: failure
   type: int
 seconds:

@@ -21,7 +21,7 @@ import yaml
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
-from kubeflow_volcano.rollout.gang.pod_group_rights import PodGroupRights
+from kubeflow_volcano.rollout.gang.rights import is_allowed
 from tests.integration.breaking import (
     Findings,
     absent,
@@ -53,7 +53,6 @@ PROVISIONER = Ref("apps/v1", "Deployment", "local-path-storage", "local-path-pro
 CONFIGURATION = Ref("v1", "ConfigMap", VOLCANO, "volcano-scheduler-configmap")
 QUEUE = Ref("scheduling.volcano.sh/v1beta1", "Queue", "", "default")
 OPERATOR_ROLE = Ref("rbac.authorization.k8s.io/v1", "ClusterRole", "", "training-operator")
-RIGHTS = PodGroupRights("training-operator", "kubeflow", "training-operator", "scheduling.volcano.sh", ("create",))
 METRICS = Ref("v1", "Service", VOLCANO, "volcano-scheduler-service")
 NUMA = Ref("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "numatopologies.nodeinfo.volcano.sh")
 
@@ -303,14 +302,18 @@ def warned_of(cluster: Cluster, _where: str) -> Iterator[None]:
         yield
 
 
+def may_use_pod_groups(cluster: Cluster) -> bool:
+    return is_allowed(cluster, "kubeflow", "training-operator", "scheduling.volcano.sh", "create")
+
+
 @contextlib.contextmanager
 def without_rights(cluster: Cluster, _where: str) -> Iterator[None]:
     """The operator may not make PodGroups, as the authorizer knows a moment after its role says so."""
     with patched(cluster, OPERATOR_ROLE) as patch:
         patch({"rules": NO_PODGROUPS})
-        until(lambda: RIGHTS.missing(cluster))
+        until(lambda: not may_use_pod_groups(cluster))
         yield
-    until(lambda: not RIGHTS.missing(cluster))
+    until(lambda: may_use_pod_groups(cluster))
 
 
 def replaced(path: str, value: Any) -> list[Object]:

@@ -9,6 +9,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Busy, Exit
 from kubeflow_volcano.progress import Progress, silent
 from kubeflow_volcano.rehearsal.cluster.status import status as rehearsal_status
-from kubeflow_volcano.rollout.state.lock import Lease, require_free
+from kubeflow_volcano.rollout.state.lock import Lock
 from kubeflow_volcano.rollout.state.namespace import NAMESPACE
 from tests.faults.proxy import LOST, RESET, Asked, Fault, FaultProxy, proxied, slow, status
 from tests.integration.breaking import pods_of
@@ -34,7 +35,7 @@ pytestmark = pytest.mark.cluster
 
 NUMBERS = itertools.count()
 ADMISSION = Ref("apps/v1", "Deployment", "volcano-system", "volcano-admission")
-LOCK = Ref("coordination.k8s.io/v1", "Lease", NAMESPACE, "rollout")
+LOCK = Ref("coordination.k8s.io/v1", "Lock", NAMESPACE, "rollout")
 
 
 def obj(kind: str, name: str, namespace: str = "", api_version: str = "v1", **more: Any) -> Object:
@@ -314,32 +315,39 @@ def test_check_mode_on_nothing_lists_everything_and_makes_nothing(cluster: Clust
     assert cluster.get(Ref.of(objects[0])) is None
 
 
-def test_a_second_run_is_refused_at_once_and_told_by_whom(cluster: Cluster) -> None:
-    started = time.monotonic()
-    with Lease(cluster, silent):
-        with pytest.raises(Busy) as refusal:
-            Lease(cluster, silent).__enter__()
-        with pytest.raises(Busy):
-            require_free(cluster)
-    require_free(cluster)
-    assert time.monotonic() - started < 30
+def test_a_second_run_is_refused_once_the_first_renews_its_lock(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kubeflow_volcano.rollout.state.lock._RENEW_SECONDS", 2.0)
+    with Lock(cluster, silent), pytest.raises(Busy) as refusal:
+        Lock(cluster, silent).__enter__()
     assert refusal.value.exit_code is Exit.BUSY
     assert f"process {os.getpid()}" in refusal.value.problems[0].found
-    with Lease(cluster, silent) as lease:
-        assert not lease.lost.is_set()
+    with Lock(cluster, silent) as lock:
+        assert not lock.lost.is_set()
+
+
+def test_a_run_that_waits_takes_the_lock_when_it_is_released(cluster: Cluster) -> None:
+    lines: list[str] = []
+    with ThreadPoolExecutor() as pool:
+        with Lock(cluster, silent):
+            second = pool.submit(Lock(cluster, lines.append).__enter__)
+            until(lambda: any("waiting to see whether it still renews" in line for line in lines))
+        lock = second.result(60)
+    lock.__exit__(None, None, None)
+    assert not lock.lost.is_set()
 
 
 def test_a_lock_that_ran_out_is_taken_and_its_holder_notices(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kubeflow_volcano.rollout.state.lock._RENEW_SECONDS", 1.0)
     lines: list[str] = []
-    with Lease(cluster, silent) as first:
+    with Lock(cluster, silent) as first:
         long_ago = (datetime.now(UTC) - timedelta(seconds=60)).isoformat(timespec="microseconds").replace("+00:00", "Z")
-        elsewhere = {"metadata": {"annotations": {"kubeflow-volcano/process": "other-machine/1/1/x"}}}
-        cluster.patch(LOCK, {**elsewhere, "spec": {"holderIdentity": "dead", "renewTime": long_ago}})
+        cluster.patch(LOCK, {"spec": {"holderIdentity": "dead", "renewTime": long_ago}})
         assert first.lost.wait(60)
-        with Lease(cluster, lines.append) as second:
+        with Lock(cluster, lines.append) as second:
             assert not second.lost.wait(2.5)
-    assert any("taking over from dead" in line for line in lines)
+    assert any("taking over the lock of dead" in line for line in lines)
 
 
 def test_the_lock_outlives_an_api_server_that_does_not_answer(
@@ -347,7 +355,7 @@ def test_the_lock_outlives_an_api_server_that_does_not_answer(
 ) -> None:
     monkeypatch.setattr("kubeflow_volcano.rollout.state.lock._RENEW_SECONDS", 1.0)
     proxy, spoilt = through
-    with Lease(spoilt, silent) as lease:
+    with Lock(spoilt, silent) as lease:
         proxy.plan = lambda asked: LOST if asked.method == "PUT" else None
         time.sleep(3)
         proxy.plan = lambda _asked: None

@@ -10,22 +10,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from kubeflow_volcano.apply.result import Action, ApplyResult
+from kubeflow_volcano.catalog.gangs import VOLCANO
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.experiment.session import Options
-from kubeflow_volcano.problems import ProblemsError
+from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.gang.notifier import ANNOTATION as WOKEN
 from kubeflow_volcano.rollout.gang.notifier import with_waker
-from kubeflow_volcano.rollout.gang.pod_group_rights import PodGroupRights
-from kubeflow_volcano.rollout.run import roll_out
+from kubeflow_volcano.rollout.gang.rights import is_allowed
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
-from kubeflow_volcano.rollout.wiring import wire_gang
 from tests.integration.breaking import judge, made, patched, pods_of, settle, space
+from tests.integration.rolling import roll_out, wire_gang
 from tests.waiting import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
@@ -41,9 +40,6 @@ LEASES = {
     CONTROLLERS: Ref("coordination.k8s.io/v1", "Lease", "volcano-system", "vc-controller-manager"),
     OPERATOR: Ref("coordination.k8s.io/v1", "Lease", "kubeflow", "1ca428e5.training-operator.kubeflow.org"),
 }
-RIGHTS = PodGroupRights(
-    "training-operator", "kubeflow", "training-operator", "scheduling.volcano.sh", ("create", "get", "watch")
-)
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +83,8 @@ def actions(done: ApplyResult) -> dict[str, str]:
     return {item.ref.kind: str(item.action) for item in done.outcomes if item.action is not Action.UNCHANGED}
 
 
-GRANTED = {"ClusterRole": "created", "ClusterRoleBinding": "created"}
+def may_use_pod_groups(cluster: Cluster) -> bool:
+    return is_allowed(cluster, "kubeflow", "training-operator", VOLCANO.group, "create")
 
 
 @pytest.fixture
@@ -99,78 +96,25 @@ def without_podgroups(cluster: Cluster) -> Iterator[None]:
     assert len(rules) == len(live["rules"]) - 1
     with patched(cluster, ROLE) as patch:
         patch({"rules": rules})
-        until(lambda: RIGHTS.missing(cluster) == RIGHTS.verbs)
+        until(lambda: not may_use_pod_groups(cluster))
         yield
 
 
 @pytest.mark.usefixtures("without_podgroups")
-def test_rights_that_were_taken_away_are_given_once_told_before_and_go_with_gang_scheduling(
+def test_rights_that_the_operator_has_lost_are_named_and_come_back_with_its_whole_roll_out(
     kubeconfig: Path, cluster: Cluster, settings: Settings
 ) -> None:
     assert judge(kubeconfig, "G2")["G2"] == ("fail", "Denied")
-    assert actions(wire(cluster, settings, check=True)) == GRANTED
-    assert RIGHTS.missing(cluster) == RIGHTS.verbs
-    assert [cluster.get(ref) for ref in RIGHTS.refs] == [None, None]
+    for check in (True, False):
+        with pytest.raises(InvalidInput, match=r"may not .*create.* podgroups\.scheduling\.volcano\.sh") as refusal:
+            wire(cluster, settings, check=check)
+        assert "without --tags" in refusal.value.problems[0].todo
+    assert not may_use_pod_groups(cluster)
 
-    assert actions(wire(cluster, settings)) == GRANTED
+    assert actions(apply(cluster, settings)) == {"ClusterRole": "changed"}
+    assert may_use_pod_groups(cluster)
     assert judge(kubeconfig, "G2")["G2"] == ("pass", "AsClaimed")
     assert not wire(cluster, settings).changed
-
-    off = replace(settings, gang_scheduler="none")
-    removed = {"ClusterRole": "removed", "ClusterRoleBinding": "removed", "Deployment": "changed"}
-    assert actions(wire(cluster, off, check=True)) == removed
-    assert actions(wire(cluster, off)) == removed
-    assert [cluster.get(ref) for ref in RIGHTS.refs] == [None, None]
-    assert not wire(cluster, off).changed
-
-
-@pytest.mark.usefixtures("without_podgroups")
-def test_who_may_write_roles_and_not_grant_this_is_refused_in_a_dry_run_too(
-    kubeconfig: Path, cluster: Cluster, tmp_path: Path
-) -> None:
-    rules = [
-        {"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["clusterroles"], "verbs": ["create", "get", "patch"]}
-    ]
-    with space(cluster) as where:
-        meta = {"name": where}
-        subject = {"kind": "ServiceAccount", "name": "clerk", "namespace": where}
-        role_ref = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": where}
-        account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "clerk", "namespace": where}}
-        with made(
-            cluster,
-            account,
-            {"apiVersion": RBAC, "kind": "ClusterRole", "metadata": meta, "rules": rules},
-            {
-                "apiVersion": RBAC,
-                "kind": "ClusterRoleBinding",
-                "metadata": meta,
-                "subjects": [subject],
-                "roleRef": role_ref,
-            },
-        ):
-            clerk = as_account(cluster, kubeconfig, where, tmp_path / "kubeconfig")
-            until(lambda: reads(clerk, ROLE))
-            for check in (True, False):
-                with pytest.raises(ProblemsError, match="you may not grant it") as caught:
-                    RIGHTS.grant(clerk, RIGHTS.verbs, check=check)
-                assert "kubectl create clusterrolebinding" in caught.value.problems[0].todo
-    assert [cluster.get(ref) for ref in RIGHTS.refs] == [None, None]
-
-
-def as_account(cluster: Cluster, kubeconfig: Path, where: str, path: Path) -> Cluster:
-    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 600}}
-    answer = cluster.request("POST", f"/api/v1/namespaces/{where}/serviceaccounts/clerk/token", body=request)
-    config = yaml.safe_load(kubeconfig.read_text())
-    for user in config["users"]:
-        user["user"] = {"token": answer["status"]["token"]}
-    path.write_text(yaml.safe_dump(config))
-    return Cluster.connect(path)
-
-
-def reads(cluster: Cluster, ref: Ref) -> bool:
-    with contextlib.suppress(ApiError):
-        return cluster.get(ref) is not None
-    return False
 
 
 def job(where: str, name: str) -> Object:

@@ -28,14 +28,15 @@ from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rehearsal.lifecycle import down, up
 from kubeflow_volcano.rehearsal.spec import RehearsalSpec
-from kubeflow_volcano.rollout.preflight import preflight
-from kubeflow_volcano.rollout.run import roll_out
+from kubeflow_volcano.rollout.gang.wiring import pod_groups_of
+from kubeflow_volcano.rollout.prepare import prepare
+from kubeflow_volcano.rollout.scope import scope_of
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
 from kubeflow_volcano.rollout.state.ledger import LEDGER
 from kubeflow_volcano.rollout.state.namespace import NAMESPACE
 from kubeflow_volcano.rollout.storage.local_path import DEFAULT_CLASS
-from kubeflow_volcano.rollout.wiring import pod_groups_of, wire_gang
 from tests.integration.breaking import pods_of
+from tests.integration.rolling import roll_out, wire_gang
 from tests.waiting import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
@@ -51,13 +52,14 @@ ADMISSION = Ref("apps/v1", "Deployment", "volcano-system", "volcano-admission")
 RUNNER = """
 import json, sys
 from pathlib import Path
-from kubeflow_volcano.cluster.client import Cluster
+from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.progress import to_stderr
 from kubeflow_volcano.rollout.run import roll_out
-from kubeflow_volcano.rollout.settings import parse
+from kubeflow_volcano.rollout.scope import Scope
+from kubeflow_volcano.rollout.settings.settings import parse
 cluster, settings = Cluster.connect(Path(sys.argv[1])), parse(json.loads(sys.argv[2]))
-components = [settings.component(name) for name in sys.argv[3:]]
-result = roll_out(cluster, settings, components, check=False, progress=to_stderr())
+scope = Scope(tuple(settings.component(name) for name in sys.argv[3:]))
+result = roll_out(cluster, settings, scope, check=False, progress=to_stderr())
 assert not result.problems, result.problems
 """
 
@@ -320,13 +322,15 @@ def test_the_default_class_is_one_and_the_base_directory_as_asked(
 def test_everything_that_stands_in_the_way_is_known_before_the_first_change(
     cluster: Cluster, variables: dict[str, Any], settings: Settings
 ) -> None:
-    assert preflight(cluster, settings, silent) == 59
+    found = prepare(cluster, settings, scope_of(settings), check=True, progress=silent)
+    assert sum(map(len, found.parts.values())) == 59
     local_path = variables["local_path_source"]
     absent = {"volcano_source": "/no/such/volcano.yaml", "local_path_source": "/no/such/file.yaml"}
     others = {"volcano_source": local_path, "kubeflow_sources": {"training-operator": local_path}}
     for wrong, words in ((absent, "no /no/such"), (others, "lack")):
+        asked = parse({**variables, **wrong})
         with pytest.raises(InvalidInput) as caught:
-            preflight(cluster, parse({**variables, **wrong}), silent)
+            prepare(cluster, asked, scope_of(asked), check=True, progress=silent)
         assert len(caught.value.problems) == 2
         assert all(words in problem.found for problem in caught.value.problems)
 

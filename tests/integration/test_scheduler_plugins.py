@@ -16,10 +16,9 @@ from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.experiment.session import Options as Images
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rehearsal.node.state import State
-from kubeflow_volcano.rollout.run import roll_out
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
-from kubeflow_volcano.rollout.wiring import wire_gang
 from tests.integration.breaking import made, space
+from tests.integration.rolling import roll_out, wire_gang
 from tests.integration.test_rbac import (
     UNUSED,
     Account,

@@ -25,10 +25,10 @@ from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.hosts.volumes.owners import read, volume_owners
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.progress import silent
-from kubeflow_volcano.rollout.run import roll_out
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
 from kubeflow_volcano.rollout.storage.local_path import DEFAULT_CLASS
 from kubeflow_volcano.rollout.storage.static_volumes import STATIC_CLASS, objects_of
+from tests.integration.rolling import roll_out
 from tests.waiting import until
 from validators.run.runner import Options, validate
 

@@ -66,9 +66,10 @@ FLOORS: Mapping[str, Sequence[set[str]]] = {
         {"queues", "storage"},
         {"gang"},
         {"patches"},
-        {"desired"},
-        {"plan", "preflight", "run"},
-        {"wiring"},
+        {"scope", "desired"},
+        {"prepare"},
+        {"run"},
+        {"plan"},
     ),
     "kubeflow_volcano.rehearsal": (
         {"inside"},

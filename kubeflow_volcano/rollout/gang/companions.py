@@ -1,4 +1,4 @@
-"""What stood beside a Deployment of several pods goes when it has one again."""
+"""Objects beside a Deployment of several replicas, which are deleted when it has one replica again."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from kubeflow_volcano.apply.engine import Engine, refusal
 from kubeflow_volcano.apply.remove import delete_owned
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.rollout.gang.replicas import ADDED, beside
+from kubeflow_volcano.rollout.gang.replicas import ADDED, companions_of
 
-__all__ = ["retire"]
+__all__ = ["delete_unused_companions"]
 
 _LABELS = ",".join(f"{key}={value}" for key, value in ADDED.items())
 
 
-def retire(run: Engine, objects: Iterable[Object]) -> None:
-    """Remove what was put beside the Deployments of `objects` and is no longer among these; in check mode, tell it.
+def delete_unused_companions(run: Engine, objects: Iterable[Object]) -> None:
+    """Delete the PodDisruptionBudget and leader-election RBAC of each Deployment that is declared without them.
 
-    What the API server refuses is a problem of the run.
+    In check mode they are only reported. Objects without this project's label and field manager stay.
     """
     declared = tuple(objects)
-    former = {ref for obj in declared for ref in beside(obj)} - {Ref.of(obj) for obj in declared}
+    former = {ref for obj in declared for ref in companions_of(obj)} - {Ref.of(obj) for obj in declared}
     try:
         for version, kind in sorted({(ref.api_version, ref.kind) for ref in former}):
             for live in run.cluster.list(version, kind, labels=_LABELS).items:

@@ -10,14 +10,14 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Sequence
 
-from kubeflow_volcano.catalog.operator import era_of, version_of_image
+from kubeflow_volcano.catalog.operator import COMPONENT, era_of, version_of_image
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.settings.availability import leaderless
 
 __all__ = [
     "ADDED",
-    "beside",
+    "companions_of",
     "operator_replicated",
     "volcano_replicated",
 ]
@@ -28,7 +28,6 @@ ADDED = {"app.kubernetes.io/managed-by": "kubeflow-volcano"}
 _ELECT = "--leader-elect"
 _LEADERS = frozenset({"volcano-scheduler", "volcano-controllers"})
 _VOLCANO = _LEADERS | {"volcano-admission"}
-_OPERATOR = "training-operator"
 _ELECTION = "-leader-election"
 _RBAC = "rbac.authorization.k8s.io"
 
@@ -51,9 +50,9 @@ def operator_replicated(objects: list[Object], release_version: str, replicas: i
     """
     if replicas == 1:
         return
-    for deployment in _deployments(objects, frozenset({_OPERATOR})):
+    for deployment in _deployments(objects, frozenset({COMPONENT})):
         spec = deployment["spec"]["template"]["spec"]
-        container = next(item for item in spec["containers"] if item["name"] == _OPERATOR)
+        container = next(item for item in spec["containers"] if item["name"] == COMPONENT)
         version = version_of_image(container["image"]) or release_version
         if not era_of(version).elects_leader:
             raise InvalidInput(leaderless(replicas, version))
@@ -61,15 +60,15 @@ def operator_replicated(objects: list[Object], release_version: str, replicas: i
         objects += [_spread(deployment, replicas), *_lease_rights(deployment)]
 
 
-def beside(deployment: Object) -> Iterator[Ref]:
+def companions_of(deployment: Object) -> Iterator[Ref]:
     """What stands beside one of these Deployments when it has several pods; nothing beside anything else."""
     meta = deployment["metadata"]
-    if deployment["kind"] != "Deployment" or meta["name"] not in _VOLCANO | {_OPERATOR}:
+    if deployment["kind"] != "Deployment" or meta["name"] not in _VOLCANO | {COMPONENT}:
         return
     yield Ref("policy/v1", "PodDisruptionBudget", meta["namespace"], meta["name"])
-    if meta["name"] == _OPERATOR:
+    if meta["name"] == COMPONENT:
         for kind in ("Role", "RoleBinding"):
-            yield Ref(f"{_RBAC}/v1", kind, meta["namespace"], f"{_OPERATOR}{_ELECTION}")
+            yield Ref(f"{_RBAC}/v1", kind, meta["namespace"], f"{COMPONENT}{_ELECTION}")
 
 
 def _deployments(objects: Sequence[Object], names: frozenset[str]) -> list[Object]:
@@ -108,7 +107,7 @@ def _spread(deployment: Object, replicas: int) -> Object:
 
 
 def _lease_rights(deployment: Object) -> Iterator[Object]:
-    meta = _placed(deployment, f"{_OPERATOR}{_ELECTION}")
+    meta = _placed(deployment, f"{COMPONENT}{_ELECTION}")
     spec = deployment["spec"]["template"]["spec"]
     account = spec.get("serviceAccountName") or "default"
     rule = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create", "get", "update"]}

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable, Iterable, Sequence
 
 from kubeflow_volcano.catalog.gangs import gang_scheduler
-from kubeflow_volcano.catalog.operator import GANG_FLAGS, version_of_image
+from kubeflow_volcano.catalog.operator import COMPONENT, GANG_FLAGS, version_of_image
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.account.first_user import foreseen
@@ -22,9 +22,8 @@ from kubeflow_volcano.rollout.settings.matrix import require_operator
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.storage.local_path import base_directories, default_class, owners_of_volumes
 
-__all__ = ["OPERATOR", "gang_arguments", "patched"]
+__all__ = ["gang_arguments", "patched"]
 
-OPERATOR = "training-operator"
 """Name of the operator's component, Deployment and container, in every release."""
 
 _Patch = Callable[[list[Object], Settings], None]
@@ -63,7 +62,7 @@ def _labels(objects: Sequence[Object], settings: Settings) -> None:
 
 def _gang(objects: Sequence[Object], settings: Settings) -> None:
     container = _operator_container(objects)
-    version = version_of_image(container["image"]) or settings.component(OPERATOR).version
+    version = version_of_image(container["image"]) or settings.component(COMPONENT).version
     require_operator(settings.gang_scheduler, version)
     scheduler = gang_scheduler(settings.gang_scheduler)
     wanted = scheduler.arguments(version) if scheduler else ()
@@ -77,25 +76,25 @@ def _gang(objects: Sequence[Object], settings: Settings) -> None:
 
 
 def _memory(objects: Sequence[Object], settings: Settings) -> None:
-    raise_limit(_operator_container(objects), settings.component(OPERATOR).version)
+    raise_limit(_operator_container(objects), settings.component(COMPONENT).version)
 
 
 def _operator_replicas(objects: list[Object], settings: Settings) -> None:
-    operator_replicated(objects, settings.component(OPERATOR).version, settings.availability.operator)
+    operator_replicated(objects, settings.component(COMPONENT).version, settings.availability.operator)
 
 
 def _operator_container(objects: Sequence[Object]) -> Object:
     for obj in objects:
-        if obj["kind"] == "Deployment" and obj["metadata"]["name"] == OPERATOR:
+        if obj["kind"] == "Deployment" and obj["metadata"]["name"] == COMPONENT:
             for container in obj["spec"]["template"]["spec"]["containers"]:
-                if container["name"] == OPERATOR:
+                if container["name"] == COMPONENT:
                     found: Object = container
                     return found
     raise InvalidInput(
         Problem(
             "manifests of the training operator without its Deployment.",
-            f"a Deployment {OPERATOR} with a container {OPERATOR}, which takes the gang scheduling argument.",
-            f"correct kubeflow_sources.{OPERATOR}.",
+            f"a Deployment {COMPONENT} with a container {COMPONENT}, which takes the gang scheduling argument.",
+            f"correct kubeflow_sources.{COMPONENT}.",
         )
     )
 
@@ -127,7 +126,7 @@ def _with_account(put: Callable[[list[Object], Account], None]) -> _Patch:
 
 
 _PATCHES: dict[str, tuple[_Patch, ...]] = {
-    OPERATOR: (_gang, _memory, _operator_replicas),
+    COMPONENT: (_gang, _memory, _operator_replicas),
     "trainer": (_runtimes,),
     "volcano": (_scheduling, _pod_webhooks, _volcano_replicas),
     "local-path": (default_class, base_directories, owners_of_volumes),

@@ -26,6 +26,7 @@ from kubeflow_volcano.rollout.plan.order import Wave, waves
 from kubeflow_volcano.rollout.plan.resources import Claimed, Requests, claims_of, requests_of
 from kubeflow_volcano.rollout.plan.sizes import Sized, oversized
 from kubeflow_volcano.rollout.plan.steps import gang_of, queues_of, steps_of
+from kubeflow_volcano.rollout.run import requirements
 from kubeflow_volcano.rollout.settings.settings import Settings
 
 __all__ = ["SCHEMA", "Plan", "plan"]
@@ -134,7 +135,7 @@ def plan(settings: Settings, progress: Progress, nodes: Sequence[str] = ()) -> P
         nodes=tuple(nodes),
         desired=found,
         images=images,
-        waves=waves(found.parts, settings.components),
+        waves=waves(found.parts, requirements(settings, settings.components)),
         requests=requests,
         claims=claims,
         large=large,

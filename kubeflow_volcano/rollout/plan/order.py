@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kubeflow_volcano.apply.graph import Graph, graph
-from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.cluster.objects import Object, Ref
 
 __all__ = ["Wave", "waves"]
@@ -24,10 +23,13 @@ class Wave:
     awaits: tuple[Ref, ...]
 
 
-def waves(parts: Mapping[str, Sequence[Object]], components: Sequence[Component]) -> tuple[Wave, ...]:
-    """All waves. The engine does not stop between them; an object goes as soon as its own needs are met."""
+def waves(parts: Mapping[str, Sequence[Object]], requires: Mapping[str, Sequence[str]]) -> tuple[Wave, ...]:
+    """All waves of the graph that a roll-out of these components runs.
+
+    The engine does not stop between them; it sends each object as soon as its own needs are met.
+    """
     owner = {Ref.of(obj): name for name, objects in parts.items() for obj in objects}
-    whole = graph(parts, {part.name: part.requires for part in components})
+    whole = graph(parts, requires)
     levels: dict[Ref, int] = {}
     for ref in whole.needs:
         _level(ref, whole, levels)

@@ -7,10 +7,10 @@ from typing import Any
 
 from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS, VOLCANO
 from kubeflow_volcano.catalog.model import Component
+from kubeflow_volcano.catalog.operator import COMPONENT
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.rollout.gang.trainer import RUNTIME_KINDS
 from kubeflow_volcano.rollout.manifests.downloads import shown
-from kubeflow_volcano.rollout.patches.table import OPERATOR
 from kubeflow_volcano.rollout.settings.queue_states import QueueState, wanted_states
 from kubeflow_volcano.rollout.settings.settings import Settings
 
@@ -52,8 +52,8 @@ def gang_of(settings: Settings, parts: Mapping[str, Sequence[Object]]) -> dict[s
     """The scheduler, and what makes the chosen operators use it."""
     arguments = [
         argument
-        for obj in parts.get(OPERATOR, ())
-        if obj["kind"] == "Deployment" and obj["metadata"]["name"] == OPERATOR
+        for obj in parts.get(COMPONENT, ())
+        if obj["kind"] == "Deployment" and obj["metadata"]["name"] == COMPONENT
         for container in obj["spec"]["template"]["spec"]["containers"]
         for argument in container.get("args") or ()
         if "gang" in argument

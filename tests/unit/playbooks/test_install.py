@@ -1,44 +1,62 @@
-"""The roll-out does what the plan tells: roles of one component run where that component is chosen."""
+"""Tags choose parts of the one roll-out."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import jinja2
 import pytest
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
 
 from kubeflow_volcano import strict_yaml
-from kubeflow_volcano.rollout.settings.settings import parse
+from kubeflow_volcano.rollout.scope import ROLES
 from tests.places import ROOT
 
 PLAYBOOK = ROOT / "playbooks/install.yml"
-ROLES = ("local_path", "scheduler_plugins", "volcano")
 
 
-def runs(variables: dict[str, Any]) -> set[str]:
-    """Which of the roles run with these variables, by the conditions in the playbook."""
-    ((play,),) = strict_yaml.parse(PLAYBOOK.read_bytes(), str(PLAYBOOK))
-    chosen = [part.name for part in parse(variables).components]
-    holds = {
-        item["role"]: jinja2.Environment(autoescape=True).compile_expression(str(item.get("when", True)))
-        for item in play["roles"]
-    }
-    given = {"local_path_storage_mode": "local_path", **variables, "__install_inventory": {"components": chosen}}
-    return {name for name in ROLES if holds[name](**given)}
+def play() -> dict[str, Any]:
+    (plays,) = strict_yaml.parse(PLAYBOOK.read_bytes(), str(PLAYBOOK))
+    found: dict[str, Any] = plays[0]
+    return found
+
+
+def chosen(tags: list[str], skipped: list[str]) -> list[str]:
+    given = {**play()["vars"], "ansible_run_tags": tags, "ansible_skip_tags": skipped}
+    templar = Templar(loader=DataLoader(), variables={name: trusted(value) for name, value in given.items()})
+    return list(templar.template(trusted("{{ __install_chosen }}")))
+
+
+def trusted(value: Any) -> Any:
+    """As Ansible sees values of a playbook from 2.19 on."""
+    try:
+        from ansible.template import trust_as_template  # noqa: PLC0415  newer than the oldest supported ansible-core
+    except ImportError:
+        return value
+    return trust_as_template(value) if isinstance(value, str) else value
 
 
 @pytest.mark.parametrize(
-    ("variables", "roles"),
+    ("tags", "skipped", "roles"),
     [
-        ({}, {"local_path", "volcano"}),
-        ({"kubeflow_components": ["dex"]}, set()),
-        ({"kubeflow_components": ["katib"]}, {"local_path"}),
-        ({"kubeflow_components": ["training-operator"]}, {"volcano"}),
-        ({"kubeflow_components": ["training-operator"], "gang_scheduling_scheduler": "none"}, set()),
-        ({"gang_scheduling_scheduler": "scheduler-plugins"}, {"local_path", "scheduler_plugins"}),
-        ({"kubeflow_exclude": ["local-path"]}, {"volcano"}),
-        ({"kubeflow_components": ["katib"], "local_path_storage_mode": "existing"}, {"local_path"}),
+        (["all"], [], ROLES),
+        (["install"], [], ROLES),
+        (["tagged"], [], ROLES),
+        (["volcano"], [], ("volcano",)),
+        (["kubeflow", "gang_scheduling", "validate"], [], ("kubeflow", "gang_scheduling")),
+        (["validate"], [], ()),
+        (["image_mirror"], [], ()),
+        (["all"], ["kubeflow"], ("local_path", "volcano", "scheduler_plugins", "gang_scheduling")),
+        (["volcano"], ["volcano"], ()),
     ],
 )
-def test_a_role_of_one_component_runs_where_that_is_chosen(variables: dict[str, Any], roles: set[str]) -> None:
-    assert runs(variables) == roles
+def test_tags_choose_what_is_rolled_out(tags: list[str], skipped: list[str], roles: tuple[str, ...]) -> None:
+    assert set(chosen(tags, skipped)) == set(roles)
+
+
+def test_the_roll_out_is_one_task_that_no_tag_can_skip_by_accident() -> None:
+    (task,) = [item for item in play()["tasks"] if "kfv_rollout" in item]
+
+    assert task["tags"] == ["always"]
+    assert "__install_chosen | length > 0" in task["when"]
+    assert play()["vars"]["__install_roles"] == list(ROLES)

@@ -8,7 +8,7 @@ import pytest
 
 from kubeflow_volcano.apply.result import Action, ObjectOutcome
 from kubeflow_volcano.cluster.managers import MANAGER
-from kubeflow_volcano.rollout.gang.companions import retire
+from kubeflow_volcano.rollout.gang.companions import delete_unused_companions
 from kubeflow_volcano.rollout.gang.replicas import ADDED
 from tests.unit.rollout.queues.queue_stand import Run
 
@@ -44,7 +44,7 @@ def cluster(api: Any) -> Any:
 
 def retired(cluster: Any, *objects: dict[str, Any], check: bool = False) -> list[ObjectOutcome]:
     run: Any = Run(cluster, check=check)
-    retire(run, objects)
+    delete_unused_companions(run, objects)
     assert run.problems == []
     found: list[ObjectOutcome] = run.outcomes
     return found
@@ -122,6 +122,6 @@ def test_what_is_gone_by_then_is_not_told_as_removed(api: Any, cluster: Any) -> 
 def test_a_refusal_is_a_problem_of_the_run(api: Any, cluster: Any, check: bool) -> None:  # noqa: FBT001  a column of the table
     api.on("GET", f"{POLICY}/poddisruptionbudgets", api.status(403, "Forbidden", "you may not list budgets"))
     run: Any = Run(cluster, check=check)
-    retire(run, [SCHEDULER])
+    delete_unused_companions(run, [SCHEDULER])
     (problem,) = run.problems
     assert "you may not list budgets" in problem.found

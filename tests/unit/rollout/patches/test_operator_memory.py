@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from kubeflow_volcano.catalog.operator import COMPONENT
 from kubeflow_volcano.rollout.patches.operator_memory import keep_higher_limit
-from kubeflow_volcano.rollout.patches.table import OPERATOR, patched
+from kubeflow_volcano.rollout.patches.table import patched
 from kubeflow_volcano.rollout.settings.settings import parse
 
 OLD, NEW = "v1-e1434f6", "v1-04f9f13"
@@ -17,14 +18,14 @@ PATH = "/apis/apps/v1/namespaces/kubeflow/deployments/training-operator"
 def operator(memory: str | None, tag: str = OLD) -> dict[str, Any]:
     limits = {"cpu": "100m"} | ({"memory": memory} if memory else {})
     container = {
-        "name": OPERATOR,
+        "name": COMPONENT,
         "image": f"kubeflow/training-operator:{tag}",
         "resources": {"limits": limits, "requests": {"cpu": "100m", "memory": "20Mi"}},
     }
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": {"name": OPERATOR, "namespace": "kubeflow"},
+        "metadata": {"name": COMPONENT, "namespace": "kubeflow"},
         "spec": {"template": {"spec": {"containers": [container]}}},
     }
 
@@ -47,7 +48,7 @@ def limits(obj: dict[str, Any]) -> dict[str, str]:
     ],
 )
 def test_what_is_known_to_be_too_small_is_raised(given: str | None, tag: str, memory: str | None) -> None:
-    (found,) = patched([operator(given, tag)], OPERATOR, parse({"kubeflow_release": "1.6.1"}))
+    (found,) = patched([operator(given, tag)], COMPONENT, parse({"kubeflow_release": "1.6.1"}))
     assert limits(found) == {"cpu": "100m"} | ({"memory": memory} if memory else {})
     assert found["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]["memory"] == "20Mi"
 
@@ -56,13 +57,13 @@ def test_what_is_known_to_be_too_small_is_raised(given: str | None, tag: str, me
 def test_what_somebody_raised_on_the_cluster_is_not_lowered(api: Any, live: str | None, kept: str | None) -> None:
     api.on("GET", PATH, api.reply(body=operator(live)))
     wanted = operator("512Mi")
-    keep_higher_limit(api.connect(), [wanted], OPERATOR, "1.5.0")
+    keep_higher_limit(api.connect(), [wanted], COMPONENT, "1.5.0")
     assert limits(wanted).get("memory") == kept
 
 
 def test_without_an_operator_on_the_cluster_the_text_stays(api: Any) -> None:
     wanted = operator("512Mi")
-    keep_higher_limit(api.connect(), [wanted], OPERATOR, "1.5.0")
+    keep_higher_limit(api.connect(), [wanted], COMPONENT, "1.5.0")
     assert limits(wanted)["memory"] == "512Mi"
 
 
@@ -70,5 +71,5 @@ def test_where_nothing_is_raised_nobody_is_asked(api: Any) -> None:
     cluster = api.connect()
     asked = len(api.requests)
     for wanted in (operator("512Mi", NEW), operator(None)):
-        keep_higher_limit(cluster, [wanted], OPERATOR, "1.8.1")
+        keep_higher_limit(cluster, [wanted], COMPONENT, "1.8.1")
     assert len(api.requests) == asked

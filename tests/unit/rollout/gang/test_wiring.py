@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +14,7 @@ from kubeflow_volcano.catalog.gangs import VOLCANO
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.progress import silent
-from kubeflow_volcano.rollout import wiring as gang
+from kubeflow_volcano.rollout.gang import wiring as gang
 from kubeflow_volcano.rollout.settings.settings import parse
 
 
@@ -30,49 +30,26 @@ REST = [thing("Deployment", "jobset-controller-manager"), thing("Service", "trai
 
 def test_the_training_operator_is_its_deployment() -> None:
     part = parse({}).component("training-operator")
-    found = gang.wiring_of(part, [*REST, OPERATOR])
-    assert (found.objects, found.deployment) == ((OPERATOR,), OPERATOR)
+    assert gang.wiring_of(part, [*REST, OPERATOR]) == (OPERATOR,)
 
 
 def test_what_stands_beside_the_operator_is_wired_with_it() -> None:
     lease = thing("Role", "training-operator-leader-election")
     lease["metadata"]["labels"] = {"app.kubernetes.io/managed-by": "kubeflow-volcano"}
     part = parse({}).component("training-operator")
-    assert gang.wiring_of(part, [*REST, OPERATOR, lease]).objects == (OPERATOR, lease)
+    assert gang.wiring_of(part, [*REST, OPERATOR, lease]) == (OPERATOR, lease)
 
 
 def test_the_trainer_is_its_runtimes() -> None:
     part = parse({"kubeflow_release": "26.03"}).component("trainer")
-    found = gang.wiring_of(part, [*REST, *RUNTIMES, MANAGER])
-    assert (list(found.objects), found.deployment) == (RUNTIMES, MANAGER)
+    assert list(gang.wiring_of(part, [*REST, *RUNTIMES, MANAGER])) == RUNTIMES
+    assert gang.deployment_of(part, [*REST, *RUNTIMES, MANAGER]) == MANAGER
 
 
 def test_manifests_without_the_process_are_refused() -> None:
     part = parse({"kubeflow_release": "26.03"}).component("trainer")
     with pytest.raises(InvalidInput, match="kubeflow-trainer-controller-manager"):
-        gang.wiring_of(part, [*REST, *RUNTIMES])
-
-
-def test_without_an_operator_the_cluster_is_not_even_asked(api: Any) -> None:
-    settings = parse({})
-    without = replace(settings, components=tuple(part for part in settings.components if part.name == "volcano"))
-    lines: list[str] = []
-    cluster = api.connect()
-    asked = len(api.requests)
-    result = gang.wire_gang(cluster, without, check=False, progress=lines.append)
-    assert (result.changed, result.problems) == (False, ())
-    assert len(api.requests) == asked
-    assert lines == ["no operator of training jobs is chosen: nothing to wire"]
-
-
-@pytest.mark.parametrize(("live", "foreseen"), [(None, ()), (OPERATOR, (OPERATOR,))])
-def test_a_dry_run_counts_an_operator_that_is_still_to_come_once(
-    api: Any, monkeypatch: pytest.MonkeyPatch, live: Any, foreseen: Any
-) -> None:
-    wiring = gang.wiring_of(parse({}).component("training-operator"), [OPERATOR])
-    cluster = api.connect()
-    monkeypatch.setattr(cluster, "get", lambda _ref: live)
-    assert gang._foreseeable(cluster, wiring) == foreseen  # noqa: SLF001  the rule that keeps --check honest
+        gang.deployment_of(part, [*REST, *RUNTIMES])
 
 
 NOON, LATER = "2026-11-22T12:00:00Z", "2026-11-22T12:00:01Z"
@@ -157,16 +134,15 @@ def test_check_mode_leaves_out_a_restart_only_where_the_pods_change_anyway(after
         Ref("rbac.authorization.k8s.io/v1", "ClusterRole", "", "r"), Action.CREATED, None, thing("X", "r")
     )
     run.outcomes = [role, ObjectOutcome(Ref.of(after), Action.CHANGED, live(), after)]
-    assert gang._starts_anew(run, live()) is anew  # noqa: SLF001  the rule that keeps --check honest
+    assert gang._changes(run, live()) is anew  # noqa: SLF001  the rule that keeps --check honest
     run.check = False
-    assert gang._starts_anew(run, live()) is False  # noqa: SLF001
+    assert gang._changes(run, live()) is False  # noqa: SLF001
 
 
 def test_what_an_operator_looks_for_is_told_by_its_image_or_else_by_its_release() -> None:
     part = parse({}).component("training-operator")
     for image, looks in (("training-operator:v1.5.0", False), ("training-operator:v1.8.1", True), ("own:1", True)):
-        wiring = gang.Wiring(part, (), live(image))
-        assert gang._looks_at_start(wiring, parse({})) is looks  # noqa: SLF001
+        assert gang._looks_once(part, live(image), parse({})) is looks  # noqa: SLF001
     unnamed = live()
     unnamed["spec"]["template"]["spec"]["containers"][0]["name"] = "manager"
-    assert gang._looks_at_start(gang.Wiring(part, (), unnamed), parse({}))  # noqa: SLF001
+    assert gang._looks_once(part, unnamed, parse({}))  # noqa: SLF001

@@ -10,8 +10,9 @@ import pytest
 
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.progress import silent
-from kubeflow_volcano.rollout import preflight as room
-from kubeflow_volcano.rollout.preflight import preflight
+from kubeflow_volcano.rollout import prepare as room
+from kubeflow_volcano.rollout.prepare import prepare
+from kubeflow_volcano.rollout.scope import Scope, scope_of
 from kubeflow_volcano.rollout.settings.settings import parse
 from tests.unit.rollout.queues.queue_stand import Store, queue
 
@@ -30,7 +31,7 @@ def test_every_reason_is_told_at_once_and_nothing_is_changed(
         }
     )
     with pytest.raises(InvalidInput) as caught:
-        preflight(api.connect(), settings, lambda _: None)
+        prepare(api.connect(), settings, scope_of(settings), check=False, progress=silent)
     text = str(caught.value)
     for words in ("1.20", "no /absent", "kubeflow_source", "no /missing", "volcano_source"):
         assert words in text
@@ -45,10 +46,29 @@ def test_a_queue_that_may_not_go_is_told_before_another_component_is_rolled_out(
     store.put(queue("a"))
     found = SimpleNamespace(parts={"volcano": ()}, notes=(), images=SimpleNamespace(warnings=()))
     monkeypatch.setattr(room, "desired", lambda *_: found)
-    for name in ("strange_owners", "refused_namespaces"):
-        monkeypatch.setattr(room, name, lambda *_: [])
-    asked = {"volcano_queues": [{"name": "a", "state": "absent"}]}
+    monkeypatch.setattr(room, "refused_namespaces", lambda *_: [])
+    settings = parse({"volcano_queues": [{"name": "a", "state": "absent"}]})
+    scope = Scope((settings.volcano,))
     with pytest.raises(InvalidInput, match="does not say that a roll-out made it"):
-        preflight(store, parse(asked), silent)
+        prepare(store, settings, scope, check=False, progress=silent)
     store.made_here("a")
-    assert preflight(store, parse(asked), silent) == 0
+    assert prepare(store, settings, scope, check=False, progress=silent).parts == {"volcano": ()}
+
+
+OPERATOR = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "training-operator", "namespace": "n"}}
+
+
+@pytest.mark.parametrize(("check", "live", "applied"), [(True, None, 0), (True, OPERATOR, 1), (False, None, 1)])
+def test_check_mode_does_not_count_the_wiring_of_an_operator_that_is_still_to_come(
+    check: bool,  # noqa: FBT001  a column of the table
+    live: Any,
+    applied: int,
+) -> None:
+    settings = parse({})
+    found: Any = SimpleNamespace(parts={"training-operator": (OPERATOR,)})
+    cluster: Any = SimpleNamespace(get=lambda _ref: live)
+    scope = Scope((), (settings.component("training-operator"),))
+
+    parts = room._parts(cluster, scope, found, check=check)  # noqa: SLF001  the rule that keeps --check honest
+
+    assert len(parts["training-operator"]) == applied

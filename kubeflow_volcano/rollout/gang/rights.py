@@ -1,0 +1,92 @@
+"""Whether the operators of training jobs may use PodGroups. A roll-out does not grant rights that manifests lack."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from kubeflow_volcano.apply.rights import Rights
+from kubeflow_volcano.catalog.gangs import GangScheduler
+from kubeflow_volcano.catalog.model import Component
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.problems import Problem
+from kubeflow_volcano.rollout.gang.wiring import deployment_of
+
+__all__ = ["VERBS", "is_allowed", "missing_rights"]
+
+VERBS: Mapping[str, Sequence[str]] = {
+    "training-operator": ("create", "delete", "get", "list", "patch", "update", "watch"),
+    "trainer": ("create", "get", "list", "patch", "update", "watch"),
+}
+"""What each operator does with PodGroups, by component."""
+
+_RESOURCE = "podgroups"
+
+
+def missing_rights(
+    cluster: Cluster, part: Component, objects: Sequence[Object], scheduler: GangScheduler, *, whole: bool
+) -> Iterator[Problem]:
+    """The problem of an operator without the rights to PodGroups that it needs.
+
+    Args:
+        cluster: is asked about rights that the manifests do not grant.
+        part: the operator's component.
+        objects: its objects.
+        scheduler: whose PodGroups the operator is to create.
+        whole: whether the run applies all of them, and with them the rights that they grant.
+
+    Raises:
+        InvalidInput: the manifests lack the operator's Deployment.
+        ApiError: the API server does not answer a SubjectAccessReview.
+    """
+    deployment = deployment_of(part, objects)
+    declared = Rights(objects).verbs(deployment, scheduler.group, _RESOURCE)
+    if declared is None and whole:
+        return  # its role comes from elsewhere, perhaps later
+    granted = declared if whole and declared else frozenset[str]()
+    namespace = deployment["metadata"]["namespace"]
+    account = deployment["spec"]["template"]["spec"].get("serviceAccountName") or "default"
+    lacking = [
+        verb
+        for verb in VERBS[part.name]
+        if not {verb, "*"} & granted and not is_allowed(cluster, namespace, account, scheduler.group, verb)
+    ]
+    if lacking:
+        name = f"podgroups-{part.name}"
+        resource = f"{_RESOURCE}.{scheduler.group}"
+        grant = (
+            f"kubectl create clusterrole {name} --verb={','.join(VERBS[part.name])} --resource={resource} && "
+            f"kubectl create clusterrolebinding {name} --clusterrole={name} --serviceaccount={namespace}:{account}; "
+            "then run again."
+        )
+        restore = "run playbooks/install.yml without --tags, which applies the role that its manifests bring."
+        yield Problem(
+            f"ServiceAccount {namespace}/{account} of {part.title} may not {', '.join(lacking)} {resource}.",
+            f"these rights, without which {part.title} creates no gangs.",
+            restore if declared and {*lacking, "*"} & declared else grant,
+        )
+
+
+def is_allowed(cluster: Cluster, namespace: str, account: str, group: str, verb: str) -> bool:
+    """Whether a ServiceAccount may do something with the PodGroups of an API group, as the API server says.
+
+    Raises:
+        ApiError: the API server does not answer a SubjectAccessReview.
+    """
+    groups: Collection[str] = (
+        "system:authenticated",
+        "system:serviceaccounts",
+        f"system:serviceaccounts:{namespace}",
+    )
+    review: Object = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "metadata": {"name": ""},
+        "spec": {
+            "user": f"system:serviceaccount:{namespace}:{account}",
+            "groups": list(groups),
+            "resourceAttributes": {"group": group, "resource": _RESOURCE, "verb": verb},
+        },
+    }
+    answer: bool = cluster.create(review)["status"]["allowed"]
+    return answer
