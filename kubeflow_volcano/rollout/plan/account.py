@@ -1,4 +1,4 @@
-"""What the plan tells about the first user's account, and which secrets of the manifests stay public knowledge."""
+"""What the plan says about the first user's account, and which secrets of the manifests stay published."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from kubeflow_volcano.rollout.account.sign_in import decoded
 from kubeflow_volcano.rollout.account.stored import credentials_file, reads_account
 from kubeflow_volcano.rollout.plan.findings import Finding, Verdict
 from kubeflow_volcano.rollout.settings.settings import Settings
+from kubeflow_volcano.text import counted
 
 __all__ = ["account_of", "judge_account", "judge_published_secrets"]
 
@@ -19,12 +20,12 @@ _SECRET_KEY = re.compile(r"(?i)pass|secret|token|key")
 
 
 def account_of(settings: Settings) -> dict[str, Any] | None:
-    """Who will sign in and own the first profile, and where the password is from; None where nothing reads it."""
+    """Who signs in and owns the first profile, and the origin of the password; None if no component reads it."""
     if not reads_account(settings.components):
         return None
     user, place = settings.user, credentials_file(settings)
     if user.published_password:
-        origin = "upstream's published one, as asked for"
+        origin = "the one that upstream publishes, as kubeflow_published_password says"
     elif user.password:
         origin = "of the inventory"
     else:
@@ -35,7 +36,7 @@ def account_of(settings: Settings) -> dict[str, Any] | None:
 
 
 def judge_account(settings: Settings) -> Finding:
-    """Whether everybody knows the password."""
+    """Whether the password is published."""
     title = "Sign-in with an own password"
     if settings.user.published_password:
         return Finding(
@@ -43,14 +44,14 @@ def judge_account(settings: Settings) -> Finding:
             title,
             Verdict.WARN,
             f"{settings.user.email} signs in with the password that upstream publishes.",
-            needed="a password that only its owner knows, wherever others can reach the cluster.",
+            needed="a password that only its owner knows, if others can reach the cluster.",
             todo="remove kubeflow_published_password.",
         )
     return Finding("account", title, Verdict.PASS, f"{settings.user.email}, who owns {settings.user.namespace}.")
 
 
 def judge_published_secrets(objects: Iterable[Object], settings: Settings) -> Finding:
-    """Secrets whose values stand in the manifests for everybody to read; those of the account are replaced."""
+    """Secrets whose values are published with the manifests; those of the account are replaced."""
     account = foreseen(settings.user)
     own = {account.password_hash, account.client_secret, account.cookie_secret}
     details = tuple(
@@ -66,9 +67,9 @@ def judge_published_secrets(objects: Iterable[Object], settings: Settings) -> Fi
         "published-secrets",
         title,
         Verdict.WARN,
-        f"{len(details)} Secrets keep values that stand in the manifests; their databases know them since their first "
-        "start, so that a new value locks them out.",
+        f"{counted(len(details), 'Secret')} with values from the published manifests. Databases keep the value of "
+        "their first start, so that a later change locks their clients out.",
         details,
-        "services behind them that only the cluster's own pods reach.",
-        "give kubeflow_sources with own values before the first roll-out where that is not enough.",
+        "services that only pods of the cluster can reach.",
+        "if others can reach them, set kubeflow_sources to manifests with own values before the first roll-out.",
     )

@@ -1,4 +1,4 @@
-"""From settings to plan: everything is rendered as the roll-out would, and then counted and judged."""
+"""From settings to plan: everything is rendered as a roll-out does, then counted and judged."""
 
 from __future__ import annotations
 
@@ -17,15 +17,11 @@ from kubeflow_volcano.rollout.images.report.image_list import ImagesReport, repo
 from kubeflow_volcano.rollout.manifests.downloads import shown
 from kubeflow_volcano.rollout.plan import judging
 from kubeflow_volcano.rollout.plan.account import account_of, judge_account, judge_published_secrets
-from kubeflow_volcano.rollout.plan.apis import judge_apis
 from kubeflow_volcano.rollout.plan.defects import defects_of, judge_defects
 from kubeflow_volcano.rollout.plan.findings import Finding, Verdict, exit_code, worst
-from kubeflow_volcano.rollout.plan.hosts import hosts_of
-from kubeflow_volcano.rollout.plan.images import judge_images
 from kubeflow_volcano.rollout.plan.order import Wave, waves
 from kubeflow_volcano.rollout.plan.resources import Claimed, Requests, claims_of, requests_of
-from kubeflow_volcano.rollout.plan.sizes import Sized, oversized
-from kubeflow_volcano.rollout.plan.steps import gang_of, queues_of, steps_of
+from kubeflow_volcano.rollout.plan.steps import gang_of, hosts_of, queues_of, steps_of
 from kubeflow_volcano.rollout.run import requirements
 from kubeflow_volcano.rollout.settings.settings import Settings
 
@@ -36,7 +32,7 @@ SCHEMA = "kfv.plan/v1"
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All that a roll-out will do. `seconds` is how long it took to find out."""
+    """All that a roll-out will do. `seconds` is how long planning took."""
 
     settings: Settings
     nodes: tuple[str, ...]
@@ -45,7 +41,6 @@ class Plan:
     waves: tuple[Wave, ...]
     requests: Requests
     claims: tuple[Claimed, ...]
-    large: tuple[Sized, ...]
     findings: tuple[Finding, ...]
     seconds: float
 
@@ -56,11 +51,11 @@ class Plan:
 
     @property
     def exit_code(self) -> Exit:
-        """What the verdict means for the process."""
+        """The exit code of the verdict."""
         return exit_code(self.verdict)
 
     def as_dict(self) -> dict[str, Any]:
-        """The document, plain values only; without anything secret."""
+        """The document as plain values, without secrets."""
         settings, parts = self.settings, self.desired.parts
         return {
             "schema": SCHEMA,
@@ -84,7 +79,6 @@ class Plan:
             "account": account_of(settings),
             "resources": self._resources(),
             "images": self.images.as_dict(),
-            "client_side_limit": [{"object": str(item.ref), "bytes": item.size} for item in self.large],
             "defects": [_defect(item) for item in defects_of(settings)],
             "findings": [_finding(item) for item in self.findings],
             "notes": list(self.desired.notes),
@@ -107,9 +101,9 @@ class Plan:
 
 
 def plan(settings: Settings, progress: Progress, nodes: Sequence[str] = ()) -> Plan:
-    """Render and judge all that the settings choose, for a cluster of which these hosts are in the inventory.
+    """Render and judge everything that the settings choose; `nodes` are hosts of the inventory.
 
-    Contacts no cluster, and changes nothing but the cache.
+    Contacts no cluster and changes nothing but the cache.
 
     Raises:
         InvalidInput: everything that is wrong with sources, manifests and settings.
@@ -118,13 +112,12 @@ def plan(settings: Settings, progress: Progress, nodes: Sequence[str] = ()) -> P
     found = desired(settings, settings.components, progress)
     objects = _objects(found.parts)
     images = report(found.images, settings)
-    requests, claims, large = requests_of(objects), claims_of(objects), oversized(objects)
+    requests, claims = requests_of(objects), claims_of(objects)
     findings = [
         judging.judge_kubernetes(settings),
-        judge_apis(found.parts, settings.plan.kubernetes),
-        *judge_images(images),
+        judging.judge_apis(found.parts, settings.plan.kubernetes),
+        *judging.judge_images(images),
         *judging.judge_resources(settings, requests, claims),
-        judging.judge_sizes(large),
         judge_defects(defects_of(settings)),
     ]
     if account_of(settings):
@@ -138,7 +131,6 @@ def plan(settings: Settings, progress: Progress, nodes: Sequence[str] = ()) -> P
         waves=waves(found.parts, requirements(settings, settings.components)),
         requests=requests,
         claims=claims,
-        large=large,
         findings=tuple(findings),
         seconds=time.monotonic() - started,
     )

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from kubeflow_volcano.text import counted
+from kubeflow_volcano.text import counted, table
 
 __all__ = ["queue_words", "render"]
 
 _MARKS = {"pass": "✓", "warn": "!", "fail": "✗"}
 _MOST_DETAILS = 5
 _LONGEST_LINE = 240
-"""So that a list of images does not fill the screen; all of it is in the files."""
+"""A list of images may not fill the screen; the files have all of it."""
 
 
 def render(document: Mapping[str, Any], files: Mapping[str, str]) -> str:
-    """A line per component and per question; details only of what needs attention, the rest is in the files."""
+    """One line per component and finding, details of warnings and failures; everything else is in the files."""
     asked = document["resources"]
     head = (
         f"Kubeflow {document['release']} on Kubernetes {document['kubernetes']}: "
@@ -24,16 +24,17 @@ def render(document: Mapping[str, Any], files: Mapping[str, str]) -> str:
         f"{counted(len(document['waves']), 'wave')}, {counted(document['images']['count'], 'image')}"
     )
     sums = (
-        f"asks for {asked['cpu']:.1f} CPUs, {asked['memory_gb']:.1f} GB of memory, "
+        f"requests {asked['cpu']:.1f} CPUs, {asked['memory_gb']:.1f} GB of memory, "
         f"{asked['storage_gb']:.1f} GB of storage"
     )
+    digits = max((len(str(item["objects"])) for item in document["steps"]), default=0)
     rows = [
-        (str(item["step"]), item["component"], item["version"], *counted(item["objects"], "object").split())
+        (str(item["step"]), item["component"], item["version"], _aligned(item["objects"], digits))
         for item in document["steps"]
     ]
-    lines = [head, sums, "", *_columns(rows), ""]
-    shut = [f"queue {item['queue']}: {queue_words(item)}" for item in document["queues"] if item["state"] != "open"]
-    lines += [*map(_line, shut), ""] if shut else []
+    lines = [head, sums, "", *(f"  {line}" for line in table(rows, right={0})), ""]
+    closed = [f"queue {item['queue']}: {queue_words(item)}" for item in document["queues"] if item["state"] != "open"]
+    lines += [*map(_line, closed), ""] if closed else []
     for item in document["findings"]:
         lines.append(_line(f"{_MARKS[item['verdict']]} {item['title']}: {item['found']}"))
         if item["verdict"] != "pass":
@@ -46,25 +47,22 @@ def render(document: Mapping[str, Any], files: Mapping[str, str]) -> str:
     return "\n".join([*lines, "", *(f"plan  {path}" for path in files.values())])
 
 
+def _aligned(number: int, digits: int) -> str:
+    """Count of objects, whose number ends in the same column on every line."""
+    return " " * (digits - len(str(number))) + counted(number, "object")
+
+
 def queue_words(queue: Mapping[str, Any]) -> str:
-    """What a roll-out will do about one of the plan's queues, for a person."""
+    """What a roll-out does with one of the plan's queues, for a person."""
     if queue["state"] == "closed":
-        return "closed: it takes no new jobs, and those in it stay"
+        return "closed: takes no new jobs; jobs in it stay"
     if queue["state"] == "absent":
         return (
             f"absent: closed, and deleted once it has no job, for which a run waits {queue['drain_seconds']} s; "
-            "refused where no roll-out has made it"
+            "refused if no roll-out created it"
         )
     return "open"
 
 
 def _line(text: str) -> str:
     return text if len(text) <= _LONGEST_LINE else f"{text[: _LONGEST_LINE - 1]}…"
-
-
-def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))] if rows else []
-    return [
-        f"  {row[0]:>{widths[0]}}  {row[1]:<{widths[1]}}  {row[2]:<{widths[2]}}  {row[3]:>{widths[3]}} {row[4]}"
-        for row in rows
-    ]

@@ -1,4 +1,4 @@
-"""Known defects of the release: which of them apply, and which are left to a person."""
+"""Known defects of the release: which apply, and which need a manual step."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from kubeflow_volcano.rollout.settings.settings import Settings
 __all__ = ["defects_of", "judge_defects"]
 
 _GROUPS = {"image_mirror_": "mirror", "plan_": "plan", "kubeflow_": "user"}
-"""Prefix of a variable to the group of settings that has it without the prefix."""
+"""Prefix of a variable to the group of settings that has its value, under the name without the prefix."""
 
 
 def defects_of(settings: Settings) -> tuple[Defect, ...]:
-    """Known defects of the release that touch what is chosen; whether each is handled with these settings."""
+    """Known defects of the release that affect chosen components; whether these settings handle each."""
     chosen = {part.name for part in settings.components}
     return tuple(
         replace(item, handled=_is_handled(item, settings))
@@ -27,14 +27,14 @@ def defects_of(settings: Settings) -> tuple[Defect, ...]:
 
 
 def judge_defects(defects: Sequence[Defect]) -> Finding:
-    """What `defects_of` found, of which some may be left to a person."""
+    """Whether the settings handle all of these defects."""
     left = [item for item in defects if not item.handled]
     details = tuple(
-        f"{item.id}: {item.title}. {item.consequence} {'Handled' if item.handled else 'Left to you'}: {item.handling}"
+        f"{item.id}: {item.title}. {item.consequence} {'Handled' if item.handled else 'Manual step'}: {item.handling}"
         for item in (*left, *(item for item in defects if item.handled))
     )
     title = "Known defects of the release"
-    found = f"{len(defects)} that touch what is chosen, {len(left)} of them left to you."
+    found = f"{len(defects)} affect chosen components, {len(left)} of them need a manual step."
     if not left:
         return Finding("defects", title, Verdict.PASS, found, details)
     return Finding(
@@ -43,8 +43,8 @@ def judge_defects(defects: Sequence[Defect]) -> Finding:
         Verdict.WARN,
         found,
         details,
-        "to know them beforehand.",
-        "read what is to be done about each.",
+        "a decision about each before the roll-out.",
+        "read what to do about each.",
     )
 
 
@@ -55,12 +55,12 @@ def _is_handled(defect: Defect, settings: Settings) -> bool:
 
 
 def _is(value: Any, wanted: Any) -> bool:
-    """Whether a setting is as wanted, or one of those that are."""
+    """Whether a setting has the wanted value, or one of several."""
     return value == wanted or (isinstance(wanted, list | tuple) and value in wanted)
 
 
 def _value(settings: Settings, variable: str) -> Any:
-    """The setting that a variable became."""
+    """The value of a variable in the settings."""
     prefix = next(item for item in _GROUPS if variable.startswith(item))
     value = getattr(getattr(settings, _GROUPS[prefix]), variable.removeprefix(prefix))
     return list(value) if isinstance(value, tuple) else value

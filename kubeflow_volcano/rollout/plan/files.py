@@ -1,15 +1,14 @@
-"""The files of a plan, and how they get whole into the place of older ones."""
+"""The files of a plan."""
 
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from kubeflow_volcano.cluster import holdings
+from kubeflow_volcano.files import write_file
 from kubeflow_volcano.problems import Exit, Problem, ProblemsError
 from kubeflow_volcano.rollout.plan import markdown
 from kubeflow_volcano.rollout.plan.build import Plan
@@ -20,15 +19,15 @@ MARKDOWN = "plan.md"
 
 
 class NotWrittenError(ProblemsError):
-    """There is no room for the plan, or no right to write it."""
+    """The plan cannot be written: no room, or no right."""
 
     exit_code = Exit.REPORT_NOT_WRITTEN
 
 
 def texts_of(found: Plan, document: Mapping[str, Any]) -> dict[str, str]:
-    """The plan as JSON and Markdown, its objects, and its images for people, programs, skopeo and crane, by file name.
+    """Texts by file name: the plan as JSON and Markdown, its objects, its images as text, JSON, for skopeo and crane.
 
-    `python -m validators --expected objects.json` sees that all of these objects exist.
+    `python -m validators --expected objects.json` checks that all of these objects exist.
     """
     images = found.images
     objects = {name: holdings.lasting(part) for name, part in found.desired.parts.items()}
@@ -44,15 +43,14 @@ def texts_of(found: Plan, document: Mapping[str, Any]) -> dict[str, str]:
 
 
 def write(directory: Path, texts: Mapping[str, str]) -> dict[str, str]:
-    """Write each text to its file name below `directory`; returns where each is.
+    """Write each text to its file below `directory`; returns the path of each by name.
 
     Raises:
         NotWrittenError: it cannot be written.
     """
     try:
-        directory.mkdir(parents=True, exist_ok=True)
         for name, text in texts.items():
-            _replace(directory / name, text)
+            write_file(directory / name, text)
     except OSError as error:
         raise NotWrittenError(
             Problem(
@@ -66,15 +64,3 @@ def write(directory: Path, texts: Mapping[str, str]) -> dict[str, str]:
 
 def _json(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
-
-
-def _replace(path: Path, text: str) -> None:
-    handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(partial).chmod(0o644)
-        Path(partial).replace(path)
-    except BaseException:
-        Path(partial).unlink(missing_ok=True)
-        raise

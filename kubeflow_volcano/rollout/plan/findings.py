@@ -1,4 +1,4 @@
-"""What the plan judges: one finding per question, and what all of them mean for the run."""
+"""The findings of a plan, and its verdict."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Finding", "Verdict", "exit_code", "worst"]
 
 
 class Verdict(StrEnum):
-    """Of a finding, and of the plan."""
+    """Verdict of a finding and of the plan."""
 
     PASS = "pass"  # noqa: S105  a verdict, not a password
     WARN = "warn"
@@ -21,7 +21,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One question and its answer; `details` names each case, `needed` and `todo` are empty where all is well."""
+    """One judgement; `details` names each case, `needed` and `todo` are empty if it passes."""
 
     id: str
     title: str

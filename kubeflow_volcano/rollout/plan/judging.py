@@ -1,60 +1,50 @@
-"""The questions of the plan that settings, catalog and sums answer."""
+"""The judgements of the plan on versions, APIs, resources and images."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 
-from kubeflow_volcano.problems import InvalidInput
+from kubeflow_volcano.catalog.served_apis import served_apis
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.rollout.images.report.image_list import ImagesReport
 from kubeflow_volcano.rollout.plan.findings import Finding, Verdict
 from kubeflow_volcano.rollout.plan.resources import Claimed, Requests
-from kubeflow_volcano.rollout.plan.sizes import LIMIT, Sized
 from kubeflow_volcano.rollout.settings.kubernetes_range import require_kubernetes
 from kubeflow_volcano.rollout.settings.settings import Settings
+from kubeflow_volcano.text import counted
 
-__all__ = ["GB", "judge_kubernetes", "judge_resources", "judge_sizes"]
+__all__ = ["GB", "judge_apis", "judge_images", "judge_kubernetes", "judge_resources"]
 
 GB = 1000**3
 
 
 def judge_kubernetes(settings: Settings) -> Finding:
-    """Whether release and components are made for the Kubernetes that is planned for."""
+    """Whether the release and its components support the planned Kubernetes version."""
     wanted = settings.plan.kubernetes
-    title = f"Versions that go with Kubernetes {wanted}"
+    title = f"Versions compatible with Kubernetes {wanted}"
     try:
         warnings = require_kubernetes(settings, wanted)
     except InvalidInput as error:
         details = tuple(problem.found for problem in error.problems)
         first = error.problems[0]
-        return Finding("kubernetes", title, Verdict.FAIL, "not all do.", details, first.needed, first.todo)
+        return Finding("kubernetes", title, Verdict.FAIL, "not all are.", details, first.needed, first.todo)
     if warnings:
         return Finding(
             "kubernetes",
             title,
             Verdict.WARN,
-            "not all parts were made for it.",
+            "not all components were tested with it.",
             warnings,
             "versions that were tested together.",
             "rehearse the roll-out on that Kubernetes first.",
         )
-    return Finding("kubernetes", title, Verdict.PASS, f"Kubeflow {settings.release.version} and its parts do.")
-
-
-def judge_sizes(found: Sequence[Sized]) -> Finding:
-    """Objects that a client-side apply could not keep; here all are applied server-side, so that none is a problem."""
-    return Finding(
-        "client-side-apply",
-        "Objects too large for client-side kubectl apply",
-        Verdict.PASS,
-        f"{len(found)} beyond {LIMIT} bytes; the roll-out applies server-side, which has no such limit."
-        if found
-        else f"none beyond {LIMIT} bytes.",
-        tuple(f"{item.ref}: {item.size} bytes" for item in found),
-    )
+    return Finding("kubernetes", title, Verdict.PASS, f"Kubeflow {settings.release.version} and its components are.")
 
 
 def judge_resources(settings: Settings, requests: Requests, claims: Sequence[Claimed]) -> Iterator[Finding]:
-    """What is asked for, against what the inventory says that the cluster has at least."""
+    """The requests, compared with what the inventory says that the cluster has at least."""
     plan = settings.plan
     storage = sum((claim.size for claim in claims), Decimal(0))
     for name, unit, asked, least in (
@@ -63,7 +53,7 @@ def judge_resources(settings: Settings, requests: Requests, claims: Sequence[Cla
         ("storage_gb", "GB of storage", storage / GB, plan.minimum_storage_gb),
     ):
         ident, title = f"resources-{name.partition('_')[0]}", f"Sum of requests: {unit}"
-        found = f"{asked:.1f} {unit} are asked for, plan_minimum_{name} is {least}."
+        found = f"{asked:.1f} {unit} are requested, plan_minimum_{name} is {least}."
         if asked <= least:
             yield Finding(ident, title, Verdict.PASS, found)
         else:
@@ -72,6 +62,45 @@ def judge_resources(settings: Settings, requests: Requests, claims: Sequence[Cla
                 title,
                 Verdict.WARN,
                 found,
-                needed=f"a cluster with {asked:.1f} {unit} to spare.",
+                needed=f"a cluster with {asked:.1f} {unit} free.",
                 todo=f"set plan_minimum_{name} to what the cluster has, or leave components out (kubeflow_exclude).",
             )
+
+
+def judge_apis(parts: Mapping[str, Sequence[Object]], kubernetes: str) -> Finding:
+    """Whether that Kubernetes ("1.30.2") serves the API version of every object."""
+    details = tuple(
+        f"{component}: {text}" for component, objects in parts.items() for text in _unserved(objects, kubernetes)
+    )
+    title = f"APIs that Kubernetes {kubernetes} serves"
+    if not details:
+        return Finding("apis", title, Verdict.PASS, "all API versions are served.")
+    return Finding(
+        "apis",
+        title,
+        Verdict.FAIL,
+        f"{counted(len(details), 'object')} in API versions that Kubernetes {kubernetes} does not serve.",
+        details,
+        "manifests for that Kubernetes.",
+        "choose a release whose Kubernetes range includes it, or set kubeflow_sources to corrected manifests.",
+    )
+
+
+def _unserved(objects: Sequence[Object], kubernetes: str) -> Iterator[str]:
+    for obj in objects:
+        for api in served_apis():
+            if api.is_about(obj["apiVersion"], obj["kind"]) and not api.kubernetes.covers(kubernetes):
+                after = f"; {api.successor} replaces it" if api.successor else ""
+                yield f"{Ref.of(obj)}: {obj['apiVersion']} is served by {api.kubernetes}{after}"
+
+
+def judge_images(report: ImagesReport) -> Iterator[Finding]:
+    """One finding for each problem and warning of the image report; one that passes if there is none."""
+    if not report.problems and not report.warnings:
+        yield Finding("images", "Images", Verdict.PASS, f"{len(report.entries)}, none with a known problem.")
+    yield from (_finding(item, Verdict.FAIL) for item in report.problems)
+    yield from (_finding(item, Verdict.WARN) for item in report.warnings)
+
+
+def _finding(problem: Problem, verdict: Verdict) -> Finding:
+    return Finding("images", "Images", verdict, problem.found, (), problem.needed, problem.todo)

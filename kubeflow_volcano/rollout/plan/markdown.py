@@ -1,4 +1,4 @@
-"""The plan for reading: what needs attention first, then what will happen, then everything."""
+"""The plan for reading: first what needs attention, then what will happen, then everything."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def render(document: Document) -> str:
     parts = [
         _head(document),
         _attention(document),
-        _table("Judged", ("question", "verdict", "answer"), _judged(document)),
+        _table("Findings", ("subject", "verdict", "finding"), _judged(document)),
         _table("Steps", ("", "component", "version", "objects", "needs", "source"), _steps(document)),
         _table("Queues", ("queue", "will be"), _queues(document)),
         _table("Waves", ("", "objects", "kinds", "waits for"), _waves(document)),
@@ -36,7 +36,7 @@ def _head(document: Document) -> str:
         f"in {counted(len(document['waves']), 'wave')}, {counted(document['images']['count'], 'image')}"
     )
     sums = (
-        f"- asks for {asked['cpu']:.1f} CPUs and {asked['memory_gb']:.1f} GB of memory for {asked['pods']} pods "
+        f"- requests {asked['cpu']:.1f} CPUs and {asked['memory_gb']:.1f} GB of memory for {asked['pods']} pods "
         f"({asked['sidecars']['pods']} of them with a sidecar), and {asked['storage_gb']:.1f} GB of storage"
     )
     lines = [
@@ -110,7 +110,7 @@ def _waves(document: Document) -> Iterator[tuple[str, ...]]:
 
 def _defects(document: Document) -> Iterator[tuple[str, ...]]:
     for item in document["defects"]:
-        handled = "handled" if item["handled"] else "left to you"
+        handled = "handled" if item["handled"] else "manual step"
         yield item["id"], item["title"], item["consequence"], f"{handled}: {item['handling']}"
 
 
@@ -134,12 +134,12 @@ def _table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> s
 
 
 def _cell(text: str) -> str:
-    """Text in one line that Markdown takes as text."""
+    """Text on one line, escaped for a Markdown table."""
     return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
 
 
 def _begun(text: str) -> str:
-    """The cell of a sentence that stands by itself."""
+    """A cell that begins with a capital letter."""
     return _cell(text[:1].upper() + text[1:])
 
 

@@ -1,4 +1,4 @@
-"""In which order the objects go to the cluster: the roll-out's own graph cut into waves, which are counted."""
+"""The order of the roll-out: its graph cut into waves, which are counted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Wave", "waves"]
 
 @dataclass(frozen=True, slots=True)
 class Wave:
-    """Objects that may be under way together: how many of each kind, of which components, and what they wait for."""
+    """Objects that may be applied together: how many of each kind, of which components, and what they wait for."""
 
     number: int
     objects: int
@@ -46,9 +46,9 @@ def waves(parts: Mapping[str, Sequence[Object]], requires: Mapping[str, Sequence
 
 
 def _level(ref: Ref, whole: Graph, levels: dict[Ref, int]) -> int:
-    """Length of the longest chain before `ref`; no rule of the graph makes a circle, so the recursion ends.
+    """Length of the longest chain before `ref`; the graph has no circles, so the recursion ends.
 
-    What must be ready counts double, so that objects that wait for nothing stand before those that do.
+    Readiness counts twice, so that objects without such needs come in earlier waves.
     """
     if ref not in levels:
         needs = whole.needs[ref]

@@ -1,4 +1,4 @@
-"""What the pods and claims of the manifests ask for, summed as the scheduler does."""
+"""The requests of the manifests' pods and claims, summed as the scheduler does."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _NAMES = ("cpu", "memory")
 _INJECT = "sidecar.istio.io/inject"
 _REPLICATED = frozenset({"Deployment", "ReplicaSet", "StatefulSet"})
 _ONCE = frozenset({"DaemonSet", "Job"})
-"""Counted once: a DaemonSet has a pod per node, and how many nodes there are is not known to a plan."""
+"""Counted once: a DaemonSet has one pod per node, and a plan does not know the nodes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """CPU in cores and memory in bytes. `sidecars` is Istio's share of them, which no pod template shows."""
+    """CPU in cores and memory in bytes. `sidecars` is the share of Istio's sidecars, which no pod template shows."""
 
     pods: int
     cpu: Decimal
@@ -34,14 +34,14 @@ class Requests:
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A persistent volume claim that the manifests bring, and its size in bytes."""
+    """A PersistentVolumeClaim of the manifests, and its size in bytes."""
 
     ref: Ref
     size: Decimal
 
 
 def requests_of(objects: Sequence[Object]) -> Requests:
-    """The sum over all pods at their declared replicas, with the sidecars that Istio will add to them."""
+    """The sum over all pods at their declared replicas, including the sidecars that Istio will inject."""
     proxy = _proxy(objects)
     injected = _injected(objects)
     pods = sidecars = 0
@@ -64,7 +64,7 @@ def requests_of(objects: Sequence[Object]) -> Requests:
 
 
 def claims_of(objects: Iterable[Object]) -> tuple[Claimed, ...]:
-    """Claims by themselves and those that StatefulSets make for each replica."""
+    """Claims of the manifests, and those that StatefulSets create for each replica."""
     return tuple(claim for obj in objects for claim in _claims(obj))
 
 
@@ -109,7 +109,7 @@ def _wants_sidecar(template: Object) -> bool:
 
 
 def _proxy(objects: Iterable[Object]) -> Mapping[str, Any]:
-    """What Istio's injector asks for each sidecar; nothing where there is no injector."""
+    """The requests of each sidecar that Istio's injector adds; empty without an injector."""
     for obj in objects:
         if obj["kind"] == "ConfigMap" and obj["metadata"]["name"].startswith("istio-sidecar-injector"):
             found: Any = json.loads((obj.get("data") or {}).get("values") or "{}")

@@ -1,4 +1,4 @@
-"""The components in the order of the roll-out, and how training jobs get ganged."""
+"""What the plan shows: components in order, gang scheduling, queues, hosts."""
 
 from __future__ import annotations
 
@@ -14,16 +14,21 @@ from kubeflow_volcano.rollout.manifests.downloads import shown
 from kubeflow_volcano.rollout.settings.queue_states import QueueState, wanted_states
 from kubeflow_volcano.rollout.settings.settings import Settings
 
-__all__ = ["gang_of", "queues_of", "source_of", "steps_of"]
+__all__ = ["gang_of", "hosts_of", "queues_of", "source_of", "steps_of"]
+
+_WITHOUT = (
+    "The group nodes is empty, so no host is set up. Images are renamed in manifests only; kernel settings, container "
+    "runtimes and directories of volumes are left to the administrators of the hosts."
+)
 
 _OWN_STORAGE = {
-    "existing": "none: volumes come from the default StorageClass that the cluster has",
+    "existing": "none: volumes come from the default StorageClass of the cluster",
     "static": "none: volumes are made in advance, one for each claim of the chosen components",
 }
 
 
 def steps_of(settings: Settings, parts: Mapping[str, Sequence[Object]]) -> Iterator[dict[str, Any]]:
-    """Each component with its source, its objects by number, and what must be ready when it is done."""
+    """Each component with its source, the number of its objects, and the workloads that must become ready."""
     for number, part in enumerate(settings.components, start=1):
         present = {Ref.of(obj) for obj in parts.get(part.name, ())}
         yield {
@@ -39,7 +44,7 @@ def steps_of(settings: Settings, parts: Mapping[str, Sequence[Object]]) -> Itera
 
 
 def source_of(settings: Settings, part: Component) -> str:
-    """Where its manifests come from, without credentials."""
+    """The source of its manifests, without credentials."""
     if part.name == "local-path" and settings.storage.mode != "local_path":
         return _OWN_STORAGE[settings.storage.mode]
     own = settings.sources.get(part.name)
@@ -49,7 +54,7 @@ def source_of(settings: Settings, part: Component) -> str:
 
 
 def gang_of(settings: Settings, parts: Mapping[str, Sequence[Object]]) -> dict[str, Any]:
-    """The scheduler, and what makes the chosen operators use it."""
+    """The gang scheduler, and the arguments and runtimes that make operators use it."""
     arguments = [
         argument
         for obj in parts.get(COMPONENT, ())
@@ -74,7 +79,7 @@ def gang_of(settings: Settings, parts: Mapping[str, Sequence[Object]]) -> dict[s
 
 
 def queues_of(settings: Settings, parts: Mapping[str, Sequence[Object]]) -> list[dict[str, Any]]:
-    """Volcano's queues of the inventory and what they are to be; those that go with the seconds that they may take."""
+    """The queues of the inventory with their state; absent ones with the seconds that draining may take."""
     if VOLCANO.name not in parts:
         return []
     asked = settings.scheduling
@@ -83,3 +88,8 @@ def queues_of(settings: Settings, parts: Mapping[str, Sequence[Object]]) -> list
         | ({"drain_seconds": asked.drain_seconds} if state is QueueState.ABSENT else {})
         for name, state in wanted_states(asked.queues).items()
     ]
+
+
+def hosts_of(nodes: Sequence[str]) -> dict[str, Any]:
+    """The hosts of the group `nodes`, and a note if there are none."""
+    return {"nodes": list(nodes), "note": "" if nodes else _WITHOUT}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -18,19 +17,17 @@ from kubeflow_volcano.rollout.account.first_user import foreseen
 from kubeflow_volcano.rollout.account.sign_in import dex
 from kubeflow_volcano.rollout.images.report.image_list import ImagesReport
 from kubeflow_volcano.rollout.plan.account import account_of, judge_account, judge_published_secrets
-from kubeflow_volcano.rollout.plan.apis import judge_apis
 from kubeflow_volcano.rollout.plan.defects import defects_of, judge_defects
 from kubeflow_volcano.rollout.plan.findings import Finding, Verdict, exit_code, worst
-from kubeflow_volcano.rollout.plan.hosts import hosts_of
-from kubeflow_volcano.rollout.plan.images import judge_images
 from kubeflow_volcano.rollout.plan.judging import (
     GB,
+    judge_apis,
+    judge_images,
     judge_kubernetes,
     judge_resources,
-    judge_sizes,
 )
 from kubeflow_volcano.rollout.plan.resources import Claimed, Requests
-from kubeflow_volcano.rollout.plan.sizes import LIMIT, oversized
+from kubeflow_volcano.rollout.plan.steps import hosts_of
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
 
 
@@ -46,10 +43,16 @@ def thing(api_version: str, kind: str, **more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("api_version", "kind", "good", "bad", "told"),
     [
-        ("policy/v1beta1", "PodDisruptionBudget", "1.24", "1.25", "policy/v1 takes"),
-        ("autoscaling/v2beta2", "HorizontalPodAutoscaler", "1.25.3", "1.26.0", "autoscaling/v2 takes"),
+        ("policy/v1beta1", "PodDisruptionBudget", "1.24", "1.25", "policy/v1 replaces"),
+        ("autoscaling/v2beta2", "HorizontalPodAutoscaler", "1.25.3", "1.26.0", "autoscaling/v2 replaces"),
         ("autoscaling/v2", "HorizontalPodAutoscaler", "1.23", "1.22.17", "1.23 and later"),
-        ("apiextensions.k8s.io/v1beta1", "CustomResourceDefinition", "1.21", "1.22", "apiextensions.k8s.io/v1 takes"),
+        (
+            "apiextensions.k8s.io/v1beta1",
+            "CustomResourceDefinition",
+            "1.21",
+            "1.22",
+            "apiextensions.k8s.io/v1 replaces",
+        ),
     ],
 )
 def test_apis(api_version: str, kind: str, good: str, bad: str, told: str) -> None:
@@ -64,19 +67,6 @@ def test_apis(api_version: str, kind: str, good: str, bad: str, told: str) -> No
 
 def test_an_own_kind_of_the_same_name_is_not_meant() -> None:
     assert judge_apis({"some": (thing("example.org/v1beta1", "Ingress"),)}, "1.35").verdict is Verdict.PASS
-
-
-def test_the_size_limit_is_exact() -> None:
-    def of(size: int) -> dict[str, Any]:
-        empty = thing("v1", "ConfigMap", data={"k": ""})
-        text = "x" * (size - len(json.dumps(empty, separators=(",", ":"))))
-        return thing("v1", "ConfigMap", data={"k": text})
-
-    assert not oversized([of(LIMIT)])
-    (found,) = oversized([of(LIMIT + 1)])
-    assert found.size == LIMIT + 1
-    assert judge_sizes([found]).details == (f"{found.ref}: {LIMIT + 1} bytes",)
-    assert judge_sizes([]).details == ()
 
 
 def asked(cpu: str, memory_gb: str) -> Requests:
@@ -220,4 +210,4 @@ def test_the_worst_finding_is_the_verdict_and_a_warning_stops_nobody() -> None:
 
 def test_hosts_are_named_and_their_absence_is_told() -> None:
     assert hosts_of(["a", "b"]) == {"nodes": ["a", "b"], "note": ""}
-    assert "nothing is done on hosts" in hosts_of([])["note"]
+    assert "no host is set up" in hosts_of([])["note"]

@@ -158,20 +158,6 @@ def test_removed_apis(upstream: Upstream, release: str, kubernetes: str, removed
 
 
 @pytest.mark.upstream
-@pytest.mark.parametrize(
-    ("release", "largest"),
-    [("1.6.1", None), ("1.9.1", None), ("1.10.2", "sparkapplications"), ("26.03", "sparkapplications")],
-)
-def test_objects_beyond_the_annotation_limit(upstream: Upstream, release: str, largest: str | None) -> None:
-    large = planned(upstream, release).as_dict()["client_side_limit"]
-    if largest is None:
-        assert large == []
-    else:
-        assert largest in large[0]["object"]
-        assert all(item["bytes"] > 262_144 for item in large)
-
-
-@pytest.mark.upstream
 @each_release
 def test_the_files_hold_every_image_and_no_secret(upstream: Upstream, release: str) -> None:
     found = planned(upstream, release)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kubeflow_volcano.rollout.plan import console, markdown
-from kubeflow_volcano.rollout.plan.apis import judge_apis
+from kubeflow_volcano.rollout.plan.judging import judge_apis
 from kubeflow_volcano.rollout.plan.steps import queues_of
 from kubeflow_volcano.rollout.settings.settings import parse
 
@@ -71,7 +71,7 @@ def test_queues_that_are_shut_or_go_are_told() -> None:
     assert queues_of(settings, {"trainer": ()}) == []
     told = console.render(document() | {"queues": found}, {})
     assert "queue a" not in told
-    assert "\nqueue b: closed: it takes no new jobs, and those in it stay\n" in told
+    assert "\nqueue b: closed: takes no new jobs; jobs in it stay\n" in told
     assert "\nqueue c: absent: closed, and deleted once it has no job, for which a run waits 30 s; refused" in told
     page = markdown.render(document() | {"queues": found})
     assert "## Queues\n" in page
