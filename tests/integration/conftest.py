@@ -1,31 +1,71 @@
-"""The cluster for the tests that need one: named by the environment, else the rehearsal cluster called default."""
+"""A rehearsal cluster for the tests that need one: named by the environment, or one of this worker's own."""
 
 from __future__ import annotations
 
+import hashlib
 import os
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.directories import cache_directory
 from kubeflow_volcano.problems import Unreachable
+from tests.places import ROOT
 
 KUBECONFIG = "KFV_TEST_KUBECONFIG"
 
 
 @pytest.fixture(scope="session")
-def kubeconfig() -> Path:
-    """Administrator's credentials of a rehearsal cluster on which the training profile is installed."""
+def kubeconfig(worker_id: str) -> Iterator[Path]:
+    """Administrator's credentials of a rehearsal cluster on which the training profile is installed.
+
+    Without one in the environment each worker brings a cluster of its own up, and removes it.
+    """
     if named := os.environ.get(KUBECONFIG):
-        return Path(named)
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return cache / "kubeflow-volcano" / "rehearsal" / "default" / "admin.kubeconfig"
+        yield Path(named)
+        return
+    name = cluster_name(worker_id)
+    play(name, "rehearsal", "install")
+    yield cache_directory() / "rehearsal" / name / "admin.kubeconfig"
+    play(name, "rehearsal", state="absent")
 
 
 @pytest.fixture(scope="session")
 def cluster(kubeconfig: Path) -> Cluster:
-    """A connection to it; without one these tests fail, for a skip would look like a pass."""
+    """A connection to it; without one these tests fail, because a skip would look like a pass."""
     try:
         return Cluster.connect(kubeconfig)
     except Unreachable as error:
-        pytest.fail(f"{error}\nRun `make test`, which brings a cluster up, or `make rehearse` before these tests.")
+        pytest.fail(f"{error}\nCorrect {KUBECONFIG}, or unset it.")
+
+
+def cluster_name(worker: str) -> str:
+    """The cluster of a worker of this checkout; others on the machine have other names."""
+    return f"test-{hashlib.sha256(str(ROOT).encode()).hexdigest()[:6]}-{worker}"
+
+
+def play(name: str, *playbooks: str, state: str = "present") -> None:
+    """Run playbooks against the rehearsal cluster of that name."""
+    variables = [
+        f"rehearsal_cluster_name={name}",
+        f"rehearsal_cluster_state={state}",
+        '{"rehearsal_cluster_extras": ["scheduler-plugins"]}',
+    ]
+    done = subprocess.run(
+        [
+            ROOT / ".venv/bin/ansible-playbook",
+            *("-i", ROOT / "inventory/rehearsal"),
+            *(word for variable in variables for word in ("-e", variable)),
+            *(ROOT / "playbooks" / f"{playbook}.yml" for playbook in playbooks),
+        ],
+        cwd=ROOT,
+        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        pytest.fail(f"{' '.join(playbooks)} of {name}, {state}: {done.stdout[-6000:]}{done.stderr[-2000:]}")
