@@ -1,4 +1,4 @@
-"""YAML as Kubernetes reads it, by the C parser: no silent last-key-wins, no dates, troubles with line and column."""
+"""YAML as Kubernetes reads it, by the C parser: duplicate keys are errors, dates are text, errors have a position."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kubeflow_volcano.problems import InvalidInput, Problem
 
 __all__ = ["parse"]
 
-# What Go's parsers take for numbers; PyYAML's own rules add base 60 ("12:30") and want a dot in "1e3".
+# What Go's parsers read as numbers; PyYAML's own rules add base 60 ("12:30") and need a dot in "1e3".
 _INT = re.compile(r"^[-+]?(?:0b[01_]+|0o?[0-7_]+|0x[0-9a-fA-F_]+|0|[1-9][0-9_]*)$")
 _FLOAT = re.compile(
     r"^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$|^[-+]?\.(?:inf|Inf|INF)$|^\.(?:nan|NaN)$"
@@ -20,7 +20,7 @@ _TAG = "tag:yaml.org,2002:"
 
 
 class _Loader(yaml.CSafeLoader):
-    """Refuses equal keys and keys that are not text."""
+    """Refuses duplicate keys and keys that are not text."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002  PyYAML's signature
         mapping: dict[Any, Any] = {}
@@ -34,9 +34,7 @@ class _Loader(yaml.CSafeLoader):
                     None, None, f"the key {key.value!r} is not text; put it in quotes", key.start_mark
                 )
             if key.value in mapping:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {key.value!r} stands here twice", key.start_mark
-                )
+                raise yaml.constructor.ConstructorError(None, None, f"duplicate key {key.value!r}", key.start_mark)
             mapping[key.value] = self.construct_object(value, deep=deep)
         return super().construct_mapping(node, deep=deep) if merges else mapping
 
@@ -64,10 +62,10 @@ _Loader.add_constructor(f"{_TAG}int", _int)
 
 
 def parse(text: str | bytes, origin: str) -> list[Any]:
-    """Every document of `text` that is not empty; `origin` (a file, an address) starts each message.
+    """Every document of `text` that is not empty. Messages begin with `origin`, a file or an address.
 
     Raises:
-        InvalidInput: not YAML, not UTF-8, or one mapping with the same key twice.
+        InvalidInput: not YAML, not UTF-8, or a mapping with duplicate keys.
     """
     try:
         return [document for document in yaml.load_all(text, Loader=_Loader) if document is not None]
@@ -80,4 +78,4 @@ def parse(text: str | bytes, origin: str) -> list[Any]:
 
 
 def _problem(place: str, what: str) -> Problem:
-    return Problem(f"{place}: {what}.", "YAML in which every key stands once.", "correct the file at that place.")
+    return Problem(f"{place}: {what}.", "YAML without duplicate keys.", "correct the file at that position.")

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import difflib
+from collections.abc import Collection, Iterable, Sequence
 
-__all__ = ["counted", "few", "table"]
+__all__ = ["counted", "did_you_mean", "few", "table"]
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
     """How many of something: `1 image`, `2 images`; `plural` where an s does not make one."""
     return f"{number} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The question ` Did you mean <the most similar known word>?`; empty where none is similar."""
+    match = difflib.get_close_matches(word, list(known), n=1)
+    return f" Did you mean {match[0]}?" if match else ""
 
 
 def few(items: Sequence[str], most: int = 5, separator: str = ", ", noun: str = "") -> str:

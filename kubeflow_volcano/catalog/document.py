@@ -1,4 +1,4 @@
-"""docs/releases.md: the catalog for reading. `python -m kubeflow_volcano.catalog.document` writes it anew."""
+"""docs/releases.md, the catalog for reading: `python -m kubeflow_volcano.catalog.document` writes it."""
 
 from __future__ import annotations
 
@@ -6,32 +6,34 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from kubeflow_volcano.catalog import read
-from kubeflow_volcano.catalog.model import Defect, MinorRange, Release
+from kubeflow_volcano.catalog.model import Defect, Release
 
 __all__ = ["DOCUMENT", "render"]
 
 DOCUMENT = Path("docs/releases.md")
-"""Where it stands, from the top of the checkout."""
+"""Its path in the checkout."""
+
+_PLUGINS = "scheduler-plugins"
 
 _HEAD = f"""\
 # Releases
 
-What the catalog knows, written by `.venv/bin/python -m kubeflow_volcano.catalog.document` from `kubeflow_volcano/catalog`; `{DOCUMENT}` is not edited by hand.
+The contents of `kubeflow_volcano/catalog`, written by `.venv/bin/python -m kubeflow_volcano.catalog.document`; do not edit `{DOCUMENT}` by hand.
 
-**Kubernetes**: an older one is refused, and a newer one where the range has an end. **Tested**: from the one that the release is meant for to the newest that upstream's tests ran on; outside of it a roll-out warns. **Volcano**: the versions that go with the release; the first is taken where `volcano_version` is empty. Components that are not part of upstream's example are installed by name (`kubeflow_components`)."""  # noqa: E501  paragraphs are lines
+**Kubernetes**: versions below the range are refused; versions above it are refused where the range has an end. **Tested**: from the minor that the release targets to the newest that upstream tests ran on; a roll-out to any other version warns. **Volcano**: the compatible versions; the first is the default of `volcano_version`. Install components outside upstream's example by name (`kubeflow_components`)."""  # noqa: E501  paragraphs are lines
 
 
 def render() -> str:
     """The document's text."""
     releases = [read.load_release(version) for version in read.releases()]
-    volcanoes = [read.load_volcano(version) for version in read.volcano_versions()]
-    plugins = [read.load_scheduler_plugins(version) for version in read.scheduler_plugins_versions()]
+    volcanoes = [read.load_component("volcano", version) for version in read.versions_of("volcano")]
+    plugins = [read.load_component(_PLUGINS, version) for version in read.versions_of(_PLUGINS)]
     heads = ("Kubeflow", "Kubernetes", "tested", "kustomize", "operator", "Volcano", "local path", "components")
     names = [release.version for release in releases]
     parts = [
         _HEAD,
         _table(heads, map(_release, releases)),
-        "## Components\n\nIn upstream's order; *in italics* what is not part of the example.",
+        "## Components\n\nIn upstream's order; components outside the example are *in italics*.",
         _table(("", *names), _components(releases)),
         "## Volcano",
         _table(
@@ -43,10 +45,10 @@ def render() -> str:
             ("scheduler-plugins", "Kubernetes, by its version skew policy"),
             ((item.version, str(item.kubernetes)) for item in plugins),
         ),
-        "## Known defects\n\n`playbooks/plan.yml` tells which of them touch what you chose.",
-        _table(("Kubeflow", "defect", "consequence", "what is done about it"), _defects(releases)),
+        "## Known defects\n\n`playbooks/plan.yml` lists those that affect your components.",
+        _table(("Kubeflow", "defect", "consequence", "handling"), _defects(releases)),
         "## Refused",
-        _table(("Kubeflow", "component", "because"), _refused(releases)),
+        _table(("Kubeflow", "component", "reason"), _refused(releases)),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -56,17 +58,17 @@ def _release(release: Release) -> Sequence[str]:
     return (
         release.version,
         str(release.kubernetes),
-        str(MinorRange(release.kubernetes_targeted, release.kubernetes_tested)),
+        str(release.kubernetes_range_tested),
         release.kustomize_version,
         f"{release.operator.kind} {release.operator.version}",
         ", ".join(release.volcano_versions),
         release.local_path_version,
-        f"{example} of the example, {len(release.components) - example} more",
+        f"{example} of the example and {len(release.components) - example} more",
     )
 
 
 def _components(releases: Sequence[Release]) -> Iterator[Sequence[str]]:
-    """A row per name; a name that only later releases have follows what precedes it there."""
+    """A row per name; a name of later releases only follows the same predecessor as there."""
     names: list[str] = []
     for release in releases:
         place = 0
@@ -86,13 +88,13 @@ def _version(release: Release, name: str) -> str:
 
 
 def _defects(releases: Iterable[Release]) -> Iterator[Sequence[str]]:
-    """A row per defect, with all releases that have it in the same words."""
+    """A row per defect and text, with the releases that have it."""
     rows: dict[tuple[str, str, str], list[str]] = {}
     for release in releases:
         for item in release.defects:
             texts = (f"`{item.id}`: {item.title}.", item.consequence, f"{_handled(item)}: {item.handling}")
             rows.setdefault(texts, []).append(release.version)
-    for texts in sorted(rows, key=_id):  # the same defect in other words stands beside it
+    for texts in sorted(rows, key=_id):  # variants of a defect are neighbours
         yield ", ".join(rows[texts]), *texts
 
 
@@ -102,9 +104,9 @@ def _id(texts: Sequence[str]) -> str:
 
 def _handled(item: Defect) -> str:
     if isinstance(item.handled, bool):
-        return "Handled" if item.handled else "Left to you"
+        return "Handled" if item.handled else "Remains"
     given = " and ".join(f"`{name}: {_yaml(value)}`" for name, value in item.handled.items())
-    return f"Handled with {given}, else left to you"
+    return f"Handled with {given}, otherwise it remains"
 
 
 def _yaml(value: object) -> str:

@@ -1,11 +1,12 @@
-"""What the catalog's data files become: frozen values without behaviour of their own."""
+"""The records of the catalog's data files. Their fields are described in the schemas of the same name."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Annotated, Any, TypeAlias
 
+from kubeflow_volcano.decode import Parsed
 from kubeflow_volcano.ref import Ref
 
 __all__ = [
@@ -15,59 +16,89 @@ __all__ = [
     "JointValue",
     "Marker",
     "MinorRange",
+    "ObjectName",
     "Operator",
     "Release",
     "RemoteBase",
     "Source",
+    "VersionRange",
     "version_key",
 ]
 
 
+_API_VERSIONS = {"Deployment": "apps/v1", "StatefulSet": "apps/v1", "DaemonSet": "apps/v1", "Job": "batch/v1"}
+
+
+def _ref(text: str) -> Ref:
+    """The object of "Deployment kubeflow/minio" or "MutatingWebhookConfiguration katib.kubeflow.org"."""
+    kind, _, place = text.partition(" ")
+    namespace, _, name = place.rpartition("/")
+    return Ref(_API_VERSIONS.get(kind, "admissionregistration.k8s.io/v1"), kind, namespace, name)
+
+
+ObjectName: TypeAlias = Annotated[Ref, Parsed(_ref)]
+"""A workload or webhook configuration, written as its kind, its namespace if it has one, and its name."""
+
+
 def version_key(version: str) -> tuple[int, ...]:
-    """Order of a dotted version; a leading v and what follows - or + do not count ("v1.30.2-rc.0" is 1.30.2).
+    """Sort key of a dotted version. A leading v and a suffix after - or + do not count ("v1.30.2-rc.0" is 1.30.2).
 
     Raises:
-        ValueError: a part of it is no number.
+        ValueError: a part of it is not a number.
     """
     numbers = version.removeprefix("v").partition("+")[0].partition("-")[0]
     return tuple(int(part) for part in numbers.split("."))
 
 
-class MinorRange(NamedTuple):
-    """Kubernetes minors ("1.29"), both ends included; `high` None is open."""
+@dataclass(frozen=True, slots=True)
+class VersionRange:
+    """Versions from `lowest` to `highest`, both included; `highest` None is open."""
 
-    low: str
-    high: str | None
+    lowest: str
+    highest: str | None
 
     def covers(self, version: str) -> bool:
-        """Whether `version` ("v1.30.2", "1.30") lies inside."""
-        return version_key(self.low) <= version_key(version)[:2] and not self.exceeded_by(version)
+        """Whether `version` is in the range."""
+        key = version_key(version)
+        return version_key(self.lowest) <= key and (self.highest is None or key <= version_key(self.highest))
 
-    def exceeded_by(self, version: str) -> bool:
-        """Whether `version` lies above the upper end."""
-        return self.high is not None and version_key(version)[:2] > version_key(self.high)
+
+@dataclass(frozen=True, slots=True)
+class MinorRange:
+    """Kubernetes minors ("1.29") from `lowest` to `highest`, both included; `highest` None is open."""
+
+    lowest: str
+    highest: str | None
+
+    def covers(self, version: str) -> bool:
+        """Whether `version` ("v1.30.2", "1.30") is in the range."""
+        return version_key(self.lowest) <= version_key(version)[:2] and not self.is_exceeded_by(version)
+
+    def is_exceeded_by(self, version: str) -> bool:
+        """Whether `version` is above the upper end."""
+        return self.highest is not None and version_key(version)[:2] > version_key(self.highest)
 
     def __str__(self) -> str:
-        if self.high is None:
-            return f"{self.low} and later"
-        return self.low if self.low == self.high else f"{self.low} to {self.high}"
+        if self.highest is None:
+            return f"{self.lowest} and later"
+        return self.lowest if self.lowest == self.highest else f"{self.lowest} to {self.highest}"
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A persistent volume claim and as whom its consumer runs; None is left to the image. `size` is a quantity."""
+    """A PersistentVolumeClaim and the identity of the workload that mounts it; None: the image decides."""
 
     namespace: str
     name: str
     size: str
-    consumer: Ref
+    consumer: ObjectName
     run_as_user: int | None
     run_as_group: int | None
     fs_group: int | None
 
     @property
     def owner(self) -> str:
-        """What `chown` needs so that the consumer may write; empty where nothing says who it is."""
+        """The argument of `chown` that lets the consumer write, such as "999:999"; empty where nothing says it."""
         group = self.run_as_group if self.run_as_group is not None else self.fs_group
         if self.run_as_user is None and group is None:
             return ""
@@ -76,28 +107,28 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """One installable part. The fields are described in schemas/component.json."""
+    """One installable part."""
 
     name: str
     title: str
     version: str
-    kubernetes: MinorRange | None
     manifests: str
-    address: str | None
     path: str
-    example: bool
     objects: int
-    requires: tuple[str, ...]
-    namespaces: tuple[str, ...]
-    workloads: tuple[Ref, ...]
-    crds: tuple[str, ...]
-    webhooks: tuple[Ref, ...]
-    claims: tuple[Claim, ...]
+    address: str | None = None
+    kubernetes: MinorRange | None = None
+    example: bool = True
+    requires: tuple[str, ...] = ()
+    namespaces: tuple[str, ...] = ()
+    workloads: tuple[ObjectName, ...] = ()
+    crds: tuple[str, ...] = ()
+    webhooks: tuple[ObjectName, ...] = ()
+    claims: tuple[Claim, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """A file of an archive whose sum tells releases apart."""
+    """A file in an archive whose sum identifies the release."""
 
     path: str
     sha256: str
@@ -105,20 +136,20 @@ class Marker:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """An archive of upstream. `content_sha256` is over its files, as a forge does not promise the bytes around them."""
+    """An upstream archive. `content_sha256` is the sum of its files: forges do not promise stable archive bytes."""
 
     name: str
     title: str
     address: str
     content_sha256: str
-    marker: Marker | None
+    marker: Marker | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteBase:
-    """What a `resources:` entry on another machine begins with, and where the same files are: `path` in `source`.
+    """A remote `resources:` entry that begins with `prefix`; `path` in `source` has the same files.
 
-    `images` holds the names of images that differ: as in `source`, to as in the entry; tags are the same.
+    `images` maps image names in `source` to those in the entry, where they differ; tags are the same.
     """
 
     prefix: str
@@ -129,7 +160,7 @@ class RemoteBase:
 
 @dataclass(frozen=True, slots=True)
 class JointValue:
-    """An annotation of `crd` that `component` leaves a `placeholder`; a build with `provider` fills in `value`."""
+    """An annotation of `crd`: a `placeholder` in `component` alone, `value` in a build together with `provider`."""
 
     component: str
     crd: str
@@ -141,22 +172,22 @@ class JointValue:
 
 @dataclass(frozen=True, slots=True)
 class Defect:
-    """Something known to be wrong with a release, the components that it touches, and what is done about it here.
+    """A known defect of a release, the components that it affects, and how this project handles it.
 
-    `handled` says that nothing is left for a person to do, or with which values of variables that is so.
+    `handled` is True where the user has nothing left to do, or the values of variables with which that is so.
     """
 
     id: str
     title: str
-    applies_to: tuple[str, ...]
     consequence: str
     handling: str
     handled: bool | Mapping[str, Any]
+    applies_to: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """Who runs training jobs in a release by default; `kind` is training-operator or trainer."""
+    """The component that runs training jobs by default; `kind` is training-operator or trainer."""
 
     component: str
     version: str
@@ -165,27 +196,32 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """One Kubeflow distribution version. The fields are described in schemas/release.json."""
+    """One version of the Kubeflow distribution."""
 
     version: str
     source: Source
-    remote_sources: tuple[Source, ...]
-    remote_bases: tuple[RemoteBase, ...]
     kubernetes: MinorRange
     kubernetes_targeted: str
     kubernetes_tested: str
-    replaced_apis: Mapping[str, str]
-    joint_values: tuple[JointValue, ...]
     kustomize_version: str
     operator: Operator
     volcano_versions: tuple[str, ...]
     local_path_version: str
     profiles: Mapping[str, tuple[str, ...]]
     components: Mapping[str, Component]
-    defects: tuple[Defect, ...]
-    refused: Mapping[str, str]
+    remote_sources: tuple[Source, ...] = ()
+    remote_bases: tuple[RemoteBase, ...] = ()
+    replaced_apis: Mapping[str, str] = field(default_factory=dict)
+    joint_values: tuple[JointValue, ...] = ()
+    defects: tuple[Defect, ...] = ()
+    refused: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def operator_version(self) -> str:
         """Version of the release's own training operator or Trainer."""
         return self.operator.version
+
+    @property
+    def kubernetes_range_tested(self) -> MinorRange:
+        """From the minor that upstream targets to the newest that its tests ran on."""
+        return MinorRange(self.kubernetes_targeted, self.kubernetes_tested)

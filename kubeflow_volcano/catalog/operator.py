@@ -1,36 +1,49 @@
-"""How each version of the training operator is told to gang its pods with Volcano."""
+"""How each version of the training operator, and Trainer, is configured to create gangs."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
+from kubeflow_volcano.catalog.data import load
 from kubeflow_volcano.catalog.model import version_key
-from kubeflow_volcano.catalog.read import load
+from kubeflow_volcano.decode import decode
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.ref import Ref
 
-__all__ = ["COMPONENT", "DEPLOYMENT", "GANG_FLAGS", "GangEra", "era_of", "eras", "trainer_gangs", "version_of_image"]
+__all__ = [
+    "COMPONENT",
+    "DEPLOYMENT",
+    "GANG_FLAGS",
+    "GangEra",
+    "era_of",
+    "eras",
+    "later_jobs",
+    "trainer_gangs",
+    "version_of_image",
+]
 
 COMPONENT = "training-operator"
-"""Name of the training operator's component in every release, and of its container."""
+"""The training operator's component in every release, and its container."""
 
 DEPLOYMENT = Ref("apps/v1", "Deployment", "kubeflow", COMPONENT)
-"""Where every release from 1.4 on keeps the training operator of API version v1."""
+"""The training operator of API version v1, in every release from 1.4 on."""
 
 GANG_FLAGS = ("--enable-gang-scheduling", "--gang-scheduler-name")
-"""Every flag about gangs that any version of the operator has known."""
+"""Every gang scheduling flag of any version of the operator."""
 
 
 @dataclass(frozen=True, slots=True)
 class GangEra:
-    """Versions `lowest` to the last patch of minor `highest`, and what they want.
+    """Operator versions from `lowest` to the last patch of minor `highest`, and their gang scheduling flags.
 
-    `forbidden_flags` end the process, with any value. `missing_crd` says what happens when the PodGroup CRD is absent
-    at the operator's start: tolerated, watch-skipped (jobs then do not advance) or exits. `watches_groups` says whether
-    it sees by itself that a PodGroup may run, `elects_leader` whether several of it can share the work. A limit of
-    memory below `least_memory` is known to be too small; empty where upstream sets none.
+    `forbidden_flags` end the process, with any value. `missing_crd` is what happens when the PodGroup CRD is missing
+    at startup: tolerated, watch-skipped (jobs then do not start) or exits. `watches_groups`: it notices by itself that
+    a PodGroup may run. `elects_leader`: several replicas can run. A memory limit below `least_memory` is known to be
+    too small; empty where upstream sets none.
     """
 
     lowest: str
@@ -44,55 +57,73 @@ class GangEra:
     least_memory: str = ""
 
     def covers(self, version: str) -> bool:
-        """Whether that operator version is of this era."""
+        """Whether that operator version belongs to this era."""
         key = version_key(version)
         return version_key(self.lowest) <= key and key[:2] <= version_key(self.highest)
 
 
+@dataclass(frozen=True, slots=True)
+class _Trainer:
+    volcano_since: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Operators:
+    eras: tuple[GangEra, ...]
+    trainer: _Trainer
+    images: Mapping[str, str]
+
+
 @cache
+def _operators() -> _Operators:
+    return decode(_Operators, load("operators"), "operators")
+
+
 def eras() -> tuple[GangEra, ...]:
-    """All eras, oldest first."""
-    return tuple(
-        GangEra(
-            **{
-                **item,
-                "required_arguments": tuple(item["required_arguments"]),
-                "forbidden_flags": tuple(item["forbidden_flags"]),
-            }
-        )
-        for item in load("operators.yaml", "operators")["eras"]
-    )
+    """Every era, oldest first."""
+    return _operators().eras
 
 
 def era_of(operator_version: str) -> GangEra:
     """The era of an operator version such as "1.8.1".
 
     Raises:
-        InvalidInput: a version before Volcano support, or of Trainer 2, which has no gang flag.
+        InvalidInput: the version is older than Volcano support, or it is Trainer 2, which has no gang scheduling flag.
     """
     for era in eras():
         if era.covers(operator_version):
             return era
     raise InvalidInput(
         Problem(
-            f"training operator {operator_version}, whose gang scheduling flags the catalog does not know.",
-            f"a version from {eras()[0].lowest} to {eras()[-1].highest}; Trainer is told by its runtimes instead.",
+            f"training operator {operator_version}, whose gang scheduling flags are not in the catalog.",
+            f"a version from {eras()[0].lowest} to {eras()[-1].highest}; Trainer reads its runtimes instead of flags.",
             "choose a release whose operator is in that range.",
         )
     )
 
 
 def trainer_gangs(trainer_version: str) -> bool:
-    """Whether a runtime of that Trainer can ask Volcano for a gang (`podGroupPolicy.volcano`)."""
-    return version_key(trainer_version) >= version_key(load("operators.yaml", "operators")["trainer"]["volcano_since"])
+    """Whether runtimes of that Trainer can request gangs from Volcano (`podGroupPolicy.volcano`)."""
+    return version_key(trainer_version) >= version_key(_operators().trainer.volcano_since)
 
 
 def version_of_image(image: str) -> str | None:
-    """Operator version of an image reference, on any mirror; None for another image or an unknown tag."""
+    """The operator version of an image reference, on any mirror; None for other images and unknown tags."""
     name, _, tag = image.partition("@")[0].rpartition("/")[2].partition(":")
     if name not in {"training-operator", "tf-operator", "tf_operator"}:
         return None
     if re.fullmatch(r"v?\d+\.\d+\.\d+", tag):
         return tag.removeprefix("v")
-    found: str | None = load("operators.yaml", "operators")["images"].get(tag)
-    return found
+    return _operators().images.get(tag)
+
+
+def later_jobs(spec: Mapping[str, Any]) -> frozenset[str]:
+    """Names of the replicated jobs in a JobSet spec that are created once others are ready or finished.
+
+    Runtimes of Trainer are templates of JobSets. Rule: dependsOn, and startupPolicy InOrder, in pkg/controllers of
+    JobSet v0.10.1.
+    """
+    jobs = spec.get("replicatedJobs") or ()
+    if (spec.get("startupPolicy") or {}).get("startupPolicyOrder") == "InOrder":
+        return frozenset(item["name"] for item in jobs[1:])
+    return frozenset(item["name"] for item in jobs if item.get("dependsOn"))

@@ -1,60 +1,50 @@
-"""The one reader of the catalog: files by version, and the components of a choice."""
+"""Releases and components of the catalog by version, and the components of a profile."""
 
 from __future__ import annotations
 
-import difflib
-import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from importlib.resources import files
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from jsonschema import Draft202012Validator
-from referencing import Registry, Resource
-
-from kubeflow_volcano import strict_yaml
-from kubeflow_volcano.catalog import decode
-from kubeflow_volcano.catalog.model import Component, Release, version_key
+from kubeflow_volcano.catalog import data
+from kubeflow_volcano.catalog.model import Component, Release
+from kubeflow_volcano.decode import decode
 from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.text import did_you_mean
 
 __all__ = [
+    "OUTSIDE",
+    "OWN_FILES",
     "components",
+    "decode_release",
     "kept_manifests",
-    "load",
-    "load_local_path",
+    "load_component",
     "load_release",
-    "load_scheduler_plugins",
-    "load_volcano",
-    "local_path_versions",
-    "nearest",
     "releases",
-    "scheduler_plugins_versions",
-    "volcano_versions",
+    "versions_of",
 ]
 
-_ROOT = files("kubeflow_volcano.catalog")
+OUTSIDE = ("local-path", "volcano")
+"""Components that no release contains; the profile `full` includes them."""
+
+OWN_FILES = (*OUTSIDE, "scheduler-plugins")
+"""Components with data files of their own, and variables `<name>_version` and `<name>_source`."""
+
+
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 def releases() -> tuple[str, ...]:
-    """Versions of Kubeflow that the catalog knows, oldest first."""
-    return _versions("releases")
+    """Versions of Kubeflow in the catalog, oldest first."""
+    return data.versions("releases")
 
 
-def volcano_versions() -> tuple[str, ...]:
-    """Versions of Volcano that the catalog knows, oldest first."""
-    return _versions("volcano")
-
-
-def local_path_versions() -> tuple[str, ...]:
-    """Versions of the local path provisioner that the catalog knows, oldest first."""
-    return _versions("local_path")
-
-
-def scheduler_plugins_versions() -> tuple[str, ...]:
-    """Versions of scheduler-plugins that the catalog knows, oldest first."""
-    return _versions("scheduler_plugins")
+def versions_of(component: str) -> tuple[str, ...]:
+    """Versions in the catalog of a component of `OWN_FILES`, oldest first."""
+    return data.versions(component.replace("-", "_"))
 
 
 @cache
@@ -62,61 +52,71 @@ def load_release(version: str) -> Release:
     """The release of that version.
 
     Raises:
-        InvalidInput: unknown version, or a data file that breaks its schema.
+        InvalidInput: the catalog has no such version, or its data file is invalid.
     """
-    return decode.release(_one("releases", version, "release of Kubeflow", "release"))
+    return decode_release(_record("releases", version, "release of Kubeflow"))
 
 
 @cache
-def load_volcano(version: str) -> Component:
-    """Volcano of that version as a component; raises InvalidInput like `load_release`."""
-    return decode.component(_one("volcano", version, "version of Volcano", "component"))
+def load_component(name: str, version: str) -> Component:
+    """That version of a component of `OWN_FILES`; raises InvalidInput like `load_release`."""
+    return decode(Component, _record(name.replace("-", "_"), version, f"version of {name}"))
 
 
-@cache
-def load_local_path(version: str) -> Component:
-    """The local path provisioner of that version as a component; raises InvalidInput like `load_release`."""
-    return decode.component(_one("local_path", version, "version of the local path provisioner", "component"))
+def decode_release(record: Mapping[str, Any]) -> Release:
+    """The release of a data file. Its profile `full` is upstream's example with storage and Volcano.
 
-
-@cache
-def load_scheduler_plugins(version: str) -> Component:
-    """Scheduler-plugins of that version as a component; raises InvalidInput like `load_release`."""
-    return decode.component(_one("scheduler_plugins", version, "version of scheduler-plugins", "component"))
+    Raises:
+        InvalidInput: its parts contradict each other; the message has every contradiction.
+    """
+    version, origin = record["version"], record["source"]["title"]
+    parts = [
+        decode(Component, {"version": version, "manifests": f"{item['path']} of {origin}", **item})
+        for item in record["components"]
+    ]
+    full = [*OUTSIDE, *(part.name for part in parts if part.example)]
+    release = decode(
+        Release,
+        {
+            "kubernetes_targeted": record["kubernetes"]["lowest"],
+            **record,
+            "profiles": {**record["profiles"], "full": full},
+        },
+        components={part.name: part for part in parts},
+    )
+    if wrong := [*_contradictions(release, [part.name for part in parts])]:
+        raise InvalidInput(
+            Problem(f"catalog/releases/{version}.yaml: {text}.", "a consistent release.", "correct the data file.")
+            for text in wrong
+        )
+    return release
 
 
 def kept_manifests(component: Component) -> Path:
-    """The kustomization of a component whose manifests are part of the catalog, because upstream has none."""
-    return Path(str(_ROOT.joinpath(component.path)))
+    """The kustomization in the catalog of a component for which upstream publishes no manifests."""
+    return data.HOME / component.path
 
 
 def components(
     release: Release,
     profile: str | Sequence[str],
-    volcano_version: str,
-    local_path_version: str,
+    versions: Mapping[str, str] = _NOTHING,
     *,
-    scheduler_plugins_version: str = "",
     excluded: Collection[str] = (),
     unneeded: Collection[str] = (),
-    instead: Mapping[str, str] = MappingProxyType({}),
+    instead: Mapping[str, str] = _NOTHING,
 ) -> tuple[Component, ...]:
-    """The components of a profile, or of a list of names, with all that they require, in dependency order.
+    """The components of a profile, or of a list of names, and those that they require, in dependency order.
 
-    What is `excluded` is left out; what is `unneeded` does not come along for those that require it. Where others
-    require a name of `instead`, or a profile brings it, what that stands for comes. Without a version of
-    scheduler-plugins it is the newest.
+    `versions` are those of the components of `OWN_FILES`, the newest by default. Components in `excluded` are left out,
+    requirements in `unneeded` ignored. `instead` replaces requirements, and components of a profile.
 
     Raises:
-        InvalidInput: an unknown profile or component, a refused one, an excluded one that is asked for or that others
-            require, or nothing left.
+        InvalidInput: a profile or component is unknown or refused, an excluded one is requested or required, or
+            nothing is left.
     """
-    known = {
-        "local-path": load_local_path(local_path_version),
-        "volcano": load_volcano(volcano_version),
-        "scheduler-plugins": load_scheduler_plugins(scheduler_plugins_version or scheduler_plugins_versions()[-1]),
-        **release.components,
-    }
+    own = {name: load_component(name, versions.get(name) or versions_of(name)[-1]) for name in OWN_FILES}
+    known = {**own, **release.components}
     names = _names(release, profile)
     if isinstance(profile, str):
         names = [instead.get(name, name) for name in names]
@@ -151,9 +151,9 @@ def _names(release: Release, profile: str | Sequence[str]) -> Sequence[str]:
 
 def _contradiction(names: str) -> Problem:
     return Problem(
-        f"{names} asked for and excluded.",
-        "something to install, and exclusions of what a profile brings.",
-        f"take {names} out of the exclusions, or out of what is asked for.",
+        f"{names} both requested and excluded.",
+        "at least one component to install; exclusions are for components of a profile.",
+        f"remove {names} from the exclusions, or from the requested components.",
     )
 
 
@@ -165,11 +165,11 @@ def _no_component(release: Release, name: str, known: Sequence[str]) -> Problem:
             f"remove {name}.",
         )
     elsewhere = [version for version in releases() if name in load_release(version).components]
-    hint = f" It comes with {', '.join(elsewhere)}." if elsewhere else nearest(name, known)
+    hint = f" It comes with {', '.join(elsewhere)}." if elsewhere else did_you_mean(name, known)
     return Problem(
         f"component {name!r}, which release {release.version} does not have.{hint}",
         f"one of: {', '.join(sorted(known))}.",
-        "correct the name, or take a release that has it.",
+        "correct the name, or choose a release that has it.",
     )
 
 
@@ -177,74 +177,55 @@ def _needed(name: str, chosen: Iterable[Component], instead: Mapping[str, str]) 
     users = ", ".join(part.name for part in chosen if name in {instead.get(need, need) for need in part.requires})
     return Problem(
         f"{name} is excluded, and these require it: {users}.",
-        "every component that a chosen one requires.",
-        f"take {name} out of the exclusions, or exclude {users} as well.",
+        "every component that another one requires.",
+        f"remove {name} from the exclusions, or also exclude {users}.",
     )
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """A half sentence for a misspelt word: the most similar known one, or nothing."""
-    match = difflib.get_close_matches(word, list(known), n=1)
-    return f" Did you mean {match[0]}?" if match else ""
-
-
-def load(name: str, schema: str) -> Any:
-    """The document of one data file of the catalog, checked against its schema.
-
-    Raises:
-        InvalidInput: the file is not what its schema says; every error at once.
-    """
-    text = _ROOT.joinpath(name).read_bytes()
-    data = strict_yaml.parse(text, f"catalog/{name}")[0]
-    errors = sorted(_validator(schema).iter_errors(data), key=lambda error: error.json_path)
-    if errors:
-        raise InvalidInput(
-            Problem(
-                f"catalog/{name}: {error.json_path}: {error.message}.",
-                f"what catalog/schemas/{schema}.json says.",
-                "correct the data file.",
-            )
-            for error in errors
-        )
-    return data
-
-
-@cache
-def _validator(schema: str) -> Draft202012Validator:
-    texts = {name: json.loads(_ROOT.joinpath(f"schemas/{name}.json").read_text()) for name in ("component", schema)}
-    registry: Registry[Any] = Registry().with_resources(
-        (f"{name}.json", Resource.from_contents(text)) for name, text in texts.items()
-    )
-    return Draft202012Validator(texts[schema], registry=registry)
-
-
-@cache
-def _versions(folder: str) -> tuple[str, ...]:
-    names = (entry.name for entry in _ROOT.joinpath(folder).iterdir())
-    return tuple(sorted((name.removesuffix(".yaml") for name in names if name.endswith(".yaml")), key=version_key))
-
-
-def _one(folder: str, version: str, what: str, schema: str) -> Any:
-    known = _versions(folder)
+def _record(folder: str, version: str, what: str) -> Any:
+    known = data.versions(folder)
     if version not in known:
         raise InvalidInput(_unknown(what, version, known))
-    data = load(f"{folder}/{version}.yaml", schema)
-    if data["version"] != version:
+    record = data.load(f"{folder}/{version}")
+    if record["version"] != version:
         raise InvalidInput(
             Problem(
-                f"catalog/{folder}/{version}.yaml describes {data['version']}.",
-                "a file that is named after its version.",
+                f"catalog/{folder}/{version}.yaml describes {record['version']}.",
+                "a file named after its version.",
                 "rename the file.",
             )
         )
-    return data
+    return record
+
+
+def _contradictions(release: Release, names: Sequence[str]) -> Iterator[str]:
+    """Duplicate names, references to unknown names, and circular requirements."""
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        yield f"component {name} is defined twice"
+    parts, known = release.components.values(), {*names, *OUTSIDE}
+    used = [
+        *((f"{part.name} requires", name) for part in parts for name in part.requires),
+        *((f"profile {profile} names", name) for profile, members in release.profiles.items() for name in members),
+        *((f"defect {defect.id} names", name) for defect in release.defects for name in defect.applies_to),
+        *(("a joint value names", name) for item in release.joint_values for name in (item.component, item.provider)),
+        ("operator is", release.operator.component),
+    ]
+    yield from (f"{what} unknown {name}" for what, name in used if name not in known)
+    sources = {source.name for source in release.remote_sources}
+    yield from (
+        f"{base.prefix} is in unknown {base.source}" for base in release.remote_bases if base.source not in sources
+    )
+    try:
+        TopologicalSorter({part.name: part.requires for part in parts}).prepare()
+    except CycleError as error:
+        yield f"circular requirements among {', '.join(sorted({*error.args[1]}))}"
 
 
 def _unknown(
     what: str, word: str, known: Sequence[str], todo: str = "correct the name, or add its data file to the catalog."
 ) -> Problem:
     return Problem(
-        f"{what} {word!r}, which the catalog does not know.{nearest(word, known)}",
+        f"{what} {word!r}, which the catalog does not know.{did_you_mean(word, known)}",
         f"one of: {', '.join(known)}.",
         todo,
     )

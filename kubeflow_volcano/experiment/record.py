@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from kubeflow_volcano.catalog.gangs import VOLCANO, gang_of
+from kubeflow_volcano.catalog.gangs import VOLCANO, podgroup_of
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, conditions
 from kubeflow_volcano.cluster.watch.observer import Change
@@ -179,7 +179,7 @@ class Recorder:
         if member is None:
             labels = meta.get("labels") or {}
             scheduler = spec.get("schedulerName", "")
-            member = Member(meta["name"], meta["uid"], scheduler, labels, gang_of(pod), namespace=namespace)
+            member = Member(meta["name"], meta["uid"], scheduler, labels, podgroup_of(pod), namespace=namespace)
             self.members[member.uid] = member
             self._tell(member.name, "created")
         member.phase = status.get("phase") or member.phase

@@ -130,7 +130,7 @@ class Stage:
         """Create a PodGroup."""
         api_version, kind = self._gang.podgroup
         spec: dict[str, Any] = {"minMember": minimum}
-        if self._gang.queues:
+        if self._gang.has_queues:
             spec["queue"] = self._session.options.queue
         meta = {"name": name, "namespace": self.recorder.namespace}
         self._create({"apiVersion": api_version, "kind": kind, "metadata": meta, "spec": spec})

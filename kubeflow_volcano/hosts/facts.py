@@ -1,4 +1,4 @@
-"""What is known about a host: frozen values of what the module kfv_host_facts answers, and why some are missing."""
+"""The facts of a host: frozen values of the answer of the module kfv_host_facts, and why some are missing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kubeflow_volcano.hosts.facts_decode import Misshapen, decoded
+from kubeflow_volcano.decode import DecodeError, Limits, decode
 
 __all__ = [
     "CannotLookError",
@@ -37,7 +37,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Os:
-    """os-release. `version` and `release_file` alone name openEuler's service pack."""
+    """os-release. Only `version` and `release_file` contain the service pack of openEuler."""
 
     id: str
     like: str
@@ -49,9 +49,9 @@ class Os:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """`architecture` as uname says (x86_64), `umask` in octal, `uid` of whoever looked.
+    """`architecture` as in uname (x86_64), `umask` in octal, `uid` of the process that collected the facts.
 
-    `identity` is a sum of /etc/machine-id, empty where there is none.
+    `identity` is a sum of /etc/machine-id, empty where that file is missing.
     """
 
     architecture: str
@@ -67,7 +67,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Modules:
-    """`states` by name: loaded, builtin, loadable, forbidden, absent or unknown; `at_boot` are loaded at each boot."""
+    """Kernel modules. `states`: loaded, builtin, loadable, forbidden, absent or unknown; `at_boot`: loaded at boot."""
 
     kernel: str
     directory: bool
@@ -77,7 +77,7 @@ class Modules:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The last value that a file gives to a kernel setting; both are empty where none does."""
+    """The last value that a file sets for a kernel setting; both are empty where no file sets it."""
 
     value: str
     file: str
@@ -85,7 +85,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Sysctl:
-    """A kernel setting: now (empty where the kernel has none), after a boot, and after `sysctl --system`."""
+    """A kernel setting: now (empty where the kernel does not have it), after a boot, and after `sysctl --system`."""
 
     live: str
     boot: Written
@@ -94,7 +94,7 @@ class Sysctl:
 
 @dataclass(frozen=True, slots=True)
 class Inotify:
-    """Instances in use by real uid; not `complete` where not every process could be seen."""
+    """Instances in use by real uid; not `complete` where some processes were hidden."""
 
     used: Mapping[str, int]
     complete: bool
@@ -102,7 +102,7 @@ class Inotify:
 
 @dataclass(frozen=True, slots=True)
 class Cgroup:
-    """`version` 0 is none. `delegated` are the controllers below the root of version 2."""
+    """`version` 0 means none. `delegated`: the controllers below the root of version 2."""
 
     version: int
     controllers: tuple[str, ...]
@@ -112,7 +112,7 @@ class Cgroup:
 
 @dataclass(frozen=True, slots=True)
 class Kubelet:
-    """`program` is kubelet, k3s or rke2, or empty; what is not chosen is empty or None."""
+    """`program` is kubelet, k3s, rke2 or empty; fields without a configured value are empty or None."""
 
     program: str
     running: bool
@@ -128,10 +128,10 @@ class Kubelet:
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """`name` is containerd, cri-o, docker, isulad or other, as the kubelet (`origin`) or what runs says.
+    """`name` is containerd, cri-o, docker, isulad or other; `origin` is where that comes from.
 
-    `through` is cri-dockerd or dockershim where one stands between the kubelet and Docker; `config_version` 0 is no
-    file; `registry_path` is containerd's config_path; `config_readable` says whether containerd can read its own file.
+    `through` is cri-dockerd or dockershim, if the kubelet uses one to reach Docker; `config_version` 0 means no file;
+    `registry_path` is containerd's config_path; `config_readable`: containerd can read its own file.
     """
 
     name: str
@@ -180,7 +180,7 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class Swap:
-    """Swap in use, and the lines of fstab and units that bring it back at the next boot."""
+    """Swap in use, and the lines of fstab and the units that enable it at the next boot."""
 
     devices: tuple[Device, ...]
     fstab: tuple[str, ...]
@@ -189,7 +189,7 @@ class Swap:
 
 @dataclass(frozen=True, slots=True)
 class Time:
-    """Seconds since the epoch on the host, who keeps its clock, and whether the kernel was told that it is right."""
+    """Seconds since the epoch on the host, its time service, and whether the kernel calls the clock synchronised."""
 
     epoch: float
     service: str
@@ -198,7 +198,7 @@ class Time:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The file system that a path lies on, in bytes; `mode` is that of the path, empty where it does not exist."""
+    """The file system of a path, in bytes; `mode` is that of the path, empty where it does not exist."""
 
     path: str
     mode: str
@@ -213,7 +213,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """Addresses of a name, or why there are none."""
+    """Addresses of a DNS name, or why there are none."""
 
     addresses: tuple[str, ...]
     error: str
@@ -231,19 +231,23 @@ class Proxy:
 
 @dataclass(frozen=True, slots=True)
 class Networks:
-    """What the control plane was told, separated by commas; empty on other hosts."""
+    """CIDRs in the arguments of the control plane, separated by commas; empty on other hosts."""
 
     services: str
     pods: str
 
 
+_LIMITS = Limits(text=4_000, items=5_000)
+"""More than any honest host answers."""
+
+
 class CannotLookError(Exception):
-    """A part of a host's facts is missing; the message says why."""
+    """A part of a host's facts is missing; the message has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostFacts:
-    """All parts; one that could not be looked at is None, and `troubles` says why. Read them through `need`."""
+    """All facts. A part that could not be collected is None, and `troubles` has the reason; read parts with `need`."""
 
     os: Os | None = None
     machine: Machine | None = None
@@ -260,14 +264,14 @@ class HostFacts:
     paths: Mapping[str, Place] | None = None
     names: Mapping[str, Name] | None = None
     connections: Mapping[str, str] | None = None
-    """What stood against a connection to each address and port; empty where there was one."""
+    """Why there is no connection to each address and port; empty where there is one."""
     proxies: tuple[Proxy, ...] | None = None
     networks: Networks | None = None
     troubles: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def decode(cls, data: Any) -> HostFacts:
-        """Facts of what the module answered. Never raises: a part of another shape is a trouble of that part."""
+        """The facts in the answer of the module. Never raises: a part of another shape is a trouble of that part."""
         answer: dict[str, Any] = data if isinstance(data, dict) else {}
         said = answer.get("troubles")
         told = {str(name): str(why)[:500] for name, why in said.items()} if isinstance(said, dict) else {}
@@ -278,8 +282,8 @@ class HostFacts:
                 troubles[name] = told.get(name, "the host did not answer this")
                 continue
             try:
-                parts[name] = decoded(kind, answer[name], name)
-            except Misshapen as error:
+                parts[name] = decode(kind, answer[name], name, limits=_LIMITS)
+            except DecodeError as error:
                 troubles[name] = str(error)
         return cls(**parts, troubles=troubles)
 
@@ -310,9 +314,9 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A host of the inventory, with its facts or the trouble that kept them away.
+    """A host of the inventory, with its facts or the reason why it has none.
 
-    `sent` and `received` are when the question left and the answer came, in seconds since the epoch here.
+    `sent` and `received` are the times of the question and the answer, in seconds since the epoch on the controller.
     """
 
     name: str
@@ -325,7 +329,7 @@ class Host:
 
     @classmethod
     def decode(cls, name: str, node_name: str, groups: frozenset[str], answer: Any) -> Host:
-        """A host of what the action kfv_host_facts returned for it. Never raises."""
+        """The host in the result of the action kfv_host_facts. Never raises."""
         found: dict[str, Any] = answer if isinstance(answer, dict) else {}
         trouble = found.get("trouble")
         if "facts" not in found or trouble:

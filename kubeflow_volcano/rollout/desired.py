@@ -133,16 +133,11 @@ def _require_version(part: Component, objects: Sequence[Object]) -> None:
     Raises:
         InvalidInput: their images carry the tag of one.
     """
-    known = {
-        "volcano": read.volcano_versions,
-        "local-path": read.local_path_versions,
-        "scheduler-plugins": read.scheduler_plugins_versions,
-    }
-    if part.name not in known:
+    if part.name not in read.OWN_FILES:
         return
     own = [obj for obj in objects if Ref.of(obj) in part.workloads]
     tags = {tag for obj in own for tag in _tags(obj)}
-    if others := sorted((tags - {part.version}) & {*known[part.name]()}, key=version_key):
+    if others := sorted((tags - {part.version}) & {*read.versions_of(part.name)}, key=version_key):
         variable = part.name.replace("-", "_")
         raise InvalidInput(
             Problem(

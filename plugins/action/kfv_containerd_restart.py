@@ -13,7 +13,7 @@ try:
     from kubeflow_volcano.cluster.api.errors import ApiError
     from kubeflow_volcano.hosts.node_ready import has_cluster, unready, wait_until_ready
     from kubeflow_volcano.problems import Problem, ProblemsError
-    from kubeflow_volcano.rollout.settings.per_host import node_name
+    from kubeflow_volcano.rollout.settings.hosts import node_name
     from kubeflow_volcano.rollout.settings.settings import Settings, parse
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"

@@ -11,7 +11,7 @@ from ansible.plugins.action import ActionBase
 
 try:
     from kubeflow_volcano.problems import Problem, ProblemsError
-    from kubeflow_volcano.rollout.settings.per_host import named
+    from kubeflow_volcano.text import few
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
     raise AnsibleError(message) from error
@@ -35,5 +35,5 @@ class ActionModule(ActionBase):
                 met[Problem(str(item["found"]), str(item["needed"]), str(item["todo"]))].append(node)
         if not met:
             return result
-        problems = [Problem(f"on {named(nodes)}: {item.found}", item.needed, item.todo) for item, nodes in met.items()]
+        problems = [Problem(f"on {few(nodes)}: {item.found}", item.needed, item.todo) for item, nodes in met.items()]
         return result | {"failed": True, "msg": ProblemsError(problems).told()}

@@ -15,8 +15,9 @@ from kubernetes.utils.quantity import parse_quantity
 try:
     from kubeflow_volcano.hosts.volumes.directory import Directory
     from kubeflow_volcano.problems import ProblemsError
-    from kubeflow_volcano.rollout.settings.per_host import node_name
-    from kubeflow_volcano.rollout.settings.settings import PREFIXES, Settings, parse
+    from kubeflow_volcano.rollout.settings.hosts import node_name
+    from kubeflow_volcano.rollout.settings.settings import Settings, parse
+    from kubeflow_volcano.rollout.settings.variables import PREFIXES
     from kubeflow_volcano.rollout.storage.static_volumes import static_volumes
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"

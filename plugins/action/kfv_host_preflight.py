@@ -19,7 +19,7 @@ try:
     from kubeflow_volcano.progress import silent
     from kubeflow_volcano.rollout.desired import desired
     from kubeflow_volcano.rollout.images.report.image_list import report as images_of
-    from kubeflow_volcano.rollout.settings.per_host import node_name
+    from kubeflow_volcano.rollout.settings.hosts import node_name
     from kubeflow_volcano.rollout.settings.settings import Settings, parse
     from validators.core.expectations import Expectations
     from validators.core.inventory import Inventory

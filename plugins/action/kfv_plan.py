@@ -17,7 +17,7 @@ try:
     from kubeflow_volcano.rollout.plan.files import MARKDOWN, texts_of, write
     from kubeflow_volcano.rollout.plan.findings import Verdict
     from kubeflow_volcano.rollout.settings.settings import parse
-    from kubeflow_volcano.rollout.settings.shape import SECRETS
+    from kubeflow_volcano.rollout.settings.variables import SECRETS
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
     raise AnsibleError(message) from error

@@ -23,8 +23,8 @@ try:
     from kubeflow_volcano.rollout.images.rename.rules import Rules
     from kubeflow_volcano.rollout.images.report.image_list import report
     from kubeflow_volcano.rollout.images.report.pulls import crowded, why_not
-    from kubeflow_volcano.rollout.settings.per_host import named
     from kubeflow_volcano.rollout.settings.settings import Settings, parse
+    from kubeflow_volcano.text import few
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
     raise AnsibleError(message) from error
@@ -72,7 +72,7 @@ def _refuse_unusable(nodes: Sequence[NodeImages]) -> None:
     if unusable:
         raise InvalidInput(
             Problem(
-                f"on {named(names)}: {why}.",
+                f"on {few(names)}: {why}.",
                 "containerd or CRI-O that answers, with crictl or ctr, on each node that is to pull.",
                 "mend the runtime of these nodes, leave them out (--limit), or set image_mirror_pull: false.",
             )

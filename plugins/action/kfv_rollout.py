@@ -16,7 +16,7 @@ try:
     from kubeflow_volcano.rollout.run import roll_out
     from kubeflow_volcano.rollout.scope import ROLES, scope_of
     from kubeflow_volcano.rollout.settings.settings import parse
-    from kubeflow_volcano.rollout.settings.shape import SECRETS
+    from kubeflow_volcano.rollout.settings.variables import SECRETS
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
     raise AnsibleError(message) from error

@@ -12,10 +12,10 @@ from ansible.plugins.action import ActionBase
 
 try:
     from kubeflow_volcano.problems import Problem, ProblemsError
-    from kubeflow_volcano.rollout.settings import per_host
-    from kubeflow_volcano.rollout.settings.node_paths import contradictions, node_paths
-    from kubeflow_volcano.rollout.settings.settings import PREFIXES, parse
-    from kubeflow_volcano.rollout.settings.shape import SECRETS
+    from kubeflow_volcano.rollout.settings.hosts import node_paths, validate_hosts, validate_node_paths
+    from kubeflow_volcano.rollout.settings.settings import parse
+    from kubeflow_volcano.rollout.settings.variables import PREFIXES, SECRETS
+    from kubeflow_volcano.text import few
     from validators.checks import CHECKS
     from validators.hosts.checks import CHECKS as HOST_CHECKS
     from validators.run.selection import select, waivers
@@ -80,11 +80,11 @@ def _hosts(
         for problem in problems:
             broken.setdefault(problem, []).append(host)
     told = [
-        Problem(f"on {per_host.named(hosts)}: {problem.found}", problem.needed, problem.todo)
+        Problem(f"on {few(hosts)}: {problem.found}", problem.needed, problem.todo)
         for problem, hosts in broken.items()
         if problem not in known
     ]
-    return found, [*told, *per_host.judged(cluster, found), *contradictions(cluster, found)]
+    return found, [*told, *validate_hosts(cluster, found), *validate_node_paths(cluster, found)]
 
 
 def _worked_out(names: Iterable[str], value: Callable[[str], Any]) -> tuple[dict[str, Any], list[Problem]]:

@@ -16,8 +16,9 @@ try:
     from kubeflow_volcano.cluster.api.errors import ApiError
     from kubeflow_volcano.hosts.volumes.owners import VolumeOwner, read, volume_owners
     from kubeflow_volcano.problems import Problem, ProblemsError
-    from kubeflow_volcano.rollout.settings.per_host import node_name
-    from kubeflow_volcano.rollout.settings.settings import PREFIXES, Settings, parse
+    from kubeflow_volcano.rollout.settings.hosts import node_name
+    from kubeflow_volcano.rollout.settings.settings import Settings, parse
+    from kubeflow_volcano.rollout.settings.variables import PREFIXES
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
     raise AnsibleError(message) from error

@@ -15,7 +15,7 @@ from ansible.plugins.callback.default import CallbackModule as Default
 try:
     from kubeflow_volcano.hosts.reaching import trouble
     from kubeflow_volcano.problems import Problem, ProblemsError
-    from kubeflow_volcano.rollout.settings.per_host import named
+    from kubeflow_volcano.text import few
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
     raise AnsibleError(message) from error
@@ -106,7 +106,7 @@ class CallbackModule(Default):
         """Tasks from a file, for hosts that are named only where they are few."""
         hosts, path = included_file._hosts, included_file._filename  # noqa: SLF001  as the base class does
         if self._many and len(hosts) > _FEW:
-            self._display.display(f"included: {path} for {named([host.name for host in hosts])}")
+            self._display.display(f"included: {path} for {few([host.name for host in hosts])}")
         else:
             super().v2_playbook_on_include(included_file)
 
@@ -166,10 +166,10 @@ class CallbackModule(Default):
             total = stats.summarize(host)
             if total["unreachable"] or total["failures"]:
                 met[self._causes[host]].append(host)
-        problems = [Problem(f"{named(hosts)}: {item.found}", item.needed, item.todo) for item, hosts in met.items()]
+        problems = [Problem(f"{few(hosts)}: {item.found}", item.needed, item.todo) for item, hosts in met.items()]
         ahead = [host for host in self._ahead if host not in self._causes]
         if problems and ahead:
-            found = f"{named(ahead)}: not begun in the play {self._name_of_play}."
+            found = f"{few(ahead)}: not begun in the play {self._name_of_play}."
             problems.append(Problem(found, "those before them done.", f"mend these, then {_AGAIN}"))
         if problems:
             self._display.banner("LEFT OUT")

@@ -20,7 +20,7 @@ from kubeflow_volcano.rollout.patches.scheduler import scheduled
 from kubeflow_volcano.rollout.queues.draining import MADE
 from kubeflow_volcano.rollout.queues.jobs import API, state_of
 from kubeflow_volcano.rollout.queues.reconcile import remember_queues, require_queues, settle_queues
-from kubeflow_volcano.rollout.settings.scheduling import SchedulingSettings
+from kubeflow_volcano.rollout.settings.volcano import SchedulingSettings
 from tests.integration.breaking import made, space, vanish
 from tests.waiting import until
 

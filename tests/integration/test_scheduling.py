@@ -11,7 +11,7 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.managers import may_be_taken_back
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.rollout.patches.scheduler import CONFIGURATION, scheduled
-from kubeflow_volcano.rollout.settings.scheduling import SchedulingSettings
+from kubeflow_volcano.rollout.settings.volcano import SchedulingSettings
 from tests.integration.breaking import vanish
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]

@@ -45,8 +45,8 @@ def test_merge_keys_work() -> None:
 @pytest.mark.parametrize(
     ("text", "place", "words"),
     [
-        ("a: 1\nb: 2\na: 3\n", "f.yaml:3:1", "'a' stands here twice"),
-        ("x:\n  - {c: 1, c: 2}\n", "f.yaml:2:12", "'c' stands here twice"),
+        ("a: 1\nb: 2\na: 3\n", "f.yaml:3:1", "duplicate key 'a'"),
+        ("x:\n  - {c: 1, c: 2}\n", "f.yaml:2:12", "duplicate key 'c'"),
         ("on: 1\n", "f.yaml:1:1", "not text"),
         ("a:\n\t- b\n", "f.yaml:2:1", "token"),
         ("a: b: c\n", "f.yaml:1:5", "not allowed"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubeflow_volcano.text import counted, few, table
+from kubeflow_volcano.text import counted, did_you_mean, few, table
 
 
 def test_one_of_something_has_no_s() -> None:
@@ -31,3 +31,8 @@ def test_columns_are_as_wide_as_their_widest_cell() -> None:
 
 def test_no_rows_are_no_lines() -> None:
     assert table([]) == []
+
+
+def test_a_misspelt_word_is_answered_with_the_most_similar_one() -> None:
+    assert did_you_mean("volcan", ["kubeflow", "volcano"]) == " Did you mean volcano?"
+    assert did_you_mean("x", ["kubeflow", "volcano"]) == ""

@@ -113,16 +113,18 @@ def expect(
     parts = read.components(
         found,
         profile,
-        volcano_version,
-        local_path_version,
-        scheduler_plugins_version=scheduler_plugins_version,
+        {
+            "volcano": volcano_version,
+            "local-path": local_path_version,
+            "scheduler-plugins": scheduler_plugins_version,
+        },
         excluded=excluded,
         unneeded=unneeded,
         instead={"volcano": gang_scheduler} if gang_scheduler in gangs.GANG_SCHEDULERS else {},
     )
     chosen = [item for item in parts if not (own_storage and item.name == "local-path")]
     workloads = {ref: item.name for item in chosen for ref in item.workloads}
-    ranges = {version: read.load_volcano(version).kubernetes for version in read.volcano_versions()}
+    ranges = {version: read.load_component("volcano", version).kubernetes for version in read.versions_of("volcano")}
     return Expectations(
         release=found.version,
         kubernetes=found.kubernetes,

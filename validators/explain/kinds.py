@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS
-from kubeflow_volcano.catalog.jobsets import made_later
+from kubeflow_volcano.catalog.operator import later_jobs
 from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.core.facts import Facts
 from validators.explain.model import Job, Role
@@ -131,7 +131,7 @@ def _trainer(obj: Object, facts: Facts) -> Job:
         priority_class=next((name for name in classes if name), ""),
         suspended=bool(spec.get("suspend")),
         groups=(meta["name"],),
-        later=made_later(source),
+        later=later_jobs(source),
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 
-from kubeflow_volcano.catalog.gangs import VOLCANO, gang_of
+from kubeflow_volcano.catalog.gangs import VOLCANO, podgroup_of
 from kubeflow_volcano.catalog.operator import DEPLOYMENT as OPERATOR
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.cluster.readiness import BAD_IMAGE_REASONS, State, assess_pod
@@ -72,7 +72,7 @@ def _served(facts: Facts) -> frozenset[Ref | None]:
 
 def waits_for_gang(pod: Object) -> bool:
     """Whether the pod is a gang's member that is not placed; waiting is what a gang is for."""
-    return bool(gang_of(pod)) and not pod["spec"].get("nodeName")
+    return bool(podgroup_of(pod)) and not pod["spec"].get("nodeName")
 
 
 def ready_since(pod: Object) -> float | None:

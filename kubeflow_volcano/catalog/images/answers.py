@@ -1,4 +1,4 @@
-"""What those who fetch images say when a registry did not give them one, and what that means."""
+"""What the errors of container runtimes and copy tools mean for further pulls and copies."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ __all__ = ["Answer", "answer_of"]
 
 
 class Answer(StrEnum):
-    """What a failed pull or copy means for the next one. A node is the one that pulls or copies."""
+    """What a failed pull or copy means for the next ones. Node: the machine that pulls or copies."""
 
     REFUSED = "refused"
-    """403, 404 or a request to sign in: this image, on no node again in this run."""
+    """401, 403 or 404: do not try this image again in this run, on any node."""
     BUSY = "busy"
-    """429: everything waits and goes on slower."""
+    """429: pause, then continue more slowly."""
     FULL = "full"
-    """No room: nothing more on this node."""
+    """Disk full: stop on this node."""
     UNTRUSTED = "untrusted"
-    """The registry's certificate is not trusted by this node: nothing more on it."""
+    """This node does not trust the registry's certificate: stop on this node."""
     SILENT = "silent"
-    """No answer, or a 5xx: nothing more on this node when it comes three times in a row."""
+    """No answer, or a 5xx: stop on this node after three in a row."""
     FAILED = "failed"
-    """Anything else, about this image alone."""
+    """Any other error: continue with the next image."""
 
 
 _MEANINGS = (
@@ -37,12 +37,12 @@ _MEANINGS = (
     (Answer.REFUSED, r"pull access denied|insufficient_scope|: denied|unauthorized|authentication required|forbidden"),
     (Answer.REFUSED, r"code = NotFound|not found\W*$|manifest unknown|name unknown"),
 )
-"""Words of containerd (core/remotes/docker/resolver.go), CRI-O, ctr, skopeo and the distribution API, in the order in
-which they are looked for: numbers only beside their words, as tags are numbers, too."""
+"""Error texts of containerd (core/remotes/docker/resolver.go), CRI-O, ctr, skopeo and the distribution API; the first
+match applies. Status codes match only beside a word, as image tags are numbers, too."""
 
 
 def answer_of(error: str) -> Answer:
-    """What the words of a runtime or tool that got no image mean."""
+    """What that error text of a runtime or tool means."""
     for meaning, pattern in _MEANINGS:
         if re.search(pattern, error, re.IGNORECASE):
             return meaning

@@ -1,4 +1,4 @@
-"""Known mirrors: how they spell the names of images, what they serve, and how often they may be asked."""
+"""Known mirrors: how they rename images, which images they serve, and their rate limits."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
+from kubeflow_volcano.catalog.data import load
 from kubeflow_volcano.catalog.images.names import ImageName, matches
-from kubeflow_volcano.catalog.read import load
+from kubeflow_volcano.decode import decode
 
 __all__ = ["AllowList", "Mirror", "known_mirrors", "load_mirror", "mirror_of"]
 
 
 @dataclass(frozen=True, slots=True)
 class AllowList:
-    """Patterns of what a mirror serves. An image that is in neither tuple is not served where the list is `whole`."""
+    """Patterns of the images that a mirror serves. A `whole` list has all of them; an extract leaves others open."""
 
     allowed: tuple[str, ...]
     not_allowed: tuple[str, ...]
@@ -22,7 +23,7 @@ class AllowList:
     origin: str
 
     def serves(self, image: ImageName) -> bool | None:
-        """Whether the mirror serves `image`; None where the list is an extract that does not say."""
+        """Whether the mirror serves `image`; None where an extract does not say."""
         if any(matches(image.repository, pattern) for pattern in self.allowed):
             return True
         if self.whole or any(matches(image.repository, pattern) for pattern in self.not_allowed):
@@ -31,51 +32,52 @@ class AllowList:
 
     @classmethod
     def of_lines(cls, lines: Iterable[str], origin: str) -> AllowList:
-        """A whole list, one pattern a line; empty lines and those that begin with # do not count."""
+        """A whole list with one pattern per line; empty lines and lines that begin with # are ignored."""
         patterns = (line.strip() for line in lines)
         return cls(tuple(line for line in patterns if line and not line.startswith("#")), (), whole=True, origin=origin)
 
 
 @dataclass(frozen=True, slots=True)
+class _Origin:
+    repository: str
+    commit: str
+    date: str
+
+
+@dataclass(frozen=True, slots=True)
 class Mirror:
-    """`hosts` maps each registry that it serves to its own name for it; None: below the prefix only."""
+    """A mirror. `hosts` maps each registry to the mirror's host for it; None: it is only below `prefix`."""
 
     name: str
     title: str
+    source: _Origin
     prefix: str
     hosts: Mapping[str, str | None]
     requests_per_minute: int
-    allow_list: AllowList
+    allowed: tuple[str, ...]
+    not_allowed: tuple[str, ...]
+
+    @property
+    def allow_list(self) -> AllowList:
+        """The extract of its list that the catalog has."""
+        origin = f"{self.source.repository} at {self.source.commit[:7]} ({self.source.date})"
+        return AllowList(self.allowed, self.not_allowed, whole=False, origin=origin)
 
 
 @cache
 def known_mirrors() -> tuple[str, ...]:
-    """Names of the mirrors that the catalog knows."""
-    return tuple(load("images/mirrors.yaml", "image_mirrors")["mirrors"])
+    """Names of the mirrors in the catalog."""
+    return tuple(load("images/mirrors")["mirrors"])
 
 
 @cache
 def load_mirror(name: str) -> Mirror:
     """The mirror of that name."""
-    item = load("images/mirrors.yaml", "image_mirrors")["mirrors"][name]
-    source = item["source"]
-    return Mirror(
-        name=name,
-        title=item["title"],
-        prefix=item["prefix"],
-        hosts=item["hosts"],
-        requests_per_minute=item["requests_per_minute"],
-        allow_list=AllowList(
-            tuple(item["allowed"]),
-            tuple(item["not_allowed"]),
-            whole=False,
-            origin=f"{source['repository']} at {source['commit'][:7]} ({source['date']})",
-        ),
-    )
+    return decode(Mirror, load("images/mirrors")["mirrors"][name], name, name=name)
 
 
 def mirror_of(image: ImageName) -> Mirror | None:
-    """The known mirror that has that name, or None."""
+    """The known mirror that serves `image` under this name, or None."""
     for mirror in map(load_mirror, known_mirrors()):
         if image.host == mirror.prefix or image.host in mirror.hosts.values():
             return mirror

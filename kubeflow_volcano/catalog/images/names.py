@@ -1,4 +1,4 @@
-"""Image references taken apart and put together, by the rules of the distribution project's reference grammar."""
+"""Image references: parsed and formatted by the reference grammar of the distribution project."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import lru_cache
 __all__ = ["FLOATING", "ImageName", "matches", "tag_of"]
 
 FLOATING = frozenset({"latest", "master", "main", "edge", "nightly", "dev", "canary", "stable"})
-"""Tags that are known to move; every other tag is taken to stay."""
+"""Tags that are known to move; all others count as fixed."""
 
 _DOCKER_HUB = ("docker.io", "index.docker.io", "registry-1.docker.io")
 _STEP = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
@@ -22,7 +22,7 @@ _REST = re.compile(
 
 @dataclass(frozen=True, slots=True, order=True)
 class ImageName:
-    """One reference, complete: `docker.io` and `library/` are written out. Tag and digest are empty where absent."""
+    """A complete reference: `docker.io` and `library/` are explicit. Tag and digest are empty where absent."""
 
     host: str
     path: str
@@ -31,7 +31,7 @@ class ImageName:
 
     @staticmethod
     def parse(text: str) -> ImageName | None:
-        """The reference that `text` is, or None."""
+        """The reference in `text`; None where it is not one."""
         return _parsed(text)
 
     @property
@@ -41,16 +41,16 @@ class ImageName:
 
     @property
     def pinned(self) -> bool:
-        """Whether it will be the same image tomorrow: by digest, or by a tag that is not known to move."""
+        """Whether it stays the same image: it has a digest, or a tag that is not known to move."""
         return bool(self.digest) or bool(self.tag and self.tag not in FLOATING)
 
     @property
     def version(self) -> str:
-        """The digest, the tag, or what a missing tag means."""
+        """The digest, else the tag, else `latest`."""
         return self.digest or self.tag or "latest"
 
     def at(self, repository: str) -> ImageName:
-        """The same tag and digest in another repository, which is written in full."""
+        """The same tag and digest in another repository, given with its host."""
         host, _, path = repository.partition("/")
         return replace(self, host=host, path=path)
 
@@ -85,7 +85,7 @@ def _is_host(text: str) -> bool:
 
 @lru_cache(maxsize=8192)
 def matches(repository: str, pattern: str) -> bool:
-    """Whether a pattern of repositories fits: `*` is one step of the path, or part of one, `**` is any number."""
+    """Whether a repository matches a pattern: `*` is one step of the path, or part of one, `**` is any number."""
     return _pattern(pattern).fullmatch(repository) is not None
 
 

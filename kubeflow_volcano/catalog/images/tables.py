@@ -1,16 +1,15 @@
-"""The tables about images, read from the data files beside this one and checked against their schemas."""
+"""What the catalog knows about images: where their names are, which are gone, and for what they were built."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
-from typing import Any
 
+from kubeflow_volcano.catalog.data import load
 from kubeflow_volcano.catalog.images.names import ImageName, matches
-from kubeflow_volcano.catalog.model import version_key
-from kubeflow_volcano.catalog.read import load
+from kubeflow_volcano.catalog.model import VersionRange
+from kubeflow_volcano.decode import decode
 
 __all__ = [
     "Built",
@@ -19,28 +18,26 @@ __all__ = [
     "Gone",
     "Hook",
     "Site",
+    "Sites",
     "Spot",
     "all_gone",
     "architectures_of",
     "compiled",
-    "container_rules",
-    "documentation",
     "gone",
-    "hooks",
     "sites",
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A text within the objects of a kind; `name` and the steps of `at` are patterns."""
+    """A text in objects of a kind; `name` and the steps of the path `at` are patterns."""
 
     kind: str
     name: str
     at: tuple[str, ...]
 
     def holds(self, kind: str, name: str, path: tuple[str | int, ...]) -> bool:
-        """Whether the text at `path` of that object is meant."""
+        """Whether it describes the text at `path` in that object."""
         return (
             kind == self.kind
             and len(path) == len(self.at)
@@ -50,67 +47,84 @@ class Spot:
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
-    """A text that holds references, and in which form: reference, document, versioned, hub or code."""
+class Site(Spot):
+    """A text with image references. `form` is reference, document, versioned, hub, template or code.
+
+    `inside` has the paths of references in a document.
+    """
 
     id: str
-    spot: Spot
     form: str
-    inside: tuple[tuple[str, ...], ...]
+    inside: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ContainerRules:
-    """Patterns of the environment variables and flags of containers that hold references."""
+    """Patterns of the environment variables and flags of containers whose values are image references."""
 
     environment: tuple[str, ...]
     arguments: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
+class HookVersion:
+    """The object, and the key in its `data`, whose text is the default tag of a hook's images."""
+
+    kind: str
+    name: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
 class Hook:
-    """Code whose image names environment variables replace; the tag is the text at `version_key` of `version_name`."""
+    """Code with default image names, each overridden by the environment variable of `images`."""
 
     site: str
     workload: str
     container: str
     images: tuple[str, ...]
-    version_kind: str
-    version_name: str
-    version_key: str
+    version: HookVersion
+
+
+@dataclass(frozen=True, slots=True)
+class Sites:
+    """Where image references are in rendered manifests.
+
+    Nothing reads the texts of `documentation`, although they look like configuration.
+    """
+
+    containers: ContainerRules
+    sites: tuple[Site, ...]
+    documentation: tuple[Spot, ...]
+    hooks: tuple[Hook, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """An image inside a program of versions `lowest` to `highest`; without flag and variable it is fixed."""
+    """An image name in a program of those versions; without a flag or environment variable it cannot be changed."""
 
     workload: str
     container: str
-    lowest: str
-    highest: str
+    versions: VersionRange
     image: str
-    flag: str
-    environment: str
     use: str
-
-    def covers(self, version: str) -> bool:
-        """Whether that version of the program has it."""
-        return version_key(self.lowest) <= version_key(version) <= version_key(self.highest)
+    flag: str = ""
+    environment: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """An image that its registry does not have any more."""
+    """An image that its registry no longer has."""
 
     repository: str
-    tag_suffix: str
     replacement: str | None
     releases: tuple[str, ...]
     since: str
     evidence: str
+    tag_suffix: str = ""
 
     def replaces(self, image: ImageName) -> ImageName | None:
-        """The image to take instead of `image`; None where none is known."""
+        """The image to use instead of `image`; None where none is known."""
         if self.replacement is None:
             return None
         return ImageName.parse(self.replacement.format(tag=image.tag.removesuffix(self.tag_suffix)))
@@ -118,7 +132,7 @@ class Gone:
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """The architectures that images of that repository and tag were built for."""
+    """For which architectures images of that repository and tag were built."""
 
     repository: str
     tag: str
@@ -127,85 +141,30 @@ class Built:
 
 
 @cache
-def sites() -> tuple[Site, ...]:
-    """Where references stand outside containers."""
-    return tuple(
-        Site(item["id"], _spot(item), item["form"], tuple(tuple(path) for path in item.get("inside", ())))
-        for item in load("images/sites.yaml", "image_sites")["sites"]
-    )
-
-
-@cache
-def documentation() -> tuple[Spot, ...]:
-    """Texts that look like configuration, and that nothing reads."""
-    return tuple(_spot(item) for item in load("images/sites.yaml", "image_sites")["documentation"])
-
-
-@cache
-def container_rules() -> ContainerRules:
-    """Which variables and flags of containers hold references."""
-    data = load("images/sites.yaml", "image_sites")["containers"]
-    return ContainerRules(tuple(data["environment"]), tuple(data["arguments"]))
-
-
-@cache
-def hooks() -> tuple[Hook, ...]:
-    """Code whose images are set from outside."""
-    return tuple(
-        Hook(
-            item["site"],
-            item["workload"],
-            item["container"],
-            tuple(item["images"]),
-            item["version"]["kind"],
-            item["version"]["name"],
-            item["version"]["key"],
-        )
-        for item in load("images/sites.yaml", "image_sites")["hooks"]
-    )
+def sites() -> Sites:
+    """Where image references are in rendered manifests."""
+    return decode(Sites, load("images/sites"), "sites")
 
 
 @cache
 def compiled() -> tuple[Compiled, ...]:
-    """Images that stand in programs."""
-    return tuple(
-        Compiled(
-            workload=item["workload"],
-            container=item["container"],
-            lowest=item["versions"][0],
-            highest=item["versions"][1],
-            image=item["image"],
-            flag=(item["setting"] or {}).get("flag", ""),
-            environment=(item["setting"] or {}).get("environment", ""),
-            use=item["use"],
-        )
-        for item in load("images/compiled.yaml", "image_compiled")["images"]
-    )
-
-
-def gone(image: ImageName) -> Gone | None:
-    """What is known about the end of `image`, or None: as far as is known it is still there."""
-    return next((entry for entry in all_gone() if matches(image.repository, entry.repository)), None)
+    """Image names that are compiled into programs."""
+    return decode(tuple[Compiled, ...], load("images/compiled")["images"], "images")
 
 
 @cache
 def all_gone() -> tuple[Gone, ...]:
-    """Every image that is known to be gone; the first entry that fits counts."""
-    return tuple(
-        Gone(
-            repository=item["repository"],
-            tag_suffix=item.get("tag_suffix", ""),
-            replacement=item["replacement"],
-            releases=tuple(item["releases"]),
-            since=item["since"],
-            evidence=item["evidence"],
-        )
-        for item in load("images/gone.yaml", "image_gone")["gone"]
-    )
+    """Every image that is known to be gone; the first matching entry applies."""
+    return decode(tuple[Gone, ...], load("images/gone")["gone"], "gone")
+
+
+def gone(image: ImageName) -> Gone | None:
+    """Since when `image` is gone, and its replacement; None where it is not known to be gone."""
+    return next((entry for entry in all_gone() if matches(image.repository, entry.repository)), None)
 
 
 def architectures_of(image: ImageName) -> Built | None:
-    """What `image` was built for, or None: unknown."""
+    """For which architectures `image` was built; None where that is unknown."""
     return next(
         (
             entry
@@ -218,11 +177,4 @@ def architectures_of(image: ImageName) -> Built | None:
 
 @cache
 def _built() -> tuple[Built, ...]:
-    return tuple(
-        Built(item["repository"], item["tag"], tuple(item["architectures"]), item["evidence"])
-        for item in load("images/architectures.yaml", "image_architectures")["images"]
-    )
-
-
-def _spot(item: Mapping[str, Any]) -> Spot:
-    return Spot(item["kind"], item["name"], tuple(item["at"]))
+    return decode(tuple[Built, ...], load("images/architectures")["images"], "images")

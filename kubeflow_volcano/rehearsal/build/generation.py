@@ -1,4 +1,4 @@
-"""Generations of the rehearsal cluster as data: `generations/<name>/` on top of `generations/common/`, checked."""
+"""The data of the rehearsal cluster's generations: `generations/<name>/` on top of `generations/common/`, validated."""
 
 from __future__ import annotations
 
@@ -10,17 +10,9 @@ from typing import Any
 import yaml
 from jsonschema import Draft202012Validator
 
+from kubeflow_volcano.decode import decode
 from kubeflow_volcano.problems import InvalidInput, Problem
-from kubeflow_volcano.rehearsal.build.recipes import (
-    Download,
-    Generated,
-    Generation,
-    GoPin,
-    Image,
-    LayerEntry,
-    NodeDifferences,
-    Tool,
-)
+from kubeflow_volcano.rehearsal.build.recipes import Generation, GoPin, Tool
 
 __all__ = ["extras_of", "load_generation"]
 
@@ -28,18 +20,18 @@ HOME = Path(__file__).parents[1] / "generations"
 
 
 def extras_of(name: str, home: Path = HOME) -> tuple[str, ...]:
-    """Names of what that generation has beside what every cluster of it gets; raises InvalidInput as it is read."""
+    """Names of the optional parts of that generation; raises InvalidInput where its file is not YAML."""
     return tuple(_read(home / name / "generation.yaml").get("extras", {}))
 
 
 def load_generation(name: str, home: Path = HOME, *, extras: Sequence[str] = ()) -> Generation:
-    """Read `home`/`name`/generation.yaml on top of `home`/common/parts.yaml, where there is one.
+    """The generation in `home`/`name`/generation.yaml on top of `home`/common/parts.yaml, if that exists.
 
-    A tool or layer of the generation takes the place of the common one of its name; images are added. So are the tools,
-    layers and images of `extras`, which then are part of the generation's name.
+    A tool or layer of the generation replaces the common one of its name; images are added. The same goes for the
+    optional parts `extras`, whose names become part of the generation's name.
 
     Raises:
-        InvalidInput: no such generation or extra, or every fault of its data in one go.
+        InvalidInput: there is no such generation or extra, or its data is invalid; the message has every fault.
     """
     path = home / name / "generation.yaml"
     if not path.is_file():
@@ -84,7 +76,7 @@ def _with_extra(data: Any, extra: str) -> Any:
 
 def _refuse(path: Path, faults: Iterable[str]) -> None:
     problems = [
-        Problem(f"{path}: {fault}.", "data that fits generation.schema.json and itself.", "correct the file.")
+        Problem(f"{path}: {fault}.", "data that fits generation.schema.json and is consistent.", "correct the file.")
         for fault in faults
     ]
     if problems:
@@ -131,58 +123,23 @@ def _image_faults(generation: Generation) -> Iterable[str]:
     for image in generation.images:
         for layer in image.layers:
             if layer not in generation.layers:
-                yield f"images: {image.names[0]} has the layer {layer}, which is not described"
+                yield f"images: {image.names[0]} has the layer {layer}, which does not exist"
         for name in image.names:
             if name in seen:
-                yield f"images: {name} is there twice"
+                yield f"images: {name} is defined twice"
             seen.add(name)
 
 
 def _generation(name: str, title: str, home: Path, data: Mapping[str, Any], own: Mapping[str, Any]) -> Generation:
-    go, node = data["go"], data.get("node", {})
-
     def directory(tool: str) -> Path:
         owner = name if tool in own.get("tools", {}) else "common"
         return home / str(data["tools"][tool].get("module", f"{owner}/tools/{tool}"))
 
-    return Generation(
+    go, tools = data["go"], data["tools"]
+    return decode(
+        Generation,
+        data,
         name=title,
-        go=GoPin(go["minimum"], go["wheel"]["version"], go["wheel"]["sha256"]),
-        tools=tuple(
-            Tool(
-                name=tool,
-                directory=directory(tool),
-                programs=given["programs"],
-                links=given.get("links", {}),
-                tags=tuple(given.get("tags", ())),
-                cgo=given.get("cgo", False),
-                ldflags=tuple(given.get("ldflags", ())),
-                stamps=given.get("stamps", {}),
-                sources={module: tuple(paths) for module, paths in given.get("sources", {}).items()},
-                download=Download(**given["download"]) if "download" in given else None,
-                generated=_generated(given["generated"]) if "generated" in given else None,
-            )
-            for tool, given in data["tools"].items()
-        ),
-        layers={layer: tuple(LayerEntry(**entry) for entry in entries) for layer, entries in data["layers"].items()},
-        images=tuple(
-            Image(
-                names=tuple(image["names"]),
-                layers=tuple(image["layers"]),
-                entrypoint=tuple(image.get("entrypoint", ())),
-                command=tuple(image.get("command", ())),
-                environment=image.get("environment", {}),
-                user=image.get("user", ""),
-            )
-            for image in data["images"]
-        ),
-        node=NodeDifferences(
-            containerd=node.get("containerd", 3),
-            kubelet=node.get("kubelet", {}),
-            arguments={daemon: tuple(arguments) for daemon, arguments in node.get("arguments", {}).items()},
-        ),
+        go=decode(GoPin, go["wheel"], "go.wheel", minimum=go["minimum"]),
+        tools=tuple(decode(Tool, tools[tool], f"tools.{tool}", name=tool, directory=directory(tool)) for tool in tools),
     )
-
-
-def _generated(given: Mapping[str, Any]) -> Generated:
-    return Generated(given["generator"], given["marker"], tuple(given["arguments"]))

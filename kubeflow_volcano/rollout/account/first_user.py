@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 
 import bcrypt
 
-from kubeflow_volcano.rollout.settings.account import Account
-from kubeflow_volcano.rollout.settings.groups import PUBLISHED_PASSWORD, UserSettings
+from kubeflow_volcano.rollout.settings.user import PUBLISHED_PASSWORD, Account, UserSettings
 
 __all__ = ["HASH_ROUNDS", "Known", "foreseen", "is_published", "settled"]
 

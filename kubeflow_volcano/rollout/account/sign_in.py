@@ -15,7 +15,7 @@ import yaml
 from kubeflow_volcano import strict_yaml
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.rollout.account.first_user import is_published
-from kubeflow_volcano.rollout.settings.account import Account
+from kubeflow_volcano.rollout.settings.user import Account
 
 __all__ = ["HASH_KEY", "PASSWORDS", "decoded", "dex", "first_profile", "relying_party"]
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from kubeflow_volcano.catalog.operator import COMPONENT, era_of, version_of_image
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput
-from kubeflow_volcano.rollout.settings.availability import leaderless
+from kubeflow_volcano.rollout.settings.volcano import leader_problem
 
 __all__ = [
     "ADDED",
@@ -55,7 +55,7 @@ def operator_replicated(objects: list[Object], release_version: str, replicas: i
         container = next(item for item in spec["containers"] if item["name"] == COMPONENT)
         version = version_of_image(container["image"]) or release_version
         if not era_of(version).elects_leader:
-            raise InvalidInput(leaderless(replicas, version))
+            raise InvalidInput(leader_problem(replicas, version))
         _elect(container, first=False)
         objects += [_spread(deployment, replicas), *_lease_rights(deployment)]
 

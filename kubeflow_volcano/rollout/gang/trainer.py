@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from kubeflow_volcano.catalog.gangs import GangScheduler
-from kubeflow_volcano.catalog.jobsets import made_later
+from kubeflow_volcano.catalog.operator import later_jobs
 from kubeflow_volcano.cluster.objects import Object
 
 __all__ = ["RUNTIME_KINDS", "gang_runtimes"]
@@ -28,7 +28,7 @@ def gang_runtimes(objects: Iterable[Object], scheduler: GangScheduler) -> None:
         if obj["kind"] not in RUNTIME_KINDS:
             continue
         spec = obj["spec"]
-        if made_later(spec["template"]["spec"]):
+        if later_jobs(spec["template"]["spec"]):
             spec.pop("podGroupPolicy", None)
             continue
         policy = spec.get("podGroupPolicy") or {}

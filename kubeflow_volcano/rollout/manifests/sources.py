@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kubeflow_volcano.catalog import read
-from kubeflow_volcano.catalog.decode import OWN_FILES
 from kubeflow_volcano.catalog.model import Component, Release
+from kubeflow_volcano.catalog.read import OWN_FILES
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.manifests.downloads import fetch, first_good, mirrored, shown

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 
 from kubeflow_volcano.cluster.admission.intercepts import WEBHOOK_KINDS
 from kubeflow_volcano.cluster.objects import Object
-from kubeflow_volcano.rollout.settings.groups import PodWebhookSettings
+from kubeflow_volcano.rollout.settings.volcano import PodWebhookSettings
 
 __all__ = ["scope_pod_webhooks"]
 

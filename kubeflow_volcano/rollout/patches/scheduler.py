@@ -14,7 +14,7 @@ import yaml
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.settings.queue_states import QueueState, wanted_states
-from kubeflow_volcano.rollout.settings.scheduling import SchedulingSettings, quantities
+from kubeflow_volcano.rollout.settings.volcano import SchedulingSettings, quantities
 
 __all__ = ["scheduled"]
 

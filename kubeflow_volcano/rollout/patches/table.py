@@ -17,9 +17,9 @@ from kubeflow_volcano.rollout.patches.namespaces import label_namespaces
 from kubeflow_volcano.rollout.patches.operator_memory import raise_limit
 from kubeflow_volcano.rollout.patches.pod_webhooks import scope_pod_webhooks
 from kubeflow_volcano.rollout.patches.scheduler import scheduled
-from kubeflow_volcano.rollout.settings.account import Account
 from kubeflow_volcano.rollout.settings.matrix import require_operator
 from kubeflow_volcano.rollout.settings.settings import Settings
+from kubeflow_volcano.rollout.settings.user import Account
 from kubeflow_volcano.rollout.storage.local_path import base_directories, default_class, owners_of_volumes
 
 __all__ = ["gang_arguments", "patched"]

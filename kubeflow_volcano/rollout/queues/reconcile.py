@@ -17,7 +17,7 @@ from kubeflow_volcano.rollout.queues.draining import MADE, drain
 from kubeflow_volcano.rollout.queues.jobs import read_queues, shown_queue, state_of
 from kubeflow_volcano.rollout.queues.transitions import move, moves
 from kubeflow_volcano.rollout.settings.queue_states import QueueState, wanted_states
-from kubeflow_volcano.rollout.settings.scheduling import SchedulingSettings
+from kubeflow_volcano.rollout.settings.volcano import SchedulingSettings
 from kubeflow_volcano.rollout.state.ledger import put
 
 __all__ = ["remember_queues", "require_queues", "settle_queues"]

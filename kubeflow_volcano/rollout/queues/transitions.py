@@ -19,7 +19,7 @@ from kubeflow_volcano.cluster.watch.observer import Observer, Subject
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.queues.jobs import API, shown_queue, state_of
-from kubeflow_volcano.rollout.settings.queue_states import QueueState, above
+from kubeflow_volcano.rollout.settings.queue_states import QueueState, ancestors
 from kubeflow_volcano.rollout.state.namespace import NAMESPACE
 
 __all__ = ["move", "moves"]
@@ -38,7 +38,7 @@ def moves(
 
     One that is still to be made, in check mode, will be open.
     """
-    depth = {name: len(above(name, by_name)) for name in states}
+    depth = {name: len(ancestors(name, by_name)) for name in states}
     now = {name: state_of(live[name]) if name in live else "Open" for name in states}
     opened = [
         (name, QueueState.OPEN) for name, state in states.items() if state is QueueState.OPEN and now[name] != "Open"

@@ -1,93 +1,93 @@
-"""The inventory's variables, checked whole, become one frozen value. Nothing later reads raw variables."""
+"""The inventory's variables, validated together, become one frozen value. Nothing later reads raw variables."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from kubeflow_volcano.catalog import read
-from kubeflow_volcano.catalog.decode import OWN_FILES
 from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS, VOLCANO
 from kubeflow_volcano.catalog.model import Component, Release, Source
+from kubeflow_volcano.decode import SAME, Key, Parsed, decode
+from kubeflow_volcano.directories import cache_directory
 from kubeflow_volcano.problems import InvalidInput, Problem
-from kubeflow_volcano.rollout.settings.account import Account
-from kubeflow_volcano.rollout.settings.availability import (
-    AvailabilitySettings,
-    availability_settings,
-    strange_availability,
-)
-from kubeflow_volcano.rollout.settings.groups import (
+from kubeflow_volcano.rollout.settings.images import (
     MirrorSettings,
-    PlanSettings,
-    PodWebhookSettings,
-    StorageSettings,
-    UserSettings,
-    mirror_settings,
-    plan_settings,
-    pod_webhook_settings,
-    storage_settings,
-    strange_passwords,
-    strange_static,
-    user_settings,
-)
-from kubeflow_volcano.rollout.settings.matrix import fitting_plugins, misfits, strange_gang
-from kubeflow_volcano.rollout.settings.scheduling import SchedulingSettings, scheduling_settings, strange_scheduling
-from kubeflow_volcano.rollout.settings.shape import PREFIXES, shaped
-from kubeflow_volcano.rollout.settings.transport import (
     PullSettings,
     RegistrySettings,
-    pull_settings,
-    registry_settings,
-    strange_registry,
+    from_registry,
+    validate_registry,
 )
+from kubeflow_volcano.rollout.settings.matrix import fitting_plugins, validate_operator, validate_versions
+from kubeflow_volcano.rollout.settings.storage import StorageSettings, validate_static_volumes
+from kubeflow_volcano.rollout.settings.user import Account, UserSettings, validate_password
+from kubeflow_volcano.rollout.settings.variables import GivenPath, OptionalPath, OptionalText, complete
+from kubeflow_volcano.rollout.settings.volcano import (
+    AvailabilitySettings,
+    PodWebhookSettings,
+    SchedulingSettings,
+    validate_availability,
+    validate_scheduling,
+)
+from kubeflow_volcano.text import did_you_mean
 
-__all__ = ["PREFIXES", "Settings", "parse"]
+__all__ = ["PlanSettings", "Settings", "parse"]
 
 T = TypeVar("T")
 
-_NEWEST = (read.volcano_versions()[-1], read.local_path_versions()[-1])
+
+@dataclass(frozen=True, slots=True)
+class PlanSettings:
+    """What the plan assumes of the cluster. Memory and storage in GB (1000^3 bytes)."""
+
+    kubernetes: Annotated[str, Key("plan_kubernetes")]
+    architectures: Annotated[tuple[str, ...], Key("plan_architectures")]
+    directory: Annotated[GivenPath, Key("plan_directory")]
+    minimum_cpu: Annotated[int, Key("plan_minimum_cpu")]
+    minimum_memory_gb: Annotated[int, Key("plan_minimum_memory_gb")]
+    minimum_storage_gb: Annotated[int, Key("plan_minimum_storage_gb")]
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the roll-out is asked to bring about.
+    """The desired roll-out.
 
-    `source` is the release's archive. `sources` holds what the inventory says or upstream's address, by component or
-    by remote source; a component that is taken from the archive is absent.
+    `source` is the release's archive. `sources` has the address of each other component and remote source, from the
+    inventory or upstream's; components of the archive are absent.
     """
 
-    kubeconfig: Path | None
-    context: str | None
+    kubeconfig: Annotated[OptionalPath, Key("kubeflow_kubeconfig")]
+    context: Annotated[OptionalText, Key("kubeflow_context")]
     release: Release
     components: tuple[Component, ...]
-    excluded: tuple[str, ...]
+    excluded: Annotated[tuple[str, ...], Key("kubeflow_exclude")]
     source: str
     sources: Mapping[str, str]
-    user: UserSettings
-    namespace_labels: Mapping[str, str]
-    mirror: MirrorSettings
-    pull: PullSettings
-    registry: RegistrySettings
-    plan: PlanSettings
-    wait_timeout_seconds: int
+    user: Annotated[UserSettings, SAME]
+    namespace_labels: Annotated[Mapping[str, str], Key("kubeflow_namespace_labels")]
+    mirror: Annotated[MirrorSettings, SAME]
+    pull: Annotated[PullSettings, SAME]
+    registry: Annotated[RegistrySettings, SAME]
+    plan: Annotated[PlanSettings, SAME]
+    wait_timeout_seconds: Annotated[int, Key("kubeflow_wait_timeout_seconds")]
     volcano: Component
     scheduler_plugins: Component
     local_path: Component
-    storage: StorageSettings
-    gang_scheduler: str
-    scheduling: SchedulingSettings
-    availability: AvailabilitySettings
-    pod_webhooks: PodWebhookSettings
+    storage: Annotated[StorageSettings, SAME]
+    gang_scheduler: Annotated[str, Key("gang_scheduling_scheduler")]
+    scheduling: Annotated[SchedulingSettings, SAME]
+    availability: Annotated[AvailabilitySettings, SAME]
+    pod_webhooks: Annotated[PodWebhookSettings, SAME]
     kustomize: Path
     kustomize_version: str
-    own_kustomize: bool
-    kustomize_mirrors: tuple[str, ...]
+    own_kustomize: Annotated[bool, Key("kustomize_binary"), Parsed(bool)]
+    kustomize_mirrors: Annotated[tuple[str, ...], Key("kustomize_mirrors")]
     cache_directory: Path
     account: Account | None = None
-    """Known once there is a cluster to ask; see credentials.py."""
+    """Known once there is a cluster to read it from; see account/stored.py."""
 
     def component(self, name: str) -> Component:
         """The component of that name, chosen or not.
@@ -95,38 +95,29 @@ class Settings:
         Raises:
             InvalidInput: neither the release nor the catalog has it.
         """
-        return read.components(
-            self.release,
-            (name,),
-            self.volcano.version,
-            self.local_path.version,
-            scheduler_plugins_version=self.scheduler_plugins.version,
-        )[-1]
+        return _components(self, (name,))[-1]
 
     def stands_in(self, name: str) -> str:
-        """What is installed for those that require `name`: another gang scheduler in Volcano's place."""
+        """The component that satisfies requirements of `name`: another gang scheduler in place of Volcano."""
         return _instead(self.gang_scheduler).get(name, name)
 
     def requirements(self, component: Component) -> tuple[Component, ...]:
-        """What must be there before `component`, in order."""
-        return read.components(
-            self.release,
+        """The components that must be installed before `component`, in order."""
+        return _components(
+            self,
             (component.name,),
-            self.volcano.version,
-            self.local_path.version,
-            scheduler_plugins_version=self.scheduler_plugins.version,
             unneeded=_unneeded(self.gang_scheduler, self.storage.mode),
             instead=_instead(self.gang_scheduler),
         )[:-1]
 
 
 def parse(variables: Mapping[str, Any]) -> Settings:
-    """Check the public variables among `variables` and complete them with defaults; other names are ignored.
+    """The settings of the public variables among `variables`, with defaults; other names are ignored.
 
     Raises:
-        InvalidInput: every wrong name, type, value and combination, at once.
+        InvalidInput: a name, type, value or combination is invalid; the message has every problem.
     """
-    values, problems = shaped(variables)
+    values, problems = complete(variables)
     settings, more = _relate(values)
     problems += more
     if problems or settings is None:
@@ -135,72 +126,53 @@ def parse(variables: Mapping[str, Any]) -> Settings:
 
 
 def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
-    """The settings of well-shaped values, or what does not go together in them."""
-    problems: list[Problem] = [*strange_passwords(values), *strange_registry(values)]
+    """The settings of complete variables, or every contradiction in them."""
+    user, mirror = decode(UserSettings, values), decode(MirrorSettings, values)
+    registry = decode(RegistrySettings, values)
+    problems = [*validate_password(user), *validate_registry(registry, mirror)]
     release = _loaded(read.load_release, "kubeflow_release", values["kubeflow_release"], problems)
-    best = (release.volcano_versions[0], release.local_path_version) if release else _NEWEST
-    volcano = _loaded(read.load_volcano, "volcano_version", values["volcano_version"] or best[0], problems)
-    local_path = _loaded(read.load_local_path, "local_path_version", values["local_path_version"] or best[1], problems)
-    plugins = _loaded(
-        read.load_scheduler_plugins,
-        "scheduler_plugins_version",
-        values["scheduler_plugins_version"] or fitting_plugins(values["plan_kubernetes"], release),
-        problems,
-    )
-    if not (release and volcano and local_path and plugins):
+    own: dict[str, Component] = {}
+    for name in read.OWN_FILES:
+        variable = _variable(name, "version")
+        wanted = values[variable] or _best(name, release, values["plan_kubernetes"])
+        if part := _loaded(partial(read.load_component, name), variable, wanted, problems):
+            own[name] = part
+    if release is None or len(own) < len(read.OWN_FILES):
         return None, problems
-    problems += misfits(release, volcano, values["kustomize_version"] or release.kustomize_version)
-    chosen: tuple[Component, ...] = ()
-    try:
-        chosen = _chosen(values, release, volcano, local_path, plugins)
-    except InvalidInput as error:
-        problems += error.problems
-    storage = storage_settings(values)
-    problems += strange_static(storage, chosen) if chosen else ()
-    problems += strange_gang(values["gang_scheduling_scheduler"], release, chosen)
-    scheduling = scheduling_settings(values)
-    problems += strange_scheduling(scheduling, volcano.version, values["gang_scheduling_scheduler"])
-    availability = availability_settings(values)
-    problems += strange_availability(availability, _training_operator(chosen)) if chosen else ()
-    problems += _strange_sources(values["kubeflow_sources"], release)
-    problems += _strange_namespace(
-        values["kubeflow_user_namespace"], [volcano, plugins, local_path, *release.components.values()]
-    )
-    if problems:
-        return None, problems
-    home = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "kubeflow-volcano"
-    tools = Path(values["kustomize_cache_directory"] or home / "kustomize").expanduser()
     version = values["kustomize_version"] or release.kustomize_version
-    settings = Settings(
-        kubeconfig=Path(values["kubeflow_kubeconfig"]).expanduser() if values["kubeflow_kubeconfig"] else None,
-        context=values["kubeflow_context"] or None,
+    cache, plan = cache_directory(), decode(PlanSettings, values)
+    tools = Path(values["kustomize_cache_directory"] or cache / "kustomize").expanduser()
+    settings = decode(
+        Settings,
+        values,
         release=release,
-        components=chosen,
-        excluded=tuple(values["kubeflow_exclude"]),
+        components=(),
         source=values["kubeflow_source"] or _address(release.source),
-        sources=_sources(values, release, volcano, plugins, local_path),
-        user=user_settings(values),
-        namespace_labels=dict(values["kubeflow_namespace_labels"]),
-        mirror=mirror_settings(values),
-        pull=pull_settings(values),
-        registry=registry_settings(values),
-        plan=plan_settings(values, release),
-        wait_timeout_seconds=values["kubeflow_wait_timeout_seconds"],
-        volcano=volcano,
-        scheduler_plugins=plugins,
-        local_path=local_path,
-        storage=storage,
-        gang_scheduler=values["gang_scheduling_scheduler"],
-        scheduling=scheduling,
-        availability=availability,
-        pod_webhooks=pod_webhook_settings(values),
+        sources=_sources(values, release, own.values()),
+        user=user,
+        mirror=from_registry(mirror, registry),
+        registry=registry,
+        plan=replace(plan, kubernetes=plan.kubernetes or release.kubernetes_tested),
+        volcano=own["volcano"],
+        local_path=own["local-path"],
+        scheduler_plugins=own["scheduler-plugins"],
         kustomize=Path(values["kustomize_binary"] or tools / version / "kustomize").expanduser(),
         kustomize_version=version,
-        own_kustomize=bool(values["kustomize_binary"]),
-        kustomize_mirrors=tuple(values["kustomize_mirrors"]),
-        cache_directory=home,
+        cache_directory=cache,
     )
-    return settings, []
+    problems += validate_versions(release, settings.volcano, version)
+    try:
+        settings = replace(settings, components=_chosen(values, settings))
+    except InvalidInput as error:
+        problems += error.problems
+    problems += validate_operator(settings.gang_scheduler, release, settings.components)
+    problems += validate_scheduling(settings.scheduling, settings.volcano.version, settings.gang_scheduler)
+    if settings.components:
+        problems += validate_static_volumes(settings.storage, settings.components)
+        problems += validate_availability(settings.availability, _training_operator(settings.components))
+    problems += _validate_sources(values["kubeflow_sources"], release)
+    problems += _validate_namespace(values["kubeflow_user_namespace"], (*own.values(), *release.components.values()))
+    return settings, problems
 
 
 def _loaded(load: Callable[[str], T], variable: str, version: str, problems: list[Problem]) -> T | None:
@@ -211,19 +183,31 @@ def _loaded(load: Callable[[str], T], variable: str, version: str, problems: lis
         return None
 
 
-def _chosen(
-    values: Mapping[str, Any], release: Release, volcano: Component, local_path: Component, plugins: Component
-) -> tuple[Component, ...]:
-    wanted: str | Sequence[str] = values["kubeflow_components"] or values["kubeflow_profile"]
+def _best(component: str, release: Release | None, kubernetes: str) -> str:
+    """The default version of a component outside releases."""
+    if component == SCHEDULER_PLUGINS.name:
+        return fitting_plugins(kubernetes, release)
+    if release is None:
+        return read.versions_of(component)[-1]
+    return release.volcano_versions[0] if component == VOLCANO.name else release.local_path_version
+
+
+def _components(settings: Settings, profile: str | Sequence[str], **options: Any) -> tuple[Component, ...]:
     return read.components(
-        release,
-        wanted,
-        volcano.version,
-        local_path.version,
-        scheduler_plugins_version=plugins.version,
-        excluded=values["kubeflow_exclude"],
-        unneeded=_unneeded(values["gang_scheduling_scheduler"], values["local_path_storage_mode"]),
-        instead=_instead(values["gang_scheduling_scheduler"]),
+        settings.release,
+        profile,
+        {part.name: part.version for part in (settings.volcano, settings.local_path, settings.scheduler_plugins)},
+        **options,
+    )
+
+
+def _chosen(values: Mapping[str, Any], settings: Settings) -> tuple[Component, ...]:
+    return _components(
+        settings,
+        values["kubeflow_components"] or values["kubeflow_profile"],
+        excluded=settings.excluded,
+        unneeded=_unneeded(settings.gang_scheduler, settings.storage.mode),
+        instead=_instead(settings.gang_scheduler),
     )
 
 
@@ -233,53 +217,54 @@ def _training_operator(chosen: Iterable[Component]) -> str:
 
 
 def _unneeded(gang_scheduler: str, storage_mode: str) -> tuple[str, ...]:
-    """What nothing requires: Volcano without gang scheduling, the provisioner where the cluster brings its own."""
+    """Requirements to ignore: Volcano without gang scheduling, and local-path where something else provisions."""
     volcano = (VOLCANO.name,) if gang_scheduler == "none" else ()
     return volcano if storage_mode == "local_path" else (*volcano, "local-path")
 
 
 def _instead(gang_scheduler: str) -> Mapping[str, str]:
-    """What takes Volcano's place for those that require a gang scheduler."""
+    """What replaces Volcano as a requirement."""
     return {VOLCANO.name: SCHEDULER_PLUGINS.name} if gang_scheduler == SCHEDULER_PLUGINS.name else {}
 
 
-def _strange_sources(given: Mapping[str, str], release: Release) -> Iterator[Problem]:
+def _validate_sources(given: Mapping[str, str], release: Release) -> Iterator[Problem]:
     known = {*release.components, *(source.name for source in release.remote_sources)}
     for name in given:
-        if name in OWN_FILES:
-            variable = name.replace("-", "_") + "_source"
+        if name in read.OWN_FILES:
             yield Problem(
                 f"kubeflow_sources.{name}.",
-                f"the source of {name} in the variable {variable}.",
-                f"move the value to {variable}.",
+                f"the source of {name} in the variable {_variable(name, 'source')}.",
+                f"move the value to {_variable(name, 'source')}.",
             )
         elif name not in known:
             yield Problem(
-                f"kubeflow_sources.{name}, which is no component of {release.version}.{read.nearest(name, known)}",
+                f"kubeflow_sources.{name}, which is no component of {release.version}.{did_you_mean(name, known)}",
                 f"one of: {', '.join(sorted(known))}.",
                 "correct the name, or remove the entry.",
             )
 
 
-def _strange_namespace(name: str, parts: Iterable[Component]) -> Iterator[Problem]:
+def _validate_namespace(name: str, parts: Iterable[Component]) -> Iterator[Problem]:
     users = [part.title for part in parts if name in part.namespaces]
     if users or name in {"default", "kube-node-lease", "kube-public", "kube-system"}:
         yield Problem(
             f"kubeflow_user_namespace is {name}, the namespace of {', '.join(users) or 'Kubernetes itself'}.",
-            "a namespace that belongs to the first user alone.",
+            "a namespace for the first user only.",
             "choose another name.",
         )
 
 
-def _sources(
-    values: Mapping[str, Any], release: Release, volcano: Component, plugins: Component, local_path: Component
-) -> Mapping[str, str]:
-    upstream = {part.name: part.address for part in (volcano, local_path, *release.components.values())}
-    upstream |= {plugins.name: str(read.kept_manifests(plugins))}
+def _sources(values: Mapping[str, Any], release: Release, own: Iterable[Component]) -> Mapping[str, str]:
+    upstream = {part.name: part.address for part in (*own, *release.components.values())}
+    upstream |= {part.name: str(read.kept_manifests(part)) for part in own if not part.address}
     upstream |= {source.name: _address(source) for source in release.remote_sources}
-    given = {name: values[f"{name.replace('-', '_')}_source"] for name in OWN_FILES}
-    merged = {**upstream, **{name: text for name, text in {**values["kubeflow_sources"], **given}.items() if text}}
+    given = {**values["kubeflow_sources"], **{name: values[_variable(name, "source")] for name in read.OWN_FILES}}
+    merged = {**upstream, **{name: text for name, text in given.items() if text}}
     return {name: text for name, text in merged.items() if text}
+
+
+def _variable(component: str, what: str) -> str:
+    return f"{component.replace('-', '_')}_{what}"
 
 
 def _address(source: Source) -> str:

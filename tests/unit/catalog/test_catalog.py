@@ -7,17 +7,19 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano import strict_yaml
-from kubeflow_volcano.catalog import operator, read
+from kubeflow_volcano.catalog import data, operator, read
 from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS
 from kubeflow_volcano.catalog.identities import identities
 from kubeflow_volcano.catalog.model import MinorRange, version_key
 from kubeflow_volcano.catalog.shipped import images_outside
 from kubeflow_volcano.problems import InvalidInput
 
+OWN = {"volcano": "1.10.0", "local-path": "0.0.30"}
 
-@pytest.mark.parametrize("version", read.volcano_versions())
+
+@pytest.mark.parametrize("version", read.versions_of("volcano"))
 def test_every_volcano_loads(version: str) -> None:
-    volcano = read.load_volcano(version)
+    volcano = read.load_component("volcano", version)
     assert volcano.kubernetes is not None
     assert volcano.address is not None
     assert f"/v{version}/" in volcano.address
@@ -30,14 +32,14 @@ def test_every_volcano_loads(version: str) -> None:
     }
 
 
-@pytest.mark.parametrize("version", read.local_path_versions())
+@pytest.mark.parametrize("version", read.versions_of("local-path"))
 def test_every_local_path_loads(version: str) -> None:
-    assert read.load_local_path(version).workloads
+    assert read.load_component("local-path", version).workloads
 
 
-@pytest.mark.parametrize("version", read.scheduler_plugins_versions())
+@pytest.mark.parametrize("version", read.versions_of("scheduler-plugins"))
 def test_every_scheduler_plugins_loads_and_has_its_manifests(version: str) -> None:
-    part = read.load_scheduler_plugins(version)
+    part = read.load_component("scheduler-plugins", version)
     minor = int(version.split(".")[1])
     assert part.kubernetes == MinorRange(f"1.{minor}", f"1.{minor + 1}")
     kept = strict_yaml.parse((read.kept_manifests(part) / "kustomization.yaml").read_bytes(), version)[0]
@@ -47,10 +49,10 @@ def test_every_scheduler_plugins_loads_and_has_its_manifests(version: str) -> No
 
 
 def test_the_second_scheduler_is_the_one_that_the_catalog_names() -> None:
-    base = read.kept_manifests(read.load_scheduler_plugins("0.30.6")).parent / "base"
+    base = read.kept_manifests(read.load_component("scheduler-plugins", "0.30.6")).parent / "base"
     (kustomization,) = strict_yaml.parse((base / "kustomization.yaml").read_bytes(), "base")
     found = [obj for name in kustomization["resources"] for obj in strict_yaml.parse((base / name).read_bytes(), name)]
-    part = read.load_scheduler_plugins("0.30.6")
+    part = read.load_component("scheduler-plugins", "0.30.6")
     (made,) = kustomization["configMapGenerator"]
     assert len([*found, made]) == part.objects
     assert {obj["metadata"]["name"] for obj in found if obj["kind"] == "CustomResourceDefinition"} == {*part.crds}
@@ -73,33 +75,33 @@ def test_a_version_is_no_path() -> None:
 
 def test_components_come_after_what_they_require() -> None:
     release = read.load_release("1.9.1")
-    names = [part.name for part in read.components(release, ("training-operator",), "1.10.0", "0.0.30")]
+    names = [part.name for part in read.components(release, ("training-operator",), OWN)]
     assert names == ["volcano", "training-operator"]
 
 
 def test_unknown_components_are_all_named() -> None:
     release = read.load_release("1.9.1")
     with pytest.raises(InvalidInput) as caught:
-        read.components(release, ("volcanoo", "katip"), "1.10.0", "0.0.30")
+        read.components(release, ("volcanoo", "katip"), OWN)
     assert len(caught.value.problems) == 2
     assert "Did you mean volcano?" in caught.value.problems[0].found
 
 
 @pytest.mark.parametrize("chosen", [("katib", "dex"), ("katib",)])
 def test_what_is_asked_for_and_excluded_is_a_contradiction(chosen: tuple[str, ...]) -> None:
-    with pytest.raises(InvalidInput, match="katib asked for and excluded"):
-        read.components(read.load_release("1.9.1"), chosen, "1.10.0", "0.0.30", excluded=["katib"])
+    with pytest.raises(InvalidInput, match="katib both requested and excluded"):
+        read.components(read.load_release("1.9.1"), chosen, OWN, excluded=["katib"])
 
 
 def test_a_profile_of_which_nothing_is_left_is_refused() -> None:
     release = read.load_release("1.9.1")
-    with pytest.raises(InvalidInput, match="asked for and excluded"):
-        read.components(release, "training", "1.10.0", "0.0.30", excluded=release.profiles["training"])
+    with pytest.raises(InvalidInput, match="both requested and excluded"):
+        read.components(release, "training", OWN, excluded=release.profiles["training"])
 
 
 def test_unknown_profile_is_refused() -> None:
     with pytest.raises(InvalidInput, match="trainning"):
-        read.components(read.load_release("1.9.1"), "trainning", "1.10.0", "0.0.30")
+        read.components(read.load_release("1.9.1"), "trainning", OWN)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +205,15 @@ def test_a_data_file_with_wrong_types_tells_every_error(monkeypatch: pytest.Monk
     bad: dict[str, Any] = {"eras": [{"lowest": 1.6}], "images": {"v1-x": "latest"}}
     monkeypatch.setattr("kubeflow_volcano.strict_yaml.parse", lambda *_: [bad])
     with pytest.raises(InvalidInput) as caught:
-        read.load("operators.yaml", "operators")
+        data.load.__wrapped__("operators")
     text = str(caught.value)
     assert "1.6 is not of type 'string'" in text
     assert "'latest' does not match" in text
+
+
+def test_every_data_file_is_valid_and_every_schema_is_of_one() -> None:
+    names = {path.relative_to(data.HOME).with_suffix("").as_posix() for path in data.HOME.rglob("*.yaml")}
+    names = {name for name in names if "/manifests/" not in name}
+    assert all(data.load(name) for name in names)
+    schemas = {path.relative_to(data.HOME / "schemas").with_suffix("").as_posix() for path in data.HOME.rglob("*.json")}
+    assert schemas == {data.FOLDERS.get(name.partition("/")[0], name) for name in names}

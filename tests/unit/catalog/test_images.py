@@ -17,15 +17,15 @@ def image(text: str) -> ImageName:
 
 
 def test_every_table_is_read() -> None:
-    assert tables.sites()
-    assert tables.documentation()
-    assert tables.container_rules().environment
+    assert tables.sites().sites
+    assert tables.sites().documentation
+    assert tables.sites().containers.environment
     assert tables.architectures_of(image("ghcr.io/kubeflow/kfp-driver:2.15.0"))
 
 
 def test_hooks_belong_to_sites_of_code() -> None:
-    code = {site.id for site in tables.sites() if site.form == "code"}
-    assert {hook.site for hook in tables.hooks()} == code
+    code = {site.id for site in tables.sites().sites if site.form == "code"}
+    assert {hook.site for hook in tables.sites().hooks} == code
 
 
 def test_what_is_compiled_in_is_a_reference() -> None:
@@ -77,7 +77,7 @@ def test_compiled_in_versions_do_not_overlap() -> None:
     for entry in entries:
         key = (entry.workload, entry.flag, entry.environment)
         same = [other for other in entries if (other.workload, other.flag, other.environment) == key]
-        assert [other for other in same if other.covers(entry.lowest)] == [entry]
+        assert [other for other in same if other.versions.covers(entry.versions.lowest)] == [entry]
 
 
 @pytest.mark.parametrize(

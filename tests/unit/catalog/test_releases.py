@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from kubeflow_volcano.catalog import decode, operator, read
+from kubeflow_volcano.catalog import operator, read
 from kubeflow_volcano.catalog.identities import identities
 from kubeflow_volcano.catalog.model import Component, Release, version_key
 from kubeflow_volcano.catalog.served_apis import served_apis
@@ -26,15 +26,21 @@ TUTORIAL = [
 
 ALL = [read.load_release(version) for version in read.releases()]
 
+OWN = {"volcano": "1.10.0", "local-path": "0.0.30"}
+
 releases = pytest.mark.parametrize("release", ALL, ids=lambda item: item.version)
 
 
+def own(release: Release) -> dict[str, str]:
+    return {"volcano": release.volcano_versions[0], "local-path": release.local_path_version}
+
+
 def chosen(release: Release, *names: str) -> tuple[Component, ...]:
-    return read.components(release, names, release.volcano_versions[0], release.local_path_version)
+    return read.components(release, names, own(release))
 
 
 def full(release: Release) -> tuple[Component, ...]:
-    return read.components(release, "full", release.volcano_versions[0], release.local_path_version)
+    return read.components(release, "full", own(release))
 
 
 def test_the_releases_are_those_that_are_supported() -> None:
@@ -54,7 +60,7 @@ def test_the_profile_full_is_upstreams_example_with_storage_and_volcano(release:
 
 @releases
 def test_the_profile_training_runs_jobs_and_little_else(release: Release) -> None:
-    parts = read.components(release, "training", release.volcano_versions[0], release.local_path_version)
+    parts = read.components(release, "training", own(release))
     assert release.operator.component in [part.name for part in parts]
     assert len(parts) <= 4
 
@@ -118,8 +124,8 @@ def test_whoever_lives_in_kubeflow_brings_its_namespace_along(release: Release) 
 
 @releases
 def test_versions_that_a_release_names_exist(release: Release) -> None:
-    assert set(release.volcano_versions) <= set(read.volcano_versions())
-    assert release.local_path_version in read.local_path_versions()
+    assert set(release.volcano_versions) <= set(read.versions_of("volcano"))
+    assert release.local_path_version in read.versions_of("local-path")
     assert release.kubernetes.covers(release.kubernetes_tested)
 
 
@@ -127,12 +133,12 @@ def test_versions_that_a_release_names_exist(release: Release) -> None:
 def test_an_api_is_replaced_by_its_successor_where_all_kubernetes_of_the_range_serve_that(release: Release) -> None:
     for old, new in release.replaced_apis.items():
         assert {api.successor for api in served_apis() if api.api_version == old} == {new}
-        assert all(api.kubernetes.covers(release.kubernetes.low) for api in served_apis() if api.api_version == new)
+        assert all(api.kubernetes.covers(release.kubernetes.lowest) for api in served_apis() if api.api_version == new)
 
 
 @releases
 def test_a_volcano_of_each_release_is_made_for_the_kubernetes_that_it_was_tested_with(release: Release) -> None:
-    ranges = [read.load_volcano(version).kubernetes for version in release.volcano_versions]
+    ranges = [read.load_component("volcano", version).kubernetes for version in release.volcano_versions]
     assert any(limits.covers(release.kubernetes_tested) for limits in ranges if limits)
 
 
@@ -213,14 +219,14 @@ def test_a_user_needs_profiles_and_profiles_need_their_namespace() -> None:
 def test_an_excluded_component_that_others_require_is_refused_with_their_names() -> None:
     release = read.load_release("1.9.1")
     with pytest.raises(InvalidInput, match="cert-manager is excluded, and these require it: kubeflow-issuer") as caught:
-        read.components(release, "full", "1.10.0", "0.0.30", excluded=("cert-manager",))
+        read.components(release, "full", OWN, excluded=("cert-manager",))
     (problem,) = caught.value.problems
     assert "katib" in problem.found
 
 
 def test_exclusions_that_belong_together_are_left_out() -> None:
     release = read.load_release("1.9.1")
-    parts = read.components(release, "full", "1.10.0", "0.0.30", excluded=("kserve", "models-web-app", "pipelines"))
+    parts = read.components(release, "full", OWN, excluded=("kserve", "models-web-app", "pipelines"))
     assert {part.name for part in full(release)} - {part.name for part in parts} == {
         "kserve",
         "models-web-app",
@@ -230,7 +236,7 @@ def test_exclusions_that_belong_together_are_left_out() -> None:
 
 def test_an_unknown_exclusion_is_answered_with_the_nearest_name() -> None:
     with pytest.raises(InvalidInput, match=r"Did you mean kserve\?"):
-        read.components(read.load_release("1.9.1"), "full", "1.10.0", "0.0.30", excluded=("kservee",))
+        read.components(read.load_release("1.9.1"), "full", OWN, excluded=("kservee",))
 
 
 def test_a_component_of_other_releases_is_answered_with_their_names() -> None:
@@ -242,7 +248,7 @@ def test_a_component_of_other_releases_is_answered_with_their_names() -> None:
 
 def test_what_is_unneeded_comes_only_where_it_is_named() -> None:
     release = read.load_release("1.9.1")
-    parts = read.components(release, ("katib",), "1.10.0", "0.0.30", unneeded=("local-path",))
+    parts = read.components(release, ("katib",), OWN, unneeded=("local-path",))
     assert "local-path" not in [part.name for part in parts]
 
 
@@ -254,8 +260,8 @@ def test_releases_are_sorted_by_age() -> None:
     ("change", "told"),
     [
         ({"requires": ["katip"]}, "a requires unknown katip"),
-        ({"requires": ["b"]}, "a circle of requirements among a, b"),
-        ({"name": "b"}, "component b stands twice"),
+        ({"requires": ["b"]}, "circular requirements among a, b"),
+        ({"name": "b"}, "component b is defined twice"),
     ],
 )
 def test_a_release_whose_parts_do_not_fit_is_refused(change: dict[str, object], told: str) -> None:
@@ -276,4 +282,4 @@ def test_a_release_whose_parts_do_not_fit_is_refused(change: dict[str, object], 
         ],
     }
     with pytest.raises(InvalidInput, match=told):
-        decode.release(data)
+        read.decode_release(data)

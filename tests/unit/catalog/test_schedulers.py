@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubeflow_volcano.catalog.read import volcano_versions
+from kubeflow_volcano.catalog.read import versions_of
 from kubeflow_volcano.catalog.schedulers import known_plugins, words_of
 
 
@@ -16,7 +16,7 @@ def test_words_come_with_versions_and_stay() -> None:
     assert words_of("1.10.0").queue_fields == {"capability", "deserved", "guarantee", "parent", "reclaimable", "weight"}
 
 
-@pytest.mark.parametrize("version", volcano_versions())
+@pytest.mark.parametrize("version", versions_of("volcano"))
 def test_every_version_of_the_catalog_can_gang(version: str) -> None:
     words = words_of(version)
     assert {"gang", "predicates", "proportion"} <= words.plugins

@@ -12,7 +12,7 @@ from kubeflow_volcano.catalog.served_apis import served_apis
 def test_each_kind_of_an_api_version_stands_once_and_what_went_has_a_successor() -> None:
     counted = Counter((api.api_version, kind) for api in served_apis() for kind in api.kinds)
     assert [pair for pair, count in counted.items() if count > 1] == []
-    assert [api.api_version for api in served_apis() if api.kubernetes.high and not api.successor] == []
+    assert [api.api_version for api in served_apis() if api.kubernetes.highest and not api.successor] == []
     assert len(counted) > 40
 
 
@@ -21,8 +21,8 @@ def test_successors_that_are_in_the_table_begin_before_the_old_one_ends() -> Non
     for api in served_apis():
         for kind in api.kinds:
             successor = known.get((str(api.successor), kind))
-            if successor and api.kubernetes.high:
-                assert successor.covers(api.kubernetes.high), (api.api_version, kind)
+            if successor and api.kubernetes.highest:
+                assert successor.covers(api.kubernetes.highest), (api.api_version, kind)
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,11 @@ def test_labels_and_versions_tell_releases_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    ("component", "parts"), [("volcano", read.load_volcano("1.10.0")), ("local-path", read.load_local_path("0.0.30"))]
+    ("component", "parts"),
+    [
+        ("volcano", read.load_component("volcano", "1.10.0")),
+        ("local-path", read.load_component("local-path", "0.0.30")),
+    ],
 )
 def test_what_is_outside_of_releases_has_an_image_of_its_version_for_every_workload(
     component: str, parts: Component

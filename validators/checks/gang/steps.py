@@ -96,7 +96,7 @@ def fit(evidence: GangEvidence) -> Outcome:
             observed=observed(evidence, step),
             objects=step_refs(evidence, step),
             todo="see the scheduler's log: it places pods and does not write the group's status."
-            if evidence.gang.tells
+            if evidence.gang.writes_status
             else "see whether the pods run (C6) and the controller that writes the group's status is up (F1).",
         )
     if step.spread_seconds > WIDEST_SPREAD:
@@ -166,7 +166,7 @@ def blocked(evidence: GangEvidence) -> Outcome:
             "NeverJudged",
             f"nothing was bound, but not every member was judged within {BIND_SECONDS:.0f} s, which proves nothing.",
             expected="every member PodScheduled=False"
-            + (", the PodGroup with a phase and an Unschedulable condition" if evidence.gang.tells else ""),
+            + (", the PodGroup with a phase and an Unschedulable condition" if evidence.gang.writes_status else ""),
             observed=observed(evidence, step),
             objects=step_refs(evidence, step),
             todo="see the scheduler's log for errors in writing status, and run again.",

@@ -67,7 +67,7 @@ def gang_flag(facts: Facts) -> Outcome:
     gang = facts.expectations.gang
     known_from = facts.expectations.gang_from
     expected_because = "" if known_from == GIVEN else f" {gang.title} is expected: {known_from}."
-    if not gang.goes_with(version):
+    if not gang.is_supported_by(version):
         text = f"the training operator is {version}, and makes no gangs for {gang.title}.{expected_because}"
         todo = "ask for Volcano, or install a release whose operator does."
         needed = f"a training operator from {gang.operator_since} on"

@@ -29,7 +29,7 @@ def operator_verdict(evidence: OperatorEvidence) -> Outcome:
         "phase": group.phase if group else "",
         "pods": {item.name: f"schedulerName {item.scheduler}, group {item.group or 'none'}" for item in evidence.pods},
     }
-    queue = f" in queue {evidence.queue}" if evidence.gang.queues else ""
+    queue = f" in queue {evidence.queue}" if evidence.gang.has_queues else ""
     wanted = f"a PodGroup with minMember {evidence.minimum}{queue}, and {evidence.replicas} pods"
     if not fault:
         text = f"a {evidence.job.kind} of {evidence.replicas} workers became {wanted} that {evidence.gang.title} places"
@@ -178,7 +178,7 @@ def _faults(evidence: OperatorEvidence) -> Iterator[tuple[str, str, str]]:
     if group.minimum != evidence.minimum:
         message = f"the PodGroup has minMember {group.minimum}, the job asks for {evidence.minimum}."
         yield "WrongMinimum", message, policy
-    if evidence.gang.queues and group.queue != evidence.queue:
+    if evidence.gang.has_queues and group.queue != evidence.queue:
         yield "WrongQueue", f"the PodGroup is in queue {group.queue!r}, not {evidence.queue}.", policy
     if made < wanted and group.tells and group.phase in {"", "Pending"}:
         message = f"the PodGroup has phase {group.phase or 'unset'}: until that changes the operator makes no pods."

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from http import HTTPStatus
 
-from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS, gang_of
+from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS, podgroup_of
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
@@ -153,7 +153,7 @@ def assemble(kind: Kind, obj: Object, facts: Facts) -> Situation:
     group = _group_of(job.groups, owners, own, space, facts)
     name = group["metadata"]["name"] if group else ""
     if kind.kind == PODGROUP[1]:
-        own = [pod for pod in beside if gang_of(pod) == name]
+        own = [pod for pod in beside if podgroup_of(pod) == name]
     pods = _current([pod for pod in own if "deletionTimestamp" not in pod["metadata"]], job.wanted)
     claims = [item for item in facts.objects["persistentvolumeclaims"] if item["metadata"]["namespace"] == space]
     about = owners | {item["metadata"]["uid"] for item in (*pods, *claims, *([group] if group else ()))}
@@ -191,7 +191,7 @@ def _group_of(
     owned = [item for item in groups if _owned(item, owners) or item["metadata"]["uid"] in owners]
     if owned:
         return min(owned, key=lambda item: (of_single_pods(item), item["metadata"]["name"]))
-    said = [gang_of(pod) for pod in pods]
+    said = [podgroup_of(pod) for pod in pods]
     free: Mapping[str, Object] = {
         item["metadata"]["name"]: item for item in groups if not item["metadata"].get("ownerReferences")
     }

@@ -44,7 +44,7 @@ class GangEvidence:
     @property
     def shut(self) -> bool:
         """Whether there are queues, and the one that is used takes no work."""
-        return self.gang.queues and self.queue_state != "Open"
+        return self.gang.has_queues and self.queue_state != "Open"
 
 
 Play = Callable[[Stage, GangEvidence, Progress, str], tuple[str, ...]]

@@ -54,7 +54,7 @@ def run(session: Session, facts: Facts, progress: Progress) -> GangEvidence:
         simulated_nodes=facts.simulated_nodes,
     )
     try:
-        if gang.queues:
+        if gang.has_queues:
             queue = session.cluster.get(Ref(gang.api_version, "Queue", "", evidence.queue))
             evidence.queue_state = queue.get("status", {}).get("state", "") or "Unknown" if queue else ""
         # Without an open queue nothing is ever evaluated, which looks like a scheduler that is down.

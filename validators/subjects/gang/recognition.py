@@ -55,4 +55,4 @@ def named_by(operator: Object, version: str = "") -> GangScheduler | None:
     if all(flags.get(flag, "").lower() == value for flag, _, value in required):
         return VOLCANO
     another = flags.get("--gang-scheduler-name", "").lower() not in {"", VOLCANO.scheduler}
-    return SCHEDULER_PLUGINS if another and SCHEDULER_PLUGINS.goes_with(version) else None
+    return SCHEDULER_PLUGINS if another and SCHEDULER_PLUGINS.is_supported_by(version) else None

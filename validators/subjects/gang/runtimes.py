@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kubeflow_volcano.catalog.gangs import VOLCANO, GangScheduler
-from kubeflow_volcano.catalog.jobsets import made_later
+from kubeflow_volcano.catalog.operator import later_jobs
 from kubeflow_volcano.cluster.objects import Object
 from validators.core.facts import Facts
 
@@ -47,7 +47,7 @@ def fault(runtime: Object, gang: GangScheduler = VOLCANO) -> Fault | None:
 
 def of_steps(runtime: Object) -> bool:
     """Whether some of its pods are made when others are ready or have ended, as after those that fetch a model."""
-    return bool(made_later(runtime["spec"]["template"]["spec"]))
+    return bool(later_jobs(runtime["spec"]["template"]["spec"]))
 
 
 def _published(runtime: Object) -> bool:

@@ -74,9 +74,9 @@ def _collect(node: Any, path: Path, found: list[Leaf]) -> None:
 def in_object(obj: Object) -> Iterator[Reference]:
     """The references in one object."""
     ref, kind, name = Ref.of(obj), obj["kind"], obj["metadata"]["name"]
-    known = [site for site in tables.sites() if site.spot.kind == kind and fnmatchcase(name, site.spot.name)]
+    known = [site for site in tables.sites().sites if site.kind == kind and fnmatchcase(name, site.name)]
     for leaf in leaves(obj):
-        site = next((site for site in known if site.spot.holds(kind, name, leaf.path)), None)
+        site = next((site for site in known if site.holds(kind, name, leaf.path)), None)
         found = list(_in_site(ref, site, leaf) if site else _in_container(ref, leaf))
         yield from found
         if not found or site:
@@ -91,13 +91,13 @@ def _in_container(ref: Ref, leaf: Leaf) -> Iterator[Reference]:
         if leaf.text != _FILLED_IN:
             yield from _whole(ref, leaf, "pod", 0)
     elif step == "value" and outer == "env":
-        if any(fnmatchcase(leaf.parent.get("name", ""), pattern) for pattern in tables.container_rules().environment):
+        if any(fnmatchcase(leaf.parent.get("name", ""), pattern) for pattern in tables.sites().containers.environment):
             yield from _whole(ref, leaf, "environment", 0)
     elif above in {"args", "command"} and isinstance(step, int):
         flag, equals, _ = leaf.text.partition("=")
         if not equals:
             flag = leaf.parent[step - 1] if step else ""
-        if any(fnmatchcase(str(flag), pattern) for pattern in tables.container_rules().arguments):
+        if any(fnmatchcase(str(flag), pattern) for pattern in tables.sites().containers.arguments):
             yield from _whole(ref, leaf, "argument", len(flag) + 1 if equals else 0)
 
 
@@ -178,7 +178,7 @@ def _in_template(ref: Ref, leaf: Leaf) -> Iterator[Reference]:
 
 def _in_code(ref: Ref, site: Site, leaf: Leaf) -> Iterator[Reference]:
     """Defaults of a hook; its Deployment decides, so `put` is filled in by whoever sees both."""
-    for hook in tables.hooks():
+    for hook in tables.sites().hooks:
         if hook.site != site.id:
             continue
         for name in hook.images:
@@ -192,7 +192,7 @@ def _rest(ref: Ref, leaf: Leaf, found: list[Reference]) -> Iterator[Reference]:
     taken = {(item.put.name.start, item.put.name.end) for item in found if isinstance(item.put, InText)}
     hub = any(isinstance(item.put, InHub) for item in found)
     named = {item.image.repository for item in found if item.kind == "code"}
-    idle = any(spot.holds(ref.kind, ref.name, leaf.path) for spot in tables.documentation())
+    idle = any(spot.holds(ref.kind, ref.name, leaf.path) for spot in tables.sites().documentation)
     for start, end in _suspects(leaf):
         image = ImageName.parse(leaf.text[start:end])
         if image is None or any(start < last and first < end for first, last in taken):

@@ -26,7 +26,7 @@ def compiled_in(objects: Iterable[Object]) -> Iterator[Reference]:
     for obj, number, container in _containers(objects):
         version = _version(container)
         for entry in tables.compiled():
-            if not _is(entry, obj, container) or version is None or not entry.covers(version):
+            if not _is(entry, obj, container) or version is None or not entry.versions.covers(version):
                 continue
             image = ImageName.parse(entry.image)
             if image and not _is_set(entry, container):
@@ -44,7 +44,7 @@ def strangers(objects: Iterable[Object]) -> Iterator[tuple[Ref, str]]:
 
 def of_hooks(objects: Sequence[Object], references: Sequence[Reference]) -> Iterator[Reference]:
     """The references with the hooks' own completed: the tag that they add, and the variables that replace them."""
-    hooks = {name: hook for hook in tables.hooks() for name in hook.images}
+    hooks = {name: hook for hook in tables.sites().hooks for name in hook.images}
     own = set(_variables(objects))
     for item in references:
         hook = hooks.get(item.site.rpartition(": ")[2]) if item.kind == "code" else None
@@ -57,7 +57,7 @@ def of_hooks(objects: Sequence[Object], references: Sequence[Reference]) -> Iter
 def _variables(objects: Iterable[Object]) -> Iterator[tuple[Ref, str]]:
     """The variables of the hooks themselves, which hold names without tags."""
     for obj, number, container in _containers(objects):
-        names = [name for hook in tables.hooks() if _runs(hook, obj, container) for name in hook.images]
+        names = [name for hook in tables.sites().hooks if _runs(hook, obj, container) for name in hook.images]
         for index, entry in enumerate(container.get("env") or ()):
             if entry["name"] in names:
                 yield Ref.of(obj), told((*_POD, number, "env", index, "value"))
@@ -89,8 +89,8 @@ def _tag_of(name: str) -> str:
 
 def _text(objects: Iterable[Object], hook: Hook) -> str:
     for obj in objects:
-        if (obj["kind"], obj["metadata"]["name"]) == (hook.version_kind, hook.version_name):
-            return str((obj.get("data") or {}).get(hook.version_key, ""))
+        if (obj["kind"], obj["metadata"]["name"]) == (hook.version.kind, hook.version.name):
+            return str((obj.get("data") or {}).get(hook.version.key, ""))
     return ""
 
 

@@ -12,7 +12,7 @@ from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.images.rename.rules import Rules, strange_rules
 from kubeflow_volcano.rollout.images.report.image_list import ImagesReport
 from kubeflow_volcano.rollout.images.report.judge import own_list
-from kubeflow_volcano.rollout.settings.groups import MirrorSettings
+from kubeflow_volcano.rollout.settings.images import MirrorSettings
 from kubeflow_volcano.rollout.settings.settings import Settings
 
 __all__ = ["Copy", "copies"]

@@ -16,7 +16,7 @@ from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.images.registry.client import Answer, Registry
 from kubeflow_volcano.rollout.images.registry.pace import PerMinute
 from kubeflow_volcano.rollout.images.report.image_list import Entry, ImagesReport
-from kubeflow_volcano.rollout.settings.groups import MirrorSettings
+from kubeflow_volcano.rollout.settings.images import MirrorSettings
 from kubeflow_volcano.text import counted
 
 __all__ = ["MOST_REFUSALS", "Probe", "Probed", "ask", "ask_mirror", "pace_for", "probe"]

@@ -15,7 +15,7 @@ from kubeflow_volcano.rollout.images.references.places import CannotPut, Change,
 from kubeflow_volcano.rollout.images.references.programs import compiled_in, of_hooks, strangers
 from kubeflow_volcano.rollout.images.rename import advice
 from kubeflow_volcano.rollout.images.rename.rules import Decision, Rules, strange_rules
-from kubeflow_volcano.rollout.settings.groups import MirrorSettings
+from kubeflow_volcano.rollout.settings.images import MirrorSettings
 
 __all__ = ["ImageUse", "Parts", "Rewritten", "find", "rewrite"]
 

@@ -10,7 +10,7 @@ from kubeflow_volcano.catalog.images import tables
 from kubeflow_volcano.catalog.images.mirrors import Mirror, known_mirrors, load_mirror
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.problems import Problem
-from kubeflow_volcano.rollout.settings.groups import MirrorRule, MirrorSettings
+from kubeflow_volcano.rollout.settings.images import MirrorRule, MirrorSettings
 
 __all__ = ["Decision", "Rules", "renamed", "shown", "strange_rules"]
 

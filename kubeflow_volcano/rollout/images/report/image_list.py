@@ -15,7 +15,7 @@ from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.images.rename.rewrite import ImageUse, Rewritten
 from kubeflow_volcano.rollout.images.rename.rules import Rules
 from kubeflow_volcano.rollout.images.report.judge import Judgement, judge, own_list
-from kubeflow_volcano.rollout.settings.groups import MirrorSettings
+from kubeflow_volcano.rollout.settings.images import MirrorSettings
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.text import counted
 

@@ -10,7 +10,7 @@ from kubeflow_volcano.catalog.images.mirrors import AllowList, Mirror, mirror_of
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.images.rename.rewrite import ImageUse
-from kubeflow_volcano.rollout.settings.groups import MirrorSettings
+from kubeflow_volcano.rollout.settings.images import MirrorSettings
 
 __all__ = ["Judgement", "judge", "own_list"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.rollout.images.rename.rules import Rules, shown
 from kubeflow_volcano.rollout.images.report.image_list import Entry
-from kubeflow_volcano.rollout.settings.groups import MirrorSettings
+from kubeflow_volcano.rollout.settings.images import MirrorSettings
 
 __all__ = ["Row", "render", "rows"]
 

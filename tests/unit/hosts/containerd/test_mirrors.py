@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from kubeflow_volcano.hosts.containerd.mirrors import ANY, Wanted, wanted
 from kubeflow_volcano.rollout.images.rename.rules import Rules
-from kubeflow_volcano.rollout.settings.groups import MirrorRule
+from kubeflow_volcano.rollout.settings.images import MirrorRule
 from kubeflow_volcano.rollout.settings.settings import parse
 
 

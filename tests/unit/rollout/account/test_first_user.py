@@ -8,8 +8,7 @@ import bcrypt
 import pytest
 
 from kubeflow_volcano.rollout.account.first_user import HASH_ROUNDS, Known, foreseen, is_published, settled
-from kubeflow_volcano.rollout.settings.account import Account
-from kubeflow_volcano.rollout.settings.groups import PUBLISHED_PASSWORD, UserSettings
+from kubeflow_volcano.rollout.settings.user import PUBLISHED_PASSWORD, Account, UserSettings
 
 REAL_ROUNDS = HASH_ROUNDS
 UPSTREAM_HASH = "$2y$12$4K/VkmDd1q1Orb3xAt82zu8gk7Ad6ReFR4LCP9UeYE90NLiN9Df72"

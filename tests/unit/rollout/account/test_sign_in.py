@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from kubeflow_volcano.rollout.account.sign_in import HASH_KEY, decoded, dex, first_profile, relying_party
-from kubeflow_volcano.rollout.settings.account import Account
+from kubeflow_volcano.rollout.settings.user import Account
 
 ACCOUNT = Account("me@example.org", "team", "pass", "$2b$12$own", "own-client-secret")
 PUBLISHED_CLIENT = "pUBnBOY80SnXgjibTYM9ZWNzY2xreNGQok"

@@ -15,8 +15,8 @@ import pytest
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.account.stored import credentials_file, reads_account, with_account
-from kubeflow_volcano.rollout.settings.account import Account
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
+from kubeflow_volcano.rollout.settings.user import Account
 
 NAMESPACE = "/api/v1/namespaces/kubeflow-user-example-com"
 PASSWORDS = "/api/v1/namespaces/auth/secrets/dex-passwords"

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.catalog.read import volcano_versions
+from kubeflow_volcano.catalog.read import versions_of
 from kubeflow_volcano.rollout.gang.notifier import ANNOTATION, CONTAINER, with_waker
 from tests.waiting import until
 
@@ -52,7 +52,7 @@ def test_it_stands_beside_operators_that_do_not_watch_podgroups(
     assert len(containers(given)) == 1
 
 
-@pytest.mark.parametrize("version", volcano_versions())
+@pytest.mark.parametrize("version", versions_of("volcano"))
 def test_its_image_is_that_of_volcanos_admission(version: str) -> None:
     (found,) = with_waker([operator("v1-e1434f6")], OPERATOR, "1.5.0", version)
     assert containers(found)[1]["image"] == f"docker.io/volcanosh/vc-webhook-manager:v{version}"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.rollout.settings.groups import MirrorRule, MirrorSettings
+from kubeflow_volcano.rollout.settings.images import MirrorRule, MirrorSettings
 from kubeflow_volcano.rollout.settings.settings import parse
 
 Objects = Callable[..., dict[str, Any]]

@@ -18,7 +18,7 @@ from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.desired import rendered
 from kubeflow_volcano.rollout.images.references.find import leaves
 from kubeflow_volcano.rollout.images.rename.rewrite import Parts, find, rewrite
-from kubeflow_volcano.rollout.settings.groups import MirrorSettings
+from kubeflow_volcano.rollout.settings.images import MirrorSettings
 from kubeflow_volcano.rollout.settings.settings import parse
 
 pytestmark = pytest.mark.upstream

@@ -41,7 +41,7 @@ def test_a_list_is_its_items(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("a: 1\na: 2\n", r"m\.yaml:2:1: the key 'a' stands here twice"),
+        ("a: 1\na: 2\n", r"m\.yaml:2:1: duplicate key 'a'"),
         ("- 1\n", "document 1: is list"),
         ("kind: ConfigMap\nmetadata: {}\n", "has no apiVersion, metadata.name"),
         (MAP + "---\n" + MAP, "ConfigMap n/a stands there twice"),

@@ -11,8 +11,8 @@ from kubeflow_volcano.catalog.read import load_release
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.patches.scheduler import CONFIGURATION, scheduled
-from kubeflow_volcano.rollout.settings.scheduling import SchedulingSettings, strange_scheduling
 from kubeflow_volcano.rollout.settings.settings import parse
+from kubeflow_volcano.rollout.settings.volcano import SchedulingSettings, validate_scheduling
 
 UPSTREAM = 'actions: "enqueue, allocate, backfill"\ntiers:\n- plugins:\n  - name: priority\nmetrics:\n  type: none\n'
 TIERS = (
@@ -39,7 +39,7 @@ def put(**asked: Any) -> list[Object]:
 
 
 def strange(version: str = "1.10.0", scheduler: str = "volcano", **asked: Any) -> str:
-    return "\n".join(item.found for item in strange_scheduling(SchedulingSettings(**asked), version, scheduler))
+    return "\n".join(item.found for item in validate_scheduling(SchedulingSettings(**asked), version, scheduler))
 
 
 def test_nothing_asked_leaves_upstream_s_text_as_it_is() -> None:
@@ -90,7 +90,7 @@ def test_priority_classes_have_kubernetes_names() -> None:
 @pytest.mark.parametrize(
     ("asked", "text"),
     [
-        ({"actions": ("enqueue", "alocate")}, "the action alocate, which Volcano 1.10.0 does not know"),
+        ({"actions": ("enqueue", "alocate")}, "the action alocate, which Volcano 1.10.0 does not support"),
         ({"actions": ("enqueue", "backfill")}, "has no allocate"),
         ({"actions": ("enqueue", "allocate", "gangpreempt")}, "the action gangpreempt"),
         ({"actions": ("enqueue", "allocate", "allocate")}, "names allocate twice"),
@@ -105,9 +105,9 @@ def test_priority_classes_have_kubernetes_names() -> None:
         ({"tiers": ({"plugins": [{"name": "priority"}]},)}, "no plugin gang, no predicates, no capacity or proportion"),
         ({"tiers": ({"plugins": [{"name": "gang", "enableJobReady": False}]},)}, "enableJobReady: false"),
         ({"queues": ({"name": "a"}, {"name": "a"})}, "names a twice"),
-        ({"queues": ({"name": "a", "parent": "b"},)}, "queue a is a part of b, which is not there"),
-        ({"queues": ({"name": "a", "parent": "b"}, {"name": "b", "parent": "a"})}, "queue a is a part of itself"),
-        ({"queues": ({"name": "a", "priority": 5},)}, "priority of queue a, which Volcano 1.10.0 does not know"),
+        ({"queues": ({"name": "a", "parent": "b"},)}, "the parent of queue a is b, which does not exist"),
+        ({"queues": ({"name": "a", "parent": "b"}, {"name": "b", "parent": "a"})}, "queue a is its own ancestor"),
+        ({"queues": ({"name": "a", "priority": 5},)}, "priority of queue a, which Volcano 1.10.0 does not support"),
         ({"queues": ({"name": "a", "capability": {"cpu": "four"}},)}, "queue a:"),
         (
             {"queues": ({"name": "a", "capability": {"cpu": "500m"}, "guarantee": {"cpu": 1}},)},

@@ -9,8 +9,8 @@ import pytest
 
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.patches.table import gang_arguments, patched
-from kubeflow_volcano.rollout.settings.account import Account
 from kubeflow_volcano.rollout.settings.settings import parse
+from kubeflow_volcano.rollout.settings.user import Account
 
 NEW = "--gang-scheduler-name=volcano"
 OLD = "--enable-gang-scheduling=true"

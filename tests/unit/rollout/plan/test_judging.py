@@ -99,7 +99,7 @@ def test_kubernetes_that_the_release_is_not_made_for(settings: Settings) -> None
 
 
 def defect(name: str, *applies_to: str, handled: bool | dict[str, Any]) -> Defect:
-    return Defect(name, f"title of {name}", applies_to, "consequence", "handling", handled)
+    return Defect(name, f"title of {name}", "consequence", "handling", handled, applies_to)
 
 
 def test_defects_of_what_is_chosen(settings: Settings) -> None:

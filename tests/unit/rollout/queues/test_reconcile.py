@@ -18,7 +18,7 @@ from kubeflow_volcano.rollout.queues import transitions as queue_moves
 from kubeflow_volcano.rollout.queues.draining import MADE
 from kubeflow_volcano.rollout.queues.jobs import API
 from kubeflow_volcano.rollout.queues.reconcile import remember_queues, require_queues, settle_queues
-from kubeflow_volcano.rollout.settings.scheduling import SchedulingSettings
+from kubeflow_volcano.rollout.settings.volcano import SchedulingSettings
 from tests.unit.rollout.queues.queue_stand import Run, Store, Watch, group, queue
 
 

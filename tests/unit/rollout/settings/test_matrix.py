@@ -31,14 +31,14 @@ def test_kubernetes_of_the_rehearsal_cluster_fits() -> None:
 
 def test_a_release_is_refused_below_what_it_is_made_for_and_the_nearest_that_works_is_named() -> None:
     (problem,) = refused("v1.22.17")
-    assert "Kubernetes v1.22.17, and Kubeflow 1.9.1 is made for 1.29 and later" in problem.found
+    assert "Kubernetes v1.22.17, and Kubeflow 1.9.1 supports 1.29 and later" in problem.found
     assert "Kubernetes 1.29 and later." in problem.needed
     assert problem.todo == 'set kubeflow_release: "1.6.1" and volcano_version: "1.8.2".'
 
 
 def test_a_release_is_refused_where_its_apis_are_gone() -> None:
     (problem,) = refused("v1.25.3", kubeflow_release="1.6.1")
-    assert "Kubeflow 1.6.1 is made for 1.21 to 1.24" in problem.found
+    assert "Kubeflow 1.6.1 supports 1.21 to 1.24" in problem.found
     assert 'kubeflow_release: "1.7.0"' in problem.todo
 
 
@@ -57,7 +57,7 @@ def test_a_kubernetes_above_the_range_of_a_volcano_that_the_release_lists_is_a_w
     settings = parse({"kubeflow_release": "26.03", "volcano_version": "1.10.0"})
     first, second = require_kubernetes(settings, "v1.35.4")
     assert first == "Kubernetes v1.35.4 is newer than what upstream tested Kubeflow 26.03 with (1.33 to 1.34)."
-    assert second == "Kubernetes v1.35.4 is newer than what Volcano 1.10.0 was made for (1.21 to 1.30)."
+    assert second == "Kubernetes v1.35.4 is newer than Volcano 1.10.0 supports (1.21 to 1.30)."
 
 
 def test_a_kubernetes_below_what_upstream_targets_is_a_warning_where_all_parts_ask_for_less() -> None:
@@ -69,7 +69,7 @@ def test_a_kubernetes_below_what_upstream_targets_is_a_warning_where_all_parts_a
 
 def test_a_refusal_names_a_kubernetes_also_where_the_volcano_is_older_than_it() -> None:
     (problem,) = refused("v1.30.2", kubeflow_release="1.11.0", volcano_version="1.10.0")
-    assert "all that is chosen can go onto Kubernetes 1.34 and later" in problem.needed
+    assert "all chosen components support Kubernetes 1.34 and later" in problem.needed
 
 
 def test_without_volcano_its_range_does_not_count() -> None:
@@ -80,7 +80,7 @@ def test_without_volcano_its_range_does_not_count() -> None:
 def test_a_kubernetes_older_than_everything_has_no_way_out_but_another_one() -> None:
     problems = refused("v1.15.0")
     assert [problem.todo for problem in problems] == [
-        "bring the cluster to one of those versions; the catalog has no release for this one."
+        "upgrade or downgrade the cluster to one of those versions; the catalog has no release for this one."
     ] * len(problems)
     assert len(problems) == 2
 

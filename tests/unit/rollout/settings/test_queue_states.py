@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.problems import InvalidInput
-from kubeflow_volcano.rollout.settings.queue_states import above, strange_states, wanted_states
+from kubeflow_volcano.rollout.settings.queue_states import ancestors, validate_states, wanted_states
 from kubeflow_volcano.rollout.settings.settings import parse
 
 ORG = {"name": "org", "state": "closed"}
@@ -15,7 +15,7 @@ TEAM = {"name": "team", "parent": "org"}
 
 
 def found(*queues: dict[str, Any]) -> list[str]:
-    return [problem.found for problem in strange_states(queues)]
+    return [problem.found for problem in validate_states(queues)]
 
 
 def test_a_queue_of_which_nothing_is_said_is_open_but_below_a_closed_one() -> None:
@@ -32,7 +32,7 @@ def test_a_queue_of_which_nothing_is_said_is_open_but_below_a_closed_one() -> No
 
 def test_queues_in_a_circle_are_each_above_the_other_once() -> None:
     circle = {"a": {"name": "a", "parent": "b"}, "b": {"name": "b", "parent": "a"}}
-    assert above("a", circle) == ["b", "a"]
+    assert ancestors("a", circle) == ["b", "a"]
     assert wanted_states(tuple(circle.values())) == {"a": "open", "b": "open"}
 
 
@@ -40,8 +40,8 @@ def test_queues_in_a_circle_are_each_above_the_other_once() -> None:
     ("queues", "text"),
     [
         (({"name": "default", "state": "absent"},), "queue default is absent"),
-        (({"name": "org", "state": "absent"}, TEAM), "queue team is a part of org, which is absent"),
-        ((ORG, {**TEAM, "state": "open"}), "queue team is open and a part of org, which is closed"),
+        (({"name": "org", "state": "absent"}, TEAM), "queue team is below org, which is absent"),
+        ((ORG, {**TEAM, "state": "open"}), "queue team is open and below org, which is closed"),
     ],
 )
 def test_states_that_do_not_go_together(queues: tuple[dict[str, Any], ...], text: str) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import pytest
 
+from kubeflow_volcano.decode import SAME, Key, decode
 from kubeflow_volcano.problems import InvalidInput, Problem
-from kubeflow_volcano.rollout.settings.settings import PREFIXES, parse
+from kubeflow_volcano.rollout.settings.settings import Settings, parse
+from kubeflow_volcano.rollout.settings.variables import PREFIXES, schema
 
 SUM = "a" * 64
 
@@ -237,7 +239,7 @@ def test_new_values_out_of_bounds_are_refused(name: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("variables", "words"),
     [
-        ({"kubeflow_components": ["katib", "katib"]}, "takes the profile's, each once."),
+        ({"kubeflow_components": ["katib", "katib"]}, "uses the profile's; no duplicates."),
         ({"image_mirror_preset": "daocluod"}, "one of nothing, daocloud."),
         ({"image_mirror_rules": [{"source": "gcr.io", "hst": "a.b"}]}, "is the mapping {"),
         ({"kubeflow_profile": "ful"}, "Do: correct the name."),
@@ -250,7 +252,7 @@ def test_messages_read_as_sentences(variables: dict[str, Any], words: str) -> No
 
 def test_a_registry_is_no_address() -> None:
     (problem,) = problems(image_mirror_rules=[{"source": "*", "prefix": "https://a.io"}])
-    assert problem.todo == "leave https:// out of image_mirror_rules[0].prefix."
+    assert problem.todo == "remove https:// from image_mirror_rules[0].prefix."
 
 
 @pytest.mark.parametrize("password", ["short", "x" * 73, "\u00e4" * 40, "12341234"])
@@ -346,3 +348,28 @@ def test_nodes_get_the_authority_of_an_own_registry_unless_another_is_named() ->
     own = {**OWN, "image_mirror_mode": "containerd", "image_mirror_registry_ca": "/own.crt"}
     assert parse(own).mirror.containerd.ca == Path("/own.crt")
     assert parse({**own, "image_mirror_containerd_ca": "/nodes.crt"}).mirror.containerd.ca == Path("/nodes.crt")
+
+
+def keys(kind: type) -> dict[str, Any]:
+    """What a dataclass and its groups read: the types of fields, by key."""
+    found: dict[str, Any] = {}
+    for name, hint in get_type_hints(kind, include_extras=True).items():
+        notes = getattr(hint, "__metadata__", ())
+        key = next((note.name for note in notes if isinstance(note, Key)), name)
+        found |= keys(get_args(hint)[0]) if SAME in notes else {key: hint}
+    return found
+
+
+def test_every_key_of_the_settings_is_a_public_variable_or_made_of_several() -> None:
+    made = {
+        *("account", "cache_directory", "components", "kustomize"),
+        *("local_path", "release", "scheduler_plugins", "source", "sources", "volcano"),
+    }
+    assert set(keys(Settings)) - set(schema()["properties"]) == made
+
+
+def test_the_default_of_every_variable_that_settings_read_has_the_type_of_its_field() -> None:
+    defaults = {name: rule["default"] for name, rule in schema()["properties"].items()}
+    for name, kind in keys(Settings).items():
+        if name in defaults:
+            decode(kind, defaults[name], name)

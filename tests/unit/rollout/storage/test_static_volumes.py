@@ -80,7 +80,7 @@ def test_other_modes_make_none(mode: str) -> None:
     ("variables", "words"),
     [
         ({"local_path_static_node": ""}, "no node for the volumes of .*kubeflow/mysql-pv-claim"),
-        ({"kubeflow_profile": "training"}, "no chosen component claims a volume"),
+        ({"kubeflow_profile": "training"}, "no chosen component has a PersistentVolumeClaim"),
         ({"local_path_static_nodes": {"kubeflow/mysql-pv": "n"}}, "Did you mean kubeflow/mysql-pv-claim"),
     ],
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.catalog.read import load
+from kubeflow_volcano.catalog.data import load
 from tests.places import ROOT
 from tests.samples.facts import NOW, node
 from tests.samples.hosts import GB, answer, broken, facts, host, place, sysctl
@@ -283,7 +283,7 @@ def test_images_that_are_not_built_for_a_host_fail_where_no_other_host_can_take_
 
 
 def test_every_image_that_the_catalog_knows_was_built_for_amd64() -> None:
-    known = load("images/architectures.yaml", "image_architectures")["images"]
+    known = load("images/architectures")["images"]
     assert [item for item in known if ALWAYS_BUILT not in item["architectures"]] == []
 
 

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from kubeflow_volcano.rollout.images.rename.rewrite import find, rewrite
-from kubeflow_volcano.rollout.settings.groups import MirrorSettings
+from kubeflow_volcano.rollout.settings.images import MirrorSettings
 
 Make = Callable[..., dict[str, Any]]
 Mirror = Callable[..., MirrorSettings]

@@ -9,7 +9,7 @@ import pytest
 
 from kubeflow_volcano.rollout.images.references.followers import ANNOTATION
 from kubeflow_volcano.rollout.images.rename.rewrite import rewrite
-from kubeflow_volcano.rollout.settings.groups import MirrorSettings
+from kubeflow_volcano.rollout.settings.images import MirrorSettings
 
 Make = Callable[..., dict[str, Any]]
 Mirror = Callable[..., MirrorSettings]

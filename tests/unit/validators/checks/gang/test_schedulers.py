@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.catalog.gangs import GANG_SCHEDULERS, SCHEDULER_PLUGINS, VOLCANO, gang_of
+from kubeflow_volcano.catalog.gangs import GANG_SCHEDULERS, SCHEDULER_PLUGINS, VOLCANO, podgroup_of
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.experiment.record import Group, Member
 from kubeflow_volcano.experiment.stage import Step, was_judged
@@ -121,7 +121,7 @@ def test_a_pod_says_in_its_schedulers_way_that_it_is_a_member(gang: Any) -> None
     member = pod("a/b", phase="Pending")
     member["metadata"][field] = {key: "mnist"}
     member["spec"].pop("nodeName", None)
-    assert gang_of(member) == "mnist"
+    assert podgroup_of(member) == "mnist"
     assert waits_for_gang(member)
 
 

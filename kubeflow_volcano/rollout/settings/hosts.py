@@ -1,0 +1,123 @@
+"""Variables of single hosts: validated for all hosts at once, with one message for a mistake that many share."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from kubeflow_volcano.problems import Problem
+from kubeflow_volcano.rollout.settings.variables import complete
+from kubeflow_volcano.text import few
+
+__all__ = ["node_name", "node_paths", "validate_hosts", "validate_node_paths"]
+
+_OF_THE_CLUSTER = (
+    "gang_scheduling_",
+    "kubeflow_",
+    "kustomize_",
+    "local_path_node_paths",
+    "local_path_source",
+    "local_path_static_",
+    "local_path_storage_mode",
+    "local_path_version",
+    "plan_",
+    "preflight_",
+    "rehearsal_cluster_",
+    "scheduler_plugins_",
+    "validation_",
+    "volcano_",
+)
+"""Prefixes of variables that are read on localhost, for the whole cluster; on other hosts they have no effect."""
+
+_OF_A_HOST = ("kubeflow_node_name", "kustomize_directory", "kustomize_install_on_hosts")
+"""Exceptions."""
+
+_BASE, _PATHS = "local_path_base_directory", "local_path_node_paths"
+
+
+def node_name(host: str, variables: Mapping[str, Any]) -> str:
+    """Name of the Node that this host of the inventory is."""
+    return str(variables.get("kubeflow_node_name") or host)
+
+
+def node_paths(cluster: Mapping[str, Any], hosts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """By node: the directory of volumes, where it is not that of localhost.
+
+    Args:
+        cluster: variables of localhost.
+        hosts: variables of every other host of the inventory, by its name there.
+    """
+    found = {node_name(host, own): own[_BASE] for host, own in hosts.items() if own.get(_BASE)}
+    common = cluster.get(_BASE)
+    return {node: path for node, path in found.items() if path != common} | dict(cluster.get(_PATHS) or {})
+
+
+def validate_hosts(cluster: Mapping[str, Any], hosts: Mapping[str, Mapping[str, Any]]) -> list[Problem]:
+    """Problems of the variables of hosts, without those that the variables of localhost have, too.
+
+    Args:
+        cluster: variables of localhost; they apply to the whole cluster.
+        hosts: variables of every other host of the inventory, by its name there.
+    """
+    values, known = complete(cluster)
+    found: dict[Problem, list[str]] = defaultdict(list)
+    for host, variables in hosts.items():
+        own, problems = complete(variables)
+        given = {name: own[name] for name in variables if name in own}
+        for problem in (*problems, *_without_effect(values, given)):
+            if problem not in known:
+                found[problem].append(host)
+    problems = [
+        Problem(f"on {_which(names, hosts)}: {problem.found}", problem.needed, problem.todo)
+        for problem, names in found.items()
+    ]
+    return [*problems, *_duplicate_nodes(cluster, hosts)]
+
+
+def validate_node_paths(cluster: Mapping[str, Any], hosts: Mapping[str, Mapping[str, Any]]) -> Iterator[Problem]:
+    """Nodes with two different directories; values of a wrong type are left to `validate_hosts`."""
+    given = cluster.get(_PATHS)
+    for host, own in hosts.items():
+        node = node_name(host, own)
+        other = given.get(node) if isinstance(given, Mapping) else None
+        if other and own.get(_BASE, other) != other:
+            yield Problem(
+                f"{_BASE} of {host} is {own[_BASE]}, and {_PATHS}.{node} is {other}.",
+                "one directory for the volumes of a node.",
+                f"remove {_PATHS}.{node}; it is for nodes that are not hosts of the inventory.",
+            )
+
+
+def _which(names: Sequence[str], hosts: Mapping[str, Any]) -> str:
+    return f"all {len(hosts)} hosts" if 1 < len(names) == len(hosts) else few(names)
+
+
+def _without_effect(cluster: Mapping[str, Any], own: Mapping[str, Any]) -> Iterator[Problem]:
+    for name, value in own.items():
+        if name.startswith(_OF_THE_CLUSTER) and name not in _OF_A_HOST and value != cluster[name]:
+            yield Problem(
+                f"the variable {name} has another value than on localhost, where it is read.",
+                "one value for the whole cluster.",
+                f"set {name} in group_vars/all, not for single hosts or groups.",
+            )
+
+
+def _duplicate_nodes(cluster: Mapping[str, Any], hosts: Mapping[str, Mapping[str, Any]]) -> Iterator[Problem]:
+    if cluster.get("kubeflow_node_name"):
+        yield Problem(
+            "kubeflow_node_name is set for all hosts.",
+            "a different name for each host, or none where the host's name in the inventory is the Node's.",
+            "move kubeflow_node_name to the host_vars of its host.",
+        )
+        return
+    found: dict[str, list[str]] = defaultdict(list)
+    for host, variables in hosts.items():
+        found[node_name(host, variables)].append(host)
+    for node, names in found.items():
+        if len(names) > 1:
+            yield Problem(
+                f"{few(names)} are all the Node {node}.",
+                "one host for each Node.",
+                "correct kubeflow_node_name, or the names of the hosts in the inventory.",
+            )

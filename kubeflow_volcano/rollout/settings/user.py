@@ -1,0 +1,80 @@
+"""The first user: what the inventory says, and the account that the manifests get."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+from kubeflow_volcano.decode import Key, Parsed
+from kubeflow_volcano.directories import config_directory
+from kubeflow_volcano.problems import Problem
+
+__all__ = ["PUBLISHED_PASSWORD", "Account", "UserSettings", "validate_password"]
+
+UPSTREAM_NAMESPACE = "kubeflow-user-example-com"
+"""Namespace of the profile in common/user-namespace of every release."""
+
+PUBLISHED_PASSWORD = "12341234"  # noqa: S105  published in upstream's README
+_BCRYPT_BYTES = 72
+
+_Namespace: TypeAlias = Annotated[str, Parsed(lambda text: text or UPSTREAM_NAMESPACE)]
+_Directory: TypeAlias = Annotated[Path, Parsed(lambda text: Path(text).expanduser() if text else config_directory())]
+
+
+@dataclass(frozen=True, slots=True)
+class UserSettings:
+    """The first user. An empty `password` means a random one, or upstream's with `published_password`."""
+
+    email: Annotated[str, Key("kubeflow_user_email")]
+    password: Annotated[str, Key("kubeflow_user_password")] = field(repr=False)
+    namespace: Annotated[_Namespace, Key("kubeflow_user_namespace")]
+    published_password: Annotated[bool, Key("kubeflow_published_password")]
+    credentials_directory: Annotated[_Directory, Key("kubeflow_credentials_directory")]
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The login of the first user, who owns the first profile. `password` is None where only its hash is known."""
+
+    email: str
+    namespace: str
+    password: str | None = field(repr=False)
+    password_hash: str = field(repr=False)
+    client_secret: str = field(repr=False)
+    """Shared by Dex and the service that authenticates through it."""
+
+    @property
+    def cookie_secret(self) -> str:
+        """The key of session cookies, derived from the client secret; 32 characters, as oauth2-proxy requires."""
+        return hashlib.sha256(f"cookie {self.client_secret}".encode()).hexdigest()[:32]
+
+    @property
+    def sum(self) -> str:
+        """Changes when one of the secrets changes, and does not disclose them."""
+        text = f"{self.email} {self.password_hash} {self.client_secret}"
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def validate_password(user: UserSettings) -> Iterator[Problem]:
+    """Problems of the first user's password; the messages do not contain it."""
+    if user.password and user.published_password:
+        yield Problem(
+            "kubeflow_user_password is set, and kubeflow_published_password is true.",
+            "one password: your own, or the one that upstream publishes.",
+            "remove one of the two variables.",
+        )
+    elif user.password == PUBLISHED_PASSWORD:
+        yield Problem(
+            "kubeflow_user_password is the password that upstream publishes in its README.",
+            "a password of your own; empty generates a random one.",
+            "change kubeflow_user_password; to keep the published one, set kubeflow_published_password: true instead.",
+        )
+    elif len(user.password.encode()) > _BCRYPT_BYTES:
+        yield Problem(
+            f"kubeflow_user_password has {len(user.password.encode())} bytes.",
+            f"at most {_BCRYPT_BYTES} bytes; bcrypt ignores the rest.",
+            "shorten kubeflow_user_password.",
+        )

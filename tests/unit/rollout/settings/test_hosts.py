@@ -1,0 +1,124 @@
+"""What is said about single hosts is judged for all of them at once, and each mistake is told once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kubeflow_volcano.rollout.settings.hosts import node_name, node_paths, validate_hosts, validate_node_paths
+
+BASE = "local_path_base_directory"
+
+
+def fifty(**variables: Any) -> dict[str, dict[str, Any]]:
+    return {f"node-{number:02}": dict(variables) for number in range(1, 51)}
+
+
+def test_nothing_is_wrong_with_hosts_of_which_nothing_is_said() -> None:
+    assert validate_hosts({}, fifty(ansible_user="ops")) == []
+
+
+def test_a_path_of_its_own_for_a_group_of_hosts_is_fine() -> None:
+    assert validate_hosts({}, {"a": {"local_path_base_directory": "/data"}, "b": {}}) == []
+
+
+def test_the_same_mistake_on_fifty_hosts_is_one_line() -> None:
+    (problem,) = validate_hosts({}, fifty(local_path_base_dir="/data"))
+    assert problem.found.startswith("on all 50 hosts: the variable local_path_base_dir, which nothing reads.")
+    assert "Did you mean local_path_base_directory?" in problem.found
+
+
+def test_some_hosts_are_named_and_the_others_counted() -> None:
+    hosts = fifty()
+    for host in list(hosts)[:7]:
+        hosts[host] = {"local_path_base_directory": "data"}
+    (problem,) = validate_hosts({}, hosts)
+    assert problem.found.startswith("on node-01, node-02, node-03, node-04, node-05 and 2 more: local_path_base_direct")
+
+
+def test_different_mistakes_are_all_told() -> None:
+    found = validate_hosts({}, {"a": {"kustomize_directory": 7}, "b": {"kustomise_directory": "/x", "local_path_x": 1}})
+    assert [problem.found.partition(":")[0] for problem in found] == ["on a", "on b"]
+    assert "kustomize_directory is the number 7" in found[0].found
+
+
+def test_what_is_wrong_for_the_whole_cluster_is_not_told_again_for_each_host() -> None:
+    wrong = {"volcano_verison": "1.10.0"}
+    assert validate_hosts(wrong, fifty(**wrong)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("kubeflow_release", "1.8.1"), ("validation_strict", True), ("volcano_version", "1.8.2")]
+)
+def test_a_setting_of_the_cluster_in_the_variables_of_a_group_is_told_as_having_no_effect(
+    name: str, value: object
+) -> None:
+    (problem,) = validate_hosts({}, {"a": {name: value}, "b": {}})
+    assert problem.found == f"on a: the variable {name} has another value than on localhost, where it is read."
+    assert "group_vars/all" in problem.todo
+
+
+def test_the_same_setting_for_all_is_fine() -> None:
+    assert validate_hosts({"kubeflow_release": "1.8.1"}, fifty(kubeflow_release="1.8.1")) == []
+
+
+def test_a_password_is_not_repeated() -> None:
+    (problem,) = validate_hosts({}, {"a": {"kubeflow_user_password": "hunter2-hunter2"}})
+    assert "hunter2" not in str(problem)
+
+
+def test_a_host_is_the_node_of_its_name_unless_it_says_otherwise() -> None:
+    assert node_name("host-1", {}) == "host-1"
+    assert node_name("host-1", {"kubeflow_node_name": "worker-1.example.org"}) == "worker-1.example.org"
+
+
+def test_two_hosts_cannot_be_one_node() -> None:
+    (problem,) = validate_hosts({}, {"a": {"kubeflow_node_name": "n"}, "n": {}, "c": {"kubeflow_node_name": "d"}})
+    assert problem.found == "a, n are all the Node n."
+
+
+def test_a_name_for_all_hosts_is_refused_once() -> None:
+    (problem,) = validate_hosts({"kubeflow_node_name": "n"}, fifty(kubeflow_node_name="n"))
+    assert problem.found == "kubeflow_node_name is set for all hosts."
+
+
+def test_a_name_that_no_node_can_have_is_refused() -> None:
+    (problem,) = validate_hosts({}, {"a": {"kubeflow_node_name": "Node_1"}})
+    assert problem.found == 'on a: kubeflow_node_name is the text "Node_1".'
+
+
+def test_only_hosts_with_a_directory_of_their_own_are_named() -> None:
+    hosts = {"a": {BASE: "/data"}, "b": {BASE: "/fast"}, "c": {}}
+    assert node_paths({BASE: "/data"}, hosts) == {"b": "/fast"}
+
+
+def test_the_name_is_that_of_the_node() -> None:
+    assert node_paths({}, {"a": {BASE: "/data", "kubeflow_node_name": "node-a"}}) == {"node-a": "/data"}
+
+
+def test_nodes_outside_of_the_inventory_keep_what_is_said_of_them() -> None:
+    cluster = {"local_path_node_paths": {"far": "/far"}}
+    assert node_paths(cluster, {"a": {BASE: "/data"}}) == {"a": "/data", "far": "/far"}
+    assert list(validate_node_paths(cluster, {"a": {BASE: "/data"}})) == []
+
+
+def test_two_directories_for_one_node_are_refused() -> None:
+    cluster = {"local_path_node_paths": {"a": "/one"}}
+    (problem,) = validate_node_paths(cluster, {"a": {BASE: "/two"}, "b": {BASE: "/two"}})
+    assert "local_path_base_directory of a is /two, and local_path_node_paths.a is /one" in problem.found
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("local_path_storage_mode", "static"),
+        ("local_path_static_node", "a"),
+        ("local_path_node_paths", {"a": "/data"}),
+        ("local_path_version", "0.0.37"),
+    ],
+)
+def test_what_is_decided_for_the_whole_cluster_is_refused_for_a_single_host(name: str, value: object) -> None:
+    (problem,) = validate_hosts({}, {"a": {name: value}, "b": {}})
+    assert f"the variable {name} has another value than on localhost" in problem.found
+    assert validate_hosts({name: value}, {"a": {name: value}, "b": {}}) == []
