@@ -24,8 +24,8 @@ ENSURE = """
 import sys
 from pathlib import Path
 from kubeflow_volcano.progress import to_stderr
-from kubeflow_volcano.rehearsal.generation import load_generation
-from kubeflow_volcano.rehearsal.tools import ensure_tools
+from kubeflow_volcano.rehearsal.build.generation import load_generation
+from kubeflow_volcano.rehearsal.build.tools import ensure_tools
 ensure_tools(load_generation("tiny", Path(sys.argv[1])), Path(sys.argv[2]), to_stderr())
 """
 Make = Callable[..., Generation]
