@@ -65,7 +65,7 @@ def prepare(cluster: Cluster, settings: Settings, scope: Scope, *, check: bool, 
             settings = with_account(cluster, settings, scope.components, check=check, progress=progress)
         found = _desired(settings, scope, problems, progress)
         if found:
-            problems += _unsuitable(cluster, settings, scope, found, progress)
+            problems += _unsuitable(cluster, settings, scope, found, check=check, progress=progress)
         if problems or not found:
             raise InvalidInput(problems)
         for part in scope.parts:
@@ -86,7 +86,7 @@ def _desired(settings: Settings, scope: Scope, problems: list[Problem], progress
 
 
 def _unsuitable(
-    cluster: Cluster, settings: Settings, scope: Scope, found: Desired, progress: Progress
+    cluster: Cluster, settings: Settings, scope: Scope, found: Desired, *, check: bool, progress: Progress
 ) -> Sequence[Problem]:
     """What on the cluster or the mirror, or missing from them, keeps these objects from working."""
     problems = [*refused_namespaces(cluster, found.parts, settings)]
@@ -99,7 +99,7 @@ def _unsuitable(
     problems += _missing_images(settings, found, progress)
     if scheduler := gang_scheduler(settings.gang_scheduler):
         for part in scope.parts:
-            if part.name in OPERATORS:
+            if part.name in OPERATORS and not (check and _is_still_to_come(cluster, scope, part)):
                 with gathered(problems):
                     problems += missing_rights(
                         cluster, part, found.parts[part.name], scheduler, whole=part in scope.components
@@ -121,10 +121,15 @@ def _parts(cluster: Cluster, scope: Scope, found: Desired, *, check: bool) -> Pa
     """The objects of the graph; in check mode not the wiring of an operator that is still to be installed."""
     parts = {part.name: found.parts[part.name] for part in scope.components}
     for part in scope.wired:
-        objects = wiring_of(part, found.parts[part.name])
-        missing = check and any(cluster.get(ref) is None for ref in part.workloads if ref.name == OPERATORS[part.name])
-        parts[part.name] = () if missing else objects
+        coming = check and _is_still_to_come(cluster, scope, part)
+        parts[part.name] = () if coming else wiring_of(part, found.parts[part.name])
     return parts
+
+
+def _is_still_to_come(cluster: Cluster, scope: Scope, part: Component) -> bool:
+    """Whether only the wiring of an operator is in the scope, and the operator is not on the cluster."""
+    own = [ref for ref in part.workloads if ref.name == OPERATORS[part.name]]
+    return part in scope.wired and any(cluster.get(ref) is None for ref in own)
 
 
 def _with_namespaces(cluster: Cluster, components: Sequence[Component], parts: Parts, settings: Settings) -> Parts:

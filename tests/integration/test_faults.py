@@ -35,7 +35,7 @@ pytestmark = pytest.mark.cluster
 
 NUMBERS = itertools.count()
 ADMISSION = Ref("apps/v1", "Deployment", "volcano-system", "volcano-admission")
-LOCK = Ref("coordination.k8s.io/v1", "Lock", NAMESPACE, "rollout")
+LOCK = Ref("coordination.k8s.io/v1", "Lease", NAMESPACE, "rollout")
 
 
 def obj(kind: str, name: str, namespace: str = "", api_version: str = "v1", **more: Any) -> Object:
