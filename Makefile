@@ -1,7 +1,7 @@
 # The front door. `make help` lists the verbs.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help rehearse rehearsal-down test-hosts test-hosts-down validate gang-demo test bench lint
+.PHONY: help rehearse rehearsal-down test-hosts test-hosts-down validate gang-demo test test-all bench lint
 
 PLAYBOOK := .venv/bin/ansible-playbook
 INVENTORY ?= inventory/rehearsal
@@ -37,7 +37,11 @@ gang-demo: ## show what gang scheduling changes, scenario by scenario, each besi
 	@requirements/setup.sh run
 	$(PLAYBOOK) -i $(INVENTORY) playbooks/{rehearsal,install,gang_demo}.yml $(if $(SCENARIO),-e '{"gang_demo_scenarios": ["$(SCENARIO)"]}')
 
-test: ## run every test, on a rehearsal cluster made for it and removed after
+test: ## run the tests that protect each change, on rehearsal clusters made for it and removed after
+	@requirements/setup.sh dev
+	tests/run.sh -m "not long"
+
+test-all: ## run every test, also those that take long: before a release
 	@requirements/setup.sh dev
 	tests/run.sh
 
