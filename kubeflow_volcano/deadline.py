@@ -9,24 +9,24 @@ __all__ = ["Deadline"]
 
 
 class Deadline:
-    """`seconds` from now. Passed down through calls, so that nested waits share one budget."""
+    """`seconds` from now. Nested waits share one budget by passing it down."""
 
-    def __init__(self, seconds: float, whole: Deadline | None = None) -> None:
-        """With `whole` it is never later than that one."""
+    def __init__(self, seconds: float, parent: Deadline | None = None) -> None:
+        """It never passes later than its `parent`."""
         self.seconds = seconds
-        self._whole = whole
+        self._parent = parent
         self._started = self._since = time.monotonic()
         self._ended = False
 
-    def part(self, seconds: float) -> Deadline:
-        """At most `seconds` of what is left; ends with this one, also when `end` is called later."""
+    def at_most(self, seconds: float) -> Deadline:
+        """A deadline in `seconds` that passes with this one at the latest, also if `expire` is called later."""
         return Deadline(seconds, self)
 
     def every(self, seconds: float) -> Iterator[float]:
-        """The clock of a loop that polls: yields the elapsed seconds at once, then again after each pause.
+        """The clock of a polling loop: yields the elapsed seconds at once, then after each pause.
 
-        The last look comes when the deadline has passed, so that a loop looks at least once, and never stops before
-        its time. For what can be watched, watch it instead.
+        The last iteration comes after the deadline has passed: a loop polls at least once, and never gives up early.
+        Prefer a watch where there is one.
 
             for _ in deadline.every(0.2):
                 if ready():
@@ -41,11 +41,11 @@ class Deadline:
             time.sleep(min(seconds, self.remaining))
 
     def renew(self) -> None:
-        """Count the seconds from now on again, because something has come of them."""
+        """Restart the seconds, because the work has made progress."""
         self._since = time.monotonic()
 
-    def end(self) -> None:
-        """Let it pass now: whoever works until it, in whatever thread, is to stop."""
+    def expire(self) -> None:
+        """Expire now: every thread that shares this deadline stops."""
         self._ended = True
 
     @property
@@ -59,7 +59,7 @@ class Deadline:
         if self._ended:
             return 0.0
         own = max(0.0, self._since + self.seconds - time.monotonic())
-        return min(own, self._whole.remaining) if self._whole else own
+        return min(own, self._parent.remaining) if self._parent else own
 
     @property
     def passed(self) -> bool:

@@ -1,4 +1,4 @@
-"""Python's search for garbage, and when it only costs time."""
+"""Pausing Python's cyclic garbage collector."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import contextlib
 import gc
 from collections.abc import Iterator
 
-__all__ = ["uncollected"]
+__all__ = ["collection_paused"]
 
 
 @contextlib.contextmanager
-def uncollected() -> Iterator[None]:
-    """Without searches for garbage: parsing makes a million objects and no circle, and looking takes half of its time.
+def collection_paused() -> Iterator[None]:
+    """Pause the collector: parsing creates a million objects without a cycle, and collections take half of its time.
 
-    What stands at the end is not looked through later either; it still goes when nobody holds it any more.
+    Later collections skip the objects that exist at the end; reference counting still frees them.
     """
     enabled = gc.isenabled()
     gc.disable()

@@ -1,4 +1,4 @@
-"""Doing the same with several things at once, in threads that nobody has to wait for."""
+"""A function applied to several items at once, in daemon threads."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _Answer = TypeVar("_Answer")
 
 
 def in_parallel(function: Callable[[_Item], _Answer], items: Iterable[_Item], threads: int) -> list[_Answer]:
-    """`function` of every item, in the order of the items, at most `threads` at a time.
+    """`function` of every item, in the order of the items; at most `threads` calls run at a time.
 
-    What one of them raises is raised at once. Then, and when a signal ends the wait, no other is begun, and those
-    that still wait for a server are left behind: an executor would wait for them, also when the program ends.
+    The first exception is raised at once. After it, or after a signal, no other call starts, and calls that still wait
+    for a server are abandoned: an executor would wait for them, also when the program exits.
     """
     todo: queue.SimpleQueue[tuple[int, _Item]] = queue.SimpleQueue()
     done: queue.SimpleQueue[tuple[int, _Answer] | BaseException] = queue.SimpleQueue()
@@ -33,7 +33,7 @@ def in_parallel(function: Callable[[_Item], _Answer], items: Iterable[_Item], th
                 number, item = todo.get_nowait()
                 try:
                     done.put((number, function(item)))
-                except BaseException as error:  # noqa: BLE001  raised by whoever waits
+                except BaseException as error:  # noqa: BLE001  raised in the calling thread
                     done.put(error)
 
     for number in range(min(threads, count)):

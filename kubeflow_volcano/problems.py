@@ -1,4 +1,4 @@
-"""What went wrong, told in three parts, and its exit code. The bottom room: everyone may import it."""
+"""Problems in three parts (found, needed, what to do), and exit codes. Every package may import them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Exit(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One trouble in three sentences: what was found (and where), what is needed (and why), what to do about it."""
+    """One problem in three sentences: what was found (and where), what is needed (and why), what to do."""
 
     found: str
     needed: str
@@ -37,7 +37,7 @@ class Problem:
 
 
 class ProblemsError(Exception):
-    """Work that cannot go on. Carries every problem that was found, not only the first."""
+    """Work cannot continue. Carries every problem that was found, not only the first."""
 
     exit_code = Exit.CHECK_FAILED
 
@@ -45,8 +45,8 @@ class ProblemsError(Exception):
         self.problems = (problems,) if isinstance(problems, Problem) else tuple(problems)
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
-    def told(self) -> str:
-        """Every problem for a person: numbered when there are several, one line per part."""
+    def describe(self) -> str:
+        """The problems as text: one line per part, numbered if there are several."""
         lines = []
         for number, problem in enumerate(self.problems, start=1):
             mark = f"{number}. " if len(self.problems) > 1 else ""
@@ -59,20 +59,20 @@ class ProblemsError(Exception):
         return "\n".join(lines)
 
 
-class InvalidInput(ProblemsError):  # noqa: N818  the name says whose fault it is
-    """Inventory, option or data file that cannot be used; raised before anything was changed."""
+class InvalidInput(ProblemsError):  # noqa: N818  reads as what it states
+    """An inventory, option or data file is invalid; raised before the first change."""
 
     exit_code = Exit.INVALID_INPUT
 
 
 class Unreachable(ProblemsError):  # noqa: N818  as above
-    """The API server did not answer, or did not accept who is asking."""
+    """The API server did not answer, or rejected the credentials."""
 
     exit_code = Exit.INCOMPLETE
 
 
 class NotWritten(ProblemsError):  # noqa: N818  as above
-    """What was found cannot be handed over: no room, or nobody may write there."""
+    """A report or plan cannot be written: the disk is full, or permission is denied."""
 
     exit_code = Exit.REPORT_NOT_WRITTEN
 

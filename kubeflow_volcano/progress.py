@@ -1,4 +1,4 @@
-"""How long work tells a person where it stands, without knowing who listens (console, Ansible, a test)."""
+"""Progress lines of long work, which does not know what shows them (console, Ansible, a test)."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ Progress = Callable[[str], None]
 
 
 def silent(_line: str) -> None:
-    """Tell nobody."""
+    """Discard the line."""
 
 
 def to_stderr() -> Progress:
-    """Print each line to standard error behind the seconds since this call."""
+    """Print each line to standard error, prefixed with the seconds since this call."""
     started = time.monotonic()
 
-    def tell(line: str) -> None:
+    def report(line: str) -> None:
         sys.stderr.write(f"[{time.monotonic() - started:7.1f} s] {line}\n")
         sys.stderr.flush()
 
-    return tell
+    return report

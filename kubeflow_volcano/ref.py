@@ -1,4 +1,4 @@
-"""The address of a Kubernetes object. A bottom room: the catalog names objects without talking to a cluster."""
+"""The address of a Kubernetes object. Apart from `cluster`, because the catalog names objects, too."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Ref", "group_of"]
 class Ref(NamedTuple):
     """The address of one object within a cluster; `namespace` is empty for cluster-scoped objects.
 
-    A tuple, because a graph of 600 objects asks for a hundred thousand hashes of these.
+    A tuple, because a graph of 600 objects hashes refs a hundred thousand times.
     """
 
     api_version: str
@@ -20,7 +20,7 @@ class Ref(NamedTuple):
 
     @classmethod
     def of(cls, obj: dict[str, Any]) -> Self:
-        """Address of `obj` as its own text says; a manifest may leave the namespace out."""
+        """The address in the metadata of `obj`; a manifest may omit the namespace."""
         meta = obj["metadata"]
         return cls(obj["apiVersion"], obj["kind"], meta.get("namespace") or "", meta["name"])
 

@@ -7,7 +7,7 @@ import time
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.cluster.pods.executing import execute
+from kubeflow_volcano.cluster.pods.exec import execute
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
@@ -52,7 +52,7 @@ def _wait(cluster: Cluster, pod: Object, deadline: Deadline) -> None:
 
     def said() -> str:
         try:
-            return execute(cluster, ref.namespace, ref.name, container, ["cat", path], seconds=_CAT_SECONDS).said
+            return execute(cluster, ref.namespace, ref.name, container, ["cat", path], seconds=_CAT_SECONDS).output
         except ApiError as error:
             return str(error)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gang_demo.model import Event
-from kubeflow_volcano.cluster.labels import SIMULATED_POD
+from kubeflow_volcano.cluster.metadata import SIMULATED_POD
 from kubeflow_volcano.cluster.objects import Object, conditions
 from kubeflow_volcano.cluster.watch.observer import Change, Subject
 from kubeflow_volcano.experiment.record import Group, Member, Recorder

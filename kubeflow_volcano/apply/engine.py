@@ -18,7 +18,7 @@ from kubeflow_volcano.apply.waiting.trust import restart_for_ca_bundle, restart_
 from kubeflow_volcano.apply.waiting.webhooks import wait_for_webhooks
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.managers import MANAGER
+from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import BAD_IMAGE_REASONS, Readiness
 from kubeflow_volcano.cluster.watch.waiting import wait_ready
@@ -96,7 +96,7 @@ class Engine:
     def apply(self) -> bool:
         """Send every object that is not up to date, each after its needs; returns whether all succeeded."""
         try:
-            self._found = survey(self.cluster, self._objects, self._kinds, MANAGER, self.deadline)
+            self._found = survey(self.cluster, self._objects, self._kinds, FIELD_MANAGER, self.deadline)
             up_to_date = {ref for ref, found in self._found.items() if found.presence is Presence.UP_TO_DATE}
             self._reporter.expected = self.expect(len(up_to_date) == len(self._objects))
         except ApiError as error:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kubeflow_volcano.apply.rights import Rights, pod_template
-from kubeflow_volcano.cluster.admission.intercepts import WEBHOOK_KINDS, Webhook, backends, labelled, webhooks
+from kubeflow_volcano.cluster.admission.webhooks import WEBHOOK_KINDS, Webhook, backends, labelled_namespace, webhooks
 from kubeflow_volcano.cluster.objects import Object, Ref
 
 __all__ = ["CRD_KIND", "WEBHOOK_KINDS", "WORKLOAD_KINDS", "Graph", "Needs", "graph"]
@@ -88,7 +88,7 @@ def graph(parts: Mapping[str, Sequence[Object]], requires: Mapping[str, Collecti
         found = frozenset(Ref.of(obj) for obj in backends(hook, of_pods))
         behind[hook.owner] |= found
         needs[hook.owner].applied |= found
-        if hook.matters:
+        if hook.is_required:
             _add_webhook(hook, found, created, needs)
     gathering = frozenset(ref for ref, obj in by_ref.items() if obj.get("aggregationRule"))
     return Graph(needs, dict(behind), gathering)
@@ -151,7 +151,7 @@ def _created(by_ref: Mapping[Ref, Object], index: _Index) -> _Created:
     created = defaultdict(list)
     for ref, obj in by_ref.items():
         live = index.namespaces.get(ref.namespace)
-        namespace = labelled(by_ref[live] if live else None, ref.namespace)
+        namespace = labelled_namespace(by_ref[live] if live else None, ref.namespace)
         for seen in (obj, *_pods(obj)):
             created[seen["apiVersion"], seen["kind"], bool(ref.namespace)].append((ref, seen, namespace))
     return created
@@ -160,7 +160,7 @@ def _created(by_ref: Mapping[Ref, Object], index: _Index) -> _Created:
 def _add_webhook(hook: Webhook, behind: frozenset[Ref], created: _Created, needs: Mapping[Ref, Needs]) -> None:
     before = _all_before({hook.owner, *behind}, needs)
     for alike in created.values():
-        if hook.names(alike[0][1]):
+        if hook.matches_rules(alike[0][1]):
             for ref, seen, namespace in alike:
                 if ref not in before and hook.intercepts(seen, namespace):
                     needs[ref].ready |= {hook.owner, *behind}

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kubeflow_volcano.apply.graph import CRD_KIND
-from kubeflow_volcano.cluster.admission.intercepts import WEBHOOK_KINDS
+from kubeflow_volcano.cluster.admission.webhooks import WEBHOOK_KINDS
 from kubeflow_volcano.cluster.api.discovery import Kinds
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import Progress

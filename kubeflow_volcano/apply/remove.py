@@ -5,7 +5,7 @@ from __future__ import annotations
 from kubeflow_volcano.apply.compare import owned_by
 from kubeflow_volcano.apply.result import Action, ObjectOutcome
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.managers import MANAGER
+from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
 
 __all__ = ["delete_owned"]
@@ -20,7 +20,7 @@ def delete_owned(cluster: Cluster, live: Object, *, check: bool) -> ObjectOutcom
     Raises:
         ApiError: it may not be deleted.
     """
-    if owned_by(live, MANAGER) is None:
+    if owned_by(live, FIELD_MANAGER) is None:
         return None
     ref = Ref.of(live)
     if check or cluster.delete(ref, uid=live["metadata"]["uid"]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kubeflow_volcano.apply.result import Action, ObjectOutcome
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.managers import MANAGER
+from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
 
 __all__ = ["RESTARTED_FOR", "restart"]
@@ -13,7 +13,7 @@ RESTARTED_FOR = "kubeflow-volcano/restarted-for"
 """Annotation of a pod template: the cause of the last restart."""
 
 # A field manager of its own: an apply by the main one, which does not declare this annotation, must not delete it.
-_RESTART_MANAGER = f"{MANAGER}-restart"
+_RESTART_MANAGER = f"{FIELD_MANAGER}-restart"
 
 
 def restart(cluster: Cluster, deployment: Object, cause: str, *, check: bool) -> ObjectOutcome:

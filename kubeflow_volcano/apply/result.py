@@ -100,7 +100,7 @@ class ApplyResult:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data: the changed objects, or the failed ones, and all problems in the message."""
-        told = [self.summary(), *([ProblemsError(self.problems).told()] if self.problems else [])]
+        told = [self.summary(), *([ProblemsError(self.problems).describe()] if self.problems else [])]
         return {
             "changed": self.changed,
             "failed": bool(self.problems),

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kubeflow_volcano.cluster.admission.intercepts import selects
+from kubeflow_volcano.cluster.admission.webhooks import selects
 from kubeflow_volcano.cluster.objects import Object, Ref
 
 __all__ = ["Rights", "pod_template"]

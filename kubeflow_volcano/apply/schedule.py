@@ -80,7 +80,7 @@ class Schedule:
             if workers:
                 self._watch()
         except BaseException:
-            self._deadline.end()  # otherwise requests under way would be retried further
+            self._deadline.expire()  # otherwise requests under way would be retried further
             raise
         finally:
             with self._state:
@@ -95,7 +95,7 @@ class Schedule:
         while not self._nothing_left.wait(_TICK_SECONDS):
             self._report(len(self.outcomes))
             if self._lost.is_set():
-                self._deadline.end()
+                self._deadline.expire()
                 self.problems.append(_lock_lost())
                 return
             if self._deadline.passed:

@@ -16,7 +16,7 @@ from kubeflow_volcano.apply.result import Action, ObjectOutcome, is_same
 from kubeflow_volcano.apply.survey import Found, Presence
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError, NotServed
-from kubeflow_volcano.cluster.managers import MANAGER, may_be_taken_back
+from kubeflow_volcano.cluster.metadata import FIELD_MANAGER, may_be_overwritten
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Problem
@@ -92,15 +92,15 @@ class Applier:
 
     def _send(self, obj: Object, ref: Ref, before: Object | None) -> tuple[Object, bool]:
         """The object after, and whether it was recreated."""
-        not_served = self.deadline.part(0 if self.check else _NOT_SERVED_SECONDS)
+        not_served = self.deadline.at_most(0 if self.check else _NOT_SERVED_SECONDS)
         force = replaced = False
         while True:
-            one_try = self.deadline.part(_HEAL_SECONDS)
+            one_try = self.deadline.at_most(_HEAL_SECONDS)
             try:
                 self._see_scope(ref)
                 after = self.cluster.apply(
                     obj,
-                    manager=MANAGER,
+                    manager=FIELD_MANAGER,
                     force=force,
                     dry_run=self.check,
                     brief=before is None and not self.texts,
@@ -115,7 +115,9 @@ class Applier:
                     others = ", ".join(sorted(_managers(error)))
                     self.progress(f"{ref}: fields that {others} changed are reset to the declared values")
                     continue
-                elif is_immutable_error(error) and before and not replaced and is_replaceable(ref, before, MANAGER):
+                elif (
+                    is_immutable_error(error) and before and not replaced and is_replaceable(ref, before, FIELD_MANAGER)
+                ):
                     if self.check:
                         return obj, True
                     self._remove(ref, before, error)
@@ -138,7 +140,7 @@ class Applier:
         self.progress(f"{ref} is recreated, because an immutable field changes")
         uid = before["metadata"]["uid"]
         self.cluster.delete(ref, uid=uid, deadline=self.deadline)
-        if not wait_for_deletion(self.cluster, ref, uid, self.deadline.part(_REPLACE_SECONDS)):
+        if not wait_for_deletion(self.cluster, ref, uid, self.deadline.at_most(_REPLACE_SECONDS)):
             raise error
 
     def _see_scope(self, ref: Ref) -> None:
@@ -174,7 +176,7 @@ def _managers(error: ApiError) -> frozenset[str]:
 
 def _may_take_back(error: ApiError) -> bool:
     managers = _managers(error)
-    return bool(managers) and all(map(may_be_taken_back, managers))
+    return bool(managers) and all(map(may_be_overwritten, managers))
 
 
 def problem_of(outcome: ObjectOutcome) -> Problem:

@@ -1,1 +1,1 @@
-"""Talking to one Kubernetes API: client, discovery, watches, readiness. Decides nothing about Kubeflow."""
+"""Access to one Kubernetes API: client, discovery, watches, readiness. Knows nothing of Kubeflow."""

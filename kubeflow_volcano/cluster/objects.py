@@ -1,4 +1,4 @@
-"""Kubernetes objects as plain dicts, and how to name one."""
+"""Kubernetes objects as plain dicts."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ Object = dict[str, Any]
 
 
 def conditions(obj: Object) -> dict[str, Object]:
-    """The status conditions of `obj` by their type; empty when nothing has written any yet."""
+    """The status conditions of `obj` by type; empty if there are none yet."""
     return {item["type"]: item for item in obj.get("status", {}).get("conditions") or ()}

@@ -1,4 +1,4 @@
-"""When is an object ready: a table of pure predicates, one per kind."""
+"""Readiness of objects: a table of pure predicates, one per kind."""
 
 from __future__ import annotations
 
@@ -8,32 +8,33 @@ from enum import StrEnum
 from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions, group_of
+from kubeflow_volcano.text import counted
 
 __all__ = ["BAD_IMAGE_REASONS", "Readiness", "State", "assess", "assess_pod"]
 
 BAD_IMAGE_REASONS = frozenset(
     {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "CreateContainerError"}
 )
-"""Words with which the kubelet says that a container's image cannot be had or used."""
+"""Reasons of the kubelet for a container whose image cannot be pulled or used."""
 
-# A pod that an admission webhook or a missing ServiceAccount keeps out comes by itself once that is there.
+# The controller creates the pod by itself once the webhook answers or the ServiceAccount exists.
 _HEALING_REFUSALS = ("failed calling webhook", "error looking up service account")
 
 
 class State(StrEnum):
-    """The four answers of a predicate."""
+    """The four results of a predicate."""
 
     READY = "ready"
     WAIT = "wait"
     FAILED = "failed"
-    """Cannot heal by itself."""
+    """Does not recover by itself."""
     SKIP = "skip"
-    """Readiness does not apply: scaled to zero, completed, being deleted, no node asked for."""
+    """Readiness does not apply: scaled to zero, completed, being deleted, no node selected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """An answer: its state, a stable CamelCase word for programs, and a sentence with numbers for people."""
+    """The result for one object: state, a stable CamelCase reason for programs, a sentence with numbers for people."""
 
     state: State
     reason: str
@@ -49,7 +50,7 @@ _Answer = tuple[State, str, str]
 
 
 def assess(obj: Object) -> Readiness:
-    """Judge one live object by its own text; an object of a kind without a predicate is ready when it exists."""
+    """Judge one live object by its own status; an object of a kind without a predicate is ready if it exists."""
     key = (group_of(obj["apiVersion"]), obj["kind"])
     if "deletionTimestamp" in obj["metadata"] and obj["kind"] != "Pod":
         state, reason, message = State.WAIT, "Terminating", "is being deleted"
@@ -74,7 +75,7 @@ def _true(condition: Object | None) -> bool:
 def _stale(obj: Object) -> _Answer | None:
     wanted, seen = obj["metadata"].get("generation", 0), obj.get("status", {}).get("observedGeneration", 0)
     if seen < wanted:
-        return State.WAIT, "NotObserved", f"is at generation {wanted}, its controller has seen {seen}"
+        return State.WAIT, "NotObserved", f"is at generation {wanted}, and its controller has observed {seen}"
     return None
 
 
@@ -91,7 +92,7 @@ def _deployment(obj: Object) -> _Answer:
     if updated == wanted == available and not status.get("unavailableReplicas"):
         old = status.get("replicas", 0) - updated
         if old > 0:
-            return State.WAIT, "OldReplicas", f"still has {old} replicas of an older revision"
+            return State.WAIT, "OldReplicas", f"still has {counted(old, 'replica')} of an older revision"
         return State.READY, "Available", f"has {available} of {wanted} replicas available"
     unavailable = status.get("unavailableReplicas", 0)
     numbers = f"{available} of {wanted} replicas available, {updated} updated, {unavailable} unavailable"
@@ -106,7 +107,11 @@ def _not_available(spec: Object, found: dict[str, Object], numbers: str) -> _Ans
     if _true(refusal):
         text = (refusal or {}).get("message", "")
         heals = any(words in text for words in _HEALING_REFUSALS)
-        return State.WAIT if heals else State.FAILED, "ReplicaFailure", f"has {numbers}; its pods are refused: {text}"
+        return (
+            State.WAIT if heals else State.FAILED,
+            "ReplicaFailure",
+            f"has {numbers}; the API server rejects its pods: {text}",
+        )
     return State.WAIT, "ReplicasNotAvailable", f"has {numbers}"
 
 
@@ -119,9 +124,9 @@ def _stateful_set(obj: Object) -> _Answer:
         return State.SKIP, "ScaledToZero", "is scaled to 0 replicas"
     numbers = f"has {ready} of {wanted} replicas ready, {updated} updated"
     if spec.get("updateStrategy", {}).get("type") == "OnDelete":
-        updated = wanted  # pods of an older revision stay until somebody deletes them
+        updated = wanted  # pods of an older revision stay until they are deleted by hand
     elif status.get("currentRevision") != status.get("updateRevision"):
-        return State.WAIT, "RollingUpdate", f"is between two revisions and {numbers}"
+        return State.WAIT, "RollingUpdate", f"is rolling out a new revision and {numbers}"
     if ready == wanted == updated:
         return State.READY, "Ready", numbers
     return State.WAIT, "ReplicasNotReady", numbers
@@ -134,7 +139,7 @@ def _daemon_set(obj: Object) -> _Answer:
     wanted, ready = status.get("desiredNumberScheduled", 0), status.get("numberReady", 0)
     updated = status.get("updatedNumberScheduled", 0)
     if wanted == 0:
-        return State.SKIP, "NoNodes", "matches no node"
+        return State.SKIP, "NoNodes", "selects no node"
     numbers = f"is ready on {ready} of {wanted} nodes, updated on {updated}"
     if obj["spec"].get("updateStrategy", {}).get("type") == "OnDelete":
         updated = wanted
@@ -150,8 +155,8 @@ def _job(obj: Object) -> _Answer:
         return State.FAILED, failed.get("reason") or "Failed", f"has failed: {failed.get('message', 'no message')}"
     if obj["spec"].get("suspend"):
         return State.WAIT, "Suspended", "is suspended"
-    numbers = f"{status.get('active', 0)} active, {status.get('failed', 0)} failed pods"
-    return State.WAIT, "NotComplete", f"is not complete: {numbers}"
+    numbers = f"pods: {status.get('active', 0)} active, {status.get('failed', 0)} failed"
+    return State.WAIT, "NotComplete", f"is not complete; {numbers}"
 
 
 def _pod(obj: Object) -> _Answer:
@@ -160,7 +165,7 @@ def _pod(obj: Object) -> _Answer:
     if "deletionTimestamp" in obj["metadata"]:
         return State.SKIP, "Terminating", "is being deleted"
     if phase == "Succeeded":
-        return State.SKIP, "Succeeded", "has run to its end"
+        return State.SKIP, "Succeeded", "has succeeded"
     if phase == "Failed":
         return State.FAILED, status.get("reason") or "Failed", f"has failed: {_why_ended(obj)}"
     if trouble := next(_container_troubles(obj), None):
@@ -190,12 +195,20 @@ def _container_troubles(pod: Object) -> Iterator[_Answer]:
         reason, restarts = waiting.get("reason", ""), status.get("restartCount", 0)
         if reason in BAD_IMAGE_REASONS:
             text = waiting.get("message", "no message")
-            yield State.FAILED, reason, f"cannot use image {status.get('image', '')} of {where}: {text}"
+            yield State.FAILED, reason, f"cannot pull or use image {status.get('image', '')} of {where}: {text}"
         elif ended.get("reason") == "OOMKilled" and not status.get("ready"):
-            yield State.FAILED, "OOMKilled", f"lost {where} to its memory limit, {restarts} restarts"
+            yield (
+                State.FAILED,
+                "OOMKilled",
+                f"has {where} OOM-killed at its memory limit, {counted(restarts, 'restart')}",
+            )
         elif reason == "CrashLoopBackOff":
             code = ended.get("exitCode", "unknown")
-            yield State.FAILED, reason, f"restarts {where} again and again: {restarts} times, exit code {code}"
+            yield (
+                State.FAILED,
+                reason,
+                f"has {where} in CrashLoopBackOff: {counted(restarts, 'restart')}, last exit code {code}",
+            )
 
 
 def _why_ended(pod: Object) -> str:
@@ -222,7 +235,7 @@ def _crd(obj: Object) -> _Answer:
     found = conditions(obj)
     names = found.get("NamesAccepted", {})
     if names.get("status") == "False":
-        return State.FAILED, "NamesConflict", f"is refused its names: {names.get('message', 'no message')}"
+        return State.FAILED, "NamesConflict", f"has names that were not accepted: {names.get('message', 'no message')}"
     if _true(found.get("Established")) and _true(names):
         return State.READY, "Established", "is established"
     return State.WAIT, "NotEstablished", "is not established yet"

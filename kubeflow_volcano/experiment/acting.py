@@ -7,7 +7,7 @@ from typing import Any
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.labels import RUN_LABEL
+from kubeflow_volcano.cluster.metadata import RUN_LABEL
 from kubeflow_volcano.cluster.objects import Object
 
 __all__ = ["USER_AGENT", "Acting", "Write"]

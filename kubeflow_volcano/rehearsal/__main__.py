@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _COMMANDS[options.command](options)
     except ProblemsError as error:
-        sys.stderr.write(f"{error.told()}\n")
+        sys.stderr.write(f"{error.describe()}\n")
         return error.exit_code
     except (KeyboardInterrupt, _Terminated) as error:
         sys.stderr.write(

@@ -1,1 +1,1 @@
-"""From settings to a cluster that holds them: sources, render, patches, waves, apply, wait."""
+"""Roll-out of an installation: settings, sources, manifests, patches, state, plan, and one run over all of it."""

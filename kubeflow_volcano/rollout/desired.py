@@ -1,4 +1,4 @@
-"""What is to be on the cluster: from sources to objects, without asking any cluster."""
+"""The desired objects: from sources to patched manifests, without a cluster."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kubeflow_volcano.catalog.operator import COMPONENT
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.progress import Progress
-from kubeflow_volcano.rollout.gang.notifier import with_waker
+from kubeflow_volcano.rollout.gang.notifier import with_notifier
 from kubeflow_volcano.rollout.images.rename.rewrite import Rewritten, rewrite
 from kubeflow_volcano.rollout.manifests.kustomizations import Kustomizations
 from kubeflow_volcano.rollout.manifests.remote_bases import without_remotes
@@ -25,19 +25,19 @@ from kubeflow_volcano.rollout.patches.table import patched
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.storage.static_volumes import objects_of
 
-__all__ = ["Desired", "desired", "rendered"]
+__all__ = ["Desired", "desired", "render_upstream"]
 
 _CRD = ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "")
 
 Parts = Mapping[str, tuple[Object, ...]]
-"""The objects of each component, in the order of the text."""
+"""The objects of each component, in manifest order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Desired:
-    """The objects of each component as they are to be, in the order of the roll-out.
+    """The desired objects of each component, in roll-out order.
 
-    `images` has what became of image names, with its warnings; `notes` are for a person, about sources and APIs.
+    `images` has the renamed images and their warnings; `notes` are lines about sources and APIs, for people.
     """
 
     parts: Parts
@@ -48,29 +48,29 @@ class Desired:
 def desired(
     settings: Settings, components: Sequence[Component], progress: Progress, *, offline: bool = False
 ) -> Desired:
-    """The objects of these components: located, rendered, and changed as the settings say.
+    """The desired objects of these components: rendered from their sources, and patched by the settings.
 
-    An object that several components bring is the first one's. A component that the cluster brings itself has none;
-    static volumes stand in for the provisioner. With `offline` nothing is downloaded.
+    An object in several components belongs to the first. A component that the cluster already provides has no
+    objects; static volumes replace the provisioner. With `offline` nothing is downloaded.
 
     Raises:
-        InvalidInput: everything that is wrong with sources, manifests and settings.
+        InvalidInput: every problem of sources, manifests and settings.
     """
-    upstream, notes = rendered(settings, components, progress, offline=offline)
+    upstream, notes = render_upstream(settings, components, progress, offline=offline)
     parts, replaced = in_newer_apis(upstream, settings.release)
     problems: list[Problem] = []
     for part in components:
-        with gathered(problems):
+        with collecting(problems):
             _require_version(part, parts[part.name])
             _require_expected(part, parts[part.name], settings)
     if COMPONENT in parts and settings.gang_scheduler == "volcano":
         version = settings.component(COMPONENT).version
-        parts = {**parts, COMPONENT: with_waker(parts[COMPONENT], COMPONENT, version, settings.volcano.version)}
+        parts = {**parts, COMPONENT: with_notifier(parts[COMPONENT], COMPONENT, version, settings.volcano.version)}
     images = rewrite(_once(parts, problems), settings.mirror)
     problems += images.problems
     done: dict[str, tuple[Object, ...]] = {}
     for name, objects in images.parts.items():
-        with gathered(problems):
+        with collecting(problems):
             done[name] = patched(objects, name, settings) if objects else ()
     if "local-path" in done and not done["local-path"]:
         done["local-path"] = objects_of(settings)
@@ -79,13 +79,13 @@ def desired(
     return Desired(done, replace(images, parts=done), (*notes, *replaced))
 
 
-def rendered(
+def render_upstream(
     settings: Settings, components: Sequence[Component], progress: Progress, *, offline: bool = False
 ) -> tuple[Parts, tuple[str, ...]]:
-    """The objects of these components as upstream has them, and notes about their sources.
+    """Render the unpatched objects of these components; returns them and notes about their sources.
 
     Raises:
-        InvalidInput: everything that is wrong with sources and manifests.
+        InvalidInput: every problem of sources and manifests.
     """
     sources, known = Sources(settings, progress, offline=offline), Kustomizations()
     problems: list[Problem] = []
@@ -93,9 +93,9 @@ def rendered(
     for part in components:
         if part.name == "local-path" and settings.storage.mode != "local_path":
             continue
-        with gathered(problems):
+        with collecting(problems):
             places = {**places, part.name: sources.place(part)}
-    with gathered(problems):
+    with collecting(problems):
         places = without_remotes(places, settings.release, sources, known, progress)
         renderer = Renderer(settings.kustomize, settings.cache_directory, progress, known)
         parts = filled(renderer.render(places), settings.release)
@@ -105,8 +105,8 @@ def rendered(
 
 
 @contextlib.contextmanager
-def gathered(problems: list[Problem]) -> Iterator[None]:
-    """Go on behind a refusal, with its problems added to the others."""
+def collecting(problems: list[Problem]) -> Iterator[None]:
+    """Add the problems of an InvalidInput to `problems`, and continue after the block."""
     try:
         yield
     except InvalidInput as error:
@@ -122,16 +122,16 @@ def _require_expected(part: Component, objects: Sequence[Object], settings: Sett
             Problem(
                 f"the manifests of {part.name} lack {', '.join(map(str, missing))}.",
                 f"the manifests of {part.title} {part.version}: {part.manifests}.",
-                f"correct {variable}, or the version that is asked for.",
+                f"correct {variable}, or choose another version.",
             )
         )
 
 
 def _require_version(part: Component, objects: Sequence[Object]) -> None:
-    """See that the programs of a part with files of its own in the catalog are not those of another version there.
+    """Check that the images of a part do not have the tag of another version in the catalog.
 
     Raises:
-        InvalidInput: their images carry the tag of one.
+        InvalidInput: they do.
     """
     if part.name not in read.OWN_FILES:
         return
@@ -141,7 +141,7 @@ def _require_version(part: Component, objects: Sequence[Object]) -> None:
         variable = part.name.replace("-", "_")
         raise InvalidInput(
             Problem(
-                f"{variable}_source holds {part.title} {', '.join(others)}, {variable}_version is {part.version}.",
+                f"{variable}_source is {part.title} {', '.join(others)}, {variable}_version is {part.version}.",
                 f"the manifests of {part.title} {part.version}: {part.manifests}.",
                 f'correct {variable}_source, or set {variable}_version: "{others[-1]}".',
             )
@@ -149,14 +149,14 @@ def _require_version(part: Component, objects: Sequence[Object]) -> None:
 
 
 def _tags(workload: Object) -> Iterator[str]:
-    """Tags of the containers' images, without a leading v."""
+    """Image tags of the containers, without a leading v."""
     for container in workload["spec"]["template"]["spec"]["containers"]:
         image = container["image"].partition("@")[0].rpartition("/")[2]
         yield image.partition(":")[2].removeprefix("v")
 
 
 def _once(parts: Parts, problems: list[Problem]) -> Parts:
-    """Each object only where it stands first; what two components want differently is a problem."""
+    """Keep each object in its first component only; add a problem if two components define it differently."""
     first: dict[Ref, tuple[str, Object]] = {}
     kept: dict[str, list[Object]] = {name: [] for name in parts}
     for name, objects in parts.items():
@@ -167,9 +167,9 @@ def _once(parts: Parts, problems: list[Problem]) -> Parts:
             elif other != obj:
                 problems.append(
                     Problem(
-                        f"{Ref.of(obj)} stands in {owner} and, with another content, in {name}.",
-                        "components that agree about an object that both bring.",
-                        f"leave one of the two out (kubeflow_exclude), or correct {variable_of(name)}.",
+                        f"{owner} and {name} define {Ref.of(obj)} differently.",
+                        "one definition of each object.",
+                        f"exclude one of the two (kubeflow_exclude), or correct {variable_of(name)}.",
                     )
                 )
     return {name: tuple(objects) for name, objects in kept.items()}

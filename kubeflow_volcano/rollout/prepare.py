@@ -1,4 +1,4 @@
-"""Everything about a roll-out that can be known before its first change, computed once and judged whole."""
+"""Preparation of a roll-out: everything that can be checked before the first change, with all problems at once."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.account.stored import with_account
-from kubeflow_volcano.rollout.desired import Desired, desired, gathered
+from kubeflow_volcano.rollout.desired import Desired, collecting, desired
 from kubeflow_volcano.rollout.gang.rights import missing_rights
-from kubeflow_volcano.rollout.gang.wiring import OPERATORS, wiring_of
+from kubeflow_volcano.rollout.gang.wiring import OPERATORS, wiring_objects
 from kubeflow_volcano.rollout.images.registry.probe import ask_mirror
 from kubeflow_volcano.rollout.images.report import table
 from kubeflow_volcano.rollout.images.report.image_list import report
 from kubeflow_volcano.rollout.patches.namespaces import label_namespaces, refused_namespaces
 from kubeflow_volcano.rollout.patches.operator_memory import keep_higher_limit
-from kubeflow_volcano.rollout.queues.reconcile import require_queues
+from kubeflow_volcano.rollout.queues.reconcile import validate_queues
 from kubeflow_volcano.rollout.scope import Scope
 from kubeflow_volcano.rollout.settings.kubernetes_range import require_kubernetes
 from kubeflow_volcano.rollout.settings.settings import Settings
@@ -36,10 +36,10 @@ Parts = Mapping[str, tuple[Object, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What a roll-out applies: the settings with their account, all objects of the scope, and those of the graph.
+    """The input of a run: settings with the first user's account, desired objects, and the objects to apply.
 
-    `parts` differs from `desired.parts` by namespaces that no manifest brings, and where only the gang wiring of an
-    operator is applied.
+    `parts` differs from `desired.parts`: it adds namespaces that no manifest has, and reduces an operator to its gang
+    wiring if the scope includes nothing else of it.
     """
 
     settings: Settings
@@ -49,23 +49,23 @@ class Prepared:
 
 
 def prepare(cluster: Cluster, settings: Settings, scope: Scope, *, check: bool, progress: Progress) -> Prepared:
-    """Render everything in the scope, and judge versions, sources, manifests, storage, queues and rights.
+    """Render the scope, and check versions, sources, manifests, images, storage, queues and permissions.
 
-    Changes nothing on the cluster; what is downloaded and rendered stays in the cache.
+    Changes nothing on the cluster; downloads and rendered manifests stay in the cache.
 
     Raises:
         InvalidInput: every reason why the roll-out cannot work.
-        ProblemsError: the API server refused a question.
+        ProblemsError: the API server refused a request.
     """
     problems: list[Problem] = []
     try:
-        with gathered(problems):
+        with collecting(problems):
             require_kubernetes(settings, cluster.version["gitVersion"])
-        with gathered(problems):
+        with collecting(problems):
             settings = with_account(cluster, settings, scope.components, check=check, progress=progress)
         found = _desired(settings, scope, problems, progress)
         if found:
-            problems += _unsuitable(cluster, settings, scope, found, check=check, progress=progress)
+            problems += _cluster_problems(cluster, settings, scope, found, check=check, progress=progress)
         if problems or not found:
             raise InvalidInput(problems)
         for part in scope.parts:
@@ -77,7 +77,7 @@ def prepare(cluster: Cluster, settings: Settings, scope: Scope, *, check: bool, 
 
 
 def _desired(settings: Settings, scope: Scope, problems: list[Problem], progress: Progress) -> Desired | None:
-    with gathered(problems):
+    with collecting(problems):
         found = desired(settings, scope.parts, progress)
         for line in (*found.notes, *map(str, found.images.warnings)):
             progress(f"note: {line}")
@@ -85,22 +85,22 @@ def _desired(settings: Settings, scope: Scope, problems: list[Problem], progress
     return None
 
 
-def _unsuitable(
+def _cluster_problems(
     cluster: Cluster, settings: Settings, scope: Scope, found: Desired, *, check: bool, progress: Progress
 ) -> Sequence[Problem]:
-    """What on the cluster or the mirror, or missing from them, keeps these objects from working."""
+    """Problems of the desired objects on this cluster: namespaces, queues, storage, images, permissions."""
     problems = [*refused_namespaces(cluster, found.parts, settings)]
-    with gathered(problems):
+    with collecting(problems):
         if VOLCANO.name in found.parts:
-            require_queues(cluster, settings.scheduling, found.parts[VOLCANO.name])
-    with gathered(problems):
+            validate_queues(cluster, settings.scheduling, found.parts[VOLCANO.name])
+    with collecting(problems):
         if "local-path" in found.parts:
             storage.require_usable(cluster, settings, found.parts["local-path"])
     problems += _missing_images(settings, found, progress)
     if scheduler := gang_scheduler(settings.gang_scheduler):
         for part in scope.parts:
-            if part.name in OPERATORS and not (check and _is_still_to_come(cluster, scope, part)):
-                with gathered(problems):
+            if part.name in OPERATORS and not (check and _lacks_operator(cluster, scope, part)):
+                with collecting(problems):
                     problems += missing_rights(
                         cluster, part, found.parts[part.name], scheduler, whole=part in scope.components
                     )
@@ -108,7 +108,7 @@ def _unsuitable(
 
 
 def _missing_images(settings: Settings, found: Desired, progress: Progress) -> Sequence[Problem]:
-    """Report the new names of images where they get any, and ask the mirror for them if the inventory says so."""
+    """Report the renamed images; probe the mirror for them if the inventory enables it."""
     if settings.mirror.mode == "none":
         return ()
     images = report(found.images, settings)
@@ -118,22 +118,22 @@ def _missing_images(settings: Settings, found: Desired, progress: Progress) -> S
 
 
 def _parts(cluster: Cluster, scope: Scope, found: Desired, *, check: bool) -> Parts:
-    """The objects of the graph; in check mode not the wiring of an operator that is still to be installed."""
+    """The objects to apply; check mode skips the wiring of an operator that is not installed yet."""
     parts = {part.name: found.parts[part.name] for part in scope.components}
     for part in scope.wired:
-        coming = check and _is_still_to_come(cluster, scope, part)
-        parts[part.name] = () if coming else wiring_of(part, found.parts[part.name])
+        skipped = check and _lacks_operator(cluster, scope, part)
+        parts[part.name] = () if skipped else wiring_objects(part, found.parts[part.name])
     return parts
 
 
-def _is_still_to_come(cluster: Cluster, scope: Scope, part: Component) -> bool:
-    """Whether only the wiring of an operator is in the scope, and the operator is not on the cluster."""
+def _lacks_operator(cluster: Cluster, scope: Scope, part: Component) -> bool:
+    """Whether the scope has only the wiring of an operator that is not installed."""
     own = [ref for ref in part.workloads if ref.name == OPERATORS[part.name]]
     return part in scope.wired and any(cluster.get(ref) is None for ref in own)
 
 
 def _with_namespaces(cluster: Cluster, components: Sequence[Component], parts: Parts, settings: Settings) -> Parts:
-    """`parts` with the namespaces of their components that neither they nor the cluster have."""
+    """`parts` with the namespaces that their components use, and neither the parts nor the cluster have."""
     known = {obj["metadata"]["name"] for objects in parts.values() for obj in objects if obj["kind"] == "Namespace"}
     done = dict(parts)
     for part in components:

@@ -1,4 +1,4 @@
-"""One roll-out: all objects of its scope in one graph, under one lock, with one entry in the ledger."""
+"""A roll-out: all objects of its scope in one graph, under one lock, with one ledger entry."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from kubeflow_volcano.cluster.watch.waiting import wait_ready
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
-from kubeflow_volcano.rollout.gang.companions import delete_unused_companions
-from kubeflow_volcano.rollout.gang.wiring import OPERATORS, deployment_of, restart_older_operators
+from kubeflow_volcano.rollout.gang.replicas import delete_unused_companions
+from kubeflow_volcano.rollout.gang.wiring import OPERATORS, operator_deployment, restart_older_operators
 from kubeflow_volcano.rollout.prepare import Prepared, prepare
-from kubeflow_volcano.rollout.queues.reconcile import remember_queues, settle_queues
+from kubeflow_volcano.rollout.queues.reconcile import reconcile_queues, record_created_queues
 from kubeflow_volcano.rollout.scope import Scope
 from kubeflow_volcano.rollout.settings.settings import Settings
-from kubeflow_volcano.rollout.state.ledger import expected_seconds, record
+from kubeflow_volcano.rollout.state.ledger import expected_seconds, record_run
 from kubeflow_volcano.rollout.state.lock import Lock
-from kubeflow_volcano.rollout.state.namespace import ensure_namespace
+from kubeflow_volcano.rollout.state.store import ensure_namespace
 
 __all__ = ["engine_for", "requirements", "roll_out"]
 
@@ -33,15 +33,15 @@ _CRD = ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "")
 def roll_out(
     cluster: Cluster, settings: Settings, scope: Scope, *, check: bool, progress: Progress, texts: bool = True
 ) -> ApplyResult:
-    """Apply everything in the scope and wait until it is ready; in check mode, find out what that would change.
+    """Apply the scope and wait until it is ready; check mode only reports the changes.
 
-    May be interrupted and repeated at any moment. Problems that occur after the first object was sent are in the
-    result, beside what was done until then. `texts` keeps changed objects before and after, for the difference.
+    A run may be interrupted and repeated at any time. After the first change, problems are part of the result, with
+    the outcomes so far. `texts` keeps changed objects before and after, for the difference.
 
     Raises:
-        InvalidInput: sources, versions or the state of the cluster do not allow it; nothing was changed.
+        InvalidInput: sources, versions or the state of the cluster prevent it; nothing was changed.
         Busy: another roll-out holds the lock.
-        ProblemsError: the API server refused a question before the first change.
+        ProblemsError: the API server refused a request before the first change.
     """
     if not scope.parts:
         return ApplyResult((), (), 0.0)
@@ -60,7 +60,7 @@ def roll_out(
 
 
 def _locked(cluster: Cluster, engine: Engine, prepared: Prepared, progress: Progress) -> ApplyResult:
-    """Run the engine to its end while holding the lock, and record the result."""
+    """Run the engine while holding the lock, and record the result."""
     names = tuple(engine.parts)
     engine.expect = lambda quiet: expected_seconds(cluster, names, quiet=quiet)
     try:
@@ -68,29 +68,29 @@ def _locked(cluster: Cluster, engine: Engine, prepared: Prepared, progress: Prog
         with Lock(cluster, progress) as lock:
             engine.lost = lock.lost
             applied = engine.apply()
-            remember_queues(engine)
+            record_created_queues(engine)
             if applied and engine.finish():
                 _finish(engine, prepared)
             result = engine.result()
-            record(cluster, release=prepared.settings.release.version, parts=engine.parts, result=result)
+            record_run(cluster, release=prepared.settings.release.version, parts=engine.parts, result=result)
     except ApiError as error:
         raise ProblemsError([*engine.result().problems, refusal(cluster, error)]) from error
     return result
 
 
 def _finish(engine: Engine, prepared: Prepared) -> None:
-    """What manifests cannot do: delete unused companions, open and close queues, restart operators."""
+    """Last steps, which manifests cannot express: delete companions, reconcile queues, restart operators."""
     settings, objects = prepared.settings, [obj for objects in engine.parts.values() for obj in objects]
     delete_unused_companions(engine, objects)
     if VOLCANO.name in engine.parts:
-        settle_queues(engine, settings.scheduling, settings.volcano.version)
+        reconcile_queues(engine, settings.scheduling, settings.volcano.version)
     operators = [part for part in prepared.scope.parts if part.name in OPERATORS]
-    declared = [(part, deployment_of(part, prepared.desired.parts[part.name])) for part in operators]
+    declared = [(part, operator_deployment(part, prepared.desired.parts[part.name])) for part in operators]
     restart_older_operators(engine, settings, declared)
 
 
 def requirements(settings: Settings, components: Collection[Component]) -> Mapping[str, Sequence[str]]:
-    """The components that each needs, by name; edges of the graph."""
+    """Names of the components that each component requires: the edges of the graph."""
     return {part.name: [need.name for need in settings.requirements(part)] for part in components}
 
 
@@ -104,11 +104,11 @@ def engine_for(
     progress: Progress,
     texts: bool = True,
 ) -> Engine:
-    """An engine for the objects in `parts`, once everything exists that their components require.
+    """Create an engine for the objects in `parts`, after the CRDs of all required components are established.
 
     Raises:
         InvalidInput: a CRD of a required component does not exist, or was not established in time.
-        ApiError: the API server refused a question.
+        ApiError: the API server refused a request.
     """
     chosen = {part.name for part in components}
     required = {need.name: need for part in components for need in settings.requirements(part)}
@@ -134,7 +134,7 @@ def engine_for(
 def _require(
     cluster: Cluster, parts: Sequence[Component], by: Sequence[Component], deadline: Deadline, progress: Progress
 ) -> None:
-    """Require the CRDs of components that this run does not roll out to be established."""
+    """Wait until the CRDs of required components outside this run are established."""
     refs = {Ref(*_CRD, name): part for part in parts for name in part.crds}
     missing = {ref: part for ref, part in refs.items() if cluster.get(ref, deadline=deadline) is None}
     if missing:
@@ -142,7 +142,7 @@ def _require(
         raise InvalidInput(
             Problem(
                 f"no CRD {', '.join(ref.name for ref in missing)}.",
-                f"{names} before {', '.join(part.title for part in by)}, which looks for its kinds once, at its start.",
+                f"{names} before {', '.join(part.title for part in by)}: operators look for CRDs only at their start.",
                 f"roll out {names} first.",
             )
         )

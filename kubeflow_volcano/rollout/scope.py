@@ -1,4 +1,4 @@
-"""Which part of an installation one run rolls out: all of it, or the part of some roles."""
+"""The scope of a run: the whole installation, or the part of some roles."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ _OF_ROLES = {
     "volcano": VOLCANO.name,
     "scheduler_plugins": SCHEDULER_PLUGINS.name,
 }
-"""Roles that bring one component each."""
+"""Roles that roll out one component each."""
 
 ROLES = (*_OF_ROLES, "kubeflow", "gang_scheduling")
-"""The roles whose work a roll-out does; `kubeflow` brings the components that no other role brings."""
+"""The roles whose components a run can roll out; `kubeflow` has all components that no other role has."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The components that a run rolls out whole, in order, and operators of which it applies the gang wiring only."""
+    """Components that a run rolls out whole, in order; of the `wired` operators it applies the gang wiring only."""
 
     components: tuple[Component, ...]
     wired: tuple[Component, ...] = ()
 
     @property
     def parts(self) -> tuple[Component, ...]:
-        """All components of which the run applies objects."""
+        """All components whose objects the run applies."""
         return *self.components, *self.wired
 
 
 def scope_of(settings: Settings, roles: Collection[str] = ROLES) -> Scope:
-    """The scope of some roles' work. Where storage is not the provisioner's, `local_path` judges and makes volumes."""
+    """The scope of these roles. In other storage modes than local_path, role `local_path` has the static volumes."""
     by_role = {component: role for role, component in _OF_ROLES.items()}
     chosen = [part for part in settings.components if by_role.get(part.name, "kubeflow") in roles]
     if "local_path" in roles and settings.storage.mode != "local_path":

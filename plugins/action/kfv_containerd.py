@@ -54,7 +54,7 @@ class ActionModule(ActionBase):
             return result | self._changed(parse(arguments["settings"]), arguments)
         except ProblemsError as error:
             told = {"problems": [asdict(problem) for problem in error.problems]}
-            return result | told | ({"failed": True, "msg": error.told()} if arguments["write"] else {})
+            return result | told | ({"failed": True, "msg": error.describe()} if arguments["write"] else {})
         finally:
             self._remove_tmp_path(self._connection._shell.tmpdir)  # noqa: SLF001  as Ansible's own actions do
 

@@ -41,10 +41,13 @@ class ActionModule(ActionBase):
             settings = parse(arguments["settings"])
             trouble = self._tried(settings, arguments)
             if trouble:
-                return result | {"failed": True, "msg": ProblemsError(self._back(settings, arguments, trouble)).told()}
+                return result | {
+                    "failed": True,
+                    "msg": ProblemsError(self._back(settings, arguments, trouble)).describe(),
+                }
             self._asked({"step": "finish"})
         except ProblemsError as error:
-            return result | {"failed": True, "msg": error.told()}
+            return result | {"failed": True, "msg": error.describe()}
         finally:
             self._remove_tmp_path(self._connection._shell.tmpdir)  # noqa: SLF001  as Ansible's own actions do
         return result

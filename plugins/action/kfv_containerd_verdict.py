@@ -36,4 +36,4 @@ class ActionModule(ActionBase):
         if not met:
             return result
         problems = [Problem(f"on {few(nodes)}: {item.found}", item.needed, item.todo) for item, nodes in met.items()]
-        return result | {"failed": True, "msg": ProblemsError(problems).told()}
+        return result | {"failed": True, "msg": ProblemsError(problems).describe()}

@@ -47,14 +47,14 @@ class ActionModule(ActionBase):
         try:
             settings = _settings(variables)
         except ProblemsError as error:
-            return result | {"failed": True, "msg": error.told()}
+            return result | {"failed": True, "msg": error.describe()}
         minimum = arguments["minimum_free_gb"] or _claimed_gb(settings)
         given = {"path": path, "directories": _in_advance(path, settings, variables)}
         judged = self._asked(given | {"state": "judged"}, variables)
         if judged.get("failed") or "directory" not in judged:
             return result | judged
         found = Directory.decode(judged["directory"])
-        told = ProblemsError(found.problems(minimum)).told()
+        told = ProblemsError(found.problems(minimum)).describe()
         result |= {"changed": False, "notes": list(found.notes(minimum)), "refusal": told}
         result |= {"directory": judged["directory"], "unmade": judged["unmade"]}
         if arguments["state"] == "judged":

@@ -65,7 +65,7 @@ class ActionModule(ActionBase):
             inventory = _with_images(_inventory(settings, arguments, variables), settings)
             report = preflight(options, _expectations(settings), inventory, silent)
         except ProblemsError as error:
-            return result | {"failed": True, "msg": error.told(), "exit_code": int(error.exit_code)}
+            return result | {"failed": True, "msg": error.describe(), "exit_code": int(error.exit_code)}
         document = report.as_dict()
         offered = repairs(report.results)
         for line in _offered(offered, asked=options.repair):

@@ -38,7 +38,7 @@ class ActionModule(ActionBase):
         try:
             settings = parse(arguments["settings"])
         except ProblemsError as error:
-            return result | {"failed": True, "msg": error.told()}
+            return result | {"failed": True, "msg": error.describe()}
         variables = (task_vars or {}).get("hostvars", {})
         usual = settings.storage.base_directory
         own = settings.storage.mode != "existing"

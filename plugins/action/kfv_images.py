@@ -40,7 +40,7 @@ class ActionModule(ActionBase):
         try:
             return result | _looked_at(parse(arguments["settings"]), probe=arguments["probe"])
         except ProblemsError as error:
-            return result | {"failed": True, "msg": error.told()}
+            return result | {"failed": True, "msg": error.describe()}
 
 
 def _looked_at(settings: Settings, *, probe: bool) -> dict[str, Any]:

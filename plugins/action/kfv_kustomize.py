@@ -37,5 +37,5 @@ class ActionModule(ActionBase):
             settings = parse(arguments["settings"])
             found = provide(settings, arguments["machine"], lambda line: Display().display(f"  {line}"))
         except ProblemsError as error:
-            return result | {"failed": True, "msg": error.told()}
+            return result | {"failed": True, "msg": error.describe()}
         return result | {"changed": found.changed, "path": str(found.path), "version": settings.kustomize_version}

@@ -42,7 +42,7 @@ class ActionModule(ActionBase):
             document = found.as_dict()
             files = {} if self._task.check_mode else write(settings.plan.directory, texts_of(found, document))
         except ProblemsError as error:
-            return result | {"failed": True, "msg": error.told(), "exit_code": int(error.exit_code)}
+            return result | {"failed": True, "msg": error.describe(), "exit_code": int(error.exit_code)}
         Display().display(f"\n{console.render(document, files)}")
         return result | {
             "exit_code": int(found.exit_code),

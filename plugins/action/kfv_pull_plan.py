@@ -60,7 +60,7 @@ class ActionModule(ActionBase):
                 return result | {"work": {name: asdict(item) for name, item in work.items()}, "ledger": ""}
             ledger = _begin(settings, work, {item.name: item.asked for item in wanted})
         except ProblemsError as error:
-            return result | {"failed": True, "msg": error.told()}
+            return result | {"failed": True, "msg": error.describe()}
         return result | {"work": {name: asdict(item) for name, item in work.items()}, "ledger": str(ledger.path)}
 
 

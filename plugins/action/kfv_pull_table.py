@@ -41,5 +41,5 @@ class ActionModule(ActionBase):
             Display().warning(str(warning))
         found = tuple(problems(nodes, state["refused"], state["stopped"]))
         if found:
-            return result | {"failed": True, "msg": ProblemsError(found).told()}
+            return result | {"failed": True, "msg": ProblemsError(found).describe()}
         return result | {"nodes": nodes}

@@ -43,13 +43,13 @@ class ActionModule(ActionBase):
         try:
             filled = _fill(parse(arguments["settings"]), check=self._task.check_mode)
         except ProblemsError as error:
-            return result | {"failed": True, "msg": error.told()}
+            return result | {"failed": True, "msg": error.describe()}
         Display().display(f"  {filled}")
         for warning in warnings(filled):
             Display().warning(str(warning))
         result |= {"changed": bool(filled.copied), **asdict(filled)}
         found = tuple(problems(filled))
-        return result | ({"failed": True, "msg": ProblemsError(found).told()} if found else {})
+        return result | ({"failed": True, "msg": ProblemsError(found).describe()} if found else {})
 
 
 def _fill(settings: Settings, *, check: bool) -> Filled:

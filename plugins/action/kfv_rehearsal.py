@@ -62,7 +62,7 @@ class ActionModule(ActionBase):
                 return result | _foreseen(spec, arguments["state"])
             return result | (_present(spec) if arguments["state"] == "present" else _absent(spec))
         except ProblemsError as error:
-            return result | {"failed": True, "msg": error.told()}
+            return result | {"failed": True, "msg": error.describe()}
 
 
 def _tell(line: str) -> None:

@@ -48,7 +48,7 @@ class ActionModule(ActionBase):
                 texts=self._task.diff,
             )
         except ProblemsError as error:
-            return result | {"failed": True, "msg": error.told(), "exit_code": int(error.exit_code)}
+            return result | {"failed": True, "msg": error.describe(), "exit_code": int(error.exit_code)}
         for warning in done.warnings:
             Display().warning(str(warning))
         result |= done.as_dict()

@@ -65,9 +65,9 @@ class ActionModule(ActionBase):
                 "one that answers, and the rights of cluster-admin.",
                 "see to its health and to the kubeconfig, and run again.",
             )
-            return result | {"failed": True, "msg": ProblemsError(problem).told()}
+            return result | {"failed": True, "msg": ProblemsError(problem).describe()}
         except ProblemsError as error:
-            return result | {"failed": True, "msg": error.told()}
+            return result | {"failed": True, "msg": error.describe()}
 
 
 def _on_cluster(cases: Sequence[Case], arguments: Mapping[str, Any]) -> dict[str, Any]:

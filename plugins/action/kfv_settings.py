@@ -49,7 +49,7 @@ class ActionModule(ActionBase):
             if not problems:
                 variables |= {"local_path_node_paths": node_paths(variables, hosts)}
         if problems:
-            return result | {"failed": True, "msg": ProblemsError(problems).told()}
+            return result | {"failed": True, "msg": ProblemsError(problems).describe()}
         return result | {
             "changed": False,
             "settings": {

@@ -15,7 +15,7 @@ from ansible.utils.display import Display
 
 try:
     from kubeflow_volcano.catalog.images.probes import BUSYBOX, PAUSE
-    from kubeflow_volcano.cluster.holdings import lasting
+    from kubeflow_volcano.cluster.applied_objects import lasting_objects
     from kubeflow_volcano.problems import InvalidInput, ProblemsError
     from kubeflow_volcano.progress import silent
     from kubeflow_volcano.ref import Ref
@@ -71,7 +71,12 @@ class ActionModule(ActionBase):
             report = validate(options, lambda line: Display().display(f"  {one_of_several}{line}"))
         except ProblemsError as error:
             told = [asdict(problem) for problem in error.problems]
-            return result | {"failed": True, "msg": error.told(), "exit_code": int(error.exit_code), "problems": told}
+            return result | {
+                "failed": True,
+                "msg": error.describe(),
+                "exit_code": int(error.exit_code),
+                "problems": told,
+            }
         document = report.as_dict()
         if not one_of_several:
             Display().display(f"\n{render(document, report.files, colour=ANSIBLE_COLOR)}")
@@ -139,7 +144,7 @@ def _manifests(settings: Settings, words: list[str]) -> tuple[dict[Ref, str], di
         parts = desired(settings, settings.components, silent, offline=True).parts
     except InvalidInput:
         return {}, {}
-    objects = {ref: name for name, objects in parts.items() for ref in lasting(objects)}
+    objects = {ref: name for name, objects in parts.items() for ref in lasting_objects(objects)}
     images = {place: image for objects in parts.values() for obj in objects for place, image in images_in(obj)}
     return objects, images
 

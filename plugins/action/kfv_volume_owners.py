@@ -47,8 +47,8 @@ class ActionModule(ActionBase):
             _require_known(arguments["tighten"], owners)
         except ProblemsError as error:
             if arguments["required"]:
-                return result | {"failed": True, "msg": error.told()}
-            Display().display(f"Owners of volumes are not looked at.\n{error.told()}")
+                return result | {"failed": True, "msg": error.describe()}
+            Display().display(f"Owners of volumes are not looked at.\n{error.describe()}")
             return result | {"hosts": hosts}
         volumes: dict[str, list[dict[str, Any]]] = {}
         for owner in owners:

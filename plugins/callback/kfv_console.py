@@ -173,7 +173,7 @@ class CallbackModule(Default):
             problems.append(Problem(found, "those before them done.", f"mend these, then {_AGAIN}"))
         if problems:
             self._display.banner("LEFT OUT")
-            self._display.display(ProblemsError(problems).told(), color=constants.COLOR_ERROR)
+            self._display.display(ProblemsError(problems).describe(), color=constants.COLOR_ERROR)
 
     def _is_news(self, result: Any) -> bool:
         values = _parts(result).values

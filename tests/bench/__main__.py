@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 if "gangs" in stages:
                     gangs += placements(tools, place / "gangs", rounds=options.repeat, progress=progress)
     except ProblemsError as error:
-        sys.stderr.write(error.told() + "\n")
+        sys.stderr.write(error.describe() + "\n")
         return Exit.INVALID_INPUT
     except KeyboardInterrupt:
         return Exit.INTERRUPTED

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.progress import to_stderr
-from kubeflow_volcano.rollout.desired import rendered
+from kubeflow_volcano.rollout.desired import render_upstream
 from kubeflow_volcano.rollout.run import engine_for
 from tests.bench.releases import example_of
 
@@ -33,7 +33,7 @@ def main(kubeconfig: str, variables: str) -> None:
     """Roll out what these variables choose of the example."""
     progress = to_stderr()
     settings, components = example_of(Path(variables))
-    parts, _ = rendered(settings, components, progress)
+    parts, _ = render_upstream(settings, components, progress)
     started, cpu = time.monotonic(), time.process_time()
     cluster = Cluster.connect(Path(kubeconfig))
     engine = engine_for(cluster, settings, components, parts, check=False, progress=progress, texts=False)

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from kubeflow_volcano.progress import to_stderr
-from kubeflow_volcano.rollout.desired import rendered
+from kubeflow_volcano.rollout.desired import render_upstream
 from tests.bench.releases import example_of
 
 
@@ -21,7 +21,7 @@ def main(variables: str) -> None:
     """Render what these variables choose of the example."""
     settings, components = example_of(Path(variables))
     started = time.monotonic()
-    parts, _ = rendered(settings, components, to_stderr())
+    parts, _ = render_upstream(settings, components, to_stderr())
     facts = {"seconds": time.monotonic() - started, "objects": sum(map(len, parts.values()))}
     sys.stdout.write(json.dumps(facts) + "\n")
 

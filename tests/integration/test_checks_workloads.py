@@ -15,7 +15,7 @@ import pytest
 from kubeflow_volcano.catalog.images.probes import BUSYBOX, PAUSE
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.cluster.pods.executing import execute
+from kubeflow_volcano.cluster.pods.exec import execute
 from kubeflow_volcano.progress import silent
 from tests.integration.breaking import absent, bad, judge, made, patched, pods_of
 from tests.waiting import until
@@ -186,7 +186,7 @@ def test_the_release_s_own_programs_are_asked_whether_they_may_write(
 def test_a_command_ends_with_its_code_its_words_or_in_time(cluster: Cluster, consumers: Object) -> None:
     where = ("kubeflow", consumers["metadata"]["name"])
     assert execute(cluster, *where, "user", ["sh", "-c", "id -u; exit 3"], seconds=60).code == 3
-    assert execute(cluster, *where, "user", ["id", "-u"], seconds=60).said == f"{USER}\n"
+    assert execute(cluster, *where, "user", ["id", "-u"], seconds=60).output == f"{USER}\n"
     started = time.monotonic()
     with pytest.raises(Exception, match="did not end within 1 s"):
         execute(cluster, *where, "user", ["sleep", "20"], seconds=1)

@@ -26,7 +26,7 @@ from kubeflow_volcano.problems import Busy, Exit
 from kubeflow_volcano.progress import Progress, silent
 from kubeflow_volcano.rehearsal.cluster.status import status as rehearsal_status
 from kubeflow_volcano.rollout.state.lock import Lock
-from kubeflow_volcano.rollout.state.namespace import NAMESPACE
+from kubeflow_volcano.rollout.state.store import NAMESPACE
 from tests.faults.proxy import LOST, RESET, Asked, Fault, FaultProxy, proxied, slow, status
 from tests.integration.breaking import pods_of
 from tests.waiting import until

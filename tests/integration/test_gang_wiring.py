@@ -20,7 +20,7 @@ from kubeflow_volcano.experiment.session import Options
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.gang.notifier import ANNOTATION as WOKEN
-from kubeflow_volcano.rollout.gang.notifier import with_waker
+from kubeflow_volcano.rollout.gang.notifier import with_notifier
 from kubeflow_volcano.rollout.gang.rights import is_allowed
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
 from tests.integration.breaking import judge, made, patched, pods_of, settle, space
@@ -163,9 +163,9 @@ def test_the_container_that_wakes_an_old_operator_touches_jobs_whose_gang_may_ru
     old: Object = {"name": OPERATOR.name, "image": "kubeflow/training-operator:v1-e1434f6"}
     text = {"kind": "Deployment", "metadata": {"name": OPERATOR.name}}
     text["spec"] = {"template": {"spec": {"containers": [old]}}}
-    (asked,) = with_waker([text], OPERATOR.name, "1.5.0", settings.volcano.version)
+    (asked,) = with_notifier([text], OPERATOR.name, "1.5.0", settings.volcano.version)
     container = asked["spec"]["template"]["spec"]["containers"][1]
-    meta = {"name": "waker", "namespace": OPERATOR.namespace}
+    meta = {"name": "notifier", "namespace": OPERATOR.namespace}
     spec = {"serviceAccountName": "training-operator", "containers": [container], "terminationGracePeriodSeconds": 300}
     pod = cluster.create({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
     try:

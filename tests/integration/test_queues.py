@@ -17,9 +17,9 @@ from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.progress import Progress, silent
 from kubeflow_volcano.rollout.patches.scheduler import scheduled
-from kubeflow_volcano.rollout.queues.draining import MADE
-from kubeflow_volcano.rollout.queues.jobs import API, state_of
-from kubeflow_volcano.rollout.queues.reconcile import remember_queues, require_queues, settle_queues
+from kubeflow_volcano.rollout.queues.drain import CREATED_QUEUES
+from kubeflow_volcano.rollout.queues.reconcile import reconcile_queues, record_created_queues, validate_queues
+from kubeflow_volcano.rollout.queues.view import API, state_of
 from kubeflow_volcano.rollout.settings.volcano import SchedulingSettings
 from tests.integration.breaking import made, space, vanish
 from tests.waiting import until
@@ -49,8 +49,8 @@ def own(cluster: Cluster) -> Iterator[None]:
     for name in (JOBS, EMPTY, FOREIGN):
         if live := cluster.get(ref(name)):
             vanish(cluster, live)
-    if cluster.get(MADE):
-        cluster.patch(MADE, {"data": dict.fromkeys((JOBS, EMPTY, FOREIGN))})
+    if cluster.get(CREATED_QUEUES):
+        cluster.patch(CREATED_QUEUES, {"data": dict.fromkeys((JOBS, EMPTY, FOREIGN))})
 
 
 def bring(
@@ -68,12 +68,12 @@ def bring(
     )
     objects: list[Object] = []
     scheduled(objects, asked)
-    require_queues(cluster, asked, objects)
+    validate_queues(cluster, asked, objects)
     engine = Engine(cluster, {"volcano": objects}, {}, deadline=Deadline(60), progress=progress, check=check)
     assert engine.apply()
     if not check:
-        remember_queues(engine)
-    settle_queues(engine, asked, version)
+        record_created_queues(engine)
+    reconcile_queues(engine, asked, version)
     return engine.result()
 
 
@@ -140,7 +140,7 @@ def test_a_queue_with_a_job_is_closed_opened_and_drained(cluster: Cluster, versi
     assert actions(drained) == [(JOBS, "changed"), (JOBS, "removed")]
     assert drained.warnings == ()
     assert state(cluster, JOBS) == "absent"
-    written = cluster.get(MADE)
+    written = cluster.get(CREATED_QUEUES)
     assert written
     assert {JOBS, EMPTY}.isdisjoint(written.get("data") or {})
 
@@ -150,7 +150,7 @@ def test_a_queue_of_somebody_else_is_closed_but_not_removed(cluster: Cluster, ve
     meta = {"name": FOREIGN}
     cluster.create({"apiVersion": API, "kind": "Queue", "metadata": meta, "spec": {"weight": 1}})
     until(lambda: (cluster.get(ref(FOREIGN)) or {}).get("status", {}).get("state"))
-    with pytest.raises(InvalidInput, match="does not say that a roll-out made it"):
+    with pytest.raises(InvalidInput, match="rollout-queues does not list it"):
         bring(cluster, version, {FOREIGN: "absent"})
     assert state(cluster, FOREIGN) == "Open"
     assert actions(bring(cluster, version, {FOREIGN: "closed"})) == [(FOREIGN, "changed")]

@@ -16,7 +16,7 @@ import urllib3
 import yaml
 
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.labels import RUN_LABEL
+from kubeflow_volcano.cluster.metadata import RUN_LABEL
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.progress import silent

@@ -19,7 +19,7 @@ from kubeflow_volcano.apply.result import Action, without_server_fields
 from kubeflow_volcano.apply.waiting.webhooks import wait_for_webhooks
 from kubeflow_volcano.catalog.gangs import VOLCANO
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.managers import MANAGER
+from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import State
 from kubeflow_volcano.cluster.watch.waiting import wait_ready
@@ -28,12 +28,12 @@ from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rehearsal.lifecycle import down, up
 from kubeflow_volcano.rehearsal.spec import RehearsalSpec
-from kubeflow_volcano.rollout.gang.wiring import pod_groups_of
+from kubeflow_volcano.rollout.gang.wiring import podgroup_crd
 from kubeflow_volcano.rollout.prepare import prepare
 from kubeflow_volcano.rollout.scope import scope_of
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
 from kubeflow_volcano.rollout.state.ledger import LEDGER
-from kubeflow_volcano.rollout.state.namespace import NAMESPACE
+from kubeflow_volcano.rollout.state.store import NAMESPACE
 from kubeflow_volcano.rollout.storage.local_path import DEFAULT_CLASS
 from tests.integration.breaking import pods_of
 from tests.integration.rolling import roll_out, wire_gang
@@ -45,7 +45,7 @@ PARTS = ("local-path", "volcano", "training-operator")
 NAME = f"rollout-{os.getpid()}"
 STORAGE_CLASS = Ref("storage.k8s.io/v1", "StorageClass", "", "local-path")
 OPERATOR = Ref("apps/v1", "Deployment", "kubeflow", "training-operator")
-POD_GROUPS = pod_groups_of(VOLCANO)
+POD_GROUPS = podgroup_crd(VOLCANO)
 ADMISSION = Ref("apps/v1", "Deployment", "volcano-system", "volcano-admission")
 
 # A run in a process of its own, which can be killed.
@@ -186,7 +186,7 @@ def test_a_run_that_is_killed_at_any_moment_converges(
     apply = Cluster.apply
 
     def probes_only(to: Cluster, obj: Object, **options: Any) -> Object:
-        assert options["manager"] != MANAGER, "a run without changes sends nothing"
+        assert options["manager"] != FIELD_MANAGER, "a run without changes sends nothing"
         return apply(to, obj, **options)
 
     monkeypatch.setattr(Cluster, "apply", probes_only)

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.managers import may_be_taken_back
+from kubeflow_volcano.cluster.metadata import may_be_overwritten
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.rollout.patches.scheduler import CONFIGURATION, scheduled
 from kubeflow_volcano.rollout.settings.volcano import SchedulingSettings
@@ -53,7 +53,7 @@ def test_the_queue_that_the_scheduler_made_is_owned_by_somebody_who_may_be_overr
     assert live
     owners = {item["manager"] for item in live["metadata"]["managedFields"] if "f:spec" in item["fieldsV1"]}
     assert owners
-    assert {name for name in owners if not may_be_taken_back(name)} == set()
+    assert {name for name in owners if not may_be_overwritten(name)} == set()
     objects: list[Object] = []
     scheduled(objects, SchedulingSettings(queues=({"name": "default", "weight": 7},)))
     tried = cluster.apply(objects[0], manager=MANAGER, force=True, dry_run=True)

@@ -18,7 +18,7 @@ import pytest
 from kubeflow_volcano.apply.result import Action
 from kubeflow_volcano.catalog.images.probes import BUSYBOX
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.labels import SIMULATED_NODE
+from kubeflow_volcano.cluster.metadata import SIMULATED_NODE
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.watch.waiting import wait_ready
 from kubeflow_volcano.deadline import Deadline

@@ -19,7 +19,7 @@ import pytest
 import yaml
 
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.labels import RUN_LABEL
+from kubeflow_volcano.cluster.metadata import RUN_LABEL
 from tests.faults.proxy import HUNG, proxied
 from tests.places import ROOT
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.labels import RUN_LABEL
+from kubeflow_volcano.cluster.metadata import RUN_LABEL
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rehearsal.cluster.status import status as rehearsal_status
 from tests.faults.proxy import HUNG, RESET, Asked, Fault, FaultProxy, cut, proxied, slow, status

@@ -25,10 +25,10 @@ def test_it_passes(clock: list[float]) -> None:
 
 def test_a_part_ends_with_the_whole() -> None:
     whole = Deadline(60)
-    assert whole.part(5).remaining <= 5
-    assert whole.part(100).remaining <= 60
-    part = whole.part(5)
-    whole.end()
+    assert whole.at_most(5).remaining <= 5
+    assert whole.at_most(100).remaining <= 60
+    part = whole.at_most(5)
+    whole.expire()
     assert part.passed
     assert whole.passed
 
@@ -43,7 +43,7 @@ def test_a_renewed_one_counts_from_then_and_still_knows_its_beginning(clock: lis
 
 def test_an_ended_one_is_not_renewed() -> None:
     deadline = Deadline(60)
-    deadline.end()
+    deadline.expire()
     deadline.renew()
     assert deadline.passed
 

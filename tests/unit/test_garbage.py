@@ -6,14 +6,14 @@ import gc
 
 import pytest
 
-from kubeflow_volcano.garbage import uncollected
+from kubeflow_volcano.garbage import collection_paused
 
 
 def test_nothing_is_searched_within_and_all_is_as_before_behind_it() -> None:
     assert gc.isenabled()
     within: list[bool] = []
 
-    @uncollected()
+    @collection_paused()
     def broken() -> None:
         within.append(gc.isenabled())
         raise ValueError("broken")
@@ -23,7 +23,7 @@ def test_nothing_is_searched_within_and_all_is_as_before_behind_it() -> None:
     assert (within, gc.isenabled()) == ([False], True)
     gc.disable()
     try:
-        with uncollected():
+        with collection_paused():
             pass
         assert not gc.isenabled()
     finally:
@@ -37,7 +37,7 @@ def test_what_was_made_within_goes_when_nobody_holds_it() -> None:
         def __del__(self) -> None:
             type(self).gone = True
 
-    with uncollected():
+    with collection_paused():
         held = Held()
     del held
     assert Held.gone

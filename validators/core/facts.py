@@ -9,7 +9,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
-from kubeflow_volcano.cluster.labels import RUN_LABEL, SIMULATED_NODE, SIMULATED_POD
+from kubeflow_volcano.cluster.metadata import RUN_LABEL, SIMULATED_NODE, SIMULATED_POD
 from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.core.expectations import Expectations
 from validators.core.inventory import Inventory

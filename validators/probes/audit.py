@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from kubeflow_volcano.cluster.labels import RUN_LABEL
+from kubeflow_volcano.cluster.metadata import RUN_LABEL
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.experiment.acting import USER_AGENT, Acting, Write
 from kubeflow_volcano.experiment.remains import Cleanup, Tracked

@@ -15,7 +15,7 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError, NotServed
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.cluster.readiness import State, assess
-from kubeflow_volcano.garbage import uncollected
+from kubeflow_volcano.garbage import collection_paused
 from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.progress import Progress
 from validators.core.check import Check
@@ -57,7 +57,7 @@ _SETTLE_TRIES, _SETTLE_SECONDS = 5, 2.0
 _WATCH_PODS = Rule("watch", "", "pods")
 
 
-@uncollected()
+@collection_paused()
 def collect(
     cluster: Cluster,
     checks: Collection[Check],

@@ -10,7 +10,7 @@ from typing import Any
 
 from kubeflow_volcano.catalog.gangs import VOLCANO, GangScheduler
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.holdings import HOLDINGS
+from kubeflow_volcano.cluster.applied_objects import APPLIED_OBJECTS
 from kubeflow_volcano.parallel import in_parallel
 from validators.core.check import Check
 from validators.core.expectations import Expectations
@@ -58,7 +58,7 @@ _OF_EVERY_CLUSTER = frozenset({"default", "kube-node-lease", "kube-public", "kub
 _API = "authorization.k8s.io/v1"
 _AT_ONCE = 8
 _ONLY_FOR_OWN_NAMESPACE = frozenset({"namespaces", "resourcequotas", "serviceaccounts"})
-_UNASKED = frozenset({BACKENDS, HOMES, HOLDINGS.namespace})
+_UNASKED = frozenset({BACKENDS, HOMES, APPLIED_OBJECTS.namespace})
 """Where a right is needed in namespaces that need not be there; the refusal itself says what is missing."""
 _ALWAYS = (Rule("list", "", "namespaces"), Rule("list", "", "nodes"))
 _VOLCANOS_DOMAIN, _VOLCANOS_HOME = "volcano.sh", "volcano-system"
@@ -135,7 +135,7 @@ def _places(rule: Rule, check: Check, expectations: Expectations, probe_namespac
     if rule.namespace in {BACKENDS, HOMES}:
         return expectations.backends if rule.namespace == BACKENDS else expectations.homes
     if rule.namespace:  # one that nobody expects has nothing in it to read
-        return {*expectations.namespaces, *_OF_EVERY_CLUSTER, HOLDINGS.namespace} & {rule.namespace}
+        return {*expectations.namespaces, *_OF_EVERY_CLUSTER, APPLIED_OBJECTS.namespace} & {rule.namespace}
     if _is_read_for_the_snapshot(rule, check):
         return ("",)
     return (_where(rule, check, probe_namespace),)

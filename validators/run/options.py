@@ -12,7 +12,7 @@ from kubeflow_volcano.catalog.gangs import GANG_SCHEDULERS, VOLCANO
 from kubeflow_volcano.catalog.images.probes import BUSYBOX, PAUSE
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.holdings import parsed_document
+from kubeflow_volcano.cluster.applied_objects import parse_document
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput, Problem
 from validators.core.expectations import GIVEN, Expectations, expect, newest_for, releases_of
@@ -164,7 +164,7 @@ def _objects(options: Options) -> tuple[Mapping[Ref, str], str]:
     if options.expected is None:
         return {}, ""
     try:
-        return parsed_document(json.loads(options.expected.read_text(encoding="utf-8"))), str(options.expected)
+        return parse_document(json.loads(options.expected.read_text(encoding="utf-8"))), str(options.expected)
     except (OSError, ValueError) as error:
         raise InvalidInput(
             Problem(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from kubeflow_volcano.apply.restart import restart
 from kubeflow_volcano.apply.result import ObjectOutcome
-from kubeflow_volcano.cluster.admission.intercepts import backends, webhooks
+from kubeflow_volcano.cluster.admission.webhooks import backends, webhooks
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import Progress

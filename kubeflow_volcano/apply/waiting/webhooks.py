@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-from kubeflow_volcano.cluster.admission.intercepts import Webhook, backends, labelled, webhooks
-from kubeflow_volcano.cluster.admission.made_up import made_up
+from kubeflow_volcano.cluster.admission.minimal_objects import minimal_object
+from kubeflow_volcano.cluster.admission.webhooks import Webhook, backends, labelled_namespace, webhooks
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
@@ -103,13 +103,13 @@ def _probe(
     by_name = {item["metadata"]["name"]: item for item in namespaces}
     for obj in candidates:
         name = obj["metadata"].get("namespace", "")
-        if (not name or name in by_name) and hook.intercepts(obj, labelled(by_name.get(name), name)):
+        if (not name or name in by_name) and hook.intercepts(obj, labelled_namespace(by_name.get(name), name)):
             return obj
-    watched = sorted(name for name, item in by_name.items() if hook.watches(item))
+    watched = sorted(name for name, item in by_name.items() if hook.matches_namespace(item))
     if hook.text.get("objectSelector", {}) not in ({}, None) or not watched:
         return None
     where = "default" if "default" in watched else watched[0]
-    return made_up(hook, _NAME, where, {}, lambda name: cluster.get(Ref(*_CRD, name)))
+    return minimal_object(hook, _NAME, where, {}, lambda name: cluster.get(Ref(*_CRD, name)))
 
 
 def _problem(cluster: Cluster, hook: Webhook, silence: str, deadline: Deadline) -> Problem:

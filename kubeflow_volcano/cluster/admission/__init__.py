@@ -1,1 +1,1 @@
-"""Admission webhooks: which objects they intercept, and objects for dry runs."""
+"""Admission webhooks: which objects they intercept, and minimal objects for dry runs."""

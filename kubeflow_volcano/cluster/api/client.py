@@ -1,4 +1,4 @@
-"""One Kubernetes API server: its kinds and objects as plain dicts."""
+"""Client of one Kubernetes API server: discovery, and objects as plain dicts."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ _PAGE = 500
 _VERSION_SECONDS = 10.0
 
 Trim = Callable[[Object], object]
-"""Takes away from an object what its reader does not need, before the next page is read."""
+"""Removes fields that the reader does not need from an object, before the next page is read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The objects of a collection, or of a page of it, all as of one resourceVersion.
+    """The objects of a collection or of one page of it, at one resourceVersion.
 
-    A page that is `anew` is the first of another reading: the pages before it are out of date.
+    If `restarted`, the listing begins again with this page, and the pages before it are outdated.
     """
 
     items: tuple[Object, ...]
     resource_version: str
-    anew: bool = False
+    restarted: bool = False
 
 
 class Cluster(Connection):
-    """What one API server serves. Safe to use from several threads."""
+    """A client of one API server. Safe to use from several threads."""
 
     def __init__(self, load: Callable[[], credentials.Credentials], origin: str, user_agent: str) -> None:
         super().__init__(load, origin, user_agent)
@@ -50,37 +50,37 @@ class Cluster(Connection):
     def connect(
         cls, kubeconfig: Path | None = None, context: str | None = None, user_agent: str = "kubeflow-volcano"
     ) -> Self:
-        """Load credentials (kubeconfig, else $KUBECONFIG, else in-cluster) and see that the server answers.
+        """Load credentials (kubeconfig, else $KUBECONFIG, else in-cluster) and check that the server answers.
 
         Raises:
-            Unreachable: no usable credentials, or the server does not answer.
+            Unreachable: the credentials are unusable, or the server does not answer.
         """
         origin = f"kubeconfig {kubeconfig or 'from the environment'}, context {context or 'current'}"
         try:
             cluster = cls(lambda: credentials.load(kubeconfig, context, origin), origin, user_agent)
-            cluster.version  # noqa: B018  asking is the test
+            cluster.version  # noqa: B018  the request is the test
         except ApiError as error:
             raise Unreachable(
                 Problem(
                     f"the API server of {origin} answered: {error}.",
                     "an API server that answers /version.",
-                    "check that it runs, the kubeconfig (address, authority, credentials) and the proxy variables.",
+                    "check that it runs; check the kubeconfig (server, CA, credentials) and the proxy variables.",
                 )
             ) from error
         return cluster
 
     @cached_property
     def version(self) -> Mapping[str, str]:
-        """Answer of /version; `gitVersion` is the one to trust, major and minor may be empty."""
+        """Answer of /version. Use `gitVersion`: major and minor may be empty."""
         return dict(self.request("GET", "/version", deadline=Deadline(_VERSION_SECONDS)))
 
     # discovery
 
     def resource(self, api_version: str, kind: str, *, refresh: bool = False) -> Resource:
-        """How `kind` is served; asks the server once per group version, and again with `refresh`.
+        """How `kind` is served. One request per group version; `refresh` repeats it.
 
         Raises:
-            NotServed: the group version or the kind is not served (yet).
+            NotServed: the server does not serve the group version or the kind (yet).
         """
         known = None if refresh else self._discovered.get(api_version)
         kinds = known or self.kinds(api_version)
@@ -89,7 +89,7 @@ class Cluster(Connection):
         return kinds[kind]
 
     def kinds(self, api_version: str, *, deadline: Deadline | None = None) -> Mapping[str, Resource]:
-        """What the server serves in that group version just now; nothing when it does not know it."""
+        """The kinds that the server serves now in a group version; empty if it does not serve the group version."""
         try:
             answer = self.request("GET", root(api_version), deadline=deadline)
         except ApiError as error:
@@ -105,7 +105,7 @@ class Cluster(Connection):
         return found
 
     def all_kinds(self) -> Kinds | None:
-        """What the server serves just now in all groups but the core one; None when it tells that only by version."""
+        """The kinds that the server serves now in all groups but core; None if it lacks aggregated discovery."""
         found = aggregated(self.request("GET", "/apis", accept=AGGREGATED))
         self._discovered |= found or {}
         return found
@@ -113,7 +113,7 @@ class Cluster(Connection):
     # objects
 
     def get(self, ref: Ref, *, deadline: Deadline | None = None) -> Object | None:
-        """The live object, or None when there is none, or its kind is not served."""
+        """The live object; None if it does not exist or its kind is not served."""
         try:
             path = self.resource(ref.api_version, ref.kind).path(ref.namespace, ref.name)
             found: Object = self.request("GET", path, deadline=deadline)
@@ -134,17 +134,17 @@ class Cluster(Connection):
         brief: bool = False,
         trim: Trim | None = None,
     ) -> Listing:
-        """All objects of a kind, paged; `labels` and `fields` are selectors. With `brief` only their metadata.
+        """All objects of a kind, read in pages. `labels` and `fields` are selectors; `brief` reads metadata only.
 
         Raises:
-            NotServed: the kind is not served.
+            NotServed: the server does not serve the kind.
         """
         items: dict[tuple[str, str], Object] = {}
         version = ""
         for page in self.pages(
             api_version, kind, namespace=namespace, labels=labels, fields=fields, brief=brief, trim=trim
         ):
-            if page.anew:
+            if page.restarted:
                 items.clear()
             version = page.resource_version
             items |= {(item["metadata"].get("namespace", ""), item["metadata"]["name"]): item for item in page.items}
@@ -163,38 +163,38 @@ class Cluster(Connection):
         trim: Trim | None = None,
         deadline: Deadline | None = None,
     ) -> Iterator[Listing]:
-        """The objects of a kind page by page; one that takes too long to read (410 Gone) comes again from the start.
+        """The objects of a kind in pages. If the continue token expires (410 Gone), the listing begins again.
 
         Raises:
-            NotServed: the kind is not served.
+            NotServed: the server does not serve the kind.
         """
         path = self.resource(api_version, kind).path(namespace)
         accept = BRIEF_LIST if brief else WHOLE
         query = {"limit": str(size)} | _selectors(labels, fields)
-        anew = False
+        restarted = False
         while True:
             try:
                 page = self.request("GET", path, query=query, accept=accept, deadline=deadline)
             except ApiError as error:
                 if error.status != HTTPStatus.GONE or "continue" not in query:
                     raise
-                query, anew = _selectors(labels, fields), True  # as a whole, which cannot become too old
+                query, restarted = _selectors(labels, fields), True  # in one page, which needs no token
                 continue
-            items = page["items"] or ()  # null where a list of metadata alone is empty
+            items = page["items"] or ()  # null in an empty list of metadata
             for item in items:
-                # The items of a list carry neither; every reader wants both.
+                # The items of a list carry neither, and every reader needs both.
                 item["apiVersion"], item["kind"] = api_version, kind
                 if trim:
                     trim(item)
-            yield Listing(tuple(items), page["metadata"]["resourceVersion"], anew)
-            anew = False
+            yield Listing(tuple(items), page["metadata"]["resourceVersion"], restarted)
+            restarted = False
             token = page["metadata"].get("continue")
             if not token:
                 return
             query["continue"] = token
 
     def create(self, obj: Object, *, dry_run: bool = False, deadline: Deadline | None = None) -> Object:
-        """Create an object. After a retried connection an 'already exists' may be this very call's own doing."""
+        """Create an object. After a retry, AlreadyExists may mean that this call created it."""
         ref = Ref.of(obj)
         path = self.resource(ref.api_version, ref.kind).path(ref.namespace)
         created: Object = self.request("POST", path, query=_dry(dry_run), body=obj, deadline=deadline)
@@ -210,9 +210,9 @@ class Cluster(Connection):
         brief: bool = False,
         deadline: Deadline | None = None,
     ) -> Object:
-        """Server-side apply: the object's fields become owned by `manager`; returns what the server now holds.
+        """Server-side apply with `manager` as the field manager; returns the live object.
 
-        With `brief` only its metadata, and unknown fields are not warned of: both save the server work.
+        `brief` returns metadata only and skips the validation of fields: both save the server work.
         """
         ref = Ref.of(obj)
         query = {"fieldManager": manager, "force": str(force).lower()} | _dry(dry_run)
@@ -231,14 +231,14 @@ class Cluster(Connection):
         return applied
 
     def replace(self, obj: Object, *, deadline: Deadline | None = None) -> Object:
-        """Replace the object by this text; with its resourceVersion, only if it is still that one."""
+        """Replace the object; if `obj` has a resourceVersion, only if it is still the current one."""
         ref = Ref.of(obj)
         path = self.resource(ref.api_version, ref.kind).path(ref.namespace, ref.name)
         replaced: Object = self.request("PUT", path, body=obj, deadline=deadline)
         return replaced
 
     def patch(self, ref: Ref, body: Any, *, content_type: str = "application/merge-patch+json") -> Object:
-        """Merge `body` into the live object."""
+        """Patch the live object; by default with a JSON merge patch."""
         path = self.resource(ref.api_version, ref.kind).path(ref.namespace, ref.name)
         patched: Object = self.request("PATCH", path, body=body, content_type=content_type)
         return patched
@@ -253,12 +253,12 @@ class Cluster(Connection):
         propagation: str = "Background",
         deadline: Deadline | None = None,
     ) -> bool:
-        """Delete the object that has this very `uid`; False when it is gone or is another one by now.
+        """Delete the object with this `uid`; False if it does not exist any more or was recreated.
 
-        With a `version` (metadata.resourceVersion) also False when anything of it has changed since.
+        With a `version` (metadata.resourceVersion) also False if it has changed since.
         """
-        wanted = {"uid": uid, **({"resourceVersion": version} if version else {})}
-        body: dict[str, Any] = {"preconditions": wanted, "propagationPolicy": propagation}
+        preconditions = {"uid": uid, **({"resourceVersion": version} if version else {})}
+        body: dict[str, Any] = {"preconditions": preconditions, "propagationPolicy": propagation}
         if grace_seconds is not None:
             body["gracePeriodSeconds"] = grace_seconds
         try:
@@ -271,7 +271,7 @@ class Cluster(Connection):
         return True
 
     def logs(self, namespace: str, pod: str, container: str = "", *, previous: bool = False, tail: int = 50) -> str:
-        """The last lines that a container wrote."""
+        """The last `tail` lines of a container's log."""
         query = {"tailLines": str(tail), "previous": str(previous).lower()}
         if container:
             query["container"] = container
@@ -284,5 +284,5 @@ def _selectors(labels: str, fields: str) -> dict[str, str]:
     return {key: text for key, text in (("labelSelector", labels), ("fieldSelector", fields)) if text}
 
 
-def _dry(dry_run: bool) -> dict[str, str]:  # noqa: FBT001  private, one caller's flag
+def _dry(dry_run: bool) -> dict[str, str]:  # noqa: FBT001  private
     return {"dryRun": "All"} if dry_run else {}

@@ -24,15 +24,15 @@ __all__ = ["BRIEF", "BRIEF_LIST", "WHOLE", "Connection"]
 WHOLE = "application/json"
 BRIEF = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1, application/json"
 BRIEF_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1, application/json"
-"""Forms of an answer: the object, or its metadata alone; the same of a list."""
+"""Accept headers: the whole object, its metadata only, and a list of metadata only."""
 
 _CONNECT_SECONDS = 5.0
-_READ_SECONDS = 35.0  # above the server's own limit for mutating requests (34 s), so that its answer is seen
+_READ_SECONDS = 35.0  # above the server's own timeout of mutating requests (34 s), so that its answer arrives
 _RETRY_SECONDS = 60.0
 _LAST_TRY_SECONDS = 5.0
 _FIRST_DELAY, _LONGEST_DELAY = 0.1, 5.0
 _RELOAD_SECONDS = 10.0
-# What TLS says of certificates, either side's: CERTIFICATE_VERIFY_FAILED, ALERT_CERTIFICATE_EXPIRED, ALERT_UNKNOWN_CA.
+# TLS errors about certificates of either side: CERTIFICATE_VERIFY_FAILED, ALERT_CERTIFICATE_EXPIRED, ALERT_UNKNOWN_CA.
 _DISTRUST = re.compile(r"CERTIFICATE|UNKNOWN_CA")
 
 
@@ -40,11 +40,11 @@ class Connection:
     """A connection to one API server. Safe to use from several threads."""
 
     def __init__(self, load: Callable[[], Credentials], origin: str, user_agent: str) -> None:
-        """`load` gives fresh credentials; it is called again, at most every 10 s, when they are no longer accepted."""
+        """`load` returns fresh credentials. It is called again, at most every 10 s, when the server rejects them."""
         self.origin = origin
         self.retries = 0
         self.trouble = ""
-        """What the last answer that heals said; empty again after a good one."""
+        """Message of the last transient error; empty after a success."""
         self._load = load
         self._user_agent = user_agent
         self._lock = threading.Lock()
@@ -54,14 +54,14 @@ class Connection:
 
     @property
     def credentials(self) -> Credentials:
-        """Those that are in use just now."""
+        """The credentials in use."""
         return self._credentials
 
     def _renewed(self, refused: Credentials) -> bool:
-        """Whether there are other credentials than the `refused` ones: another thread's, or loaded just now.
+        """Whether there are newer credentials than the `refused` ones, loaded now or by another thread.
 
         Raises:
-            ProblemsError: they cannot be loaded any more.
+            ProblemsError: credentials cannot be loaded any more.
         """
         with self._lock:
             if self._credentials is not refused:
@@ -83,13 +83,13 @@ class Connection:
         accept: str = WHOLE,
         deadline: Deadline | None = None,
     ) -> Any:
-        """Send one request, again while the trouble is transient, and return the parsed answer.
+        """Send a request, retry it while errors are transient, and return the parsed answer.
 
-        Without a `deadline` that is 60 s. An outage is waited for once: when the server has given no good answer to
-        anybody for that long, a request without a deadline is tried once, for 5 s.
+        The default `deadline` is 60 s. An outage costs that time only once: if all requests of this connection have
+        failed for so long, a request without a deadline is sent once and has 5 s.
 
         Raises:
-            ApiError: the server's refusal, or the last transient trouble when the time is over.
+            ApiError: the server rejected the request, or the last error was still transient at the deadline.
         """
         patient = deadline is not None or self._silent_seconds < _RETRY_SECONDS
         deadline = deadline or Deadline(_RETRY_SECONDS if patient else _LAST_TRY_SECONDS)
@@ -105,7 +105,7 @@ class Connection:
             except ApiError as error:
                 jitter = delay * random.uniform(0.5, 1.5)  # noqa: S311  no secret
                 pause = error.retry_after + min(jitter, 1.0) if error.retry_after else jitter
-                outdated = method == "PUT" and error.status == HTTPStatus.CONFLICT  # and stays so
+                outdated = method == "PUT" and error.status == HTTPStatus.CONFLICT  # a retry conflicts again
                 if not error.transient:
                     self._silent_since = None
                 elif self._silent_since is None:
@@ -120,16 +120,16 @@ class Connection:
 
     @property
     def _silent_seconds(self) -> float:
-        """For how long nobody has had a good answer, or a refusal that means something."""
+        """Seconds since the first of the transient errors, if no other answer has come since; else 0."""
         since = self._silent_since
         return time.monotonic() - since if since else 0.0
 
     def stream(self, path: str, query: Mapping[str, str], deadline: Deadline) -> urllib3.BaseHTTPResponse:
-        """Open a response whose body is still to come (watches, logs). The caller closes it."""
+        """Open a response and leave its body unread (watches, logs). The caller closes it."""
         return self._authorised("GET", path, deadline, query=query, stream=True)
 
     def _authorised(self, method: str, path: str, deadline: Deadline, **how: Any) -> urllib3.BaseHTTPResponse:
-        """Send once; and once more with other credentials where these are no longer accepted."""
+        """Send a request; if the server rejects the credentials, send it again with newer ones."""
         credentials = self._credentials
         try:
             return self._send(credentials, method, path, deadline, **how)
@@ -139,7 +139,7 @@ class Connection:
             try:
                 again = self._renewed(credentials)
             except ProblemsError as trouble:
-                found = f"{error.message}; and then: {trouble.problems[0].found}"
+                found = f"{error.message}; reloading the credentials failed: {trouble.problems[0].found}"
                 raise ApiError(error.status, error.reason, found) from trouble
             if not again:
                 raise
@@ -175,7 +175,7 @@ class Connection:
             )
         except (urllib3.exceptions.HTTPError, OSError) as error:
             reason = UNTRUSTED if _DISTRUST.search(str(error)) else "NoAnswer"
-            raise ApiError(0, reason, f"no answer from {credentials.way} ({error})") from error
+            raise ApiError(0, reason, f"no answer from {credentials.endpoint} ({error})") from error
         if response.status >= HTTPStatus.MULTIPLE_CHOICES:
             raise from_response(response.status, response.headers, response.data)
         return response
@@ -186,4 +186,6 @@ def _parsed(body: bytes) -> Any:
         return json.loads(body or b"null")
     except ValueError as error:
         start = body[:80].decode("utf-8", "replace")
-        raise ApiError(200, "NotJson", f"an answer that no API server gives, beginning with {start!r}") from error
+        raise ApiError(
+            200, "NotJson", f"the answer is not JSON, so it is not from an API server; it begins with {start!r}"
+        ) from error

@@ -1,4 +1,4 @@
-"""Where the API server is and who asks: a kubeconfig, its environment or the pod, as the client library loads them."""
+"""Server address and credentials, loaded by the client library: kubeconfig, environment or in-cluster."""
 
 from __future__ import annotations
 
@@ -25,54 +25,54 @@ _CONNECTIONS = 32
 
 
 class Credentials(NamedTuple):
-    """The library's configuration, and the connections that are made with it."""
+    """The library's configuration and the connection pool that uses it."""
 
     config: Any
     pool: urllib3.PoolManager
 
     @property
     def server(self) -> str:
-        """URL of the API server, without a slash at its end."""
+        """URL of the API server, without a trailing slash."""
         host: str = self.config.host
         return host.rstrip("/")
 
     @property
-    def way(self) -> str:
-        """The server and the proxy in front of it, as they may be shown: a proxy's password is nobody's business."""
+    def endpoint(self) -> str:
+        """The server and its proxy for messages, without the proxy's password."""
         proxy = self.config.proxy
         return self.server + (f" through proxy {re.sub('//[^/@]*@', '//', proxy)}" if proxy else "")
 
     def headers(self) -> Mapping[str, str]:
-        """What says who asks, where no certificate does."""
+        """Authorization headers; empty where a client certificate authenticates."""
         return {setting["key"]: setting["value"] for setting in self.config.auth_settings().values()}
 
 
 def load(kubeconfig: Path | None, context: str | None, origin: str) -> Credentials:
-    """Load credentials anew from the files and programs that they come from; `origin` names them in messages.
+    """Load fresh credentials from their files and programs; `origin` names the source in messages.
 
-    Without a file that is $KUBECONFIG or ~/.kube/config; with neither file nor context a pod's own come first.
+    The default file is $KUBECONFIG or ~/.kube/config. Without file and context, in-cluster credentials come first.
 
     Raises:
-        Unreachable: there are none that can be used.
+        Unreachable: there are no usable credentials.
     """
     try:
         config = _configuration(kubeconfig, context)
         config.connection_pool_maxsize = _CONNECTIONS
         pool = kubernetes_client.ApiClient(config).rest_client.pool_manager
-        if pool.proxy is None:  # else the files are for the proxy's certificate, too
+        if pool.proxy is None:  # a proxy's certificate needs the files, too
             _read_once(pool.connection_pool_kw)
         return Credentials(config, pool)
     except (kubernetes_config.ConfigException, yaml.YAMLError, ValueError, OSError) as error:
         raise Unreachable(_unusable(origin, " ".join(str(error).split()))) from error
-    except (AttributeError, KeyError, TypeError) as error:  # what the loader makes of YAML of another shape
-        raise Unreachable(_unusable(origin, "it is no kubeconfig")) from error
+    except (AttributeError, KeyError, TypeError) as error:  # what the loader raises for YAML of another shape
+        raise Unreachable(_unusable(origin, "the file is not a kubeconfig")) from error
 
 
 def _read_once(settings: dict[str, Any]) -> None:
-    """Have the connections of a pool share what they trust and prove, which each would read and parse for itself.
+    """Share one TLS context among the connections of a pool; each would read and parse the files again.
 
     Raises:
-        ValueError: a certificate or key cannot be used.
+        ValueError: a certificate or key is unusable.
     """
     authorities = {"cafile": settings.pop("ca_certs", None), "cadata": settings.pop("ca_cert_data", None)}
     certificate, key = settings.pop("cert_file", None), settings.pop("key_file", None)
@@ -83,12 +83,12 @@ def _read_once(settings: dict[str, Any]) -> None:
         else:
             context.load_default_certs()
     except OSError as error:
-        raise ValueError(f"its certificate authority cannot be used ({error})") from error
+        raise ValueError(f"its certificate authority is unusable ({error})") from error
     try:
         if certificate:
-            context.load_cert_chain(certificate, key, password="")  # or somebody would be asked for it
+            context.load_cert_chain(certificate, key, password="")  # without one, OpenSSL prompts for it
     except OSError as error:
-        raise ValueError(f"its client certificate and key cannot be used, or the key is encrypted ({error})") from error
+        raise ValueError(f"its client certificate or key is unusable, or the key is encrypted ({error})") from error
     settings["ssl_context"] = context
 
 
@@ -105,7 +105,7 @@ def _configuration(kubeconfig: Path | None, context: str | None) -> Any:
             client_configuration=config,
             persist_config=False,
         )
-    # The library writes keys to temporary files and removes them by atexit, which forked workers don't run.
+    # The library writes keys to temporary files and removes them in atexit, which forked workers do not run.
     Finalize(None, kube_config._cleanup_temp_files, exitpriority=0)  # noqa: SLF001  it has no public name
     if complaints and not (config.api_key or config.cert_file):
         raise kubernetes_config.ConfigException(" ".join(complaints))
@@ -114,7 +114,7 @@ def _configuration(kubeconfig: Path | None, context: str | None) -> Any:
 
 @contextlib.contextmanager
 def _complaints() -> Iterator[list[str]]:
-    """What the library logs while it loads credentials: of a plugin that fails it says nothing else."""
+    """Collect what the library logs while it loads credentials: it reports a failing exec plugin nowhere else."""
     texts: list[str] = []
 
     class Listener(logging.Handler):
@@ -133,6 +133,6 @@ def _complaints() -> Iterator[list[str]]:
 def _unusable(origin: str, cause: str) -> Problem:
     return Problem(
         f"no usable credentials ({origin}): {cause.rstrip('.')}.",
-        "a kubeconfig that can be read and whose context exists.",
-        "name the file with --kubeconfig (or the variable kubeflow_kubeconfig) and the context with --context.",
+        "a readable kubeconfig whose context exists.",
+        "set the file with --kubeconfig (or the variable kubeflow_kubeconfig), and the context with --context.",
     )

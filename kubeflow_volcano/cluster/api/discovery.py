@@ -1,4 +1,4 @@
-"""What an API server serves: how a kind is addressed, and the answers of discovery."""
+"""Discovery: the kinds that an API server serves, and the URL path of each."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ AGGREGATED = ",".join(
         "application/json",
     ]
 )
-"""Asks for all groups in one answer, which Kubernetes has from 1.27 on; an older server names the groups only."""
+"""Accept header of aggregated discovery (Kubernetes 1.27 and later); an older server lists group names only."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """How a kind is addressed."""
+    """A kind as the API server serves it."""
 
     api_version: str
     kind: str
@@ -27,13 +27,13 @@ class Resource:
     namespaced: bool
 
     def path(self, namespace: str = "", name: str = "") -> str:
-        """URL path of the collection, or of one object of it."""
+        """URL path of the collection, or of one object in it."""
         scope = f"/namespaces/{namespace}" if self.namespaced and namespace else ""
         return f"{root(self.api_version)}{scope}/{self.plural}" + (f"/{name}" if name else "")
 
 
 Kinds = Mapping[str, Mapping[str, Resource]]
-"""What is served, by group version and kind."""
+"""Served kinds, by group version and kind."""
 
 
 def root(api_version: str) -> str:
@@ -42,7 +42,7 @@ def root(api_version: str) -> str:
 
 
 def aggregated(answer: Mapping[str, Any]) -> Kinds | None:
-    """The kinds in an answer to `AGGREGATED`; None when it is the plain list of groups of an older server."""
+    """The kinds in an answer to `AGGREGATED`; None for the plain list of groups of an older server."""
     if answer["kind"] != "APIGroupDiscoveryList":
         return None
     found: dict[str, Mapping[str, Resource]] = {}

@@ -1,4 +1,4 @@
-"""What an API server answers when it does not do what was asked, and which answers are worth a second try."""
+"""Errors of the API server, and which of them are transient."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import Any
 __all__ = ["UNTRUSTED", "ApiError", "NotServed", "from_response"]
 
 UNTRUSTED = "NotTrusted"
-"""Reason of an error without an answer: one side does not accept the other's certificate, now as later."""
+"""Reason of an error without an answer: one side rejects the other's certificate. Not transient."""
 
 _TRANSIENT_STATUS = frozenset({429, 502, 503, 504})
-# etcd and webhook trouble comes as 500 with only the text to tell it apart (carvel-dev/kapp#106).
+# Errors of etcd and of webhooks have status 500; only the text distinguishes them (carvel-dev/kapp#106).
 _TRANSIENT_500 = (
     "leader changed",
     "etcdserver:",
@@ -26,12 +26,12 @@ _TRANSIENT_500 = (
     "timed out",
 )
 _WEBHOOK = "failed calling webhook"
-# Answers to a deletion that stay the same however often it is asked for: another UID or version, or already going.
+# Conflicts of a deletion that a retry meets again: another UID or version, or a namespace that is terminating.
 _LASTING_CONFLICTS = ("Precondition failed", "in the precondition", "The system is ensuring all content is removed")
 
 
 class ApiError(Exception):
-    """An answer other than 2xx. `status` 0 means that no answer came at all."""
+    """An answer other than 2xx. `status` 0: no answer."""
 
     def __init__(
         self, status: int, reason: str, message: str, *, retry_after: float | None = None, causes: tuple[str, ...] = ()
@@ -45,25 +45,25 @@ class ApiError(Exception):
 
     @property
     def webhook_unanswered(self) -> bool:
-        """Whether an admission webhook's backend could not be asked; heals when its pod comes up."""
+        """Whether the API server could not call an admission webhook; recovers when its backend is ready."""
         return self.status == HTTPStatus.INTERNAL_SERVER_ERROR and _WEBHOOK in self.message
 
     @property
     def field_conflict(self) -> bool:
-        """Whether server-side apply met fields that another manager owns; never heals by itself."""
+        """Whether another field manager owns applied fields; does not recover by itself."""
         return self.status == HTTPStatus.CONFLICT and any(
             "conflict with" in text for text in (self.message, *self.causes)
         )
 
     @property
     def transient(self) -> bool:
-        """Whether the same request may succeed later without anybody changing anything."""
+        """Whether the same request may succeed later without a change."""
         if self.status in _TRANSIENT_STATUS:
             return True
         if self.status == 0:
             return self.reason != UNTRUSTED
         if self.webhook_unanswered:
-            return False  # heals only when somebody's pod comes up, which may take much longer
+            return False  # its backend may need much longer to become ready
         if self.status == HTTPStatus.CONFLICT:
             lasting = self.field_conflict or any(text in self.message for text in _LASTING_CONFLICTS)
             return self.reason == "Conflict" and not lasting
@@ -74,14 +74,14 @@ class ApiError(Exception):
 
 
 class NotServed(ApiError):  # noqa: N818  reads as what it states
-    """No resource of this apiVersion and kind is served: its CRD is missing or not yet established."""
+    """The kind is not served: its CRD is missing or not established yet."""
 
     def __init__(self, api_version: str, kind: str) -> None:
         super().__init__(404, "NotServed", f"the API server serves no kind {kind} in {api_version}")
 
 
 def from_response(status: int, headers: Mapping[str, str], body: bytes) -> ApiError:
-    """The error that an HTTP answer states; copes with answers that come from a proxy, not from Kubernetes."""
+    """The error in an HTTP answer, which may also come from a proxy."""
     try:
         parsed: Any = json.loads(body)
     except ValueError:
@@ -97,7 +97,7 @@ def from_response(status: int, headers: Mapping[str, str], body: bytes) -> ApiEr
 
 
 def _seconds(retry_after: Any) -> float | None:
-    """A Retry-After header: seconds, or an HTTP date (RFC 9110, section 10.2.3)."""
+    """Seconds of a Retry-After header, which has seconds or an HTTP date (RFC 9110, section 10.2.3)."""
     try:
         return max(0.0, float(retry_after))
     except (TypeError, ValueError):

@@ -1,1 +1,1 @@
-"""Pods: commands in them, ports forwarded to them, identities, resource quantities, volumes."""
+"""Pods: exec, port-forward, resource quantities, volumes and their users."""

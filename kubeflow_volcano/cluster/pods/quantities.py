@@ -1,4 +1,4 @@
-"""Amounts of resources as numbers: what a pod asks for, and how an amount is written for people."""
+"""Resource quantities: parsed, summed, requested by pods, and formatted for people."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from kubeflow_volcano.cluster.objects import Object
 __all__ = ["Amounts", "amounts", "pod_requests", "quantity", "readable", "total"]
 
 Amounts = Mapping[str, Decimal]
-"""By resource name: CPU in cores, memory in bytes, others as they are counted."""
+"""Amounts by resource name: CPU in cores, memory in bytes, others in their own unit."""
 
 _BINARY = (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
 
 
-@lru_cache(maxsize=1024)  # ten thousand pods ask for a dozen different amounts
+@lru_cache(maxsize=1024)  # ten thousand pods request a dozen different amounts
 def quantity(text: Any) -> Decimal:
-    """The number of a Kubernetes quantity.
+    """A Kubernetes quantity as a number: '100m' is 0.1, '1Ki' is 1024.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the text is not a quantity.
     """
     # The client takes 0.3 s to import; a process that only reads the settings, as most action plugins, does without.
     from kubernetes.utils.quantity import parse_quantity  # noqa: PLC0415
@@ -31,12 +31,12 @@ def quantity(text: Any) -> Decimal:
 
 
 def amounts(quantities: Mapping[str, Any] | None) -> dict[str, Decimal]:
-    """A resource list as numbers; nothing of nothing."""
+    """A resource list (`requests`, `capacity`) as numbers; empty for None."""
     return {name: quantity(text) for name, text in (quantities or {}).items()}
 
 
 def total(several: Iterable[Amounts]) -> dict[str, Decimal]:
-    """The sum, resource by resource."""
+    """The sum per resource."""
     result: dict[str, Decimal] = {}
     for item in several:
         for name, amount in item.items():
@@ -45,11 +45,11 @@ def total(several: Iterable[Amounts]) -> dict[str, Decimal]:
 
 
 def pod_requests(spec: Object) -> dict[str, Decimal]:
-    """What the scheduler counts for a pod of that spec (pkg/api/v1/resource/helpers.go, PodRequests).
+    """What the scheduler counts as requests of a pod with this spec (pkg/api/v1/resource/helpers.go, PodRequests).
 
-    Containers and sidecars run beside each other; an init container runs beside the sidecars before it.
+    Containers and sidecars run at the same time; an init container runs with the sidecars before it.
     """
-    beside = total(_of_container(item) for item in spec.get("containers") or ())
+    containers = total(_of_container(item) for item in spec.get("containers") or ())
     sidecars: dict[str, Decimal] = {}
     most: dict[str, Decimal] = {}
     for item in spec.get("initContainers") or ():
@@ -57,12 +57,12 @@ def pod_requests(spec: Object) -> dict[str, Decimal]:
             sidecars = total((sidecars, _of_container(item)))
         else:
             most = _larger(most, total((sidecars, _of_container(item))))
-    running = _larger(total((beside, sidecars)), most)
+    running = _larger(total((containers, sidecars)), most)
     return total((running, amounts(spec.get("overhead"))))
 
 
 def _of_container(container: Object) -> dict[str, Decimal]:
-    """Its requests, which the API server sets to the limits where only those are given."""
+    """Its requests; the API server defaults them to the limits."""
     resources = container.get("resources") or {}
     return amounts({**(resources.get("limits") or {}), **(resources.get("requests") or {})})
 
@@ -73,7 +73,7 @@ def _larger(one: Amounts, other: Amounts) -> dict[str, Decimal]:
 
 
 def readable(name: str, amount: Decimal) -> str:
-    """The amount of a resource in few digits: '1.5', '500m', '12.3Gi'."""
+    """The amount of a resource with at most one decimal: '1.5', '500m', '12.3Gi'."""
     if name == "memory" or name.endswith("-storage") or name == "storage" or name.startswith("hugepages-"):
         for suffix, size in _BINARY:
             if abs(amount) >= size:

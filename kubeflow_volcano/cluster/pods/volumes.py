@@ -1,24 +1,28 @@
-"""Where the directory behind a PersistentVolume is, as far as the volume says."""
+"""Volumes of pods: where the directory of a PersistentVolume is, and as which user a container accesses it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
 from kubeflow_volcano.cluster.objects import Object
 
-__all__ = ["HOSTNAME", "directory_of", "node_of"]
+__all__ = ["HOSTNAME", "RunsAs", "directory_of", "node_of", "runs_as"]
 
 HOSTNAME = "kubernetes.io/hostname"
-"""Label of a Node that volumes on its disk name; mostly the Node's own name."""
+"""Label of a Node in the affinity of its local volumes; usually the Node's own name."""
 
 
 def directory_of(volume: Object) -> str:
-    """Path of the directory on a node; empty for volumes of other kinds."""
+    """Path of a hostPath or local volume on its node; empty for other volumes."""
     source = volume["spec"].get("hostPath") or volume["spec"].get("local") or {}
     path: str = source.get("path", "")
     return path
 
 
 def node_of(volume: Object) -> str:
-    """The one node that the volume's affinity names, empty when it names several or none."""
+    """The node in the volume's affinity; empty if there are several or none."""
     terms = ((volume["spec"].get("nodeAffinity") or {}).get("required") or {}).get("nodeSelectorTerms") or ()
     names = {
         value
@@ -28,3 +32,37 @@ def node_of(volume: Object) -> str:
         for value in rule["values"]
     }
     return names.pop() if len(names) == 1 else ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunsAs:
+    """User and groups of a container; None leaves them to the image. `not_root` is runAsNonRoot."""
+
+    user: int | None
+    group: int | None
+    fs_group: int | None
+    not_root: bool
+
+
+def runs_as(spec: Mapping[str, Any], container: Mapping[str, Any], status: Mapping[str, Any] | None = None) -> RunsAs:
+    """User and groups of a container, from its own security context and that of its pod `spec`.
+
+    `status` is the pod's: newer kubelets report the user of the first process there (KEP-3619).
+    """
+    shared, own = spec.get("securityContext") or {}, container.get("securityContext") or {}
+    merged = {**shared, **{key: value for key, value in own.items() if value is not None}}
+    actual = _actual(status or {}, container["name"])
+    return RunsAs(
+        user=merged.get("runAsUser", actual.get("uid")),
+        group=merged.get("runAsGroup", actual.get("gid") if "runAsUser" not in merged else None),
+        fs_group=shared.get("fsGroup"),
+        not_root=bool(merged.get("runAsNonRoot")),
+    )
+
+
+def _actual(status: Mapping[str, Any], container: str) -> Mapping[str, int]:
+    for item in status.get("containerStatuses") or ():
+        if item["name"] == container:
+            found: Mapping[str, int] = (item.get("user") or {}).get("linux") or {}
+            return found
+    return {}

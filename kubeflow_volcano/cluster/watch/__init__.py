@@ -1,1 +1,1 @@
-"""Watches: following changes without gaps, and waiting until objects are ready."""
+"""Watches without gaps, and waits for readiness."""

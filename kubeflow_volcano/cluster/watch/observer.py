@@ -1,4 +1,4 @@
-"""Seeing what happens in a cluster without gaps: list, then watch from there; after a break, list again."""
+"""Watches without gaps: list, watch from that resourceVersion, and list again after a break."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from kubeflow_volcano.deadline import Deadline
 __all__ = ["Change", "Observer", "Subject"]
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.3, 2.0
-_BRIEF_SECONDS = 0.9  # a stream that ends sooner is no good one
+_BRIEF_SECONDS = 0.9  # a stream that ends sooner counts as broken
 _STRETCH_SECONDS = 60.0
 _News = Literal["RESET", "ADDED", "MODIFIED", "DELETED", "CURRENT"]
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A collection to look at; `fields` may narrow it to one object (`metadata.name=x`)."""
+    """A collection to watch; `labels` and `fields` are selectors (`metadata.name=x` selects one object)."""
 
     api_version: str
     kind: str
@@ -41,11 +41,11 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """News about one subject.
+    """An event of one subject.
 
-    RESET carries all objects as they are now (at the start and after every break in the stream); CURRENT carries none
-    and says that everything which happened until now was told; the others carry the one object that they are about.
-    `at` is the monotonic time of arrival, `wall` the same in seconds since the epoch.
+    RESET carries all objects of the subject (at the start and after every break of the stream). CURRENT carries none:
+    every change until now has been reported. The others carry the object that changed. `at` is the monotonic time of
+    arrival, `wall` the same in seconds since the epoch.
     """
 
     subject: Subject
@@ -58,12 +58,11 @@ class Change:
 class Observer:
     """Watches several subjects at once, each in a thread, until the deadline or the end of the `with` block.
 
-    A subject whose kind is not served (yet) is reported as an empty RESET and tried again.
-    An answer that cannot heal (401, 403) ends the iteration with that ApiError.
+    A subject whose kind is not served (yet) yields an empty RESET and is retried. An error that is not transient
+    (401, 403) ends the iteration.
 
-    The server is asked to end each stream after `stretch` seconds and gets another one then. One that is late by 5 s
-    hangs, which counts as a break. With a `stretch` of the caller's own, CURRENT is told at each such end. `trim` is
-    applied to every object as it comes.
+    The server ends each stream after `stretch` seconds, and the watch opens the next one. A stream that is 5 s late
+    counts as broken. If the caller sets `stretch`, each such end yields CURRENT. `trim` is applied to every object.
     """
 
     def __init__(
@@ -78,7 +77,7 @@ class Observer:
         self._cluster = cluster
         self._deadline = deadline
         self._stretch = stretch or _STRETCH_SECONDS
-        self._tells_when_current = stretch is not None
+        self._reports_current = stretch is not None
         self._trim = trim
         self._news: queue.Queue[Change | ApiError] = queue.Queue()
         self._stop = threading.Event()
@@ -99,10 +98,10 @@ class Observer:
             thread.join(timeout=5)
 
     def changes(self, tick: float = 1.0) -> Iterator[Change | None]:
-        """Changes as they come; None after each `tick` seconds without any. Ends at the deadline.
+        """Yield changes as they arrive, and None after each `tick` seconds without one. Ends at the deadline.
 
         Raises:
-            ApiError: the subject may not be read.
+            ApiError: a subject cannot be read.
         """
         while not self._deadline.passed:
             try:
@@ -159,10 +158,10 @@ class Observer:
         return listing.resource_version
 
     def _watch(self, subject: Subject, version: str) -> str:
-        """Follow one stream from `version`; returns where to go on, or '' when a new list is needed.
+        """Follow one stream from `version`; returns the next resourceVersion, or '' if a new list is needed.
 
         Raises:
-            ApiError: the server does not give the stream.
+            ApiError: the server does not open the stream.
         """
         seconds = max(1, math.ceil(min(self._stretch, self._deadline.remaining)))
         query = {
@@ -179,7 +178,7 @@ class Observer:
         response = self._cluster.stream(path, query, Deadline(seconds))
         self._open[subject] = response
         try:
-            if self._stop.is_set():  # the end came while the stream was being opened; nobody else would close it
+            if self._stop.is_set():  # __exit__ ran while the stream was opened, and did not close it
                 return ""
             for line in _lines(response):
                 event = json.loads(line)
@@ -195,7 +194,7 @@ class Observer:
         finally:
             self._open.pop(subject, None)
             response.close()
-        if self._tells_when_current:
+        if self._reports_current:
             self._put(subject, "CURRENT", ())
         return version
 

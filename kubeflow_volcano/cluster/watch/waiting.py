@@ -1,4 +1,4 @@
-"""Waiting until objects are ready: by watches, saying what for and why, ending early on what cannot heal."""
+"""Waiting for readiness by watches, with progress; ends early if an object cannot become ready."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from kubeflow_volcano.progress import Progress
 __all__ = ["View", "subjects", "wait_ready"]
 
 _GRACE_SECONDS = 20.0
-"""How long a state may last that rarely heals by itself, but does (crash loop, image, name conflict)."""
+"""How long a failure may last that sometimes recovers by itself (crash loop, image, name conflict)."""
 _SETTLE_SECONDS = 3.0
-"""How long others may still fail after the first, so that one message names them all."""
+"""How long to wait after the first failure, so that one message names all failures."""
 _PACE_SECONDS, _SILENCE_SECONDS = 2.0, 10.0
 _TICK_SECONDS = 0.5
 _OWNERS_OF_PODS = frozenset({"DaemonSet", "Deployment", "Job", "StatefulSet"})
@@ -27,21 +27,19 @@ _REVISION = "deployment.kubernetes.io/revision"
 def wait_ready(
     cluster: Cluster, refs: Sequence[Ref], deadline: Deadline, progress: Progress, *, renew: bool = False
 ) -> dict[Ref, Readiness]:
-    """Wait until every one of `refs` is ready, one of them cannot become so, or the deadline is over.
+    """Wait until all `refs` are ready, one of them has failed, or the deadline passes; returns the state of each.
 
-    With `renew` the deadline begins anew whenever another one has become ready.
-
-    The answer has every ref. One that exists and then does not is FAILED with reason Vanished. The message of a
-    workload that is not ready ends with the trouble of its pods.
+    With `renew` the deadline restarts whenever another object becomes ready. An object that is deleted meanwhile is
+    FAILED with reason Vanished. The message of a workload that is not ready ends with the worst state of its pods.
 
     Raises:
-        ApiError: an object may not be read.
+        ApiError: an object cannot be read.
     """
     wanted = tuple(dict.fromkeys(refs))
     if not wanted:
         return {}
     view = View(wanted)
-    teller = _Teller(progress)
+    reporter = _ProgressReporter(progress)
     most = 0
     with Observer(cluster, subjects(wanted), deadline) as observer:
         for change in observer.changes(tick=_TICK_SECONDS):
@@ -50,18 +48,18 @@ def wait_ready(
             if not view.complete:
                 continue
             answers = view.answers()
-            if view.settled(answers):
+            if view.is_settled(answers):
                 return answers
             ready = sum(answer.ready for answer in answers.values())
             if renew and ready > most:
                 most = ready
                 deadline.renew()
-            teller.tell(answers, deadline)
+            reporter.report(answers, deadline)
     return view.answers()
 
 
 def subjects(refs: Iterable[Ref]) -> list[Subject]:
-    """The collections to look at for the readiness of `refs`: their own, and those of their pods."""
+    """The collections that show the readiness of `refs`: their own, and those of their pods."""
     kinds = {Subject(ref.api_version, ref.kind, ref.namespace) for ref in refs}
     for ref in refs:
         if ref.kind in _OWNERS_OF_PODS:
@@ -72,7 +70,7 @@ def subjects(refs: Iterable[Ref]) -> list[Subject]:
 
 
 class View:
-    """The last known state of everything that is looked at."""
+    """The last known state of the wanted objects and their pods."""
 
     def __init__(self, wanted: tuple[Ref, ...]) -> None:
         self._wanted = wanted
@@ -84,11 +82,11 @@ class View:
 
     @property
     def complete(self) -> bool:
-        """Whether every collection was read once."""
+        """Whether every collection has been listed once."""
         return not self._missing
 
     def take(self, change: Change) -> None:
-        """Take in one piece of news."""
+        """Update the state by one change."""
         self._missing.discard(change.subject)
         known = self._objects.setdefault(change.subject, {})
         if change.type == "RESET":
@@ -100,17 +98,17 @@ class View:
                 known[obj["metadata"]["name"]] = _light(obj)
 
     def answers(self) -> dict[Ref, Readiness]:
-        """The readiness of every wanted object, as of now."""
+        """The current readiness of every wanted object."""
         return {ref: self.answer(ref) for ref in self._wanted}
 
     def generation(self, ref: Ref) -> int:
-        """Which generation of the object is looked at; 0 when there is none."""
+        """The generation of the object in this view; 0 if it does not exist."""
         obj = self._objects.get(Subject(ref.api_version, ref.kind, ref.namespace), {}).get(ref.name)
         found: int = obj["metadata"].get("generation", 0) if obj else 0
         return found
 
-    def settled(self, answers: dict[Ref, Readiness]) -> bool:
-        """Whether there is nothing to wait for any more."""
+    def is_settled(self, answers: dict[Ref, Readiness]) -> bool:
+        """Whether waiting can end: all objects are ready or have failed, or a failure has lasted 3 s."""
         if any(answer.state is State.FAILED for answer in answers.values()):
             self._first_failure = self._first_failure or time.monotonic()
             if time.monotonic() - self._first_failure >= _SETTLE_SECONDS:
@@ -120,11 +118,11 @@ class View:
         return all(answer.ready or answer.state is State.FAILED for answer in answers.values())
 
     def answer(self, ref: Ref) -> Readiness:
-        """The readiness of one object, as of now."""
+        """The current readiness of one object."""
         obj = self._objects.get(Subject(ref.api_version, ref.kind, ref.namespace), {}).get(ref.name)
         if obj is None:
             if ref in self._seen:
-                return Readiness(State.FAILED, "Vanished", f"{ref} was there and is gone: somebody deleted it.")
+                return Readiness(State.FAILED, "Vanished", f"{ref} existed and was deleted.")
             return Readiness(State.WAIT, "NotFound", f"{ref} does not exist yet.")
         self._seen.add(ref)
         answer = assess(obj)
@@ -135,7 +133,7 @@ class View:
         return self._with_grace(ref, answer)
 
     def _with_grace(self, ref: Ref, answer: Readiness) -> Readiness:
-        """FAILED only when it has been so, on and off, for the time of grace."""
+        """WAIT instead of FAILED until the object has failed for the grace period without becoming ready."""
         if answer.ready:
             self._failing_since.pop(ref, None)
         if answer.state is not State.FAILED:
@@ -146,7 +144,7 @@ class View:
         return Readiness(State.WAIT, answer.reason, answer.message)
 
     def _with_pods(self, workload: Object, answer: Readiness) -> Readiness:
-        """`answer` with the worst trouble of the workload's pods; a Job makes new pods for failed ones."""
+        """Add the worst state of the workload's pods to `answer`; a Job replaces failed pods."""
         troubles = [
             trouble
             for trouble in self._pod_troubles(workload)
@@ -170,7 +168,7 @@ class View:
                     yield trouble
 
     def _owners(self, workload: Object) -> set[str]:
-        """UIDs that own the current pods of a workload; pods of an older revision do not speak for the new one."""
+        """UIDs of the owners of a workload's current pods; pods of older revisions do not count."""
         own: str = workload["metadata"]["uid"]
         if workload["kind"] != "Deployment":
             return {own}
@@ -185,23 +183,23 @@ class View:
 
 
 def _light(obj: Object) -> Object:
-    """Without what no predicate reads and what may be long: the record of managers, and the schemas of a CRD."""
+    """Drop long fields that no predicate reads: managedFields, and the schemas of a CRD."""
     obj["metadata"].pop("managedFields", None)
     if obj["kind"] == "CustomResourceDefinition":
         obj.pop("spec", None)
     return obj
 
 
-class _Teller:
-    """Says what is being waited for: when that changes, but no oftener than every 2 seconds; at least every 10."""
+class _ProgressReporter:
+    """Reports the first object that is not ready: on change at most every 2 seconds, otherwise every 10."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
         self._last = ""
         self._at = time.monotonic() - _PACE_SECONDS / 2
 
-    def tell(self, answers: dict[Ref, Readiness], deadline: Deadline) -> None:
-        """Tell of the first object that is not ready, and how many there are."""
+    def report(self, answers: dict[Ref, Readiness], deadline: Deadline) -> None:
+        """Report how many objects are not ready, and the state of the first, unless the last line is too young."""
         waiting = [answer for answer in answers.values() if not answer.ready]
         line = f"waiting for {len(waiting)} of {len(answers)}: {waiting[0].message}"
         silent = time.monotonic() - self._at

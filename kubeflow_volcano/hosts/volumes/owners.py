@@ -9,8 +9,7 @@ from typing import Any
 from kubeflow_volcano.catalog.model import Claim
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object
-from kubeflow_volcano.cluster.pods.identity import RunsAs, runs_as
-from kubeflow_volcano.cluster.pods.volumes import HOSTNAME, directory_of, node_of
+from kubeflow_volcano.cluster.pods.volumes import HOSTNAME, RunsAs, directory_of, node_of, runs_as
 
 __all__ = ["READS", "VolumeOwner", "read", "volume_owners"]
 

@@ -1,1 +1,1 @@
-"""Gang scheduling of training jobs: arguments, rights and companions of their operators."""
+"""Gang scheduling of training jobs: wiring, permissions, replicas and notifier of their operators."""

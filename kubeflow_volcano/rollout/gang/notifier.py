@@ -1,10 +1,10 @@
-"""A second container for operators that do not watch PodGroups: it touches a job as soon as its gang may run.
+"""The notifier: a sidecar for operators that do not watch PodGroups, which triggers the reconcile of admitted gangs.
 
-Training operator 1.5 and before looks at a PodGroup only when its job changes (common/pkg/controller.v1/common/job.go
-of kubeflow/common v0.4.3). While a gang waits it writes the time into the job's status so as to be called again; a
-second look within the same second changes nothing, nobody calls it, and the job gets no pods (kubeflow/trainer#1574).
-The container watches PodGroups with kubectl and annotates the job of each that is admitted. It acts as the operator's
-own account, which may do that, and its image is that of Volcano's admission, which has kubectl and is there anyway.
+Training operator 1.5 and earlier read a PodGroup only when they reconcile its job (common/pkg/controller.v1/common/
+job.go of kubeflow/common v0.4.3). While a gang waits, the operator writes the time into the job's status to trigger the
+next reconcile. Two writes within one second are equal and trigger none, so the job never gets pods
+(kubeflow/trainer#1574). The sidecar watches PodGroups with kubectl and annotates the job of each admitted one. It uses
+the operator's ServiceAccount, which has the permissions, and the image of Volcano's admission, which has kubectl.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from kubeflow_volcano.catalog.operator import era_of, version_of_image
 from kubeflow_volcano.catalog.shipped import images_outside
 from kubeflow_volcano.cluster.objects import Object, Ref
 
-__all__ = ["ANNOTATION", "CONTAINER", "with_waker"]
+__all__ = ["ANNOTATION", "CONTAINER", "with_notifier"]
 
-CONTAINER = "waker"
+CONTAINER = "notifier"
 ANNOTATION = "kubeflow-volcano/gang-admitted"
-"""On a job: when its gang was last seen to be admitted, in seconds since the epoch."""
+"""Annotation of a job: when its gang was last seen admitted, in seconds since the epoch."""
 
 _ADMISSION = Ref("apps/v1", "Deployment", "volcano-system", "volcano-admission"), "admission"
 
-# A watch prints what is there, then every change; it ends now and then, and is begun again. As process 1 the shell
-# gets no signal that it has no trap for, and a trap has to wait for what runs in the foreground.
+# A watch prints the existing objects, then every change; the loop restarts it when it ends. As PID 1 the shell receives
+# only signals that it traps, and a trap runs only after the foreground process ends, hence `wait`.
 _SCRIPT = f"""\
 trap 'exit 0' TERM INT
 while true; do
@@ -46,14 +46,17 @@ done
 """
 
 
-def with_waker(
+def with_notifier(
     objects: Sequence[Object], operator: str, release_version: str, volcano_version: str
 ) -> tuple[Object, ...]:
-    """`objects` with the container beside the one that is named `operator`, where its version needs it; in a copy."""
-    return tuple(_woken(obj, volcano_version) if _sleeps(obj, operator, release_version) else obj for obj in objects)
+    """`objects` with the notifier in a copy of the Deployment `operator`, if the operator's version needs it."""
+    return tuple(
+        _add_notifier(obj, volcano_version) if _needs_notifier(obj, operator, release_version) else obj
+        for obj in objects
+    )
 
 
-def _sleeps(obj: Object, operator: str, release_version: str) -> bool:
+def _needs_notifier(obj: Object, operator: str, release_version: str) -> bool:
     if obj["kind"] != "Deployment" or obj["metadata"]["name"] != operator:
         return False
     containers = obj["spec"]["template"]["spec"]["containers"]
@@ -61,7 +64,7 @@ def _sleeps(obj: Object, operator: str, release_version: str) -> bool:
     return any(not era_of(version_of_image(image) or release_version).watches_groups for image in images)
 
 
-def _woken(deployment: Object, volcano_version: str) -> Object:
+def _add_notifier(deployment: Object, volcano_version: str) -> Object:
     found = copy.deepcopy(deployment)
     found["spec"]["template"]["spec"]["containers"].append(_container(volcano_version))
     return found
@@ -73,7 +76,7 @@ def _container(volcano_version: str) -> Object:
         "image": images_outside("volcano", volcano_version)[_ADMISSION],
         "imagePullPolicy": "IfNotPresent",
         "command": ["sh", "-c", _SCRIPT],
-        "env": [{"name": "HOME", "value": "/tmp"}],  # noqa: S108  kubectl keeps what it learns of the API there
+        "env": [{"name": "HOME", "value": "/tmp"}],  # noqa: S108  for the discovery cache of kubectl
         "resources": {"requests": {"cpu": "10m", "memory": "64Mi"}, "limits": {"memory": "256Mi"}},
         "securityContext": {"allowPrivilegeEscalation": False},
     }

@@ -1,29 +1,27 @@
-"""Several pods of Volcano's programs and of the training operator, of which one leads: patches of upstream's text.
+"""Several replicas with leader election, for Volcano's Deployments and the training operator.
 
-Rules: cmd/*/app/options and main.go of Volcano v1.8.2, v1.10.0 (both programs know --leader-elect, their ClusterRoles
-have Leases), the manifests of v1.12.2 and v1.15.1; cmd/training-operator.v1/main.go of v1.5.0 to v1.8.1, whose
-ClusterRole has no Leases.
+Rules: cmd/*/app/options and main.go of Volcano v1.8.2, v1.10.0 (scheduler and controllers know --leader-elect, and
+their ClusterRoles allow Leases), the manifests of v1.12.2 and v1.15.1; cmd/training-operator.v1/main.go of v1.5.0 to
+v1.8.1, whose ClusterRole does not allow Leases.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from kubeflow_volcano.apply.engine import Engine, refusal
+from kubeflow_volcano.apply.remove import delete_owned
 from kubeflow_volcano.catalog.operator import COMPONENT, era_of, version_of_image
+from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.settings.volcano import leader_problem
 
-__all__ = [
-    "ADDED",
-    "companions_of",
-    "operator_replicated",
-    "volcano_replicated",
-]
+__all__ = ["COMPANION_LABELS", "companions_of", "delete_unused_companions", "replicate_operator", "replicate_volcano"]
 
-ADDED = {"app.kubernetes.io/managed-by": "kubeflow-volcano"}
-"""Labels of objects that stand beside upstream's."""
+COMPANION_LABELS = {"app.kubernetes.io/managed-by": "kubeflow-volcano"}
+"""Labels of companions: objects that a roll-out adds to a Deployment of upstream."""
 
 _ELECT = "--leader-elect"
 _LEADERS = frozenset({"volcano-scheduler", "volcano-controllers"})
@@ -32,8 +30,8 @@ _ELECTION = "-leader-election"
 _RBAC = "rbac.authorization.k8s.io"
 
 
-def volcano_replicated(objects: list[Object], replicas: int) -> None:
-    """Give the scheduler, the controllers and the admission `replicas` pods; of the first two one leads at a time."""
+def replicate_volcano(objects: list[Object], replicas: int) -> None:
+    """Set the replicas of scheduler, controllers and admission; the first two elect a leader."""
     if replicas == 1:
         return
     for deployment in _deployments(objects, _VOLCANO):
@@ -42,11 +40,11 @@ def volcano_replicated(objects: list[Object], replicas: int) -> None:
         objects.append(_spread(deployment, replicas))
 
 
-def operator_replicated(objects: list[Object], release_version: str, replicas: int) -> None:
-    """Give the operator `replicas` pods of which one leads, and the right to its Lease.
+def replicate_operator(objects: list[Object], release_version: str, replicas: int) -> None:
+    """Set the replicas of the operator, and let it elect a leader with a Lease.
 
     Raises:
-        InvalidInput: that version cannot elect a leader.
+        InvalidInput: this version of the operator cannot elect a leader.
     """
     if replicas == 1:
         return
@@ -57,11 +55,11 @@ def operator_replicated(objects: list[Object], release_version: str, replicas: i
         if not era_of(version).elects_leader:
             raise InvalidInput(leader_problem(replicas, version))
         _elect(container, first=False)
-        objects += [_spread(deployment, replicas), *_lease_rights(deployment)]
+        objects += [_spread(deployment, replicas), *_lease_rbac(deployment)]
 
 
 def companions_of(deployment: Object) -> Iterator[Ref]:
-    """What stands beside one of these Deployments when it has several pods; nothing beside anything else."""
+    """The companions of a Deployment that this module replicates; none for other objects."""
     meta = deployment["metadata"]
     if deployment["kind"] != "Deployment" or meta["name"] not in _VOLCANO | {COMPONENT}:
         return
@@ -71,12 +69,29 @@ def companions_of(deployment: Object) -> Iterator[Ref]:
             yield Ref(f"{_RBAC}/v1", kind, meta["namespace"], f"{COMPONENT}{_ELECTION}")
 
 
+def delete_unused_companions(run: Engine, objects: Iterable[Object]) -> None:
+    """Delete the PodDisruptionBudget and leader-election RBAC of each Deployment that is declared without them.
+
+    Check mode only reports them. Objects without this project's label and field manager stay.
+    """
+    declared = tuple(objects)
+    selector = ",".join(f"{key}={value}" for key, value in COMPANION_LABELS.items())
+    former = {ref for obj in declared for ref in companions_of(obj)} - {Ref.of(obj) for obj in declared}
+    try:
+        for version, kind in sorted({(ref.api_version, ref.kind) for ref in former}):
+            for live in run.cluster.list(version, kind, labels=selector).items:
+                if Ref.of(live) in former and (outcome := delete_owned(run.cluster, live, check=run.check)):
+                    run.add_outcome(outcome)
+    except ApiError as error:
+        run.add_problem(refusal(run.cluster, error))
+
+
 def _deployments(objects: Sequence[Object], names: frozenset[str]) -> list[Object]:
     return [obj for obj in objects if obj["kind"] == "Deployment" and obj["metadata"]["name"] in names]
 
 
 def _elect(container: Object, *, first: bool) -> None:
-    """Have the program elect a leader; Volcano's arguments end in a word that is none, so that it goes before them."""
+    """Set the leader election flag; `first` puts it first, because Volcano's arguments end in a shell redirection."""
     kept = [item for item in container.get("args") or () if item.partition("=")[0] != _ELECT]
     container["args"] = [f"{_ELECT}=true", *kept] if first else [*kept, f"{_ELECT}=true"]
     if "command" in container:
@@ -84,7 +99,7 @@ def _elect(container: Object, *, first: bool) -> None:
 
 
 def _spread(deployment: Object, replicas: int) -> Object:
-    """Put its pods on several nodes where there are some; the budget that keeps a drain from taking them all."""
+    """Set replicas and spread them over nodes; returns a PodDisruptionBudget that limits drains to one pod."""
     spec = deployment["spec"]
     spec["replicas"] = replicas
     labels = {"matchLabels": copy.deepcopy(spec["selector"]["matchLabels"])}
@@ -101,13 +116,13 @@ def _spread(deployment: Object, replicas: int) -> Object:
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
-        "metadata": _placed(deployment, deployment["metadata"]["name"]),
+        "metadata": _metadata(deployment, deployment["metadata"]["name"]),
         "spec": {"maxUnavailable": 1, "selector": labels},
     }
 
 
-def _lease_rights(deployment: Object) -> Iterator[Object]:
-    meta = _placed(deployment, f"{COMPONENT}{_ELECTION}")
+def _lease_rbac(deployment: Object) -> Iterator[Object]:
+    meta = _metadata(deployment, f"{COMPONENT}{_ELECTION}")
     spec = deployment["spec"]["template"]["spec"]
     account = spec.get("serviceAccountName") or "default"
     rule = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create", "get", "update"]}
@@ -121,5 +136,5 @@ def _lease_rights(deployment: Object) -> Iterator[Object]:
     }
 
 
-def _placed(deployment: Object, name: str) -> Object:
-    return {"name": name, "namespace": deployment["metadata"]["namespace"], "labels": dict(ADDED)}
+def _metadata(deployment: Object, name: str) -> Object:
+    return {"name": name, "namespace": deployment["metadata"]["namespace"], "labels": dict(COMPANION_LABELS)}

@@ -1,4 +1,4 @@
-"""Whether the operators of training jobs may use PodGroups. A roll-out does not grant rights that manifests lack."""
+"""Whether training operators may use PodGroups. A roll-out grants no permissions that the manifests lack."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import Problem
-from kubeflow_volcano.rollout.gang.wiring import deployment_of
+from kubeflow_volcano.rollout.gang.wiring import operator_deployment
 
 __all__ = ["VERBS", "is_allowed", "missing_rights"]
 
@@ -18,7 +18,7 @@ VERBS: Mapping[str, Sequence[str]] = {
     "training-operator": ("create", "delete", "get", "list", "patch", "update", "watch"),
     "trainer": ("create", "get", "list", "patch", "update", "watch"),
 }
-"""What each operator does with PodGroups, by component."""
+"""Verbs that each operator needs for PodGroups, by component."""
 
 _RESOURCE = "podgroups"
 
@@ -26,23 +26,23 @@ _RESOURCE = "podgroups"
 def missing_rights(
     cluster: Cluster, part: Component, objects: Sequence[Object], scheduler: GangScheduler, *, whole: bool
 ) -> Iterator[Problem]:
-    """The problem of an operator without the rights to PodGroups that it needs.
+    """The problem of an operator that lacks permissions for PodGroups.
 
     Args:
-        cluster: is asked about rights that the manifests do not grant.
+        cluster: answers SubjectAccessReviews about verbs that the manifests do not grant.
         part: the operator's component.
-        objects: its objects.
-        scheduler: whose PodGroups the operator is to create.
-        whole: whether the run applies all of them, and with them the rights that they grant.
+        objects: the declared objects of the component.
+        scheduler: the gang scheduler whose PodGroups the operator creates.
+        whole: whether the run applies all objects, including their RBAC.
 
     Raises:
         InvalidInput: the manifests lack the operator's Deployment.
         ApiError: the API server does not answer a SubjectAccessReview.
     """
-    deployment = deployment_of(part, objects)
+    deployment = operator_deployment(part, objects)
     declared = Rights(objects).verbs(deployment, scheduler.group, _RESOURCE)
     if declared is None and whole:
-        return  # its role comes from elsewhere, perhaps later
+        return  # its role is not in the manifests, and may be created later
     granted = declared if whole and declared else frozenset[str]()
     namespace = deployment["metadata"]["namespace"]
     account = deployment["spec"]["template"]["spec"].get("serviceAccountName") or "default"
@@ -59,16 +59,16 @@ def missing_rights(
             f"kubectl create clusterrolebinding {name} --clusterrole={name} --serviceaccount={namespace}:{account}; "
             "then run again."
         )
-        restore = "run playbooks/install.yml without --tags, which applies the role that its manifests bring."
+        restore = "run playbooks/install.yml without --tags, which applies the role in its manifests."
         yield Problem(
             f"ServiceAccount {namespace}/{account} of {part.title} may not {', '.join(lacking)} {resource}.",
-            f"these rights, without which {part.title} creates no gangs.",
+            f"these permissions; without them {part.title} creates no gangs.",
             restore if declared and {*lacking, "*"} & declared else grant,
         )
 
 
 def is_allowed(cluster: Cluster, namespace: str, account: str, group: str, verb: str) -> bool:
-    """Whether a ServiceAccount may do something with the PodGroups of an API group, as the API server says.
+    """Whether a ServiceAccount may use a verb on the PodGroups of an API group, by a SubjectAccessReview.
 
     Raises:
         ApiError: the API server does not answer a SubjectAccessReview.

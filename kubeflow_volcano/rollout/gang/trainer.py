@@ -1,9 +1,9 @@
-"""Trainer 2: its runtimes say how training jobs are ganged; there is no flag. Pure.
+"""Gang scheduling in Trainer 2, which its runtimes enable instead of a flag. Pure.
 
-Read in Trainer v2.1.0, pkg/runtime/framework/plugins: `podGroupPolicy.volcano` or `.coscheduling` of a runtime makes a
-PodGroup per TrainJob and marks the pods with it, but leaves their scheduler alone, so the pod templates must name it.
-Its minMember counts the pods of all jobs of the runtime: where some are made when others have ended, such as after
-those that fetch model and data, the gang would wait for itself. Such runtimes make none.
+Source: Trainer v2.1.0, pkg/runtime/framework/plugins. With `podGroupPolicy.volcano` or `.coscheduling` in a runtime,
+Trainer creates a PodGroup per TrainJob and labels the pods, but does not set their scheduler, so the pod templates must
+name it. minMember counts the pods of all jobs of the runtime. If some start only after others have ended (those that
+download model and data), the gang would wait forever; such runtimes get no PodGroup.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from kubeflow_volcano.catalog.gangs import GangScheduler
 from kubeflow_volcano.catalog.operator import later_jobs
 from kubeflow_volcano.cluster.objects import Object
 
-__all__ = ["RUNTIME_KINDS", "gang_runtimes"]
+__all__ = ["RUNTIME_KINDS", "wire_runtimes"]
 
 RUNTIME_KINDS = frozenset({"ClusterTrainingRuntime", "TrainingRuntime"})
 
 
-def gang_runtimes(objects: Iterable[Object], scheduler: GangScheduler) -> None:
-    """Have the scheduler gang the jobs of every runtime whose pods are all made at once.
+def wire_runtimes(objects: Iterable[Object], scheduler: GangScheduler) -> None:
+    """Enable gang scheduling in every runtime that starts all of its pods at once; disable it in the others.
 
-    Settings of its plugin that are there already stay.
+    Existing settings of the scheduler's plugin stay.
     """
     for obj in objects:
         if obj["kind"] not in RUNTIME_KINDS:

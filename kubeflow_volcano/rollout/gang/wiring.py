@@ -1,8 +1,8 @@
-"""What makes the operators of training jobs create gangs: the objects that say so, and the restart they may need.
+"""The gang wiring of training operators: the objects that enable gang scheduling, and the restart it may need.
 
-The training operator has arguments for it, which depend on its version; Trainer has its runtimes. Both are patched
-into the manifests like everything else. What manifests cannot do comes last: an operator looks for the PodGroup CRD
-only once, at its start, so one that is older than the CRD is restarted.
+Flags of the training operator, which depend on its version, and runtimes of Trainer enable it; both are patched into
+the manifests. An operator looks for the PodGroup CRD only at its start, so a run restarts one that is older than the
+CRD as its last step.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.problems import InvalidInput, Problem
-from kubeflow_volcano.rollout.gang.replicas import ADDED
+from kubeflow_volcano.rollout.gang.replicas import COMPANION_LABELS
 from kubeflow_volcano.rollout.gang.trainer import RUNTIME_KINDS
 from kubeflow_volcano.rollout.settings.settings import Settings
 
-__all__ = ["OPERATORS", "deployment_of", "pod_groups_of", "restart_older_operators", "wiring_of"]
+__all__ = ["OPERATORS", "operator_deployment", "podgroup_crd", "restart_older_operators", "wiring_objects"]
 
 OPERATORS: Mapping[str, str] = {COMPONENT: COMPONENT, "trainer": "kubeflow-trainer-controller-manager"}
 """The name of each operator's Deployment, by component."""
 
 
-def deployment_of(part: Component, objects: Iterable[Object]) -> Object:
+def operator_deployment(part: Component, objects: Iterable[Object]) -> Object:
     """The Deployment of an operator among the objects of its component.
 
     Raises:
-        InvalidInput: it is not among them.
+        InvalidInput: the objects lack it.
     """
     name = OPERATORS[part.name]
     for obj in objects:
@@ -41,44 +41,46 @@ def deployment_of(part: Component, objects: Iterable[Object]) -> Object:
             return obj
     raise InvalidInput(
         Problem(
-            f"manifests of {part.title} without its Deployment.",
+            f"the manifests of {part.title} lack its Deployment.",
             f"a Deployment {name}.",
             f"correct kubeflow_sources.{part.name}.",
         )
     )
 
 
-def wiring_of(part: Component, objects: Sequence[Object]) -> tuple[Object, ...]:
-    """The objects of an operator that say whether its jobs are gangs.
+def wiring_objects(part: Component, objects: Sequence[Object]) -> tuple[Object, ...]:
+    """The objects of an operator that enable or disable gang scheduling.
 
     Raises:
-        InvalidInput: its Deployment is not among the objects.
+        InvalidInput: the objects lack its Deployment.
     """
-    deployment = deployment_of(part, objects)
+    deployment = operator_deployment(part, objects)
     if part.name == COMPONENT:
-        return deployment, *(obj for obj in objects if ADDED.items() <= (obj["metadata"].get("labels") or {}).items())
+        return deployment, *(
+            obj for obj in objects if COMPANION_LABELS.items() <= (obj["metadata"].get("labels") or {}).items()
+        )
     return tuple(obj for obj in objects if obj["kind"] in RUNTIME_KINDS)
 
 
-def pod_groups_of(scheduler: GangScheduler) -> Ref:
-    """The CRD that an operator looks for once, at its start."""
+def podgroup_crd(scheduler: GangScheduler) -> Ref:
+    """The CRD that an operator looks for at its start."""
     return Ref("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", scheduler.podgroups)
 
 
 def restart_older_operators(run: Engine, settings: Settings, operators: Iterable[tuple[Component, Object]]) -> None:
-    """Restart each operator (with its declared Deployment) whose pods are older than the PodGroup CRD, and wait."""
+    """Restart each operator (given with its declared Deployment) whose pods are older than the PodGroup CRD; wait."""
     scheduler = gang_scheduler(settings.gang_scheduler)
     try:
         for part, declared in operators if scheduler else ():
             live = run.cluster.get(Ref.of(declared))
-            if live and scheduler and _looks_once(part, declared, settings) and not _changes(run, live):
+            if live and scheduler and _checks_crd_once(part, declared, settings) and not _is_changed(run, live):
                 _restart_if_older(run, live, scheduler)
     except ApiError as error:
         run.add_problem(refusal(run.cluster, error))
 
 
-def _looks_once(part: Component, deployment: Object, settings: Settings) -> bool:
-    """Whether its process looks for PodGroups only once: Trainer does, and the training operator since 1.6."""
+def _checks_crd_once(part: Component, deployment: Object, settings: Settings) -> bool:
+    """Whether it looks for the CRD only at its start: Trainer, and the training operator since 1.6."""
     if part.name != COMPONENT:
         return True
     containers = deployment["spec"]["template"]["spec"]["containers"]
@@ -86,18 +88,18 @@ def _looks_once(part: Component, deployment: Object, settings: Settings) -> bool
     return era_of(version_of_image(image) or settings.component(COMPONENT).version).missing_crd != "tolerated"
 
 
-def _changes(run: Engine, deployment: Object) -> bool:
-    """Whether check mode found a change of its pod template, which would restart its pods anyway."""
+def _is_changed(run: Engine, deployment: Object) -> bool:
+    """Whether check mode found a change of its pod template, which recreates its pods anyway."""
     ref = Ref.of(deployment)
     pairs = [(item.before, item.after) for item in run.result().outcomes if run.check and item.ref == ref]
     return any(old["spec"]["template"] != new["spec"]["template"] for old, new in pairs if old and new)
 
 
 def _restart_if_older(run: Engine, deployment: Object, scheduler: GangScheduler) -> None:
-    crd = run.cluster.get(pod_groups_of(scheduler))
+    crd = run.cluster.get(podgroup_crd(scheduler))
     since = _established(crd) if crd else None
     if crd is None or since is None:
-        return  # only in check mode, where the scheduler may still be to come
+        return  # only in check mode, if the scheduler is not installed yet
     cause = crd["metadata"]["uid"]
     # Times are whole seconds; the annotation identifies a pod that was restarted in the second of the CRD.
     old = [
@@ -113,7 +115,7 @@ def _restart_if_older(run: Engine, deployment: Object, scheduler: GangScheduler)
 
 
 def _pods(cluster: Cluster, deployment: Object) -> Sequence[Object]:
-    """Its pods without those that are being deleted, or that are only a record, such as that of an eviction."""
+    """Its pods, except those that are terminating or have ended (evicted ones, for example)."""
     labels = ",".join(f"{key}={value}" for key, value in deployment["spec"]["selector"]["matchLabels"].items())
     found = cluster.list("v1", "Pod", namespace=deployment["metadata"]["namespace"], labels=labels).items
     ended = {"Failed", "Succeeded"}
@@ -130,6 +132,6 @@ def _established(crd: Object) -> datetime | None:
 
 
 def _started(pod: Object) -> datetime:
-    """When the kubelet took the pod; one that no kubelet has taken yet starts later than anything."""
+    """When the kubelet accepted the pod; the maximum if none has accepted it yet."""
     text = pod.get("status", {}).get("startTime")
     return datetime.fromisoformat(text) if text else datetime.max.replace(tzinfo=UTC)

@@ -14,7 +14,7 @@ from typing import Any
 
 from kubeflow_volcano import strict_yaml
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.garbage import uncollected
+from kubeflow_volcano.garbage import collection_paused
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.manifests.kustomizations import Kustomizations
@@ -69,7 +69,7 @@ class Renderer:
             return self._built(name, place, keys[name]) if name in keys else _objects(place.read_bytes(), str(place))
 
         # One more than processors: while one parses, which no two can do at a time, the others' builds go on.
-        with uncollected(), ThreadPoolExecutor(len(os.sched_getaffinity(0)) + 1, "render") as pool:
+        with collection_paused(), ThreadPoolExecutor(len(os.sched_getaffinity(0)) + 1, "render") as pool:
             # The largest first: one that is started last would end alone.
             order = sorted(places, key=lambda name: -weights.get(name, 0))
             running = {name: pool.submit(one, name) for name in order}

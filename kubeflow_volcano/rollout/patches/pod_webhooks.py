@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kubeflow_volcano.cluster.admission.intercepts import WEBHOOK_KINDS
+from kubeflow_volcano.cluster.admission.webhooks import WEBHOOK_KINDS
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.rollout.settings.volcano import PodWebhookSettings
 

@@ -11,8 +11,8 @@ from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.account.first_user import foreseen
 from kubeflow_volcano.rollout.account.sign_in import dex, first_profile, relying_party
-from kubeflow_volcano.rollout.gang.replicas import operator_replicated, volcano_replicated
-from kubeflow_volcano.rollout.gang.trainer import gang_runtimes
+from kubeflow_volcano.rollout.gang.replicas import replicate_operator, replicate_volcano
+from kubeflow_volcano.rollout.gang.trainer import wire_runtimes
 from kubeflow_volcano.rollout.patches.namespaces import label_namespaces
 from kubeflow_volcano.rollout.patches.operator_memory import raise_limit
 from kubeflow_volcano.rollout.patches.pod_webhooks import scope_pod_webhooks
@@ -80,7 +80,7 @@ def _memory(objects: Sequence[Object], settings: Settings) -> None:
 
 
 def _operator_replicas(objects: list[Object], settings: Settings) -> None:
-    operator_replicated(objects, settings.component(COMPONENT).version, settings.availability.operator)
+    replicate_operator(objects, settings.component(COMPONENT).version, settings.availability.operator)
 
 
 def _operator_container(objects: Sequence[Object]) -> Object:
@@ -101,7 +101,7 @@ def _operator_container(objects: Sequence[Object]) -> Object:
 
 def _runtimes(objects: Sequence[Object], settings: Settings) -> None:
     if scheduler := gang_scheduler(settings.gang_scheduler):
-        gang_runtimes(objects, scheduler)
+        wire_runtimes(objects, scheduler)
 
 
 def _scheduling(objects: list[Object], settings: Settings) -> None:
@@ -113,7 +113,7 @@ def _pod_webhooks(objects: Sequence[Object], settings: Settings) -> None:
 
 
 def _volcano_replicas(objects: list[Object], settings: Settings) -> None:
-    volcano_replicated(objects, settings.availability.volcano)
+    replicate_volcano(objects, settings.availability.volcano)
 
 
 def _with_account(put: Callable[[list[Object], Account], None]) -> _Patch:

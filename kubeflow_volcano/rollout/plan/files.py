@@ -7,21 +7,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kubeflow_volcano.cluster import holdings
+from kubeflow_volcano.cluster import applied_objects
 from kubeflow_volcano.files import write_file
-from kubeflow_volcano.problems import Exit, Problem, ProblemsError
+from kubeflow_volcano.problems import NotWritten, Problem
 from kubeflow_volcano.rollout.plan import markdown
 from kubeflow_volcano.rollout.plan.build import Plan
 
-__all__ = ["MARKDOWN", "NotWrittenError", "texts_of", "write"]
+__all__ = ["MARKDOWN", "texts_of", "write"]
 
 MARKDOWN = "plan.md"
-
-
-class NotWrittenError(ProblemsError):
-    """The plan cannot be written: no room, or no right."""
-
-    exit_code = Exit.REPORT_NOT_WRITTEN
 
 
 def texts_of(found: Plan, document: Mapping[str, Any]) -> dict[str, str]:
@@ -30,11 +24,11 @@ def texts_of(found: Plan, document: Mapping[str, Any]) -> dict[str, str]:
     `python -m validators --expected objects.json` checks that all of these objects exist.
     """
     images = found.images
-    objects = {name: holdings.lasting(part) for name, part in found.desired.parts.items()}
+    objects = {name: applied_objects.lasting_objects(part) for name, part in found.desired.parts.items()}
     return {
         "plan.json": _json(document),
         MARKDOWN: markdown.render(document),
-        "objects.json": _json(holdings.document(objects, found.settings.release.version)),
+        "objects.json": _json(applied_objects.to_document(objects, found.settings.release.version)),
         "images.txt": images.text(),
         "images.json": _json(images.as_dict()),
         "images-skopeo.yaml": images.skopeo(),
@@ -46,13 +40,13 @@ def write(directory: Path, texts: Mapping[str, str]) -> dict[str, str]:
     """Write each text to its file below `directory`; returns the path of each by name.
 
     Raises:
-        NotWrittenError: it cannot be written.
+        NotWritten: it cannot be written.
     """
     try:
         for name, text in texts.items():
             write_file(directory / name, text)
     except OSError as error:
-        raise NotWrittenError(
+        raise NotWritten(
             Problem(
                 f"the plan cannot be written to {directory}: {error.strerror}.",
                 "a directory with room that may be written.",

@@ -1,1 +1,1 @@
-"""Volcano's queues: opened, closed, drained and removed as the inventory declares."""
+"""Volcano's queues: open, close, drain and delete them as the inventory declares."""

@@ -1,4 +1,4 @@
-"""Queues as the inventory wants them: what stands against it, which were made here, and how they come to it."""
+"""Reconciling Volcano's queues with the inventory: validate, record created queues, open, close and delete."""
 
 from __future__ import annotations
 
@@ -10,67 +10,68 @@ from kubeflow_volcano.apply.normalize import normalize
 from kubeflow_volcano.apply.result import Action
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.managers import MANAGER
+from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import InvalidInput, Problem
-from kubeflow_volcano.rollout.queues.draining import MADE, drain
-from kubeflow_volcano.rollout.queues.jobs import read_queues, shown_queue, state_of
-from kubeflow_volcano.rollout.queues.transitions import move, moves
+from kubeflow_volcano.rollout.queues.drain import CREATED_QUEUES, drain
+from kubeflow_volcano.rollout.queues.transitions import plan_transitions, transition_queue
+from kubeflow_volcano.rollout.queues.view import list_queues, minimal_queue, state_of
 from kubeflow_volcano.rollout.settings.queue_states import QueueState, wanted_states
 from kubeflow_volcano.rollout.settings.volcano import SchedulingSettings
-from kubeflow_volcano.rollout.state.ledger import put
+from kubeflow_volcano.rollout.state.store import write_keys
+from kubeflow_volcano.text import counted
 
-__all__ = ["remember_queues", "require_queues", "settle_queues"]
+__all__ = ["reconcile_queues", "record_created_queues", "validate_queues"]
 
 _QUEUE_OF_NAMESPACE = "scheduling.volcano.sh/queue-name"
 
 
-def require_queues(cluster: Cluster, asked: SchedulingSettings, objects: Iterable[Object]) -> None:
-    """See that what is asked of queues can be done; `objects` are those of Volcano as they are declared.
+def validate_queues(cluster: Cluster, settings: SchedulingSettings, objects: Iterable[Object]) -> None:
+    """Check that the declared queues can be reconciled; `objects` are the declared objects of Volcano.
 
     Raises:
-        InvalidInput: a queue that is to go was not made here, or others still lead to it; one whose fields are to
-            change is just closing.
-        ApiError: the API server refused to tell.
+        InvalidInput: a queue to delete was not created by a roll-out, or has children or namespaces that use it; or
+            a queue to change is Closing.
+        ApiError: the API server refused a request.
     """
-    if not asked.queues:
+    if not settings.queues:
         return
-    live = read_queues(cluster)
-    states = wanted_states(asked.queues)
-    gone = [name for name, state in states.items() if state is QueueState.ABSENT and name in live]
-    declared_queues = {obj["metadata"]["name"]: obj for obj in objects if obj["kind"] == "Queue"}
-    problems = [*_unchangeable(live, declared_queues)]
-    if gone:
-        problems += _unremovable(cluster, live, declared_queues, gone)
+    live = list_queues(cluster)
+    states = wanted_states(settings.queues)
+    absent = [name for name, state in states.items() if state is QueueState.ABSENT and name in live]
+    declared = {obj["metadata"]["name"]: obj for obj in objects if obj["kind"] == "Queue"}
+    problems = [*_unchangeable(live, declared)]
+    if absent:
+        problems += _undeletable(cluster, live, declared, absent)
     if problems:
         raise InvalidInput(problems)
 
 
-def remember_queues(run: Engine) -> None:
-    """Write down which queues this run has made.
+def record_created_queues(run: Engine) -> None:
+    """Record the queues that this run created, with their UIDs.
 
     Raises:
-        ApiError: it may not be written.
+        ApiError: the ConfigMap cannot be written.
     """
-    made = [item.ref for item in run.result().outcomes if item.ref.kind == "Queue" and item.action is Action.CREATED]
-    found = {ref.name: live["metadata"]["uid"] for ref in made if (live := run.cluster.get(ref))}
+    created = [item.ref for item in run.result().outcomes if item.ref.kind == "Queue" and item.action is Action.CREATED]
+    found = {ref.name: live["metadata"]["uid"] for ref in created if (live := run.cluster.get(ref))}
     if found:
-        put(run.cluster, MADE, found)
+        write_keys(run.cluster, CREATED_QUEUES, found)
 
 
-def settle_queues(run: Engine, asked: SchedulingSettings, version: str) -> None:
-    """Open and close queues, and remove those that are to be absent and have become empty, with Volcano `version`.
+def reconcile_queues(run: Engine, settings: SchedulingSettings, version: str) -> None:
+    """Open and close queues, and delete drained queues with state: absent; `version` is Volcano's.
 
-    In check mode it is only noted. A queue with jobs in it is waited for, `asked.drain_seconds` at most, and then
-    warned of: it stays closed, and the next run goes on.
+    Check mode only reports. Draining takes at most `settings.drain_seconds`: a queue that still has jobs then gets a
+    warning and stays closed, and the next run continues.
     """
-    if not asked.queues:
+    if not settings.queues:
         return
     try:
-        live = read_queues(run.cluster)
-        states = wanted_states(asked.queues)
-        for name, state in moves(live, states, {str(item["name"]): item for item in asked.queues}):
-            if run.lost.is_set() or not move(run, live.get(name) or shown_queue(name), state, version):
+        live = list_queues(run.cluster)
+        states = wanted_states(settings.queues)
+        for name, state in plan_transitions(live, states, {str(item["name"]): item for item in settings.queues}):
+            if run.lost.is_set() or not transition_queue(run, live.get(name) or minimal_queue(name), state, version):
                 return
         uids = {
             name: live[name]["metadata"]["uid"]
@@ -78,56 +79,57 @@ def settle_queues(run: Engine, asked: SchedulingSettings, version: str) -> None:
             if state is QueueState.ABSENT and name in live
         }
         if uids:
-            drain(run, uids, asked.drain_seconds, version)
+            drain(run, uids, settings.drain_seconds, version)
     except ApiError as error:
         run.add_problem(refusal(run.cluster, error))
 
 
-def _unremovable(
-    cluster: Cluster, live: Mapping[str, Object], asked: Mapping[str, Object], gone: list[str]
+def _undeletable(
+    cluster: Cluster, live: Mapping[str, Object], declared: Mapping[str, Object], absent: list[str]
 ) -> Iterator[Problem]:
-    made = (cluster.get(MADE) or {}).get("data") or {}
-    above = {name: _parent(asked.get(name, {})) or _parent(obj) for name, obj in live.items()}
-    users = cluster.list("v1", "Namespace", brief=True).items
-    for name in gone:
-        if made.get(name) != live[name]["metadata"]["uid"]:
+    created = (cluster.get(CREATED_QUEUES) or {}).get("data") or {}
+    parents = {name: _parent(declared.get(name, {})) or _parent(obj) for name, obj in live.items()}
+    every = cluster.list("v1", "Namespace", brief=True).items
+    for name in absent:
+        if created.get(name) != live[name]["metadata"]["uid"]:
             yield Problem(
-                f"volcano_queues: queue {name} is to be absent, and {MADE} does not say that a roll-out made it.",
-                "a queue that was made here: no other one is deleted.",
-                f"write state: closed, and when it is empty: kubectl delete queues.scheduling.volcano.sh {name}.",
+                f"volcano_queues: queue {name} has state: absent, but {CREATED_QUEUES} does not list it.",
+                "a queue that a roll-out created; others are never deleted.",
+                f"set state: closed. Once it is empty, run kubectl delete queues.scheduling.volcano.sh {name}.",
             )
-        if staying := sorted(other for other, parent in above.items() if parent == name and other not in gone):
+        if children := sorted(other for other, parent in parents.items() if parent == name and other not in absent):
             yield Problem(
-                f"volcano_queues: queue {name} is to be absent, and {', '.join(staying)} is part of it.",
-                "a queue that no other one is part of.",
-                f"give {', '.join(staying)} another parent, or state: absent as well.",
+                f"volcano_queues: queue {name} has state: absent, but is the parent of {', '.join(children)}.",
+                "a queue without child queues.",
+                f"give {', '.join(children)} another parent, or set state: absent there, too.",
             )
-        spaces = [
+        namespaces = [
             item["metadata"]["name"]
-            for item in users
+            for item in every
             if (item["metadata"].get("annotations") or {}).get(_QUEUE_OF_NAMESPACE) == name
         ]
-        if spaces:
+        if namespaces:
             yield Problem(
-                f"volcano_queues: queue {name} is to be absent, and takes the jobs of namespace {', '.join(spaces)}.",
-                f"no namespace with the annotation {_QUEUE_OF_NAMESPACE}: {name}; its jobs would wait for ever.",
-                "take the annotation away, or give it another queue.",
+                f"volcano_queues: queue {name} has state: absent, but is the queue of "
+                f"{counted(len(namespaces), 'namespace')}: {', '.join(namespaces)}.",
+                f"no namespace with the annotation {_QUEUE_OF_NAMESPACE}: {name}; its jobs would stay Pending.",
+                f"kubectl annotate namespace {' '.join(namespaces)} {_QUEUE_OF_NAMESPACE}-, or set another queue.",
             )
 
 
 def _parent(queue: Object) -> str:
-    """What it is a part of; empty where nothing is said of that."""
+    """Name of the parent queue; empty if the spec has none."""
     return str((queue.get("spec") or {}).get("parent") or "")
 
 
-def _unchangeable(live: Mapping[str, Object], asked: Mapping[str, Object]) -> Iterator[Problem]:
-    for name, obj in asked.items():
+def _unchangeable(live: Mapping[str, Object], declared: Mapping[str, Object]) -> Iterator[Problem]:
+    for name, obj in declared.items():
         if name not in live or state_of(live[name]) in {"Open", "Closed"}:
             continue
-        if not is_up_to_date(normalize(obj), live[name], MANAGER):
+        if not is_up_to_date(normalize(obj), live[name], FIELD_MANAGER):
             yield Problem(
-                f"volcano_queues: fields of queue {name} are to change while it is {state_of(live[name])}.",
-                "a queue that is open, or closed and empty: Volcano's webhook takes no change of another one.",
-                "leave its fields as they were until its jobs have ended (explain job and vcctl queue tell of them), "
-                "and open it in a run of its own where it is to take jobs again.",
+                f"volcano_queues: fields of queue {name} differ while it is {state_of(live[name])}.",
+                "a queue that is Open or Closed: Volcano's webhook rejects changes in other states.",
+                "restore its fields until its jobs have ended (kubectl get podgroups.scheduling.volcano.sh -A lists "
+                "them). To reopen the queue, do so in a run of its own.",
             )

@@ -1,8 +1,8 @@
-"""Opening and closing queues, the way Volcano wants it.
+"""Opening and closing queues by Volcano's Commands.
 
-It is asked by a Command (bus.volcano.sh), as `vcctl queue operate` does: its controllers take it, close what is part of
-the queue, and keep the state Closing until the last job is gone. The state itself is theirs: from v1.11.0 on they
-apply it server-side and would not get it back from another manager. Rules: pkg/controllers/queue, pkg/cli/queue and
+Like `vcctl queue operate`, a run creates a Command (bus.volcano.sh). Volcano's controllers execute it, close child
+queues as well, and keep the state Closing until the last job is gone. They own the state: since v1.11.0 they apply it
+server-side, and another field manager would take it from them. Rules: pkg/controllers/queue, pkg/cli/queue and
 pkg/webhooks/admission/queues of Volcano v1.8.0 to v1.15.1.
 """
 
@@ -18,25 +18,25 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.watch.observer import Observer, Subject
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Problem
-from kubeflow_volcano.rollout.queues.jobs import API, shown_queue, state_of
+from kubeflow_volcano.rollout.queues.view import API, minimal_queue, state_of
 from kubeflow_volcano.rollout.settings.queue_states import QueueState, ancestors
-from kubeflow_volcano.rollout.state.namespace import NAMESPACE
+from kubeflow_volcano.rollout.state.store import NAMESPACE
 
-__all__ = ["move", "moves"]
+__all__ = ["plan_transitions", "transition_queue"]
 
 _ANSWER_SECONDS = 30.0
 _TICK_SECONDS = 0.5
 _STATES = {QueueState.OPEN: frozenset({"Open"}), QueueState.CLOSED: frozenset({"Closing", "Closed"})}
 _REOPENS_CLOSING = (1, 11)
-"""Before, the controllers open a queue by way of its webhook, which takes no change of one that is Closing."""
+"""Before this version the controllers open a queue through its webhook, which rejects changes of a Closing queue."""
 
 
-def moves(
+def plan_transitions(
     live: Mapping[str, Object], states: Mapping[str, QueueState], by_name: Mapping[str, Mapping[str, object]]
 ) -> list[tuple[str, QueueState]]:
-    """The queues that are to be opened, those above first, and then those to be closed, those below first.
+    """The queues to open, parents first, and then the queues to close, children first.
 
-    One that is still to be made, in check mode, will be open.
+    In check mode a queue that does not exist yet counts as Open.
     """
     depth = {name: len(ancestors(name, by_name)) for name in states}
     now = {name: state_of(live[name]) if name in live else "Open" for name in states}
@@ -49,17 +49,17 @@ def moves(
         if (state is QueueState.CLOSED or (state is QueueState.ABSENT and name in live))
         and now[name] not in _STATES[QueueState.CLOSED]
     ]
-    return sorted(opened, key=lambda move: depth[move[0]]) + sorted(closed, key=lambda move: -depth[move[0]])
+    return sorted(opened, key=lambda item: depth[item[0]]) + sorted(closed, key=lambda item: -depth[item[0]])
 
 
-def move(run: Engine, queue: Object, state: QueueState, version: str) -> bool:
-    """Open or close one queue; whether that has come about."""
+def transition_queue(run: Engine, queue: Object, state: QueueState, version: str) -> bool:
+    """Open or close one queue; returns whether Volcano did so in time."""
     ref, before = Ref.of(queue), state_of(queue)
     after = "Open" if state is QueueState.OPEN else "Closed"
     if not run.check:
         verb = "open" if state is QueueState.OPEN else "close"
         run.progress(f"queue {ref.name} is {before}: asking Volcano to {verb} it")
-        deadline = run.deadline.part(_ANSWER_SECONDS)
+        deadline = run.deadline.at_most(_ANSWER_SECONDS)
         if before == "Closing" and version_key(version) < _REOPENS_CLOSING:
             path = run.cluster.resource(ref.api_version, ref.kind).path("", ref.name) + "/status"
             body = {"status": {"state": "Open"}}
@@ -67,12 +67,12 @@ def move(run: Engine, queue: Object, state: QueueState, version: str) -> bool:
             command = None
         else:
             command = run.cluster.create(_command(queue, verb))
-        found = _awaited(run.cluster, ref, _STATES[state], deadline)
+        found = _wait_for_state(run.cluster, ref, _STATES[state], deadline)
         if found is None:
-            run.add_problem(_unanswered(run.cluster, ref, verb, command, deadline))
+            run.add_problem(_not_executed(run.cluster, ref, verb, command, deadline))
             return False
         after = found
-    texts = shown_queue(ref.name, before), shown_queue(ref.name, after)
+    texts = minimal_queue(ref.name, before), minimal_queue(ref.name, after)
     run.add_outcome(ObjectOutcome(ref, Action.CHANGED, *texts, component="volcano"))
     return True
 
@@ -94,8 +94,8 @@ def _command(queue: Object, verb: str) -> Object:
     }
 
 
-def _awaited(cluster: Cluster, ref: Ref, states: frozenset[str], deadline: Deadline) -> str | None:
-    """The first of these states that the queue comes to; None when it does not in time."""
+def _wait_for_state(cluster: Cluster, ref: Ref, states: frozenset[str], deadline: Deadline) -> str | None:
+    """The first of `states` that the queue reaches; None if it reaches none by the deadline."""
     subject = Subject(ref.api_version, ref.kind, fields=f"metadata.name={ref.name}")
     with Observer(cluster, [subject], deadline) as observer:
         for change in observer.changes(tick=_TICK_SECONDS):
@@ -105,15 +105,15 @@ def _awaited(cluster: Cluster, ref: Ref, states: frozenset[str], deadline: Deadl
     return None
 
 
-def _unanswered(cluster: Cluster, ref: Ref, verb: str, command: Object | None, deadline: Deadline) -> Problem:
-    """Nobody did it; the Command is taken back, so that it is not obeyed at some later time."""
-    taken = command is None or not cluster.delete(Ref.of(command), uid=command["metadata"]["uid"])
+def _not_executed(cluster: Cluster, ref: Ref, verb: str, command: Object | None, deadline: Deadline) -> Problem:
+    """The problem of a Command that had no effect; deletes it, so that it is not executed later."""
+    executed = command is None or not cluster.delete(Ref.of(command), uid=command["metadata"]["uid"])
     live = cluster.get(ref)
-    state = state_of(live) if live else "gone"
-    how = "" if taken else ", and nobody has taken the Command"
+    state = f"is {state_of(live)}" if live else "does not exist any more"
+    how = "" if executed else "; Volcano's controllers did not execute the Command"
     return Problem(
-        f"queue {ref.name} is {state} {deadline.elapsed:.0f} s after Volcano was asked to {verb} it{how}.",
+        f"queue {ref.name} {state} {deadline.elapsed:.0f} s after the request to {verb} it{how}.",
         "Volcano's controllers, which open and close queues.",
-        f"read what they say (kubectl describe queues.scheduling.volcano.sh {ref.name}; "
-        "kubectl -n volcano-system logs deployment/volcano-controllers), remove the cause, and run again.",
+        f"read their messages (kubectl describe queues.scheduling.volcano.sh {ref.name}; "
+        "kubectl -n volcano-system logs deployment/volcano-controllers), fix the cause, and run again.",
     )

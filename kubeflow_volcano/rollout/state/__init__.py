@@ -1,1 +1,1 @@
-"""What the project keeps on a cluster: its namespace, the lock, the ledger."""
+"""State that roll-outs keep in the project's namespace: lock, ledger, ConfigMaps."""

@@ -1,4 +1,4 @@
-"""What was rolled out, when and how long it took: ConfigMaps that the next run, the validators and people can read."""
+"""The ledger: ConfigMaps with what was rolled out, when, and how long it took."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 from kubeflow_volcano import __version__
 from kubeflow_volcano.apply.result import Action, ApplyResult
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.holdings import HOLDINGS, lasting, text_of
+from kubeflow_volcano.cluster.applied_objects import APPLIED_OBJECTS, lasting_objects, serialize
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.rollout.state.namespace import NAMESPACE, create_once, ensure_namespace
+from kubeflow_volcano.rollout.state.store import NAMESPACE, write_keys
 
-__all__ = ["LEDGER", "digest", "expected_seconds", "put", "record"]
+__all__ = ["LEDGER", "digest", "expected_seconds", "record_run"]
 
 LEDGER = Ref("v1", "ConfigMap", NAMESPACE, "rollout-ledger")
 
@@ -23,29 +23,28 @@ _KEPT = ("seconds_of_a_change", "seconds_without_change")
 
 
 def digest(objects: Sequence[Object]) -> str:
-    """A name for what is declared: the same text has the same one. Secrets count by their keys, not their values."""
+    """SHA-256 of declared objects as hex; of Secrets it covers the keys, not the values."""
     known = [{**obj, "data": sorted(obj.get("data") or {})} if obj["kind"] == "Secret" else obj for obj in objects]
     return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
 
 
 def expected_seconds(cluster: Cluster, components: Sequence[str], *, quiet: bool) -> float | None:
-    """How long such a run took last time: one that had something to send, or a `quiet` one; None if there was none.
+    """Seconds of the last run of these components that sent objects, or of the last `quiet` one; None if unknown.
 
     Raises:
-        ApiError: the ledger may not be read.
+        ApiError: the ledger cannot be read.
     """
     entry = _read(cluster).get(_name(components), {})
     found = entry.get(_KEPT[1] if quiet else _KEPT[0])
     return float(found) if isinstance(found, int | float) else None
 
 
-def record(cluster: Cluster, *, release: str, parts: Mapping[str, Sequence[Object]], result: ApplyResult) -> None:
-    """Write down a run of these components that came to its end, and which objects it brought.
+def record_run(cluster: Cluster, *, release: str, parts: Mapping[str, Sequence[Object]], result: ApplyResult) -> None:
+    """Record a finished run of these components, and the objects that it applied.
 
     Raises:
-        ApiError: the ledger may not be written.
+        ApiError: the ledger cannot be written.
     """
-    ensure_namespace(cluster)
     components = tuple(parts)
     before = _read(cluster)
     earlier = before.get(_name(components), {})
@@ -70,24 +69,12 @@ def record(cluster: Cluster, *, release: str, parts: Mapping[str, Sequence[Objec
             for name, objects in parts.items()
         },
     }
-    put(cluster, HOLDINGS, {name: text_of(lasting(objects)) for name, objects in parts.items()})
-    put(cluster, LEDGER, {_name(components): json.dumps(run, indent=1, sort_keys=True)})
-
-
-def put(cluster: Cluster, where: Ref, data: Mapping[str, str]) -> None:
-    """Set these keys of a ConfigMap, which is made where it is missing; others stay.
-
-    Raises:
-        ApiError: it may not be written.
-    """
-    meta = {"name": where.name, "namespace": where.namespace}
-    text: Object = {"apiVersion": where.api_version, "kind": where.kind, "metadata": meta, "data": data}
-    if create_once(cluster, text) is None:
-        cluster.patch(where, {"data": data})
+    write_keys(cluster, APPLIED_OBJECTS, {name: serialize(lasting_objects(objects)) for name, objects in parts.items()})
+    write_keys(cluster, LEDGER, {_name(components): json.dumps(run, indent=1, sort_keys=True)})
 
 
 def _name(components: Sequence[str]) -> str:
-    """One entry for each set of components that is rolled out together, short enough for a key."""
+    """Key of the entry of a set of components, which a hash replaces if it is long."""
     text = ".".join(components)
     return text if len(text) <= 100 else hashlib.sha256(text.encode()).hexdigest()[:16]  # noqa: PLR2004  keys end at 253
 
@@ -99,7 +86,7 @@ def _read(cluster: Cluster) -> Mapping[str, Mapping[str, Any]]:
         try:
             entry = json.loads(text)
         except ValueError:
-            continue  # somebody edited it; it only costs the estimate
+            continue  # edited by hand; costs only the estimate
         if isinstance(entry, dict):
             found[key] = entry
     return found

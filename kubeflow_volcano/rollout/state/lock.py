@@ -1,4 +1,4 @@
-"""One roll-out at a time: a Lease that its holder renews, and that expires when the holder dies."""
+"""The lock: a Lease that allows one roll-out at a time, and expires if its holder dies."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Busy, Problem
 from kubeflow_volcano.progress import Progress
-from kubeflow_volcano.rollout.state.namespace import NAMESPACE, create_once, ensure_namespace
+from kubeflow_volcano.rollout.state.store import NAMESPACE, create_once, ensure_namespace
 
 __all__ = ["Lock", "holder_of"]
 
 NAME = "rollout"
 SECONDS = 30
-"""A holder that has not renewed the Lease for so long counts as dead."""
+"""leaseDurationSeconds: a holder that has not renewed the Lease for so long counts as dead."""
 
 _REF = Ref("coordination.k8s.io/v1", "Lease", NAMESPACE, NAME)
 _RENEW_SECONDS = 8.0
 _RENEW_DEADLINE_SECONDS = 20.0
-"""A holder that could not renew for so long gives up, before another may take over (client-go's renewDeadline)."""
+"""A holder that cannot renew for so long gives up, before another may take over (renewDeadline of client-go)."""
 _LAST_SECONDS = 5.0
 _TRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who holds the lock, and until when unless it is renewed."""
+    """The holder of the lock, and when the lock expires unless renewed."""
 
     name: str
     until: datetime
 
 
 class Lock:
-    """Held inside the `with` block. `lost` is set if it is not held any more although the block still runs."""
+    """Held inside the `with` block. `lost` is set if another run takes it over, or it cannot be renewed."""
 
     def __init__(self, cluster: Cluster, progress: Progress) -> None:
         self.lost = threading.Event()
@@ -61,8 +61,8 @@ class Lock:
         """Take the lock.
 
         Raises:
-            Busy: another roll-out holds it; names the holder, and until when.
-            ApiError: it may not be read or written.
+            Busy: another roll-out holds it; names the holder and the expiry.
+            ApiError: the Lease cannot be read or written.
         """
         ensure_namespace(self._cluster)
         for _ in range(_TRIES):
@@ -80,7 +80,7 @@ class Lock:
                     self._write(self._spec(None), Deadline(_LAST_SECONDS))
 
     def _take(self) -> bool:
-        """Whether the lock is ours now; False if another client was quicker."""
+        """Try to take the lock; returns False if another client was faster."""
         live = self._cluster.get(_REF)
         if live is None:
             made = create_once(self._cluster, self._text(self._spec(self._name)))
@@ -91,24 +91,24 @@ class Lock:
         held = _holder(live)
         if held:
             self._await_expiry(live, held)
-            self._progress(f"taking over the lock of {held.name}, which ended without releasing it")
+            self._progress(f"taking over the lock of {held.name}, which exited without releasing it")
         self._version = live["metadata"]["resourceVersion"]
         return self._write(self._spec(self._name), Deadline(20))
 
     def _await_expiry(self, live: Object, held: Holder) -> None:
-        """Wait until the Lease expires, or at least for one renewal: the clock of its holder may be behind ours.
+        """Wait until the Lease expires, and at least for one renewal: the clock of its holder may be slow.
 
         Raises:
             Busy: the holder renews it.
         """
         left = (held.until - datetime.now(UTC)).total_seconds()
-        self._progress(f"{held.name} holds the lock; waiting to see whether it still renews it")
+        self._progress(f"{held.name} holds the lock; waiting for it to renew or expire")
         for _ in Deadline(min(max(left, _RENEW_SECONDS + 2), SECONDS)).every(1.0):
             again = self._cluster.get(_REF)
             if again is None or again["metadata"]["resourceVersion"] != live["metadata"]["resourceVersion"]:
                 found = _holder(again) if again else None
                 if found is None:
-                    return  # released in the meantime; the next try takes it
+                    return  # released meanwhile; the next attempt takes it
                 raise Busy(_busy(found))
 
     def _keep(self) -> None:
@@ -124,7 +124,7 @@ class Lock:
                 return
 
     def _still_ours(self) -> bool:
-        """Whether an earlier request of ours changed it, whose answer was lost."""
+        """Whether this process holds the Lease, by an earlier request whose answer was lost."""
         live = self._cluster.get(_REF)
         held = _holder(live) if live else None
         if live is None or held is None or held.name != self._name:
@@ -133,7 +133,7 @@ class Lock:
         return True
 
     def _write(self, spec: Mapping[str, Any], deadline: Deadline) -> bool:
-        """Write the Lease; False if another client has changed it since we read it."""
+        """Write the Lease; returns False if another client has changed it since it was read."""
         text = self._text(spec)
         text["metadata"]["resourceVersion"] = self._version
         try:
@@ -156,10 +156,10 @@ class Lock:
 
 
 def holder_of(cluster: Cluster) -> Holder | None:
-    """Who holds the lock; None if it is free.
+    """The holder of the lock; None if it is free.
 
     Raises:
-        ApiError: the Lease may not be read.
+        ApiError: the Lease cannot be read.
     """
     live = cluster.get(_REF)
     return _holder(live) if live else None
@@ -178,8 +178,8 @@ def _busy(held: Holder | None) -> Problem:
     who = f"{held.name}, until {held.until:%H:%M:%S} UTC unless renewed" if held else "another run"
     return Problem(
         f"another roll-out holds the lock of this cluster: {who}.",
-        "one roll-out at a time; two would overwrite each other's changes.",
-        f"wait until it has finished; if its process has died, the lock expires within {SECONDS} s.",
+        "one roll-out at a time; two would overwrite each other.",
+        f"wait until it finishes and run again; if its process has died, the lock expires within {SECONDS} s.",
     )
 
 

@@ -110,7 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         else:
             {"up": up, "down": down}[options.verb](options.inventory, to_stderr())
     except ProblemsError as error:
-        sys.stderr.write(f"{error.told()}\n")
+        sys.stderr.write(f"{error.describe()}\n")
         return error.exit_code
     except KeyboardInterrupt:
         return Exit.INTERRUPTED

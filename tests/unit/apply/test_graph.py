@@ -13,7 +13,7 @@ from kubeflow_volcano import strict_yaml
 from kubeflow_volcano.apply.graph import Graph, graph
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import silent
-from kubeflow_volcano.rollout.desired import rendered
+from kubeflow_volcano.rollout.desired import render_upstream
 from kubeflow_volcano.rollout.settings.settings import parse
 
 CRD = "CustomResourceDefinition"
@@ -271,7 +271,7 @@ def test_the_rules_hold_on_a_whole_release(
     archive = upstream_dir / f"manifests-{version}.tar.gz"
     settings = parse({"kubeflow_release": version, "kubeflow_source": str(archive), "kustomize_binary": str(kustomize)})
     chosen = [part for part in settings.release.components.values() if part.example]
-    parts, _ = rendered(settings, chosen, silent)
+    parts, _ = render_upstream(settings, chosen, silent)
     assert len({Ref.of(item) for part in parts.values() for item in part}) >= 560
     assert_rules_hold(_once(parts), {part.name: part.requires for part in chosen})
 

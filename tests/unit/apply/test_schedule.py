@@ -169,7 +169,7 @@ def test_what_there_was_no_time_for_is_a_problem() -> None:
     deadline = Deadline(60)
 
     def send(obj: Object, found: Found) -> ObjectOutcome:
-        deadline.end()
+        deadline.expire()
         return made(obj, found)
 
     done = schedule({"a": ("", ""), "b": ("a", "")}, send, deadline=deadline)

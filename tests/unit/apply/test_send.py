@@ -10,7 +10,7 @@ import pytest
 from kubeflow_volcano.apply.result import Action, ObjectOutcome
 from kubeflow_volcano.apply.send import Applier, problem_of
 from kubeflow_volcano.apply.survey import learn_kinds, survey
-from kubeflow_volcano.cluster.managers import MANAGER
+from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.progress import silent
@@ -35,7 +35,7 @@ def applied(api: Any, *objects: Object, seconds: float = 20, **more: Any) -> tup
     engine = Applier(api.connect(), Deadline(seconds), more.pop("progress", silent), **more)
     wanted = objects or (text(),)
     kinds = learn_kinds(engine.cluster, (obj["apiVersion"] for obj in wanted))
-    found = survey(engine.cluster, {Ref.of(obj): obj for obj in wanted}, kinds, MANAGER, Deadline(seconds))
+    found = survey(engine.cluster, {Ref.of(obj): obj for obj in wanted}, kinds, FIELD_MANAGER, Deadline(seconds))
     return tuple(engine.apply(obj, found[Ref.of(obj)]) for obj in wanted)
 
 
@@ -58,7 +58,7 @@ def test_the_manager_is_ours_and_nothing_is_forced(api: Any) -> None:
     api.on("PATCH", ONE, live(api))
     applied(api)
     (request,) = api.seen("PATCH", ONE)
-    assert request.query == {"fieldManager": MANAGER, "force": "false"}
+    assert request.query == {"fieldManager": FIELD_MANAGER, "force": "false"}
 
 
 def test_a_refusal_does_not_keep_others_from_being_sent(api: Any) -> None:

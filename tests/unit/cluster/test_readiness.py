@@ -200,6 +200,13 @@ def test_failed_pod_names_the_container_that_ended_badly() -> None:
     assert "container c ended with Error, exit code 2" in assess_pod(pod("Failed", container(ended))).message
 
 
+@pytest.mark.parametrize(("count", "words"), [(1, "1 restart,"), (3, "3 restarts,")])
+def test_a_crash_loop_names_the_container_and_counts_its_restarts(count: int, words: str) -> None:
+    crashing = container(waiting("CrashLoopBackOff"), last={"terminated": {"exitCode": 2}}) | {"restartCount": count}
+    message = assess_pod(pod("Running", crashing)).message
+    assert f"container c in CrashLoopBackOff: {words} last exit code 2" in message
+
+
 def other(api_version: str, kind: str, status: dict[str, Any], **meta: Any) -> dict[str, Any]:
     return {"apiVersion": api_version, "kind": kind, "metadata": {"name": "x", **meta}, "status": status}
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.labels import RUN_LABEL
+from kubeflow_volcano.cluster.metadata import RUN_LABEL
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.experiment.closing import SHARED
 from kubeflow_volcano.experiment.leftovers import EXPIRES, KINDS, OWNER, expired, this_process

@@ -58,7 +58,7 @@ def test_what_two_components_bring_is_the_first_one_s_and_the_order_stays(write:
 
 def test_components_that_disagree_about_an_object_are_refused(write: Write) -> None:
     other = NAMESPACE.replace("name: shared", "name: shared, labels: {x: y}")
-    with pytest.raises(InvalidInput, match="Namespace shared stands in b and, with another content, in a"):
+    with pytest.raises(InvalidInput, match="b and a define Namespace shared differently"):
         desired(*write({"b": NAMESPACE, "a": other}), silent)
 
 
@@ -119,7 +119,7 @@ def test_a_volcano_of_another_version_is_refused_by_the_tags_of_its_programs(wri
     with pytest.raises(InvalidInput) as caught:
         desired(settings, [replace(part, version="1.8.2")], silent)
     (problem,) = caught.value.problems
-    assert problem.found == "volcano_source holds Volcano 1.10.0, volcano_version is 1.8.2."
+    assert problem.found == "volcano_source is Volcano 1.10.0, volcano_version is 1.8.2."
     assert problem.todo.endswith('set volcano_version: "1.10.0".')
     assert names(desired(settings, [replace(part, version="1.10.0")], silent)) == {"volcano": ["d"]}
 
@@ -149,11 +149,11 @@ OLD, NEW = ["--enable-gang-scheduling=true"], ["--gang-scheduler-name=volcano"]
 
 
 @pytest.mark.parametrize(
-    ("release", "tag", "arguments", "waker"),
+    ("release", "tag", "arguments", "notifier"),
     [("1.6.1", "v1-e1434f6", OLD, True), ("1.7.0", "v1-5a5f92d", NEW, False), ("1.9.1", "v1-04f9f13", NEW, False)],
 )
 def test_gang_scheduling_goes_off_and_on_again_in_every_era(
-    write: Write, release: str, tag: str, arguments: list[str], *, waker: bool
+    write: Write, release: str, tag: str, arguments: list[str], *, notifier: bool
 ) -> None:
     seen = {}
     for turn, scheduler in enumerate(("volcano", "none", "volcano")):
@@ -162,7 +162,7 @@ def test_gang_scheduling_goes_off_and_on_again_in_every_era(
         seen[turn] = obj["spec"]["template"]["spec"]["containers"]
     on, off, again = seen.values()
     assert again == on
-    assert [item["name"] for item in on] == ["training-operator", *(["waker"] if waker else [])]
+    assert [item["name"] for item in on] == ["training-operator", *(["notifier"] if notifier else [])]
     assert on[0]["args"] == arguments
     assert off == [{"name": "training-operator", "image": f"kubeflow/training-operator:{tag}"}]
 

@@ -49,7 +49,7 @@ def test_a_queue_that_may_not_go_is_told_before_another_component_is_rolled_out(
     monkeypatch.setattr(room, "refused_namespaces", lambda *_: [])
     settings = parse({"volcano_queues": [{"name": "a", "state": "absent"}]})
     scope = Scope((settings.volcano,))
-    with pytest.raises(InvalidInput, match="does not say that a roll-out made it"):
+    with pytest.raises(InvalidInput, match="rollout-queues does not list it"):
         prepare(store, settings, scope, check=False, progress=silent)
     store.made_here("a")
     assert prepare(store, settings, scope, check=False, progress=silent).parts == {"volcano": ()}

@@ -11,7 +11,7 @@ from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.catalog.shipped import crd_versions, images_of_release, version_labels
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import silent
-from kubeflow_volcano.rollout.desired import Parts, rendered
+from kubeflow_volcano.rollout.desired import Parts, render_upstream
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
 
 ARCHIVES = {"1.6.1": "manifests-1.6.1.tar.gz", "26.03": "community-distribution-26.03.tar.gz"}
@@ -44,7 +44,7 @@ def release(
             }
         )
     parts = [part for part in settings.release.components.values() if part.example]
-    return settings, rendered(settings, parts, silent)[0]
+    return settings, render_upstream(settings, parts, silent)[0]
 
 
 def needs(objects: tuple[Object, ...], bringers: dict[str, str]) -> Iterator[str]:

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kubeflow_volcano.cluster.admission.intercepts import Webhook, labelled
-from kubeflow_volcano.cluster.admission.intercepts import webhooks as entries
+from kubeflow_volcano.cluster.admission.webhooks import Webhook, labelled_namespace
+from kubeflow_volcano.cluster.admission.webhooks import webhooks as entries
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.text import counted
 from validators.core.check import check
@@ -21,7 +21,7 @@ from validators.subjects.troubles import Trouble, verdict
 __all__ = ["CHECKS"]
 
 _SYSTEM = "kube-system"
-_ANYBODYS = labelled(None, "somebody-elses")
+_ANYBODYS = labelled_namespace(None, "somebody-elses")
 """A namespace without labels, of which nobody knows."""
 
 _PODS = frozenset({"pods", "*", "*/*"})
@@ -108,8 +108,8 @@ def webhook_blast_radius(facts: Facts) -> Outcome:
     hooks = [*entries(webhooks.configurations(facts))]
     if not hooks:
         return skipped("NoObjects", "the chosen components have no webhook.")
-    system = labelled(facts.get("namespaces", "", _SYSTEM), _SYSTEM)
-    found = [_stops(hook, system) for hook in hooks if _sees_all_pods(hook) and hook.watches(_ANYBODYS)]
+    system = labelled_namespace(facts.get("namespaces", "", _SYSTEM), _SYSTEM)
+    found = [_stops(hook, system) for hook in hooks if _sees_all_pods(hook) and hook.matches_namespace(_ANYBODYS)]
     return verdict(
         sorted(found, key=lambda item: item.reason),
         sorted({hook.owner for hook in hooks}),
@@ -119,7 +119,7 @@ def webhook_blast_radius(facts: Facts) -> Outcome:
 
 
 def _stops(hook: Webhook, system: Object) -> Trouble:
-    everywhere = hook.watches(system)
+    everywhere = hook.matches_namespace(system)
     where = "any namespace" if everywhere else "namespaces that have nothing to do with it"
     return Trouble(
         "B5",

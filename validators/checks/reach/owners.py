@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubeflow_volcano.cluster.managers import may_be_taken_back
+from kubeflow_volcano.cluster.metadata import may_be_overwritten
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.text import counted
 from validators.core.check import check
@@ -41,7 +41,7 @@ def foreign_owners(facts: Facts) -> Outcome:
         return skipped("NotInstalled", "there is neither Istio nor cert-manager nor Knative.")
     marks = {Ref.of(item): mark for item in objects if (mark := owners.foreign_mark(item))}
     for ref, managers in facts.managers.items():
-        if foreign := sorted(name for name in managers if not may_be_taken_back(name)):
+        if foreign := sorted(name for name in managers if not may_be_overwritten(name)):
             marks.setdefault(ref, f"field manager {', '.join(foreign)}")
     if not marks:
         facts.demand("managers")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from kubeflow_volcano.cluster.holdings import HOLDINGS
+from kubeflow_volcano.cluster.applied_objects import APPLIED_OBJECTS
 from kubeflow_volcano.cluster.objects import Ref
 from validators.checks.workloads.holdings import holdings_verdict
 from validators.core.check import check
@@ -31,7 +31,7 @@ _HOLDINGS = (
     *(Rule("list", "", plural, HOMES) for plural in ("configmaps", "serviceaccounts")),
     *(Rule("list", _RBAC, plural) for plural in ("clusterrolebindings", "clusterroles")),
     *(Rule("list", _RBAC, plural, HOMES) for plural in ("rolebindings", "roles")),
-    Rule("get", "", "configmaps", HOLDINGS.namespace),
+    Rule("get", "", "configmaps", APPLIED_OBJECTS.namespace),
     Rule("get", "", "secrets", BACKENDS),
 )
 """The kinds that every profile holds."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kubeflow_volcano.cluster.admission.intercepts import Webhook, labelled
-from kubeflow_volcano.cluster.admission.intercepts import webhooks as entries
+from kubeflow_volcano.cluster.admission.webhooks import Webhook, labelled_namespace
+from kubeflow_volcano.cluster.admission.webhooks import webhooks as entries
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.experiment.stage import PODGROUP
 from validators.explain.kinds import JOBSETS
@@ -44,7 +44,7 @@ def called(situation: Situation, made: Iterable[Object]) -> tuple[Webhook, ...]:
     made = list(made)
     configurations = [item for resource in webhooks.RESOURCES.values() for item in situation.facts.all(resource)]
     name = situation.job.ref.namespace
-    space = labelled(situation.facts.get("namespaces", "", name), name)
+    space = labelled_namespace(situation.facts.get("namespaces", "", name), name)
     return tuple(
         hook
         for hook in entries(configurations)

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from kubeflow_volcano.catalog.gangs import VOLCANO
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.labels import RUN_LABEL
+from kubeflow_volcano.cluster.metadata import RUN_LABEL
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.cluster.watch.observer import Observer, Subject
 from kubeflow_volcano.deadline import Deadline

@@ -11,7 +11,7 @@ from http.cookiejar import CookieJar
 from typing import Any
 from urllib.parse import urlencode, urljoin, urlsplit
 
-from kubeflow_volcano.cluster.pods.forwarding import Forwarded
+from kubeflow_volcano.cluster.pods.port_forward import PortForward
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.experiment.acting import USER_AGENT
 
@@ -77,7 +77,7 @@ def origin(url: str) -> str:
 class Browser:
     """Opens pages of one origin. Follows nothing by itself, so that whoever uses it sees each step."""
 
-    def __init__(self, url: str, deadline: Deadline, connect: Callable[[float], Forwarded] | None = None) -> None:
+    def __init__(self, url: str, deadline: Deadline, connect: Callable[[float], PortForward] | None = None) -> None:
         """`connect` leads to the origin by another way than its address; it is given seconds and may raise ApiError."""
         self.url = url
         self._deadline = deadline
@@ -144,7 +144,7 @@ class _AsItIs(urllib.request.HTTPErrorProcessor):
 
 
 class _Through(urllib.request.HTTPHandler):
-    def __init__(self, connect: Callable[[float], Forwarded]) -> None:
+    def __init__(self, connect: Callable[[float], PortForward]) -> None:
         super().__init__()
         self._connect = connect
 

@@ -15,7 +15,7 @@ from http import HTTPStatus
 from urllib.parse import urljoin, urlsplit
 
 from kubeflow_volcano.cluster.objects import Object
-from kubeflow_volcano.cluster.pods.forwarding import Forwarded, forward
+from kubeflow_volcano.cluster.pods.port_forward import PortForward, port_forward
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.experiment.session import Session
 from kubeflow_volcano.progress import Progress
@@ -88,8 +88,8 @@ def run(session: Session, facts: Facts, progress: Progress) -> Login:
             ours = DEPLOYMENT in facts.expectations.workloads
             host = (ours and host_of_gateway(session.cluster)) or f"{SERVICE.name}.{SERVICE.namespace}"
 
-            def connect(seconds: float) -> Forwarded:
-                return forward(session.cluster, SERVICE.namespace, pod["metadata"]["name"], port, seconds=seconds)
+            def connect(seconds: float) -> PortForward:
+                return port_forward(session.cluster, SERVICE.namespace, pod["metadata"]["name"], port, seconds=seconds)
 
             browser = Browser(f"http://{host}/", deadline, connect)
         progress(f"E9 signing in as {credentials.email} at {evidence.way}")

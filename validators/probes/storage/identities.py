@@ -8,7 +8,7 @@ from typing import Any
 
 from kubeflow_volcano.catalog import identities as catalog
 from kubeflow_volcano.cluster.objects import Object
-from kubeflow_volcano.cluster.pods.identity import runs_as
+from kubeflow_volcano.cluster.pods.volumes import runs_as
 from kubeflow_volcano.experiment.spaces import Level
 
 __all__ = ["Identity", "of_container", "of_reference"]

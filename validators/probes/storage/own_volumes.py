@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Ref
-from kubeflow_volcano.cluster.pods.executing import Ended, execute
+from kubeflow_volcano.cluster.pods.exec import ExecResult, execute
 from kubeflow_volcano.experiment.session import Session
 from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.progress import Progress
@@ -151,19 +151,19 @@ def _ask(session: Session, item: Asked) -> list[Answer] | Skipped | tuple[Ref, s
         end = execute(session.cluster, item.pod.namespace, item.pod.name, item.container, command, seconds=_SECONDS)
     except ApiError as error:
         return item.pod, "Forbidden" if error.status in {401, 403} else "ProbeInterrupted", str(error)
-    if end.code is None and re.search(_NO_SHELL, end.said):
-        return Skipped(item.consumer, f"has no shell to ask in container {item.container}: {end.said}")
+    if end.code is None and re.search(_NO_SHELL, end.output):
+        return Skipped(item.consumer, f"has no shell to ask in container {item.container}: {end.output}")
     found = answers(item, end)
     if len(found) != len(item.paths):
-        return item.pod, "Unfinished", f"the command ended with {end.code}: {end.said.strip()[-300:]}"
+        return item.pod, "Unfinished", f"the command ended with {end.code}: {end.output.strip()[-300:]}"
     return found
 
 
-def answers(item: Asked, end: Ended) -> list[Answer]:
+def answers(item: Asked, end: ExecResult) -> list[Answer]:
     """What the lines of the script come to."""
     asker, main = Who(), dict[str, list[str]]()
     found: list[Answer] = []
-    for line in end.said.splitlines():
+    for line in end.output.splitlines():
         word, _, rest = line.partition(" ")
         if word == "id":
             user, _, groups = rest.partition(" ")

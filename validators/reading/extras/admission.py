@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kubeflow_volcano.cluster.admission.intercepts import Webhook, labelled, webhooks
-from kubeflow_volcano.cluster.admission.made_up import labels_for, made_up
+from kubeflow_volcano.cluster.admission.minimal_objects import labels_matching, minimal_object
+from kubeflow_volcano.cluster.admission.webhooks import Webhook, labelled_namespace, webhooks
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError, NotServed
 from kubeflow_volcano.cluster.objects import Object, Ref
@@ -80,7 +80,7 @@ def _plan(cluster: Cluster, hook: Webhook, facts: Facts) -> _Plan:
     def definition(name: str) -> Object | None:  # with its schema, which the snapshot does not keep
         return next(iter(cluster.list(*_CRD, fields=f"metadata.name={name}").items), None)
 
-    obj = made_up(hook, _NAME, namespace, labels_for(hook.text.get("objectSelector")), definition)
+    obj = minimal_object(hook, _NAME, namespace, labels_matching(hook.text.get("objectSelector")), definition)
     if obj is None:
         return _Plan(hook, unasked=_UNSEEN)
     try:
@@ -88,7 +88,7 @@ def _plan(cluster: Cluster, hook: Webhook, facts: Facts) -> _Plan:
     except NotServed as error:
         return _Plan(hook, unasked=error.message)
     where = namespace if resource.namespaced else ""
-    if not hook.intercepts(obj, labelled(facts.get("namespaces", "", where), where), resource.plural):
+    if not hook.intercepts(obj, labelled_namespace(facts.get("namespaces", "", where), where), resource.plural):
         return _Plan(hook, unasked=_UNSEEN)
     return _Plan(hook, obj, Rule("create", Ref.of(obj).group, resource.plural, where))
 
@@ -104,7 +104,9 @@ def _never_asked(hook: Webhook) -> str:
 def _namespace(hook: Webhook, facts: Facts) -> str:
     """Where to try: where the run stays, or in the namespace that exists everywhere, or in the first that it sees."""
     live = {item["metadata"]["name"]: item for item in facts.all("namespaces")}
-    seen = sorted(name for name, item in live.items() if hook.watches(labelled(item, name)) and _active(item))
+    seen = sorted(
+        name for name, item in live.items() if hook.matches_namespace(labelled_namespace(item, name)) and _active(item)
+    )
     wanted = facts.probe_namespace or DRY_RUN_NAMESPACE
     if wanted in seen or facts.probe_namespace:
         return wanted if wanted in seen else ""

@@ -11,7 +11,7 @@ from http import HTTPStatus
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.connection import BRIEF
 from kubeflow_volcano.cluster.api.errors import ApiError, NotServed
-from kubeflow_volcano.cluster.holdings import HOLDINGS, parsed
+from kubeflow_volcano.cluster.applied_objects import APPLIED_OBJECTS, parse
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.parallel import in_parallel
 from validators.core.facts import Facts, Holdings
@@ -63,25 +63,25 @@ def _expected(cluster: Cluster, facts: Facts) -> tuple[str, Mapping[Ref, str], s
     refused: set[Rule] = set()
     try:
         if written := _written(cluster, facts):
-            return f"what the last roll-out wrote down in {HOLDINGS}", {**named, **written}, refused
+            return f"what the last roll-out wrote down in {APPLIED_OBJECTS}", {**named, **written}, refused
     except ApiError as error:
         if error.status not in _REFUSED:
             raise
-        refused.add(Rule("get", "", "configmaps", HOLDINGS.namespace))
+        refused.add(Rule("get", "", "configmaps", APPLIED_OBJECTS.namespace))
     text = f"the catalog of release {known.release}, which names workloads, CRDs and webhook configurations only"
     return text, named, refused
 
 
 def _written(cluster: Cluster, facts: Facts) -> Mapping[Ref, str]:
     """What the roll-out wrote down of the components that are expected; nothing where it was not this project's."""
-    if facts.get("namespaces", "", HOLDINGS.namespace) is None:
+    if facts.get("namespaces", "", APPLIED_OBJECTS.namespace) is None:
         return {}
-    live = cluster.get(HOLDINGS) or {}
+    live = cluster.get(APPLIED_OBJECTS) or {}
     found: dict[Ref, str] = {}
     for component, text in (live.get("data") or {}).items():
         if component in facts.expectations.components:
             with contextlib.suppress(ValueError):  # somebody edited it; the catalog still names the most of it
-                found |= dict.fromkeys(parsed(text), component)
+                found |= dict.fromkeys(parse(text), component)
     return found
 
 

@@ -227,7 +227,9 @@ def test_a_kubeconfig_that_is_gone_when_the_token_expires_is_told(api: Any) -> N
     cluster = api.connect()
     api.on("GET", ONE, api.status(401, "Unauthorized", "expired"))
     api.kubeconfig.unlink()
-    with pytest.raises(ApiError, match=r"expired; and then: no usable credentials .*kubeconfig") as caught:
+    with pytest.raises(
+        ApiError, match=r"expired; reloading the credentials failed: no usable credentials .*kubeconfig"
+    ) as caught:
         cluster.get(REF)
     assert caught.value.status == 401
 
@@ -254,7 +256,7 @@ def test_an_outage_is_waited_for_once(api: Any, monkeypatch: pytest.MonkeyPatch)
 
 def test_an_answer_that_is_no_json_is_told_as_such(api: Any) -> None:
     api.on("GET", ONE, api.reply(body=b"<html>sign in to the network</html>"))
-    with pytest.raises(ApiError, match=r"no API server gives, beginning with '<html>sign in"):
+    with pytest.raises(ApiError, match=r"not from an API server; it begins with '<html>sign in"):
         api.connect().get(REF)
     assert len(api.seen("GET", ONE)) == 1
 
@@ -329,7 +331,7 @@ def test_an_authority_that_is_no_certificate_is_told_at_once(api: Any, tmp_path:
     authority.write_text("nothing")
     server = api.url.replace("http:", "https:")
     started = time.monotonic()
-    with pytest.raises(Unreachable, match=r"its certificate authority cannot be used \(.*CERTIFICATE"):
+    with pytest.raises(Unreachable, match=r"its certificate authority is unusable \(.*CERTIFICATE"):
         Cluster.connect(kubeconfig(tmp_path, server, {"token": "t"}, {"certificate-authority": str(authority)}))
     assert time.monotonic() - started < 9  # of 10
 
@@ -340,7 +342,7 @@ def test_a_key_that_is_encrypted_is_told_and_nobody_is_asked_for_its_password(ap
     request += ["-subj", "/CN=a", "-passout", "pass:secret", "-keyout", str(key), "-out", str(certificate)]
     subprocess.run(request, check=True, capture_output=True)
     user = {"client-certificate": str(certificate), "client-key": str(key)}
-    with pytest.raises(Unreachable, match="client certificate and key cannot be used, or the key is encrypted"):
+    with pytest.raises(Unreachable, match="client certificate or key is unusable, or the key is encrypted"):
         Cluster.connect(kubeconfig(tmp_path, api.url.replace("http:", "https:"), user))
 
 

@@ -91,7 +91,7 @@ def written(found: Plan) -> dict[str, str | None]:
 def refused(seen: Look, wanted: Mapping[str, Wanted] = WANTED, choice: Choice = CHOICE) -> str:
     with pytest.raises(InvalidInput) as error:
         plan(seen, wanted, choice)
-    return error.value.told()
+    return error.value.describe()
 
 
 def test_a_fresh_node_gets_files_then_the_key_and_a_restart() -> None:
@@ -300,7 +300,7 @@ def test_a_configuration_that_containerd_reads_otherwise_is_not_written(dump: st
     found = plan(look(), WANTED, CHOICE)
     with pytest.raises(InvalidInput) as problem:
         accepted(found, dump, error, CONFIG)
-    assert told in problem.value.told()
+    assert told in problem.value.describe()
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.apply.result import Action, ObjectOutcome
-from kubeflow_volcano.cluster.managers import MANAGER
-from kubeflow_volcano.rollout.gang.companions import delete_unused_companions
-from kubeflow_volcano.rollout.gang.replicas import ADDED
+from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
+from kubeflow_volcano.rollout.gang.replicas import COMPANION_LABELS, delete_unused_companions
 from tests.unit.rollout.queues.queue_stand import Run
 
 POLICY, RBAC = "/apis/policy/v1", "/apis/rbac.authorization.k8s.io/v1"
@@ -22,9 +21,15 @@ OPERATOR = {**SCHEDULER, "metadata": {"name": "training-operator", "namespace": 
 OTHER = {**SCHEDULER, "metadata": {"name": "katib-controller", "namespace": "kubeflow"}}
 
 
-def budget(name: str, namespace: str = "volcano-system", manager: str = MANAGER) -> dict[str, Any]:
+def budget(name: str, namespace: str = "volcano-system", manager: str = FIELD_MANAGER) -> dict[str, Any]:
     fields = [{"manager": manager, "operation": "Apply", "apiVersion": "policy/v1"}]
-    meta = {"name": name, "namespace": namespace, "uid": f"uid-{name}", "labels": ADDED, "managedFields": fields}
+    meta = {
+        "name": name,
+        "namespace": namespace,
+        "uid": f"uid-{name}",
+        "labels": COMPANION_LABELS,
+        "managedFields": fields,
+    }
     return {"metadata": meta, "spec": {"maxUnavailable": 1}}
 
 

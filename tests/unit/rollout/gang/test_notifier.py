@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.catalog.read import versions_of
-from kubeflow_volcano.rollout.gang.notifier import ANNOTATION, CONTAINER, with_waker
+from kubeflow_volcano.rollout.gang.notifier import ANNOTATION, CONTAINER, with_notifier
 from tests.waiting import until
 
 OPERATOR = "training-operator"
@@ -46,7 +46,7 @@ def test_it_stands_beside_operators_that_do_not_watch_podgroups(
 ) -> None:
     given = operator(tag)
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": OPERATOR}}
-    other, found = with_waker([service, given], OPERATOR, release_version, "1.8.2")
+    other, found = with_notifier([service, given], OPERATOR, release_version, "1.8.2")
     assert [item["name"] for item in containers(found)] == names
     assert other is service
     assert len(containers(given)) == 1
@@ -54,7 +54,7 @@ def test_it_stands_beside_operators_that_do_not_watch_podgroups(
 
 @pytest.mark.parametrize("version", versions_of("volcano"))
 def test_its_image_is_that_of_volcanos_admission(version: str) -> None:
-    (found,) = with_waker([operator("v1-e1434f6")], OPERATOR, "1.5.0", version)
+    (found,) = with_notifier([operator("v1-e1434f6")], OPERATOR, "1.5.0", version)
     assert containers(found)[1]["image"] == f"docker.io/volcanosh/vc-webhook-manager:v{version}"
 
 
@@ -80,7 +80,7 @@ def test_it_touches_the_jobs_of_the_operator_whose_gangs_are_admitted_and_ends_w
         "team-b Inqueue kubeflow.org/v1 PyTorchJob bert",
     )
     (tmp_path / "groups").write_text("".join(f"{line}\n" for line in lines))
-    (found,) = with_waker([operator("v1-e1434f6")], OPERATOR, "1.5.0", "1.8.2")
+    (found,) = with_notifier([operator("v1-e1434f6")], OPERATOR, "1.5.0", "1.8.2")
     command = containers(found)[1]["command"]
     path = f"{tmp_path}:{os.environ['PATH']}"
     asked = tmp_path / "asked"

@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS, VOLCANO
-from kubeflow_volcano.rollout.gang.trainer import gang_runtimes
+from kubeflow_volcano.rollout.gang.trainer import wire_runtimes
 
 
 def runtime(*pods: dict[str, Any], kind: str = "ClusterTrainingRuntime", **spec: Any) -> dict[str, Any]:
@@ -25,13 +25,13 @@ def pods(obj: dict[str, Any]) -> list[dict[str, Any]]:
 
 def test_every_pod_of_every_runtime_goes_to_volcano() -> None:
     objects = [runtime({"containers": []}, {"containers": []}), runtime({"containers": []}, kind="TrainingRuntime")]
-    gang_runtimes(objects, VOLCANO)
+    wire_runtimes(objects, VOLCANO)
     for obj in objects:
         assert obj["spec"]["podGroupPolicy"] == {"volcano": {}}
         assert obj["spec"]["mlPolicy"] == {"numNodes": 1}
         assert [pod["schedulerName"] for pod in pods(obj)] == ["volcano"] * len(pods(obj))
     again = copy.deepcopy(objects)
-    gang_runtimes(again, VOLCANO)
+    wire_runtimes(again, VOLCANO)
     assert again == objects
 
 
@@ -44,7 +44,7 @@ def test_a_runtime_that_makes_pods_in_steps_is_left_to_the_default_scheduler() -
     in_order = runtime(first, rest)
     in_order["spec"]["template"]["spec"]["startupPolicy"] = {"startupPolicyOrder": "InOrder"}
     for obj in (steps, in_order):
-        gang_runtimes([obj], VOLCANO)
+        wire_runtimes([obj], VOLCANO)
         assert "podGroupPolicy" not in obj["spec"]
         assert pods(obj) == [{"containers": []}, {"containers": []}]
 
@@ -55,13 +55,13 @@ def test_one_plugin_only_and_its_own_settings_stay() -> None:
         runtime({}, podGroupPolicy={"coscheduling": {"scheduleTimeoutSeconds": 60}}),
         runtime({}, podGroupPolicy={"volcano": topology}),
     ]
-    gang_runtimes(objects, VOLCANO)
+    wire_runtimes(objects, VOLCANO)
     assert [obj["spec"]["podGroupPolicy"] for obj in objects] == [{"volcano": {}}, {"volcano": topology}]
 
 
 def test_the_plugin_and_the_name_are_those_of_the_scheduler() -> None:
     objects = [runtime({"schedulerName": "volcano"}, podGroupPolicy={"volcano": {}})]
-    gang_runtimes(objects, SCHEDULER_PLUGINS)
+    wire_runtimes(objects, SCHEDULER_PLUGINS)
     assert objects[0]["spec"]["podGroupPolicy"] == {"coscheduling": {}}
     assert [pod["schedulerName"] for pod in pods(objects[0])] == ["scheduler-plugins-scheduler"]
 
@@ -69,5 +69,5 @@ def test_the_plugin_and_the_name_are_those_of_the_scheduler() -> None:
 def test_other_kinds_stay_as_they_are() -> None:
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "x"}, "spec": {"template": {"spec": {}}}}
     objects = [copy.deepcopy(job)]
-    gang_runtimes(objects, VOLCANO)
+    wire_runtimes(objects, VOLCANO)
     assert objects == [job]

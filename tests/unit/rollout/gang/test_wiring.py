@@ -30,26 +30,26 @@ REST = [thing("Deployment", "jobset-controller-manager"), thing("Service", "trai
 
 def test_the_training_operator_is_its_deployment() -> None:
     part = parse({}).component("training-operator")
-    assert gang.wiring_of(part, [*REST, OPERATOR]) == (OPERATOR,)
+    assert gang.wiring_objects(part, [*REST, OPERATOR]) == (OPERATOR,)
 
 
 def test_what_stands_beside_the_operator_is_wired_with_it() -> None:
     lease = thing("Role", "training-operator-leader-election")
     lease["metadata"]["labels"] = {"app.kubernetes.io/managed-by": "kubeflow-volcano"}
     part = parse({}).component("training-operator")
-    assert gang.wiring_of(part, [*REST, OPERATOR, lease]) == (OPERATOR, lease)
+    assert gang.wiring_objects(part, [*REST, OPERATOR, lease]) == (OPERATOR, lease)
 
 
 def test_the_trainer_is_its_runtimes() -> None:
     part = parse({"kubeflow_release": "26.03"}).component("trainer")
-    assert list(gang.wiring_of(part, [*REST, *RUNTIMES, MANAGER])) == RUNTIMES
-    assert gang.deployment_of(part, [*REST, *RUNTIMES, MANAGER]) == MANAGER
+    assert list(gang.wiring_objects(part, [*REST, *RUNTIMES, MANAGER])) == RUNTIMES
+    assert gang.operator_deployment(part, [*REST, *RUNTIMES, MANAGER]) == MANAGER
 
 
 def test_manifests_without_the_process_are_refused() -> None:
     part = parse({"kubeflow_release": "26.03"}).component("trainer")
     with pytest.raises(InvalidInput, match="kubeflow-trainer-controller-manager"):
-        gang.deployment_of(part, [*REST, *RUNTIMES])
+        gang.operator_deployment(part, [*REST, *RUNTIMES])
 
 
 NOON, LATER = "2026-11-22T12:00:00Z", "2026-11-22T12:00:01Z"
@@ -134,15 +134,15 @@ def test_check_mode_leaves_out_a_restart_only_where_the_pods_change_anyway(after
         Ref("rbac.authorization.k8s.io/v1", "ClusterRole", "", "r"), Action.CREATED, None, thing("X", "r")
     )
     run.outcomes = [role, ObjectOutcome(Ref.of(after), Action.CHANGED, live(), after)]
-    assert gang._changes(run, live()) is anew  # noqa: SLF001  the rule that keeps --check honest
+    assert gang._is_changed(run, live()) is anew  # noqa: SLF001  the rule that keeps --check honest
     run.check = False
-    assert gang._changes(run, live()) is False  # noqa: SLF001
+    assert gang._is_changed(run, live()) is False  # noqa: SLF001
 
 
 def test_what_an_operator_looks_for_is_told_by_its_image_or_else_by_its_release() -> None:
     part = parse({}).component("training-operator")
     for image, looks in (("training-operator:v1.5.0", False), ("training-operator:v1.8.1", True), ("own:1", True)):
-        assert gang._looks_once(part, live(image), parse({})) is looks  # noqa: SLF001
+        assert gang._checks_crd_once(part, live(image), parse({})) is looks  # noqa: SLF001
     unnamed = live()
     unnamed["spec"]["template"]["spec"]["containers"][0]["name"] = "manager"
-    assert gang._looks_once(part, unnamed, parse({}))  # noqa: SLF001
+    assert gang._checks_crd_once(part, unnamed, parse({}))  # noqa: SLF001

@@ -15,7 +15,7 @@ from kubeflow_volcano import strict_yaml
 from kubeflow_volcano.catalog.images import tables
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.progress import silent
-from kubeflow_volcano.rollout.desired import rendered
+from kubeflow_volcano.rollout.desired import render_upstream
 from kubeflow_volcano.rollout.images.references.find import leaves
 from kubeflow_volcano.rollout.images.rename.rewrite import Parts, find, rewrite
 from kubeflow_volcano.rollout.settings.images import MirrorSettings
@@ -137,7 +137,7 @@ def release(upstream_dir: Path, kustomize: Path) -> Release:
         }
         settings = parse(variables)
         chosen = [part for part in settings.components if part.name not in {"volcano", "local-path"}]
-        parts, _ = rendered(settings, chosen, silent)
+        parts, _ = render_upstream(settings, chosen, silent)
         return parts
 
     return make

@@ -13,7 +13,7 @@ from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.patches.namespaces import label_namespaces, refused_namespaces
 from kubeflow_volcano.rollout.patches.table import patched
 from kubeflow_volcano.rollout.settings.settings import parse
-from kubeflow_volcano.rollout.state.namespace import ensure_namespace
+from kubeflow_volcano.rollout.state.store import ensure_namespace
 
 LABELS = {"environment": "system"}
 OF_PROFILES = """# a comment

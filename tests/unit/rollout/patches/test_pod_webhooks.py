@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.cluster.admission.intercepts import labelled, webhooks
+from kubeflow_volcano.cluster.admission.webhooks import labelled_namespace, webhooks
 from kubeflow_volcano.rollout.patches.table import patched
 from kubeflow_volcano.rollout.settings.settings import parse
 
@@ -59,10 +59,10 @@ def test_with_labels_only_such_namespaces_are_seen_and_those_left_out_stay_out(
     name: str, labels: dict[str, str], *, seen: bool
 ) -> None:
     given = parse({"volcano_pod_webhook_namespace_labels": {"volcano": "yes"}})
-    namespace = labelled({"metadata": {"labels": labels}}, name)
+    namespace = labelled_namespace({"metadata": {"labels": labels}}, name)
     of_pods, _, of_jobs, _ = webhooks(patched(HOOKS, "volcano", given))
-    assert of_pods.watches(namespace) is seen
-    assert of_jobs.watches(namespace) is (name != "kube-system")
+    assert of_pods.matches_namespace(namespace) is seen
+    assert of_jobs.matches_namespace(namespace) is (name != "kube-system")
 
 
 def test_a_volcano_without_webhooks_on_pods_stays_as_it_is() -> None:

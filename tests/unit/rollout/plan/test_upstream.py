@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from kubeflow_volcano.catalog import read
-from kubeflow_volcano.cluster.holdings import parsed_document
+from kubeflow_volcano.cluster.applied_objects import parse_document
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.plan import console
 from kubeflow_volcano.rollout.plan.build import Plan, plan
@@ -168,7 +168,7 @@ def test_the_files_hold_every_image_and_no_secret(upstream: Upstream, release: s
     assert len(names) == len(set(names))
     assert json.loads(texts["plan.json"]) == json.loads(json.dumps(document))
     assert all(name in texts[MARKDOWN] for name in names)
-    assert len(parsed_document(json.loads(texts["objects.json"]))) == document["objects"]
+    assert len(parse_document(json.loads(texts["objects.json"]))) == document["objects"]
     skopeo = yaml.safe_load(texts["images-skopeo.yaml"])
     assert sum(len(tags) for host in skopeo.values() for tags in host["images"].values()) == len(names)
     shown = console.render(document, {"plan.md": "somewhere"})

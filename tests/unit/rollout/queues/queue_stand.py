@@ -15,8 +15,8 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.watch.observer import Change, Subject
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Problem
-from kubeflow_volcano.rollout.queues.draining import MADE
-from kubeflow_volcano.rollout.queues.jobs import API
+from kubeflow_volcano.rollout.queues.drain import CREATED_QUEUES
+from kubeflow_volcano.rollout.queues.view import API
 
 
 def queue(name: str, state: str = "Open", parent: str = "root") -> Object:
@@ -132,7 +132,7 @@ class Store:
         self.objects["Queue", "", name]["status"] |= body["status"]
 
     def made_here(self, *names: str) -> None:
-        meta = {"name": MADE.name, "namespace": MADE.namespace}
+        meta = {"name": CREATED_QUEUES.name, "namespace": CREATED_QUEUES.namespace}
         data = {name: f"uid-{name}" for name in names}
         self.put({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data})
 

@@ -8,23 +8,23 @@ import pytest
 
 from kubeflow_volcano.apply.result import Action, ObjectOutcome
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.managers import MANAGER
+from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.patches.scheduler import scheduled
-from kubeflow_volcano.rollout.queues import draining
+from kubeflow_volcano.rollout.queues import drain
 from kubeflow_volcano.rollout.queues import reconcile as queues
 from kubeflow_volcano.rollout.queues import transitions as queue_moves
-from kubeflow_volcano.rollout.queues.draining import MADE
-from kubeflow_volcano.rollout.queues.jobs import API
-from kubeflow_volcano.rollout.queues.reconcile import remember_queues, require_queues, settle_queues
+from kubeflow_volcano.rollout.queues.drain import CREATED_QUEUES
+from kubeflow_volcano.rollout.queues.reconcile import reconcile_queues, record_created_queues, validate_queues
+from kubeflow_volcano.rollout.queues.view import API
 from kubeflow_volcano.rollout.settings.volcano import SchedulingSettings
 from tests.unit.rollout.queues.queue_stand import Run, Store, Watch, group, queue
 
 
 @pytest.fixture(autouse=True)
 def watch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(draining, "Observer", Watch)
+    monkeypatch.setattr(drain, "Observer", Watch)
     monkeypatch.setattr(queue_moves, "Observer", Watch)
 
 
@@ -38,7 +38,7 @@ def refusals(store: Store, *items: dict[str, Any]) -> list[str]:
     scheduled(objects, settings)
     cluster: Any = store
     try:
-        require_queues(cluster, settings, objects)
+        validate_queues(cluster, settings, objects)
     except InvalidInput as error:
         return [problem.found for problem in error.problems]
     return []
@@ -46,7 +46,7 @@ def refusals(store: Store, *items: dict[str, Any]) -> list[str]:
 
 def settled(store: Store, *items: dict[str, Any], check: bool = False) -> Run:
     run: Any = Run(store, check=check)
-    settle_queues(run, asked(*items), "1.10.0")
+    reconcile_queues(run, asked(*items), "1.10.0")
     found: Run = run
     return found
 
@@ -57,7 +57,7 @@ GONE = {"name": "a", "state": "absent"}
 def test_a_queue_that_was_not_made_here_is_not_removed() -> None:
     store = Store()
     store.put(queue("a"))
-    assert ["does not say that a roll-out made it" in line for line in refusals(store, GONE)] == [True]
+    assert ["rollout-queues does not list it" in line for line in refusals(store, GONE)] == [True]
     store.made_here("a")
     assert refusals(store, GONE) == []
     store.objects["Queue", "", "a"]["metadata"]["uid"] = "made anew by somebody"
@@ -68,7 +68,7 @@ def test_a_queue_stays_while_another_one_is_part_of_it() -> None:
     store = Store()
     store.put(queue("a"), queue("b", parent="a"))
     store.made_here("a", "b")
-    assert ["b is part of it" in line for line in refusals(store, GONE)] == [True]
+    assert ["is the parent of b" in line for line in refusals(store, GONE)] == [True]
     assert refusals(store, GONE, {"name": "b", "parent": "a", "state": "absent"}) == []
     assert refusals(store, GONE, {"name": "b", "parent": "root"}) == []
     assert len(refusals(store, GONE, {"name": "b"})) == 1  # of what it is a part is not said, and stays
@@ -80,7 +80,7 @@ def test_a_queue_stays_while_a_namespace_sends_its_jobs_there() -> None:
     meta = {"name": "team-a", "annotations": annotations}
     store.put(queue("a"), {"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
     store.made_here("a")
-    assert ["takes the jobs of namespace team-a" in line for line in refusals(store, GONE)] == [True]
+    assert ["is the queue of 1 namespace: team-a" in line for line in refusals(store, GONE)] == [True]
 
 
 def test_what_is_not_there_is_absent_already() -> None:
@@ -92,7 +92,7 @@ def test_fields_of_a_closing_queue_are_not_changed(monkeypatch: pytest.MonkeyPat
     store = Store()
     store.put(queue("a", "Closing"))
     item = {"name": "a", "weight": 3, "state": "closed"}
-    assert ["fields of queue a are to change while it is Closing" in line for line in refusals(store, item)] == [True]
+    assert ["fields of queue a differ while it is Closing" in line for line in refusals(store, item)] == [True]
     known: list[str] = []
 
     def same(_declared: Object, _live: Object, manager: str) -> bool:
@@ -101,7 +101,7 @@ def test_fields_of_a_closing_queue_are_not_changed(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(queues, "is_up_to_date", same)
     assert refusals(store, item) == []
-    assert known == [MANAGER]
+    assert known == [FIELD_MANAGER]
     monkeypatch.undo()
     store.put(queue("a", "Closed"))
     assert refusals(store, item) == []
@@ -109,8 +109,8 @@ def test_fields_of_a_closing_queue_are_not_changed(monkeypatch: pytest.MonkeyPat
 
 def test_without_queues_in_the_inventory_nothing_is_asked() -> None:
     nobody: Any = None
-    require_queues(nobody, asked(), [])
-    settle_queues(nobody, asked(), "1.10.0")
+    validate_queues(nobody, asked(), [])
+    reconcile_queues(nobody, asked(), "1.10.0")
 
 
 def test_queues_that_were_created_are_written_down_with_their_uid() -> None:
@@ -119,8 +119,8 @@ def test_queues_that_were_created_are_written_down_with_their_uid() -> None:
     run: Any = Run(store)
     for name, action in (("new", Action.CREATED), ("old", Action.CHANGED)):
         run.add_outcome(ObjectOutcome(Ref(API, "Queue", "", name), action, None, None))
-    remember_queues(run)
-    assert store.objects["ConfigMap", MADE.namespace, MADE.name]["data"] == {"new": "uid-new"}
+    record_created_queues(run)
+    assert store.objects["ConfigMap", CREATED_QUEUES.namespace, CREATED_QUEUES.name]["data"] == {"new": "uid-new"}
 
 
 def test_the_whole_way_and_a_second_run_changes_nothing() -> None:

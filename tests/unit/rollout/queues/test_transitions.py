@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.rollout.queues import transitions as queue_moves
-from kubeflow_volcano.rollout.queues.transitions import move, moves
+from kubeflow_volcano.rollout.queues.transitions import plan_transitions, transition_queue
 from kubeflow_volcano.rollout.settings.queue_states import QueueState, wanted_states
 from tests.unit.rollout.queues.queue_stand import Run, Store, Watch, group, queue
 
@@ -23,7 +23,8 @@ def planned(state: str, live_state: str) -> list[tuple[str, str]]:
     asked = tuple({**item, "state": state} for item in TREE)
     live = {str(item["name"]): queue(str(item["name"]), live_state) for item in TREE}
     return [
-        (name, str(to)) for name, to in moves(live, wanted_states(asked), {str(item["name"]): item for item in asked})
+        (name, str(to))
+        for name, to in plan_transitions(live, wanted_states(asked), {str(item["name"]): item for item in asked})
     ]
 
 
@@ -40,13 +41,13 @@ def test_what_is_so_already_is_left_alone(state: str, live: str) -> None:
 
 def test_a_queue_that_is_not_there_is_closed_once_it_is_made_but_never_made_to_go() -> None:
     asked = ({"name": "a", "state": "closed"}, {"name": "b", "state": "absent"})
-    found = moves({}, wanted_states(asked), {str(item["name"]): item for item in asked})
+    found = plan_transitions({}, wanted_states(asked), {str(item["name"]): item for item in asked})
     assert found == [("a", QueueState.CLOSED)]
 
 
 def moved(store: Store, name: str, state: QueueState, version: str = "1.10.0", **more: Any) -> Run:
     run: Any = Run(store, **more)
-    run.done = move(run, store.objects["Queue", "", name], state, version)
+    run.done = transition_queue(run, store.objects["Queue", "", name], state, version)
     found: Run = run
     return found
 
@@ -95,7 +96,7 @@ def test_a_command_that_nobody_takes_is_taken_back_and_told(monkeypatch: pytest.
     assert not store.take("Command", "made", "kubeflow-volcano")
     (problem,) = run.problems
     assert "queue a is Open" in problem.found
-    assert "nobody has taken the Command" in problem.found
+    assert "controllers did not execute the Command" in problem.found
     assert run.outcomes == []
 
 
@@ -104,4 +105,4 @@ def test_one_that_somebody_deletes_meanwhile_is_not_called_open(monkeypatch: pyt
     store = Store(controllers=False)
     store.put(queue("a"))
     store.later = [lambda: store.take("Queue", "a")]
-    assert "queue a is gone" in moved(store, "a", QueueState.CLOSED).problems[0].found
+    assert "queue a does not exist any more" in moved(store, "a", QueueState.CLOSED).problems[0].found

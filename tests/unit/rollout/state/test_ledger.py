@@ -11,7 +11,7 @@ from kubeflow_volcano import __version__
 from kubeflow_volcano.apply.result import Action, ApplyResult, ObjectOutcome
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import Problem
-from kubeflow_volcano.rollout.state.ledger import digest, expected_seconds, record
+from kubeflow_volcano.rollout.state.ledger import digest, expected_seconds, record_run
 
 NAMESPACES = "/api/v1/namespaces"
 MAPS = f"{NAMESPACES}/kubeflow-volcano/configmaps"
@@ -39,7 +39,7 @@ def written(api: Any, done: ApplyResult, before: dict[str, Any] | None = None) -
         for path in (LEDGER, OBJECTS):
             api.on("PATCH", path, api.reply(body=text("rollout-ledger")))
         method, path = "PATCH", LEDGER
-    record(api.connect(), release="1.9.1", parts={"one": [text("a")]}, result=done)
+    record_run(api.connect(), release="1.9.1", parts={"one": [text("a")]}, result=done)
     return json.loads(api.seen(method, path)[-1].body["data"]["one"])
 
 

@@ -9,7 +9,7 @@ import pytest
 from kubeflow_volcano.catalog.model import Claim
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.cluster.pods.executing import Ended
+from kubeflow_volcano.cluster.pods.exec import ExecResult
 from kubeflow_volcano.progress import silent
 from tests.samples.facts import facts, obj, pod
 from validators.checks.storage import volumes
@@ -30,8 +30,8 @@ ASKED = Asked(DB, Ref("v1", "Pod", "kubeflow", "mysql-0"), "mysql", ("/var/lib/m
 MAIN = "main Uid: 0 999 999 999\nmain Gid: 0 999 999 999\nmain Groups: 999 1000\n"
 
 
-def said(*lines: str) -> Ended:
-    return Ended(0, "".join(f"{line}\n" for line in lines))
+def said(*lines: str) -> ExecResult:
+    return ExecResult(0, "".join(f"{line}\n" for line in lines))
 
 
 def row(mode: str, owner: int, group: int) -> str:
@@ -90,8 +90,8 @@ CLAIM = obj(
 )
 
 
-def run(monkeypatch: pytest.MonkeyPatch, end: Ended | ApiError, *objects: Object) -> OwnVolumes:
-    def execute(*_: Any, **__: Any) -> Ended:
+def run(monkeypatch: pytest.MonkeyPatch, end: ExecResult | ApiError, *objects: Object) -> OwnVolumes:
+    def execute(*_: Any, **__: Any) -> ExecResult:
         if isinstance(end, ApiError):
             raise end
         return end
@@ -119,9 +119,9 @@ def test_pods_of_users_simulated_ones_and_those_that_do_not_run_are_not_asked(mo
 
 
 def test_an_image_without_shell_is_left_out_and_a_refusal_is_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
-    mute = Ended(None, 'exec: "sh": executable file not found in $PATH')
+    mute = ExecResult(None, 'exec: "sh": executable file not found in $PATH')
     assert "no shell" in run(monkeypatch, mute, mysql(), CLAIM).skipped[0].reason
-    assert run(monkeypatch, Ended(None, "container is gone"), mysql(), CLAIM).troubles[0][1] == "Unfinished"
+    assert run(monkeypatch, ExecResult(None, "container is gone"), mysql(), CLAIM).troubles[0][1] == "Unfinished"
     refused = run(monkeypatch, ApiError(403, "Forbidden", "no"), mysql(), CLAIM)
     assert refused.troubles[0][1] == "Forbidden"
     assert run(monkeypatch, said("id 9 9"), mysql(), CLAIM).troubles[0][1] == "Unfinished"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.cluster.labels import RUN_LABEL
+from kubeflow_volcano.cluster.metadata import RUN_LABEL
 from kubeflow_volcano.cluster.objects import Object, Ref
 from tests.samples.facts import facts, instant, obj, pod
 from validators.checks.volcano import aftermath

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.cluster.holdings import HOLDINGS, text_of
+from kubeflow_volcano.cluster.applied_objects import APPLIED_OBJECTS, serialize
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput
 from tests.samples.facts import crd, deployment, facts, obj, ref
@@ -25,7 +25,7 @@ OPERATOR = ref("Deployment", "kubeflow/training-operator")
 ACCOUNT = Ref("v1", "ServiceAccount", "kubeflow", "training-operator")
 SECRET = Ref("v1", "Secret", "kubeflow", "cert")
 JOB = Ref("kubeflow.org/v1", "TFJob", "kubeflow", "x")
-HOME = obj("Namespace", HOLDINGS.namespace)
+HOME = obj("Namespace", APPLIED_OBJECTS.namespace)
 EXPECTED = Expectations(
     release="1.9.1",
     components=frozenset({"training-operator"}),
@@ -112,12 +112,12 @@ def known(*objects: Object, expected: Expectations = EXPECTED, **rest: Any) -> F
 
 
 def wrote(api: Any, **components: str) -> None:
-    path = f"/api/v1/namespaces/{HOLDINGS.namespace}/configmaps/{HOLDINGS.name}"
-    api.on("GET", path, api.reply(body={"metadata": {"name": HOLDINGS.name}, "data": components}))
+    path = f"/api/v1/namespaces/{APPLIED_OBJECTS.namespace}/configmaps/{APPLIED_OBJECTS.name}"
+    api.on("GET", path, api.reply(body={"metadata": {"name": APPLIED_OBJECTS.name}, "data": components}))
 
 
 def test_a_caller_s_list_comes_first_and_names_alone_are_read(server: Any) -> None:
-    wrote(server, **{"training-operator": text_of([JOB])})
+    wrote(server, **{"training-operator": serialize([JOB])})
     given = replace(EXPECTED, objects={ACCOUNT: "a", SECRET: "a"}, objects_from="the manifests")
     found = holdings(server.connect(), known(expected=given))
     assert (found.source, found.absent) == ("the manifests", frozenset())
@@ -143,7 +143,7 @@ def test_an_object_without_a_namespace_is_looked_for_where_it_goes(server: Any) 
 
 def test_then_what_the_roll_out_wrote_down_of_the_chosen_components(server: Any) -> None:
     gone = SECRET._replace(name="gone")
-    wrote(server, **{"training-operator": text_of([ACCOUNT, gone, JOB]), "katib": text_of([SECRET]), "broken": "{"})
+    wrote(server, **{"training-operator": serialize([ACCOUNT, gone, JOB]), "katib": serialize([SECRET]), "broken": "{"})
     found = holdings(server.connect(), known())
     assert "rollout-objects" in found.source
     assert (set(found.absent), set(found.unserved)) == ({gone, JOB}, {JOB})
@@ -165,9 +165,9 @@ def test_rights_that_are_missing_are_kept_and_an_outage_is_not_absence(server: A
     assert set(found.refused) == {Rule("list", "", "serviceaccounts"), Rule("get", "", "secrets", "kubeflow")}
     assert found.absent == frozenset()
     wrote(server)
-    path = f"/api/v1/namespaces/{HOLDINGS.namespace}/configmaps/{HOLDINGS.name}"
+    path = f"/api/v1/namespaces/{APPLIED_OBJECTS.namespace}/configmaps/{APPLIED_OBJECTS.name}"
     server.on("GET", path, server.status(403, "Forbidden", "no"))
-    assert holdings(server.connect(), known()).refused == (Rule("get", "", "configmaps", HOLDINGS.namespace),)
+    assert holdings(server.connect(), known()).refused == (Rule("get", "", "configmaps", APPLIED_OBJECTS.namespace),)
 
 
 # what the caller says

@@ -10,7 +10,7 @@ import websocket
 from kubernetes.stream import ws_client
 
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.pods.forwarding import forward
+from kubeflow_volcano.cluster.pods.port_forward import port_forward
 
 BEGIN = [b"\x00\x90\x1f", b"\x01\x90\x1f"]
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
@@ -48,7 +48,7 @@ def asked(api: Any, monkeypatch: pytest.MonkeyPatch, made: Socket | Exception) -
 
     monkeypatch.setattr(ws_client, "create_websocket", create)
     connection = HTTPConnection("gateway")
-    connection.sock = forward(api.connect(), "istio-system", "gw", 8080, seconds=2)
+    connection.sock = port_forward(api.connect(), "istio-system", "gw", 8080, seconds=2)
     connection.request("GET", "/", headers={"Connection": "close"})
     with connection.getresponse() as answer:
         return answer.status, answer.read()

@@ -1,4 +1,4 @@
-"""A connection to a port of a pod, through the API server, over the websocket of the client library."""
+"""Port-forward: a connection to a port of a pod, over the websocket of the client library."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from kubernetes.stream import ws_client
 from kubeflow_volcano.cluster.api.connection import Connection
 from kubeflow_volcano.cluster.api.errors import ApiError, from_response
 
-__all__ = ["Forwarded", "forward"]
+__all__ = ["PortForward", "port_forward"]
 
 _DATA, _ERROR = b"\x00", b"\x01"
-"""Channels of the first port (kubelet, portforward over websockets); the first frame of each repeats its number."""
+"""Channels of the first port (kubelet, port-forward over websockets); the first frame of each repeats the port."""
 
 
-def forward(cluster: Connection, namespace: str, pod: str, port: int, *, seconds: float) -> Forwarded:
-    """Connect to the port; no answer within `seconds`, then and later, ends the connection.
+def port_forward(cluster: Connection, namespace: str, pod: str, port: int, *, seconds: float) -> PortForward:
+    """Connect to a port of a pod. `seconds` is the timeout of connecting and of every read.
 
     Raises:
-        ApiError: it is not allowed, there is no such pod, or nobody answers.
+        ApiError: port-forward is forbidden, the pod does not exist, or the server does not answer.
     """
     credentials = cluster.credentials
     path = f"{credentials.server}/api/v1/namespaces/{namespace}/pods/{pod}/portforward"
-    websocket.setdefaulttimeout(seconds)  # the library gives no other way to bound connecting
+    websocket.setdefaulttimeout(seconds)  # the library has no other timeout for connecting
     try:
         url = ws_client.get_websocket_url(path, [("ports", str(port))])
         opened = ws_client.create_websocket(credentials.config, url, credentials.headers())
@@ -33,21 +33,21 @@ def forward(cluster: Connection, namespace: str, pod: str, port: int, *, seconds
         body = error.resp_body or b""
         raise from_response(error.status_code, error.resp_headers or {}, body) from error
     except (websocket.WebSocketException, OSError) as error:
-        raise ApiError(0, "NoAnswer", f"no answer from {credentials.way} ({error})") from error
-    return Forwarded(opened)
+        raise ApiError(0, "NoAnswer", f"no answer from {credentials.endpoint} ({error})") from error
+    return PortForward(opened)
 
 
-class Forwarded:
-    """As much of a socket as an HTTP client asks for."""
+class PortForward:
+    """The part of the socket interface that an HTTP client uses."""
 
     def __init__(self, opened: Any) -> None:
         self._websocket = opened
 
     def sendall(self, data: bytes) -> None:
-        """Send all of it.
+        """Send all of `data`.
 
         Raises:
-            OSError: the connection is gone.
+            OSError: the connection is closed.
         """
         try:
             self._websocket.send_binary(_DATA + data)
@@ -55,11 +55,11 @@ class Forwarded:
             raise ConnectionError(str(error)) from error
 
     def makefile(self, _mode: str) -> io.BufferedReader:
-        """What comes from the pod; closing it closes the connection."""
+        """A reader of the data from the pod; closing it closes the connection."""
         return io.BufferedReader(_Incoming(self._websocket))
 
     def close(self) -> None:
-        """Nothing yet: the client does so when the answer has only begun."""
+        """Do nothing: the client calls this before it has read the answer."""
 
     def shutdown(self) -> None:
         """Close the connection."""
@@ -78,10 +78,10 @@ class _Incoming(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill the buffer with what is there.
+        """Fill the buffer with the available bytes, at most its size; returns their number.
 
         Raises:
-            OSError: nothing came in time, or nobody listens on that port of the pod.
+            OSError: the read timed out, or no process listens on that port of the pod.
         """
         while not self._rest:
             frame = self._frame()

@@ -1,4 +1,4 @@
-"""Commands in running containers, over the websocket of the client library."""
+"""Exec: commands in running containers, over the websocket of the client library."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from kubernetes.stream import ws_client
 from kubeflow_volcano.cluster.api.connection import Connection
 from kubeflow_volcano.cluster.api.errors import ApiError, from_response
 
-__all__ = ["Ended", "execute"]
+__all__ = ["ExecResult", "execute"]
 
 _CONNECT_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """How a command ended: exit code and what it wrote. `code` is None when it could not be started: `said` has why."""
+class ExecResult:
+    """Exit code and output of a command. If it could not start, `code` is None and `output` has the reason."""
 
     code: int | None
-    said: str
+    output: str
 
 
 def execute(
     cluster: Connection, namespace: str, pod: str, container: str, command: Sequence[str], *, seconds: float
-) -> Ended:
-    """Run a command without input in a container and wait for its end, at most `seconds`.
+) -> ExecResult:
+    """Run a command without stdin in a container, and wait for its end.
 
     Raises:
-        ApiError: it is not allowed, nobody answers, or the command takes longer.
+        ApiError: exec is forbidden, the server does not answer, or the command takes longer than `seconds`.
     """
     words = [("container", container), ("stdout", "true"), ("stderr", "true"), *(("command", word) for word in command)]
     credentials = cluster.credentials
     path = f"{credentials.server}/api/v1/namespaces/{namespace}/pods/{pod}/exec"
-    websocket.setdefaulttimeout(_CONNECT_SECONDS)  # the library gives no other way to bound connecting
+    websocket.setdefaulttimeout(_CONNECT_SECONDS)  # the library has no other timeout for connecting
     try:
         url = ws_client.get_websocket_url(path, words)
         client = ws_client.WSClient(credentials.config, url, credentials.headers(), capture_all=True)
@@ -45,26 +45,28 @@ def execute(
             client.run_forever(timeout=seconds)
             if client.is_open():
                 raise ApiError(0, "NoEnd", f"the command did not end within {seconds:.0f} s")
-            status, said = client.read_channel(ws_client.ERROR_CHANNEL), client.read_all()
+            status, output = client.read_channel(ws_client.ERROR_CHANNEL), client.read_all()
         finally:
             client.close()
-            client.sock.shutdown()  # closing leaves a socket open whose other end was first
+            client.sock.shutdown()  # close() leaves the socket open if the server closed first
     except websocket.WebSocketBadStatusException as error:
         body = error.resp_body or b""
         raise from_response(error.status_code, error.resp_headers or {}, body) from error
     except (websocket.WebSocketException, OSError) as error:
-        raise ApiError(0, "NoAnswer", f"no answer from {credentials.way} ({error})") from error
-    return _ended(status, said)
+        raise ApiError(0, "NoAnswer", f"no answer from {credentials.endpoint} ({error})") from error
+    return _result(status, output)
 
 
-def _ended(text: str, said: str) -> Ended:
-    """What the status at the end of the stream says (apimachinery, util/remotecommand: NonZeroExitCode)."""
+def _result(text: str, output: str) -> ExecResult:
+    """Parse the status at the end of the stream (apimachinery, util/remotecommand: NonZeroExitCode)."""
     try:
         status: Any = json.loads(text)
     except ValueError as error:
-        raise ApiError(0, "NoAnswer", "the connection ended before the command did") from error
+        raise ApiError(0, "NoAnswer", "the connection closed before the command ended") from error
     if status.get("status") == "Success":
-        return Ended(0, said)
+        return ExecResult(0, output)
     causes = (status.get("details") or {}).get("causes") or ()
     code = next((item["message"] for item in causes if item.get("reason") == "ExitCode"), None)
-    return Ended(int(code), said) if code is not None else Ended(None, str(status.get("message", "no message")))
+    if code is not None:
+        return ExecResult(int(code), output)
+    return ExecResult(None, str(status.get("message", "no message")))

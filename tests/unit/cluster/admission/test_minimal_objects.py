@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.cluster.admission.intercepts import Webhook, selects
-from kubeflow_volcano.cluster.admission.made_up import labels_for, made_up, minimal
+from kubeflow_volcano.cluster.admission.minimal_objects import labels_matching, minimal_object, minimal_value
+from kubeflow_volcano.cluster.admission.webhooks import Webhook, selects
 from kubeflow_volcano.cluster.objects import Object, Ref
 
 OWNER = Ref("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "", "hook")
@@ -31,7 +31,7 @@ OWNER = Ref("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration",
     ],
 )
 def test_minimal(schema: dict[str, Any], value: Any) -> None:
-    assert minimal(schema) == value
+    assert minimal_value(schema) == value
 
 
 def hook(resource: str, group: str = "", *, operation: str = "CREATE") -> Webhook:
@@ -50,19 +50,19 @@ def crd(scope: str) -> Object:
     ("scope", "meta"), [("Namespaced", {"name": "n", "namespace": "ns"}), ("Cluster", {"name": "n"})]
 )
 def test_a_custom_object_is_of_the_version_that_the_webhook_sees(scope: str, meta: Object) -> None:
-    found = made_up(hook("things", "example.com"), "n", "ns", {}, {"things.example.com": crd(scope)}.get)
+    found = minimal_object(hook("things", "example.com"), "n", "ns", {}, {"things.example.com": crd(scope)}.get)
     assert found == {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": meta, "spec": {"size": 1}}
 
 
 def test_what_has_no_known_shape_is_not_made_up() -> None:
-    assert made_up(hook("*", "*"), "n", "ns", {}, lambda _: None) is None
-    assert made_up(hook("things", "example.com"), "n", "ns", {}, lambda _: None) is None
-    assert made_up(hook("pods", operation="UPDATE"), "n", "ns", {}, lambda _: None) is None
+    assert minimal_object(hook("*", "*"), "n", "ns", {}, lambda _: None) is None
+    assert minimal_object(hook("things", "example.com"), "n", "ns", {}, lambda _: None) is None
+    assert minimal_object(hook("pods", operation="UPDATE"), "n", "ns", {}, lambda _: None) is None
 
 
 @pytest.mark.parametrize(("resource", "kind"), [("pods", "Pod"), ("configmaps", "ConfigMap")])
 def test_a_core_object_carries_the_labels_that_it_is_seen_by(resource: str, kind: str) -> None:
-    found = made_up(hook(resource), "n", "ns", {"a": "b"}, lambda _: None)
+    found = minimal_object(hook(resource), "n", "ns", {"a": "b"}, lambda _: None)
     assert found
     assert (found["kind"], found["metadata"]["labels"]) == (kind, {"a": "b"})
 
@@ -75,7 +75,7 @@ def test_labels_that_a_selector_matches() -> None:
         {"key": "e", "operator": "DoesNotExist"},
     ]
     selector = {"matchLabels": {"a": "1"}, "matchExpressions": wanted}
-    labels = labels_for(selector)
+    labels = labels_matching(selector)
     assert labels == {"a": "1", "b": "x", "c": "true"}
     assert selects(selector, labels)
-    assert labels_for(None) == {}
+    assert labels_matching(None) == {}

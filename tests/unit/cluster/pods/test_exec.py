@@ -10,7 +10,7 @@ import websocket
 from kubernetes.stream import ws_client
 
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.pods.executing import Ended, execute
+from kubeflow_volcano.cluster.pods.exec import ExecResult, execute
 
 COMMAND = ["sh", "-c", "id -u"]
 CODE = {"reason": "NonZeroExitCode", "details": {"causes": [{"reason": "ExitCode", "message": "3"}]}}
@@ -43,7 +43,7 @@ class Stream:
         self.ended.append("shut down")
 
 
-def run(api: Any, monkeypatch: pytest.MonkeyPatch, made: Stream | Exception) -> tuple[Ended, str]:
+def run(api: Any, monkeypatch: pytest.MonkeyPatch, made: Stream | Exception) -> tuple[ExecResult, str]:
     asked: list[str] = []
 
     def client(_config: Any, url: str, *_: Any, **__: Any) -> Stream:
@@ -63,12 +63,12 @@ def failure(**more: Any) -> str:
 @pytest.mark.parametrize(
     ("status", "ended"),
     [
-        ('{"status": "Success"}', Ended(0, "999\n")),
-        (failure(**CODE), Ended(3, "999\n")),
-        (failure(message="no sh there"), Ended(None, "no sh there")),
+        ('{"status": "Success"}', ExecResult(0, "999\n")),
+        (failure(**CODE), ExecResult(3, "999\n")),
+        (failure(message="no sh there"), ExecResult(None, "no sh there")),
     ],
 )
-def test_code_and_words_of_a_command(api: Any, monkeypatch: pytest.MonkeyPatch, status: str, ended: Ended) -> None:
+def test_code_and_words_of_a_command(api: Any, monkeypatch: pytest.MonkeyPatch, status: str, ended: ExecResult) -> None:
     stream = Stream(status)
     found, url = run(api, monkeypatch, stream)
     assert found == ended
@@ -81,7 +81,7 @@ def test_code_and_words_of_a_command(api: Any, monkeypatch: pytest.MonkeyPatch, 
     ("made", "words"),
     [
         (Stream("", opened=True), "did not end within 2 s"),
-        (Stream(""), "the connection ended before the command did"),
+        (Stream(""), "the connection closed before the command ended"),
         (websocket.WebSocketTimeoutException("timed out"), "no answer from .* \\(timed out\\)"),
         (OSError("refused"), "no answer from .* \\(refused\\)"),
         (websocket.WebSocketBadStatusException("%s %s", 403, "", {}, b'{"message": "you may not"}'), "you may not"),

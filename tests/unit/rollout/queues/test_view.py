@@ -10,7 +10,7 @@ from kubeflow_volcano.cluster.api.client import Listing
 from kubeflow_volcano.cluster.api.errors import NotServed
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.cluster.watch.observer import Change
-from kubeflow_volcano.rollout.queues.jobs import SUBJECTS, QueueView, read_queues, state_of
+from kubeflow_volcano.rollout.queues.view import SUBJECTS, QueueView, list_queues, state_of
 from tests.unit.rollout.queues.queue_stand import Store, group, queue
 
 
@@ -58,11 +58,11 @@ def test_what_names_no_queue_is_in_the_default_one() -> None:
 
 
 def test_a_queue_is_empty_when_it_is_closed_without_jobs_and_parts() -> None:
-    assert view(queue("a", "Closed")).empty("a")
-    assert not view(queue("a", "Closing")).empty("a")
-    assert not view(queue("a", "Closed"), group("g", "a")).empty("a")
-    assert not view(queue("a", "Closed"), queue("b", parent="a")).empty("a")
-    assert not view().empty("a")
+    assert view(queue("a", "Closed")).is_drained("a")
+    assert not view(queue("a", "Closing")).is_drained("a")
+    assert not view(queue("a", "Closed"), group("g", "a")).is_drained("a")
+    assert not view(queue("a", "Closed"), queue("b", parent="a")).is_drained("a")
+    assert not view().is_drained("a")
 
 
 def test_a_queue_that_no_controller_has_seen_is_open() -> None:
@@ -87,4 +87,4 @@ def test_without_volcano_there_is_no_queue() -> None:
             raise NotServed(api, kind)
 
     cluster: Any = Bare()
-    assert read_queues(cluster) == {}
+    assert list_queues(cluster) == {}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.cluster.holdings import document, lasting, parsed, parsed_document, text_of
+from kubeflow_volcano.cluster.applied_objects import lasting_objects, parse, parse_document, serialize, to_document
 from kubeflow_volcano.cluster.objects import Object, Ref
 
 ROLE = Ref("rbac.authorization.k8s.io/v1", "Role", "kubeflow", "system:x")
@@ -19,13 +19,16 @@ def job(name: str, **spec: Any) -> Object:
 
 
 def test_a_job_that_the_cluster_removes_is_not_expected_to_stay() -> None:
-    assert [ref.name for ref in lasting([job("b"), job("a"), job("c", ttlSecondsAfterFinished=60)])] == ["a", "b"]
+    assert [ref.name for ref in lasting_objects([job("b"), job("a"), job("c", ttlSecondsAfterFinished=60)])] == [
+        "a",
+        "b",
+    ]
 
 
 def test_objects_come_back_as_they_were_written() -> None:
-    assert set(parsed(text_of([ROLE, SPACE]))) == {ROLE, SPACE}
-    whole = json.loads(json.dumps(document({"one": [ROLE], "two": [SPACE]}, "1.9.1")))
-    assert parsed_document(whole) == {ROLE: "one", SPACE: "two"}
+    assert set(parse(serialize([ROLE, SPACE]))) == {ROLE, SPACE}
+    whole = json.loads(json.dumps(to_document({"one": [ROLE], "two": [SPACE]}, "1.9.1")))
+    assert parse_document(whole) == {ROLE: "one", SPACE: "two"}
 
 
 @pytest.mark.parametrize(
@@ -42,4 +45,4 @@ def test_objects_come_back_as_they_were_written() -> None:
 )
 def test_anything_else_is_refused(value: Any) -> None:
     with pytest.raises(ValueError, match=r"."):
-        parsed_document(value)
+        parse_document(value)

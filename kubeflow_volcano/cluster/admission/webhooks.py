@@ -1,4 +1,4 @@
-"""Which objects an admission webhook sees, and which workloads answer for it."""
+"""Which objects an admission webhook intercepts, and which workloads are its backend."""
 
 from __future__ import annotations
 
@@ -9,56 +9,59 @@ from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object, Ref, group_of
 
-__all__ = ["WEBHOOK_KINDS", "Webhook", "backends", "labelled", "selects", "webhooks"]
+__all__ = ["WEBHOOK_KINDS", "Webhook", "backends", "labelled_namespace", "selects", "webhooks"]
 
 WEBHOOK_KINDS = frozenset({"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"})
 
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """One entry of a webhook configuration; `owner` is the configuration."""
+    """One webhook of a webhook configuration; `owner` is the configuration."""
 
     owner: Ref
     text: Mapping[str, Any]
 
     @property
     def name(self) -> str:
-        """Name of the entry."""
+        """The webhook's own name."""
         name: str = self.text["name"]
         return name
 
     @property
-    def matters(self) -> bool:
-        """Whether its silence would refuse an object, or leave it without what it adds."""
+    def is_required(self) -> bool:
+        """Whether it must answer first: otherwise objects would be rejected, or created without its mutations."""
         return self.text.get("failurePolicy", "Fail") != "Ignore" or self.owner.kind.startswith("Mutating")
 
     @property
     def service(self) -> tuple[str, str] | None:
-        """Namespace and name of the Service behind it; None for one behind a URL."""
+        """Namespace and name of its Service; None if it is reached by a URL."""
         service = self.text["clientConfig"].get("service")
         return (service["namespace"], service["name"]) if service else None
 
     def intercepts(self, obj: Object, namespace: Object, plural: str = "") -> bool:
-        """Whether creating `obj` in `namespace` would be sent to it; `plural` where English does not make it."""
+        """Whether the API server calls it when `obj` is created in `namespace`.
+
+        `plural` is the resource name of the kind, where English does not form it.
+        """
         return (
-            self.names(obj, plural)
-            and self.watches(obj if obj["kind"] == "Namespace" else namespace)
+            self.matches_rules(obj, plural)
+            and self.matches_namespace(obj if obj["kind"] == "Namespace" else namespace)
             and selects(self.text.get("objectSelector"), obj["metadata"].get("labels") or {})
         )
 
-    def names(self, obj: Object, plural: str = "") -> bool:
-        """Whether its rules name what `obj` is; that differs by API version, kind, and being in a namespace only."""
+    def matches_rules(self, obj: Object, plural: str = "") -> bool:
+        """Whether its rules match the creation of `obj`, by API version, resource and scope."""
         plural = plural or _plural(obj["kind"])
         return any(_matches(rule, obj, plural) for rule in self.text.get("rules") or ())
 
-    def watches(self, namespace: Object) -> bool:
-        """Whether it sees objects of that namespace; cluster-scoped objects, whose namespace has no name, it sees."""
+    def matches_namespace(self, namespace: Object) -> bool:
+        """Whether it intercepts objects in a namespace; one without a name is cluster scope, which always matches."""
         meta = namespace["metadata"]
         return not meta["name"] or selects(self.text.get("namespaceSelector"), meta.get("labels") or {})
 
 
-def labelled(namespace: Object | None, name: str) -> Object:
-    """A namespace with the label that the API server gives each one; `namespace` may be not at hand."""
+def labelled_namespace(namespace: Object | None, name: str) -> Object:
+    """A namespace with the name label that the API server sets on each; None stands for an unknown one."""
     labels = ((namespace or {}).get("metadata") or {}).get("labels") or {}
     return {"kind": "Namespace", "metadata": {"name": name, "labels": {**labels, "kubernetes.io/metadata.name": name}}}
 
@@ -72,7 +75,7 @@ def _plural(kind: str) -> str:
 
 
 def webhooks(objects: Iterable[Object]) -> Iterator[Webhook]:
-    """Every entry of every webhook configuration among `objects`."""
+    """Every webhook of every webhook configuration among `objects`."""
     for obj in objects:
         if obj["kind"] in WEBHOOK_KINDS:
             for text in obj.get("webhooks") or ():
@@ -86,7 +89,7 @@ def backends(hook: Webhook, objects: Iterable[Object]) -> tuple[Object, ...]:
         meta = service["metadata"]
         if service["kind"] == "Service" and (meta.get("namespace", ""), meta["name"]) == hook.service:
             selector = service["spec"].get("selector") or {}
-            return tuple(obj for obj in found if selector and _serves(obj, meta.get("namespace", ""), selector))
+            return tuple(obj for obj in found if selector and _is_selected(obj, meta.get("namespace", ""), selector))
     return ()
 
 
@@ -95,10 +98,10 @@ def selects(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bo
     selector = selector or {}
     if any(labels.get(key) != value for key, value in (selector.get("matchLabels") or {}).items()):
         return False
-    return all(_holds(rule, labels) for rule in selector.get("matchExpressions") or ())
+    return all(_is_met(rule, labels) for rule in selector.get("matchExpressions") or ())
 
 
-def _holds(rule: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+def _is_met(rule: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
     value, values = labels.get(rule["key"]), rule.get("values") or ()
     match rule["operator"]:
         case "In":
@@ -113,19 +116,19 @@ def _holds(rule: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
 
 def _matches(rule: Mapping[str, Any], obj: Object, plural: str) -> bool:
     return (
-        _listed(rule["resources"], plural, "*/*")
-        and _listed(rule["apiGroups"], group_of(obj["apiVersion"]))
-        and _listed(rule["operations"], "CREATE")
-        and _listed(rule["apiVersions"], obj["apiVersion"].rpartition("/")[2])
+        _lists(rule["resources"], plural, "*/*")
+        and _lists(rule["apiGroups"], group_of(obj["apiVersion"]))
+        and _lists(rule["operations"], "CREATE")
+        and _lists(rule["apiVersions"], obj["apiVersion"].rpartition("/")[2])
         and rule.get("scope", "*") in {"*", "Namespaced" if obj["metadata"].get("namespace") else "Cluster"}
     )
 
 
-def _listed(listed: Sequence[str], *names: str) -> bool:
+def _lists(listed: Sequence[str], *names: str) -> bool:
     return "*" in listed or any(name in listed for name in names)
 
 
-def _serves(obj: Object, namespace: str, selector: Mapping[str, str]) -> bool:
+def _is_selected(obj: Object, namespace: str, selector: Mapping[str, str]) -> bool:
     if obj["metadata"].get("namespace", "") != namespace:
         return False
     template = obj.get("spec", {}).get("template") if isinstance(obj.get("spec"), dict) else None

@@ -1,6 +1,6 @@
-"""Which objects a roll-out leaves on a cluster, by component, as text: written when it is done, read when it is judged.
+"""The objects that a roll-out applied, by component: recorded at its end, and expected by the validators.
 
-In a ConfigMap of the project's own namespace each component has a key; in a file all of them stand together.
+A ConfigMap in the project's namespace has a key for each component; a file has all components in one document.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 
-__all__ = ["HOLDINGS", "SCHEMA", "document", "lasting", "parsed", "parsed_document", "text_of"]
+__all__ = ["APPLIED_OBJECTS", "SCHEMA", "lasting_objects", "parse", "parse_document", "serialize", "to_document"]
 
-HOLDINGS = Ref("v1", "ConfigMap", "kubeflow-volcano", "rollout-objects")
-"""Where a roll-out writes down what it has brought."""
+APPLIED_OBJECTS = Ref("v1", "ConfigMap", "kubeflow-volcano", "rollout-objects")
+"""Where a roll-out records the objects that it applied."""
 
 SCHEMA = "kfv.objects/v1"
 
 
-def lasting(objects: Iterable[Object]) -> tuple[Ref, ...]:
-    """The objects that stay, in order of their names; a Job that the cluster removes by itself does not."""
+def lasting_objects(objects: Iterable[Object]) -> tuple[Ref, ...]:
+    """The objects that stay on the cluster, sorted: all but Jobs with ttlSecondsAfterFinished."""
     return tuple(
         sorted(
             Ref.of(obj)
@@ -31,22 +31,22 @@ def lasting(objects: Iterable[Object]) -> tuple[Ref, ...]:
     )
 
 
-def text_of(refs: Iterable[Ref]) -> str:
-    """The objects of one component, by apiVersion and kind."""
+def serialize(refs: Iterable[Ref]) -> str:
+    """The objects of one component as JSON, by apiVersion and kind."""
     return json.dumps(_by_kind(refs), separators=(",", ":"), sort_keys=True)
 
 
-def parsed(text: str) -> tuple[Ref, ...]:
-    """The objects in `text_of`.
+def parse(text: str) -> tuple[Ref, ...]:
+    """The objects in a text of `serialize`.
 
     Raises:
-        ValueError: it is no such text.
+        ValueError: the text has another form.
     """
     return tuple(_refs(json.loads(text)))
 
 
-def document(parts: Mapping[str, Iterable[Ref]], release: str) -> dict[str, Any]:
-    """The objects of all components, for a file."""
+def to_document(parts: Mapping[str, Iterable[Ref]], release: str) -> dict[str, Any]:
+    """The objects of all components as one document, for a file."""
     return {
         "schema": SCHEMA,
         "release": release,
@@ -54,19 +54,19 @@ def document(parts: Mapping[str, Iterable[Ref]], release: str) -> dict[str, Any]
     }
 
 
-def parsed_document(value: Any) -> dict[Ref, str]:
-    """Component by object, of what `document` made.
+def parse_document(value: Any) -> dict[Ref, str]:
+    """The component of each object in a document of `to_document`.
 
     Raises:
-        ValueError: it is no such document, or names no object.
+        ValueError: the document has another schema, or lists no object.
     """
     if not isinstance(value, dict) or value.get("schema") != SCHEMA:
-        raise ValueError(f"it is no {SCHEMA}")
+        raise ValueError(f"its schema is not {SCHEMA}")
     components = value.get("components")
     known = components if isinstance(components, dict) else {}
     found = {ref: str(name) for name, kinds in known.items() for ref in _refs(kinds)}
     if not found:
-        raise ValueError("it names no object")
+        raise ValueError("it lists no object")
     return found
 
 
@@ -80,11 +80,11 @@ def _by_kind(refs: Iterable[Ref]) -> dict[str, list[str]]:
 def _refs(kinds: Any) -> list[Ref]:
     found = []
     if not isinstance(kinds, dict):
-        raise ValueError("its objects do not stand by apiVersion and kind")  # noqa: TRY004  the text is wrong, not the call
+        raise ValueError("its objects are not grouped by apiVersion and kind")  # noqa: TRY004  the text is wrong, not the call
     for kind, names in kinds.items():
         api_version, _, word = kind.partition(" ")
         if not (api_version and word and isinstance(names, list)):
-            raise ValueError(f"{kind!r} is no apiVersion and kind with a list of names")
+            raise ValueError(f"{kind!r} is not an apiVersion and kind with a list of names")
         for name in names:
             namespace, _, own = str(name).rpartition("/")
             found.append(Ref(api_version, word, namespace, own))

@@ -1,4 +1,4 @@
-"""What is in Volcano's queues: the jobs whose PodGroups, or who themselves, name one; and the queues' own state."""
+"""Volcano's queues: state, child queues, and the jobs and PodGroups in each."""
 
 from __future__ import annotations
 
@@ -9,50 +9,50 @@ from kubeflow_volcano.cluster.api.errors import NotServed
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.cluster.watch.observer import Change, Subject
 
-__all__ = ["API", "SUBJECTS", "QueueView", "read_queues", "shown_queue", "state_of"]
+__all__ = ["API", "SUBJECTS", "QueueView", "list_queues", "minimal_queue", "state_of"]
 
 API = "scheduling.volcano.sh/v1beta1"
 _QUEUES = Subject(API, "Queue")
 _GROUPS = Subject(API, "PodGroup")
 _JOBS = Subject("batch.volcano.sh/v1alpha1", "Job")
 SUBJECTS = (_QUEUES, _GROUPS, _JOBS)
-"""What has to be looked at to know whether a queue is empty."""
+"""The collections that show whether a queue is drained."""
 
 _ENDED = frozenset({"Completed", "Failed", "Terminated"})
-"""Phases of Volcano's Job that it does not leave again; an aborted one can be resumed, into its queue."""
+"""Final phases of Volcano's Job; an aborted Job can be resumed, in its queue."""
 
 
 def state_of(queue: Object) -> str:
-    """Open, Closing, Closed or Unknown; one that Volcano's controllers have not seen yet counts as open."""
+    """Open, Closing, Closed or Unknown; Open if Volcano's controllers have not reconciled the queue yet."""
     return str((queue.get("status") or {}).get("state") or "Open")
 
 
-def shown_queue(name: str, state: str = "") -> Object:
-    """A queue as it is shown where its state changes."""
+def minimal_queue(name: str, state: str = "") -> Object:
+    """A queue with only its name and state, for the difference that a run shows."""
     return {"apiVersion": API, "kind": "Queue", "metadata": {"name": name}, **({"state": state} if state else {})}
 
 
-def read_queues(cluster: Cluster) -> dict[str, Object]:
-    """All queues by name; none where Volcano is not there.
+def list_queues(cluster: Cluster) -> dict[str, Object]:
+    """All queues by name; empty if Volcano is not installed.
 
     Raises:
-        ApiError: they may not be read.
+        ApiError: queues cannot be listed.
     """
     return {item["metadata"]["name"]: item for item in _read(cluster, _QUEUES)}
 
 
 class QueueView:
-    """What is known of queues and of the jobs in them, from a watch or from one reading."""
+    """Queues and the jobs in them, from a watch or from one listing."""
 
     def __init__(self) -> None:
         self._objects: dict[Subject, dict[tuple[str, str], Object]] = {}
 
     @classmethod
     def read(cls, cluster: Cluster) -> QueueView:
-        """As it is now.
+        """List the current state.
 
         Raises:
-            ApiError: queues, PodGroups or Jobs may not be read.
+            ApiError: queues, PodGroups or Jobs cannot be listed.
         """
         view = cls()
         for subject in SUBJECTS:
@@ -61,11 +61,11 @@ class QueueView:
 
     @property
     def complete(self) -> bool:
-        """Whether everything was read once."""
+        """Whether every collection has been listed once."""
         return len(self._objects) == len(SUBJECTS)
 
     def take(self, change: Change) -> None:
-        """Take in one piece of news."""
+        """Update the view by one change."""
         if change.type == "RESET":
             self._put(change.subject, change.objects)
             return
@@ -77,10 +77,10 @@ class QueueView:
                 known[_key(obj)] = obj
 
     def jobs(self, queue: str) -> list[str]:
-        """The jobs in a queue, each once, as kind, name and phase; in the order of their names.
+        """The jobs in a queue as "kind namespace/name (phase)", sorted; a job and its PodGroup count once.
 
-        A PodGroup counts as long as it exists, for it keeps its queue from becoming Closed even when all of its pods
-        have ended (pkg/controllers/queue of Volcano v1.8.0 to v1.15.1).
+        A PodGroup counts as long as it exists: even if all of its pods have ended, it keeps its queue in Closing
+        (pkg/controllers/queue of Volcano v1.8.0 to v1.15.1).
         """
         found: dict[str, str] = {}
         for obj in self._objects[_JOBS].values():
@@ -96,16 +96,16 @@ class QueueView:
         return [f"{title} ({phase})" for title, phase in sorted(found.items())]
 
     def queue(self, name: str) -> Object | None:
-        """The queue itself; None when there is none."""
+        """The live queue; None if it does not exist."""
         return self._objects[_QUEUES].get(("", name))
 
-    def empty(self, queue: str) -> bool:
-        """Whether a queue is closed, without jobs, and no other one is part of it."""
+    def is_drained(self, queue: str) -> bool:
+        """Whether a queue is Closed and has neither jobs nor child queues."""
         live = self.queue(queue)
-        return live is not None and state_of(live) == "Closed" and not self.jobs(queue) and not self.parts(queue)
+        return live is not None and state_of(live) == "Closed" and not self.jobs(queue) and not self.children(queue)
 
-    def parts(self, queue: str) -> list[str]:
-        """The names of the queues that are part of a queue."""
+    def children(self, queue: str) -> list[str]:
+        """The names of the child queues of a queue."""
         return sorted(
             name for (_, name), obj in self._objects[_QUEUES].items() if (obj.get("spec") or {}).get("parent") == queue
         )

@@ -1,22 +1,22 @@
-"""Objects that are made up so that an admission webhook sees them in a dry run; nothing of them is ever kept."""
+"""Minimal objects for dry runs that call an admission webhook; none is ever persisted."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from kubeflow_volcano.cluster.admission.intercepts import Webhook
+from kubeflow_volcano.cluster.admission.webhooks import Webhook
 from kubeflow_volcano.cluster.objects import Object
 
-__all__ = ["labels_for", "made_up", "minimal"]
+__all__ = ["labels_matching", "minimal_object", "minimal_value"]
 
 _CORE = frozenset({"pods", "configmaps"})
 
 
-def made_up(
+def minimal_object(
     hook: Webhook, name: str, namespace: str, labels: Mapping[str, str], definition: Callable[[str], Object | None]
 ) -> Object | None:
-    """The smallest object whose creation the webhook's rules cover; None where they cover none of a known shape.
+    """The smallest object whose creation the webhook's rules match; None if they match no kind with a known schema.
 
     `definition` finds a CustomResourceDefinition by its name, 'plural.group'.
     """
@@ -34,8 +34,8 @@ def made_up(
     return None
 
 
-def labels_for(selector: Mapping[str, Any] | None) -> Mapping[str, str]:
-    """Labels that a selector matches; those that it does not want are left out."""
+def labels_matching(selector: Mapping[str, Any] | None) -> Mapping[str, str]:
+    """Labels that a selector matches; expressions with NotIn and DoesNotExist add none."""
     labels = dict((selector or {}).get("matchLabels") or {})
     for rule in (selector or {}).get("matchExpressions") or ():
         if rule["operator"] in {"In", "Exists"}:
@@ -74,7 +74,7 @@ def _custom(crd: Object, versions: Sequence[str], meta: Object) -> Object | None
     for version in spec["versions"]:
         if version["served"] and {"*", version["name"]} & set(versions):
             schema = version.get("schema", {}).get("openAPIV3Schema", {})
-            body = minimal(schema.get("properties", {}).get("spec", {}))
+            body = minimal_value(schema.get("properties", {}).get("spec", {}))
             if spec["scope"] != "Namespaced":
                 meta = {key: value for key, value in meta.items() if key != "namespace"}
             kind = spec["names"]["kind"]
@@ -82,16 +82,16 @@ def _custom(crd: Object, versions: Sequence[str], meta: Object) -> Object | None
     return None
 
 
-def minimal(schema: Mapping[str, Any]) -> Any:
-    """The smallest value that a structural schema of a CRD admits, as far as types, enums and sizes tell."""
+def minimal_value(schema: Mapping[str, Any]) -> Any:
+    """The smallest value that a structural schema of a CRD admits, by types, enums and lengths."""
     if "default" in schema or schema.get("enum"):
         return schema.get("default", (schema.get("enum") or [None])[0])
     kind = "integer" if schema.get("x-kubernetes-int-or-string") else schema.get("type", "object")
     if kind == "object":
         properties = schema.get("properties") or {}
-        return {name: minimal(properties.get(name, {})) for name in schema.get("required") or ()}
+        return {name: minimal_value(properties.get(name, {})) for name in schema.get("required") or ()}
     if kind == "array":
-        return [minimal(schema.get("items", {})) for _ in range(schema.get("minItems", 0))]
+        return [minimal_value(schema.get("items", {})) for _ in range(schema.get("minItems", 0))]
     if kind == "string":
         return "x" * max(1, schema.get("minLength", 1))
     return False if kind == "boolean" else max(1, schema.get("minimum", 1))

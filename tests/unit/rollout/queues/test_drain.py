@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.rollout.queues import draining
-from kubeflow_volcano.rollout.queues.draining import MADE, drain
-from kubeflow_volcano.rollout.queues.jobs import QueueView
+from kubeflow_volcano.rollout.queues import drain as drain_module
+from kubeflow_volcano.rollout.queues.drain import CREATED_QUEUES, drain
+from kubeflow_volcano.rollout.queues.view import QueueView
 from tests.unit.rollout.queues.queue_stand import Run, Store, Watch, group, queue
 
 
 @pytest.fixture(autouse=True)
 def watch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(draining, "Observer", Watch)
+    monkeypatch.setattr(drain_module, "Observer", Watch)
 
 
 def drained(store: Store, *names: str, seconds: float = 5, version: str = "1.10.0", check: bool = False) -> Run:
@@ -31,7 +31,7 @@ def test_an_empty_queue_goes_and_is_forgotten() -> None:
     run = drained(store, "a", seconds=0)
     assert run.told == ["removed a: Closed to None"]
     assert not store.take("Queue", "a")
-    assert store.objects["ConfigMap", MADE.namespace, MADE.name]["data"] == {}
+    assert store.objects["ConfigMap", CREATED_QUEUES.namespace, CREATED_QUEUES.name]["data"] == {}
 
 
 def test_its_job_is_waited_for_and_told() -> None:
@@ -50,7 +50,7 @@ def test_a_job_that_does_not_end_in_time_keeps_its_queue_and_is_warned_of(versio
     store.put(queue("a", "Closing"), *(group(f"g{number}", "a") for number in range(7)))
     run = drained(store, "a", seconds=0, version=version)
     (warning,) = run.warnings
-    assert "queue a is to be absent and has 7 jobs: PodGroup team-a/g0 (Running)" in warning.found
+    assert "queue a has state: absent and has 7 jobs: PodGroup team-a/g0 (Running)" in warning.found
     assert "and 2 more" in warning.found
     assert ("do not start in a closed queue" in warning.found) is stuck
     assert (run.told, run.problems, store.state("a")) == ([], [], "Closing")
@@ -59,14 +59,14 @@ def test_a_job_that_does_not_end_in_time_keeps_its_queue_and_is_warned_of(versio
 def test_a_job_that_slips_in_between_the_watch_and_the_deletion_keeps_it(monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store()
     store.put(queue("a", "Closed"))
-    empty = QueueView.empty
+    empty = QueueView.is_drained
 
     def seen(view: Any, name: str) -> bool:
         found = empty(view, name)
         store.put(group("late", "a"))
         return found
 
-    monkeypatch.setattr(QueueView, "empty", seen)
+    monkeypatch.setattr(QueueView, "is_drained", seen)
     run = drained(store, "a", seconds=0)
     assert store.state("a") == "Closed"
     assert "PodGroup team-a/late" in run.warnings[0].found
@@ -103,8 +103,8 @@ def test_one_that_is_opened_while_it_is_deleted_stays_and_is_not_told_as_removed
     store.meanwhile = [lambda: store.changed("a", "Open")]
     run = drained(store, "a", seconds=0)
     assert (store.state("a"), run.told) == ("Open", [])
-    assert "queue a is to be absent and is Open" in run.warnings[0].found
-    assert store.objects["ConfigMap", MADE.namespace, MADE.name]["data"] == {"a": "uid-a"}
+    assert "queue a has state: absent and is Open" in run.warnings[0].found
+    assert store.objects["ConfigMap", CREATED_QUEUES.namespace, CREATED_QUEUES.name]["data"] == {"a": "uid-a"}
 
 
 def test_one_whose_status_is_counted_anew_meanwhile_goes_all_the_same() -> None:
@@ -120,7 +120,7 @@ def test_one_that_somebody_else_deletes_is_no_longer_waited_for() -> None:
     store.later = [lambda: store.take("Queue", "a")]
     run = drained(store, "a", seconds=3600)
     assert (run.told, run.warnings) == ([], [])
-    assert store.objects["ConfigMap", MADE.namespace, MADE.name]["data"] == {}
+    assert store.objects["ConfigMap", CREATED_QUEUES.namespace, CREATED_QUEUES.name]["data"] == {}
 
 
 def test_check_mode_says_what_would_go_and_what_would_be_waited_for() -> None:
@@ -128,7 +128,7 @@ def test_check_mode_says_what_would_go_and_what_would_be_waited_for() -> None:
     store.put(queue("a"), queue("b"), group("g", "b"))
     run = drained(store, "a", "b", check=True)
     assert run.told == ["removed a: Closed to None"]
-    assert "queue b is to be absent and has 1 job" in run.warnings[0].found
+    assert "queue b has state: absent and has 1 job" in run.warnings[0].found
     assert store.state("a") == "Open"
 
 
@@ -137,7 +137,11 @@ def test_check_mode_keeps_what_a_busy_queue_is_part_of() -> None:
     store.put(queue("org"), queue("team", parent="org"), queue("deep", parent="team"), group("g", "deep"))
     run = drained(store, "org", "team", "deep", check=True)
     assert run.told == []
-    assert [warning.found.partition(" has ")[2][:7] for warning in run.warnings] == ["1 job: ", "1 queue", "1 queue"]
+    assert [warning.found.partition(" and has ")[2][:7] for warning in run.warnings] == [
+        "1 job: ",
+        "1 child",
+        "1 child",
+    ]
 
 
 def test_a_run_that_lost_its_lock_stops() -> None:

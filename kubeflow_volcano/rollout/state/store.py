@@ -1,0 +1,54 @@
+"""The project's namespace, which holds only the lock and ConfigMaps of roll-outs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.cluster.applied_objects import APPLIED_OBJECTS
+from kubeflow_volcano.cluster.objects import Object, Ref
+
+__all__ = ["NAMESPACE", "create_once", "ensure_namespace", "write_keys"]
+
+NAMESPACE = APPLIED_OBJECTS.namespace
+
+_LABELS = {"app.kubernetes.io/managed-by": "kubeflow-volcano"}
+
+
+def ensure_namespace(cluster: Cluster, labels: Mapping[str, str] | None = None) -> None:
+    """Create the namespace if it is missing, with the inventory's `labels` for namespaces.
+
+    Raises:
+        ApiError: it cannot be created.
+    """
+    if cluster.get(Ref("v1", "Namespace", "", NAMESPACE)) is None:
+        meta = {"name": NAMESPACE, "labels": {**_LABELS, **(labels or {})}}
+        create_once(cluster, {"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
+
+
+def create_once(cluster: Cluster, obj: Object) -> Object | None:
+    """Create an object; None if it exists, perhaps from this call before a retry.
+
+    Raises:
+        ApiError: it cannot be created.
+    """
+    try:
+        return cluster.create(obj)
+    except ApiError as error:
+        if error.status == HTTPStatus.CONFLICT and error.reason == "AlreadyExists":
+            return None
+        raise
+
+
+def write_keys(cluster: Cluster, config_map: Ref, data: Mapping[str, str]) -> None:
+    """Set these keys of a ConfigMap, and create it if it is missing; other keys stay.
+
+    Raises:
+        ApiError: it cannot be written.
+    """
+    meta = {"name": config_map.name, "namespace": config_map.namespace}
+    obj: Object = {"apiVersion": config_map.api_version, "kind": config_map.kind, "metadata": meta, "data": data}
+    if create_once(cluster, obj) is None:
+        cluster.patch(config_map, {"data": data})
