@@ -1,4 +1,4 @@
-"""What holds for all tests, however they are started."""
+"""What holds for all tests, however they are started, and how they are shared out over workers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import signal
 from collections.abc import Sequence
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 # A shell lets what it starts in the background ignore Ctrl-C, and so does everything that is started from there. Some
 # tests send it to programs of theirs.
@@ -13,17 +15,40 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 LONGEST_FIRST: Sequence[str] = (
-    "integration/test_validators.py",
-    "integration/test_gang_demo.py",
-    "integration/test_probes.py",
-    "integration/test_site.py",
-    "integration/test_rollout.py",
-    "integration/test_validator_faults.py",
-    "integration/test_gang_wiring.py",
-    "integration/",
-    "hosts/",
+    "tests/integration/test_rollout.py",
+    "tests/integration/test_validators.py",
+    "tests/integration/test_gang_demo.py",
+    "tests/integration/test_probes.py",
+    "tests/integration/test_validator_faults.py",
+    "tests/integration/test_gang_wiring.py",
+    "tests/integration/",
+    "tests/hosts/",
 )
 """Where workers begin, by measured time: a long file that begins last leaves all other workers idle."""
+
+OWN_CLUSTERS = (
+    "tests/integration/test_rollout.py",
+    "tests/integration/test_site.py",
+    "tests/integration/test_rehearsal_cluster.py",
+    "tests/integration/test_rehearsal_full.py",
+    "tests/integration/test_rehearsal_life.py",
+    "tests/integration/test_rehearsal_platform.py",
+)
+"""Files that start further clusters. One worker takes all of them: a cluster has 21 inotify instances, and a user may
+have 128 where nobody raised the limit."""
+
+
+class SharedOut(LoadFileScheduling):
+    """Whole files go to workers; the files with clusters of their own to one of them."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file: str = super()._split_scope(nodeid)
+        return OWN_CLUSTERS[0] if file in OWN_CLUSTERS else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> SharedOut:
+    """What `-n` uses."""
+    return SharedOut(config, log)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -32,4 +57,4 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _place(node: str) -> int:
-    return next((number for number, part in enumerate(LONGEST_FIRST) if part in node), len(LONGEST_FIRST))
+    return next((number for number, part in enumerate(LONGEST_FIRST) if node.startswith(part)), len(LONGEST_FIRST))

@@ -40,4 +40,4 @@ trap finish EXIT
 play "$prefix-gw0" playbooks/rehearsal.yml # builds the tools that all clusters are made of, before several ask for them
 .venv/bin/python -m tests.hosts.lab prepare # so that no test waits for what hosts are made of
 # What is started in the background is deaf to an interrupt, which some tests send to programs that they start.
-env --default-signal=INT .venv/bin/pytest -n "${KFV_TEST_WORKERS:-4}" --dist loadfile --no-loadscope-reorder "$@"
+env --default-signal=INT .venv/bin/pytest -n "${KFV_TEST_WORKERS:-4}" --no-loadscope-reorder "$@"

@@ -76,7 +76,10 @@ CHOICE = Choice(CERTS, "", extend=False)
 SERVICE = {"LoadState": "loaded", "KillMode": "process", "Delegate": "yes"}
 
 
-@pytest.fixture(scope="module", params=["1.6", "1.7", "2.1", "2.2", "2.3"])
+@pytest.fixture(
+    scope="module",
+    params=["1.7", "2.2", *(pytest.param(version, marks=pytest.mark.long) for version in ("1.6", "2.1", "2.3"))],
+)
 def node(lab: Lab, request: pytest.FixtureRequest) -> Iterator[Host]:
     """A host with all configurations, and what its containerd makes of them beside each."""
     host = lab.start(containerd=request.param)

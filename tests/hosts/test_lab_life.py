@@ -15,6 +15,8 @@ import pytest
 from tests.hosts.lab import Lab
 from tests.hosts.lab.__main__ import main
 
+pytestmark = pytest.mark.long
+
 
 def test_a_disk_outlives_the_host_and_goes_with_it(lab: Lab) -> None:
     host = lab.start()

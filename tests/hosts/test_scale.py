@@ -16,6 +16,8 @@ import pytest
 
 from tests.hosts.lab import Host, Lab
 
+pytestmark = pytest.mark.long
+
 COUNT = 50
 COUNTED = "/usr/bin/python-counted"
 

@@ -48,6 +48,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", ["four", "thirty", "hostile"])
+@pytest.mark.long
 @pytest.mark.parametrize(("width", "scheme"), VIEWS)
 def test_it_can_be_read_at_every_width(
     browser: webdriver.Chrome, pages: Path, name: str, width: int, scheme: str

@@ -25,7 +25,7 @@ from kubeflow_volcano.rehearsal.node.processes import first_process
 from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
 from tests.places import ROOT
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(1200)]
 
 ARCHIVE = ROOT.parent / "shared/upstream/manifests-1.9.1.tar.gz"
 SPEC = RehearsalSpec(f"full-{os.getpid()}", gpu_nodes=1)

@@ -33,7 +33,7 @@ from kubeflow_volcano.rehearsal.node.processes import first_process
 from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
 from tests.waiting import until
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.long]
 
 GENERATION = os.environ.get("KFV_TEST_GENERATION") or RehearsalSpec().generation
 SPEC = RehearsalSpec(f"t-{uuid.uuid4().hex[:8]}", gpu_nodes=1, generation=GENERATION)

@@ -136,6 +136,7 @@ def test_it_opens_from_disk_and_asks_for_nothing_else(browser: webdriver.Chrome,
 
 
 @pytest.mark.parametrize("name", ["healthy", "broken", "hostile", "preflight"])
+@pytest.mark.long
 @pytest.mark.parametrize(("width", "scheme"), VIEWS)
 def test_nothing_is_cut_off_and_everything_can_be_read(
     browser: webdriver.Chrome, pages: Path, name: str, width: int, scheme: str

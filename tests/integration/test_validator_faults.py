@@ -78,7 +78,14 @@ def often(faults: Sequence[Fault], share: float = 0.3, seed: int = 7) -> Callabl
     return plan
 
 
-@pytest.mark.parametrize("faults", [BUSY, [RESET, cut(300)], [slow(1.0)]], ids=["refused", "broken", "slow"])
+@pytest.mark.parametrize(
+    "faults",
+    [
+        pytest.param(BUSY, id="refused", marks=pytest.mark.long),
+        pytest.param([RESET, cut(300)], id="broken"),
+        pytest.param([slow(1.0)], id="slow", marks=pytest.mark.long),
+    ],
+)
 def test_trouble_that_heals_changes_no_verdict(through: Through, healthy: Verdicts, faults: list[Fault]) -> None:
     proxy, kubeconfig = through
     proxy.plan = often(faults)
@@ -90,6 +97,7 @@ def test_trouble_that_heals_changes_no_verdict(through: Through, healthy: Verdic
     assert report.retries > 0 or faults[0].delay
 
 
+@pytest.mark.long
 def test_the_gang_experiment_comes_to_the_same_end_through_trouble_and_leaves_nothing(
     through: Through, cluster: Cluster
 ) -> None:
@@ -113,6 +121,7 @@ def test_a_watch_that_breaks_at_its_start_is_replaced_by_lists(
     assert proxy.spoilt
 
 
+@pytest.mark.long
 def test_slow_answers_only_take_their_time(through: Through, healthy: Verdicts) -> None:
     proxy, kubeconfig = through
     proxy.plan = lambda asked: slow(8.0) if asked.path.startswith("/apis/apps/v1/deployments") else None
