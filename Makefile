@@ -6,7 +6,7 @@ SHELL := /bin/bash
 PLAYBOOK := .venv/bin/ansible-playbook
 INVENTORY ?= inventory/rehearsal
 
-# Ansible ignores the ansible.cfg of a directory that everybody may write to, unless it is named.
+# Ansible ignores ansible.cfg in a world-writable directory, unless it is named.
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 
 help: ## list the verbs

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kubeflow_volcano.text import counted, table
+from kubeflow_volcano.text import counted, few, table
 
 __all__ = ["queue_words", "render"]
 
@@ -38,9 +38,7 @@ def render(document: Mapping[str, Any], files: Mapping[str, str]) -> str:
     for item in document["findings"]:
         lines.append(_line(f"{_MARKS[item['verdict']]} {item['title']}: {item['found']}"))
         if item["verdict"] != "pass":
-            lines += [_line(f"    {text}") for text in item["details"][:_MOST_DETAILS]]
-            more = len(item["details"]) - _MOST_DETAILS
-            lines += [f"    and {more} more"] if more > 0 else []
+            lines += [_line(f"    {text}") for text in few(item["details"], _MOST_DETAILS, "\n").splitlines()]
             lines.append(f"    Do: {item['todo']}")
     if note := document["hosts"]["note"]:
         lines += ["", note]

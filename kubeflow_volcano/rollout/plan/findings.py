@@ -33,11 +33,11 @@ class Finding:
 
 
 def worst(findings: Iterable[Finding]) -> Verdict:
-    """The plan's verdict."""
+    """The worst verdict of the findings; pass if there are none."""
     order = list(Verdict)
     return max((item.verdict for item in findings), key=order.index, default=Verdict.PASS)
 
 
 def exit_code(verdict: Verdict) -> Exit:
-    """What the verdict means for the process; a warning alone stops nobody."""
+    """The exit code of a plan with that verdict; warnings do not fail it."""
     return Exit.CHECK_FAILED if verdict is Verdict.FAIL else Exit.OK
