@@ -46,7 +46,7 @@ CONFIG_V2 = """
   config_path = "/etc/containerd/certs.d"
 """
 
-pytestmark = [NEEDED, pytest.mark.long]
+pytestmark = [*NEEDED, pytest.mark.long]
 
 
 @dataclass

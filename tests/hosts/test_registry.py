@@ -34,7 +34,7 @@ SANDBOX = ("registry.k8s.io/pause", "3.10.1")
 INDEX = "application/vnd.oci.image.index.v1+json"
 PASSWORD = "of-the-registry"  # noqa: S105  made up
 
-pytestmark = [NEEDED, pytest.mark.long]
+pytestmark = [*NEEDED, pytest.mark.long]
 
 
 @dataclass
