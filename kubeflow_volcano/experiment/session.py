@@ -1,4 +1,4 @@
-"""Lifecycle of probe objects: one run ID, own namespaces, everything recorded and deleted by UID."""
+"""The life of probe objects: one run id, namespaces of their own, everything recorded by UID, everything removed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _DELETE_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Options of probes. `namespace` is an existing one to use instead of new ones; it is never deleted."""
+    """What a person may choose about probes. `namespace` is an existing one to stay in; it is never deleted."""
 
     namespace: str = ""
     queue: str = "default"
@@ -43,7 +43,7 @@ class Options:
 
 
 class ProbeRefused(Exception):  # noqa: N818  reads as what it states
-    """The API server or the session refused a probe object; the text is the server's."""
+    """The server or the session does not let a probe object be; the text is the server's own."""
 
 
 class Session:
@@ -56,7 +56,7 @@ class Session:
         options: Options | None = None,
         tolerated: Sequence[Mapping[str, str]] = (),
     ) -> None:
-        """`tolerated` are the tolerations of pods that a scheduler places."""
+        """`tolerated` are the tolerations of pods that a scheduler is to place."""
         self.cluster = cluster
         self.progress = progress
         self.options = options or Options()
@@ -78,26 +78,26 @@ class Session:
 
     @property
     def stopped(self) -> bool:
-        """Whether the session is ending: it creates nothing more, and waits should end."""
+        """Whether the session is ending: nothing more is created, and waits should end."""
         return self._stopped
 
     def stop(self) -> None:
-        """Refuse to create anything else; ends the waits of probes in other threads."""
+        """Refuse whatever is still to be created; ends the waits of probes in other threads."""
         self._stopped = True
 
     @property
     def tracked(self) -> tuple[Tracked, ...]:
-        """Everything that this session created, deleted or not."""
+        """Everything that exists, or existed, because of this session."""
         with self._state:
             return tuple(self._tracked.values())
 
     # namespaces
 
     def namespace(self, level: Level = Level.RESTRICTED) -> str:
-        """The name of a namespace that admits pods of this Pod Security level, ready for its first pod.
+        """Name of a namespace that admits pods of this Pod Security level and is ready for its first pod.
 
         Raises:
-            ProbeRefused: the API server refused it, or kube-controller-manager did not prepare it.
+            ProbeRefused: it may not be created, or no controller made it usable.
         """
         if self.options.namespace:
             return self.options.namespace
@@ -124,7 +124,7 @@ class Session:
         """Create a probe object under this run's label and expiry, and record its UID.
 
         Raises:
-            ProbeRefused: admission (quota, LimitRange, Pod Security, webhook) or authorization refused it.
+            ProbeRefused: admission (quota, LimitRange, Pod Security, webhook) or authorization says no, in its words.
             ApiError: the server did not answer within `seconds`.
         """
         obj = fitted(self._marked(obj), self._bounds_of(obj["metadata"].get("namespace", "")), self._tolerated)
@@ -162,16 +162,16 @@ class Session:
             raise
 
     def _own(self, ref: Ref) -> Object | None:
-        """The live object if this run created it."""
+        """The live object, when it is this run's."""
         found = self.cluster.get(ref, deadline=Deadline(5))
         labels = found["metadata"].get("labels") or {} if found else {}
         return found if labels.get(RUN_LABEL) == self.run else None
 
     def _bounds_of(self, namespace: str) -> Bounds:
-        """The bounds of the namespace's LimitRanges, read once; none without permission to read them."""
+        """What the LimitRanges of the namespace ask for, read once; nothing where they may not be read."""
         if namespace and namespace not in self._bounds:
             found: tuple[Object, ...] = ()
-            with contextlib.suppress(ApiError):  # admission then reports what it refuses
+            with contextlib.suppress(ApiError):  # what they refuse is then told in their words
                 found = self.cluster.list("v1", "LimitRange", namespace=namespace).items
             self._bounds[namespace] = bounds(found)
         return self._bounds.get(namespace, Bounds())
@@ -183,13 +183,13 @@ class Session:
         return obj | {"metadata": meta | {"labels": labels, "annotations": annotations}}
 
     def adopt(self, obj: Object) -> None:
-        """Record an object that a controller created for a probe, so that `close` waits for its deletion."""
+        """Record an object that a controller made on behalf of a probe, so that its end is waited for as well."""
         item = Tracked.of(obj)
         with self._state:
             self._tracked.setdefault(item.uid, item)
 
     def delete(self, *objects: Object, seconds: float = _DELETE_SECONDS) -> None:
-        """Delete objects of this session, without waiting for it.
+        """Ask for the removal of objects that this session made; does not wait.
 
         Raises:
             ProbeRefused: the server refuses one of them.
@@ -199,21 +199,21 @@ class Session:
             raise ProbeRefused(f"{item.ref} cannot be deleted: {text}")
 
     def gone(self, *uids: str) -> None:
-        """Record that a probe has seen the deletion of these objects."""
+        """Take note that a probe has seen these objects go."""
         with self._state:
             self._gone.update(uids)
 
     # the end
 
     def sweep(self, kinds: Sequence[tuple[str, str]] = ()) -> None:
-        """Delete what earlier runs left; `close` waits for it.
+        """Ask for the removal of what earlier runs left behind; `close` waits for it.
 
-        Besides namespaces and what is in them, this deletes the cluster-scoped `kinds`.
+        Beside what is in namespaces, or these themselves, it looks for further `kinds` that belong to none.
         """
         try:
             found = expired(self.cluster, self.run, self.options.namespace, kinds)
         except ApiError as error:
-            self.progress(f"leftovers of earlier runs cannot be listed: {error}")
+            self.progress(f"leftovers of earlier runs cannot be looked for: {error}")
             return
         if found:
             self.progress(f"removing {len(found)} leftovers of earlier runs")
@@ -221,9 +221,9 @@ class Session:
             self._swept.extend(found)
 
     def close(self, seconds: float = 60.0) -> Cleanup:
-        """Delete everything by UID and wait for that. May be called again.
+        """Remove everything by UID and wait until it is gone. May be called again.
 
-        A signal takes effect after that; `account` then has the result.
+        A signal takes effect when that is done; the result then stands in `account`.
         """
         with postponed():
             started = time.monotonic()
@@ -248,7 +248,7 @@ class Session:
         return self.account
 
     def _recover(self) -> None:
-        """Find the UIDs of created objects whose answer did not arrive because of a signal or an outage."""
+        """Find the UIDs of creations whose answer did not arrive, because a signal or an outage came between."""
         with self._state:
             self._state.wait_for(lambda: not self._sending, timeout=3)
             unknown = self._unsure | self._sending

@@ -15,6 +15,7 @@ PENDING = (
     "docs",
     "gang_demo",
     "inventory",
+    "kubeflow_volcano/experiment",
     "kubeflow_volcano/hosts",
     "kubeflow_volcano/rehearsal",
     "kubeflow_volcano/rollout/account",
