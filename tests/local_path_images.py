@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import pytest
 
+from kubeflow_volcano.directories import cache_directory
 from tests.places import ROOT, UPSTREAM
 
 __all__ = ["CACHE", "IMAGES", "MANIFEST", "NEEDED", "ROOT"]
 
 MANIFEST = UPSTREAM / "local-path-storage-0.0.37.yaml"
-CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kubeflow-volcano"
+CACHE = cache_directory()
 IMAGES = (
     ("docker.io/library/busybox", "1.36"),
     ("docker.io/library/busybox", "latest"),

@@ -12,11 +12,10 @@ from types import FrameType
 
 from kubeflow_volcano.problems import Exit, ProblemsError
 from kubeflow_volcano.progress import to_stderr
-from kubeflow_volcano.rehearsal.cluster.status import render, status
+from kubeflow_volcano.rehearsal.cluster.status import read_status, render
 from kubeflow_volcano.rehearsal.lifecycle import down, up
 from kubeflow_volcano.rehearsal.node.cgroups import NodeCgroup, read_layout
 from kubeflow_volcano.rehearsal.node.daemons import NODE_PATH
-from kubeflow_volcano.rehearsal.node.processes import first_process
 from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
 
 _PROGRAM = "python -m kubeflow_volcano.rehearsal"
@@ -89,13 +88,13 @@ def _down(options: argparse.Namespace) -> int:
 
 
 def _status(options: argparse.Namespace) -> int:
-    found = status(options.name)
+    found = read_status(options.name)
     sys.stdout.write(render(found))
     return Exit.OK if found.ready else Exit.INCOMPLETE
 
 
 def _exec(options: argparse.Namespace) -> int:
-    pid = first_process(NodeCgroup(read_layout(), ClusterPaths.of(options.name).cgroup))
+    pid = NodeCgroup(read_layout(), ClusterPaths.of(options.name).cgroup).first_process()
     if not pid:
         sys.stderr.write(f"The cluster {options.name} does not run.\n")
         return Exit.INCOMPLETE

@@ -1,17 +1,20 @@
-"""What a person may ask of a rehearsal cluster, and where its files live."""
+"""What a rehearsal cluster is to be, where its files are, and what the last `up` decided."""
 
 from __future__ import annotations
 
 import hashlib
-import os
+import json
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from ipaddress import IPv4Network
 from pathlib import Path
 
+from kubeflow_volcano.directories import cache_directory
+from kubeflow_volcano.files import write_file
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rehearsal.build.generation import HOME, extras_of
 
-__all__ = ["ClusterPaths", "RehearsalSpec", "rehearsal_home"]
+__all__ = ["ClusterPaths", "RehearsalSpec", "State", "generations"]
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,18}[a-z0-9])?")
 _MOST_NODES, _MOST_GPUS = 1000, 64
@@ -19,10 +22,10 @@ _MOST_NODES, _MOST_GPUS = 1000, 64
 
 @dataclass(frozen=True, slots=True)
 class RehearsalSpec:
-    """A rehearsal cluster as a person asks for it.
+    """A rehearsal cluster as the user specifies it.
 
     `gpu_nodes` simulated nodes offer `gpus_per_node` of nvidia.com/gpu each, beside the one real node. `extras` are
-    programs and images of the generation that not every cluster has.
+    optional programs and images of the generation.
     """
 
     name: str = "default"
@@ -31,11 +34,11 @@ class RehearsalSpec:
     generation: str = "1.30"
     extras: tuple[str, ...] = ()
 
-    def check(self) -> None:
-        """See that the values can be used.
+    def validate(self) -> None:
+        """Check every value.
 
         Raises:
-            InvalidInput: every value that can't, in one go.
+            InvalidInput: all values that cannot be used.
         """
         problems = [
             Problem(f"{what} is {found!r}.", f"{needed}.", f"correct {what}.")
@@ -44,7 +47,7 @@ class RehearsalSpec:
                     _NAME.fullmatch(self.name),
                     "the cluster's name",
                     self.name,
-                    "1 to 20 lower-case letters, digits or '-', which neither begins nor ends it",
+                    "1 to 20 lower-case letters, digits or '-', beginning and ending with a letter or digit",
                 ),
                 (
                     0 <= self.gpu_nodes <= _MOST_NODES,
@@ -66,9 +69,9 @@ class RehearsalSpec:
                 ),
                 (
                     set(self.extras) <= set(_extras(self.generation)),
-                    "what further programs the cluster has",
+                    "the list of extras",
                     ", ".join(self.extras),
-                    f"of generation {self.generation}: {', '.join(_extras(self.generation)) or 'nothing'}",
+                    f"names from generation {self.generation}: {', '.join(_extras(self.generation)) or 'it has none'}",
                 ),
             )
             if not good
@@ -86,22 +89,16 @@ def _extras(generation: str) -> tuple[str, ...]:
     return extras_of(generation) if generation in generations() else ()
 
 
-def rehearsal_home() -> Path:
-    """The directory that holds one directory per cluster."""
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(cache).absolute() / "kubeflow-volcano" / "rehearsal"
-
-
 @dataclass(frozen=True, slots=True)
 class ClusterPaths:
-    """Where one cluster keeps its files on the host, and what its traces in the kernel are called."""
+    """Where one cluster keeps its files on the host, and the names of its control group and interface."""
 
     home: Path
 
     @classmethod
     def of(cls, name: str) -> ClusterPaths:
         """The paths of the cluster called `name` in this user's cache."""
-        return cls(rehearsal_home() / name)
+        return cls(cache_directory() / "rehearsal" / name)
 
     @property
     def identity(self) -> str:
@@ -115,7 +112,7 @@ class ClusterPaths:
 
     @property
     def interface(self) -> str:
-        """Name of the host's end of the cable to the node (at most 15 characters)."""
+        """Name of the host's end of the veth pair to the node (at most 15 characters)."""
         return f"kfv{self.identity}"
 
     @property
@@ -125,17 +122,17 @@ class ClusterPaths:
 
     @property
     def state(self) -> Path:
-        """What the last `up` decided (specification, address, fingerprint of the configuration)."""
+        """File of `State`."""
         return self.home / "state.json"
 
     @property
     def lock(self) -> Path:
-        """Held while somebody changes the cluster; beside the directory, which `down` removes."""
+        """Locked while a process changes the cluster; beside the directory, which `down` removes."""
         return self.home.with_name(f".{self.home.name}.lock")
 
     @property
     def removed(self) -> Path:
-        """What `home` is called from the moment at which `down` begins to remove it."""
+        """What `down` renames `home` to before removing it."""
         return self.home.with_name(f".{self.home.name}.removed")
 
     @property
@@ -157,3 +154,32 @@ class ClusterPaths:
     def library(self) -> Path:
         """Copy of the Python modules that run inside the node."""
         return self.home / "lib"
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What the last `up` decided, for the next one.
+
+    `fingerprint` identifies the node's configuration and is empty until the node's first start; `started` is the time
+    of the last start in seconds since the epoch.
+    """
+
+    spec: RehearsalSpec
+    subnet: IPv4Network
+    fingerprint: str = ""
+    started: float = 0.0
+
+    @classmethod
+    def load(cls, path: Path) -> State | None:
+        """Read what `save` wrote; None when there is nothing, or nothing that this version can read."""
+        try:
+            raw = json.loads(path.read_text())
+            spec = RehearsalSpec(**{**raw["spec"], "extras": tuple(raw["spec"].get("extras", ()))})
+            return cls(spec, IPv4Network(raw["subnet"]), raw["fingerprint"], raw["started"])
+        except (OSError, ValueError, TypeError, KeyError):
+            return None
+
+    def save(self, path: Path) -> None:
+        """Write this state in one step."""
+        content = asdict(self) | {"subnet": str(self.subnet)}
+        write_file(path, json.dumps(content, indent=2) + "\n")

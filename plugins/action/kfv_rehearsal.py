@@ -14,7 +14,7 @@ try:
     from kubeflow_volcano.cluster.api.client import Cluster
     from kubeflow_volcano.problems import ProblemsError, Unreachable
     from kubeflow_volcano.rehearsal.build.generation import load_generation
-    from kubeflow_volcano.rehearsal.build.tools import tools_to_make
+    from kubeflow_volcano.rehearsal.build.tools import missing_tools
     from kubeflow_volcano.rehearsal.cluster import simulated_nodes
     from kubeflow_volcano.rehearsal.host.facts import look_at_host
     from kubeflow_volcano.rehearsal.host.packages import missing_packages
@@ -55,7 +55,7 @@ class ActionModule(ActionBase):
         try:
             if arguments["state"] == "inspected":
                 check_basics(look_at_host())
-                to_make = tools_to_make(load_generation(spec.generation, extras=spec.extras))
+                to_make = missing_tools(load_generation(spec.generation, extras=spec.extras))
                 missing = [asdict(item) for item in missing_packages(to_make)]
                 return result | {"changed": False, "missing": missing}
             if self._task.check_mode:
@@ -90,7 +90,7 @@ def _absent(spec: RehearsalSpec) -> dict[str, Any]:
 
 def _foreseen(spec: RehearsalSpec, state: str) -> dict[str, Any]:
     """What a run would do, judged by whether the cluster answers."""
-    spec.check()
+    spec.validate()
     paths = ClusterPaths.of(spec.name)
     if state == "absent":
         return {"changed": paths.home.exists()}

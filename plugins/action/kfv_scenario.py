@@ -23,7 +23,7 @@ try:
     from kubeflow_volcano.cluster.api.client import Cluster
     from kubeflow_volcano.cluster.api.errors import ApiError
     from kubeflow_volcano.problems import Problem, ProblemsError
-    from kubeflow_volcano.rehearsal.cluster.simulated_nodes import demand_own, sync
+    from kubeflow_volcano.rehearsal.cluster.simulated_nodes import require_rehearsal_cluster, sync
     from kubeflow_volcano.rehearsal.spec import RehearsalSpec
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
@@ -72,7 +72,7 @@ class ActionModule(ActionBase):
 
 def _on_cluster(cases: Sequence[Case], arguments: Mapping[str, Any]) -> dict[str, Any]:
     cluster = Cluster.connect(Path(arguments["kubeconfig"]) if arguments["kubeconfig"] else None, arguments["context"])
-    demand_own(cluster)
+    require_rehearsal_cluster(cluster)
     if arguments["state"] == "known":
         require_kinds(cluster, cases)
         return {}

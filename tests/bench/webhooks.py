@@ -16,7 +16,7 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
-from kubeflow_volcano.rehearsal.inside.webhook_answers import answer
+from kubeflow_volcano.rehearsal.inside.webhook_backends import answer
 
 
 class _Handler(BaseHTTPRequestHandler):

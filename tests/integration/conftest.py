@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.directories import cache_directory
 from kubeflow_volcano.problems import Unreachable
+from kubeflow_volcano.rehearsal.spec import ClusterPaths
 from tests.places import ROOT
 
 KUBECONFIG = "KFV_TEST_KUBECONFIG"
@@ -29,7 +29,7 @@ def kubeconfig(worker_id: str) -> Iterator[Path]:
         return
     name = cluster_name(worker_id)
     play(name, "rehearsal", "install")
-    yield cache_directory() / "rehearsal" / name / "admin.kubeconfig"
+    yield ClusterPaths.of(name).kubeconfig
     play(name, "rehearsal", state="absent")
 
 

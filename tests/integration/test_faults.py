@@ -24,7 +24,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Busy, Exit
 from kubeflow_volcano.progress import Progress, silent
-from kubeflow_volcano.rehearsal.cluster.status import status as rehearsal_status
+from kubeflow_volcano.rehearsal.cluster.status import read_status
 from kubeflow_volcano.rollout.state.lock import Lock
 from kubeflow_volcano.rollout.state.store import NAMESPACE
 from tests.faults.proxy import LOST, RESET, Asked, Fault, FaultProxy, proxied, slow, status
@@ -207,7 +207,7 @@ def test_an_api_server_that_dies_in_the_middle_is_waited_for(
 
     def plan(asked: Asked) -> Fault | None:
         if asked.method == "PATCH" and not killed and sum(item.method == "PATCH" for item in proxy.asked) == 5:
-            (server,) = [item for item in rehearsal_status(name).daemons if item.name == "kube-apiserver"]
+            (server,) = [item for item in read_status(name).daemons if item.name == "kube-apiserver"]
             killed.append(server.pid)
             os.kill(server.pid, signal.SIGKILL)
         return None

@@ -17,7 +17,7 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.metadata import RUN_LABEL
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.experiment.closing import SHARED
-from kubeflow_volcano.rehearsal.node.state import State
+from kubeflow_volcano.rehearsal.spec import State
 from tests.places import ROOT
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1500)]

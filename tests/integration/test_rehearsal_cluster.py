@@ -20,7 +20,7 @@ from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.cluster.watch.observer import Observer, Subject
 from kubeflow_volcano.deadline import Deadline
-from kubeflow_volcano.rehearsal.cluster.status import PodStatus, status
+from kubeflow_volcano.rehearsal.cluster.status import PodStatus, read_status
 from kubeflow_volcano.rehearsal.inside.placement import REASON_ANNOTATION, SIMULATED_LABEL
 from kubeflow_volcano.rehearsal.lifecycle import UpResult, down, up
 from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
@@ -65,7 +65,7 @@ class Running:
 
     def told(self, name: str) -> PodStatus:
         """What `status` says of a pod."""
-        (found,) = [pod for pod in status(SPEC.name).pods if (pod.namespace, pod.name) == ("default", name)]
+        (found,) = [pod for pod in read_status(SPEC.name).pods if (pod.namespace, pod.name) == ("default", name)]
         return found
 
 
@@ -252,7 +252,7 @@ def test_a_webhook_is_reached_at_its_real_pod(running: Running) -> None:
         time.sleep(0.1)
 
     assert "minAvailable" in str(refusal.value)
-    assert status(SPEC.name).webhooks == ()  # nothing is simulated that is there
+    assert read_status(SPEC.name).webhooks == ()  # nothing is simulated that is there
 
 
 @pytest.mark.usefixtures("running")
@@ -265,7 +265,7 @@ def test_another_number_of_gpus_changes_the_nodes_and_nothing_else() -> None:
         "node gpu-3 deleted",
         "node gpu-4 deleted",
     ]
-    assert [(node.name, node.gpus) for node in status(SPEC.name).nodes if node.simulated] == [
+    assert [(node.name, node.gpus) for node in read_status(SPEC.name).nodes if node.simulated] == [
         ("cpu-1", 0),
         ("gpu-1", 3),
         ("gpu-2", 3),

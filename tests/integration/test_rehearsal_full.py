@@ -18,10 +18,9 @@ import pytest
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object
-from kubeflow_volcano.rehearsal.cluster.status import status
+from kubeflow_volcano.rehearsal.cluster.status import read_status
 from kubeflow_volcano.rehearsal.lifecycle import down, up
 from kubeflow_volcano.rehearsal.node.cgroups import NodeCgroup, read_layout
-from kubeflow_volcano.rehearsal.node.processes import first_process
 from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
 from tests.places import ROOT
 
@@ -96,7 +95,7 @@ def test_every_workload_comes_up_and_every_volume_is_there(installed: Installed)
 
 @pytest.mark.usefixtures("installed")
 def test_what_this_project_is_about_runs_for_real_and_the_rest_says_that_it_does_not() -> None:
-    pods = status(SPEC.name).pods
+    pods = read_status(SPEC.name).pods
 
     real = {re.sub(r"(-[0-9a-z]+){1,2}$", "", f"{pod.namespace}/{pod.name}") for pod in pods if not pod.simulated}
     assert real - {"volcano-system/volcano-admission"} == {
@@ -120,7 +119,7 @@ def test_the_stub_answers_exactly_where_nobody_else_does(installed: Installed) -
         and f"{service['namespace']}/{service['name']}" not in REAL_SERVICES
     }
 
-    answered = {(item.kind, item.name) for item in status(SPEC.name).webhooks}
+    answered = {(item.kind, item.name) for item in read_status(SPEC.name).webhooks}
 
     assert answered == wanted | {("CustomResourceDefinition", "pvcviewers.kubeflow.org")}
 
@@ -137,7 +136,7 @@ def test_the_second_run_changes_nothing_and_the_whole_is_judged(installed: Insta
 
 def test_after_the_node_was_killed_everything_comes_back(installed: Installed) -> None:
     """Most webhooks fail closed: pods are only admitted again when the stub answers again."""
-    os.kill(first_process(NodeCgroup(read_layout(), ClusterPaths.of(SPEC.name).cgroup)), signal.SIGKILL)
+    os.kill(NodeCgroup(read_layout(), ClusterPaths.of(SPEC.name).cgroup).first_process(), signal.SIGKILL)
     up(SPEC)
     certificate = {
         "apiVersion": "cert-manager.io/v1",

@@ -24,12 +24,10 @@ import pytest
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.problems import Exit
-from kubeflow_volcano.rehearsal.cluster.removal import leftovers
-from kubeflow_volcano.rehearsal.cluster.status import DaemonStatus, status
-from kubeflow_volcano.rehearsal.lifecycle import down, up
-from kubeflow_volcano.rehearsal.lock import held
+from kubeflow_volcano.rehearsal.cluster.status import DaemonStatus, read_status
+from kubeflow_volcano.rehearsal.lifecycle import down, find_leftovers, up
+from kubeflow_volcano.rehearsal.lock import hold_lock
 from kubeflow_volcano.rehearsal.node.cgroups import NodeCgroup, read_layout
-from kubeflow_volcano.rehearsal.node.processes import first_process
 from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
 from tests.waiting import until
 
@@ -105,7 +103,7 @@ def nothing_left_in_the_end() -> Iterator[None]:
     yield
     assert down(SPEC.name).left == ()
     assert Traces.now() == before
-    assert leftovers(PATHS, CGROUP) == ()
+    assert find_leftovers(PATHS, CGROUP) == ()
     assert not PATHS.lock.exists()
 
 
@@ -116,7 +114,7 @@ def api() -> Cluster:
 
 
 def daemon(name: str) -> DaemonStatus:
-    (found,) = [item for item in status(SPEC.name).daemons if item.name == name]
+    (found,) = [item for item in read_status(SPEC.name).daemons if item.name == name]
     return found
 
 
@@ -129,7 +127,7 @@ def test_a_killed_daemon_comes_back_by_itself(name: str) -> None:
     os.kill(former.pid, signal.SIGKILL)
 
     until(lambda: daemon(name).restarts > former.restarts and daemon(name).pid not in {0, former.pid})
-    until(lambda: status(SPEC.name).ready)
+    until(lambda: read_status(SPEC.name).ready)
 
     assert up(SPEC).changes == ()
 
@@ -137,9 +135,9 @@ def test_a_killed_daemon_comes_back_by_itself(name: str) -> None:
 def test_after_the_node_s_first_process_was_killed_up_converges_and_keeps_the_data(api: Cluster) -> None:
     kept = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kept", "namespace": "default"}}
     api.create(kept)
-    os.kill(first_process(CGROUP), signal.SIGKILL)
-    until(lambda: not first_process(CGROUP))
-    assert status(SPEC.name).trouble == "the node does not run"
+    os.kill(CGROUP.first_process(), signal.SIGKILL)
+    until(lambda: not CGROUP.first_process())
+    assert read_status(SPEC.name).trouble == "the node does not run"
 
     result = up(SPEC)
 
@@ -151,13 +149,13 @@ def test_after_the_node_s_first_process_was_killed_up_converges_and_keeps_the_da
 def test_a_cable_that_was_pulled_is_found_and_mended() -> None:
     subprocess.run(["ip", "link", "delete", PATHS.interface], check=True)
 
-    assert "the running node has lost its cable: it is started anew" in up(SPEC).changes
+    assert "the running node has lost its veth pair: restarting it" in up(SPEC).changes
     assert up(SPEC).changes == ()
 
 
 @pytest.mark.usefixtures("api")
 def test_addresses_of_a_node_that_is_down_are_unreachable_rather_than_somebody_else() -> None:
-    os.kill(first_process(CGROUP), signal.SIGKILL)
+    os.kill(CGROUP.first_process(), signal.SIGKILL)
     until(lambda: not Path("/sys/class/net", PATHS.interface).exists())
     address = json.loads(PATHS.state.read_text())["subnet"].replace("/30", "")
 
@@ -171,7 +169,7 @@ def test_a_cluster_whose_directory_was_deleted_is_built_anew() -> None:
     shutil.rmtree(PATHS.home, ignore_errors=True)
 
     assert "the node was started" in up(SPEC).changes
-    assert status(SPEC.name).ready
+    assert read_status(SPEC.name).ready
     assert len([pid for pid in CGROUP.processes() if _is_first(pid)]) == 1
 
 
@@ -189,7 +187,7 @@ def test_up_killed_at_random_moments_leaves_nothing_that_the_next_does_not_mend(
         with subprocess.Popen(UP, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
             time.sleep(moments.uniform(0.3, most))
             process.kill()
-        first = first_process(CGROUP)
+        first = CGROUP.first_process()
         if first and moments.random() < 0.4:  # sometimes the node dies with it
             os.kill(first, signal.SIGKILL)
 
@@ -213,7 +211,7 @@ def test_up_killed_at_a_certain_moment_is_gone_on_with(moment: str) -> None:
 
 
 def assert_whole(when: str) -> None:
-    assert status(SPEC.name).ready, when
+    assert read_status(SPEC.name).ready, when
     assert len([pid for pid in CGROUP.processes() if _is_first(pid)]) == 1, when
     assert up(SPEC).changes == (), when
 
@@ -236,9 +234,9 @@ def test_an_interrupted_up_says_how_to_go_on(number: signal.Signals, code: Exit)
     assert "goes on from there" in rest
     assert "Traceback" not in rest
 
-    assert status(SPEC.name).pid or status(SPEC.name).trouble
+    assert read_status(SPEC.name).pid or read_status(SPEC.name).trouble
     up(SPEC)
-    assert status(SPEC.name).ready
+    assert read_status(SPEC.name).ready
 
 
 def test_a_host_without_the_unified_hierarchy_will_do() -> None:
@@ -251,10 +249,10 @@ def test_a_host_without_the_unified_hierarchy_will_do() -> None:
 
     subprocess.run([*inside, *UP], check=True, capture_output=True)
     assert not (unified / PATHS.cgroup).exists()
-    assert status(SPEC.name).ready
+    assert read_status(SPEC.name).ready
     subprocess.run([*inside, *COMMAND, "down", "--name", SPEC.name], check=True, capture_output=True)
 
-    assert leftovers(PATHS, CGROUP) == ()
+    assert find_leftovers(PATHS, CGROUP) == ()
 
 
 def test_two_callers_at_once_make_one_cluster() -> None:
@@ -269,7 +267,7 @@ def test_two_callers_at_once_make_one_cluster() -> None:
 
 def test_a_caller_that_may_not_wait_is_told_who_is_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kubeflow_volcano.rehearsal.lifecycle._LOCK_SECONDS", 0.5)
-    with held(PATHS.lock, print, 0), pytest.raises(Exception, match=f"process {os.getpid()}") as refusal:
+    with hold_lock(PATHS.lock, print, 0), pytest.raises(Exception, match=f"process {os.getpid()}") as refusal:
         down(SPEC.name)
 
     assert getattr(refusal.value, "exit_code", None) == Exit.BUSY
@@ -278,13 +276,13 @@ def test_a_caller_that_may_not_wait_is_told_who_is_at_work(monkeypatch: pytest.M
 def test_a_removal_that_was_killed_is_finished_by_the_next() -> None:
     up(SPEC)
     with subprocess.Popen([*COMMAND, "down", "--name", SPEC.name], stderr=subprocess.DEVNULL) as process:
-        until(lambda: not first_process(CGROUP))
+        until(lambda: not CGROUP.first_process())
         process.kill()
 
     result = down(SPEC.name)
 
     assert result.left == ()
-    assert leftovers(PATHS, CGROUP) == ()
+    assert find_leftovers(PATHS, CGROUP) == ()
     assert down(SPEC.name).changed is False
 
 

@@ -24,7 +24,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.cluster.watch.observer import Observer, Subject
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.rehearsal.build.generation import load_generation
-from kubeflow_volcano.rehearsal.cluster.status import status
+from kubeflow_volcano.rehearsal.cluster.status import read_status
 from kubeflow_volcano.rehearsal.inside.placement import REASON_ANNOTATION, SIMULATED_LABEL, Rules, simulation
 from kubeflow_volcano.rehearsal.inside.placement import simulation_of_daemon_set as simulation_of_set
 from kubeflow_volcano.rehearsal.inside.webhook_backends import SIMULATED_WEBHOOK_LABEL
@@ -219,7 +219,7 @@ def test_webhooks_of_cert_manager_are_answered_and_marked(running: Running, sour
         assert {webhook["clientConfig"]["caBundle"] for webhook in found["webhooks"]} == {authority}
         managers = {entry["manager"] for entry in found["metadata"]["managedFields"]}
         assert "rehearsal-webhook-stub" in managers
-    told = [item for item in status(SPEC.name).webhooks if item.name == "cert-manager-webhook"]
+    told = [item for item in read_status(SPEC.name).webhooks if item.name == "cert-manager-webhook"]
     assert {item.services for item in told} == {("cert-manager/cert-manager-webhook",)}
     assert len(told) == 2
 

@@ -15,7 +15,7 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.experiment.session import Options as Images
 from kubeflow_volcano.progress import silent
-from kubeflow_volcano.rehearsal.node.state import State
+from kubeflow_volcano.rehearsal.spec import State
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
 from tests.integration.breaking import made, space
 from tests.integration.rolling import roll_out, wire_gang

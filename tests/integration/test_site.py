@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.rehearsal.spec import ClusterPaths
 from tests.places import ROOT
 from tests.waiting import until
 
@@ -72,8 +73,7 @@ def empty() -> Iterator[Cluster]:
         pytest.skip("a rehearsal cluster needs root")
     up = play("playbooks/rehearsal.yml")
     assert up.code == 0, up.output
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    yield Cluster.connect(cache / "kubeflow-volcano" / "rehearsal" / NAME / "admin.kubeconfig")
+    yield Cluster.connect(ClusterPaths.of(NAME).kubeconfig)
     down = play("playbooks/rehearsal.yml", rehearsal_cluster_state="absent")
     assert down.code == 0, down.output
 

@@ -15,7 +15,7 @@ import pytest
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.metadata import RUN_LABEL
 from kubeflow_volcano.progress import silent
-from kubeflow_volcano.rehearsal.cluster.status import status as rehearsal_status
+from kubeflow_volcano.rehearsal.cluster.status import read_status
 from tests.faults.proxy import HUNG, RESET, Asked, Fault, FaultProxy, cut, proxied, slow, status
 from validators.core.results import Verdict
 from validators.report.document import Report
@@ -242,9 +242,7 @@ def test_an_api_server_that_dies_in_the_middle_changes_no_verdict(
 
     def plan(asked: Asked) -> None:
         if asked.path.startswith(moment) and not killed:
-            (server,) = [
-                item for item in rehearsal_status(kubeconfig.parent.name).daemons if item.name == "kube-apiserver"
-            ]
+            (server,) = [item for item in read_status(kubeconfig.parent.name).daemons if item.name == "kube-apiserver"]
             killed.append(server.pid)
             os.kill(server.pid, signal.SIGKILL)
 

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
+from kubeflow_volcano.directories import cache_directory
+from kubeflow_volcano.files import replacing, write_file
 from kubeflow_volcano.progress import Progress, silent
 from kubeflow_volcano.rehearsal.build.layers import Member, layer_members, write_layer
 from kubeflow_volcano.rehearsal.build.recipes import Generation, Image
 from kubeflow_volcano.rehearsal.build.toolchain import go_architecture
-from kubeflow_volcano.rehearsal.build.tools import Tools, tools_home
+from kubeflow_volcano.rehearsal.build.tools import Tools
 from kubeflow_volcano.rehearsal.inside.registry import read_index
-from kubeflow_volcano.rehearsal.lock import held
+from kubeflow_volcano.rehearsal.lock import hold_lock
 
 __all__ = ["ImageStore", "ensure_images"]
 
@@ -47,19 +46,19 @@ class ImageStore:
 def ensure_images(tools: Tools, store: Path | None = None, progress: Progress = silent) -> ImageStore:
     """Make `store` hold exactly the images of the tools' generation, in seconds, or at once when it does already.
 
-    Without `store` they lie in the user's cache. The same inputs give the same digests. A reader sees the former
-    images or the new ones, never a mixture: the index is replaced in one step, after every blob lies in its place.
+    Without `store` they are kept in the user's cache. The same inputs give the same digests. A reader sees the former
+    images or the new ones, never a mixture: the index is replaced in one step, after every blob is in place.
 
     Raises:
         ProblemsError: a program of the distribution that goes into an image is missing.
         Busy: another process has been assembling into `store` for ten minutes.
     """
     generation = tools.generation
-    store = store or tools_home().with_name("images") / generation.name
+    store = store or cache_directory() / "images" / generation.name
     layers = {name: layer_members(entries, tools) for name, entries in generation.layers.items()}
     inputs = _digest_of([[repr(image) for image in generation.images], _identities(layers), go_architecture()])
     if _inputs(store) != inputs:
-        with held(store / ".lock", progress, _PATIENCE_SECONDS, doing="is assembling the images of a cluster"):
+        with hold_lock(store / ".lock", progress, _PATIENCE_SECONDS, doing="is assembling the images of a cluster"):
             if _inputs(store) != inputs:
                 _assemble(generation, layers, store, inputs, progress)
     return ImageStore(store)
@@ -100,9 +99,9 @@ def _assemble(
         for name in image.names
     ]
     index = {"schemaVersion": 2, "mediaType": f"{_MEDIA}.index.v1+json", "manifests": manifests}
-    _write(store / "oci-layout", {"imageLayoutVersion": "1.0.0"})
-    _write(store / "index.json", {**index, "annotations": {_INPUTS: inputs}})
-    blobs.drop_unused()
+    write_file(store / "oci-layout", _json({"imageLayoutVersion": "1.0.0"}))
+    write_file(store / "index.json", _json({**index, "annotations": {_INPUTS: inputs}}))
+    blobs.remove_unused()
     size = sum(blob.stat().st_size for blob in blobs.home.iterdir()) / 1e6
     progress(f"images: {len(manifests)} names, {size:.0f} MB, {time.monotonic() - started:.1f} s")
 
@@ -129,7 +128,7 @@ def _add_image(blobs: _Blobs, image: Image, layers: Mapping[str, Mapping[str, ob
 
 
 class _Blobs:
-    """The blobs directory of a layout. A blob lies under its digest only when it is whole."""
+    """The blobs directory of a layout. A file named by its digest is always whole."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -137,33 +136,30 @@ class _Blobs:
         home.mkdir(parents=True, exist_ok=True)
 
     def add_layer(self, members: Iterable[Member]) -> Mapping[str, object]:
-        with tempfile.NamedTemporaryFile(dir=self.home, prefix=".unfinished-", delete=False) as stream:
+        fresh = self.home / ".layer"
+        with replacing(fresh, 0o644) as stream:
             write_layer(members, stream)
-            return self._keep(stream, f"{_MEDIA}.layer.v1.tar")
+        with fresh.open("rb") as content:
+            digest = hashlib.file_digest(content, "sha256").hexdigest()
+            size = content.tell()
+        fresh.rename(self.home / digest)
+        return self._descriptor(digest, size, f"{_MEDIA}.layer.v1.tar")
 
     def add_json(self, value: object, media_type: str) -> Mapping[str, object]:
-        with tempfile.NamedTemporaryFile(dir=self.home, prefix=".unfinished-", delete=False) as stream:
-            stream.write(json.dumps(value, sort_keys=True, separators=(",", ":")).encode())
-            return self._keep(stream, media_type)
+        content = json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
+        digest = hashlib.sha256(content).hexdigest()
+        write_file(self.home / digest, content, 0o644)
+        return self._descriptor(digest, len(content), media_type)
 
-    def _keep(self, stream: IO[bytes], media_type: str) -> Mapping[str, object]:
-        stream.flush()
-        os.fsync(stream.fileno())
-        os.fchmod(stream.fileno(), 0o644)
-        with Path(stream.name).open("rb") as content:
-            digest = hashlib.file_digest(content, "sha256").hexdigest()
-            size = content.seek(0, os.SEEK_END)
-        Path(stream.name).rename(self.home / digest)
+    def _descriptor(self, digest: str, size: int, media_type: str) -> Mapping[str, object]:
         self._used.add(digest)
         return {"mediaType": media_type, "digest": f"sha256:{digest}", "size": size}
 
-    def drop_unused(self) -> None:
+    def remove_unused(self) -> None:
         for blob in self.home.iterdir():
             if blob.name not in self._used:
                 blob.unlink()
 
 
-def _write(path: Path, value: object) -> None:
-    fresh = path.with_name(f".{path.name}.new")
-    fresh.write_text(json.dumps(value, indent=1, sort_keys=True) + "\n")
-    fresh.replace(path)
+def _json(value: object) -> str:
+    return json.dumps(value, indent=1, sort_keys=True) + "\n"

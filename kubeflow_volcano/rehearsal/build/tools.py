@@ -1,4 +1,4 @@
-"""The programs of a rehearsal cluster: built, or fetched, once per content and kept in the user's cache.
+"""The programs of a rehearsal cluster: built, or downloaded, once per content and kept in the user's cache.
 
 python -m kubeflow_volcano.rehearsal.build.tools [--generation 1.30] [--cache DIRECTORY]
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import os
 import shutil
 import sys
 import time
@@ -18,32 +17,32 @@ from concurrent.futures import TimeoutError as NotYet
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from kubeflow_volcano.directories import cache_directory
 from kubeflow_volcano.problems import Exit, ProblemsError
 from kubeflow_volcano.progress import Progress, silent, to_stderr
+from kubeflow_volcano.rehearsal.build.cache import mark_used, publish, remove_unfinished, remove_unused
 from kubeflow_volcano.rehearsal.build.downloads import RefusedError, download_programs, origin, reachable_origins
 from kubeflow_volcano.rehearsal.build.generation import load_generation
 from kubeflow_volcano.rehearsal.build.gobuild import BEAT_SECONDS, FLAGS, Workshop
-from kubeflow_volcano.rehearsal.build.pruning import drop_unused, mark_used
-from kubeflow_volcano.rehearsal.build.publish import published, sweep
 from kubeflow_volcano.rehearsal.build.recipes import Generation, Tool
 from kubeflow_volcano.rehearsal.build.toolchain import Go, choose_go, go_architecture
-from kubeflow_volcano.rehearsal.lock import held
+from kubeflow_volcano.rehearsal.lock import hold_lock
 
-__all__ = ["Tools", "ensure_tools", "tool_digest", "tools_home", "tools_to_make"]
+__all__ = ["Tools", "ensure_tools", "missing_tools", "tool_digest", "tools_directory"]
 
 _PATIENCE_SECONDS = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """Where every tool of a generation lies: `homes` has, by the tool's name, a directory with bin/ and src/."""
+    """The built tools of a generation: `homes` has a directory with bin/ and src/ by each tool's name."""
 
     generation: Generation
     homes: Mapping[str, Path]
 
     @property
     def programs(self) -> dict[str, Path]:
-        """Every program and every further name of one, by file name. All of a tool's lie in one directory."""
+        """Every program and every link to one, by file name. Those of one tool are in one directory."""
         return {
             name: self.homes[tool.name] / "bin" / name
             for tool in self.generation.tools
@@ -62,42 +61,41 @@ class Tools:
         raise KeyError(module)
 
 
-def tools_home() -> Path:
-    """The cache of built tools: below `$XDG_CACHE_HOME` or `~/.cache`."""
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(cache).absolute() / "kubeflow-volcano" / "tools"
+def tools_directory() -> Path:
+    """The cache of built tools."""
+    return cache_directory() / "tools"
 
 
 def ensure_tools(generation: Generation, cache: Path | None = None, progress: Progress = silent) -> Tools:
-    """Build what `cache` lacks of the generation's tools. When it lacks nothing, no program is run.
+    """Build the tools of the generation that `cache` lacks. When it lacks none, no program is run.
 
-    One build serves two callers: the second waits for the first. An interrupted build leaves nothing half-made, and
-    the tools that it finished.
+    A second caller waits for the first instead of building too. An interrupted build keeps the tools that it finished
+    and nothing half-made.
 
     Raises:
-        ProblemsError: there is no Go and none can be had, or a tool can't be fetched or built.
+        ProblemsError: there is no Go and none can be installed, or a tool cannot be downloaded or built.
         Busy: another process has been building for an hour.
     """
-    cache = cache or tools_home()
+    cache = cache or tools_directory()
     go = choose_go(generation.go, cache)
     tools = _kept(generation, cache, go)
     if _missing(tools):
-        with held(cache / ".lock", progress, _PATIENCE_SECONDS, doing="is building the tools of a rehearsal cluster"):
+        with hold_lock(cache / ".lock", progress, _PATIENCE_SECONDS, doing="is building tools of a rehearsal cluster"):
             if missing := _missing(tools):
-                sweep(cache)
+                remove_unfinished(cache)
                 _build(missing, go, tools, progress)
-                drop_unused(cache, progress)
+                remove_unused(cache, progress)
     mark_used(tools.homes.values())
     return tools
 
 
-def tools_to_make(generation: Generation, cache: Path | None = None) -> tuple[str, ...]:
+def missing_tools(generation: Generation, cache: Path | None = None) -> tuple[str, ...]:
     """Names of the generation's tools that `cache` lacks.
 
     Raises:
-        ProblemsError: there is no Go and none can be had.
+        ProblemsError: there is no Go and none can be installed.
     """
-    cache = cache or tools_home()
+    cache = cache or tools_directory()
     return tuple(tool.name for tool in _missing(_kept(generation, cache, choose_go(generation.go, cache))))
 
 
@@ -114,7 +112,7 @@ def _missing(tools: Tools) -> list[Tool]:
 
 
 def tool_digest(tool: Tool, go: Go) -> str:
-    """Twelve digits that change with anything that a program of `tool` is made from."""
+    """Twelve digits that change with anything that determines the programs of `tool`."""
     files = {
         path.name: hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(tool.directory.iterdir())
@@ -125,9 +123,9 @@ def tool_digest(tool: Tool, go: Go) -> str:
 
 
 def _build(missing: list[Tool], go: Go, tools: Tools, progress: Progress) -> None:
-    """Make one tool after the other, while the modules of the next ones are being fetched.
+    """Make one tool after the other, while the modules of the next ones are downloaded.
 
-    Two at a time would compile what they share twice: Go's cache knows of a package only when it is compiled.
+    Two at a time would compile the packages that they share twice: Go's cache has a package only once it is compiled.
     """
     started = time.monotonic()
     logs = next(iter(tools.homes.values())).parent / "logs"
@@ -151,7 +149,7 @@ def _build(missing: list[Tool], go: Go, tools: Tools, progress: Progress) -> Non
 
 
 def _released(missing: list[Tool], progress: Progress) -> set[str]:
-    """Names of the tools whose official release can be asked for."""
+    """Names of the tools whose official release can be downloaded."""
     offers = {
         tool.name: tool.download.url for tool in missing if tool.download and go_architecture() in tool.download.sha256
     }
@@ -160,14 +158,15 @@ def _released(missing: list[Tool], progress: Progress) -> set[str]:
     if built := offers.keys() - released:
         hosts = sorted({origin(offers[name]) for name in built})
         progress(
-            f"{', '.join(hosts)} can't be reached, so official releases are not used for {', '.join(sorted(built))}"
+            f"{', '.join(hosts)} cannot be reached, so {', '.join(sorted(built))} {'is' if len(built) == 1 else 'are'} "
+            "built instead of downloaded"
         )
     return released
 
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """One tool being made, and who is told of it."""
+    """One tool to make, and where its progress is reported."""
 
     workshop: Workshop
     tool: Tool
@@ -175,7 +174,7 @@ class _Job:
     progress: Progress
 
     def run(self, home: Path, fetch: Future[int] | None) -> None:
-        """Make the tool: from its official release when nothing is being fetched for building it."""
+        """Download the official release when no modules are fetched for a build, else build."""
         started = time.monotonic()
 
         def tell(line: str) -> None:
@@ -185,11 +184,11 @@ class _Job:
             try:
                 self._download(home, tell)
             except RefusedError as error:
-                tell(f"the official release is refused, building instead ({error})")
+                tell(f"the official release cannot be used, building instead ({error})")
             else:
                 return
         packages = self._fetched(fetch, tell) if fetch else self.workshop.fetch(self.tool)
-        with published(home) as fresh:
+        with publish(home) as fresh:
             tool = self._completed(fresh / self.tool.directory.name, tell)
             self.workshop.build(
                 tool,
@@ -216,7 +215,7 @@ class _Job:
     def _download(self, home: Path, tell: Progress) -> None:
         if self.tool.download is None:
             raise ValueError(f"{self.tool.name} has no official release")
-        with published(home) as fresh:
+        with publish(home) as fresh:
             download_programs(self.tool.download, go_architecture(), fresh / "bin", tell)
             self._finish(fresh)
         tell(f"downloaded ({self._megabytes(home):.0f} MB)")
@@ -243,7 +242,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Build the tools of a generation and list where each program lies."""
     parser = argparse.ArgumentParser(prog="python -m kubeflow_volcano.rehearsal.build.tools", description=__doc__)
     parser.add_argument("--generation", default="1.30", help="name of a directory of generations/ (default: 1.30)")
-    parser.add_argument("--cache", type=Path, help=f"where built tools are kept (default: {tools_home()})")
+    parser.add_argument("--cache", type=Path, help=f"where built tools are kept (default: {tools_directory()})")
     options = parser.parse_args(arguments)
     try:
         tools = ensure_tools(load_generation(options.generation), options.cache, to_stderr())

@@ -1,10 +1,9 @@
-"""What a running API server needs before the cluster is one: its own objects, and a webhook that answers."""
+"""What makes a running API server a usable cluster: its own objects, and a placement webhook that answers."""
 
 from __future__ import annotations
 
 import base64
 import importlib.resources
-import time
 from pathlib import Path
 
 import yaml
@@ -32,9 +31,9 @@ _TRIAL_POD: Object = {
 
 
 def apply_addons(cluster: Cluster, authority: Path) -> tuple[str, ...]:
-    """Apply the cluster's own objects; returns those that were not as they should be.
+    """Apply the cluster's own objects; returns those that were created or changed, as text.
 
-    `authority` is the certificate that signed the placement webhook's.
+    `authority` is the file of the certificate that signed the placement webhook's.
     """
     resources = importlib.resources.files("kubeflow_volcano.rehearsal") / "addons"
     bundle = base64.b64encode(authority.read_bytes()).decode()
@@ -52,13 +51,13 @@ def apply_addons(cluster: Cluster, authority: Path) -> tuple[str, ...]:
 
 
 def _content(obj: Object) -> Object:
-    """The object without its version: of one that declares nothing, 1.22 notes only later who had made it."""
+    """The object without its version: Kubernetes 1.22 records the manager of an object without fields only later."""
     kept = {key: value for key, value in obj["metadata"].items() if key not in {"managedFields", "resourceVersion"}}
     return {**obj, "metadata": kept}
 
 
 def assign_pod_range(cluster: Cluster, node_name: str) -> tuple[str, ...]:
-    """Give the real node its range of pod addresses, once; kubelet and containerd read it from the Node."""
+    """Set the pod range of the real node unless it has one; kubelet and containerd read it from the Node."""
     ref = Ref("v1", "Node", "", node_name)
     node = cluster.get(ref)
     if node is None or node["spec"].get("podCIDR"):
@@ -69,30 +68,27 @@ def assign_pod_range(cluster: Cluster, node_name: str) -> tuple[str, ...]:
 
 
 def wait_for_placement(cluster: Cluster, *, patience: float, progress: Progress) -> None:
-    """See by a dry run that the placement webhook answers the API server.
+    """Wait until the placement webhook answers the API server, by creating a pod in a dry run.
 
-    Something else in the cluster may refuse the pod, such as another webhook whose backend is away. That is told after
-    `patience` seconds, and is not this cluster's failure.
+    Something else in the cluster may refuse the pod, such as another webhook whose backend is down. After `patience`
+    seconds that is reported and no error.
 
     Raises:
-        ProblemsError: pods come back unchanged.
+        ProblemsError: the API server returns pods unchanged.
     """
-    deadline = Deadline(_ANSWER_SECONDS)
-    refusals = Deadline(patience)
-    while not deadline.passed:
+    for elapsed in Deadline(_ANSWER_SECONDS).every(_RETRY_SECONDS):
         try:
             pod = cluster.create(_TRIAL_POD, dry_run=True, deadline=Deadline(1))
             if SIMULATED_LABEL in pod["metadata"].get("labels", {}):
                 return
         except ApiError as error:
-            if refusals.passed:
-                progress(f"pods are refused for now: {error}")
+            if elapsed >= patience:
+                progress(f"the API server refuses pods for now: {error}")
                 return
-        time.sleep(_RETRY_SECONDS)
     raise ProblemsError(
         Problem(
-            "the placement webhook does not answer the API server: pods come back unchanged.",
-            "pods that ask for a GPU are sent to simulated nodes.",
+            "the placement webhook does not answer the API server: it returns pods unchanged.",
+            "a webhook that sends pods that request a GPU to simulated nodes.",
             "read `python -m kubeflow_volcano.rehearsal logs placement`.",
         )
     )

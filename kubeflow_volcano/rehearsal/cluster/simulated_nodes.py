@@ -1,4 +1,4 @@
-"""The simulated nodes: what they look like, and that there are as many as wanted."""
+"""The simulated nodes: their objects, and creating, resizing and deleting them."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rehearsal.inside.placement import GPU, GPU_POOL, PLATFORM_POOL, SIMULATED_LABEL, TOLERATION
 from kubeflow_volcano.rehearsal.spec import RehearsalSpec
 
-__all__ = ["PLATFORM_NODE", "SELECTOR", "demand_own", "gpu_node", "names", "platform_node", "sync"]
+__all__ = ["PLATFORM_NODE", "SELECTOR", "gpu_node", "names", "platform_node", "require_rehearsal_cluster", "sync"]
 
 PLATFORM_NODE = "cpu-1"
-"""The node of Kubeflow's parts. It stays whatever number of GPU nodes is asked for: volumes are bound to it."""
+"""The node for Kubeflow's components. It exists with any number of GPU nodes, as volumes are bound to it."""
 SELECTOR = f"{SIMULATED_LABEL}=true"
-"""Selects the nodes that this module made."""
+"""Selects the nodes that this module creates."""
 _ANNOTATION = {"kwok.x-k8s.io/node": "fake"}
 _CAPACITY = {"cpu": "32", "memory": "128Gi", "ephemeral-storage": "500Gi", "pods": "110"}
 
 
 def names(spec: RehearsalSpec) -> list[str]:
-    """Names of all simulated nodes that `spec` asks for."""
+    """Names of all simulated nodes of `spec`."""
     return [PLATFORM_NODE, *(_gpu_node_name(number) for number in range(1, spec.gpu_nodes + 1))]
 
 
@@ -32,7 +32,7 @@ def gpu_node(number: int, gpus: int, version: str) -> Object:
 
 
 def platform_node(version: str) -> Object:
-    """The simulated node for the parts of Kubeflow: the same without GPUs."""
+    """The simulated node for Kubeflow's components: the same without GPUs."""
     return _node(PLATFORM_NODE, PLATFORM_POOL, _CAPACITY, version)
 
 
@@ -57,7 +57,7 @@ def _node(name: str, pool: Mapping[str, str], resources: Mapping[str, str], vers
 
 
 def _node_info(version: str) -> dict[str, str]:
-    """All fields are required; simulated nodes have no machine to tell of."""
+    """All fields are required, also of a node without a machine."""
     return {
         "architecture": "amd64",
         "bootID": "",
@@ -73,10 +73,9 @@ def _node_info(version: str) -> dict[str, str]:
 
 
 def sync(cluster: Cluster, spec: RehearsalSpec, *, check: bool = False) -> tuple[str, ...]:
-    """Create, resize and delete simulated nodes until there are those that `spec` asks for; returns what was done.
+    """Create, resize and delete simulated nodes to match `spec`; returns the changes as text.
 
-    Nodes that carry the simulated label are this cluster's own; no other node is touched. With `check` nothing is
-    done, and what would be is returned.
+    Only nodes with the simulated label are changed. With `check` nothing is changed; the changes to come are returned.
     """
     done = []
     for text, step in _steps(cluster, spec):
@@ -85,19 +84,19 @@ def sync(cluster: Cluster, spec: RehearsalSpec, *, check: bool = False) -> tuple
     return tuple(done)
 
 
-def demand_own(cluster: Cluster) -> None:
-    """See that the cluster is a rehearsal cluster, before nodes are made in it that nobody runs.
+def require_rehearsal_cluster(cluster: Cluster) -> None:
+    """Check that this is a rehearsal cluster, before nodes without a machine are created in it.
 
     Raises:
-        InvalidInput: it has no simulated node of Kubeflow's parts, as every rehearsal cluster does.
+        InvalidInput: it lacks the simulated node for Kubeflow's components, which every rehearsal cluster has.
     """
     live = cluster.get(Ref("v1", "Node", "", PLATFORM_NODE))
     if live is None or (live["metadata"].get("labels") or {}).get(SIMULATED_LABEL) != "true":
         raise InvalidInput(
             Problem(
-                f"{cluster.credentials.server}, a cluster without the simulated node {PLATFORM_NODE}.",
-                "a rehearsal cluster: this changes its nodes.",
-                "run it with an inventory of a rehearsal cluster, such as inventory/rehearsal.",
+                f"the cluster {cluster.credentials.server} has no simulated node {PLATFORM_NODE}.",
+                "a rehearsal cluster, as this command changes the cluster's nodes.",
+                "use the inventory of a rehearsal cluster, such as inventory/rehearsal.",
             )
         )
 

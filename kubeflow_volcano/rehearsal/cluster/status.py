@@ -1,4 +1,4 @@
-"""What runs, which pods are real, which webhooks a stub answers.
+"""What runs, which pods are real, which webhooks the stub answers.
 
 Read from the kernel, the supervisor's file and the API server.
 """
@@ -6,7 +6,7 @@ Read from the kernel, the supervisor's file and the API server.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,17 +17,17 @@ from kubeflow_volcano.problems import Unreachable
 from kubeflow_volcano.rehearsal.inside.placement import GPU, REASON_ANNOTATION, SIMULATED_LABEL
 from kubeflow_volcano.rehearsal.inside.webhook_stub import REGISTER
 from kubeflow_volcano.rehearsal.node.cgroups import NodeCgroup, read_layout
-from kubeflow_volcano.rehearsal.node.processes import host_numbers
 from kubeflow_volcano.rehearsal.spec import ClusterPaths
+from kubeflow_volcano.text import table
 
-__all__ = ["ClusterStatus", "DaemonStatus", "NodeStatus", "PodStatus", "WebhookStatus", "render", "status"]
+__all__ = ["ClusterStatus", "DaemonStatus", "NodeStatus", "PodStatus", "WebhookStatus", "read_status", "render"]
 
 _REGISTER = Ref("v1", "ConfigMap", "kube-system", REGISTER)
 
 
 @dataclass(frozen=True, slots=True)
 class DaemonStatus:
-    """A daemon of the node; `pid` as this machine counts, 0 while it does not run."""
+    """A daemon of the node; `pid` is that on this machine, 0 while the daemon does not run."""
 
     name: str
     pid: int
@@ -47,7 +47,7 @@ class NodeStatus:
 
 @dataclass(frozen=True, slots=True)
 class PodStatus:
-    """A pod, and whether it runs for real; `because` says why the placement webhook simulates it."""
+    """A pod; `because` is the reason for which the placement webhook simulates it."""
 
     namespace: str
     name: str
@@ -70,7 +70,7 @@ class WebhookStatus:
 
 @dataclass(frozen=True, slots=True)
 class ClusterStatus:
-    """Everything that is known of one cluster. `trouble`: why the API server could not be asked."""
+    """All that is known of one cluster. `trouble`: why the API server could not be read."""
 
     name: str
     pid: int
@@ -87,14 +87,14 @@ class ClusterStatus:
         return bool(self.nodes) and all(node.ready for node in self.nodes)
 
 
-def status(name: str) -> ClusterStatus:
-    """Look at the cluster called `name`; changes nothing, and copes with one that is half there."""
+def read_status(name: str) -> ClusterStatus:
+    """Read the status of the cluster called `name`, in any state; changes nothing."""
     paths = ClusterPaths.of(name)
-    numbers = host_numbers(NodeCgroup(read_layout(), paths.cgroup))
-    pid = numbers.get(1, 0)
+    pids = NodeCgroup(read_layout(), paths.cgroup).host_pids()
+    pid = pids.get(1, 0)
     if not pid:
         return ClusterStatus(name, 0, paths.kubeconfig, trouble="the node does not run")
-    daemons = _daemons(paths.logs / "daemons.json", numbers)
+    daemons = _daemons(paths.logs / "daemons.json", pids)
     try:
         cluster = Cluster.connect(paths.kubeconfig)
         nodes = cluster.list("v1", "Node").items
@@ -116,18 +116,18 @@ def status(name: str) -> ClusterStatus:
 
 
 def _webhooks(register: Object | None) -> Iterator[WebhookStatus]:
-    """What the stub says of itself; nothing before it has begun."""
+    """What the stub reports; nothing before its first report."""
     for entry in json.loads(register["data"]["webhooks.json"]) if register else ():
         yield WebhookStatus(entry["kind"], entry["name"], tuple(entry["webhooks"]), tuple(entry["services"]))
 
 
-def _daemons(path: Path, numbers: Mapping[int, int]) -> tuple[DaemonStatus, ...]:
+def _daemons(path: Path, pids: Mapping[int, int]) -> tuple[DaemonStatus, ...]:
     try:
         raw = json.loads(path.read_text())
     except (OSError, ValueError):
         return ()
     return tuple(
-        DaemonStatus(name, numbers.get(run["pid"], 0), run["restarts"], run["lastExit"]) for name, run in raw.items()
+        DaemonStatus(name, pids.get(run["pid"], 0), run["restarts"], run["lastExit"]) for name, run in raw.items()
     )
 
 
@@ -162,39 +162,22 @@ def _phase(pod: Object) -> str:
     )
 
 
-def render(found: ClusterStatus) -> str:
-    """The same as text for a terminal."""
-    lines = [f"cluster {found.name}: " + (found.trouble or ("ready" if found.ready else "not ready"))]
-    if found.pid:
-        lines.append(f"node process {found.pid}, kubeconfig {found.kubeconfig}")
-    if found.daemons:
-        lines += [
-            "",
-            *_table(("DAEMON", "PID", "RESTARTS", "LAST EXIT"), [_daemon_row(item) for item in found.daemons]),
-        ]
-    if found.nodes:
-        nodes = [
-            (
-                node.name,
-                "simulated" if node.simulated else "real",
-                "Ready" if node.ready else "NotReady",
-                str(node.gpus),
-            )
-            for node in found.nodes
-        ]
-        lines += ["", *_table(("NODE", "KIND", "STATE", "GPUS"), nodes)]
-    if found.pods:
-        pods = [
-            (f"{pod.namespace}/{pod.name}", "simulated" if pod.simulated else "real", pod.phase, pod.node, pod.because)
-            for pod in found.pods
-        ]
-        lines += ["", *_table(("POD", "KIND", "STATE", "NODE", "SIMULATED BECAUSE"), pods)]
-    if found.webhooks:
-        head = ("ANSWERED BY THE STUB, WITHOUT JUDGING", "WEBHOOKS", "SERVICES")
-        rows = [
-            (f"{item.kind}/{item.name}", str(len(item.webhooks)), ", ".join(item.services)) for item in found.webhooks
-        ]
-        lines += ["", *_table(head, rows)]
+def render(status: ClusterStatus) -> str:
+    """The status as text for a terminal."""
+    lines = [f"cluster {status.name}: " + (status.trouble or ("ready" if status.ready else "not ready"))]
+    if status.pid:
+        lines.append(f"node process {status.pid}, kubeconfig {status.kubeconfig}")
+    for head, rows in (
+        (("DAEMON", "PID", "RESTARTS", "LAST EXIT"), [_daemon_row(item) for item in status.daemons]),
+        (("NODE", "KIND", "STATE", "GPUS"), [_node_row(item) for item in status.nodes]),
+        (("POD", "KIND", "STATE", "NODE", "SIMULATED BECAUSE"), [_pod_row(item) for item in status.pods]),
+        (
+            ("ANSWERED BY THE STUB, WITHOUT VALIDATION", "WEBHOOKS", "SERVICES"),
+            [_webhook_row(item) for item in status.webhooks],
+        ),
+    ):
+        if rows:
+            lines += ["", *table([head, *rows])]
     return "\n".join(lines) + "\n"
 
 
@@ -202,8 +185,17 @@ def _daemon_row(daemon: DaemonStatus) -> tuple[str, ...]:
     return (daemon.name, str(daemon.pid or "-"), str(daemon.restarts), daemon.last_exit)
 
 
-def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
-    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in (head, *rows)
-    ]
+def _node_row(node: NodeStatus) -> tuple[str, ...]:
+    return (node.name, _kind(simulated=node.simulated), "Ready" if node.ready else "NotReady", str(node.gpus))
+
+
+def _pod_row(pod: PodStatus) -> tuple[str, ...]:
+    return (f"{pod.namespace}/{pod.name}", _kind(simulated=pod.simulated), pod.phase, pod.node, pod.because)
+
+
+def _webhook_row(item: WebhookStatus) -> tuple[str, ...]:
+    return (f"{item.kind}/{item.name}", str(len(item.webhooks)), ", ".join(item.services))
+
+
+def _kind(*, simulated: bool) -> str:
+    return "simulated" if simulated else "real"

@@ -1,4 +1,4 @@
-"""Waiting by watch for what makes a cluster whole. What etcd remembers from before the node's start does not count."""
+"""Wait by watch until a cluster is complete. What etcd has from before the node's last start does not count."""
 
 from __future__ import annotations
 
@@ -12,29 +12,28 @@ from kubeflow_volcano.cluster.watch.observer import Observer, Subject
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.text import few
 
 __all__ = ["Predicate", "exists", "nodes_ready", "pods_ready", "wait_for"]
 
-_TELL_SECONDS = 2.0
-_TELL_NODES = 5
+_REPORT_SECONDS = 2.0
 
 Predicate = Callable[[dict[str, Object]], str]
-"""Gives what is still missing as a phrase, or nothing, for the objects of one subject by name."""
+"""What is still missing, as a phrase; empty when nothing is. The argument is one subject's objects by name."""
 
 
 def nodes_ready(names: Sequence[str], since: float) -> Predicate:
-    """Every node in `names` is Ready and said so after `since` (seconds since the epoch; 0: ever)."""
+    """Every node in `names` is Ready and reported it after `since` (seconds since the epoch; 0: at any time)."""
 
     def missing(nodes: dict[str, Object]) -> str:
         waiting = [name for name in names if not _node_ready(nodes.get(name), since)]
-        names_told = ", ".join(waiting[:_TELL_NODES]) + (" and more" if len(waiting) > _TELL_NODES else "")
-        return f"node{'s' if len(waiting) > 1 else ''} {names_told} to become Ready" if waiting else ""
+        return f"node{'s' if len(waiting) > 1 else ''} {few(waiting)} to become Ready" if waiting else ""
 
     return missing
 
 
 def pods_ready(what: str, since: float) -> Predicate:
-    """At least one pod is there, and all pods that are not being deleted are Ready, with containers started since."""
+    """There is a pod, and all pods that are not being deleted are Ready, with containers started after `since`."""
 
     def missing(pods: dict[str, Object]) -> str:
         current = [pod for pod in pods.values() if not pod["metadata"].get("deletionTimestamp")]
@@ -47,23 +46,23 @@ def pods_ready(what: str, since: float) -> Predicate:
 
 
 def exists(what: str) -> Predicate:
-    """Anything is there."""
+    """There is at least one object."""
     return lambda objects: "" if objects else f"{what} to appear"
 
 
 def wait_for(
     cluster: Cluster, wanted: dict[Subject, Predicate], seconds: float, progress: Progress
 ) -> dict[Subject, float]:
-    """Watch until every predicate is content; returns the seconds that each took.
+    """Watch until no predicate misses anything; returns the seconds that each took.
 
     Raises:
-        ProblemsError: what is still missing when the time is over.
+        ProblemsError: something is still missing after `seconds`; names it.
     """
     deadline = Deadline(seconds)
     state: dict[Subject, dict[str, Object]] = {subject: {} for subject in wanted}
     took: dict[Subject, float] = {}
     with Observer(cluster, list(wanted), deadline) as observer:
-        told = 0.0
+        reported = 0.0
         for change in observer.changes(tick=1.0):
             if change is not None:
                 _merge(state[change.subject], change.type, change.objects)
@@ -73,16 +72,15 @@ def wait_for(
                     took.pop(change.subject, None)
             if len(took) == len(wanted):
                 return took
-            if deadline.elapsed - told >= _TELL_SECONDS:
-                told = deadline.elapsed
-                progress(f"waiting for {_missing(wanted, state)}, {told:.0f} s")
+            if deadline.elapsed - reported >= _REPORT_SECONDS:
+                reported = deadline.elapsed
+                progress(f"waiting for {_missing(wanted, state)}, {reported:.0f} s")
     raise ProblemsError(
         Problem(
             f"after {seconds:.0f} s still waiting for {_missing(wanted, state)}.",
             "a node and system pods that become Ready.",
             "read the logs of kubelet and containerd "
-            "(python -m kubeflow_volcano.rehearsal logs --name CLUSTER kubelet); "
-            "`up` again waits on.",
+            "(`python -m kubeflow_volcano.rehearsal logs --name CLUSTER kubelet`); `up` continues to wait.",
         )
     )
 

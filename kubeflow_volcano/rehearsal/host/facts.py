@@ -15,7 +15,7 @@ from pathlib import Path
 
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rehearsal.host.packages import missing_packages
-from kubeflow_volcano.rehearsal.inside.mounts import mounts_below
+from kubeflow_volcano.rehearsal.inside.boot import mounts_below
 from kubeflow_volcano.rehearsal.node.cgroups import Layout, read_layout
 from kubeflow_volcano.rehearsal.node.network import busy_networks
 from kubeflow_volcano.rehearsal.spec import ClusterPaths

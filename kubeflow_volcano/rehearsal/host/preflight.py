@@ -11,8 +11,7 @@ from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rehearsal.host.facts import CAPABILITIES, Host
 from kubeflow_volcano.rehearsal.node.cgroups import NEEDED_CONTROLLERS
 from kubeflow_volcano.rehearsal.node.network import choose_subnet
-from kubeflow_volcano.rehearsal.node.state import State
-from kubeflow_volcano.rehearsal.spec import RehearsalSpec
+from kubeflow_volcano.rehearsal.spec import RehearsalSpec, State
 
 __all__ = ["check_basics", "check_earlier", "check_host"]
 

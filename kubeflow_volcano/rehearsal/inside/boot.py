@@ -1,8 +1,8 @@
-"""How the node's first process comes to be. Runs as a program of its own and needs no installed package.
+"""The start of the node's first process. Runs as a program of its own and needs no installed package.
 
 `enter PLAN` joins the cluster's control groups and becomes `unshare`, which starts `build PLAN` as process 1 of new
-namespaces. That waits for `go` on its standard input (the host's end of the cable is then in place; end of file means
-that the caller died, and ends it), builds the node's root, moves into it and becomes the supervisor.
+namespaces. `build` waits for `go` on its standard input: the host's end of the veth pair exists then. End of file means
+that the caller died, and ends it. It builds the node's root, moves into it and becomes the supervisor.
 
 PLAN is a JSON file; its keys are the fields of `Plan`.
 """
@@ -11,18 +11,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from kubeflow_volcano.rehearsal.inside.mounts import mounts_below
-
-__all__ = ["SIMULATED_NETWORK", "Bind", "Plan"]
+__all__ = ["SIMULATED_NETWORK", "Bind", "Mount", "Plan", "mounts_below", "read_mounts"]
 
 SIMULATED_NETWORK = "simulated"
-"""Name of the network namespace that the addresses of simulated pods lead to."""
+"""Name of the network namespace to which the addresses of simulated pods are routed."""
 _NEAR, _FAR = "169.254.20.1", "169.254.20.2"
 
 _MERGED = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
@@ -54,7 +54,7 @@ class Bind:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What the node's root, network and first program are to be."""
+    """The node's root, network and first program."""
 
     root: str
     joins: list[str]
@@ -66,7 +66,7 @@ class Plan:
     stub_port: int
     """Where connections to `simulated_range` end, in the network called SIMULATED_NETWORK."""
     sysctls: dict[str, str]
-    """Kernel-wide settings that the kubelet insists on; the node sees files instead, the host's values stay."""
+    """Kernel-wide settings that the kubelet requires; the node sees files instead, the host's values stay."""
     own_sysctls: dict[str, str]
     """Settings of the node's own network namespace."""
     command: list[str]
@@ -77,6 +77,36 @@ class Plan:
         """Read a plan that `dataclasses.asdict` and `json` wrote."""
         raw = json.loads(path.read_text())
         return cls(**(raw | {"binds": [Bind(**bind) for bind in raw["binds"]]}))
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """One mounted file system; `options` are those of the file system itself."""
+
+    point: Path
+    kind: str
+    options: tuple[str, ...]
+
+
+def read_mounts(mountinfo: str) -> Iterator[Mount]:
+    """The mounts in the text of a mountinfo file (proc_pid_mountinfo(5)), in its order."""
+    for line in mountinfo.splitlines():
+        left, _, right = line.partition(" - ")
+        kind, _, options = right.split(" ", 2)
+        yield Mount(Path(_unescaped(left.split()[4])), kind, tuple(options.split(",")))
+
+
+def mounts_below(directory: Path) -> tuple[str, ...]:
+    """Mount points in or below `directory`, in the mount namespace of this process."""
+    text = Path("/proc/self/mountinfo").read_text()
+    return tuple(
+        dict.fromkeys(str(mount.point) for mount in read_mounts(text) if mount.point.is_relative_to(directory))
+    )
+
+
+def _unescaped(field: str) -> str:
+    """Spaces, tabs, newlines and backslashes are written as three octal digits."""
+    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), field)
 
 
 def enter(plan_file: Path) -> None:
@@ -116,7 +146,7 @@ def _populate(root: Path, plan: Plan) -> None:
         (root / name).mkdir(parents=True, exist_ok=True)
     (root / "tmp").chmod(0o1777)
     for name in _MERGED:
-        _same_as_host(root, name)
+        _copy_layout(root, name)
     if not (root / "var/run").is_symlink():
         (root / "var/run").symlink_to("../run")
     for bind in (Bind("/usr", "/usr"), *plan.binds):
@@ -137,8 +167,8 @@ def _populate(root: Path, plan: Plan) -> None:
             shutil.copy(Path("/etc", name), root / "etc" / name)
 
 
-def _same_as_host(root: Path, name: str) -> None:
-    """`/bin` and its like: a link where the host has one (merged /usr), else the host's directory."""
+def _copy_layout(root: Path, name: str) -> None:
+    """Make `/bin` and the like a link where the host has one (merged /usr), else bind the host's directory."""
     host, inside = Path("/", name), root / name
     if host.is_symlink():
         if not inside.is_symlink():
@@ -178,10 +208,10 @@ def _network(plan: Plan) -> None:
 
 
 def _simulated_network(plan: Plan) -> None:
-    """Lead every TCP connection to a simulated pod, whatever its port, to one port of a network of its own.
+    """Redirect every TCP connection to a simulated pod, on any port, to one port in a network namespace of its own.
 
-    In the node's own network this can't be done: there, kube-proxy has translated the address already when a rule of
-    ours would see the packet, and a connection is translated once per network.
+    The node's own namespace cannot do this: kube-proxy has translated the address before another rule sees the packet,
+    and a connection is translated once per namespace.
     """
     name = SIMULATED_NETWORK
     _run("ip", "netns", "add", name)

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-__all__ = ["Daemon", "Duty", "Supervisor", "answers_ready", "cut_log", "next_pause"]
+__all__ = ["Daemon", "Duty", "Supervisor", "is_ready", "next_delay", "rotate_log"]
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0
 _STEADY_SECONDS = 60.0
@@ -62,7 +62,7 @@ class Duty:
         return cls(**(raw | {"daemons": [Daemon(**daemon) for daemon in raw["daemons"]]}))
 
 
-def next_pause(previous: float, ran_seconds: float) -> float:
+def next_delay(previous: float, ran_seconds: float) -> float:
     """Seconds to wait before the next start, doubling up to half a minute while a daemon keeps ending early."""
     if ran_seconds >= _STEADY_SECONDS:
         return _FIRST_PAUSE
@@ -104,7 +104,7 @@ class Supervisor:
             if received is not None and received.si_signo == signal.SIGTERM:
                 return
             if not self.api_seen:
-                self.api_seen = answers_ready(self.duty.ready_url, self.duty.authority)
+                self.api_seen = is_ready(self.duty.ready_url, self.duty.authority)
 
     def _patience(self) -> float:
         if not self.api_seen:
@@ -156,7 +156,7 @@ class Supervisor:
     @staticmethod
     def _ended(name: str, run: Run, code: int) -> None:
         now = time.monotonic()
-        run.pause = next_pause(run.pause, now - run.started)
+        run.pause = next_delay(run.pause, now - run.started)
         run.pid, run.due = 0, now + run.pause
         run.restarts += 1
         run.last_exit = signal.Signals(-code).name if code < 0 else f"exit code {code}"
@@ -179,10 +179,10 @@ class Supervisor:
         self.logs_checked = now
         for log in Path(self.duty.log_directory).glob("*.log"):
             if log.stat().st_size > _LOG_LIMIT:
-                cut_log(log)
+                rotate_log(log)
 
 
-def answers_ready(url: str, authority: str) -> bool:
+def is_ready(url: str, authority: str) -> bool:
     """Whether an HTTPS server whose certificate `authority` (a file) signed answers `url` with 200."""
     parts = urlsplit(url)
     with contextlib.suppress(OSError, http.client.HTTPException):
@@ -194,7 +194,7 @@ def answers_ready(url: str, authority: str) -> bool:
     return False
 
 
-def cut_log(log: Path) -> None:
+def rotate_log(log: Path) -> None:
     """Keep what was written as `<log>.1` and go on with an empty file, under the writer's open descriptor."""
     shutil.copyfile(log, log.with_name(f"{log.name}.1"))
     os.truncate(log, 0)

@@ -1,4 +1,8 @@
-"""Which webhooks have simulated backends, and what their configurations need. Standard library only, and pure."""
+"""Which webhooks have simulated backends, how their configurations are patched, and what the stub answers. Pure.
+
+The stub validates, defaults and injects nothing: it admits every request unchanged, and a conversion only changes the
+apiVersion of an object.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ import ipaddress
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-__all__ = ["SIMULATED_WEBHOOK_LABEL", "answered", "patch", "simulated_services"]
+__all__ = ["SIMULATED_WEBHOOK_LABEL", "answer", "answered", "patch", "simulated_services"]
 
 SIMULATED_WEBHOOK_LABEL = "rehearsal.kubeflow-volcano.io/simulated-webhook"
 _CERTIFICATE = b"-----BEGIN CERTIFICATE-----"
@@ -19,7 +23,7 @@ Service = tuple[str, str]
 
 
 def simulated_services(slices: Iterable[Object], simulated_range: str) -> frozenset[Service]:
-    """The Services that have endpoints, all of them pods on simulated nodes (`discovery.k8s.io` EndpointSlices)."""
+    """The Services all of whose endpoints (`discovery.k8s.io` EndpointSlices) are pods on simulated nodes."""
     network = ipaddress.ip_network(simulated_range)
     addresses: dict[Service, list[str]] = {}
     for item in slices:
@@ -34,16 +38,17 @@ def simulated_services(slices: Iterable[Object], simulated_range: str) -> frozen
 
 
 def patch(obj: Object, simulated: Collection[Service], bundle: str) -> list[dict[str, Any]]:
-    """JSON Patch that gives the webhooks of `obj` that the stub answers its authority, and says so; empty when done.
+    """JSON Patch that sets the stub's authority in the webhooks of `obj` that the stub answers, and labels `obj`.
 
-    A webhook that brings certificates of somebody else is left alone. The patch fails when `obj` is out of date.
+    Empty when nothing is to be changed. A webhook with other certificates is left alone. The patch fails when `obj` is
+    out of date.
     """
-    wanting = [
+    changes = [
         {"op": "add", "path": f"{path}/caBundle", "value": bundle}
         for path, _, client in _clients(obj)
         if _is_answered(client, simulated, bundle) and client.get("caBundle") != bundle
     ]
-    if not wanting:
+    if not changes:
         return []
     labels = obj["metadata"].get("labels")
     key = SIMULATED_WEBHOOK_LABEL.replace("/", "~1")
@@ -51,7 +56,7 @@ def patch(obj: Object, simulated: Collection[Service], bundle: str) -> list[dict
     if not labels:
         mark = {"path": "/metadata/labels", "value": {SIMULATED_WEBHOOK_LABEL: "true"}}
     version = obj["metadata"]["resourceVersion"]
-    return [{"op": "test", "path": "/metadata/resourceVersion", "value": version}, *wanting, {"op": "add", **mark}]
+    return [{"op": "test", "path": "/metadata/resourceVersion", "value": version}, *changes, {"op": "add", **mark}]
 
 
 def answered(objects: Iterable[Object], simulated: Collection[Service], bundle: str) -> list[dict[str, Any]]:
@@ -73,7 +78,7 @@ def answered(objects: Iterable[Object], simulated: Collection[Service], bundle: 
 
 
 def _clients(obj: Object) -> Iterator[tuple[str, str, Object]]:
-    """Where a client configuration lies, the name of its webhook ("conversion" of a definition), and itself."""
+    """JSON path of each client configuration, the name of its webhook ("conversion" of a definition), and itself."""
     for number, webhook in enumerate(obj.get("webhooks") or ()):
         yield f"/webhooks/{number}/clientConfig", webhook["name"], webhook["clientConfig"]
     conversion = obj.get("spec", {}).get("conversion") or {}
@@ -94,3 +99,28 @@ def _holds_certificates(bundle: str) -> bool:
         return _CERTIFICATE in base64.b64decode(bundle)
     except binascii.Error:
         return False
+
+
+def answer(review: dict[str, Any]) -> dict[str, Any]:
+    """The answer to an AdmissionReview or a ConversionReview of any version, in that version.
+
+    Sources: the types of admission.k8s.io and apiextensions.k8s.io, v1beta1 and v1.
+
+    Raises:
+        ValueError: it is neither.
+        LookupError: it lacks a required field.
+    """
+    request = review["request"]
+    if review["kind"] == "AdmissionReview":
+        response: dict[str, Any] = {"uid": request["uid"], "allowed": True}
+    elif review["kind"] == "ConversionReview":
+        version = request["desiredAPIVersion"]
+        response = {
+            "uid": request["uid"],
+            "result": {"status": "Success"},
+            "convertedObjects": [{**item, "apiVersion": version} for item in request["objects"]],
+        }
+    else:
+        message = f"{review['kind']} is not a review"
+        raise ValueError(message)
+    return {"apiVersion": review["apiVersion"], "kind": review["kind"], "response": response}

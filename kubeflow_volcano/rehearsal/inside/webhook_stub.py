@@ -25,8 +25,7 @@ from typing import Any
 from kubeflow_volcano.rehearsal.inside.review_server import ReviewServer
 from kubeflow_volcano.rehearsal.inside.stub_api import Api, RefusedError
 from kubeflow_volcano.rehearsal.inside.stub_certificates import Certificates
-from kubeflow_volcano.rehearsal.inside.webhook_answers import answer
-from kubeflow_volcano.rehearsal.inside.webhook_backends import answered, patch, simulated_services
+from kubeflow_volcano.rehearsal.inside.webhook_backends import answer, answered, patch, simulated_services
 
 __all__ = ["MANAGER", "REGISTER", "Keeper"]
 

@@ -1,21 +1,22 @@
-"""The control groups of a node, in the three layouts that Linux hosts have.
+"""The control groups of a node, in the three layouts that Linux hosts have, and the processes in them.
 
-`hybrid` (version 1 controllers and a `unified` hierarchy beside them) is what the tests run on. `v1` without `unified`
-differs by one directory less. `v2` is written after the kernel's documentation (admin-guide/cgroup-v2.rst) and was
-never run: no host with it was at hand.
+The tests run on `hybrid` (version 1 controllers and a `unified` hierarchy beside them). `v1` without `unified` has one
+directory less. `v2` follows the kernel's documentation (admin-guide/cgroup-v2.rst) and was never run.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import time
+import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from kubeflow_volcano.rehearsal.inside.mounts import mounts
+from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.problems import Problem, ProblemsError
+from kubeflow_volcano.rehearsal.inside.boot import read_mounts
 
 __all__ = ["NEEDED_CONTROLLERS", "Hierarchy", "Layout", "NodeCgroup", "parse_layout", "read_layout"]
 
@@ -29,7 +30,9 @@ _V1_CONTROLLERS = frozenset(
         *("misc", "net_cls", "net_prio", "perf_event", "pids", "rdma"),
     )
 )
-_RETRY_SECONDS = 0.05
+_REMOVE_SECONDS, _REMOVE_RETRY_SECONDS = 20.0, 0.05
+_KILL_SECONDS, _KILL_RETRY_SECONDS = 20.0, 0.02
+_NODE_DEPTH = 3  # the word NSpid:, the pid on the host, the pid in the node
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +47,8 @@ class Hierarchy:
 class Layout:
     """How control groups are mounted on a host.
 
-    `hierarchies` are those that carry the daemons and the pods; `unified` is the version 2 hierarchy of a hybrid host,
-    in which the container runtime makes groups of its own accord.
+    `hierarchies` hold the daemons and the pods; `unified` is the version 2 hierarchy of a hybrid host, in which the
+    container runtime creates groups by itself.
     """
 
     kind: Literal["v1", "hybrid", "v2", "none"]
@@ -72,7 +75,7 @@ def parse_layout(mountinfo: str) -> Layout:
     """Read the text of `/proc/self/mountinfo`; the controllers of a version 2 hierarchy are not in it."""
     version1: dict[Path, frozenset[str]] = {}
     version2: list[Path] = []
-    for mount in mounts(mountinfo):
+    for mount in read_mounts(mountinfo):
         if mount.kind == "cgroup":
             version1.setdefault(mount.point, frozenset(mount.options) & _V1_CONTROLLERS)
         elif mount.kind == "cgroup2":
@@ -94,21 +97,21 @@ class NodeCgroup:
 
     @property
     def directories(self) -> tuple[Path, ...]:
-        """The cluster's group in every hierarchy that it is made in."""
+        """The cluster's group in every hierarchy that has one."""
         return tuple(hierarchy.mountpoint / self.name for hierarchy in self.layout.hierarchies)
 
     @property
     def removable(self) -> tuple[Path, ...]:
-        """The same, and where the container runtime makes one by itself."""
+        """The same, and the group that the container runtime creates by itself."""
         return self.directories + ((self.layout.unified / self.name,) if self.layout.unified else ())
 
     @property
     def joins(self) -> tuple[Path, ...]:
-        """Files into which a process writes 0 to become one of the node's daemons."""
+        """Files to which a process writes 0 to become one of the node's daemons."""
         return tuple(directory / _DAEMONS / "cgroup.procs" for directory in self.directories)
 
     def create(self) -> None:
-        """Make the groups; those that exist are kept."""
+        """Create the groups that do not exist."""
         if self.layout.kind == "v2":
             self._create_v2()
             return
@@ -125,31 +128,68 @@ class NodeCgroup:
         """Enable the controllers from the top down; the group itself has no processes, as version 2 demands."""
         (directory,) = self.directories
         (directory / _DAEMONS).mkdir(parents=True, exist_ok=True)
-        # The kubelet wants hugetlb where the kernel offers it (pkg/kubelet/cm/cgroup_manager_linux.go).
+        # The kubelet requires hugetlb where the kernel offers it (pkg/kubelet/cm/cgroup_manager_linux.go).
         wanted = self.layout.controllers & (NEEDED_CONTROLLERS | {"hugetlb", "io"})
         enable = " ".join(f"+{name}" for name in sorted(wanted))
         for group in (directory.parent, directory):
             (group / "cgroup.subtree_control").write_text(enable)
 
     def processes(self) -> frozenset[int]:
-        """Ids of all processes in the groups, as this process sees them."""
+        """Pids of all processes in the groups, as this process sees them."""
         found: set[int] = set()
         for group in self._groups(self.directories):
             with contextlib.suppress(OSError):
                 found.update(map(int, (group / "cgroup.procs").read_text().split()))
         return frozenset(found - {0})
 
-    def remove(self, seconds: float) -> tuple[str, ...]:
-        """Remove the groups, trying for `seconds` while ended processes leave them; returns what stays."""
-        deadline = time.monotonic() + seconds
-        while True:
+    def host_pids(self) -> dict[int, int]:
+        """Pids on this machine of the node's own processes, by their pids in the node."""
+        found: dict[int, int] = {}
+        for pid in self.processes():
+            with contextlib.suppress(OSError):
+                for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+                    # Containers in the node are one namespace deeper: they have three numbers.
+                    if line.startswith("NSpid:") and len(line.split()) == _NODE_DEPTH:
+                        found[int(line.split()[2])] = pid
+        return found
+
+    def first_process(self) -> int:
+        """Pid on this machine of process 1 of the node's pid namespace; 0 without one."""
+        return self.host_pids().get(1, 0)
+
+    def kill(self) -> None:
+        """Kill process 1, with which the kernel ends its pid namespace, then all other processes in the groups.
+
+        Raises:
+            ProblemsError: some did not end; names them.
+        """
+        _kill(self.first_process())
+        targets: frozenset[int] = frozenset()
+        for _ in Deadline(_KILL_SECONDS).every(_KILL_RETRY_SECONDS):
+            targets = self.processes()
+            if not targets:
+                return
+            for pid in targets:
+                _kill(pid)
+        raise ProblemsError(
+            Problem(
+                f"processes {', '.join(map(str, sorted(targets)))} of control group {self.name} do not end.",
+                "a node without processes.",
+                "find out what they wait for (`cat /proc/PID/stack`); a hanging disk or network file system does this.",
+            )
+        )
+
+    def remove(self, seconds: float = _REMOVE_SECONDS) -> tuple[str, ...]:
+        """Remove the groups, trying for `seconds` while processes that ended leave them; returns those that stay."""
+        left: tuple[str, ...] = ()
+        for _ in Deadline(seconds).every(_REMOVE_RETRY_SECONDS):
             for group in self._groups(self.removable):
                 with contextlib.suppress(OSError):
                     group.rmdir()
             left = tuple(str(group) for group in self.removable if group.exists())
-            if not left or time.monotonic() > deadline:
-                return left
-            time.sleep(_RETRY_SECONDS)
+            if not left:
+                break
+        return left
 
     @staticmethod
     def _groups(tops: tuple[Path, ...]) -> Iterator[Path]:
@@ -157,3 +197,9 @@ class NodeCgroup:
         for top in tops:
             for directory, _, _ in os.walk(top, topdown=False):
                 yield Path(directory)
+
+
+def _kill(pid: int) -> None:
+    if pid:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)

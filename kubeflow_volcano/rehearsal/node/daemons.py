@@ -1,11 +1,13 @@
-"""The daemons of a node and their arguments. No secret is among them: keys are files."""
+"""The programs of a node, and the arguments of those that run as daemons. No secret is among them: keys are files."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from kubeflow_volcano.rehearsal.inside.boot import SIMULATED_NETWORK
+from kubeflow_volcano.rehearsal.inside.boot import SIMULATED_NETWORK, Bind
 from kubeflow_volcano.rehearsal.inside.supervisor import Daemon, Duty
 from kubeflow_volcano.rehearsal.node.files import (
     CONFIGURATION,
@@ -18,18 +20,54 @@ from kubeflow_volcano.rehearsal.node.files import (
 )
 from kubeflow_volcano.rehearsal.node.network import SERVICE_RANGE, SIMULATED_POD_RANGE, STUB_PORT
 
-__all__ = ["IMAGES", "LIBRARY", "LOGS", "NODE_PATH", "PROGRAMS", "interpreter", "node_duty", "python_module"]
+__all__ = [
+    "IMAGES",
+    "LIBRARY",
+    "LOGS",
+    "NODE_PATH",
+    "NODE_PROGRAMS",
+    "PROGRAMS",
+    "Parts",
+    "interpreter",
+    "node_duty",
+    "python_module",
+]
 
 PROGRAMS, IMAGES, LIBRARY = "/host/bin", "/host/images", "/host/lib"
 """Where the node sees the tools, the image store and the modules of this package."""
+NODE_PROGRAMS = (
+    *("bridge", "containerd", "containerd-shim-runc-v2", "ctr", "etcd", "host-local", "kube", "kubectl", "kwok"),
+    *("loopback", "portmap", "runc"),
+)
 LOGS = "/var/log/rehearsal"
 NODE_PATH = f"{PROGRAMS}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _ETCD = "http://127.0.0.1:2379"
 _ISSUER = "https://kubernetes.default.svc.cluster.local"
 
 
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Files of the programs by name, of which the node uses `NODE_PROGRAMS`, and the directory of the image store."""
+
+    programs: Mapping[str, Path]
+    images: Path
+
+    def binds(self) -> list[Bind]:
+        """The directories that hold the programs, and where the node sees each."""
+        directories = sorted({self.programs[name].parent for name in NODE_PROGRAMS})
+        return [Bind(str(directory), self._inside(directory)) for directory in directories]
+
+    def links(self) -> dict[str, str]:
+        """Path of each program in the node, by name."""
+        return {name: f"{self._inside(self.programs[name].parent)}/{name}" for name in NODE_PROGRAMS}
+
+    @staticmethod
+    def _inside(directory: Path) -> str:
+        return f"/host/tools/{directory.parent.name}"
+
+
 def node_duty(facts: NodeFacts) -> Duty:
-    """Everything that the node's process 1 keeps running."""
+    """The daemons that process 1 of the node keeps running, in the order of their start."""
 
     def kube(name: str, arguments: list[str], *, needs_api: bool = True) -> Daemon:
         return _kube(name, [*arguments, *facts.differences.arguments.get(name, ())], needs_api=needs_api)
@@ -71,12 +109,12 @@ def node_duty(facts: NodeFacts) -> Duty:
 
 
 def interpreter() -> str:
-    """The Python that runs inside the node: this one, without its virtual environment."""
+    """Path of the Python that runs inside the node: this one, without its virtual environment."""
     return str(Path(sys.executable).resolve())
 
 
 def python_module(name: str, module: str, *arguments: str) -> Daemon:
-    """A module of this package as a daemon; it may import nothing but the standard library and its like."""
+    """A module of `inside` as a daemon."""
     program = interpreter()
     return Daemon(name, program, [program, "-S", "-P", "-B", "-m", module, *arguments])
 
@@ -93,7 +131,7 @@ def _tool(name: str, program: str, arguments: list[str], *, needs_api: bool = Fa
 
 
 def _kube(name: str, arguments: list[str], *, needs_api: bool) -> Daemon:
-    """One binary holds all of Kubernetes and acts by the name that it is started under."""
+    """One binary is all of Kubernetes and chooses the component by argv[0]."""
     return Daemon(name, f"{PROGRAMS}/kube", [name, *arguments], needs_api)
 
 
@@ -150,7 +188,7 @@ def _controller_manager() -> list[str]:
         "--kube-api-qps=300",
         "--kube-api-burst=600",
         "--leader-elect=false",
-        "--allocate-node-cidrs=false",  # its allocator sleeps 10 s at the start, and all others with it
+        "--allocate-node-cidrs=false",  # the allocator sleeps 10 s at the start, and delays all other controllers
         "--bind-address=127.0.0.1",
     ]
 

@@ -12,7 +12,7 @@ from ipaddress import IPv4Address
 from typing import Any
 
 from kubeflow_volcano.rehearsal.build.recipes import NodeDifferences
-from kubeflow_volcano.rehearsal.node.network import POD_RANGE, SERVICE_RANGE, Cable
+from kubeflow_volcano.rehearsal.node.network import POD_RANGE, SERVICE_RANGE, VethPair
 
 __all__ = [
     "CONFIGURATION",
@@ -52,7 +52,7 @@ class NodeFacts:
     """What the configuration depends on."""
 
     name: str
-    cable: Cable
+    veth: VethPair
     cgroup: str
     may_lower_oom_score: bool
     """Whether the host grants CAP_SYS_RESOURCE."""
@@ -62,7 +62,7 @@ class NodeFacts:
     @property
     def address(self) -> str:
         """The node's own address."""
-        return str(self.cable.node_address)
+        return str(self.veth.node_address)
 
     @property
     def api_server(self) -> str:

@@ -1,16 +1,16 @@
-"""The cable between host and node: a /30 that nothing else on the host uses, and the way back when it is gone."""
+"""The veth pair between host and node, in a /30 that nothing else on the host uses, and the host's routes to it."""
 
 from __future__ import annotations
 
 import ipaddress
 import json
-import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
-from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
+from kubeflow_volcano.programs import Finished, ProgramError, run_program
 
 __all__ = [
     "POD_RANGE",
@@ -18,32 +18,33 @@ __all__ = [
     "SERVICE_RANGE",
     "SIMULATED_POD_RANGE",
     "STUB_PORT",
-    "Cable",
+    "VethPair",
+    "block_default_route",
     "busy_networks",
     "choose_subnet",
     "connect",
     "disconnect",
+    "find_leftovers",
     "is_connected",
-    "keep_in",
     "remove",
-    "traces",
 ]
 
 POD_RANGE = IPv4Network("10.244.0.0/16")
 SIMULATED_POD_RANGE = IPv4Network("10.245.0.0/16")
-"""Addresses of pods on simulated nodes, which have no network: the webhook stub takes every connection to them."""
+"""Addresses of pods on simulated nodes, which have no network: the webhook stub accepts every connection to them."""
 STUB_PORT = 9444
-"""Where the stub listens, in a network of its own."""
+"""Where the stub listens, in a network namespace of its own."""
 SERVICE_RANGE = IPv4Network("10.96.0.0/16")
 RANGES = (IPv4Network("10.213.0.0/16"), IPv4Network("172.29.0.0/16"), IPv4Network("192.168.213.0/24"))
-"""Where a cluster's /30 is looked for, in this order. Private by RFC 1918; pods and Services use other ranges."""
+"""A cluster's /30 is chosen from these, in this order. Private by RFC 1918; pods and Services use other ranges."""
 
-_LOW_PRIORITY = 0xF0000000  # the kernel prefers the smaller metric: the route counts only while the cable is away
+_IP_SECONDS = 30.0
+_LOW_PRIORITY = 0xF0000000  # the kernel prefers the smaller metric: used only while the veth pair does not exist
 
 
 @dataclass(frozen=True, slots=True)
-class Cable:
-    """One veth pair: `interface` on the host, eth0 in the node. `seed`: eight hexadecimal digits of this cluster."""
+class VethPair:
+    """`interface` on the host, eth0 in the node. `seed`: eight hexadecimal digits that identify the cluster."""
 
     interface: str
     subnet: IPv4Network
@@ -51,7 +52,7 @@ class Cable:
 
     @property
     def metric(self) -> int:
-        """Metric of this cluster's `unreachable` route, by which it is recognized without any file."""
+        """Metric of this cluster's `unreachable` route; identifies the route without any file."""
         return metric_of(self.seed)
 
     @property
@@ -66,7 +67,7 @@ class Cable:
 
 
 def choose_subnet(seed: str, busy: Iterable[IPv4Network]) -> IPv4Network:
-    """A /30 that overlaps no network in `busy`; the same `seed` (hexadecimal) looks at the same ones first.
+    """A /30 that overlaps no network in `busy`; the same `seed` (hexadecimal) tries the same ones first.
 
     Raises:
         InvalidInput: none of the ranges has one left.
@@ -83,19 +84,19 @@ def choose_subnet(seed: str, busy: Iterable[IPv4Network]) -> IPv4Network:
     raise InvalidInput(
         Problem(
             f"the host's addresses and routes cover all of {', '.join(map(str, RANGES))}.",
-            "one free /30 network for the cable between host and node.",
-            "remove a route that is wider than it has to be (`ip route`), or rehearse on another machine.",
+            "one free /30 network for the veth pair between host and node.",
+            "narrow or remove a route (`ip route`), or rehearse on another machine.",
         )
     )
 
 
 def metric_of(seed: str) -> int:
-    """A route metric of the lowest priority that is the cluster's own."""
+    """A route metric of the lowest priority that only this cluster uses."""
     return _LOW_PRIORITY | int(seed, 16) >> 4
 
 
 def busy_networks(interface: str, seed: str) -> tuple[IPv4Network, ...]:
-    """Networks that the host has addresses in or routes to, in any table, without the traces of this cluster."""
+    """Networks that the host has addresses in or routes to, in any table; those of this cluster are left out."""
     entries: list[dict[str, Any]] = [
         *_ip_json("route", "show", "table", "all"),
         *(
@@ -108,7 +109,7 @@ def busy_networks(interface: str, seed: str) -> tuple[IPv4Network, ...]:
 
 
 def parse_networks(entries: Sequence[dict[str, Any]], interface: str, metric: int) -> list[IPv4Network]:
-    """Destinations of `ip -json` entries as networks, but for default routes, `interface`, and routes of `metric`."""
+    """Destinations of `ip -json` entries as networks, except default routes, `interface`, and routes of `metric`."""
     networks = []
     for entry in entries:
         if entry.get("dst", "default") == "default" or entry.get("dev") == interface or entry.get("metric") == metric:
@@ -119,50 +120,62 @@ def parse_networks(entries: Sequence[dict[str, Any]], interface: str, metric: in
     return networks
 
 
-def connect(cable: Cable, node_pid: int) -> None:
-    """Plug the cable in: host's end up with its address, the other end in the network namespace of `node_pid`."""
-    _ip("link", "add", cable.interface, "type", "veth", "peer", "name", "eth0", "netns", str(node_pid))
-    _ip("address", "add", f"{cable.host_address}/30", "dev", cable.interface)
-    _ip("link", "set", cable.interface, "up")
+def connect(veth: VethPair, node_pid: int) -> None:
+    """Create the pair: the host's end with its address, the other end in the network namespace of `node_pid`.
+
+    Raises:
+        ProblemsError: `ip` failed.
+    """
+    _ip("link", "add", veth.interface, "type", "veth", "peer", "name", "eth0", "netns", str(node_pid))
+    _ip("address", "add", f"{veth.host_address}/30", "dev", veth.interface)
+    _ip("link", "set", veth.interface, "up")
 
 
-def is_connected(cable: Cable) -> bool:
-    """Whether the host's end is there with its address."""
+def is_connected(veth: VethPair) -> bool:
+    """Whether the host's end exists and has its address."""
     links = _ip_json("address", "show")
     return any(
-        link["ifname"] == cable.interface and str(cable.host_address) in {item["local"] for item in link["addr_info"]}
+        link["ifname"] == veth.interface and str(veth.host_address) in {item["local"] for item in link["addr_info"]}
         for link in links
     )
 
 
-def keep_in(cable: Cable) -> None:
-    """See that packets to the node's range never take the default route, also while the node is away."""
-    for entry in _unreachable(cable.seed):
-        if entry["dst"] != str(cable.subnet):
+def block_default_route(veth: VethPair) -> None:
+    """Add a route so that packets to the node never leave by the default route, even while the node does not run.
+
+    Raises:
+        ProblemsError: `ip` failed.
+    """
+    for entry in _unreachable_routes(veth.seed):
+        if entry["dst"] != str(veth.subnet):
             _ip("route", "delete", "unreachable", entry["dst"], "metric", str(entry["metric"]))
-    _ip("route", "replace", "unreachable", str(cable.subnet), "metric", str(cable.metric))
+    _ip("route", "replace", "unreachable", str(veth.subnet), "metric", str(veth.metric))
 
 
 def remove(interface: str, seed: str) -> None:
-    """Remove the host's end, which takes the other one along, and what `keep_in` made. Nothing there is fine too."""
+    """Remove the veth pair and the route of `block_default_route`, as far as they exist.
+
+    Raises:
+        ProblemsError: `ip` failed.
+    """
     disconnect(interface)
-    for entry in _unreachable(seed):
+    for entry in _unreachable_routes(seed):
         _ip("route", "delete", "unreachable", entry["dst"], "metric", str(entry["metric"]))
 
 
 def disconnect(interface: str) -> None:
-    """Unplug: remove the host's end alone."""
-    subprocess.run(["ip", "link", "delete", interface], check=False, capture_output=True)
+    """Remove the veth pair, if it exists; the kernel removes both ends together."""
+    _run("link", "delete", interface)
 
 
-def traces(interface: str, seed: str) -> tuple[str, ...]:
-    """What the host has of this cluster's network, as a person would name it."""
+def find_leftovers(interface: str, seed: str) -> tuple[str, ...]:
+    """What the host has of this cluster's network, as text for people."""
     links = [f"interface {link['ifname']}" for link in _ip_json("link", "show") if link["ifname"] == interface]
-    routes = [f"route unreachable {entry['dst']} metric {entry['metric']}" for entry in _unreachable(seed)]
+    routes = [f"route unreachable {entry['dst']} metric {entry['metric']}" for entry in _unreachable_routes(seed)]
     return (*links, *routes)
 
 
-def _unreachable(seed: str) -> list[dict[str, Any]]:
+def _unreachable_routes(seed: str) -> list[dict[str, Any]]:
     return [
         entry
         for entry in _ip_json("route", "show", "table", "all")
@@ -170,11 +183,30 @@ def _unreachable(seed: str) -> list[dict[str, Any]]:
     ]
 
 
-def _ip(*arguments: str) -> None:
-    subprocess.run(["ip", *arguments], check=True, capture_output=True, text=True)
-
-
 def _ip_json(*arguments: str) -> list[dict[str, Any]]:
-    answer = subprocess.run(["ip", "-json", "-4", *arguments], check=True, capture_output=True, text=True)
     # Links without an address come as {} from `ip -4 address`.
-    return [entry for entry in json.loads(answer.stdout or "[]") if entry]
+    return [entry for entry in json.loads(_ip("-json", "-4", *arguments) or "[]") if entry]
+
+
+def _ip(*arguments: str) -> str:
+    done = _run(*arguments)
+    if done.code:
+        raise _failure(arguments, done.complaint)
+    return done.output
+
+
+def _run(*arguments: str) -> Finished:
+    try:
+        return run_program("ip", *arguments, seconds=_IP_SECONDS)
+    except ProgramError as error:
+        raise _failure(arguments, str(error)) from error
+
+
+def _failure(arguments: Sequence[str], complaint: str) -> ProblemsError:
+    return ProblemsError(
+        Problem(
+            f"`ip {' '.join(arguments)}` failed: {complaint}.",
+            "a veth pair and a route to the node.",
+            "see the reason above, then run the same command again.",
+        )
+    )

@@ -1,7 +1,7 @@
-"""The node as the host sees it: its files, its first process, its cable, its control groups.
+"""The node as the host sees it: its files, its first process, its veth pair, its control groups.
 
-Whether a node runs is read from the kernel (who is process 1 in the cluster's control group), never from a file: a
-crash can't leave a wrong answer behind.
+Whether a node runs is read from the kernel (process 1 in the cluster's control group), never from a file: a crash
+cannot leave a wrong answer.
 """
 
 from __future__ import annotations
@@ -13,17 +13,16 @@ import os
 import shutil
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.files import write_file
 from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.rehearsal.inside.boot import Bind, Plan
 from kubeflow_volcano.rehearsal.node import network, pki
 from kubeflow_volcano.rehearsal.node.cgroups import NodeCgroup
-from kubeflow_volcano.rehearsal.node.daemons import IMAGES, LIBRARY, PROGRAMS, interpreter, node_duty
+from kubeflow_volcano.rehearsal.node.daemons import IMAGES, LIBRARY, PROGRAMS, Parts, interpreter, node_duty
 from kubeflow_volcano.rehearsal.node.files import (
     CONFIGURATION,
     KUBECONFIGS,
@@ -33,18 +32,14 @@ from kubeflow_volcano.rehearsal.node.files import (
     node_files,
 )
 from kubeflow_volcano.rehearsal.node.network import SERVICE_RANGE, SIMULATED_POD_RANGE, STUB_PORT
-from kubeflow_volcano.rehearsal.node.parts import Parts
-from kubeflow_volcano.rehearsal.node.processes import end_processes, first_process
 from kubeflow_volcano.rehearsal.node.simulated_images import PLATFORM_IMAGES, TRAINING_IMAGES
 from kubeflow_volcano.rehearsal.spec import ClusterPaths
 
 __all__ = ["Node"]
 
-_START_SECONDS = 10.0
-_CGROUP_SECONDS = 20.0
-_LOOK_SECONDS = 0.02
+_START_SECONDS, _LOOK_SECONDS = 10.0, 0.02
 
-# The kubelet and kube-proxy insist on these (pkg/kubelet/cm/container_manager_linux.go).
+# The kubelet and kube-proxy require these (pkg/kubelet/cm/container_manager_linux.go).
 _KERNEL_WIDE = {
     "vm/overcommit_memory": "1",
     "vm/panic_on_oom": "0",
@@ -70,26 +65,26 @@ class Node:
     parts: Parts
 
     def first_process(self) -> int:
-        """The id of the node's process 1, as the host counts; 0 while there is none."""
-        return first_process(self.cgroup)
+        """Pid on the host of the node's process 1; 0 while the node does not run."""
+        return self.cgroup.first_process()
 
     def fingerprint(self) -> str:
-        """Differs when a running node is not what a start would now make. Which Python asks makes no difference."""
+        """Changes with anything that would make a start now give another node, except the path of this Python."""
         plan = self._plan()
         shared = replace(plan, binds=[bind for bind in plan.binds if bind not in _python_bind()])
         text = json.dumps([self._files(), asdict(shared)], sort_keys=True)
         return hashlib.sha256(text.replace(interpreter(), "python").encode()).hexdigest()
 
     def start(self) -> None:
-        """Write the node's files and start it; an earlier one, whatever is left of it, is ended first.
+        """Write the node's files and start it, after stopping what is left of an earlier one.
 
         Raises:
-            ProblemsError: an earlier one could not be ended, or the node died while it was being built.
+            ProblemsError: the earlier one could not be stopped, or the node died while it was being built.
         """
         self.stop()
         self._write()
         self.cgroup.create()
-        network.keep_in(self.facts.cable)
+        network.block_default_route(self.facts.veth)
         self.paths.logs.mkdir(parents=True, exist_ok=True)
         with (self.paths.logs / "node.log").open("a") as log:
             boot = subprocess.Popen(
@@ -108,27 +103,30 @@ class Node:
                 stderr=log,
                 env={"PATH": os.defpath + ":/usr/sbin:/sbin", "PYTHONPATH": str(self.paths.library)},
             )
-        with boot:  # the pipe's end ends a node that was never connected
-            pid = self._await(self.first_process, _START_SECONDS)
-            if not pid:
-                raise self.died("its first process did not appear")
-            network.connect(self.facts.cable, pid)
-            assert boot.stdin is not None  # noqa: S101  asked for above
+        with boot:  # closing the pipe ends a node that was never connected
+            network.connect(self.facts.veth, self._await_first_process())
+            assert boot.stdin is not None  # noqa: S101  a pipe, see above
             boot.stdin.write(b"go\n")
 
+    def _await_first_process(self) -> int:
+        for _ in Deadline(_START_SECONDS).every(_LOOK_SECONDS):
+            if pid := self.first_process():
+                return pid
+        raise self.death("its first process did not appear")
+
     def stop(self) -> None:
-        """End all of the node's processes, remove their control groups, unplug the node. Files stay.
+        """Kill all of the node's processes, remove their control groups and the veth pair. Files stay.
 
         Raises:
             ProblemsError: processes do not end, even when killed.
         """
-        end_processes(self.cgroup)
-        # The next kubelet would wait 3 s for each container whose group is still there (cAdvisor, manager.go).
-        self.cgroup.remove(_CGROUP_SECONDS)
-        network.disconnect(self.facts.cable.interface)
+        self.cgroup.kill()
+        # The next kubelet would wait 3 s for each container whose group still exists (cAdvisor, manager.go).
+        self.cgroup.remove()
+        network.disconnect(self.facts.veth.interface)
 
     def log_tail(self, daemon: str, lines: int = 10) -> str:
-        """The last lines of a daemon's log, or of the node's own (`node`)."""
+        """The last lines of the log of a daemon, or of the node's own start (`node`)."""
         try:
             text = (self.paths.logs / f"{daemon}.log").read_bytes()[-16384:]
         except FileNotFoundError:
@@ -170,7 +168,7 @@ class Node:
         )
 
     def _files(self) -> dict[str, str]:
-        """Text of every file without a secret, by its path below the cluster's directory."""
+        """Text of every file without secrets, by its path below the cluster's directory."""
         resources = importlib.resources.files("kubeflow_volcano.rehearsal")
         configuration = f"root{CONFIGURATION}"
         placement = {
@@ -215,25 +213,18 @@ class Node:
         name = f"rehearsal-{self.paths.home.name}"
         return pki.kubeconfig(self.paths.pki, user, server=self.facts.api_server, cluster=name)
 
-    def died(self, what: str) -> ProblemsError:
-        """The error that says what the node's own log says."""
+    def death(self, what: str) -> ProblemsError:
+        """The error for a node that ended, with the end of the node's own log."""
         return ProblemsError(
             Problem(
                 f"the node did not start: {what}. End of {self.paths.logs / 'node.log'}:\n{self.log_tail('node')}\n",
                 "a first process that builds the node's namespaces and its root.",
-                "see what the log names; the next `up` starts again.",
+                "fix what the log names, and run `up` again.",
             )
         )
 
-    @staticmethod
-    def _await(look: Callable[[], int], seconds: float) -> int:
-        deadline = time.monotonic() + seconds
-        while not (found := look()) and time.monotonic() < deadline:
-            time.sleep(_LOOK_SECONDS)
-        return found
-
 
 def _python_bind() -> list[Bind]:
-    """This Python's own directory, at its own place, unless it is the system's."""
+    """The directory of this Python, at the same path, unless it is the system's."""
     prefix = str(Path(sys.base_prefix).resolve())
     return [] if Path(prefix).is_relative_to("/usr") else [Bind(prefix, prefix)]

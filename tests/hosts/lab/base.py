@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from kubeflow_volcano.directories import cache_directory
 from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.progress import Progress, silent
-from kubeflow_volcano.rehearsal.build.pruning import drop_unused, mark_used
-from kubeflow_volcano.rehearsal.build.publish import published, sweep
-from kubeflow_volcano.rehearsal.lock import held
+from kubeflow_volcano.rehearsal.build.cache import mark_used, publish, remove_unfinished, remove_unused
+from kubeflow_volcano.rehearsal.lock import hold_lock
 from tests.places import ROOT
 
 __all__ = ["RELEASES", "Release", "ensure_tree", "hosts_home"]
@@ -67,9 +66,8 @@ RELEASES = {
 
 
 def hosts_home() -> Path:
-    """Where trees and labs lie: below `$XDG_CACHE_HOME` or `~/.cache`."""
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(cache).absolute() / "kubeflow-volcano" / "hosts"
+    """Where trees and labs lie, in the user's cache."""
+    return cache_directory() / "hosts"
 
 
 def ensure_tree(release: Release, progress: Progress = silent) -> Path:
@@ -82,11 +80,11 @@ def ensure_tree(release: Release, progress: Progress = silent) -> Path:
     home = hosts_home() / "trees"
     tree = home / f"{release.suite}-{_digest(release)}"
     if not tree.is_dir():
-        with held(home / ".lock", progress, _PATIENCE_SECONDS, doing="is making the file systems of test hosts"):
+        with hold_lock(home / ".lock", progress, _PATIENCE_SECONDS, doing="is making the file systems of test hosts"):
             if not tree.is_dir():
-                sweep(home)
+                remove_unfinished(home)
                 _make(release, tree, progress)
-                drop_unused(home, progress)
+                remove_unused(home, progress)
     mark_used([tree])
     return tree
 
@@ -120,7 +118,7 @@ def _make(release: Release, tree: Path, progress: Progress) -> None:
     started = time.monotonic()
     progress(f"making the file system of openEuler {release.version} hosts from packages of Debian {release.suite}")
     log = tree.with_name(f"{tree.name}.log")
-    with published(tree) as fresh, log.open("wb") as stream:
+    with publish(tree) as fresh, log.open("wb") as stream:
         try:
             done = subprocess.run(
                 _command(release, fresh),

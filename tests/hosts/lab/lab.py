@@ -19,9 +19,8 @@ import yaml
 
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.progress import Progress, silent
-from kubeflow_volcano.rehearsal.lock import held
+from kubeflow_volcano.rehearsal.lock import hold_lock
 from kubeflow_volcano.rehearsal.node.cgroups import NodeCgroup, read_layout
-from kubeflow_volcano.rehearsal.node.processes import end_processes
 from tests.hosts.lab.base import RELEASES, ensure_tree, hosts_home
 from tests.hosts.lab.host import Host, Place
 from tests.hosts.lab.layer import write_containerd, write_layer
@@ -34,7 +33,6 @@ __all__ = ["Lab"]
 
 _AREAS = ("fs", "kernel", "user", "vm")
 _HIDDEN = ("fs/binfmt_misc", "kernel/sched_domain")
-_END_SECONDS = 60.0
 _MOST = 1000
 """Hosts are numbered from 1: as many as their addresses have room for, and the names of their interfaces."""
 _PATIENCE_SECONDS = 300.0
@@ -58,7 +56,7 @@ class Lab:
         self._cgroup = _cgroup(self.seed)
         self._lock = threading.Lock()
         self._numbers = iter(range(1, _MOST))
-        with held(_labs().with_name(".labs.lock"), progress, _PATIENCE_SECONDS, doing="is making a lab"):
+        with hold_lock(_labs().with_name(".labs.lock"), progress, _PATIENCE_SECONDS, doing="is making a lab"):
             _sweep()
             self.directory.mkdir(parents=True, mode=0o700)
             _claim(self.directory, kept=kept)
@@ -222,8 +220,8 @@ def _started(pid: int) -> int:
 
 def _remove(directory: Path) -> None:
     cgroup = _cgroup(directory.name)
-    end_processes(cgroup)
-    cgroup.remove(_END_SECONDS)
+    cgroup.kill()
+    cgroup.remove()
     Bridge(directory.name, IPv4Network("0.0.0.0/24")).remove()
     if directory.exists():
         shutil.rmtree(directory)

@@ -13,14 +13,14 @@ from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rehearsal.build.generation import load_generation
 from kubeflow_volcano.rehearsal.build.recipes import Generation
 from kubeflow_volcano.rehearsal.build.toolchain import choose_go
-from kubeflow_volcano.rehearsal.build.tools import tools_home
+from kubeflow_volcano.rehearsal.build.tools import tools_directory
 from kubeflow_volcano.rehearsal.inside.registry import Registry
 
 
 @pytest.fixture(scope="session")
 def tiny_go() -> Path:
     """The go program that builds the default generation: the system's, or the wheel in the user's cache."""
-    go = choose_go(load_generation("1.30").go, tools_home())
+    go = choose_go(load_generation("1.30").go, tools_directory())
     go.install(silent)
     return go.program
 

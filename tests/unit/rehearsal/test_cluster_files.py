@@ -18,27 +18,26 @@ from kubeflow_volcano.problems import Busy, Exit, InvalidInput
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rehearsal.__main__ import main
 from kubeflow_volcano.rehearsal.cluster.status import ClusterStatus, DaemonStatus, NodeStatus, PodStatus, render
-from kubeflow_volcano.rehearsal.lock import held
-from kubeflow_volcano.rehearsal.node.state import State
-from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
+from kubeflow_volcano.rehearsal.lock import hold_lock
+from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec, State
 
 HOLDER = """
 import sys, time
 from pathlib import Path
-from kubeflow_volcano.rehearsal.lock import held
-with held(Path(sys.argv[1]), print, 0):
+from kubeflow_volcano.rehearsal.lock import hold_lock
+with hold_lock(Path(sys.argv[1]), print, 0):
     print("held", flush=True)
     time.sleep(60)
 """
 
 
 def test_the_default_specification_is_usable() -> None:
-    RehearsalSpec().check()
+    RehearsalSpec().validate()
 
 
 def test_all_faults_of_a_specification_come_at_once() -> None:
     with pytest.raises(InvalidInput) as refusal:
-        RehearsalSpec(name="No Good", gpu_nodes=-1, gpus_per_node=0, generation="0.1").check()
+        RehearsalSpec(name="No Good", gpu_nodes=-1, gpus_per_node=0, generation="0.1").validate()
 
     assert len(refusal.value.problems) == 4
     assert "1.30" in refusal.value.problems[3].needed
@@ -47,7 +46,7 @@ def test_all_faults_of_a_specification_come_at_once() -> None:
 @pytest.mark.parametrize("name", ["a" * 21, "-a", "a-", "../x", "", "A"])
 def test_names_that_would_not_fit_the_kernel_or_the_disk_are_refused(name: str) -> None:
     with pytest.raises(InvalidInput):
-        RehearsalSpec(name=name).check()
+        RehearsalSpec(name=name).validate()
 
 
 def test_clusters_of_one_name_in_two_caches_share_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,20 +99,20 @@ def test_a_second_process_is_told_the_holder_and_may_wait(tmp_path: Path) -> Non
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
 
-        with pytest.raises(Busy) as refusal, held(lock, silent, 0.3):
+        with pytest.raises(Busy) as refusal, hold_lock(lock, silent, 0.3):
             pass
         assert str(holder.pid) in refusal.value.problems[0].found
         assert refusal.value.exit_code == Exit.BUSY
 
         started = time.monotonic()
         threading.Timer(0.5, holder.kill).start()
-        with held(lock, silent, 60):
+        with hold_lock(lock, silent, 60):
             assert 0.5 <= time.monotonic() - started < 50
     assert not lock.exists()
 
 
 def test_the_lock_file_is_gone_afterwards_even_after_an_error(tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError), held(tmp_path / "lock", silent, 0):
+    with pytest.raises(RuntimeError), hold_lock(tmp_path / "lock", silent, 0):
         raise RuntimeError
 
     assert list(tmp_path.iterdir()) == []

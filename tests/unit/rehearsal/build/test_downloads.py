@@ -117,7 +117,7 @@ def test_a_host_that_does_not_answer_is_asked_once_and_named(make_generation: Ma
     told: list[str] = []
     tools = _ensure(make_generation(one=HELLO), _offer("http://127.0.0.1:9/one"), tmp_path / "cache", told)
     assert tools.programs["one"].read_bytes().startswith(b"\x7fELF")
-    assert "http://127.0.0.1:9 can't be reached, so official releases are not used for one" in told
+    assert "http://127.0.0.1:9 cannot be reached, so one is built instead of downloaded" in told
 
 
 def test_hosts_are_asked_at_the_same_time_and_a_silent_one_costs_no_more_than_the_limit(

@@ -182,7 +182,7 @@ def test_an_extra_that_is_not_there_is_refused() -> None:
     with pytest.raises(InvalidInput, match="one of: scheduler-plugins"):
         load_generation("1.30", extras=("scheduler-plugin",))
     with pytest.raises(InvalidInput, match=r"of generation 1\.35: nothing"):
-        RehearsalSpec(generation="1.35", extras=("scheduler-plugins",)).check()
+        RehearsalSpec(generation="1.35", extras=("scheduler-plugins",)).validate()
 
 
 def test_an_unknown_generation_names_the_known_ones() -> None:

@@ -19,7 +19,7 @@ from kubeflow_volcano.rehearsal.build.generation import load_generation
 from kubeflow_volcano.rehearsal.build.images import ImageStore, ensure_images
 from kubeflow_volcano.rehearsal.build.recipes import Generation, GoPin, Image, LayerEntry, Tool
 from kubeflow_volcano.rehearsal.build.toolchain import choose_go
-from kubeflow_volcano.rehearsal.build.tools import Tools, tool_digest, tools_home
+from kubeflow_volcano.rehearsal.build.tools import Tools, tool_digest, tools_directory
 from kubeflow_volcano.rehearsal.inside.registry import Registry
 
 SHELL, APP = "docker.io/library/shell:1", "registry.example/app:v1"
@@ -140,7 +140,9 @@ def containerd(tmp_path: Path) -> Iterator[list[str]]:
     """The containerd of the default generation, started in a directory of its own; gives the command of its client."""
     generation = load_generation("1.30")
     tool = next(tool for tool in generation.tools if tool.name == "containerd")
-    programs = tools_home() / f"containerd-{tool_digest(tool, choose_go(generation.go, tools_home()))}" / "bin"
+    programs = (
+        tools_directory() / f"containerd-{tool_digest(tool, choose_go(generation.go, tools_directory()))}" / "bin"
+    )
     if os.geteuid() != 0 or not (programs / "containerd").is_file():
         pytest.skip("needs root and the built tools (python -m kubeflow_volcano.rehearsal.build.tools)")
     socket, configuration = tmp_path / "containerd.sock", tmp_path / "containerd.toml"

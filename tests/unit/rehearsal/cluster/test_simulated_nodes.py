@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.problems import InvalidInput
-from kubeflow_volcano.rehearsal.cluster.simulated_nodes import PLATFORM_NODE, demand_own
+from kubeflow_volcano.rehearsal.cluster.simulated_nodes import PLATFORM_NODE, require_rehearsal_cluster
 from kubeflow_volcano.rehearsal.inside.placement import SIMULATED_LABEL
 
 NODE = f"/api/v1/nodes/{PLATFORM_NODE}"
@@ -21,7 +21,7 @@ def answered(api: Any, **labels: str) -> None:
 
 def test_a_rehearsal_cluster_is_known_by_its_simulated_node(api: Any) -> None:
     answered(api, **{SIMULATED_LABEL: "true"})
-    demand_own(api.connect())
+    require_rehearsal_cluster(api.connect())
 
 
 @pytest.mark.parametrize("there", [True, False])
@@ -29,6 +29,6 @@ def test_any_other_is_refused_before_it_gets_nodes_that_nobody_runs(api: Any, *,
     answered(api)
     if not there:
         api.on("GET", NODE, api.status(404, "NotFound", "no such node"))
-    with pytest.raises(InvalidInput, match=f"without the simulated node {PLATFORM_NODE}"):
-        demand_own(api.connect())
+    with pytest.raises(InvalidInput, match=f"has no simulated node {PLATFORM_NODE}"):
+        require_rehearsal_cluster(api.connect())
     assert {item.method for item in api.requests} == {"GET"}

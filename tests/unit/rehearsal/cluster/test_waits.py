@@ -41,7 +41,7 @@ def test_a_node_is_ready_when_it_said_so_since_the_start(ready: str, heartbeat: 
 def test_every_node_must_be_there_and_long_lists_are_cut() -> None:
     missing = nodes_ready([f"n{number}" for number in range(9)], 0)({"n0": node("n0", "True", BEFORE)})
 
-    assert missing == "nodes n1, n2, n3, n4, n5 and more to become Ready"
+    assert missing == "nodes n1, n2, n3, n4, n5 and 3 more to become Ready"
     assert nodes_ready([], 0)({}) == ""
 
 

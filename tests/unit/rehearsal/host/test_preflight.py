@@ -13,8 +13,7 @@ from kubeflow_volcano.problems import Exit, InvalidInput, Problem
 from kubeflow_volcano.rehearsal.host.facts import CAPABILITIES, Host, look_closely
 from kubeflow_volcano.rehearsal.host.preflight import check_basics, check_earlier, check_host
 from kubeflow_volcano.rehearsal.node.cgroups import NEEDED_CONTROLLERS, Hierarchy, Layout
-from kubeflow_volcano.rehearsal.node.state import State
-from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
+from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec, State
 
 SEED = "9d54032c"
 GIB = 1 << 30

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.rehearsal import inside
-from kubeflow_volcano.rehearsal.inside.supervisor import Daemon, Duty, answers_ready, cut_log, next_pause
+from kubeflow_volcano.rehearsal.inside.supervisor import Daemon, Duty, is_ready, next_delay, rotate_log
 from tests.places import ROOT
 
 PACKAGE = ROOT
@@ -109,11 +109,11 @@ def test_sigterm_ends_the_supervisor(tmp_path: Path) -> None:
 def test_pauses_double_to_half_a_minute_and_are_forgiven() -> None:
     pauses = [0.0]
     for _ in range(9):
-        pauses.append(next_pause(pauses[-1], ran_seconds=1))
+        pauses.append(next_delay(pauses[-1], ran_seconds=1))
 
     assert pauses[1:5] == [0.5, 1.0, 2.0, 4.0]
     assert pauses[-1] == 30.0
-    assert next_pause(30.0, ran_seconds=61) == 0.5
+    assert next_delay(30.0, ran_seconds=61) == 0.5
 
 
 def test_a_log_is_cut_under_the_descriptor_of_its_writer(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_a_log_is_cut_under_the_descriptor_of_its_writer(tmp_path: Path) -> None
         writer.write("former\n")
         writer.flush()
 
-        cut_log(log)
+        rotate_log(log)
         writer.write("later\n")
 
     assert log.read_text() == "later\n"
@@ -130,7 +130,7 @@ def test_a_log_is_cut_under_the_descriptor_of_its_writer(tmp_path: Path) -> None
 
 
 def test_a_closed_port_is_not_ready() -> None:
-    assert not answers_ready("https://127.0.0.1:1/readyz", "/etc/hostname")
+    assert not is_ready("https://127.0.0.1:1/readyz", "/etc/hostname")
 
 
 def test_modules_of_the_node_need_nothing_but_the_standard_library() -> None:

@@ -18,9 +18,9 @@ import pytest
 from kubeflow_volcano.rehearsal.inside.review_server import ReviewServer
 from kubeflow_volcano.rehearsal.inside.stub_api import Api, RefusedError
 from kubeflow_volcano.rehearsal.inside.stub_certificates import Certificates
-from kubeflow_volcano.rehearsal.inside.webhook_answers import answer
 from kubeflow_volcano.rehearsal.inside.webhook_backends import (
     SIMULATED_WEBHOOK_LABEL,
+    answer,
     answered,
     patch,
     simulated_services,

@@ -15,7 +15,7 @@ from kubeflow_volcano.rehearsal.build.generation import load_generation
 from kubeflow_volcano.rehearsal.cluster.simulated_nodes import gpu_node, platform_node
 from kubeflow_volcano.rehearsal.inside import placement
 from kubeflow_volcano.rehearsal.node.cgroups import Layout, NodeCgroup
-from kubeflow_volcano.rehearsal.node.daemons import node_duty
+from kubeflow_volcano.rehearsal.node.daemons import NODE_PROGRAMS, Parts, node_duty
 from kubeflow_volcano.rehearsal.node.files import (
     DNS_ADDRESS,
     PAUSE_IMAGE,
@@ -24,15 +24,14 @@ from kubeflow_volcano.rehearsal.node.files import (
     NodeFacts,
     node_files,
 )
-from kubeflow_volcano.rehearsal.node.network import SERVICE_RANGE, Cable
+from kubeflow_volcano.rehearsal.node.network import SERVICE_RANGE, VethPair
 from kubeflow_volcano.rehearsal.node.node import Node
-from kubeflow_volcano.rehearsal.node.parts import NODE_PROGRAMS, Parts
 from kubeflow_volcano.rehearsal.spec import ClusterPaths
 from tests.places import ROOT
 
 ADDONS = ROOT / "kubeflow_volcano/rehearsal/addons"
-CABLE = Cable("kfv12345678", IPv4Network("10.213.4.0/30"), "12345678")
-FACTS = NodeFacts("rehearsal-1", CABLE, "kfv-x-12345678", may_lower_oom_score=False)
+VETH = VethPair("kfv12345678", IPv4Network("10.213.4.0/30"), "12345678")
+FACTS = NodeFacts("rehearsal-1", VETH, "kfv-x-12345678", may_lower_oom_score=False)
 
 
 def documents(name: str) -> list[dict[str, Any]]:
@@ -56,7 +55,7 @@ def test_containerd_s_configuration_is_toml_and_says_what_was_proved() -> None:
 
 
 def test_with_cap_sys_resource_scores_are_not_restricted() -> None:
-    facts = NodeFacts("n", CABLE, "kfv", may_lower_oom_score=True)
+    facts = NodeFacts("n", VETH, "kfv", may_lower_oom_score=True)
 
     config = tomllib.loads(node_files(facts)["etc/containerd/config.toml"])
 

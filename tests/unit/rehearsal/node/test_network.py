@@ -13,7 +13,7 @@ from kubeflow_volcano.rehearsal.node.network import (
     RANGES,
     SERVICE_RANGE,
     SIMULATED_POD_RANGE,
-    Cable,
+    VethPair,
     choose_subnet,
     metric_of,
     parse_networks,
@@ -88,7 +88,7 @@ def test_networks_of_the_host_are_those_of_others() -> None:
 
 
 def test_both_ends_of_the_cable_are_hosts_of_its_network() -> None:
-    cable = Cable("kfv", IPv4Network("10.213.4.0/30"), SEED)
+    cable = VethPair("kfv", IPv4Network("10.213.4.0/30"), SEED)
 
     assert (cable.host_address, cable.node_address) == (IPv4Address("10.213.4.1"), IPv4Address("10.213.4.2"))
 

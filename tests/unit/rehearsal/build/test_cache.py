@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kubeflow_volcano.rehearsal.build.pruning import drop_unused, mark_used
+from kubeflow_volcano.rehearsal.build.cache import mark_used, remove_unused
 
 OLD = time.time() - 31 * 24 * 3600
 
@@ -25,7 +25,7 @@ def test_only_tools_unused_for_a_month_go(tmp_path: Path) -> None:
     for name, seconds in {"kube-0123456789ab": OLD, "kube-ba9876543210": time.time(), "logs": OLD}.items():
         _kept(tmp_path, name, seconds)
     told: list[str] = []
-    drop_unused(tmp_path, told.append)
+    remove_unused(tmp_path, told.append)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["kube-ba9876543210", "logs"]
     assert told == ["removing kube-0123456789ab, which was not used for 30 days"]
 
@@ -33,7 +33,7 @@ def test_only_tools_unused_for_a_month_go(tmp_path: Path) -> None:
 def test_use_is_noted(tmp_path: Path) -> None:
     home = _kept(tmp_path, "kube-0123456789ab", OLD)
     mark_used([home])
-    drop_unused(tmp_path, print)
+    remove_unused(tmp_path, print)
     assert home.is_dir()
 
 
@@ -47,8 +47,8 @@ def test_what_a_node_has_mounted_stays(tmp_path: Path) -> None:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as node:
         assert node.stdout is not None
         assert node.stdout.readline() == "mounted\n"
-        drop_unused(tmp_path, print)
+        remove_unused(tmp_path, print)
         assert home.is_dir()
         node.communicate("\n", timeout=10)
-    drop_unused(tmp_path, print)
+    remove_unused(tmp_path, print)
     assert not home.exists()
