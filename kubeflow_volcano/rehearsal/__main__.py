@@ -26,7 +26,7 @@ class _Terminated(BaseException):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the exit code is one of `kubeflow_volcano.problems.Exit`, or that of the program of `exec`."""
+    """Run one command; returns a code of `kubeflow_volcano.problems.Exit`, or that of the program of `exec`."""
     options = _parser().parse_args(arguments)
     former = signal.signal(signal.SIGTERM, _terminate)
     try:
@@ -36,8 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return error.exit_code
     except (KeyboardInterrupt, _Terminated) as error:
         sys.stderr.write(
-            f"Interrupted. What was made so far stays; `{_PROGRAM} up --name {options.name}` goes on from there, "
-            f"`{_PROGRAM} down --name {options.name}` removes it.\n"
+            f"Interrupted. `{_PROGRAM} up --name {options.name}` continues from here, "
+            f"`{_PROGRAM} down --name {options.name}` removes the cluster.\n"
         )
         return Exit.TERMINATED if isinstance(error, _Terminated) else Exit.INTERRUPTED
     finally:
@@ -53,24 +53,25 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=_PROGRAM, description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     for name, summary in (
-        ("up", "bring the cluster up, or to what is asked for"),
-        ("down", "remove the cluster and everything that belongs to it"),
-        ("status", "show what runs, which pods are real, and which webhooks a stub answers"),
+        ("up", "create the cluster, or change it to match the options"),
+        ("down", "remove the cluster and all that belongs to it"),
+        ("status", "show what runs, which pods are real, and which webhooks the stub answers"),
         ("exec", "run a program inside the node"),
         ("logs", "print the log of a daemon of the node"),
     ):
         command = commands.add_parser(name, help=summary, description=summary)
         command.add_argument("--name", default=default.name, help="the cluster's name (default: %(default)s)")
         if name == "up":
-            command.add_argument("--gpu-nodes", type=int, default=default.gpu_nodes, help="simulated nodes")
-            command.add_argument("--gpus-per-node", type=int, default=default.gpus_per_node, help="GPUs of each")
-            command.add_argument("--generation", default=default.generation, help="set of versions")
-            command.add_argument("--extra", action="append", default=[], help="further programs of it; repeatable")
+            add = command.add_argument
+            add("--gpu-nodes", type=int, default=default.gpu_nodes, help="simulated nodes (default: %(default)s)")
+            add("--gpus-per-node", type=int, default=default.gpus_per_node, help="GPUs of each (default: %(default)s)")
+            add("--generation", default=default.generation, help="set of versions (default: %(default)s)")
+            add("--extra", action="append", default=[], help="optional programs of the generation; repeatable")
         elif name == "exec":
             command.add_argument("program", nargs=argparse.REMAINDER, help="the program and its arguments")
         elif name == "logs":
-            command.add_argument("daemon", help="for example kubelet; `node` is the node's own start")
-            command.add_argument("--lines", type=int, default=200, help="how many of the last (default: %(default)s)")
+            command.add_argument("daemon", help="for example kubelet; `node` is the log of the node's start")
+            command.add_argument("--lines", type=int, default=200, help="number of last lines (default: %(default)s)")
     return parser
 
 
@@ -96,7 +97,7 @@ def _status(options: argparse.Namespace) -> int:
 def _exec(options: argparse.Namespace) -> int:
     pid = NodeCgroup(read_layout(), ClusterPaths.of(options.name).cgroup).first_process()
     if not pid:
-        sys.stderr.write(f"The cluster {options.name} does not run.\n")
+        sys.stderr.write(f"The cluster {options.name} is not running.\n")
         return Exit.INCOMPLETE
     program = [word for word in options.program if word != "--"] or ["sh"]
     enter = ["nsenter", f"--target={pid}", "--mount", "--net", "--pid", "--uts", "--ipc", "--root", "--wd", *program]
@@ -107,7 +108,7 @@ def _logs(options: argparse.Namespace) -> int:
     log = ClusterPaths.of(options.name).logs / f"{options.daemon}.log"
     if not log.is_file():
         known = ", ".join(sorted(path.stem for path in log.parent.glob("*.log"))) or "none"
-        sys.stderr.write(f"There is no log {log}; known: {known}.\n")
+        sys.stderr.write(f"There is no log {log}; existing logs: {known}.\n")
         return Exit.INVALID_INPUT
     lines = log.read_text(errors="replace").splitlines()[-options.lines :]
     sys.stdout.write("".join(f"{line}\n" for line in lines))

@@ -1,4 +1,4 @@
-"""Official release binaries, with pinned sums, where the open internet can be reached."""
+"""Official release binaries with pinned sums, where their servers can be reached."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CHUNK = 1 << 20
 
 
 class RefusedError(Exception):
-    """A download that did not come, or is not what its sum says."""
+    """A download that failed, or whose sum is not the pinned one."""
 
 
 def origin(url: str) -> str:
@@ -37,7 +37,7 @@ def origin(url: str) -> str:
 
 
 def reachable_origins(urls: Iterable[str]) -> frozenset[str]:
-    """The origins of `urls` that answer a request for their root within three seconds, all asked at the same time."""
+    """The origins of `urls` that answer a request for their root within three seconds; all are tried in parallel."""
     found: set[str] = set()
     askers = [
         threading.Thread(target=_ask, args=(host, found), daemon=True)  # a resolver may hang for much longer
@@ -57,16 +57,16 @@ def _ask(host: str, found: set[str]) -> None:
         with urllib.request.urlopen(request, timeout=_PROBE_SECONDS):  # noqa: S310  as above
             found.add(host)
     except urllib.error.HTTPError:
-        found.add(host)  # it may say no to HEAD: it is there
+        found.add(host)  # it may refuse HEAD, but it can be reached
     except (OSError, http.client.HTTPException, ValueError):
         return
 
 
 def download_programs(download: Download, architecture: str, target: Path, tell: Progress) -> None:
-    """Fetch the release file and put its programs into the new directory `target`, once its sum is the pinned one.
+    """Download the release file, verify its sum, and extract its programs to the new directory `target`.
 
     Raises:
-        RefusedError: it can't be had, or is another file (truncated, a login page, replaced).
+        RefusedError: the download failed, or is another file (truncated, a login page, replaced).
     """
     url = download.url.format(arch=architecture)
     target.mkdir()

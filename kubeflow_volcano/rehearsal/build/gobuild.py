@@ -1,4 +1,4 @@
-"""Go commands that a person can watch: bounded, logged, and ended together with the process that started them."""
+"""Go commands with progress, a time limit and a log, which end together with the process that started them."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _TAIL_LINES = 12
 _PACKAGE = re.compile(r"[\w.~+/-]+")
 
 Beat = Callable[[int, str], None]
-"""Told every ten seconds how many lines a command has printed, and the last one."""
+"""Called every ten seconds with the number of lines that a command has printed, and the last one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Workshop:
-    """Runs one Go for all tools, logging to `logs`. Setting `closed` ends whatever it runs, from any thread."""
+    """Runs one Go for all tools, with logs in `logs`. Setting `closed`, from any thread, ends the command it runs."""
 
     go: Go
     logs: Path
@@ -52,17 +52,17 @@ class Workshop:
         """
         log = self.fetch_log(tool)
         arguments = ["list", "-deps", *_tags(tool), "-f", "package {{.ImportPath}}", *tool.programs.values()]
-        self._run(tool, arguments, log, _nobody)
+        self._run(tool, arguments, log, _ignore)
         return sum(line.startswith("package ") for line in log.read_text().splitlines())
 
     def fetch_log(self, tool: Tool) -> Path:
-        """Where `fetch` logs, one line per download."""
+        """The log of `fetch`, one line per download."""
         return self.logs / f"{tool.name}.modules.log"
 
-    def complete(self, tool: Tool, generated: Generated, target: Path, beat: Beat) -> None:
-        """Copy the tool's module to the new directory `target`, with all that it needs in vendor/, and generate there.
+    def generate(self, tool: Tool, generated: Generated, target: Path, beat: Beat) -> None:
+        """Copy the tool's module to the new directory `target`, vendor its dependencies, and generate sources there.
 
-        Modules in Go's cache can't be added to: neither by writing nor by `go build -overlay`.
+        Modules in Go's cache cannot be extended, neither by writing nor by `go build -overlay`.
         """
         shutil.copytree(tool.directory, target)
         log = self.logs / f"{tool.name}.generated.log"
@@ -81,7 +81,7 @@ class Workshop:
         packages = sorted(tool.programs.values())
         flags = [*FLAGS, *(_VENDORED if tool.generated else ()), *_tags(tool)]
         arguments = ["build", "-v", *flags, f"-ldflags={ldflags}", "-o", f"{target}/", *packages]
-        work = target.with_name("work")  # not /tmp: that may be small, and what a killed build leaves there stays
+        work = target.with_name("work")  # not /tmp: that may be small, and nothing removes what a killed build leaves
         work.mkdir()
         self._run(tool, arguments, self.logs / f"{tool.name}.log", beat, GOTMPDIR=str(work))
         shutil.rmtree(work)
@@ -89,11 +89,11 @@ class Workshop:
             (target / _name_by_go(tool, package)).rename(target / program)
 
     def copy_sources(self, tool: Tool, target: Path) -> None:
-        """Copy what `tool` keeps of its modules to `target`/<module>/<path>, writable, as modules are not."""
+        """Copy the sources that `tool` keeps of its modules to `target`/<module>/<path>; the copies are writable."""
         log = self.logs / f"{tool.name}.sources.log"
         for module, paths in tool.sources.items():
-            self._run(tool, ["mod", "download", module], log, _nobody)
-            self._run(tool, ["list", "-m", "-f", "{{.Dir}}", module], log, _nobody)
+            self._run(tool, ["mod", "download", module], log, _ignore)
+            self._run(tool, ["list", "-m", "-f", "{{.Dir}}", module], log, _ignore)
             home = Path(log.read_text().splitlines()[-1])
             for file in (file for path in paths for file in _files(home / path)):
                 copy = target / module / file.relative_to(home)
@@ -119,7 +119,7 @@ class Workshop:
             try:
                 self._watch(process, log, beat)
             finally:
-                with contextlib.suppress(ProcessLookupError):  # compilers outlive a `go` that was killed
+                with contextlib.suppress(ProcessLookupError):  # compilers survive a `go` that was killed
                     os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
         if process.returncode:
@@ -143,8 +143,8 @@ def _has_line(file: Path, text: str) -> bool:
     return any(line.strip() == text for line in file.read_text(errors="replace").splitlines())
 
 
-def _nobody(_lines: int, _last: str) -> None:
-    """Nobody waits for this command: it is short, or its log is watched."""
+def _ignore(_lines: int, _last: str) -> None:
+    """Report nothing: the command is short, or its log is read otherwise."""
 
 
 def _files(path: Path) -> list[Path]:
@@ -153,13 +153,13 @@ def _files(path: Path) -> list[Path]:
 
 def _failure(tool: Tool, verb: str, log: Path, code: int) -> Problem:
     lines = log.read_text(errors="replace").splitlines()
-    telling = [line for line in lines if not _PACKAGE.fullmatch(line) and not line.startswith("go: downloading")]
+    reasons = [line for line in lines if not _PACKAGE.fullmatch(line) and not line.startswith("go: downloading")]
     ended = f"exit code {code}" if code > 0 else f"killed by signal {-code}"
     return Problem(
-        f"`go {verb}` of {tool.name} failed ({ended}): {' | '.join(telling[-_TAIL_LINES:]) or 'it printed no reason'} "
-        f"(everything: {log}).",
+        f"`go {verb}` of {tool.name} failed ({ended}): {' | '.join(reasons[-_TAIL_LINES:]) or 'it printed no reason'} "
+        f"(full log: {log}).",
         "modules that can be downloaded, memory and disk for the compiler, and for runc gcc with libseccomp.",
-        "see the reason above; GOPROXY chooses where modules come from. What was built is kept: start again.",
+        "fix the reason above and run the same command again, which keeps built tools; GOPROXY sets the module proxy.",
     )
 
 
@@ -168,6 +168,6 @@ def _tags(tool: Tool) -> list[str]:
 
 
 def _name_by_go(tool: Tool, package: str) -> str:
-    """What `go build` calls a program: the last part of its package's path that is not a major version."""
+    """The name that `go build` gives a program: the last part of its package's path that is no major version."""
     parts = package.split("/") if package != "." else [tool.directory.name]
     return parts[-2] if len(parts) > 1 and re.fullmatch(r"v[0-9]+", parts[-1]) else parts[-1]

@@ -189,7 +189,7 @@ class _Job:
                 return
         packages = self._fetched(fetch, tell) if fetch else self.workshop.fetch(self.tool)
         with publish(home) as fresh:
-            tool = self._completed(fresh / self.tool.directory.name, tell)
+            tool = self._generated(fresh / self.tool.directory.name, tell)
             self.workshop.build(
                 tool,
                 fresh / "bin",
@@ -200,11 +200,11 @@ class _Job:
                 shutil.rmtree(tool.directory)
         tell(f"built ({self._megabytes(home):.0f} MB)")
 
-    def _completed(self, copy: Path, tell: Progress) -> Tool:
-        """The tool, with `copy` as its module where sources are to be generated first."""
+    def _generated(self, copy: Path, tell: Progress) -> Tool:
+        """The tool, with `copy` as its module if its sources must be generated first."""
         if self.tool.generated is None:
             return self.tool
-        self.workshop.complete(
+        self.workshop.generate(
             self.tool,
             self.tool.generated,
             copy,

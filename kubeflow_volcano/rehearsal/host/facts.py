@@ -6,7 +6,6 @@ import ctypes
 import os
 import platform
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
@@ -14,6 +13,7 @@ from ipaddress import IPv4Network
 from pathlib import Path
 
 from kubeflow_volcano.problems import Problem
+from kubeflow_volcano.programs import ProgramError, run_program
 from kubeflow_volcano.rehearsal.host.packages import missing_packages
 from kubeflow_volcano.rehearsal.inside.boot import mounts_below
 from kubeflow_volcano.rehearsal.node.cgroups import Layout, read_layout
@@ -36,7 +36,7 @@ CAPABILITIES = {
     "CAP_SYS_ADMIN": 21,
     "CAP_MKNOD": 27,
 }
-"""What building a node, and running containers in it, takes; numbers of linux/capability.h."""
+"""Required to build a node and to run containers in it; numbers of linux/capability.h."""
 _CAP_SYS_RESOURCE = 24
 _PROBE_SECONDS = 30
 _ENOUGH_INSTANCES = 64
@@ -59,7 +59,7 @@ COMMIT
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A view of a machine. What has a default is filled by `look_closely`; a `..._trouble` is empty if all is well."""
+    """What a machine offers. `look_closely` fills the fields with defaults; a `..._trouble` is empty if all is well."""
 
     system: str
     machine: str
@@ -79,12 +79,12 @@ class Host:
 
     @property
     def may_lower_oom_score(self) -> bool:
-        """Whether CAP_SYS_RESOURCE is there."""
+        """Whether this process has CAP_SYS_RESOURCE."""
         return bool(self.capabilities >> _CAP_SYS_RESOURCE & 1)
 
 
 def look_at_host() -> Host:
-    """What is known at a glance: the system, the machine, who asks and with which capabilities."""
+    """The system, the machine, and the user and capabilities of this process; runs no program."""
     return Host(platform.system(), platform.machine(), os.geteuid(), _effective_capabilities())
 
 
@@ -119,13 +119,13 @@ def nearest_directory(path: Path) -> Path:
 def _effective_capabilities() -> int:
     try:
         status = Path("/proc/self/status").read_text()
-    except OSError:  # not Linux, which is said elsewhere
+    except OSError:  # not Linux, which preflight reports
         return 0
     return next((int(line.split()[1], 16) for line in status.splitlines() if line.startswith("CapEff:")), 0)
 
 
 def _free_inotify_instances(most: int) -> int:
-    """How many instances this user can still open, up to `most`; the limit is shared by all of the user's programs."""
+    """How many instances this user can still open, up to `most`; all of the user's programs share the limit."""
     libc = ctypes.CDLL(None)
     opened: list[int] = []
     try:
@@ -140,17 +140,17 @@ def _free_inotify_instances(most: int) -> int:
 def _cgroup_trouble(layout: Layout) -> str:
     closed = [str(h.mountpoint) for h in layout.hierarchies if not os.access(h.mountpoint, os.W_OK)]
     if closed:
-        return f"{', '.join(closed)} can't be written to"
+        return f"{', '.join(closed)} {'is' if len(closed) == 1 else 'are'} not writable"
     if layout.kind == "v2":
         top = layout.hierarchies[0].mountpoint
-        # Only the true root may hold processes and hand out controllers at once; it alone has no type.
+        # Only the real root may have processes and enable controllers at once; it alone has no cgroup.type.
         if (top / "cgroup.type").exists() and (top / "cgroup.procs").read_text().strip():
-            return f"{top} holds processes and is not the root of its hierarchy, so it can't hand out controllers"
+            return f"{top} has processes and is not the root of its hierarchy, so it cannot enable controllers"
     return ""
 
 
 def _network_trouble() -> str:
-    """Try in a namespace of its own what the node's network is made of."""
+    """Try in a network namespace of its own what the node's network needs."""
     trials = (
         (["ip", "link", "add", "trial0", "type", "veth", "peer", "name", "trial1"], ""),
         (["ip", "link", "add", "trial0", "type", "bridge"], ""),
@@ -158,7 +158,7 @@ def _network_trouble() -> str:
     )
     for command, text in trials:
         if trouble := _trial(["unshare", "--net", *command], text):
-            return f"`{' '.join(command)}` says: {trouble}"
+            return f"`{' '.join(command)}` failed: {trouble}"
     if not Path("/proc/sys/net/bridge/bridge-nf-call-iptables").exists():
         return "the kernel module br_netfilter is not loaded"
     return ""
@@ -178,18 +178,9 @@ def _overlay_trouble(disk: Path) -> str:
 
 
 def _trial(command: list[str], text: str, directory: str = "/") -> str:
-    """Run a command in a directory; what it complains of, or nothing."""
+    """Run a command in a directory; returns why it failed, or nothing."""
     try:
-        done = subprocess.run(
-            command,
-            cwd=directory,
-            input=text,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=_PROBE_SECONDS,
-            env=_SYSTEM,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
+        done = run_program(*command, seconds=_PROBE_SECONDS, text=text, directory=directory, environment=_SYSTEM)
+    except ProgramError as error:
         return str(error)
-    return " ".join(done.stderr.split())[-300:] or f"exit code {done.returncode}" if done.returncode else ""
+    return " ".join(done.complaint.split())[-300:] if done.code else ""

@@ -1,4 +1,4 @@
-"""What the rehearsal cluster takes from the distribution, and which package holds it."""
+"""What the rehearsal cluster needs from the distribution, and the packages that contain it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A program, or a file by name or pattern, that is not on this machine.
+    """A program, or a file by name or pattern, that this machine lacks.
 
     `packages` gives the package by package manager, "apt" (Debian, Ubuntu) or "dnf" (openEuler, Fedora and relatives).
-    `making` names the tool that can't be made without it, "*" if that is any; it is empty for what a cluster needs.
+    `making` names the tool whose build needs it, "*" for any tool; it is empty for what a running cluster needs.
     """
 
     what: str
@@ -29,13 +29,13 @@ class Missing:
     making: str = ""
 
     def problem(self) -> Problem:
-        """The same for a person."""
+        """The problem for people, with the package to install."""
         names = " or ".join(f"{name} ({manager})" for manager, name in self.packages.items())
         return Problem(f"{self.what} is missing.", f"{self.what_for}.", f"install the package {names}.")
 
 
 _PROGRAMS = (
-    Missing("busybox", "the shell of the images that are assembled here", {"apt": "busybox", "dnf": "busybox"}),
+    Missing("busybox", "the shell of the images of the cluster", {"apt": "busybox", "dnf": "busybox"}),
     Missing("gcc", "building runc, which calls libseccomp", {"apt": "gcc", "dnf": "gcc"}, "runc"),
     Missing("ip", "the network between host and node", {"apt": "iproute2", "dnf": "iproute"}),
     Missing("iptables", "kube-proxy's routes to Services", {"apt": "iptables", "dnf": "iptables"}),
@@ -44,7 +44,7 @@ _PROGRAMS = (
     Missing("setpriv", "ending a build together with its caller", {"apt": "util-linux", "dnf": "util-linux"}, "*"),
     Missing("unshare", "the node's own namespaces", {"apt": "util-linux", "dnf": "util-linux"}),
 )
-_FILES = (  # each with the places that distributions give it, any of which will do
+_FILES = (  # each with the paths that distributions give it, one of which must exist
     (
         Missing("libc.a", "linking runc statically", {"apt": "libc6-dev", "dnf": "glibc-static"}, "runc"),
         ("usr/lib/*-linux-gnu/libc.a", "usr/lib64/libc.a", "usr/lib/libc.a"),
@@ -67,12 +67,11 @@ _FILES = (  # each with the places that distributions give it, any of which will
 
 
 def missing_packages(to_make: Collection[str], root: Path = Path("/")) -> tuple[Missing, ...]:
-    """Everything that this machine lacks, found by looking for the program or file itself, not for the package.
+    """Everything that this machine lacks; it searches for the program or file itself, not for the package.
 
-    `to_make` names the tools that are still to be made. `root` stands for the file system's root where files are looked
-    for.
+    `to_make` names the tools that are still to be built. Files are searched below `root`.
     """
-    path = f"{os.environ.get('PATH', '')}:{_SYSTEM_PATH}"  # a login without sbin on its path can have iptables
+    path = f"{os.environ.get('PATH', '')}:{_SYSTEM_PATH}"  # iptables is in sbin, which a login's PATH may lack
     programs = [wanted for wanted in _PROGRAMS if not shutil.which(wanted.what, path=path)]
     files = [wanted for wanted, places in _FILES if not any(found for place in places for found in root.glob(place))]
     needed = {"", *(["*", *to_make] if to_make else ())}

@@ -1,16 +1,16 @@
-"""Which pods run on the real node and which on simulated ones. Pure; nothing but the standard library.
+"""Which pods run on the real node and which on simulated ones. Pure.
 
 The rules, first match wins:
 
 1. a pod that is bound to a simulated node is simulated there; a DaemonSet's pod and one that is bound to the real node
    are left alone;
-2. a pod that asks for a GPU goes to the simulated nodes, the only ones that offer any;
-3. a pod all of whose images exist in the local store runs for real;
-4. a pod with an image from a known repository is simulated: training workloads beside the GPUs, parts of Kubeflow on
-   the simulated node that is theirs;
-5. any other pod is left alone: it comes to the real node and fails honestly, because its image can't be pulled.
+2. a pod that requests a GPU is sent to the simulated nodes with GPUs, the only ones that have any;
+3. a pod all of whose images are in the local store runs for real;
+4. a pod with an image from a known repository is simulated: training workloads on the nodes with GPUs, components of
+   Kubeflow on the simulated node for them;
+5. any other pod is left alone: it is scheduled to the real node and fails there, as its image cannot be pulled.
 
-A DaemonSet with an image from a known repository gets one pod, on the simulated node of Kubeflow's parts.
+A DaemonSet with an image from a known repository gets one pod, on the simulated node for Kubeflow's components.
 """
 
 from __future__ import annotations
@@ -43,21 +43,21 @@ REASON_ANNOTATION = "rehearsal.kubeflow-volcano.io/simulated-because"
 SUCCEED_ANNOTATION = "rehearsal.kubeflow-volcano.io/succeed-after"
 GPU_POOL = {"type": "kwok"}
 PLATFORM_POOL = {"type": "kwok-platform"}
-"""Labels of the two kinds of simulated nodes: those with GPUs, and the one for the parts of Kubeflow."""
+"""Labels of the two kinds of simulated nodes: those with GPUs, and the one for Kubeflow's components."""
 TOLERATION = {"key": "kwok.x-k8s.io/node", "operator": "Equal", "value": "fake", "effect": "NoSchedule"}
 
 _DIGEST = re.compile(r"@sha256:[0-9a-f]{64}$")
 _HELPER_SCRIPTS = (["/bin/sh", "/script/setup"], ["/bin/sh", "/script/teardown"])
-"""Commands of the pods that make and remove the directory of a volume (local-path-provisioner, provisioner.go)."""
+"""Commands of the pods that create and remove the directory of a volume (local-path-provisioner, provisioner.go)."""
 _HELPER_SECONDS, _JOB_SECONDS = "1s", "3s"
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What placement depends on.
+    """Inputs of placement.
 
-    `local` holds full names of images with their tags, `training` and `platform` patterns of repositories without
-    tags, `real_node` the name of the node that is none of the simulated ones.
+    `local` has full names of images with tags, `training` and `platform` patterns of repositories without tags,
+    `real_node` the name of the only node that is not simulated.
     """
 
     local: Collection[str]
@@ -68,7 +68,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """How a pod is simulated: why, on which nodes (empty: its node is settled), when it succeeds (empty: never)."""
+    """How a pod is simulated: why, on which nodes (empty: it is bound), when it succeeds (empty: never)."""
 
     reason: str
     pool: Mapping[str, str] = field(default_factory=dict)
@@ -89,33 +89,33 @@ def full_name(image: str) -> str:
 
 
 def simulation(pod: Mapping[str, Any], rules: Rules) -> Simulation | None:
-    """How this pod is to be simulated; None when it is left alone."""
+    """How to simulate this pod; None when it is left alone."""
     spec = pod["spec"]
     owners = pod.get("metadata", {}).get("ownerReferences") or ()
     if node := spec.get("nodeName"):
-        return _settled(spec, node) if node != rules.real_node else None
+        return _bound(spec, node) if node != rules.real_node else None
     if "DaemonSet" in {owner.get("kind") for owner in owners}:
         return None
-    if any(_wants_gpu(container) for container in _containers(spec)):
-        return Simulation(f"it asks for {GPU}, which only simulated nodes offer", GPU_POOL)
+    if any(_requests_gpu(container) for container in _containers(spec)):
+        return Simulation(f"it requests {GPU}, which only simulated nodes have", GPU_POOL)
     if image := _first_of(spec, rules.training, rules.local):
         return Simulation(_because(image, "training workloads"), GPU_POOL)
     if image := _first_of(spec, rules.platform, rules.local):
         of_job = any(owner.get("kind") == "Job" and owner.get("apiVersion") == "batch/v1" for owner in owners)
-        return Simulation(_because(image, "parts of Kubeflow"), PLATFORM_POOL, _JOB_SECONDS if of_job else "")
+        return Simulation(_because(image, "Kubeflow components"), PLATFORM_POOL, _JOB_SECONDS if of_job else "")
     return None
 
 
 def simulation_of_daemon_set(daemon_set: Mapping[str, Any], rules: Rules) -> Simulation | None:
-    """How the pods of this DaemonSet are to be simulated; None when they are left alone."""
+    """How to simulate the pods of this DaemonSet; None when they are left alone."""
     image = _first_of(daemon_set["spec"]["template"]["spec"], rules.platform, rules.local)
-    return Simulation(_because(image, "parts of Kubeflow"), PLATFORM_POOL) if image else None
+    return Simulation(_because(image, "Kubeflow components"), PLATFORM_POOL) if image else None
 
 
 def patch(pod: Mapping[str, Any], how: Simulation, at: str = "") -> list[dict[str, Any]]:
-    """JSON Patch that simulates `pod` (or the template that lies `at` a path) and says so.
+    """JSON Patch that simulates `pod`, or the template at the path `at`, and annotates the reason.
 
-    It may be applied to its own result.
+    Applying it twice has the same result.
     """
     meta, spec = pod.get("metadata", {}), pod["spec"]
     end = {SUCCEED_ANNOTATION: how.succeed_after} if how.succeed_after else {}
@@ -132,7 +132,7 @@ def patch(pod: Mapping[str, Any], how: Simulation, at: str = "") -> list[dict[st
     return operations
 
 
-def _settled(spec: Mapping[str, Any], node: str) -> Simulation:
+def _bound(spec: Mapping[str, Any], node: str) -> Simulation:
     helper = any(container.get("command") in _HELPER_SCRIPTS for container in spec.get("containers") or ())
     return Simulation(f"it is bound to {node}, which is simulated", succeed_after=_HELPER_SECONDS if helper else "")
 
@@ -162,13 +162,13 @@ def _containers(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield from spec.get(group) or ()
 
 
-def _wants_gpu(container: Mapping[str, Any]) -> bool:
+def _requests_gpu(container: Mapping[str, Any]) -> bool:
     resources = container.get("resources") or {}
     return any(str((resources.get(kind) or {}).get(GPU, "0")) != "0" for kind in ("limits", "requests"))
 
 
 def _unmirrored(name: str) -> Iterator[str]:
-    """A full name, and what may be the full name in it: mirrors put theirs before."""
+    """A full name, and each suffix that may be the original one: mirrors put their own name first."""
     parts = name.split("/")
     return ("/".join(parts[start:]) for start in range(len(parts)))
 
@@ -179,6 +179,6 @@ def _repository(name: str) -> str:
 
 
 def _without_digest(name: str) -> str:
-    """`repository:tag`; a digest beside a tag only pins it, a digest alone stands where the tag would."""
+    """`repository:tag`, without the digest that pins the tag; `repository:digest` where there is no tag."""
     bare = _DIGEST.sub("", name)
     return bare if ":" in bare.rpartition("/")[2] else f"{bare}:{name[len(bare) + 1 :]}"

@@ -2,7 +2,7 @@
 
 SETTINGS is a JSON file: `index` (path of the image store's index.json, an OCI image layout), and of
 `placement.Rules` the keys `training`, `platform` and `real_node`. PKI is the directory with `placement.crt` and
-`placement.key`. Imports nothing but the standard library and modules that do the same.
+`placement.key`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["ImageIndex", "review"]
 
 @dataclass(slots=True)
 class ImageIndex:
-    """Names in the image store, read again when its index file is another one than last time."""
+    """Names in the image store, read again when the index file has changed."""
 
     path: Path
     _stamp: tuple[int, int, int] = (0, 0, 0)
@@ -61,7 +61,7 @@ def review(request: dict[str, Any], rules: Rules) -> dict[str, Any]:
 
 
 def main(settings_file: str, port: str, pki: str) -> None:
-    """Serve for ever on the loopback."""
+    """Serve on the loopback until the process is killed."""
     settings = json.loads(Path(settings_file).read_text())
     index = ImageIndex(Path(settings.pop("index")))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

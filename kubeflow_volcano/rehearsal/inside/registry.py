@@ -2,8 +2,7 @@
 
     python3 registry.py STORE PORT
 
-It needs nothing but the standard library, as it also runs where only a bare Python is: inside the node. A mirror for
-every registry: containerd tells with `?ns=` which one a name belongs to.
+It is a mirror of every registry: containerd sends the original registry's name in `?ns=`.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ def read_index(index: Path) -> dict[str, str]:
 
 
 class Registry(ThreadingHTTPServer):
-    """Serves the layout in `store`, on 127.0.0.1 only as it knows no access control. Port 0 takes a free one."""
+    """Serves the layout in `store`, on 127.0.0.1 only, as it has no access control. Port 0 chooses a free one."""
 
     daemon_threads = True
 
@@ -49,15 +48,15 @@ class Registry(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", port), _Handler)
 
     def server_bind(self) -> None:
-        """Bind without asking the resolver for a host name, which the node need not have."""
+        """Bind without resolving a host name, which the node may lack."""
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = "localhost", self.socket.getsockname()[1]
 
     def resolve(self, namespace: str, name: str, reference: str) -> str | None:
-        """Digest of a manifest by tag or digest; None when there is none.
+        """Digest of a manifest by tag or digest; None without one.
 
-        An image is also served under the names that mirrors give it, which put theirs before the full one. The index
-        is read anew each time: images may be added while this runs.
+        An image is also served under the names that mirrors give it: their own name, then the full one. The index is
+        read each time, as images may be added while this runs.
         """
         asked = f"/{namespace}/{name}"
         for image, digest in read_index(self.store / "index.json").items():
@@ -67,7 +66,7 @@ class Registry(ThreadingHTTPServer):
         return None
 
     def blob(self, digest: str) -> Path:
-        """Where a blob lies, whether it exists or not."""
+        """Path of a blob, which may not exist."""
         return self.store / "blobs/sha256" / digest.removeprefix("sha256:")
 
 
@@ -133,7 +132,7 @@ class _Handler(BaseHTTPRequestHandler):
                 _copy(stream, self.wfile, last - first + 1)
 
     def _range(self, size: int) -> tuple[int, int]:
-        """First and last byte that are asked for. A range that can't be understood counts as none (RFC 9110, 14.2)."""
+        """First and last byte of the request. A range that cannot be parsed is ignored (RFC 9110, 14.2)."""
         asked = _RANGE.fullmatch(self.headers.get("Range", ""))
         first, last = asked.groups() if asked else ("", "")
         if first and (not last or int(last) >= int(first)):
@@ -176,7 +175,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         read_index(options.store / "index.json")
         registry = Registry(options.store, options.port)
     except (LookupError, OSError, OverflowError, TypeError, ValueError) as error:
-        sys.stderr.write(f"can't serve {options.store} on port {options.port}: {error}\n")
+        sys.stderr.write(f"cannot serve {options.store} on port {options.port}: {error}\n")
         return 2
     with registry, contextlib.suppress(KeyboardInterrupt):
         registry.serve_forever()

@@ -1,4 +1,4 @@
-"""HTTPS server that answers the API server's reviews. Imports nothing but the standard library."""
+"""HTTPS server that answers the reviews of the API server."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Review = dict[str, Any]
 
 
 class ReviewServer(ThreadingHTTPServer):
-    """Answers each POST with what `answer` makes of its JSON body; a ValueError or LookupError of it refuses the body.
+    """Answers each POST with the result of `answer` for its JSON body; 400 when `answer` raises.
 
-    Handshakes happen in the connection's own thread, so that a silent client blocks nobody.
+    Each handshake runs in the connection's own thread, so that a silent client blocks no other connection.
     """
 
     daemon_threads = True
@@ -34,7 +34,7 @@ class ReviewServer(ThreadingHTTPServer):
         self.answer = answer
 
     def finish_request(self, request: Any, client_address: Any) -> None:
-        """Take up one connection; called in its thread."""
+        """Serve one connection; called in its thread."""
         connection: socket = request
         connection.settimeout(_HANDSHAKE_SECONDS)
         with self._context.wrap_socket(connection, server_side=True) as secure:
@@ -42,7 +42,7 @@ class ReviewServer(ThreadingHTTPServer):
             super().finish_request(secure, client_address)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002  the base class's signature
-        """Say what went wrong in one line."""
+        """Log the error in one line."""
         sys.stdout.write(f"{client_address[0]}: {sys.exc_info()[1]!r}\n")
         sys.stdout.flush()
 
@@ -54,7 +54,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         length = int(self.headers.get("Content-Length", "0"))
         if not 0 < length <= _LONGEST_REQUEST:
-            self.send_error(HTTPStatus.BAD_REQUEST, "a review is needed")
+            self.send_error(HTTPStatus.BAD_REQUEST, "a review is required")
             return
         body = self.rfile.read(length)
         try:
@@ -69,4 +69,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(answer)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the base class's name
-        """Answers are not worth a line each."""
+        """Log no answers."""

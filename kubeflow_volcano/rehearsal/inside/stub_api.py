@@ -1,4 +1,4 @@
-"""The little of a Kubernetes client that a program inside the node needs. Nothing but the standard library."""
+"""A minimal Kubernetes client for programs inside the node."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class RefusedError(Exception):
 
 
 class Api:
-    """Requests to the API server at `server` (https://...) as `user`, whose pair lies with ca.crt in `pki`."""
+    """Requests to the API server at `server` (https://...) as `user`, with the certificates in `pki`."""
 
     def __init__(self, server: str, pki: Path, user: str) -> None:
         self._address = urlsplit(server)
@@ -36,11 +36,11 @@ class Api:
         self._context.load_cert_chain(pki / f"{user}.crt", pki / f"{user}.key")
 
     def request(self, method: str, path: str, body: object = None, content_type: str = "application/json") -> Object:
-        """One request and its answer.
+        """Send one request and return its answer.
 
         Raises:
             RefusedError: the answer is an error.
-            OSError, HTTPException: there was none.
+            OSError, HTTPException: there was no answer.
         """
         with contextlib.closing(self._open(_SECONDS)) as connection:
             text = None if body is None else json.dumps(body)
@@ -49,9 +49,9 @@ class Api:
             return answer
 
     def follow(self, path: str, news: News) -> None:
-        """Tell for ever what a collection holds: RESET with all objects, then ADDED, MODIFIED, DELETED with one each.
+        """Call `news` for all changes of a collection: RESET with all objects, then ADDED, MODIFIED, DELETED with one.
 
-        After a break it begins anew.
+        Never returns; after an error it starts again with RESET.
         """
         while True:
             with contextlib.suppress(OSError, http.client.HTTPException, ValueError, RefusedError):
@@ -63,7 +63,7 @@ class Api:
             time.sleep(_PAUSE_SECONDS)
 
     def _watch(self, path: str, version: str, news: News) -> str:
-        """Follow from `version` until the server ends it; returns where to go on, or '' when a new list is needed."""
+        """Watch from `version` until the server ends it; returns the next version, '' when a new list is required."""
         query = f"watch=1&allowWatchBookmarks=true&timeoutSeconds={_WATCH_SECONDS}&resourceVersion={version}"
         with contextlib.closing(self._open(_WATCH_SECONDS + _SECONDS)) as connection:
             connection.request("GET", f"{path}?{query}")

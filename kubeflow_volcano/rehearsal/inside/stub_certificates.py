@@ -1,7 +1,4 @@
-"""A certificate for whatever name the API server asks for, signed when it is asked for the first time.
-
-Imports nothing but the standard library; the program `openssl` signs (1.1.1 and newer).
-"""
+"""A certificate for every name that the API server requests, signed at the first request by `openssl` (>= 1.1.1)."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ _EXTENSIONS = "basicConstraints = critical,CA:false\nextendedKeyUsage = serverAu
 
 
 class Certificates:
-    """Server contexts by name; all share one key, which lies in `directory`.
+    """Server contexts by name; all share one key in `directory`.
 
     `authority` is the path of the signing pair without .crt and .key.
     """
@@ -35,7 +32,7 @@ class Certificates:
         self._openssl("req", "-new", "-key", "key", "-config", "openssl.cnf", "-out", "request")
 
     def context(self) -> ssl.SSLContext:
-        """A context that takes the certificate of the name that the client asks for (SNI); without one it refuses."""
+        """A context that chooses the certificate by the name that the client sends (SNI), and refuses without one."""
         first = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         first.sni_callback = self._choose
         return first

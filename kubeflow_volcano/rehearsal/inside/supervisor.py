@@ -1,7 +1,7 @@
-"""Process 1 of a node: starts the daemons, starts again what ends, reaps orphans, bounds the logs.
+"""Process 1 of a node: starts the daemons, restarts those that end, reaps orphans, limits the logs.
 
-Runs as a program of its own, with nothing but the standard library: `supervisor FILE`, a JSON file with the keys of
-`Duty`. Standard output is the node's own log.
+Runs as a program of its own: `supervisor FILE`, a JSON file with the keys of `Duty`. Standard output is the node's own
+log.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["Daemon", "Duty", "Supervisor", "is_ready", "next_delay", "rotate_log
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0
 _STEADY_SECONDS = 60.0
-"""A daemon that ran this long is taken for healthy: the next start after it comes without delay."""
+"""A daemon that ran this long counts as healthy: its next restart has the shortest delay."""
 _LOG_LIMIT = 16 << 20
 _LOG_CHECK_SECONDS = 5.0
 _READY_CHECK_SECONDS = 0.1
@@ -32,10 +32,9 @@ _IDLE_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Daemon:
-    """A program that is to run always.
+    """A program that the supervisor keeps running.
 
-    `command` begins with the name that the program sees itself called by. `needs_api`: not before the API server
-    answered for the first time.
+    `command` begins with argv[0]. `needs_api`: it is not started before the API server answered for the first time.
     """
 
     name: str
@@ -46,7 +45,7 @@ class Daemon:
 
 @dataclass(frozen=True, slots=True)
 class Duty:
-    """All daemons of a node, where their logs go, how the API server is asked whether it is ready."""
+    """All daemons of a node, the directory of their logs, and the URL at which the API server reports readiness."""
 
     daemons: list[Daemon]
     environment: dict[str, str]
@@ -63,7 +62,7 @@ class Duty:
 
 
 def next_delay(previous: float, ran_seconds: float) -> float:
-    """Seconds to wait before the next start, doubling up to half a minute while a daemon keeps ending early."""
+    """Seconds until the next start; doubles up to half a minute while a daemon keeps ending early."""
     if ran_seconds >= _STEADY_SECONDS:
         return _FIRST_PAUSE
     return min(previous * 2, _LONGEST_PAUSE) if previous else _FIRST_PAUSE
@@ -71,7 +70,7 @@ def next_delay(previous: float, ran_seconds: float) -> float:
 
 @dataclass(slots=True)
 class Run:
-    """The present or last life of a daemon; times are monotonic."""
+    """The current or last run of a daemon; times are monotonic."""
 
     pid: int = 0
     started: float = 0.0
@@ -83,7 +82,7 @@ class Run:
 
 @dataclass(slots=True)
 class Supervisor:
-    """Keeps the daemons of one `Duty` running until it is told to end."""
+    """Keeps the daemons of one `Duty` running until SIGTERM."""
 
     duty: Duty
     runs: dict[str, Run] = field(default_factory=dict)
@@ -91,7 +90,7 @@ class Supervisor:
     logs_checked: float = 0.0
 
     def keep(self) -> None:
-        """Run until SIGTERM; as process 1 its end takes everything else along."""
+        """Run until SIGTERM; when process 1 ends, the kernel kills all others of its pid namespace."""
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD, signal.SIGTERM})
         self.runs = {daemon.name: Run() for daemon in self.duty.daemons}
         while True:
@@ -131,7 +130,7 @@ class Supervisor:
             self.duty.environment,
             file_actions=[
                 (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
-                # Appending, so that a log can be cut while its daemon holds it open.
+                # Appending, so that a log can be truncated while its daemon has it open.
                 (os.POSIX_SPAWN_OPEN, 1, log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
                 (os.POSIX_SPAWN_DUP2, 1, 2),
             ],
@@ -195,7 +194,7 @@ def is_ready(url: str, authority: str) -> bool:
 
 
 def rotate_log(log: Path) -> None:
-    """Keep what was written as `<log>.1` and go on with an empty file, under the writer's open descriptor."""
+    """Move the content to `<log>.1`; the file stays the same, as its writer has it open."""
     shutil.copyfile(log, log.with_name(f"{log.name}.1"))
     os.truncate(log, 0)
 

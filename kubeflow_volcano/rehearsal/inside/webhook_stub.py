@@ -1,11 +1,11 @@
 """Answers for the webhooks whose backends are simulated: `webhook_stub SERVER PKI PORT RANGE`, inside the node.
 
-All TCP connections to the addresses of simulated pods (RANGE) come here, whatever their port. What asks them is the API
-server, as it would ask the real pods. So that it trusts the answers, the stub stands in for the injectors of
-authorities, on exactly those configurations whose backends are simulated, and keeps a list of them in a ConfigMap.
+All TCP connections to the addresses of simulated pods (RANGE) are redirected here, on any port: the API server calls
+the stub as it would call the real pods. To be trusted, the stub sets its own caBundle in those configurations whose
+backends are simulated, and in no other, and lists them in a ConfigMap.
 
 SERVER is the API server's URL, PKI the directory with the pair of the user `webhook-stub` and the authority
-`webhook-stub-ca`. Imports nothing but the standard library and modules that do the same.
+`webhook-stub-ca`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["MANAGER", "REGISTER", "Keeper"]
 
 MANAGER = "rehearsal-webhook-stub"
 REGISTER = "rehearsal-simulated-webhooks"
-"""Name of the ConfigMap in kube-system whose key webhooks.json lists what the stub answers."""
+"""Name of the ConfigMap in kube-system whose key webhooks.json lists the webhooks that the stub answers."""
 _SLICES = "EndpointSlice"
 _COLLECTIONS = {
     "MutatingWebhookConfiguration": "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
@@ -40,7 +40,7 @@ _COLLECTIONS = {
     _SLICES: "/apis/discovery.k8s.io/v1/endpointslices",
 }
 _QUIET_SECONDS, _LONGEST_SECONDS = 0.05, 0.5
-"""News that follow each other this closely are acted upon together, but not later than that."""
+"""Changes with pauses shorter than the first are handled together, at the latest after the second."""
 _RETRY_SECONDS = 1.0
 
 Object = dict[str, Any]
@@ -48,7 +48,7 @@ Object = dict[str, Any]
 
 @dataclass(slots=True)
 class Keeper:
-    """Keeps the configurations of simulated webhooks such that the API server trusts the stub, and the list of them."""
+    """Keeps the caBundle of simulated webhooks, by which the API server trusts the stub, and the list of them."""
 
     api: Api
     bundle: str
@@ -58,7 +58,7 @@ class Keeper:
     published: str = ""
 
     def keep(self) -> None:
-        """Follow the cluster for ever."""
+        """Watch the cluster and reconcile; never returns."""
         for kind, path in _COLLECTIONS.items():
             threading.Thread(
                 target=self.api.follow,
@@ -72,7 +72,7 @@ class Keeper:
                 settled = self.reconcile()
 
     def take(self, *, settled: bool) -> None:
-        """Wait for news (at most a moment when there is unfinished work), then take in what follows closely."""
+        """Wait for changes, at most 1 s while work is unfinished, and merge those that follow closely."""
         try:
             self._merge(*self.news.get(timeout=None if settled else _RETRY_SECONDS))
             end = time.monotonic() + _LONGEST_SECONDS
@@ -82,7 +82,7 @@ class Keeper:
             return
 
     def reconcile(self) -> bool:
-        """Bring the configurations and the list to what they are to be; False when something is still to be done."""
+        """Update the configurations and the list; returns False when something failed and must be repeated."""
         simulated = simulated_services(self.known[_SLICES].values(), self.simulated_range)
         objects = [obj for kind, found in self.known.items() if kind != _SLICES for obj in found.values()]
         done = [self._send(obj, operations) for obj in objects if (operations := patch(obj, simulated, self.bundle))]
@@ -133,7 +133,7 @@ class Keeper:
 
 
 def _needed(kind: str, obj: Object) -> Object:
-    """The part of an object that counts here; definitions hold schemas of hundreds of kilobytes."""
+    """The fields that are used here; the schemas of definitions have hundreds of kilobytes."""
     meta = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
     spec = {"conversion": obj["spec"].get("conversion")} if kind == "CustomResourceDefinition" else {}
     return {"kind": kind, "metadata": meta, "spec": spec} | {
@@ -147,11 +147,11 @@ def _say(text: str) -> None:
 
 
 def main(server: str, pki: str, port: str, simulated_range: str) -> None:
-    """Serve and keep for ever."""
+    """Serve and reconcile until the process is killed."""
     authority = Path(pki, "webhook-stub-ca")
     certificates = Certificates(Path(tempfile.mkdtemp(prefix="webhook-stub-", dir="/run")), authority)
     bundle = base64.b64encode(authority.with_suffix(".crt").read_bytes()).decode()
-    everywhere = "0.0.0.0"  # noqa: S104  in a network of its own
+    everywhere = "0.0.0.0"  # noqa: S104  in a network namespace of its own
     with ReviewServer((everywhere, int(port)), certificates.context(), answer) as reviews:
         threading.Thread(target=reviews.serve_forever, daemon=True).start()
         Keeper(Api(server, Path(pki), "webhook-stub"), bundle, simulated_range).keep()

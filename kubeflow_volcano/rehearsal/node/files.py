@@ -1,4 +1,4 @@
-"""The node's configuration: what containerd, the kubelet, kube-proxy, CNI and CoreDNS's clients are told.
+"""Configuration files of the node: containerd, the kubelet, kube-proxy, CNI, name resolution.
 
 Every value that differs from upstream's default says why; the reasons were found by running.
 """
@@ -49,7 +49,7 @@ _Tables = dict[str, dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """What the configuration depends on."""
+    """Inputs of the configuration."""
 
     name: str
     veth: VethPair
@@ -57,7 +57,7 @@ class NodeFacts:
     may_lower_oom_score: bool
     """Whether the host grants CAP_SYS_RESOURCE."""
     differences: NodeDifferences = field(default_factory=NodeDifferences)
-    """What is particular to the cluster's generation."""
+    """Settings that the generation adds or replaces."""
 
     @property
     def address(self) -> str:
@@ -78,7 +78,7 @@ def node_files(facts: NodeFacts) -> dict[str, str]:
         "etc/hosts": f"127.0.0.1 localhost\n{facts.address} {facts.name}\n",
         "etc/hostname": f"{facts.name}\n",
         "etc/nsswitch.conf": "hosts: files dns\n",
-        "etc/resolv.conf": "",  # there is no name server beyond the cluster's own
+        "etc/resolv.conf": "",  # the cluster's name server has no upstream
         "etc/os-release": 'NAME="Rehearsal node"\nID=rehearsal\nPRETTY_NAME="Rehearsal node"\n',
         "etc/containerd/config.toml": _containerd(facts),
         "etc/containerd/certs.d/_default/hosts.toml": _mirror(),
@@ -95,7 +95,7 @@ def _containerd(facts: NodeFacts) -> str:
             "version": facts.differences.containerd,
             "root": "/var/lib/containerd",
             "state": "/run/containerd",
-            "oom_score": 0,  # the default asks for less than 0, which takes CAP_SYS_RESOURCE
+            "oom_score": 0,  # the default is below 0, which requires CAP_SYS_RESOURCE
             "disabled_plugins": ["io.containerd.internal.v1.opt", "io.containerd.nri.v1.nri"],
         },
         "grpc": {"address": _CONTAINERD_SOCKET},
@@ -105,7 +105,7 @@ def _containerd(facts: NodeFacts) -> str:
 
 
 def _cri(facts: NodeFacts) -> _Tables:
-    """Tables of containerd 2's two plugins that serve the kubelet."""
+    """Tables of the two CRI plugins of containerd 2."""
     images, runtime = "io.containerd.cri.v1.images", "io.containerd.cri.v1.runtime"
     return {
         f'plugins."{images}"': dict(_UNPACKING),
@@ -118,7 +118,7 @@ def _cri(facts: NodeFacts) -> _Tables:
 
 
 def _cri_before_2(facts: NodeFacts) -> _Tables:
-    """Tables of containerd 1's single plugin that serves the kubelet."""
+    """Tables of the CRI plugin of containerd 1."""
     plugin = "io.containerd.grpc.v1.cri"
     return {
         f'plugins."{plugin}"': {"sandbox_image": PAUSE_IMAGE, **_score(facts)},
@@ -130,7 +130,7 @@ def _cri_before_2(facts: NodeFacts) -> _Tables:
 
 
 def _score(facts: NodeFacts) -> dict[str, Any]:
-    """Without CAP_SYS_RESOURCE every sandbox would die of the lower score that it may not set."""
+    """Without CAP_SYS_RESOURCE every sandbox would fail when it lowers its score."""
     return {"restrict_oom_score_adj": not facts.may_lower_oom_score}
 
 
@@ -145,7 +145,7 @@ def _runc(plugin: str) -> _Tables:
 
 
 def _toml(tables: _Tables) -> Iterator[str]:
-    """Strings, integers, booleans and lists of strings are written alike in TOML and JSON."""
+    """Strings, integers, booleans and lists of strings have the same syntax in TOML and JSON."""
     for name, values in tables.items():
         if name:
             yield f"\n[{name}]"
@@ -155,7 +155,7 @@ def _toml(tables: _Tables) -> Iterator[str]:
 
 
 def _mirror() -> str:
-    """Every image of every registry comes from the local one, which learns the original name from `?ns=`."""
+    """Every image is pulled from the local registry; containerd sends the original registry's name in `?ns=`."""
     registry = f"http://127.0.0.1:{REGISTRY_PORT}"
     return f'server = "{registry}"\n\n[host."{registry}"]\n  capabilities = ["pull", "resolve"]\n'
 
@@ -176,7 +176,7 @@ _CNI = {
                 "type": "host-local",
                 "ranges": [[{"subnet": "{{.PodCIDR}}"}]],
                 "routes": [{"dst": "0.0.0.0/0"}],
-                "dataDir": "/run/cni-ipam",  # forgotten with the pods when the node ends
+                "dataDir": "/run/cni-ipam",  # a tmpfs: ends with the node and its pods
             },
         },
         {"type": "portmap", "capabilities": {"portMappings": True}},
@@ -204,7 +204,7 @@ def _kubelet(facts: NodeFacts) -> dict[str, Any]:
         "tlsPrivateKeyFile": f"{PKI}/kubelet-serving.key",
         "failSwapOn": False,
         "makeIPTablesUtilChains": False,
-        # The disk is the host's: a share of it, the default, says nothing about this node.
+        # The disk is the host's: the default, a share of it, is meaningless for this node.
         "evictionHard": {
             "memory.available": "200Mi",
             "nodefs.available": "500Mi",
@@ -233,7 +233,7 @@ def _kube_proxy() -> dict[str, Any]:
         "bindAddress": "0.0.0.0",  # noqa: S104  inside the node's own network namespace
         "metricsBindAddress": "127.0.0.1:10249",
         "clientConnection": {"kubeconfig": f"{KUBECONFIGS}/proxy.kubeconfig"},
-        # The connection tracking table is the host's: it is not to be touched.
+        # The connection tracking table is the host's and must not change.
         "conntrack": {"maxPerCore": 0, "min": 0, "tcpEstablishedTimeout": "0s", "tcpCloseWaitTimeout": "0s"},
         "oomScoreAdj": 0,
     }

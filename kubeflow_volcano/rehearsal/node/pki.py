@@ -1,7 +1,7 @@
 """The cluster's authorities, certificates and kubeconfig files.
 
-Authorities and the service account key live as long as the cluster's directory, so that tokens in etcd stay valid;
-leaf certificates are issued anew at every start of the node.
+Authorities and the service account key are kept as long as the cluster's directory, so that tokens in etcd stay valid;
+leaf certificates are reissued at every start of the node.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ class Pair:
 
 
 def issue_all(directory: Path, *, node_name: str, node_address: str, service_address: str) -> None:
-    """Fill `directory` with everything that the control plane, the kubelet and the webhook need.
+    """Fill `directory` with the certificates and keys of the control plane, the kubelet and the webhook.
 
-    Existing authorities and the service account key are kept. Keys are readable by their owner alone.
+    Existing authorities and the service account key are kept. Only root can read the keys.
     """
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     authority = _authority(directory, "ca", "rehearsal-ca")
@@ -75,7 +75,7 @@ def issue_all(directory: Path, *, node_name: str, node_address: str, service_add
 
 
 def kubeconfig(directory: Path, user: str, *, server: str, cluster: str) -> str:
-    """Text of a kubeconfig for `user`, whose pair `issue_all` put into `directory`; everything is embedded."""
+    """Text of a kubeconfig for `user`, with the certificates that `issue_all` wrote to `directory` embedded."""
 
     def embedded(name: str) -> str:
         return base64.b64encode((directory / name).read_bytes()).decode()
@@ -131,7 +131,7 @@ def _leaf(
 
 
 def _sign(subject: x509.Name, issuer: Pair | None, life: timedelta, extensions: Sequence[x509.ExtensionType]) -> Pair:
-    """Certify a new key; without an issuer the certificate is an authority that signs itself."""
+    """Certify a new key; without an issuer the certificate is a self-signed authority."""
     key = ec.generate_private_key(ec.SECP256R1())
     now = datetime.now(UTC)
     authority = issuer is None

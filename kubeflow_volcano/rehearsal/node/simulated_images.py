@@ -1,7 +1,7 @@
-"""Repositories of images that are not made here and whose pods are simulated. `*` matches as in the shell, also `/`.
+"""Repositories of images that are not built here and whose pods are simulated. `*` matches as in the shell, also `/`.
 
-Volcano is not among them: it runs for real, and where its image is missing it is to fail. An operator of training jobs
-is simulated where its image is not made here: the rest of its release can then be rolled out, its jobs cannot run.
+Volcano is not among them: it always runs for real, and fails if its image is missing. A training operator whose image
+is not built here is simulated: the rest of its release can be rolled out then, but its jobs cannot run.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ PLATFORM_IMAGES = (
     "registry.k8s.io/jobset/jobset",
     "registry.k8s.io/kubebuilder/kube-rbac-proxy",
 )
-"""The parts of Kubeflow 1.6.1 to 26.03, and what takes the place of those that are gone upstream.
+"""Components of Kubeflow 1.6.1 to 26.03, and replacements of images that upstream deleted.
 
 Source: the renders of the releases' `example`; a test compares them.
 """

@@ -126,7 +126,7 @@ def test_status_says_which_pods_are_real() -> None:
         daemons=(DaemonStatus("kubelet", 0, 2, "SIGKILL"),),
         nodes=(NodeStatus("gpu-1", simulated=True, ready=True, gpus=1),),
         pods=(
-            PodStatus("default", "a", "Running", "gpu-1", simulated=True, because="it asks for nvidia.com/gpu"),
+            PodStatus("default", "a", "Running", "gpu-1", simulated=True, because="it requests nvidia.com/gpu"),
             PodStatus("default", "b", "ErrImagePull", "rehearsal-1", simulated=False, because=""),
         ),
     )

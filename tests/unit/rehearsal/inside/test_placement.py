@@ -131,7 +131,7 @@ def test_known_training_images_are_simulated(image: str) -> None:
     ],
 )
 def test_parts_of_kubeflow_are_simulated_on_their_own_node_also_behind_a_mirror(image: str) -> None:
-    assert "parts of Kubeflow" in reason(pod(image))
+    assert "Kubeflow components" in reason(pod(image))
     assert pool(pod(image)) == PLATFORM_POOL
 
 

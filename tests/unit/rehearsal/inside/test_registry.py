@@ -187,7 +187,7 @@ def test_a_store_that_is_not_there_is_told_without_a_traceback(
         assert module.main([str(tmp_path / "nowhere"), "0"]) == 2
     finally:
         signal.signal(signal.SIGTERM, before)
-    assert capfd.readouterr().err.startswith(f"can't serve {tmp_path}/nowhere on port 0: ")
+    assert capfd.readouterr().err.startswith(f"cannot serve {tmp_path}/nowhere on port 0: ")
 
 
 def test_the_index_is_read_as_names_and_digests(tmp_path: Path, digests: dict[str, str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from ipaddress import IPv4Network, ip_address
 from pathlib import Path
@@ -128,6 +129,19 @@ def test_programs_are_linked_into_one_directory_from_where_they_are_bound(tmp_pa
 
     assert all(link.rpartition("/")[0] in targets for link in parts.links().values())
     assert parts.links()["runc"] == "/host/tools/runc-1/runc"
+
+
+def test_the_folder_inside_holds_what_the_node_runs_and_nothing_else() -> None:
+    room = "kubeflow_volcano.rehearsal.inside"
+    modules = {path.stem: path.read_text() for path in (ROOT / room.replace(".", "/")).glob("*.py")}
+    commands = [word for daemon in node_duty(FACTS).daemons for word in daemon.command if word.startswith(f"{room}.")]
+    reached, found = set(), {"__init__", "boot", "supervisor", *(word.removeprefix(f"{room}.") for word in commands)}
+    while found - reached:
+        reached |= found
+        imported = (re.findall(rf"from {re.escape(room)}\.(\w+) import", modules[name]) for name in reached)
+        found = {name for names in imported for name in names}
+
+    assert reached == set(modules)
 
 
 @pytest.mark.parametrize("name", ["cluster-dns.yaml", "control-plane.yaml", "kwok-stages.yaml"])
