@@ -135,7 +135,8 @@ def test_the_folder_inside_holds_what_the_node_runs_and_nothing_else() -> None:
     room = "kubeflow_volcano.rehearsal.inside"
     modules = {path.stem: path.read_text() for path in (ROOT / room.replace(".", "/")).glob("*.py")}
     commands = [word for daemon in node_duty(FACTS).daemons for word in daemon.command if word.startswith(f"{room}.")]
-    reached, found = set(), {"__init__", "boot", "supervisor", *(word.removeprefix(f"{room}.") for word in commands)}
+    reached: set[str] = set()
+    found = {"__init__", "boot", "supervisor", *(word.removeprefix(f"{room}.") for word in commands)}
     while found - reached:
         reached |= found
         imported = (re.findall(rf"from {re.escape(room)}\.(\w+) import", modules[name]) for name in reached)
