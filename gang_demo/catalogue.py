@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from types import ModuleType
 
-from gang_demo.case import Case
+from gang_demo.play.stand import Case
 from gang_demo.scenarios import (
     binpack,
     elastic,
@@ -21,7 +21,7 @@ from gang_demo.scenarios import (
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.problems import InvalidInput, Problem
 
-__all__ = ["CASES", "NAMES", "chosen", "require_kinds", "told"]
+__all__ = ["CASES", "NAMES", "describe", "require_kinds", "select_cases"]
 
 _MODULES: Sequence[ModuleType] = (
     source_experiment,
@@ -35,7 +35,7 @@ _MODULES: Sequence[ModuleType] = (
     elastic,
     pipelines,
 )
-"""Each exports CASES, and its docstring says what it shows."""
+"""Each exports CASES; its docstring describes the scenario."""
 
 _JOBS = "kubeflow.org/v1"
 
@@ -43,29 +43,29 @@ CASES: tuple[Case, ...] = tuple(case for module in _MODULES for case in module.C
 NAMES: tuple[str, ...] = tuple(dict.fromkeys(case.scenario for case in CASES))
 
 
-def chosen(names: Sequence[str]) -> tuple[Case, ...]:
-    """The cases of these scenarios, or of all when none is named.
+def select_cases(names: Sequence[str]) -> tuple[Case, ...]:
+    """The cases of these scenarios; of all without names.
 
     Raises:
-        InvalidInput: there is no such scenario.
+        InvalidInput: a scenario does not exist.
     """
     if unknown := [name for name in names if name not in NAMES]:
         raise InvalidInput(
             Problem(
-                f"the scenarios {', '.join(unknown)}.",
+                f"unknown {'scenario' if len(unknown) == 1 else 'scenarios'} {', '.join(unknown)}.",
                 f"some of {', '.join(NAMES)}.",
-                "correct the name, or name none to see all.",
+                "correct the name, or name none to play all.",
             )
         )
     return tuple(case for case in CASES if not names or case.scenario in names)
 
 
 def require_kinds(cluster: Cluster, cases: Sequence[Case]) -> None:
-    """See that the cluster has kinds of training jobs for all these cases, of those with several one at least.
+    """Check that the cluster serves the kinds of training jobs of these cases; one of them where a case has several.
 
     Raises:
-        InvalidInput: a scenario has none.
-        ApiError: the cluster does not tell.
+        InvalidInput: it serves none of a scenario's.
+        ApiError: the API server does not answer.
     """
     there = cluster.kinds(_JOBS)
     wanted: dict[str, set[str]] = {}
@@ -78,14 +78,14 @@ def require_kinds(cluster: Cluster, cases: Sequence[Case]) -> None:
         missing = ", ".join(sorted(set().union(*lacking.values())))
         raise InvalidInput(
             Problem(
-                f"a cluster that serves no {missing}, which the scenarios {', '.join(lacking)} are about.",
-                "the training operator, which comes with Kubeflow up to 1.10 and its kinds of jobs.",
-                f"install component training-operator, or choose others{f' ({others})' if others else ''}.",
+                f"the cluster serves no {missing}, which scenarios {', '.join(lacking)} create.",
+                "the training operator of Kubeflow up to 1.10 and its kinds of jobs.",
+                f"install the component training-operator, or choose others{f' ({others})' if others else ''}.",
             )
         )
 
 
-def told(scenario: str) -> str:
+def describe(scenario: str) -> str:
     """What a scenario shows: the docstring of its module."""
     module = next(item for item in _MODULES if item.CASES[0].scenario == scenario)
     return (module.__doc__ or "").strip()

@@ -1,4 +1,4 @@
-"""What came of a case, and the nodes that it needs."""
+"""The outcome of a case, and the nodes that it needs."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 __all__ = ["Event", "Nodes", "Outcome", "Title"]
 
 Event = Mapping[str, str]
-"""One moment as plain data: at (RFC3339), name, event (in one word), what."""
+"""One event as plain data: at (RFC3339), name, event (one word), what."""
 
 
 @dataclass(frozen=True, slots=True)
 class Nodes:
-    """The nodes with GPUs that a case needs: so many, each with so many nvidia.com/gpu, and no others."""
+    """The nodes with GPUs of a case: `count` of them with `gpus` of nvidia.com/gpu each, and no others."""
 
     count: int
     gpus: int = 1
@@ -21,9 +21,9 @@ class Nodes:
 
 @dataclass(frozen=True, slots=True)
 class Title:
-    """What a case is called. `title` is the head of its table.
+    """The names of a case; `title` is the head of its table.
 
-    `control` says that it shows what happens without what the scenario is about.
+    A `control` shows what happens without the feature that the scenario demonstrates.
     """
 
     scenario: str
@@ -34,13 +34,12 @@ class Title:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a case came out, as plain data. `problem` is empty when everything was as claimed.
+    """The outcome of a case as plain data. `problem` is empty when everything was as claimed.
 
-    `judged` is False when it cannot be told how it came out; `problem` then says why.
-    `rows` stand below `heads` in the table, and `lines` below the rows: PodGroups, queues, jobs. `figures` are what was
-    measured, by what it is called. `events` are the moments of the watch history, which went on until `watched_until`
-    (RFC3339), and `groups` the names in it that are of PodGroups. `versions` says what it was run on, by the name of
-    the program.
+    `judged` is False when the run was inconclusive; `problem` then says why. The table has `rows` under `heads`, and
+    then `lines` about PodGroups, queues or jobs. `figures` are measurements by name. `events` are those of the watch,
+    which ended at `watched_until` (RFC3339); `groups` are the names in it that are PodGroups. `versions` are those of
+    the programs, by name.
     """
 
     scenario: str
@@ -61,7 +60,7 @@ class Outcome:
 
     @property
     def verdict(self) -> str:
-        """How it came out, in words."""
+        """The outcome in words."""
         if not self.judged:
-            return f"could not tell: {self.problem}"
+            return f"inconclusive: {self.problem}"
         return f"NOT as claimed: {self.problem}" if self.problem else "as claimed"

@@ -1,4 +1,4 @@
-"""Jobs of scenarios: as small as they can be, for pods that are simulated or idle."""
+"""Jobs of scenarios, as small as possible: their pods are simulated or idle."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ["GPU", "IMAGE", "KINDS", "SUCCEED_AFTER", "holder", "job", "replicas"
 GPU = "nvidia.com/gpu"
 
 IMAGE = "ghcr.io/kubeflow/training-v1/tf-dist-mnist-test:latest"
-"""Never pulled: pods that ask for a GPU are simulated on the rehearsal cluster."""
+"""Never pulled: the rehearsal cluster simulates pods that request a GPU."""
 
 SUCCEED_AFTER = "rehearsal.kubeflow-volcano.io/succeed-after"
-"""Annotation of a simulated pod: how long it runs before it succeeds ("5s"). Without it, it runs for ever."""
+"""Annotation of a simulated pod: how long it runs before it succeeds ("5s"). Without it, it never ends."""
 
 KINDS: Mapping[str, tuple[str, str]] = {
     "TFJob": ("tfReplicaSpecs", "tensorflow"),
@@ -24,13 +24,13 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "PaddleJob": ("paddleReplicaSpecs", "paddle"),
     "MXJob": ("mxReplicaSpecs", "mxnet"),
 }
-"""Where each kind has its roles, and what their containers must be called."""
+"""The field of each kind that has its roles, and the required name of their containers."""
 
 
 def replicas(
     count: int, *, gpus: int = 1, cpu: str = "10m", lasts: str = "", image: str = IMAGE, command: Sequence[str] = ()
 ) -> Object:
-    """`count` pods of one container that asks for so many GPUs; `lasts` is when they succeed, empty for never."""
+    """`count` pods of one container that requests `gpus`; they succeed after `lasts`, never if it is empty."""
     limits = {GPU: str(gpus)} if gpus else {}
     container = {
         "image": image,
@@ -45,7 +45,7 @@ def replicas(
 def job(
     kind: str, name: str, namespace: str, roles: Mapping[str, Object], annotations: Mapping[str, str] | None = None
 ) -> Object:
-    """A job of the training operator of one of `KINDS`, with its roles as that kind calls them (PS, Worker, Master)."""
+    """A job of the training operator of one of `KINDS`; roles have that kind's names (PS, Worker, Master)."""
     specs, container = KINDS[kind]
     meta = {"name": name, "namespace": namespace} | ({"annotations": dict(annotations)} if annotations else {})
     return {
@@ -60,7 +60,7 @@ def job(
 
 
 def holder(name: str, namespace: str, gpus: int, scheduler: str = "default-scheduler") -> Object:
-    """A pod that holds GPUs until it is deleted, and of CPU and memory as much as schedulers tell nodes apart by."""
+    """A pod that holds GPUs until it is deleted, with enough CPU and memory to make a difference in node scores."""
     asked = {"cpu": "1", "memory": "4Gi", GPU: str(gpus)}
     container = {"name": "holder", "image": IMAGE, "resources": {"requests": asked, "limits": asked}}
     return {
@@ -72,7 +72,7 @@ def holder(name: str, namespace: str, gpus: int, scheduler: str = "default-sched
 
 
 def _named(spec: Object, container: str) -> Object:
-    """The replicas with their container called as the operator wants it."""
+    """The replicas with the container name that the operator requires."""
     template = spec["template"]
     (only,) = template["spec"]["containers"]
     inner = template["spec"] | {"containers": [{"name": container, **only}]}

@@ -1,4 +1,4 @@
-"""Volcano's own jobs (vcjob), the queues and priority classes that they name, and how their pods come to an end."""
+"""Volcano's own jobs (vcjob), their queues and priority classes, and the end of their pods."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ TASK = "volcano.sh/task-spec"
 """Label of a pod: the task of its job."""
 
 RESTART: Mapping[str, str] = {"event": "PodEvicted", "action": "RestartJob"}
-"""Policy of a job: one pod that is deleted before it ended takes all others along, and all start again together."""
+"""Policy of a job: when a pod is deleted before it ended, all others are deleted and all restart together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Some pods of a job that are alike; each asks for so many GPUs."""
+    """Identical pods of a job, each of which requests `gpus`."""
 
     name: str
     count: int
@@ -42,18 +42,18 @@ def vcjob(
     priority: str = "",
     **spec: Any,
 ) -> Object:
-    """A job of Volcano. `minimum` is how many of its pods start together, all unless it is given.
+    """A job of Volcano. `minimum` of its pods start together, all by default.
 
-    `priority` names a class, which stands on the job, for Volcano, and on its pods, for the default scheduler.
+    `priority` names a priority class; it is set on the job, for Volcano, and on its pods, for the default scheduler.
     """
-    everybody = sum(task.count for task in tasks)
+    all_pods = sum(task.count for task in tasks)
     return {
         "apiVersion": JOB[0],
         "kind": JOB[1],
         "metadata": {"name": name, "namespace": namespace},
         "spec": {
             "schedulerName": scheduler,
-            "minAvailable": everybody if minimum is None else minimum,
+            "minAvailable": all_pods if minimum is None else minimum,
             **({"priorityClassName": priority} if priority else {}),
             **({"policies": [dict(item) for item in policies]} if policies else {}),
             **spec,
@@ -76,20 +76,20 @@ def _task(task: Task, priority: str) -> Object:
 
 
 def queue(name: str, weight: int = 1, **spec: Any) -> Object:
-    """A queue; `spec` is what it says besides its weight."""
+    """A queue; `spec` has the fields other than its weight."""
     return {"apiVersion": QUEUE[0], "kind": QUEUE[1], "metadata": {"name": name}, "spec": {"weight": weight, **spec}}
 
 
 def priority_class(name: str, value: int) -> Object:
-    """A class of Kubernetes' own, which Volcano goes by as well."""
+    """A priority class of Kubernetes, which Volcano uses too."""
     return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
 
 
 def finish(stand: Stand, history: History, job: str, task: str = "") -> None:
-    """Let the simulated pods of the job, or of a task of it, end well.
+    """Let the simulated pods of the job, or of one of its tasks, succeed.
 
     Raises:
-        ApiError: the server does not take it.
+        ApiError: the API server refuses it.
     """
     for item in history.present_of(job):
         if task in {"", item.labels.get(TASK)}:

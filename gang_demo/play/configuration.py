@@ -1,8 +1,6 @@
-"""Waiting until Volcano's scheduler reads the configuration that stands in its ConfigMap."""
+"""Wait until Volcano's scheduler has read the configuration of its ConfigMap."""
 
 from __future__ import annotations
-
-import time
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
@@ -12,19 +10,19 @@ from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
 
-__all__ = ["wait_read"]
+__all__ = ["wait_until_read"]
 
 _NAMESPACE, _LABELS = "volcano-system", "app=volcano-scheduler"
 _FLAG = "--scheduler-conf="
 _NUDGE = "kfv.io/asked"
-"""Annotation that is put on a pod and taken away again: a pod that changes has its volumes brought up to date at once,
-and not within the kubelet's minute."""
+"""Annotation that is set and removed again: the kubelet updates the volumes of a changed pod at once, and those of
+others every minute."""
 
-_SECONDS, _AGAIN_SECONDS, _CAT_SECONDS = 120.0, 0.5, 10.0
+_SECONDS, _RETRY_SECONDS, _CAT_SECONDS = 120.0, 0.5, 10.0
 
 
-def wait_read(cluster: Cluster, progress: Progress) -> None:
-    """Wait until the file in each of the scheduler's pods is what the ConfigMap says; the scheduler watches that file.
+def wait_until_read(cluster: Cluster, progress: Progress) -> None:
+    """Wait until the file in each scheduler pod equals the ConfigMap; the scheduler watches that file.
 
     Raises:
         ProblemsError: there is no scheduler, or the file did not change within two minutes.
@@ -34,7 +32,9 @@ def wait_read(cluster: Cluster, progress: Progress) -> None:
     if not pods:
         raise ProblemsError(
             Problem(
-                "no pod of Volcano's scheduler runs.", "one that does.", "run playbooks/install.yml, then try again."
+                "no pod of Volcano's scheduler is running.",
+                "at least one.",
+                "run playbooks/install.yml, then try again.",
             )
         )
     for pod in pods:
@@ -50,28 +50,30 @@ def _wait(cluster: Cluster, pod: Object, deadline: Deadline) -> None:
     container, path, wanted = _configured(cluster, pod)
     ref = Ref.of(pod)
 
-    def said() -> str:
+    def read() -> str:
         try:
             return execute(cluster, ref.namespace, ref.name, container, ["cat", path], seconds=_CAT_SECONDS).output
         except ApiError as error:
             return str(error)
 
-    if said() == wanted:
+    if read() == wanted:
         return
+    found = ""
     cluster.patch(ref, {"metadata": {"annotations": {_NUDGE: "true"}}})
     try:
-        while (found := said()) != wanted:
-            if deadline.passed:
-                raise ProblemsError(
-                    Problem(
-                        f"{path} in {ref} is not what the ConfigMap says after {_SECONDS:.0f} s: {found[:200]!r}.",
-                        "a kubelet that brings ConfigMaps to its pods.",
-                        f"see `kubectl -n {ref.namespace} describe pod {ref.name}`.",
-                    )
-                )
-            time.sleep(_AGAIN_SECONDS)  # a file in a container can only be read again, not watched
+        for _ in deadline.every(_RETRY_SECONDS):  # a file in a container cannot be watched
+            found = read()
+            if found == wanted:
+                return
     finally:
         cluster.patch(ref, {"metadata": {"annotations": {_NUDGE: None}}})
+    raise ProblemsError(
+        Problem(
+            f"{path} in {ref} differs from the ConfigMap after {_SECONDS:.0f} s: {found[:200]!r}.",
+            "a kubelet that updates ConfigMaps in its pods.",
+            f"run `kubectl -n {ref.namespace} describe pod {ref.name}`.",
+        )
+    )
 
 
 def _configured(cluster: Cluster, pod: Object) -> tuple[str, str, str]:
@@ -85,8 +87,8 @@ def _configured(cluster: Cluster, pod: Object) -> tuple[str, str, str]:
     if not path or text is None:
         raise ProblemsError(
             Problem(
-                f"the scheduler's pod {pod['metadata']['name']} with the file {path!r} and the ConfigMap {name!r}.",
-                f"the argument {_FLAG}<file> and a ConfigMap that has this file.",
+                f"the pod {pod['metadata']['name']} reads the file {path!r} and mounts the ConfigMap {name!r}.",
+                f"the argument {_FLAG}<file>, and a ConfigMap with this file.",
                 "run playbooks/install.yml, then try again.",
             )
         )

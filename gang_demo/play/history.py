@@ -1,4 +1,4 @@
-"""What a case saw, without a gap: pods and PodGroups as in all experiments, and besides who held nodes at one time."""
+"""What a case saw, without a gap: pods and PodGroups as in all experiments, and which pods held nodes when."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from kubeflow_volcano.cluster.metadata import SIMULATED_POD
 from kubeflow_volcano.cluster.objects import Object, conditions
 from kubeflow_volcano.cluster.watch.observer import Change, Subject
 from kubeflow_volcano.experiment.record import Group, Member, Recorder
+from kubeflow_volcano.text import counted
 
-__all__ = ["JOB_NAME", "ROLE", "VCJOB_NAME", "History", "Holding", "short", "status", "succeeded"]
+__all__ = ["JOB_NAME", "ROLE", "VCJOB_NAME", "History", "Holding", "has_succeeded", "short", "status"]
 
 JOB_NAME, ROLE = "training.kubeflow.org/job-name", "training.kubeflow.org/replica-type"
 """Labels of the pods of the training operator."""
@@ -26,7 +27,7 @@ _FOLLOWED = frozenset({"Pod", "PodGroup"})
 
 
 class Holding(NamedTuple):
-    """Who held nodes from a monotonic time on, by UID: `bound` are the holders and those that ended where they were."""
+    """Pods on nodes from a monotonic time on, by UID: `holders` run or will run, `bound` also have ended there."""
 
     at: float
     holders: frozenset[str]
@@ -35,12 +36,11 @@ class Holding(NamedTuple):
 
 @dataclass
 class History(Recorder):
-    """A record of the pods and PodGroups of one case, and of objects of further kinds that it follows.
+    """A record of the pods and PodGroups of one case, and of objects of further kinds that it watches.
 
-    `objects` holds every state of those that was seen, in order, by kind and name ("TFJob/mnist"). `holdings` tell who
-    held nodes at one time: a pod that has ended holds nothing, which `states` does not tell. `known_until` is the
-    monotonic time until which everything that happened was told. `listed` are the subjects of which something was told
-    at all.
+    `objects` has every state of the latter that was seen, in order, by kind and name ("TFJob/mnist"). `holdings` are
+    the pods on nodes over time; unlike in `states`, a pod that has ended holds nothing. `known_until` is the monotonic
+    time until which all changes are known. `listed` are the subjects with at least one list or change.
     """
 
     objects: dict[str, list[Object]] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class History(Recorder):
     _nominated: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        """Keep account of the time also while nothing happens."""
+        """Advance `known_until` also while nothing changes."""
         self.changes = self._timed(self.changes)
 
     def _timed(self, changes: Iterator[Change | None]) -> Iterator[Change | None]:
@@ -62,11 +62,11 @@ class History(Recorder):
             yield change
 
     def take(self, change: Change) -> None:
-        """Account for one change."""
+        """Record one change."""
         self.known_until = max(self.known_until, change.at)
         if change.type == "RESET":
             if change.subject in self.listed:
-                self._broken = f"the watch of {change.subject.kind}s broke off, and nobody saw what happened meanwhile"
+                self._broken = f"the watch of {change.subject.kind}s broke off, and changes were missed"
             self.listed.add(change.subject)
         if change.subject.kind not in _FOLLOWED:
             if change.type != "DELETED":
@@ -83,42 +83,42 @@ class History(Recorder):
             self.holdings.append(Holding(change.at, holders, bound))
 
     def begin(self) -> None:
-        """Start anew: forget what is gone, and what was seen until now."""
+        """Start again: forget deleted pods and all that was seen until now."""
         super().begin()
         self.objects = {}
         self.holdings = []
 
     def dismiss(self, *members: Member) -> None:
-        """Take note that the case itself removes these pods."""
+        """Record that the case itself deletes these pods."""
         for item in members:
             item.removing = True
 
     # whether it can be judged
 
-    def doubt(self) -> str:
+    def find_doubt(self) -> str:
         """Why nothing can be concluded from this history; empty when something can.
 
-        Either a watch broke off, or pods went by another hand than those of a case: its own and a scheduler's, which
-        leaves its mark on the pod, and after these the hand of whoever ends the rest of such a job.
+        Either a watch broke off, or a pod was deleted by something else than the case, a scheduler (which marks the
+        pod) or, after one of these, the controller that deletes the rest of such a job.
         """
         if self._broken:
             return self._broken
-        strange = (item for item in self.members.values() if item.lost and not item.ended)
-        for item in strange:
+        deleted = (item for item in self.members.values() if item.lost and not item.ended)
+        for item in deleted:
             job = _job(item)
             together = self.of(job) if job else (item,)
             if not any(self._explained(other) for other in together):
-                return f"pod {item.name} went by another hand: {item.lost}"
+                return f"pod {item.name} was deleted from outside: {item.lost}"
         return ""
 
     def _explained(self, member: Member) -> bool:
         return member.removing or member.uid in self._evicted or member.node in self._nominated
 
     def _displaced(self, pod: Object) -> None:
-        """See who was evicted by a scheduler.
+        """Record evictions by a scheduler.
 
-        Volcano leaves PodReady with the reason Evict, the default scheduler DisruptionTarget. Before Kubernetes 1.26
-        it leaves no mark on the pod, but on that for which it evicts: the node that is to become free.
+        Volcano sets the reason Evict of PodReady, the default scheduler the condition DisruptionTarget. Before
+        Kubernetes 1.26 the latter marks only the pod for which it evicts, with the nominated node.
         """
         found = conditions(pod)
         reasons = {found.get("Ready", {}).get("reason"), found.get("DisruptionTarget", {}).get("reason")}
@@ -131,46 +131,46 @@ class History(Recorder):
 
     @property
     def present(self) -> tuple[Member, ...]:
-        """Pods that are there."""
+        """Pods that exist."""
         return tuple(item for item in self.members.values() if not item.gone)
 
     @property
     def present_groups(self) -> tuple[Group, ...]:
-        """PodGroups that are there."""
+        """PodGroups that exist."""
         return tuple(item for item in self.groups.values() if not item.gone)
 
     @property
     def holders(self) -> tuple[Member, ...]:
-        """Pods that have a node and neither ended nor went."""
+        """Pods with a node that exist and have not ended."""
         return tuple(item for item in self.present if item.node and not item.ended)
 
     def most_bound(self) -> int:
-        """How many pods had a node at the same time, at most."""
+        """The greatest number of pods that had a node at the same time."""
         return max((len(names) for names in self.states), default=0)
 
     # jobs
 
     def of(self, job: str) -> tuple[Member, ...]:
-        """Pods of a job of the training operator or of Volcano, also those that are gone."""
+        """Pods of a job of the training operator or of Volcano, also deleted ones."""
         return tuple(item for item in self.members.values() if _job(item) == job)
 
     def present_of(self, job: str) -> tuple[Member, ...]:
-        """Pods of a job that are there."""
+        """Pods of a job that exist."""
         return tuple(item for item in self.of(job) if not item.gone)
 
     def held(self, *jobs: str) -> int:
-        """How many pods of these jobs hold a node."""
+        """Number of pods of these jobs that hold a node."""
         return sum(_job(item) in jobs for item in self.holders)
 
     def most_held(self, *jobs: str) -> int:
-        """How many pods of these jobs held a node at the same time, at most."""
+        """The greatest number of pods of these jobs that held a node at the same time."""
         own = {item.uid for job in jobs for item in self.of(job)}
         return max((len(own & item.holders) for item in self.holdings), default=0)
 
     def in_part(self, job: str, size: int) -> float:
-        """The longest time in seconds in which some pods of the job were on nodes, and fewer than `size`.
+        """The longest time in seconds for which some pods of the job were on nodes, but fewer than `size`.
 
-        Pods that have ended count, since a job may end pod by pod. What still lasts counts until `known_until`.
+        Pods that have ended count, as a job may end pod by pod. A state that lasts counts until `known_until`.
         """
         own = {item.uid for item in self.of(job)}
         longest = 0.0
@@ -184,52 +184,52 @@ class History(Recorder):
                 since = item.at
         return round(longest, 2)
 
-    def running(self, job: str, size: int) -> bool:
-        """Whether so many pods of the job are there and all run."""
+    def is_running(self, job: str, size: int) -> bool:
+        """Whether the job has `size` pods and all run."""
         there = self.present_of(job)
         return len(there) == size and all(item.phase == "Running" for item in there)
 
-    def waiting(self, job: str, size: int) -> bool:
-        """Whether so many pods of the job are there, a scheduler has looked at each, and none has a node."""
+    def is_waiting(self, job: str, size: int) -> bool:
+        """Whether the job has `size` pods, a scheduler has judged each, and none has a node."""
         there = self.present_of(job)
         return len(there) == size and all(item.judged and not item.node for item in there)
 
-    def decided(self, job: str, size: int) -> bool:
-        """Whether so many pods of the job are there, each either on a node or refused by a scheduler."""
+    def is_decided(self, job: str, size: int) -> bool:
+        """Whether the job has `size` pods, each on a node or refused by a scheduler."""
         there = self.present_of(job)
         return len(there) == size and all(item.node or item.judged for item in there)
 
     # how it is shown
 
     def events(self) -> tuple[Event, ...]:
-        """The moments as plain data, with short names."""
+        """The events as plain data, with short names."""
         return tuple(
             {"at": item.at, "name": short(item.name), "event": item.event, "what": item.what} for item in self.timeline
         )
 
     def rows(self) -> tuple[tuple[str, str, str], ...]:
-        """Name, status and node of each pod that is there; a simulated node bears a star."""
+        """Name, status and node of each pod that exists; simulated nodes have a star."""
         return tuple(sorted((item.name, status(item), _node(item)) for item in self.present))
 
     def lines(self) -> tuple[str, ...]:
-        """One line on each PodGroup that is there, with the reasons that it gives while it does not run."""
+        """One line per PodGroup, with the reasons of its conditions while it does not run."""
         found = []
         for group in self.present_groups:
             reasons = ", ".join(dict.fromkeys(item["reason"] for item in group.conditions if item.get("reason")))
             named = f"PodGroup {short(group.name)}: " if len(self.present_groups) > 1 else "PodGroup "
             found.append(f"{named}{group.phase or 'without phase'}, MINMEMBER {group.minimum}")
-            # Volcano leaves the condition of a group that had to wait as it was.
+            # Volcano does not clear the conditions of a group that had to wait.
             found += [f"  {reasons}"] if reasons and group.phase != "Running" else []
         return tuple(found) or ("no PodGroup",)
 
     def picture(self) -> str:
-        """How it stands, in a few words."""
+        """The current state in a few words."""
         groups = ", ".join(f"{short(item.name)} {item.phase or 'without phase'}" for item in self.present_groups)
-        return f"{len(self.present)} pods, {len(self.holders)} hold a node; PodGroups: {groups or 'none'}"
+        return f"{counted(len(self.present), 'pod')}, {len(self.holders)} on nodes; PodGroups: {groups or 'none'}"
 
 
 def short(name: str) -> str:
-    """A name without the UID that Volcano puts behind it: the PodGroup of its own Job is called <job>-<uid>."""
+    """A name without the UID that Volcano appends: the PodGroup of its own Job is named <job>-<uid>."""
     return _UID.sub("", name)
 
 
@@ -238,8 +238,8 @@ def status(member: Member) -> str:
     return "Unschedulable" if member.judged and not member.node else member.phase
 
 
-def succeeded(states: Sequence[Object]) -> bool:
-    """Whether the last of the states of a Kubeflow job says that it has succeeded."""
+def has_succeeded(states: Sequence[Object]) -> bool:
+    """Whether the last state of a Kubeflow job has the condition Succeeded."""
     return bool(states) and conditions(states[-1]).get("Succeeded", {}).get("status") == "True"
 
 

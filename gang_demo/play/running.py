@@ -1,20 +1,20 @@
-"""Runs cases: the nodes that one needs are free, what it makes is removed, and trouble is told as its outcome."""
+"""Play cases: check that their nodes are free, remove what they create, and return errors as outcomes."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 
-from gang_demo.case import Case
 from gang_demo.jobs.jobs import GPU
 from gang_demo.model import Outcome
-from gang_demo.play.programs import pods_of_programs, versions
-from gang_demo.play.stand import Stand
+from gang_demo.play.stand import Case, Stand
+from kubeflow_volcano.catalog.images.names import tag_of
+from kubeflow_volcano.catalog.operator import DEPLOYMENT, version_of_image
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.objects import Object, conditions
+from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.cluster.watch.observer import Observer, Subject
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.experiment.closing import SHARED
@@ -22,26 +22,34 @@ from kubeflow_volcano.experiment.remains import delete_all
 from kubeflow_volcano.experiment.session import ProbeRefused, Session
 from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.text import counted
 
-__all__ = ["gpus_free", "play", "run_all"]
+__all__ = ["count_free_gpus", "play", "play_all"]
 
 _READY_SECONDS = 30.0
 _EMPTY_SECONDS = 10.0
 _TICK = 0.1
 _ENDED = frozenset({"Succeeded", "Failed"})
+_PROGRAMS: Mapping[str, tuple[Ref, ...]] = {
+    "Volcano": tuple(
+        Ref("apps/v1", "Deployment", "volcano-system", name) for name in ("volcano-scheduler", "volcano-controllers")
+    ),
+    "training operator": (DEPLOYMENT,),
+}
+"""Deployments of each program; its version is that of the first."""
 
 
-def run_all(
+def play_all(
     cluster: Cluster, cases: Iterable[Case], prepare: Callable[[Case], object], progress: Progress
 ) -> list[Outcome]:
     """Play cases one after the other, each in namespaces of its own, and remove everything.
 
-    `prepare` gives the cluster the nodes of a case. A case of which it cannot be told how it came out is played once
-    more. A namespace without pods takes 5 s to go, and is nobody's concern: the next case begins meanwhile. Queues and
-    priority classes are, because they bear on others.
+    `prepare` gives the cluster the nodes of a case. An inconclusive case is played once more. The next case begins
+    while the empty namespaces of the last one are deleted, which takes 5 s, but not before its queues and priority
+    classes are deleted, as they affect other cases.
 
     Raises:
-        ProblemsError: the cluster does not have the nodes that a case needs.
+        ProblemsError: the cluster lacks the nodes of a case.
     """
     with ThreadPoolExecutor() as pool:
         ends: list[Future[Outcome]] = []
@@ -49,7 +57,7 @@ def run_all(
             prepare(case)
             session, outcome = _played(cluster, case, progress)
             if not outcome.judged and not session.close().left:
-                progress(f"{case.title}: {outcome.verdict}; it is played once more")
+                progress(f"{case.title}: {outcome.verdict}; playing it once more")
                 session, outcome = _played(cluster, case, progress)
             ends.append(pool.submit(_ended, session, outcome))
             if any((item.ref.api_version, item.ref.kind) in SHARED for item in session.tracked):
@@ -58,8 +66,8 @@ def run_all(
 
 
 def _played(cluster: Cluster, case: Case, progress: Progress) -> tuple[Session, Outcome]:
-    """Play one case until no pod of it is left; returns the session that is still to be closed."""
-    _demand_nodes(cluster, case)
+    """Play one case until none of its pods is left; returns the session, which is still open."""
+    _require_nodes(cluster, case)
     session = Session(cluster, progress)
     try:
         session.sweep(SHARED)
@@ -72,7 +80,7 @@ def _played(cluster: Cluster, case: Case, progress: Progress) -> tuple[Session, 
 
 
 def play(run: Callable[[Stand], Outcome], stand: Stand) -> Outcome:
-    """How what `run` does on the stand comes out; what went on beside it may leave nothing to be concluded."""
+    """The outcome of `run` on the stand; inconclusive if events outside of the case may have affected it."""
     try:
         before = pods_of_programs(stand.cluster)
         outcome = replace(run(stand), versions=versions(stand.cluster))
@@ -81,12 +89,44 @@ def play(run: Callable[[Stand], Outcome], stand: Stand) -> Outcome:
         seen = stand.histories[-1] if stand.histories else None
         return replace(stand.outcome(seen, f"it broke off: {error}"), judged=False)
     restarted = ", ".join(name for name, pods in before.items() if pods != after[name])
-    doubt = stand.doubt() or (f"pods of {restarted} were replaced or started anew meanwhile" if restarted else "")
+    doubt = stand.find_doubt() or (f"pods of {restarted} were replaced or restarted meanwhile" if restarted else "")
     return replace(outcome, problem=doubt, judged=False) if doubt else outcome
 
 
+def versions(cluster: Cluster) -> dict[str, str]:
+    """Versions of Kubernetes and of the installed programs, by name."""
+    found = {"Kubernetes": cluster.version["gitVersion"].removeprefix("v")}
+    for name, refs in _PROGRAMS.items():
+        if live := cluster.get(refs[0]):
+            image = live["spec"]["template"]["spec"]["containers"][0]["image"]
+            found[name] = version_of_image(image) or tag_of(image).removeprefix("v")
+    return found
+
+
+def pods_of_programs(cluster: Cluster) -> dict[str, frozenset[tuple[str, ...]]]:
+    """Running pods by program: UID and start times of containers. Two results are equal if none restarted meanwhile."""
+    return {
+        name: frozenset(_started(pod) for ref in refs for pod in _running(cluster, ref))
+        for name, refs in _PROGRAMS.items()
+    }
+
+
+def _running(cluster: Cluster, ref: Ref) -> Iterator[Object]:
+    live = cluster.get(ref)
+    wanted = live["spec"]["selector"]["matchLabels"] if live else {}
+    labels = ",".join(f"{key}={value}" for key, value in wanted.items())
+    for pod in cluster.list("v1", "Pod", namespace=ref.namespace, labels=labels).items if wanted else ():
+        if pod.get("status", {}).get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]:
+            yield pod
+
+
+def _started(pod: Object) -> tuple[str, ...]:
+    states = (item.get("state", {}) for item in pod["status"].get("containerStatuses") or ())
+    return (pod["metadata"]["uid"], *(state.get("running", {}).get("startedAt", "") for state in states))
+
+
 def _ended(session: Session, outcome: Outcome) -> Outcome:
-    """The outcome, with what could not be removed among its problems."""
+    """The outcome; its problem names what could not be removed."""
     account = session.close()
     if not account.left:
         return outcome
@@ -95,7 +135,7 @@ def _ended(session: Session, outcome: Outcome) -> Outcome:
 
 
 def _empty(session: Session) -> None:
-    """Remove what is in the namespaces, and wait until no pod is left in them."""
+    """Delete the objects in the namespaces, and wait until no pod is left in them."""
     inside = [item for item in session.tracked if item.ref.namespace]
     delete_all(session.cluster, inside, Deadline(_EMPTY_SECONDS))
     subjects = [Subject("v1", "Pod", name) for name in {item.ref.namespace for item in inside}]
@@ -110,8 +150,8 @@ def _empty(session: Session) -> None:
                 return
 
 
-def gpus_free(nodes: Sequence[Object], pods: Sequence[Object]) -> int:
-    """GPUs that ready nodes offer and no pod has asked for."""
+def count_free_gpus(nodes: Sequence[Object], pods: Sequence[Object]) -> int:
+    """Number of GPUs of ready nodes that no pod has requested."""
     offered = sum(int(node["status"].get("allocatable", {}).get(GPU, 0)) for node in nodes if _usable(node))
     taken = sum(
         int(container.get("resources", {}).get("requests", {}).get(GPU, 0))
@@ -123,13 +163,13 @@ def gpus_free(nodes: Sequence[Object], pods: Sequence[Object]) -> int:
 
 
 def _usable(node: Object) -> bool:
-    """Whether a scheduler may place pods there: a new node bears taints of its own until it has told of itself."""
+    """Whether a scheduler may place pods there: a new node has taints until its first status."""
     taints = {item["key"] for item in node.get("spec", {}).get("taints") or ()}
     ready = conditions(node).get("Ready", {}).get("status") == "True"
     return ready and not any(key.startswith("node.kubernetes.io/") for key in taints)
 
 
-def _demand_nodes(cluster: Cluster, case: Case) -> None:
+def _require_nodes(cluster: Cluster, case: Case) -> None:
     wanted = case.nodes.count * case.nodes.gpus
     nodes: dict[str, Object] = {}
     free = -1
@@ -143,13 +183,13 @@ def _demand_nodes(cluster: Cluster, case: Case) -> None:
                 nodes.pop(node["metadata"]["name"], None)
                 if change.type != "DELETED":
                     nodes[node["metadata"]["name"]] = node
-            free = gpus_free(list(nodes.values()), cluster.list("v1", "Pod").items)
+            free = count_free_gpus(list(nodes.values()), cluster.list("v1", "Pod").items)
             if free == wanted:
                 return
     raise ProblemsError(
         Problem(
-            f"{free} free GPUs ({GPU}) in the cluster.",
+            f"the cluster has {counted(free, 'free GPU')} ({GPU}).",
             f"exactly {wanted} for the case '{case.name}' ({case.title}).",
-            "end the pods of others that hold GPUs; `make gang-demo` gives the rehearsal cluster the nodes.",
+            "delete other pods that hold GPUs; `make gang-demo` creates the nodes of the rehearsal cluster.",
         )
     )

@@ -1,13 +1,14 @@
-"""Where one case is played: its namespaces and objects, the record of them, and the judgement of what lasts."""
+"""A case of a scenario, and the stand where it is played: its namespaces, its objects, and the history of both."""
 
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from gang_demo.model import Outcome, Title
+from gang_demo.model import Nodes, Outcome, Title
 from gang_demo.play.history import History, short
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
@@ -17,17 +18,17 @@ from kubeflow_volcano.experiment.session import ProbeRefused, Session
 from kubeflow_volcano.experiment.stage import PODGROUP
 from kubeflow_volcano.progress import Progress
 
-__all__ = ["Stand"]
+__all__ = ["Case", "Course", "Stand", "no_contradiction"]
 
 _TICK = 0.1
 _ACCOUNT_SECONDS = 24.0
-_TELL_EVERY_SECONDS = 5.0
+_REPORT_SECONDS = 5.0
 _HEADS = ("POD", "STATUS", "NODE")
 
 
 @dataclass(frozen=True)
 class Stand:
-    """One case while it runs. What it makes is removed behind it, by UID. `histories` are all that it has watched."""
+    """One case while it runs. Its objects are deleted afterwards, by UID. `histories` are all that it has watched."""
 
     cluster: Cluster
     case: Title
@@ -37,10 +38,10 @@ class Stand:
     histories: list[History] = field(default_factory=list)
 
     def namespace(self, suffix: str = "") -> str:
-        """Make a namespace that is ready for its first pod, without a quota; `suffix` ends its name ("-team-a").
+        """Create a namespace without a quota and wait for its ServiceAccount; `suffix` ends its name ("-team-a").
 
         Raises:
-            ProbeRefused: it may not be created, or no controller made its service account.
+            ProbeRefused: it may not be created, or no controller created its ServiceAccount.
         """
         name = f"kfv-demo-{self.session.run}{suffix}"
         labels = {"pod-security.kubernetes.io/enforce": "baseline", "istio-injection": "disabled"}
@@ -62,7 +63,7 @@ class Stand:
 
     @contextlib.contextmanager
     def watching(self, *namespaces: str, also: Sequence[Subject] = ()) -> Iterator[History]:
-        """Follow pods and PodGroups of namespaces, and further subjects, while the block runs: all of it, from now on.
+        """Watch pods and PodGroups of namespaces, and further subjects, without a gap while the block runs.
 
         Raises:
             TimeoutError: not all of them can be listed.
@@ -76,39 +77,39 @@ class Stand:
                 raise TimeoutError("pods, PodGroups and jobs could not be listed")
             yield history
 
-    def take_away(self, history: History, *names: str) -> None:
-        """Delete pods by their names, and note in the record that this is the case's own doing.
+    def delete_pods(self, history: History, *names: str) -> None:
+        """Delete pods by name, and record in the history that the case did it.
 
         Raises:
-            ApiError: the server does not do it.
+            ApiError: the API server refuses it.
         """
         for item in history.present:
             if item.name in names:
                 history.dismiss(item)
                 self.cluster.delete(Ref("v1", "Pod", item.namespace, item.name), uid=item.uid)
 
-    def doubt(self) -> str:
+    def find_doubt(self) -> str:
         """Why nothing can be concluded from what was watched; empty when something can."""
-        return next(filter(None, (item.doubt() for item in self.histories)), "")
+        return next(filter(None, (item.find_doubt() for item in self.histories)), "")
 
     def settle(
         self, history: History, reached: Callable[[], bool], wrong: Callable[[], str], hold_seconds: float
     ) -> str:
         """Wait until `reached` has held for `hold_seconds`; returns what is not as claimed, empty when all is.
 
-        `wrong` is asked after every change and says what contradicts the claim at any moment. Where nothing can be
-        concluded any more the wait ends with that.
+        `wrong` is called after every change and returns what contradicts the claim. The wait ends early with that, and
+        when the run has become inconclusive.
         """
 
         def ended() -> str:
-            return history.doubt() or wrong()
+            return history.find_doubt() or wrong()
 
         while not (ended() or self.deadline.passed):
             self.progress(f"{self.case.title}: {history.picture()}")
             try:
-                if not history.until(lambda: bool(ended()) or reached(), _TELL_EVERY_SECONDS):
+                if not history.until(lambda: bool(ended()) or reached(), _REPORT_SECONDS):
                     continue
-                # Only what lasts is a picture: a moment may be on the way to something else.
+                # Only a state that lasts counts: it may be on the way to another one.
                 if not history.until(lambda: bool(ended()) or not reached(), hold_seconds):
                     return ""
             except TimeoutError:
@@ -125,7 +126,7 @@ class Stand:
         lines: Sequence[str] | None = None,
         figures: Mapping[str, object] | None = None,
     ) -> Outcome:
-        """The outcome of this case; rows and lines are those of the pods and PodGroups unless others are given."""
+        """The outcome of this case; rows and lines default to those of the pods and PodGroups."""
         case = self.case
         shown = rows if rows is not None else history.rows() if history else ()
         below = lines if lines is not None else history.lines() if history else ()
@@ -144,3 +145,47 @@ class Stand:
             watched_until=datetime.now(UTC).isoformat(timespec="milliseconds") if history else "",
             groups=tuple(short(item.name) for item in history.groups.values()) if history else (),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Case(Title):
+    """One run of a scenario: a control, or a run with gang scheduling.
+
+    `wiring` is the scheduler of the training operator's jobs: none, volcano, or empty where it does not matter.
+    `manifest` gives the objects to apply by hand, for namespaces whose names begin with the given one. `run` creates
+    them, watches, and judges the history. `seconds` is its time limit.
+    """
+
+    wiring: str
+    nodes: Nodes
+    manifest: Callable[[str], Sequence[Object]]
+    run: Callable[[Stand], Outcome]
+    seconds: float = 90.0
+
+
+def no_contradiction() -> str:
+    """Nothing contradicts the claim, in any state."""
+    return ""
+
+
+@dataclass(kw_only=True)
+class Course:
+    """A case that goes through several states, while it runs. `figures` are measurements by name."""
+
+    stand: Stand
+    history: History
+    figures: dict[str, object] = field(default_factory=dict)
+
+    def settle(
+        self,
+        reached: Callable[[], bool],
+        wrong: Callable[[], str] = no_contradiction,
+        hold_seconds: float = 0.0,
+        measured: str = "",
+    ) -> str:
+        """Wait for the next state as `Stand.settle` does; `measured` names the figure of the seconds that it took."""
+        since = time.monotonic()
+        problem = self.stand.settle(self.history, reached, wrong, hold_seconds)
+        if measured and not problem:
+            self.figures[measured] = f"{time.monotonic() - since - hold_seconds:.1f} s"
+        return problem

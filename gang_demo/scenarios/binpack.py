@@ -1,12 +1,12 @@
-"""Small jobs come first, then a gang that needs whole nodes: there are some left when the small ones were packed.
+"""Small jobs first, then a gang that needs whole nodes: it starts only if the small jobs were packed on one node.
 
-Four nodes of four GPUs, and four pods of one GPU each. The default scheduler gives each to the node with most room
-(its score LeastAllocated), which leaves three free GPUs on every node: twelve, among which a job of three pods that
-need four GPUs each does not find a single place. Volcano's plugin binpack gives all four to one node, and the job finds
-its three.
+Four nodes have four GPUs each, and four small pods need one GPU each. The default scheduler places each of them on the
+node with the most free resources (its score LeastAllocated), so that three GPUs are free on every node. A job of three
+pods with four GPUs each then fits on no node, although twelve GPUs are free. Volcano's plugin binpack places all small
+pods on one node, and the job starts on the other three.
 
-How bad it is, is told by the fragmentation: the share of the free GPUs that lie on nodes where a pod of the job does
-not fit. It is the measure of Weng et al., "Beware of Fragmentation" (USENIX ATC 2023), for one kind of pod.
+The fragmentation measures this: the share of the free GPUs that are on nodes where no pod of the job fits. The metric
+is that of Weng et al., "Beware of Fragmentation" (USENIX ATC 2023), for one kind of pod.
 """
 
 from __future__ import annotations
@@ -14,13 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-from gang_demo.case import Case
 from gang_demo.jobs.gangs import Gang
 from gang_demo.jobs.jobs import GPU, holder, job, replicas
 from gang_demo.model import Nodes, Outcome
-from gang_demo.play.course import nothing
 from gang_demo.play.history import History
-from gang_demo.play.stand import Stand
+from gang_demo.play.stand import Case, Stand, no_contradiction
 from kubeflow_volcano.cluster.objects import Object
 
 __all__ = ["CASES", "fragmentation", "manifest"]
@@ -33,9 +31,9 @@ _HOLD_SECONDS = 3.0
 
 
 def fragmentation(free: Iterable[int], asked: int) -> float:
-    """Share (0 to 1) of the free GPUs that lie on nodes where a pod that asks for `asked` of them does not fit.
+    """Share (0 to 1) of the free GPUs that are on nodes where a pod that requests `asked` GPUs does not fit.
 
-    `free` are the free GPUs of each node. Where no GPU is free, nothing is fragmented: 0.
+    `free` are the free GPUs of each node. It is 0 when no GPU is free.
     """
     amounts = list(free)
     total = sum(amounts)
@@ -55,37 +53,37 @@ def _run(stand: Stand, *, packed: bool) -> Outcome:
     *small, gang = manifest(namespace, packed=packed)
     with stand.watching(namespace) as history:
         stand.create(*small)
-        problem = stand.settle(history, lambda: len(history.holders) == _SMALL, nothing, 0)
+        problem = stand.settle(history, lambda: len(history.holders) == _SMALL, no_contradiction, 0)
         free = _free(stand, history)
         share = fragmentation(free, _NODES.gpus)
         if not problem and share != (0 if packed else 1):
-            problem = f"the fragmentation is {share:.0%}: {_told(free)} GPUs are free on the nodes"
+            problem = f"the fragmentation is {share:.0%}: {_listed(free)} GPUs are free on the nodes"
         if not problem:
             stand.create(gang)
             made = Gang.of_all(history, _GANG, _SIZE)
-            reached = made.whole if packed else made.withheld
-            problem = stand.settle(history, reached, partial(made.contradicted, _SIZE * packed), _HOLD_SECONDS)
+            reached = made.is_whole if packed else made.is_withheld
+            problem = stand.settle(history, reached, partial(made.find_contradiction, _SIZE * packed), _HOLD_SECONDS)
         figures = {
-            "free GPUs before the gang came, by node": _told(free),
-            "nodes that were free as a whole": free.count(_NODES.gpus),
+            "free GPUs per node before the gang": _listed(free),
+            "nodes with all GPUs free": free.count(_NODES.gpus),
             "fragmentation": f"{share:.0%}",
             "gang members with a node": history.held(_GANG),
         }
-        # Volcano makes a PodGroup for each small pod besides.
+        # Volcano creates a PodGroup for each small pod, too.
         groups = [item for item in history.present_groups if item.name == _GANG]
         lines = [f"PodGroup {item.phase}, MINMEMBER {item.minimum}" for item in groups]
         return stand.outcome(history, problem, figures=figures, lines=lines)
 
 
 def _free(stand: Stand, history: History) -> list[int]:
-    """Free GPUs of each node that has any, the fewest first. Every pod here holds one."""
+    """Free GPUs of each node with GPUs, sorted. Every pod here holds one."""
     nodes = stand.cluster.list("v1", "Node").items
     offered = {item["metadata"]["name"]: int(item["status"].get("allocatable", {}).get(GPU, 0)) for item in nodes}
     taken = [item.node for item in history.present]
     return sorted(gpus - taken.count(name) for name, gpus in offered.items() if gpus)
 
 
-def _told(free: Sequence[int]) -> str:
+def _listed(free: Sequence[int]) -> str:
     return ", ".join(str(amount) for amount in free)
 
 

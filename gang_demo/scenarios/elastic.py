@@ -1,17 +1,16 @@
 """An elastic PyTorchJob of 2 to 4 workers: it starts with two, never with fewer, and grows when GPUs become free.
 
-Two nodes of four GPUs, seven of which others hold: a training 4, a tuning 2, a notebook 1. The notebook ends, then the
-tuning, so that 1, 2 and 4 GPUs are free. Without gang scheduling the job starts on the first of them: with one worker,
-below the least that it may have.
+Two nodes have four GPUs each. Other pods hold seven of them: a training 4, a tuning 2, a notebook 1. The notebook ends,
+then the tuning, so that first 1, then 2, then 4 GPUs are free. Without gang scheduling the job starts on the first free
+GPU with one worker, fewer than its minimum.
 
-With gang scheduling alone the job waits for all four workers: operator 1.8 makes `minMember` the sum of the replicas,
-and looks neither at `elasticPolicy.minReplicas` nor at `maxReplicas` (pkg/controller.v1/common/job.go). With
-`runPolicy.schedulingPolicy.minAvailable: 2` beside `minReplicas: 2` the gang is as small as the job may be: Volcano
-holds back the first two until both have a place, and gives the others theirs when there is room.
+With gang scheduling alone the job waits for all four workers: operator 1.8 sets `minMember` to the sum of the replicas
+and ignores `elasticPolicy.minReplicas` and `maxReplicas` (pkg/controller.v1/common/job.go). With
+`runPolicy.schedulingPolicy.minAvailable: 2` beside `minReplicas: 2` the gang is the minimum of the job: Volcano places
+the first two workers together, and the others as soon as GPUs are free.
 
-`replicas` is the most that the job may have, as `maxReplicas` is: the operator makes so many pods at once, and those
-without a place stay Pending. Workers meet at worker 0, which comes first: Volcano takes the pods of a job by the
-numbers that their names end with.
+`replicas` equals `maxReplicas`: the operator creates all pods at once, and those without a node stay Pending. Workers
+meet at worker 0, which Volcano places first: it orders the pods of a job by the numbers at the end of their names.
 """
 
 from __future__ import annotations
@@ -19,16 +18,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from gang_demo.case import Case
-from gang_demo.jobs.gangs import Gang, not_loose, refused_for_gpus
+from gang_demo.jobs.gangs import Gang, are_refused_for_gpus, find_gang
 from gang_demo.jobs.jobs import holder, job, replicas
 from gang_demo.model import Nodes, Outcome
-from gang_demo.play.course import nothing
 from gang_demo.play.history import History
-from gang_demo.play.stand import Stand
+from gang_demo.play.stand import Case, Stand, no_contradiction
 from kubeflow_volcano.cluster.objects import Object
 
-__all__ = ["CASES", "contradicted", "manifest", "reached"]
+__all__ = ["CASES", "find_contradiction", "is_reached", "manifest"]
 
 _NODES = Nodes(2, 4)
 _JOB = "elastic"
@@ -40,7 +37,7 @@ _HEADS = ("GPUS FREE", "WORKERS PLACED", "PODGROUP")
 
 
 def manifest(namespace: str, *, minimum: int = 0) -> Sequence[Object]:
-    """Three pods that hold GPUs, and the job; with `minimum` its gang is that many, else all that it may have."""
+    """Three pods that hold GPUs, and the job; its gang has `minimum` pods, or all without it."""
     made = job("PyTorchJob", _JOB, namespace, {"Worker": replicas(_MOST, command=_COMMAND)})
     policy = {"schedulingPolicy": {"minAvailable": minimum}} if minimum else {}
     elastic = {"rdzvBackend": "c10d", "minReplicas": _LEAST, "maxReplicas": _MOST, "maxRestarts": 10}
@@ -51,32 +48,34 @@ def manifest(namespace: str, *, minimum: int = 0) -> Sequence[Object]:
 def _run(
     stand: Stand, *, manifest_in: Callable[[str], Sequence[Object]], minimum: int, placed: Sequence[int]
 ) -> Outcome:
-    """`placed` are the workers that must have a node when 1, 2 and 4 GPUs are free; `minimum` is 0 without a gang."""
+    """`placed` are the numbers of workers on nodes when 1, 2 and 4 GPUs are free; `minimum` is 0 without a gang."""
     namespace = stand.namespace()
     *others, elastic = manifest_in(namespace)
     rows: list[Sequence[str]] = []
     with stand.watching(namespace) as history:
         stand.create(*others)
-        problem = stand.settle(history, lambda: len(history.holders) == len(_OTHERS), nothing, 0)
+        problem = stand.settle(history, lambda: len(history.holders) == len(_OTHERS), no_contradiction, 0)
         if not problem:
             stand.create(elastic)
         for free, expected in zip((1, 2, 4), placed, strict=True):
             if problem:
                 break
             if free > 1:
-                stand.take_away(history, others.pop()["metadata"]["name"])
-            there = partial(reached, history, expected, minimum)
-            problem = stand.settle(history, there, partial(contradicted, history, expected, minimum), _HOLD_SECONDS)
+                stand.delete_pods(history, others.pop()["metadata"]["name"])
+            there = partial(is_reached, history, expected, minimum)
+            problem = stand.settle(
+                history, there, partial(find_contradiction, history, expected, minimum), _HOLD_SECONDS
+            )
             rows.append((str(free), f"{history.held(_JOB)} of {_MOST}", ", ".join(_group(history)) or "none"))
         figures = {
             "longest time with fewer workers than minReplicas": f"{history.in_part(_JOB, _LEAST):.2f} s",
-            "the first to have a node": ", ".join(_first(history)),
+            "workers placed first": ", ".join(_first(history)),
         }
         return stand.outcome(history, problem, heads=_HEADS, rows=rows, lines=(), figures=figures)
 
 
 def _first(history: History) -> Sequence[str]:
-    """Names of the workers that got their nodes first, as many as the job has at least."""
+    """Names of the workers that were placed first, as many as the minimum of the job."""
     bound = sorted((item for item in history.of(_JOB) if item.node), key=lambda item: item.bound_monotonic)
     return sorted(item.name for item in bound[:_LEAST])
 
@@ -86,22 +85,22 @@ def _group(history: History) -> tuple[str, ...]:
     return next(((item.phase or "without phase", f"minMember {item.minimum}") for item in history.present_groups), ())
 
 
-def reached(history: History, expected: int, minimum: int) -> bool:
-    """Whether so many workers have a node, and a scheduler has said of the others that there is no room."""
+def is_reached(history: History, expected: int, minimum: int) -> bool:
+    """Whether `expected` workers have a node, and a scheduler has refused the others."""
     if minimum:
         gang = Gang(history, _JOB, _MOST, minimum)
-        return gang.placed(expected) if expected else gang.withheld()
+        return gang.is_placed(expected) if expected else gang.is_withheld()
     workers = history.present_of(_JOB)
-    return len(workers) == _MOST and history.held(_JOB) == expected and refused_for_gpus(workers)
+    return len(workers) == _MOST and history.held(_JOB) == expected and are_refused_for_gpus(workers)
 
 
-def contradicted(history: History, expected: int, minimum: int) -> str:
-    """What is not as claimed at any moment so far; empty when all is."""
+def find_contradiction(history: History, expected: int, minimum: int) -> str:
+    """What contradicts the claim, at any moment so far; empty when nothing does."""
     if minimum:
-        return Gang(history, _JOB, _MOST, minimum).contradicted(expected)
+        return Gang(history, _JOB, _MOST, minimum).find_contradiction(expected)
     if (workers := history.held(_JOB)) > expected:
         return f"{workers} workers got a node instead of {expected}"
-    return not_loose(history)
+    return find_gang(history)
 
 
 def _case(name: str, title: str, minimum: int, placed: Sequence[int], *, stated: bool = False) -> Case:

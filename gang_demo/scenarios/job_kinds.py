@@ -1,12 +1,12 @@
-"""Every kind of job that the training operator has, each as a gang: nobody starts until everybody can.
+"""Every kind of job of the training operator as a gang: no pod starts until all can.
 
-Three nodes of four GPUs, and somebody's notebook that holds one of them. Three pods of each job ask for a whole node,
-so that two find one. Without gang scheduling these two start, and the pods that need no GPU (the parameter server,
-MPI's launcher, MXNet's scheduler), and all of them wait for the third. With it nobody starts, and the GPUs stay free;
-when the notebook goes, all start.
+Three nodes have four GPUs each, and a notebook holds one GPU. Three pods of each job request a whole node, but only two
+nodes are free. Without gang scheduling two of them start, and so do the pods that need no GPU (the parameter server,
+MPI's launcher, MXNet's scheduler), and all wait for the third. With gang scheduling no pod starts and the GPUs stay
+free; when the notebook is deleted, all start.
 
-A gang is the sum of all replicas of a job: `minMember` of its PodGroup counts the launcher as well. Pods are simulated:
-neither the init container with which a PyTorchJob's workers wait for their master runs, nor that of MPI's launcher.
+A gang is the sum of all replicas of a job: `minMember` of its PodGroup includes the launcher. Pods are simulated: the
+init containers with which a PyTorchJob's workers and MPI's launcher wait for others do not run.
 """
 
 from __future__ import annotations
@@ -15,18 +15,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from gang_demo.case import Case
-from gang_demo.jobs.gangs import Gang, not_loose, refused_for_gpus
+from gang_demo.jobs.gangs import Gang, are_refused_for_gpus, find_gang
 from gang_demo.jobs.jobs import holder, job, replicas
 from gang_demo.model import Nodes, Outcome
-from gang_demo.play.course import nothing
 from gang_demo.play.history import History
-from gang_demo.play.stand import Stand
+from gang_demo.play.stand import Case, Stand, no_contradiction
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import NotServed
 from kubeflow_volcano.cluster.objects import Object
 
-__all__ = ["CASES", "JOBS", "Play", "manifest", "served", "size_of"]
+__all__ = ["CASES", "JOBS", "Play", "manifest", "served_kinds", "size_of"]
 
 _NODES = Nodes(3, 4)
 _NOTEBOOK = "notebook"
@@ -63,12 +61,12 @@ JOBS: Mapping[str, Mapping[str, Object]] = {
     "PaddleJob": {"Worker": _node(3, _PADDLE_IMAGE, _PADDLE)},
     "MXJob": {"Scheduler": _cpu(_MXNET_IMAGE), "Server": _cpu(_MXNET_IMAGE), "Worker": _node(3, _MXNET_IMAGE, _MXNET)},
 }
-"""Replicas of a job of each kind, in roles, images and commands like the operator's own examples. Three pods need a
-whole node each. MXJob is there up to operator 1.8."""
+"""Replicas of a job of each kind, with roles, images and commands like the operator's own examples. Three pods need a
+whole node each. Operator 1.8 is the last with MXJob."""
 
 
 def manifest(namespace: str) -> Sequence[Object]:
-    """The notebook that holds a GPU, and a job of each kind; to be tried one at a time."""
+    """The notebook that holds a GPU, and a job of each kind; apply one job at a time."""
     return holder(_NOTEBOOK, namespace, 1), *(_job(kind, namespace) for kind in JOBS)
 
 
@@ -79,15 +77,15 @@ def _job(kind: str, namespace: str) -> Object:
 
 
 def size_of(kind: str) -> int:
-    """Pods of the job of that kind, all of which its gang consists of."""
+    """Number of pods of the job of that kind, which is the size of its gang."""
     return sum(role["replicas"] for role in JOBS[kind].values())
 
 
-def served(cluster: Cluster) -> Sequence[str]:
-    """Those kinds that there are: an operator before 1.6 has no PaddleJob, one after 1.8 no MXJob.
+def served_kinds(cluster: Cluster) -> Sequence[str]:
+    """The kinds that the cluster serves: operators before 1.6 have no PaddleJob, those after 1.8 no MXJob.
 
     Raises:
-        NotServed: there is none.
+        NotServed: it serves none.
     """
     group_version = _job("TFJob", "")["apiVersion"]
     there = cluster.kinds(group_version)
@@ -97,9 +95,9 @@ def served(cluster: Cluster) -> Sequence[str]:
 
 
 def _run(stand: Stand, *, gang: bool) -> Outcome:
-    kinds = served(stand.cluster)
+    kinds = served_kinds(stand.cluster)
     namespace = stand.namespace()
-    rows: list[Sequence[str]] = [(kind, *["-"] * 3, "not there") for kind in JOBS if kind not in kinds]
+    rows: list[Sequence[str]] = [(kind, *["-"] * 3, "not served") for kind in JOBS if kind not in kinds]
     problem, longest = "", 0.0
     with stand.watching(namespace) as history:
         for kind in kinds:
@@ -111,14 +109,14 @@ def _run(stand: Stand, *, gang: bool) -> Outcome:
             if problem:
                 problem = f"{kind}: {problem}"
                 break
-        figures = {"longest time in which a gang had some of its nodes": f"{longest:.2f} s"} if gang else {}
+        figures = {"longest time a gang was partly placed": f"{longest:.2f} s"} if gang else {}
         rows.sort(key=lambda row: list(JOBS).index(row[0]))
         return stand.outcome(history, problem, heads=_HEADS, rows=rows, lines=(), figures=figures)
 
 
 @dataclass
 class Play:
-    """One job beside the notebook, then without it, then gone."""
+    """One job with the notebook, then without it, then deleted."""
 
     stand: Stand
     history: History
@@ -131,61 +129,63 @@ class Play:
 
     @property
     def name(self) -> str:
-        """Of the job and of its PodGroup."""
+        """Name of the job and of its PodGroup."""
         return self.kind.lower()
 
     @property
     def size(self) -> int:
-        """Pods of the job."""
+        """Number of pods of the job."""
         return size_of(self.kind)
 
     def short(self) -> str:
-        """With the notebook there; returns what is not as claimed."""
+        """Play with the notebook; returns what is not as claimed."""
         history = self.history
         self.made += self.stand.create(holder(self._notebook, self.namespace, 1))
-        problem = self.stand.settle(history, lambda: len(history.holders) == 1, nothing, 0)
+        problem = self.stand.settle(history, lambda: len(history.holders) == 1, no_contradiction, 0)
         if not problem:
             self.made += self.stand.create(_job(self.kind, self.namespace))
-            wrong = partial(self.contradicted, 0)
-            problem = self.stand.settle(history, self.held_back, wrong, _HOLD_SECONDS)
-        return self._noted(problem)
+            wrong = partial(self.find_contradiction, 0)
+            problem = self.stand.settle(history, self.is_held_back, wrong, _HOLD_SECONDS)
+        return self._recorded(problem)
 
     def free(self) -> str:
-        """When the notebook has gone; returns what is not as claimed."""
-        self.stand.take_away(self.history, self._notebook)
-        return self._noted(self.stand.settle(self.history, self.started, partial(self.contradicted, self.size), 0))
+        """Delete the notebook; returns what is not as claimed."""
+        self.stand.delete_pods(self.history, self._notebook)
+        return self._recorded(
+            self.stand.settle(self.history, self.has_started, partial(self.find_contradiction, self.size), 0)
+        )
 
     def clear(self) -> str:
-        """Remove the job, so that the next one finds the cluster empty."""
+        """Delete the job, so that the cluster is empty for the next one."""
         self.history.dismiss(*self.history.present)
         self.stand.session.delete(*self.made)
         gone = self.history.until(lambda: not (self.history.present or self.history.present_groups), _CLEAR_SECONDS)
-        return "" if gone else f"it was deleted, and after {_CLEAR_SECONDS:.0f} s its pods are still there"
+        return "" if gone else f"its pods still exist {_CLEAR_SECONDS:.0f} s after it was deleted"
 
     def row(self) -> Sequence[str]:
-        """Kind, pods, minMember, and how many pods had a node before and after the notebook went."""
+        """Kind, pods, minMember, and the number of pods on nodes with and without the notebook."""
         placed = [f"{count} placed" for count in self.placed] + ["-"] * (2 - len(self.placed))
         return self.kind, str(self.size), str(self.minimum or "-"), *placed
 
     def in_part(self) -> float:
-        """The longest time in seconds in which some of its pods had a node and not all."""
+        """The longest time in seconds for which some but not all of its pods had a node."""
         return self.history.in_part(self.name, self.size)
 
-    def held_back(self) -> bool:
-        """Whether the picture with the notebook stands: no pod has a node, or without a gang all but one."""
+    def is_held_back(self) -> bool:
+        """Whether the state with the notebook is reached: no pod has a node, or without a gang all but one."""
         if self.gang:
-            return self._gang.withheld()
+            return self._gang.is_withheld()
         there = self.history.present_of(self.name)
         placed = self.history.held(self.name)
-        return len(there) == self.size and placed == self.size - 1 and refused_for_gpus(there)
+        return len(there) == self.size and placed == self.size - 1 and are_refused_for_gpus(there)
 
-    def started(self) -> bool:
-        """Whether all its pods have nodes, as a gang where it is one."""
-        return self._gang.whole() if self.gang else self.history.held(self.name) == self.size
+    def has_started(self) -> bool:
+        """Whether all its pods have nodes."""
+        return self._gang.is_whole() if self.gang else self.history.held(self.name) == self.size
 
-    def contradicted(self, most: int) -> str:
-        """What is not as claimed at any moment; `most` is how many of a gang may have had a node."""
-        return self._gang.contradicted(most) if self.gang else not_loose(self.history)
+    def find_contradiction(self, most: int) -> str:
+        """What contradicts the claim at any moment; at most `most` pods of a gang may have had a node."""
+        return self._gang.find_contradiction(most) if self.gang else find_gang(self.history)
 
     @property
     def _gang(self) -> Gang:
@@ -195,7 +195,7 @@ class Play:
     def _notebook(self) -> str:
         return f"{_NOTEBOOK}-{self.name}"
 
-    def _noted(self, problem: str) -> str:
+    def _recorded(self, problem: str) -> str:
         self.placed.append(self.history.held(self.name))
         self.minimum = self._gang.group.minimum if self._gang.group else 0
         return problem

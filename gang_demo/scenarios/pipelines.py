@@ -1,31 +1,28 @@
-"""A step of a pipeline that launches a gang: on paper as a Workflow, for real as the job that the step creates.
+"""A pipeline step that launches a gang: the Workflow is only a manifest, the job that the step creates is real.
 
-Kubeflow Pipelines runs pipelines as Workflows of Argo. A step of the kind `resource` creates an object with the rights
-of the Workflow's ServiceAccount, and waits until its status says that it has succeeded or failed. The Workflow is on
-paper: no controller of Argo runs it here. Tests hold it against Argo's schema, and an API server that serves Workflows
-as Argo 3.7.3 defines them took it in a strict dry run. What the step does is done for real: the API server is asked
-whether the ServiceAccount may do it, the job's text is admitted as strictly as the server can, and the job is created
-and becomes a gang.
+Kubeflow Pipelines runs pipelines as Argo Workflows. A step of type `resource` creates an object with the rights of the
+Workflow's ServiceAccount, and waits until the object's status reports success or failure. No Argo controller runs the
+Workflow here. Tests validate it against Argo's schema, and an API server with the Workflow definition of Argo 3.7.3
+accepted it in a strict dry run. The actions of the step are real: a SubjectAccessReview checks the rights of the
+ServiceAccount, a strict dry run admits the job, and the job is created and becomes a gang.
 
-Without its Role the ServiceAccount may not create the job. In the namespace of a Kubeflow profile `default-editor` may
-already (kubeflow-edit), in a standalone Pipelines `pipeline-runner`: name that one in the Workflow and leave out the
-other objects.
+Without its Role the ServiceAccount may not create the job. `default-editor` in the namespace of a Kubeflow profile
+(kubeflow-edit) and `pipeline-runner` in a standalone Pipelines may: name that ServiceAccount in the Workflow and omit
+the other objects.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import yaml
 
-from gang_demo.case import Case
 from gang_demo.jobs.gangs import Gang
 from gang_demo.jobs.jobs import job
 from gang_demo.model import Nodes, Outcome
-from gang_demo.play.stand import Stand
+from gang_demo.play.stand import Case, Stand
 from gang_demo.scenarios.job_kinds import JOBS, size_of
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.deadline import Deadline
@@ -38,16 +35,16 @@ _KIND = "PyTorchJob"
 _RBAC = "rbac.authorization.k8s.io"
 _HEADS = ("THE SERVICE ACCOUNT MAY", "ANSWER")
 _HOLD_SECONDS = 1.0
-_RIGHTS_SECONDS, _AGAIN_SECONDS = 10.0, 0.2
+_RIGHTS_SECONDS, _RETRY_SECONDS = 10.0, 0.2
 
 _RULES: Sequence[Mapping[str, Sequence[str]]] = (
     {"apiGroups": ["kubeflow.org"], "resources": ["pytorchjobs"], "verbs": ["create", "get"]},
     {"apiGroups": ["argoproj.io"], "resources": ["workflowtaskresults"], "verbs": ["create", "patch"]},
 )
-"""What the step does: create the job and read it again, and tell Argo how it ended (its executor's own minimum)."""
+"""Rights of the step: create and read the job, and report the result to Argo (the minimum of its executor)."""
 
 _FOREIGN = ({"group": "", "resource": "secrets", "verb": "get"}, {"group": "", "resource": "pods", "verb": "create"})
-"""What the step has no business with."""
+"""Rights that the step must not have."""
 
 
 def _launched(namespace: str, name: str = _NAME) -> Object:
@@ -56,9 +53,9 @@ def _launched(namespace: str, name: str = _NAME) -> Object:
 
 
 def workflow(namespace: str) -> Object:
-    """The Workflow, whose only step creates the job under the Workflow's own name and waits for its end.
+    """The Workflow, whose only step creates the job with the Workflow's name and waits for its end.
 
-    A condition is a selector of labels over paths of the job's status; a failure is met when any of its parts is.
+    Conditions are label selectors over paths of the job's status; the failure condition is met if any of its parts is.
     """
     status = "status.replicaStatuses"
     step = {
@@ -81,7 +78,7 @@ def workflow(namespace: str) -> Object:
 
 
 def rights(namespace: str) -> Sequence[Object]:
-    """The ServiceAccount of the Workflow, and what it may do."""
+    """The ServiceAccount of the Workflow, and its rights."""
     meta = {"name": _NAME, "namespace": namespace}
     role = {"apiGroup": _RBAC, "kind": "Role", "name": _NAME}
     return (
@@ -103,47 +100,48 @@ def rights(namespace: str) -> Sequence[Object]:
 
 
 def manifest(namespace: str, *, allowed: bool = True) -> Sequence[Object]:
-    """The ServiceAccount with its Role, or without it, and the Workflow."""
+    """The ServiceAccount, its Role unless not `allowed`, and the Workflow."""
     return *rights(namespace)[: None if allowed else 1], workflow(namespace)
 
 
 def _run(stand: Stand, *, allowed: bool) -> Outcome:
     namespace = stand.namespace()
-    *account, paper = manifest(namespace, allowed=allowed)
+    *account, flow = manifest(namespace, allowed=allowed)
     stand.create(*account)
     wanted = [
         {"group": rule["apiGroups"][0], "resource": rule["resources"][0], "verb": verb}
         for rule in _RULES
         for verb in rule["verbs"]
     ]
-    expected = {_told(act): allowed for act in wanted} | {_told(act): False for act in _FOREIGN}
-    grace = Deadline(_RIGHTS_SECONDS, stand.deadline)
-    while True:
-        answers = {_told(act): _may(stand, namespace, act) for act in (*wanted, *_FOREIGN)}
+    expected = {_title(act): allowed for act in wanted} | {_title(act): False for act in _FOREIGN}
+    answers: dict[str, bool] = {}
+    wrong: list[str] = []
+    # The moment from which the API server applies a new Role cannot be watched.
+    for _ in Deadline(_RIGHTS_SECONDS, stand.deadline).every(_RETRY_SECONDS):
+        answers = {_title(act): _may(stand, namespace, act) for act in (*wanted, *_FOREIGN)}
         wrong = [act for act, answer in answers.items() if answer != expected[act]]
-        if not wrong or grace.passed:
+        if not wrong:
             break
-        time.sleep(_AGAIN_SECONDS)  # when the server has learnt of a Role cannot be watched, only asked
     rows = [(act, "yes" if answer else "no") for act, answer in answers.items()]
-    problem = f"the answer is not the expected one: {', '.join(wrong)}" if wrong else ""
+    problem = f"unexpected answer: {', '.join(wrong)}" if wrong else ""
     if problem or not allowed:
         return stand.outcome(None, problem, heads=_HEADS, rows=rows)
-    made = _from_paper(paper)
+    made = _created_by(flow)
     _admit_strictly(stand, made)
     size = size_of(_KIND)
     with stand.watching(namespace) as history:
         gang = Gang.of_all(history, made["metadata"]["name"], size)
         stand.create(made)
-        problem = stand.settle(history, gang.whole, partial(gang.contradicted, size), _HOLD_SECONDS)
+        problem = stand.settle(history, gang.is_whole, partial(gang.find_contradiction, size), _HOLD_SECONDS)
         return stand.outcome(history, problem, heads=_HEADS, rows=rows)
 
 
-def _told(act: Mapping[str, str]) -> str:
+def _title(act: Mapping[str, str]) -> str:
     return f"{act['verb']} {act['resource']}"
 
 
 def _may(stand: Stand, namespace: str, act: Mapping[str, str]) -> bool:
-    """Whether the server would let the ServiceAccount do this in its namespace."""
+    """Whether the ServiceAccount may do this in its namespace."""
     groups = ["system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated"]
     spec: Mapping[str, Any] = {
         "user": f"system:serviceaccount:{namespace}:{_NAME}",
@@ -156,18 +154,18 @@ def _may(stand: Stand, namespace: str, act: Mapping[str, str]) -> bool:
     return bool(answer["status"]["allowed"])
 
 
-def _from_paper(paper: Object) -> Object:
-    """The job as Argo would create it: the step's text with the Workflow's name in it."""
-    text = paper["spec"]["templates"][0]["resource"]["manifest"]
-    found: Object = yaml.safe_load(text.replace("{{workflow.name}}", paper["metadata"]["name"]))
+def _created_by(flow: Object) -> Object:
+    """The job as Argo would create it: the manifest of the step with the name of the Workflow."""
+    text = flow["spec"]["templates"][0]["resource"]["manifest"]
+    found: Object = yaml.safe_load(text.replace("{{workflow.name}}", flow["metadata"]["name"]))
     return found
 
 
 def _admit_strictly(stand: Stand, obj: Object) -> None:
-    """Let the server take the job without keeping it, and refuse every field that it does not know.
+    """Create the job in a dry run with strict field validation.
 
     Raises:
-        ApiError: it does not take it.
+        ApiError: the API server refuses it.
     """
     path = stand.cluster.resource(obj["apiVersion"], obj["kind"]).path(obj["metadata"]["namespace"])
     stand.cluster.request("POST", path, query={"dryRun": "All", "fieldValidation": "Strict"}, body=obj)

@@ -1,4 +1,4 @@
-"""What two teams want of 8 GPUs through which queues, and what a record tells of who had how many when."""
+"""The queues and jobs of two teams that share 8 GPUs, and the GPUs of each team in a history."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ __all__ = [
     "SIZE",
     "WEIGHTS",
     "Plan",
-    "touched",
+    "jobs_with_losses",
 ]
 
 NODES, NODE_GPUS = 4, 2
 ALL = NODES * NODE_GPUS
 SIZE, JOBS = 2, 4
-"""Pods of a gang, each with one GPU, and gangs of a team that wants all GPUs."""
+"""Pods of a gang, each with one GPU, and gangs with which a team requests all GPUs."""
 
 WEIGHTS: Mapping[str, int] = {"a": 3, "b": 1}
 """The teams."""
@@ -33,9 +33,9 @@ WEIGHTS: Mapping[str, int] = {"a": 3, "b": 1}
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a case has: the queue of each team without its weight (None: the queue default), and jobs of each.
+    """Objects of a case: the queue of each team without its weight (None: the queue default), and numbers of jobs.
 
-    With `occupied`, somebody else holds all GPUs until both teams wait.
+    With `occupied`, other pods hold all GPUs until both teams wait.
     """
 
     queues: Mapping[str, Mapping[str, Any] | None]
@@ -43,7 +43,7 @@ class Plan:
     occupied: bool = False
 
     def manifest(self, prefix: str) -> tuple[Object, ...]:
-        """Queues, then the pods of somebody else, then the jobs, those of team a first."""
+        """Queues, then other pods, then the jobs, those of team a first."""
         jobs = (item for team in self.jobs for item in self.of(prefix, team))
         return (*self.shared(prefix), *self.others(prefix), *jobs)
 
@@ -54,11 +54,11 @@ class Plan:
         )
 
     def others(self, prefix: str) -> tuple[Object, ...]:
-        """Pods of somebody else, which no queue counts; to be deleted later."""
+        """Pods that hold GPUs outside of any queue, to be deleted later."""
         return tuple(holder(f"other-{number}", f"{prefix}-a", NODE_GPUS) for number in range(NODES * self.occupied))
 
     def of(self, prefix: str, team: str) -> tuple[Object, ...]:
-        """The jobs of a team. One that loses a pod gives up the other as well, and waits as a whole."""
+        """The jobs of a team. A job that loses a pod restarts as a whole."""
         name = "default" if self.queues[team] is None else f"{prefix}-{team}"
         return tuple(
             vcjob(job, f"{prefix}-{team}", Task("worker", SIZE), policies=(RESTART,), queue=name)
@@ -66,10 +66,10 @@ class Plan:
         )
 
     def names(self, team: str) -> tuple[str, ...]:
-        """Names of the jobs of a team; none where it has none."""
+        """Names of the jobs of a team."""
         return tuple(f"{team}-{number}" for number in range(1, self.jobs.get(team, 0) + 1))
 
-    def everybody(self) -> tuple[str, ...]:
+    def all_names(self) -> tuple[str, ...]:
         """Names of all jobs."""
         return tuple(name for team in self.jobs for name in self.names(team))
 
@@ -78,19 +78,19 @@ class Plan:
         return {team: history.held(*self.names(team)) for team in WEIGHTS}
 
     def most(self, history: History, team: str) -> int:
-        """GPUs that the team ever held at one time, at most."""
+        """The greatest number of GPUs that the team held at one time."""
         return history.most_held(*self.names(team))
 
     def above(self, history: History, limits: Mapping[str, int]) -> str:
-        """What shows that a team held more than its limit at any time."""
+        """Evidence that a team held more than its limit at any time; empty without any."""
         return "; ".join(
-            f"team {team} held {self.most(history, team)} GPUs, and {limit} are its limit"
+            f"team {team} held {self.most(history, team)} GPUs, and its limit is {limit}"
             for team, limit in limits.items()
             if self.most(history, team) > limit
         )
 
     def lines(self, history: History) -> tuple[str, ...]:
-        """One line on each team: what it holds now, and what its queue says."""
+        """One line per team: its GPUs now, and its queue."""
         now = self.shares(history)
         return tuple(f"team {team}: {now[team]} GPUs ({_words(team, spec)})" for team, spec in self.queues.items())
 
@@ -105,6 +105,6 @@ def _text(value: Any) -> str:
     return " ".join(f"{key}={item}" for key, item in value.items()) if isinstance(value, dict) else str(value).lower()
 
 
-def touched(history: History, names: Sequence[str]) -> list[str]:
-    """Those jobs that lost a pod."""
+def jobs_with_losses(history: History, names: Sequence[str]) -> list[str]:
+    """The jobs that lost a pod."""
     return [name for name in names if any(item.lost for item in history.of(name))]

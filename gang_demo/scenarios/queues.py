@@ -1,16 +1,16 @@
-"""Two teams on 8 GPUs, each with a namespace and a queue of its own: shares, what is given back, and the upper limit.
+"""Two teams on 8 GPUs, each with its own namespace and queue: shares, reclaim of borrowed GPUs, and the capability.
 
-Weights 3 and 1 give team a 6 GPUs and team b 2 when both want more, whoever came first. What one does not use, the
-other borrows, and gives back in whole gangs (reclaim). A queue with a capability never holds more, even of what is
-free.
+Weights 3 and 1 give team a 6 GPUs and team b 2 if both request more, in any order of arrival. A team borrows what the
+other does not use, and Volcano takes it back in whole gangs (reclaim). A queue never holds more than its capability,
+even if GPUs are free.
 
-Reclaim takes pod by pod as well, node after node. That it takes whole gangs, and no more of them than are owed, is due
-to binpack, told to count GPUs, which puts each gang on one node; and to the policy PodEvicted, RestartJob, which ends
-the rest of a gang that lost a pod. With binpack as upstream has it, two gangs lost a pod each where one was owed. With
-upstream's overcommit nothing is reclaimed on a full cluster, because the job of team b gets no pods.
+Reclaim evicts pod by pod, too, node after node. Two settings make it evict whole gangs, and no more of them than are
+owed: binpack with a weight for GPUs, which places each gang on one node, and the policy PodEvicted, RestartJob, which
+ends the rest of a gang that lost a pod. With upstream's settings of binpack, two gangs lost a pod each where one was
+owed. With upstream's overcommit nothing is reclaimed on a full cluster, as the job of team b gets no pods.
 
-By hand: apply the jobs of team b when those of team a run. Where there are pods called other, apply them first, and
-delete them when both teams wait.
+By hand: apply the jobs of team b when those of team a run. If there are pods named other, apply them first, and delete
+them when both teams wait.
 """
 
 from __future__ import annotations
@@ -18,14 +18,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from gang_demo.case import Case
 from gang_demo.jobs.gangs import LONGEST_IN_PART
 from gang_demo.jobs.jobs import GPU
 from gang_demo.jobs.vcjobs import QUEUE, finish
 from gang_demo.model import Nodes, Outcome
-from gang_demo.play.course import Course
-from gang_demo.play.stand import Stand
-from gang_demo.scenarios.queue_plan import ALL, JOBS, NODE_GPUS, NODES, SIZE, WEIGHTS, Plan, touched
+from gang_demo.play.stand import Case, Course, Stand
+from gang_demo.scenarios.queue_plan import ALL, JOBS, NODE_GPUS, NODES, SIZE, WEIGHTS, Plan, jobs_with_losses
 from kubeflow_volcano.cluster.watch.observer import Subject
 
 __all__ = ["CASES"]
@@ -37,13 +35,13 @@ _HOLD = 3.0
 
 @dataclass(kw_only=True)
 class _Course(Course):
-    """The course of one case, for its steps."""
+    """One case while it runs, for its steps."""
 
     plan: Plan
     prefix: str
 
     def prepare(self) -> str:
-        """Make the queues, and the pods of somebody else where there are any, and wait for both."""
+        """Create the queues, and the other pods if there are any, and wait for both."""
         queues = self.stand.create(*self.plan.shared(self.prefix))
         others = self.stand.create(*self.plan.others(self.prefix))
 
@@ -59,54 +57,56 @@ class _Course(Course):
         self.stand.create(*self.plan.of(self.prefix, team))
 
     def release(self) -> None:
-        """Let somebody else go."""
+        """Delete the other pods."""
         names = (item["metadata"]["name"] for item in self.plan.others(self.prefix))
-        self.stand.take_away(self.history, *names)
+        self.stand.delete_pods(self.history, *names)
 
     def fill(self) -> str:
-        """Team a comes first, and takes all."""
+        """Team a arrives first and takes all GPUs."""
         self.submit("a")
         return self.settle(lambda: self.all_run("a") and self.now == {"a": ALL, "b": 0})
 
     def all_run(self, team: str) -> bool:
-        return all(self.history.running(job, SIZE) for job in self.plan.names(team))
+        return all(self.history.is_running(job, SIZE) for job in self.plan.names(team))
 
     def all_wait(self, *jobs: str) -> bool:
-        return all(self.history.waiting(job, SIZE) for job in jobs)
+        return all(self.history.is_waiting(job, SIZE) for job in jobs)
 
     @property
     def now(self) -> dict[str, int]:
         return self.plan.shares(self.history)
 
     @property
-    def whole(self) -> bool:
-        """Whether no gang is there in part."""
-        return all(self.history.held(job) in {0, SIZE} for job in self.plan.everybody())
+    def is_whole(self) -> bool:
+        """Whether no gang is partly placed."""
+        return all(self.history.held(job) in {0, SIZE} for job in self.plan.all_names())
 
     def torn(self) -> str:
-        """What shows that a gang held nodes in part for long."""
-        times = {job: self.history.in_part(job, SIZE) for job in self.plan.everybody()}
-        self.figures["longest time of a gang in part"] = f"{max(times.values()):.1f} s"
+        """Evidence that a gang was partly placed for too long; empty without any."""
+        times = {job: self.history.in_part(job, SIZE) for job in self.plan.all_names()}
+        self.figures["longest time a gang was partly placed"] = f"{max(times.values()):.1f} s"
         return "; ".join(
-            f"{job} held nodes in part for {time} s" for job, time in times.items() if time > LONGEST_IN_PART
+            f"{job} was partly placed for {time} s" for job, time in times.items() if time > LONGEST_IN_PART
         )
 
 
 def _kept(course: _Course) -> str:
-    """Team a has taken all; team b comes, and gets nothing."""
+    """Team a has taken all GPUs; team b arrives and gets none."""
     if problem := course.prepare() or course.fill():
         return problem
     course.submit("b")
 
     def wrong() -> str:
-        lost = touched(course.history, course.plan.names("a"))
-        return f"GPUs were given back by {', '.join(lost) or 'nobody'}: {course.now}" if lost or course.now["b"] else ""
+        lost = jobs_with_losses(course.history, course.plan.names("a"))
+        return (
+            f"GPUs were reclaimed from {', '.join(lost) or 'no job'}: {course.now}" if lost or course.now["b"] else ""
+        )
 
     return course.settle(lambda: course.all_wait(*course.plan.names("b")), wrong, _HOLD + 1)
 
 
 def _reclaimed(course: _Course) -> str:
-    """Team a has taken all; team b comes, and gets its share, for which one gang goes as a whole."""
+    """Team a has taken all GPUs; team b arrives and gets its share, for which one whole gang is evicted."""
     if problem := course.prepare() or course.fill():
         return problem
     course.submit("b")
@@ -114,47 +114,47 @@ def _reclaimed(course: _Course) -> str:
     names = course.plan.names("a")
 
     def wrong() -> str:
-        lost = touched(course.history, names)
+        lost = jobs_with_losses(course.history, names)
         return f"{', '.join(lost)} lost pods, and {owed} gang is owed" if len(lost) > owed else ""
 
     def reached() -> bool:
-        others = course.all_run("b") and course.all_wait(*touched(course.history, names))
-        return course.now == _SHARES and course.whole and others
+        others = course.all_run("b") and course.all_wait(*jobs_with_losses(course.history, names))
+        return course.now == _SHARES and course.is_whole and others
 
-    problem = course.settle(reached, wrong, _HOLD, "from the claim to the shares")
-    course.figures["gangs given back"] = len(touched(course.history, names))
+    problem = course.settle(reached, wrong, _HOLD, "from the arrival of team b to the shares")
+    course.figures["gangs evicted"] = len(jobs_with_losses(course.history, names))
     return problem or course.torn()
 
 
 def _fair(course: _Course) -> str:
-    """Both wait, team a came first; when the GPUs become free each gets its share, at once and for good."""
+    """Both wait, team a arrived first; when the GPUs become free each gets its share at once and keeps it."""
     if problem := course.prepare():
         return problem
-    everybody = course.plan.everybody()
+    jobs = course.plan.all_names()
     for team in course.plan.jobs:
         course.submit(team)
-    if problem := course.settle(lambda: course.all_wait(*everybody)):
+    if problem := course.settle(lambda: course.all_wait(*jobs)):
         return problem
     course.release()
 
     def wrong() -> str:
-        lost = touched(course.history, everybody)
+        lost = jobs_with_losses(course.history, jobs)
         return f"{', '.join(lost)} lost pods" if lost else course.plan.above(course.history, _SHARES)
 
     def reached() -> bool:
-        return course.now == _SHARES and course.whole
+        return course.now == _SHARES and course.is_whole
 
     problem = course.settle(reached, wrong, _HOLD, "from the free GPUs to the shares")
     return problem or course.torn()
 
 
 def _unlimited(course: _Course) -> str:
-    """Only team a is there, and takes all."""
+    """Team a is alone and takes all GPUs."""
     return course.prepare() or course.fill()
 
 
 def _limited(course: _Course) -> str:
-    """Only team a is there; half of the GPUs stay free. When one of its gangs ends, another takes its place."""
+    """Team a is alone; half of the GPUs stay free. When one of its gangs ends, another one starts."""
     if problem := course.prepare():
         return problem
     course.submit("a")
@@ -169,7 +169,7 @@ def _limited(course: _Course) -> str:
 
     def full() -> bool:
         others = [job for job in names if not course.history.held(job) and not ended(job)]
-        return course.now["a"] == _LIMIT and course.whole and course.all_wait(*others)
+        return course.now["a"] == _LIMIT and course.is_whole and course.all_wait(*others)
 
     if problem := course.settle(full, wrong, _HOLD):
         return problem

@@ -1,6 +1,6 @@
-"""The experiment that the project grew from: a TFJob of 2 PS and 4 workers of one GPU each, on one GPU and on four.
+"""The experiment that this project started with: a TFJob of 2 PS and 4 workers of one GPU each, on one GPU and on four.
 
-Without gang scheduling one worker starts and holds its GPU while three wait; with it nobody starts until all six can.
+Without gang scheduling one worker starts and holds its GPU while three wait; with it no pod starts until all six can.
 """
 
 from __future__ import annotations
@@ -8,15 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from gang_demo.case import Case
-from gang_demo.jobs.gangs import Gang, not_loose, refused_for_gpus
+from gang_demo.jobs.gangs import Gang, are_refused_for_gpus, find_gang
 from gang_demo.jobs.jobs import job, replicas
 from gang_demo.model import Nodes, Outcome
 from gang_demo.play.history import ROLE, History
-from gang_demo.play.stand import Stand
+from gang_demo.play.stand import Case, Stand
 from kubeflow_volcano.cluster.objects import Object
 
-__all__ = ["CASES", "in_part", "manifest"]
+__all__ = ["CASES", "is_in_part", "manifest"]
 
 PS, WORKERS = 2, 4
 _SIZE = PS + WORKERS
@@ -24,30 +23,32 @@ _JOB = "dist-mnist"
 
 
 def manifest(namespace: str) -> tuple[Object, ...]:
-    """The job: two parameter servers on CPU, four workers that ask for one GPU each."""
+    """The job: two parameter servers on CPU, four workers that request one GPU each."""
     return (job("TFJob", _JOB, namespace, {"PS": replicas(PS, gpus=0), "Worker": replicas(WORKERS)}),)
 
 
-def in_part(history: History) -> bool:
+def is_in_part(history: History) -> bool:
     """Whether the parameter servers and one worker run, and the other workers were refused for lack of GPUs."""
     running = sorted(item.labels.get(ROLE, "") for item in history.present if item.phase == "Running")
-    there = len(history.present) == _SIZE and refused_for_gpus(history.present)
+    there = len(history.present) == _SIZE and are_refused_for_gpus(history.present)
     return there and running == ["ps"] * PS + ["worker"]
 
 
 def _default(stand: Stand) -> Outcome:
-    return _play(stand, in_part, not_loose, 5.0)
+    return _play(stand, is_in_part, find_gang, 5.0)
 
 
 def _withheld(stand: Stand) -> Outcome:
-    return _play(stand, lambda history: _gang(history).withheld(), lambda history: _gang(history).contradicted(0), 8.0)
+    return _play(
+        stand, lambda history: _gang(history).is_withheld(), lambda history: _gang(history).find_contradiction(0), 8.0
+    )
 
 
 def _whole(stand: Stand) -> Outcome:
     return _play(
         stand,
-        lambda history: _gang(history).whole() and history.running(_JOB, _SIZE),
-        lambda history: _gang(history).contradicted(_SIZE),
+        lambda history: _gang(history).is_whole() and history.is_running(_JOB, _SIZE),
+        lambda history: _gang(history).find_contradiction(_SIZE),
         1.0,
     )
 

@@ -1,11 +1,12 @@
-"""Two jobs of 4 workers each on 4 GPUs: each gets some and waits for the rest, or one comes whole behind the other.
+"""Two jobs of 4 workers each on 4 GPUs: each gets some GPUs and waits for the rest, or one runs after the other.
 
-Without gang scheduling both jobs hold GPUs that the other lacks, neither ever starts to train, and no GPU comes free:
-a deadlock that only a person ends. With gang scheduling one job gets all 4 GPUs and the other none until it has ended.
+Without gang scheduling both jobs hold GPUs that the other one needs, neither starts to train, and no GPU becomes free:
+a deadlock that only a person can end. With gang scheduling one job gets all 4 GPUs, and the other none until the first
+has ended.
 
-Without gang scheduling it is a race between two jobs that are created at the same time. Where one of them wins all,
-both are removed and created anew, and the table says how many attempts it took: of 12 runs one after the other, at a
-load of 20, ten took one and two took two.
+Without gang scheduling two jobs that are created at the same time race for the GPUs. If one of them gets all, both are
+deleted and recreated, and the table says how many attempts it took: of 12 runs one after the other, at a load of 20,
+ten took one and two took two.
 """
 
 from __future__ import annotations
@@ -13,31 +14,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from gang_demo.case import Case
-from gang_demo.jobs.gangs import Gang, not_loose, refused_for_gpus
+from gang_demo.jobs.gangs import Gang, are_refused_for_gpus, find_gang
 from gang_demo.jobs.jobs import job, replicas
 from gang_demo.model import Nodes, Outcome
-from gang_demo.play.history import History, succeeded
-from gang_demo.play.stand import Stand
+from gang_demo.play.history import History, has_succeeded
+from gang_demo.play.stand import Case, Stand
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.watch.observer import Subject
 from kubeflow_volcano.experiment.record import Member
 
-__all__ = ["CASES", "KINDS", "deadlocked", "ended", "manifest", "not_one_after_the_other"]
+__all__ = ["CASES", "KINDS", "are_deadlocked", "find_overlap", "have_ended", "manifest"]
 
 WORKERS, GPUS = 4, 4
 LASTS = "4s"
-"""How long each worker of the gang run trains, so that the second job's turn comes."""
+"""How long each worker of the gang run trains, before the second job starts."""
 
 KINDS = {"first": "TFJob", "second": "PyTorchJob"}
-"""Of two kinds, because an operator works on one job of a kind after the other, and on different kinds at once."""
+"""Of two kinds, as an operator handles jobs of one kind one after the other, and different kinds at once."""
 
 _HOLD_SECONDS = 6.0
 _MOST_ATTEMPTS = 5
 
 
 def manifest(namespace: str, lasts: str = "") -> tuple[Object, ...]:
-    """Two jobs of four workers with a GPU each, which succeed after a time when `lasts` says so."""
+    """Two jobs of four workers with a GPU each, which succeed after `lasts`, if given."""
     roles = {"Worker": replicas(WORKERS, lasts=lasts)}
     return tuple(job(kind, name, namespace, roles) for name, kind in KINDS.items())
 
@@ -47,28 +47,28 @@ def _ending(namespace: str) -> tuple[Object, ...]:
 
 
 def _decided(history: History) -> bool:
-    """Every GPU is taken, and a scheduler has refused everybody else for lack of them."""
+    """Whether every GPU is taken and a scheduler has refused all other pods for insufficient GPUs."""
     there = history.present
-    return len(there) == 2 * WORKERS and len(history.holders) == GPUS and refused_for_gpus(there)
+    return len(there) == 2 * WORKERS and len(history.holders) == GPUS and are_refused_for_gpus(there)
 
 
-def deadlocked(history: History) -> bool:
-    """Both jobs hold GPUs, and neither has all that it needs."""
+def are_deadlocked(history: History) -> bool:
+    """Whether both jobs hold GPUs, and neither has all that it needs."""
     return _decided(history) and all(0 < history.held(name) < WORKERS for name in KINDS)
 
 
-def not_one_after_the_other(history: History) -> str:
-    """What contradicts that one whole job comes after the other, at any moment so far."""
+def find_overlap(history: History) -> str:
+    """Evidence that the jobs did not run one after the other, each as a whole; empty without any."""
     names = {name: {item.uid for item in history.of(name)} for name in KINDS}
     for item in history.holdings:
         if all(members & item.holders for members in names.values()):
-            told = sorted(history.members[uid].name for uid in item.holders)
-            return f"both jobs held GPUs at the same time: {', '.join(told)}"
-    return next(filter(None, (Gang.of_all(history, name, WORKERS).contradicted(WORKERS) for name in KINDS)), "")
+            names_of_pods = sorted(history.members[uid].name for uid in item.holders)
+            return f"both jobs held GPUs at the same time: {', '.join(names_of_pods)}"
+    return next(filter(None, (Gang.of_all(history, name, WORKERS).find_contradiction(WORKERS) for name in KINDS)), "")
 
 
 def _create(stand: Stand, objects: Sequence[Object]) -> list[Object]:
-    """Create all at the same time, as two people would who know nothing of each other."""
+    """Create all at the same time, as two independent users would."""
     with ThreadPoolExecutor(len(objects)) as pool:
         return list(pool.map(stand.session.create, objects))
 
@@ -79,25 +79,28 @@ def _deadlock(stand: Stand) -> Outcome:
         for attempt in range(1, _MOST_ATTEMPTS + 1):
             jobs = _create(stand, manifest(namespace))
             history.until(lambda: _decided(history) or bool(_stopped(history)), stand.deadline.remaining)
-            if deadlocked(history) or _stopped(history) or attempt == _MOST_ATTEMPTS:
+            if are_deadlocked(history) or _stopped(history) or attempt == _MOST_ATTEMPTS:
                 break
-            stand.progress(f"{stand.case.title}: one job was quicker and got all; both are removed and created anew")
+            stand.progress(f"{stand.case.title}: one job got all GPUs; recreating both")
             _remove(stand, history, jobs)
         problem = stand.settle(
-            history, lambda: deadlocked(history), lambda: not_loose(history) or _whole(history), _HOLD_SECONDS
+            history,
+            lambda: are_deadlocked(history),
+            lambda: find_gang(history) or _whole(history),
+            _HOLD_SECONDS,
         )
     held = ", ".join(f"{name} {history.held(name)} of {WORKERS}" for name in KINDS)
-    figures = {"GPUs held": held, "stood so for": f"{_HOLD_SECONDS:.0f} s", "attempts": attempt}
+    figures = {"GPUs held": held, "deadlock held for": f"{_HOLD_SECONDS:.0f} s", "attempts": attempt}
     return stand.outcome(history, problem, figures=figures)
 
 
 def _stopped(history: History) -> str:
     """Why another attempt would not help."""
-    return not_loose(history) or history.doubt()
+    return find_gang(history) or history.find_doubt()
 
 
 def _whole(history: History) -> str:
-    """Which job got everything, where nobody does without luck."""
+    """The job that got all GPUs, which is possible without gang scheduling, but rare."""
     whole = [name for name in KINDS if history.held(name) == WORKERS]
     return f"job {whole[0]} got all GPUs in each of {_MOST_ATTEMPTS} attempts" if whole else ""
 
@@ -108,7 +111,7 @@ def _remove(stand: Stand, history: History, jobs: Sequence[Object]) -> None:
     refs = [Ref.of(item) for item in jobs]
     gone = history.until(lambda: not history.present, stand.deadline.remaining)
     if not gone or any(stand.cluster.get(ref) for ref in refs):
-        raise TimeoutError("the jobs of the attempt before did not go")
+        raise TimeoutError("the jobs of the previous attempt were not deleted")
     stand.session.gone(*(item["metadata"]["uid"] for item in jobs))
     history.begin()
 
@@ -118,7 +121,7 @@ def _one_after_the_other(stand: Stand) -> Outcome:
     also = [Subject("kubeflow.org/v1", kind, namespace) for kind in KINDS.values()]
     with stand.watching(namespace, also=also) as history:
         _create(stand, _ending(namespace))
-        problem = stand.settle(history, lambda: ended(history), lambda: not_one_after_the_other(history), 0.5)
+        problem = stand.settle(history, lambda: have_ended(history), lambda: find_overlap(history), 0.5)
     order = sorted((name for name in KINDS if _bound(history.of(name))), key=lambda name: _bound(history.of(name)))
     figures = {
         "order": ", then ".join(order),
@@ -128,19 +131,19 @@ def _one_after_the_other(stand: Stand) -> Outcome:
     return stand.outcome(history, problem, figures=figures, lines=lines)
 
 
-def ended(history: History) -> bool:
-    """Whether both jobs have succeeded with all their workers, and each was a gang of all of them."""
+def have_ended(history: History) -> bool:
+    """Whether both jobs have succeeded with all their workers, each as a gang."""
     done = [member for member in history.members.values() if member.ended]
     gangs = {item.name for item in history.groups.values() if item.minimum == WORKERS}
     return len(done) == 2 * WORKERS and gangs >= set(KINDS) and all(_succeeded(history, name) for name in KINDS)
 
 
 def _succeeded(history: History, name: str) -> bool:
-    return succeeded(history.objects.get(f"{KINDS[name]}/{name}", ()))
+    return has_succeeded(history.objects.get(f"{KINDS[name]}/{name}", ()))
 
 
 def _bound(members: Sequence[Member]) -> float:
-    """Monotonic time of a job's first binding; 0 where nobody is bound."""
+    """Monotonic time of a job's first binding; 0 if no pod is bound."""
     return min((item.bound_monotonic for item in members if item.node), default=0.0)
 
 

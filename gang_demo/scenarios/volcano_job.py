@@ -1,11 +1,12 @@
-"""A job of Volcano's own kind with parameter servers and workers: it starts, starts again and ends as one.
+"""A Volcano Job with parameter servers and workers: it starts, restarts and ends as a whole.
 
-While somebody holds one of four GPUs, nobody of it starts. When a worker is evicted, all six pods are replaced
-(PodEvicted, RestartJob). When the workers are done the job is, although its parameter servers would run for ever
-(TaskCompleted, CompleteJob). Plugin svc gives it a headless Service and a ConfigMap with the names of its pods, plugin
-env tells each pod its number (VC_TASK_INDEX). The control is the same job with minAvailable 1 and without policies.
+While another pod holds one of four GPUs, no pod of the job starts. When a worker is evicted, all six pods are replaced
+(PodEvicted, RestartJob). When all workers have completed, the job completes, although its parameter servers would run
+forever (TaskCompleted, CompleteJob). The plugin svc creates a headless Service and a ConfigMap with the names of the
+pods, the plugin env sets the index of each pod (VC_TASK_INDEX). The control is the same job with minAvailable 1 and
+without policies.
 
-By hand: apply the pod `other` first; delete it; delete a worker; and let the workers end with
+By hand: apply the pod `other` first; delete it; delete a worker; then let the workers end with
 `kubectl annotate pod -l volcano.sh/task-spec=worker rehearsal.kubeflow-volcano.io/succeed-after=0s`.
 """
 
@@ -14,18 +15,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from gang_demo.case import Case
 from gang_demo.jobs.jobs import holder
 from gang_demo.jobs.vcjobs import JOB, RESTART, TASK, Task, finish, vcjob
 from gang_demo.model import Nodes, Outcome
-from gang_demo.play.course import Course
 from gang_demo.play.history import History
-from gang_demo.play.stand import Stand
+from gang_demo.play.stand import Case, Course, Stand
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.watch.observer import Subject
 from kubeflow_volcano.experiment.record import Member
 
-__all__ = ["CASES", "Training", "manifest", "not_apart", "phases", "plugins_wrong", "started_beside"]
+__all__ = ["CASES", "Training", "find_early_start", "find_mixed_runs", "find_plugin_faults", "manifest", "phases"]
 
 NAME, OTHER = "train", "other"
 PS, WORKERS = 2, 4
@@ -35,7 +34,7 @@ _HOLD = 3.0
 
 
 def manifest(namespace: str, *, gang: bool = True) -> tuple[Object, ...]:
-    """The pod that holds a GPU, which is to be deleted later; then the job, whole or (not `gang`) as loose pods."""
+    """The pod that holds a GPU, to be deleted later; then the job, as a gang or (not `gang`) as independent pods."""
     return (
         holder(OTHER, namespace, 1),
         vcjob(
@@ -51,7 +50,7 @@ def manifest(namespace: str, *, gang: bool = True) -> tuple[Object, ...]:
 
 
 def phases(states: Sequence[Object]) -> list[str]:
-    """Phases of a job in the order in which it had them, each once for as long as it lasted."""
+    """Phases of a job in the order in which it had them, without repetitions."""
     found: list[str] = []
     for state in states:
         phase = state.get("status", {}).get("state", {}).get("phase", "")
@@ -60,24 +59,26 @@ def phases(states: Sequence[Object]) -> list[str]:
     return found
 
 
-def not_apart(history: History, former: frozenset[str]) -> str:
-    """What shows that the job did not start again as one: a new pod has a node while a former one is still there."""
+def find_mixed_runs(history: History, former: frozenset[str]) -> str:
+    """Evidence that the job did not restart as a whole: a new pod has a node while a former one still exists."""
     found = history.of(NAME)
     old = [item.name for item in found if item.uid in former and not item.gone]
     new = [item.name for item in found if item.uid not in former and item.node]
-    return f"{', '.join(new)} started again while {', '.join(old)} of the former run still stood" if old and new else ""
+    return (
+        f"{', '.join(new)} started again while {', '.join(old)} of the former run still existed" if old and new else ""
+    )
 
 
-def started_beside(history: History, other: str) -> str:
-    """What shows that pods of the job held nodes while the other pod still did."""
+def find_early_start(history: History, other: str) -> str:
+    """Evidence that pods of the job held nodes while the other pod still did; empty without any."""
     own = {item.uid for item in history.of(NAME)}
     there = {item.uid for item in history.members.values() if item.name == other}
     early = max((len(own & item.holders) for item in history.holdings if there & item.holders), default=0)
     return f"{early} of {SIZE} pods started before the GPU was free" if early else ""
 
 
-def plugins_wrong(live: Sequence[Object], service: Object | None, hosts: Object | None) -> str:
-    """What of plugins env and svc is not there, of the live pods of the job, its Service and its ConfigMap."""
+def find_plugin_faults(live: Sequence[Object], service: Object | None, hosts: Object | None) -> str:
+    """What the plugins env and svc should have added to the pods, the Service and the ConfigMap, but did not."""
     if service is None or service["spec"].get("clusterIP") != "None":
         return f"Service {NAME} is {'not headless' if service else 'missing'}"
     for task, count in (("ps", PS), ("worker", WORKERS)):
@@ -101,13 +102,13 @@ def plugins_wrong(live: Sequence[Object], service: Object | None, hosts: Object 
 
 @dataclass(kw_only=True)
 class Training(Course):
-    """The course of one case; each step says what was not as claimed."""
+    """One case while it runs; each step returns what was not as claimed."""
 
     namespace: str
     gang: bool
 
     def run(self) -> str:
-        """All steps, until one does not come out."""
+        """Play all steps until one returns a problem."""
         for step in (self._wait, self._start, self.plugins, self._evict, self._end):
             if problem := step():
                 return problem
@@ -118,7 +119,7 @@ class Training(Course):
         return self.history.objects.get(f"Job/{NAME}", [])
 
     def _wait(self) -> str:
-        """One GPU is taken: the gang waits as a whole; loose pods take what there is."""
+        """One GPU is taken: the gang waits as a whole; independent pods take the free GPUs."""
         other, job = manifest(self.namespace, gang=self.gang)
         self.stand.create(other)
         if problem := self.settle(lambda: bool(self.history.holders)):
@@ -127,7 +128,7 @@ class Training(Course):
         wanted = 0 if self.gang else SIZE - 1
 
         def reached() -> bool:
-            return self.history.held(NAME) == wanted and self.history.decided(NAME, SIZE)
+            return self.history.held(NAME) == wanted and self.history.is_decided(NAME, SIZE)
 
         def wrong() -> str:
             most = self.history.held(NAME)
@@ -139,22 +140,22 @@ class Training(Course):
 
     def _start(self) -> str:
         """The GPU becomes free: all six run."""
-        self.stand.take_away(self.history, OTHER)
-        problem = self.settle(self._runs, measured="from the free GPU to all pods running")
-        return problem or (started_beside(self.history, OTHER) if self.gang else "")
+        self.stand.delete_pods(self.history, OTHER)
+        problem = self.settle(self._runs, measured="from the GPU being free to all pods running")
+        return problem or (find_early_start(self.history, OTHER) if self.gang else "")
 
     def plugins(self) -> str:
-        """What of plugins env and svc is not there."""
+        """What the plugins env and svc should have added, but did not."""
         cluster, where = self.stand.cluster, self.namespace
         live = [pod for pod in cluster.list("v1", "Pod", namespace=where).items if pod["metadata"]["name"] != OTHER]
         service = cluster.get(Ref("v1", "Service", where, NAME))
-        return plugins_wrong(live, service, cluster.get(Ref("v1", "ConfigMap", where, f"{NAME}-svc")))
+        return find_plugin_faults(live, service, cluster.get(Ref("v1", "ConfigMap", where, f"{NAME}-svc")))
 
     def _evict(self) -> str:
-        """A worker is evicted: the gang starts again as a whole; of loose pods that one alone comes again."""
+        """A worker is evicted: the gang restarts as a whole; of independent pods only that one is recreated."""
         former = frozenset(item.uid for item in self._present())
         victim = f"{NAME}-worker-1"
-        self.stand.take_away(self.history, victim)
+        self.stand.delete_pods(self.history, victim)
         wanted = SIZE if self.gang else 1
 
         def replaced() -> int:
@@ -162,7 +163,7 @@ class Training(Course):
 
         def wrong() -> str:
             if self.gang:
-                return not_apart(self.history, former)
+                return find_mixed_runs(self.history, former)
             return f"{replaced()} pods were replaced" if replaced() > wanted else ""
 
         def reached() -> bool:
@@ -180,7 +181,7 @@ class Training(Course):
         return problem
 
     def _end(self) -> str:
-        """The workers are done: so is the job with the policy; without, its parameter servers go on."""
+        """The workers complete: with the policy the job does too; without, its parameter servers keep running."""
         last = {item.uid for item in self._present() if item.labels.get(TASK) == "ps"}
         finish(self.stand, self.history, NAME, "worker")
 
@@ -200,12 +201,12 @@ class Training(Course):
 
         problem = self.settle(reached, wrong, 0.5 if self.gang else _HOLD)
         self.figures["phases of the job"] = ", ".join(phases(self._states))
-        self.figures["parameter servers that go on when all workers are done"] = f"{self.history.held(NAME)} of {PS}"
+        self.figures["parameter servers still running when all workers are done"] = f"{self.history.held(NAME)} of {PS}"
         return problem
 
     def _runs(self) -> bool:
-        """Whether all pods run, and Volcano has taken note of it."""
-        return self.history.running(NAME, SIZE) and phases(self._states)[-1:] == ["Running"]
+        """Whether all pods run and the job's phase is Running."""
+        return self.history.is_running(NAME, SIZE) and phases(self._states)[-1:] == ["Running"]
 
     def _present(self) -> list[Member]:
         return list(self.history.present_of(NAME))

@@ -1,6 +1,6 @@
-"""docs/scenarios.md: every scenario with what it showed. `python -m gang_demo.show.page FILE` writes it anew.
+"""docs/scenarios.md: every scenario with its outcome. `python -m gang_demo.show.page FILE` regenerates it.
 
-FILE is the gang-demo.json of a run of all scenarios; without it, the outcomes that lie beside the page stay.
+FILE is the gang-demo.json of a run of all scenarios; without it, the kept outcomes beside the page are used.
 """
 
 from __future__ import annotations
@@ -13,34 +13,33 @@ from typing import Any
 
 import yaml
 
-from gang_demo.case import Case
-from gang_demo.catalogue import CASES, told
+from gang_demo.catalogue import CASES, describe
 from gang_demo.model import Outcome
+from gang_demo.play.stand import Case
 from gang_demo.show.picture import draw
-from gang_demo.show.report import read
-from gang_demo.show.tables import side_by_side
+from gang_demo.show.report import read, side_by_side
 from kubeflow_volcano.cluster.objects import Object
 
 __all__ = ["DIRECTORY", "PAGE", "main", "manifests", "render"]
 
 PAGE = "docs/scenarios.md"
 DIRECTORY = "docs/scenarios"
-"""Where pictures, manifests and outcomes lie."""
+"""Directory of pictures, manifests and outcomes."""
 
 _NAMESPACE = "demo"
 _HEAD = """\
 # Scenarios
 
-What people install Volcano for, each beside a control without it: on a rehearsal cluster with the real Volcano, the real training operator and the real default scheduler. Pods with GPUs lie on simulated nodes; who places them, and when, is real.
+What people install Volcano for, each feature beside a control without it, on a rehearsal cluster with the real Volcano, the real training operator and the real default scheduler. Pods with GPUs run on simulated nodes; the schedulers that place them are real.
 
     make gang-demo
     make gang-demo SCENARIO=two-jobs
 
-Each case runs in namespaces of its own, which are removed again. It is judged by everything that a watch saw from its beginning to its end, not by how it ended: a gang that was in part on nodes for a moment too long has failed. Where the watch broke off, somebody else took pods away, or pods of Volcano or of the operator started anew meanwhile, nobody can tell; such a case is played once more. The run prints these tables and writes `reports/gang-demo.json` and a picture of each scenario. Volcano's configuration is the same for all of them ([playbooks/gang_demo.yml](../playbooks/gang_demo.yml)); it, the wiring of the operator and the nodes are put back afterwards.
+Each case runs in namespaces of its own, which are deleted afterwards. It is judged by all changes that a watch saw, not by its end state: a gang that was partly on nodes for too long has failed. A case is inconclusive, and played once more, if the watch broke off, if something else deleted pods, or if pods of Volcano or of the operator restarted. The run prints these tables and writes `reports/gang-demo.json` and a picture of each scenario. All scenarios use the same configuration of Volcano ([playbooks/gang_demo.yml](../playbooks/gang_demo.yml)); the playbook restores the configuration, the wiring of the operator and the nodes afterwards.
 
-The manifests have what a case creates, in its order, some of it a moment after the rest; simulated pods end by an annotation of the rehearsal cluster.
+The manifests contain what a case creates, in order; some objects are created a moment after the others. Simulated pods end by an annotation of the rehearsal cluster.
 
-This page is written by `.venv/bin/python -m gang_demo.show.page` from the scenarios and from the outcomes of one run. {measured}
+`.venv/bin/python -m gang_demo.show.page` generates this page from the scenarios and the outcomes of one run. {measured}
 
 | scenario | |
 |---|---|
@@ -49,7 +48,7 @@ This page is written by `.venv/bin/python -m gang_demo.show.page` from the scena
 
 
 def render(document: Mapping[str, Any]) -> str:
-    """The page of the outcomes in a document of one run."""
+    """The page for the outcomes in the document of one run."""
     outcomes = read(document["outcomes"])
     contents = "\n".join(f"| [{name}](#{name}) | {_lines(name)[0]} |" for name in outcomes)
     parts = [_HEAD.format(measured=_measured(document), contents=contents)]
@@ -60,12 +59,12 @@ def render(document: Mapping[str, Any]) -> str:
 def _measured(document: Mapping[str, Any]) -> str:
     machine = document["machine"]
     finished = str(document["finished"]).partition("T")[0]
-    return f"It was made on {finished} on {machine['cpus']} cores, at a load of {machine['load']:.0f}."
+    return f"The run ended on {finished}, on {machine['cpus']} cores with a load of {machine['load']:.0f}."
 
 
 def _lines(scenario: str) -> list[str]:
-    """Paragraphs of what a scenario shows, each on one line."""
-    return [" ".join(paragraph.split()) for paragraph in told(scenario).split("\n\n")]
+    """Paragraphs of the description of a scenario, each on one line."""
+    return [" ".join(paragraph.split()) for paragraph in describe(scenario).split("\n\n")]
 
 
 def _section(name: str, outcomes: Sequence[Outcome]) -> str:
@@ -83,7 +82,7 @@ def _section(name: str, outcomes: Sequence[Outcome]) -> str:
             side_by_side(outcomes),
             "```",
             "",
-            f"![Who had a node when, in each case of {name}](scenarios/{name}.svg)",
+            f"![Pods and their nodes over time, in each case of {name}](scenarios/{name}.svg)",
             "",
             f"Manifests: {_links(cases)}.",
             "",
@@ -102,7 +101,7 @@ def _nodes(cases: Sequence[Case]) -> str:
 
 
 def manifests(cases: Sequence[Case]) -> dict[str, tuple[str, list[str]]]:
-    """Each manifest once, by the name of its file, with the titles of the cases that it is of."""
+    """Each manifest once, by the name of its file, with the titles of its cases."""
     names: dict[str, str] = {}
     found: dict[str, tuple[str, list[str]]] = {}
     for case in cases:
@@ -113,35 +112,35 @@ def manifests(cases: Sequence[Case]) -> dict[str, tuple[str, list[str]]]:
 
 
 def _text(objects: Sequence[Object]) -> str:
-    """The objects behind their namespaces, for `kubectl apply`."""
+    """The namespaces and then the objects, for `kubectl apply`."""
     spaces = dict.fromkeys(item["metadata"]["namespace"] for item in objects if "namespace" in item["metadata"])
     whole = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in spaces]
-    # Through JSON, so that what is the same in memory gets no anchor.
+    # Through JSON, so that YAML has no anchors for objects that are the same in memory.
     plain = json.loads(json.dumps([*whole, *objects]))
     return "".join(yaml.dump(item, Dumper=_Indented, sort_keys=False, explicit_start=True) for item in plain)
 
 
 class _Indented(yaml.SafeDumper):
-    """Lists stand two blanks behind their key."""
+    """Indents lists by two spaces."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002  PyYAML's signature
         super().increase_indent(flow, indentless=False)
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the page, and with a document also the outcomes and pictures beside it; returns the exit code."""
+    """Write the page and, given a document, the outcomes and pictures beside it; returns the exit code."""
     root = Path(__file__).parents[2]
     kept = root / DIRECTORY / "outcomes.json"
     document = json.loads(Path(arguments[0]).read_text("utf-8") if arguments else kept.read_text("utf-8"))
     if arguments:
         if missing := {case.name for case in CASES} - {item["case"] for item in document["outcomes"]}:
-            sys.stderr.write(f"{arguments[0]} has no {', '.join(sorted(missing))}; the page needs a run of all.\n")
+            sys.stderr.write(f"{arguments[0]} lacks {', '.join(sorted(missing))}; the page needs a run of all cases.\n")
             return 2
         kept.parent.mkdir(exist_ok=True)
         for name, items in read(document["outcomes"]).items():
             (kept.parent / f"{name}.svg").write_text(draw(items), "utf-8")
         for item in document["outcomes"]:
-            item["events"] = []  # they are in the pictures
+            item["events"] = []  # the pictures show them
         kept.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
     for name, (text, _) in manifests(CASES).items():
         (kept.parent / name).write_text(text, "utf-8")

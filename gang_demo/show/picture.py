@@ -1,4 +1,4 @@
-"""A scenario as one picture: for each case, who waited and who had a node when, as the watch saw it. SVG, no script."""
+"""A scenario as one picture: for each case, which pods waited or had a node when. SVG without scripts."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _LEGEND = (
     ("waiting", "waiting"),
     ("bound", "has a node"),
     ("phase", "PodGroup exists"),
-    ("judged", "told: unschedulable"),
-    ("lost", "taken away"),
+    ("judged", "judged unschedulable"),
+    ("lost", "deleted or evicted"),
 )
 
 
 def draw(outcomes: Sequence[Outcome]) -> str:
-    """SVG of the cases of one scenario, one below the other, each on its own axis of time."""
+    """SVG of the cases of one scenario, one below the other, each with its own time axis."""
     width = _NAMES + _AXIS + 3 * _EDGE
     root = ET.Element("svg", xmlns="http://www.w3.org/2000/svg", role="img")
     ET.SubElement(root, "style").text = _STYLE
@@ -59,13 +59,13 @@ def _legend(root: ET.Element) -> None:
 
 
 def _panel(root: ET.Element, outcome: Outcome, y: int) -> int:
-    """Draw one case from `y` on; returns where the next may begin."""
+    """Draw one case from `y` on; returns the y of the next."""
     _text(root, _EDGE, y + 14, outcome.title, "title")
     if outcome.problem:
         _text(root, _EDGE + _NAMES, y + 14, outcome.verdict, "wrong")
     y += _HEAD
     if not outcome.events:
-        _text(root, _EDGE, y + 12, "nothing was seen to happen", "muted")
+        _text(root, _EDGE, y + 12, "no events", "muted")
         return y + _ROW + _GAP
     return _rows(root, picture_of(outcome.events, outcome.groups, outcome.title, outcome.watched_until), y)
 

@@ -1,4 +1,4 @@
-"""How scenarios came out, for others: one JSON document of all outcomes, and one picture of each scenario."""
+"""Outcomes for people and programs: text tables, one JSON document, and one picture of each scenario."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ from gang_demo.model import Outcome
 from gang_demo.show.picture import draw
 from kubeflow_volcano.files import write_file
 from kubeflow_volcano.problems import NotWritten, Problem
+from kubeflow_volcano.text import table
 
-__all__ = ["NAME", "SCHEMA", "document", "read", "write"]
+__all__ = ["NAME", "SCHEMA", "document", "read", "side_by_side", "write"]
 
 SCHEMA = "kfv.scenarios/v1"
 NAME = "gang-demo"
-"""What the names of the files begin with."""
+"""Prefix of the files' names."""
+_NARROWEST = 34
+_ABREAST = 3
 
 
 def read(outcomes: Iterable[Mapping[str, Any]]) -> dict[str, list[Outcome]]:
@@ -34,7 +37,7 @@ def read(outcomes: Iterable[Mapping[str, Any]]) -> dict[str, list[Outcome]]:
 
 
 def document(outcomes: Mapping[str, Sequence[Outcome]]) -> dict[str, Any]:
-    """All outcomes as plain data, and on what kind of machine they came about; `load` is that of 15 minutes."""
+    """All outcomes as plain data, with the machine they were measured on; `load` is the average of 15 minutes."""
     finished = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     items = [asdict(item) for group in outcomes.values() for item in group]
     machine = {"cpus": os.cpu_count(), "load": round(os.getloadavg()[2], 1)}
@@ -45,7 +48,7 @@ def write(outcomes: Mapping[str, Sequence[Outcome]], directory: Path) -> list[st
     """Write gang-demo.json and gang-demo-<scenario>.svg; returns their paths.
 
     Raises:
-        NotWritten: there is no room, or nobody may write there.
+        NotWritten: the directory has no space, or is not writable.
     """
     whole = json.dumps(document(outcomes), indent=1, ensure_ascii=False) + "\n"
     pictures = {f"{NAME}-{scenario}.svg": draw(items) for scenario, items in outcomes.items()}
@@ -56,8 +59,39 @@ def write(outcomes: Mapping[str, Sequence[Outcome]], directory: Path) -> list[st
         raise NotWritten(
             Problem(
                 f"the report cannot be written to {directory}: {error}.",
-                "a directory with room that may be written.",
-                "free some room or name another directory with gang_demo_report_directory, and run again.",
+                "a writable directory with free space.",
+                "free some space, or set gang_demo_report_directory to another directory, and run again.",
             )
         ) from error
     return [str(directory / name) for name in (f"{NAME}.json", *pictures)]
+
+
+def side_by_side(outcomes: Sequence[Outcome]) -> str:
+    """The tables of all cases, three side by side, without trailing spaces."""
+    starts = range(0, len(outcomes), _ABREAST)
+    return "\n\n".join(_abreast(outcomes[start : start + _ABREAST]) for start in starts)
+
+
+def _abreast(outcomes: Sequence[Outcome]) -> str:
+    columns = [_table(item) for item in outcomes]
+    widths = [max(len(line) for line in column) for column in columns]
+    height = max(len(column) for column in columns)
+    rows = (
+        "   ".join(
+            (column[row] if row < len(column) else "").ljust(width)
+            for column, width in zip(columns, widths, strict=True)
+        )
+        for row in range(height)
+    )
+    return "\n".join(row.rstrip() for row in rows)
+
+
+def _table(outcome: Outcome) -> list[str]:
+    rows = table([outcome.heads, *outcome.rows]) if outcome.heads else []
+    if outcome.heads and not outcome.rows:
+        rows.append("(none)")
+    figures = [f"{name}: {value}" for name, value in outcome.figures.items()]
+    parts = [rows, list(outcome.lines), figures, [f"{outcome.verdict} ({outcome.seconds:.0f} s)"]]
+    body = [line for part in parts if part for line in ("", *part)][1:]
+    wide = max(_NARROWEST, len(outcome.title))
+    return [outcome.title, "-" * wide, *body]

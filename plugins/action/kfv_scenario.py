@@ -13,13 +13,12 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 try:
-    from gang_demo.case import Case
-    from gang_demo.catalogue import chosen, require_kinds
+    from gang_demo.catalogue import require_kinds, select_cases
     from gang_demo.model import Outcome
-    from gang_demo.play.configuration import wait_read
-    from gang_demo.play.running import run_all
-    from gang_demo.show.report import read, write
-    from gang_demo.show.tables import side_by_side
+    from gang_demo.play.configuration import wait_until_read
+    from gang_demo.play.running import play_all
+    from gang_demo.play.stand import Case
+    from gang_demo.show.report import read, side_by_side, write
     from kubeflow_volcano.cluster.api.client import Cluster
     from kubeflow_volcano.cluster.api.errors import ApiError
     from kubeflow_volcano.problems import Problem, ProblemsError
@@ -53,7 +52,7 @@ class ActionModule(ActionBase):
             argument_spec=ARGUMENTS, required_if=[("state", "played", ["wiring"])]
         )
         try:
-            cases = chosen(arguments["scenarios"])
+            cases = select_cases(arguments["scenarios"])
             if self._task.check_mode:
                 return result | {"skipped": True, "msg": "a scenario is not played in check mode"}
             if arguments["state"] == "shown":
@@ -77,7 +76,7 @@ def _on_cluster(cases: Sequence[Case], arguments: Mapping[str, Any]) -> dict[str
         require_kinds(cluster, cases)
         return {}
     if arguments["state"] == "settled":
-        wait_read(cluster, _tell)
+        wait_until_read(cluster, _tell)
         return {}
     return {"outcomes": _played(cluster, cases, arguments["wiring"])}
 
@@ -93,7 +92,7 @@ def _played(cluster: Cluster, every: Sequence[Case], wiring: str) -> list[dict[s
     def prepare(case: Case) -> None:
         sync(cluster, RehearsalSpec(gpu_nodes=case.nodes.count, gpus_per_node=case.nodes.gpus))
 
-    return [asdict(outcome) for outcome in run_all(cluster, cases, prepare, _tell)]
+    return [asdict(outcome) for outcome in play_all(cluster, cases, prepare, _tell)]
 
 
 def _shown(outcomes: Mapping[str, Sequence[Outcome]], directory: Path) -> dict[str, Any]:

@@ -9,9 +9,8 @@ from typing import Any, cast
 
 import pytest
 
-from gang_demo.case import Case
 from gang_demo.play.history import History
-from gang_demo.play.stand import Stand
+from gang_demo.play.stand import Case, Stand
 from gang_demo.scenarios import preemption, queues, volcano_job
 from kubeflow_volcano.cluster.objects import Object
 from tests.samples.histories import deleted, group, history, pod, seen
@@ -45,7 +44,7 @@ class Stage:
     def patch(self, ref: Any, _: object) -> None:
         self.patched.append(ref.name)
 
-    def take_away(self, record: History, *names: str) -> None:
+    def delete_pods(self, record: History, *names: str) -> None:
         """Whatever is deleted, the next picture tells of it."""
         record.dismiss(*(item for item in record.present if item.name in names))
         self.taken += names
@@ -157,7 +156,7 @@ class TestQueues:
         outcome, _ = play(by_name(queues.CASES, "queues-reclaim"), self.READY, [come(*ALL)], back)
 
         assert outcome.problem == ""
-        assert outcome.figures["gangs given back"] == 1
+        assert outcome.figures["gangs evicted"] == 1
         assert outcome.figures["GPUs of team a"] == "6 of 8, 8 at most"
 
     def test_two_that_lose_a_pod_each_are_too_many(self) -> None:
@@ -166,7 +165,7 @@ class TestQueues:
 
         assert outcome.problem == "a-1, a-2 lost pods, and 1 gang is owed"
 
-    @pytest.mark.parametrize(("steps", "problem"), [([], ""), ([go(ALL[0])], "GPUs were given back by a-1")])
+    @pytest.mark.parametrize(("steps", "problem"), [([], ""), ([go(ALL[0])], "GPUs were reclaimed from a-1")])
     def test_what_is_not_reclaimable_is_kept(self, steps: Picture, problem: str) -> None:
         case = by_name(queues.CASES, "queues-kept")
         outcome, _ = play(case, self.READY, [come(*ALL)], [come(*B_WAITS), *steps])
@@ -182,7 +181,7 @@ class TestQueues:
 
         assert play(case, *start, [go(*others), come(*six), come(*B_RUNS)])[0].problem == ""
         above = play(case, *start, [go(*others), come(*six), come(ALL[6])])[0].problem
-        assert above == "team a held 7 GPUs, and 6 are its limit"
+        assert above == "team a held 7 GPUs, and its limit is 6"
 
     def test_a_share_of_halves_is_none(self) -> None:
         others = [pod(f"other-{number}", node="x") for number in range(4)]
@@ -211,7 +210,7 @@ class TestQueues:
         assert outcome.problem == ""
         assert stage.patched == ["a-1-worker-0", "a-1-worker-1"]
         outcome, _ = play(case, [opened("n-a")], [*first, come(ALL[4])])
-        assert outcome.problem == "team a held 5 GPUs, and 4 are its limit"
+        assert outcome.problem == "team a held 5 GPUs, and its limit is 4"
 
 
 def whole(uid: str = "", **more: Any) -> list[Object]:
@@ -279,4 +278,4 @@ class TestVolcanoJob:
 
         assert outcome.problem == ""
         assert outcome.figures["pods replaced when one was evicted"] == "1 of 6"
-        assert outcome.figures["parameter servers that go on when all workers are done"] == "2 of 2"
+        assert outcome.figures["parameter servers still running when all workers are done"] == "2 of 2"

@@ -12,15 +12,14 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from gang_demo.catalogue import CASES, NAMES, chosen, require_kinds, told
+from gang_demo.catalogue import CASES, NAMES, describe, require_kinds, select_cases
 from gang_demo.model import Outcome
 from gang_demo.play.history import History
-from gang_demo.play.running import gpus_free
+from gang_demo.play.running import count_free_gpus
 from gang_demo.play.stand import Stand
 from gang_demo.show.page import DIRECTORY, PAGE, manifests, render
 from gang_demo.show.picture import draw
-from gang_demo.show.report import read, write
-from gang_demo.show.tables import side_by_side
+from gang_demo.show.report import read, side_by_side, write
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.watch.observer import Change, Subject
 from kubeflow_volcano.deadline import Deadline
@@ -73,7 +72,7 @@ class TestSettling:
         assert "not settled" in self.settle(self.BOUND, *gone)
 
     def test_what_somebody_else_ended_ends_it_at_once(self) -> None:
-        assert "a went by another hand" in self.settle(self.BOUND, self.GONE, seconds=60)
+        assert "a was deleted from outside" in self.settle(self.BOUND, self.GONE, seconds=60)
 
     def test_what_does_not_come_is_not(self) -> None:
         assert "0 pods" in self.settle()
@@ -94,7 +93,7 @@ class TestShowing:
         assert "(none)" in text
         assert "as claimed (4 s)" in text
         assert "NOT as claimed: too many" in text
-        assert "could not tell: the watch broke off" in text
+        assert "inconclusive: the watch broke off" in text
         assert not [line for line in text.splitlines() if line != line.rstrip()]
 
     def test_of_many_cases_three_stand_abreast(self) -> None:
@@ -109,7 +108,7 @@ class TestShowing:
         texts = [item.text for item in root.iter("{http://www.w3.org/2000/svg}text")]
         kinds = [item.get("class") for item in root.iter("{http://www.w3.org/2000/svg}rect")]
 
-        assert {"first", "<second>", "w-0", "PodGroup g", "nothing was seen to happen"} <= set(texts)
+        assert {"first", "<second>", "w-0", "PodGroup g", "no events"} <= set(texts)
         assert kinds[-3:] == ["waiting", "bound", "phase"]
 
     def test_what_is_written_is_what_was_seen(self, tmp_path: Path) -> None:
@@ -134,7 +133,7 @@ class TestCatalogue:
     def test_each_has_a_control_and_a_run_with_gang_scheduling_and_says_what_it_shows(self) -> None:
         for name in NAMES:
             assert {case.control for case in CASES if case.scenario == name} == {True, False}, name
-            assert len(told(name)) > 100
+            assert len(describe(name)) > 100
 
     def test_names_of_cases_begin_with_their_scenario_and_differ(self) -> None:
         assert len({case.name for case in CASES}) == len(CASES)
@@ -148,9 +147,9 @@ class TestCatalogue:
 
     def test_an_unknown_name_is_refused_with_those_that_are_known(self) -> None:
         with pytest.raises(InvalidInput, match=r"two-job.*source"):
-            chosen(["two-job"])
-        assert {case.scenario for case in chosen(["two-jobs"])} == {"two-jobs"}
-        assert chosen([]) == CASES
+            select_cases(["two-job"])
+        assert {case.scenario for case in select_cases(["two-jobs"])} == {"two-jobs"}
+        assert select_cases([]) == CASES
 
 
 def test_scenarios_are_refused_where_their_kinds_of_jobs_are_not_served(api: Any) -> None:
@@ -161,7 +160,7 @@ def test_scenarios_are_refused_where_their_kinds_of_jobs_are_not_served(api: Any
 
     with pytest.raises(InvalidInput, match=r"serves no .*TFJob.*\(vcjob, queues, preemption, pipelines\)"):
         require_kinds(serve("Notebook"), CASES)
-    require_kinds(serve(), chosen(["vcjob", "queues"]))
+    require_kinds(serve(), select_cases(["vcjob", "queues"]))
     require_kinds(serve("TFJob", "PyTorchJob"), CASES)  # there need not be each kind of job-kinds
 
 
@@ -175,7 +174,7 @@ def test_only_ready_nodes_offer_gpus_and_ended_pods_hold_none() -> None:
     }
     done = holder | {"status": {"phase": "Succeeded"}}
 
-    assert gpus_free([node, node, new, {"status": {"conditions": []}}], [holder, done]) == 3
+    assert count_free_gpus([node, node, new, {"status": {"conditions": []}}], [holder, done]) == 3
 
 
 def kept() -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gang_demo.jobs.gangs import LONGEST_IN_PART, Gang, not_loose, refused_for_gpus
+from gang_demo.jobs.gangs import LONGEST_IN_PART, Gang, are_refused_for_gpus, find_gang
 from gang_demo.play.history import History
 from kubeflow_volcano.cluster.objects import Object
 from tests.samples.histories import deleted, group, history, later, pod
@@ -36,7 +36,7 @@ class TestWhole:
     """All hold nodes."""
 
     def test_when_all_do_by_the_word_of_their_group(self) -> None:
-        assert gang(history(grouped("Running"), *placed(0, 1, 2))).whole()
+        assert gang(history(grouped("Running"), *placed(0, 1, 2))).is_whole()
 
     @pytest.mark.parametrize(
         "objects",
@@ -50,29 +50,29 @@ class TestWhole:
         ids=["nothing was seen", "one has none", "no group", "the group of another job", "a smaller group"],
     )
     def test_else_not(self, objects: list[Object]) -> None:
-        assert not gang(history(*objects)).whole()
+        assert not gang(history(*objects)).is_whole()
 
     def test_pods_that_are_gone_do_not_count(self) -> None:
         seen = history(grouped("Running"), *placed(0, 1, 2), *refused(3))
 
-        assert not gang(deleted(seen, *placed(2))).whole()
+        assert not gang(deleted(seen, *placed(2))).is_whole()
 
     def test_a_gang_smaller_than_its_job_may_be_there_while_others_wait(self) -> None:
         record = history(grouped("Running", 2), *placed(0, 1), *refused(2))
 
-        assert gang(record, 2).placed(2)
-        assert not gang(record, 2).whole()
-        assert not gang(history(grouped("Running", 2), *placed(0, 1), member(2)), 2).placed(2), "nobody refused it"
+        assert gang(record, 2).is_placed(2)
+        assert not gang(record, 2).is_whole()
+        assert not gang(history(grouped("Running", 2), *placed(0, 1), member(2)), 2).is_placed(2), "nobody refused it"
 
 
 class TestWithheld:
     """Nobody has a node, because Volcano says so."""
 
     def test_when_the_group_and_each_pod_were_judged(self) -> None:
-        assert gang(history(grouped(), *refused(0, 1, 2))).withheld()
+        assert gang(history(grouped(), *refused(0, 1, 2))).is_withheld()
 
     def test_there_may_be_no_pods_of_a_group_that_is_not_admitted(self) -> None:
-        assert gang(history(grouped("Pending"))).withheld()
+        assert gang(history(grouped("Pending"))).is_withheld()
 
     @pytest.mark.parametrize(
         "objects",
@@ -98,51 +98,51 @@ class TestWithheld:
         ],
     )
     def test_else_not(self, objects: list[Object]) -> None:
-        assert not gang(history(*objects)).withheld()
+        assert not gang(history(*objects)).is_withheld()
 
 
 class TestContradicted:
     """What shows that there is no such gang."""
 
     def test_nothing_while_it_waits_and_while_it_starts(self) -> None:
-        assert gang(history(grouped(), *refused(0, 1, 2))).contradicted(0) == ""
-        assert gang(later(history(grouped(), *placed(0, 1)), LONGEST_IN_PART)).contradicted(3) == ""
+        assert gang(history(grouped(), *refused(0, 1, 2))).find_contradiction(0) == ""
+        assert gang(later(history(grouped(), *placed(0, 1)), LONGEST_IN_PART)).find_contradiction(3) == ""
 
     def test_a_pod_that_had_a_node_for_a_moment_is_not_forgotten(self) -> None:
         seen = deleted(history(grouped(), *placed(0)), *placed(0))
 
-        assert gang(seen).contradicted(0) == "1 of 3 pods of j got a node where 0 may"
+        assert gang(seen).find_contradiction(0) == "1 of 3 pods of j got a node where 0 may have one"
 
     def test_a_group_of_another_size(self) -> None:
-        assert "asks for 1 members instead of 3" in gang(history(grouped(minimum=1))).contradicted(3)
+        assert "has minMember 1 instead of 3" in gang(history(grouped(minimum=1))).find_contradiction(3)
 
     def test_pods_of_another_scheduler(self) -> None:
         seen = history(member(0, scheduler="default-scheduler"))
 
-        assert gang(seen).contradicted(3) == "pods of j were given to default-scheduler"
+        assert gang(seen).find_contradiction(3) == "pods of j have the scheduler default-scheduler"
 
     def test_a_gang_that_stays_in_part(self) -> None:
         seen = later(history(grouped("Running"), *placed(0, 1)), 10)
 
-        assert gang(seen).contradicted(3) == "j held nodes in part, fewer than 3, for 10.0 s"
-        assert gang(later(history(grouped("Running", 2), *placed(0, 1)), 10), 2).contradicted(3) == ""
+        assert gang(seen).find_contradiction(3) == "j held nodes with fewer than 3 pods for 10.0 s"
+        assert gang(later(history(grouped("Running", 2), *placed(0, 1)), 10), 2).find_contradiction(3) == ""
 
 
 class TestWithoutGang:
     """Controls: pods are taken one by one, for lack of nothing but GPUs."""
 
     def test_a_group_contradicts_it_also_when_it_has_gone(self) -> None:
-        assert "gang scheduling is off" in not_loose(history(grouped()))
-        assert "gang scheduling is off" in not_loose(deleted(history(grouped()), grouped()))
+        assert "gang scheduling is off" in find_gang(history(grouped()))
+        assert "gang scheduling is off" in find_gang(deleted(history(grouped()), grouped()))
 
     def test_pods_of_a_gang_scheduler_contradict_it(self) -> None:
-        assert not_loose(history(member(0))) == "pods were given to volcano"
-        assert not_loose(history(member(0, scheduler="default-scheduler"))) == ""
+        assert find_gang(history(member(0))) == "pods have the scheduler volcano"
+        assert find_gang(history(member(0, scheduler="default-scheduler"))) == ""
 
     def test_who_waits_for_another_reason_shows_nothing(self) -> None:
         other = member(1, judged=True, message="0/2 nodes are available: 2 node(s) had untolerated taint.")
         record = history(*placed(0), *refused(2))
 
-        assert refused_for_gpus(record.present)
-        assert not refused_for_gpus(history(*placed(0), other).present)
-        assert not refused_for_gpus(history(*placed(0), member(1)).present), "nobody judged it"
+        assert are_refused_for_gpus(record.present)
+        assert not are_refused_for_gpus(history(*placed(0), other).present)
+        assert not are_refused_for_gpus(history(*placed(0), member(1)).present), "nobody judged it"

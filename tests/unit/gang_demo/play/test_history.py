@@ -87,25 +87,25 @@ class TestJobs:
     def test_it_runs_when_every_pod_that_is_there_does(self) -> None:
         one, two = member("low-worker-0", node="x"), member("low-worker-1", node="y")
 
-        assert history(one, two).running("low", 2)
-        assert not history(one).running("low", 2)
-        assert not history(one, member("low-worker-1")).running("low", 2)
-        assert not deleted(history(one, two), two).running("low", 2)
+        assert history(one, two).is_running("low", 2)
+        assert not history(one).is_running("low", 2)
+        assert not history(one, member("low-worker-1")).is_running("low", 2)
+        assert not deleted(history(one, two), two).is_running("low", 2)
 
     def test_it_waits_when_a_scheduler_refused_each(self) -> None:
         first, second = (member(f"low-worker-{number}", judged=True) for number in range(2))
 
-        assert history(first, second).waiting("low", 2)
-        assert not history(first).waiting("low", 2)
-        assert not history(first, member("low-worker-1")).waiting("low", 2)
-        assert not history(first, member("low-worker-1", judged=True, node="x")).waiting("low", 2)
+        assert history(first, second).is_waiting("low", 2)
+        assert not history(first).is_waiting("low", 2)
+        assert not history(first, member("low-worker-1")).is_waiting("low", 2)
+        assert not history(first, member("low-worker-1", judged=True, node="x")).is_waiting("low", 2)
 
     def test_it_is_decided_when_each_has_a_node_or_was_refused(self) -> None:
         first, second = member("low-worker-0", node="x"), member("low-worker-1", judged=True)
 
-        assert history(first, second).decided("low", 2)
-        assert not history(first, member("low-worker-1")).decided("low", 2)
-        assert not deleted(history(first, second), first).decided("low", 2)
+        assert history(first, second).is_decided("low", 2)
+        assert not history(first, member("low-worker-1")).is_decided("low", 2)
+        assert not deleted(history(first, second), first).is_decided("low", 2)
 
 
 class TestInPart:
@@ -157,29 +157,29 @@ class TestDoubt:
     GONE = member("low-worker-0", node="x")
 
     def test_not_of_a_whole_watch(self) -> None:
-        assert listed(history(), self.GONE).doubt() == ""
+        assert listed(history(), self.GONE).find_doubt() == ""
 
     def test_a_watch_that_broke_off(self) -> None:
-        assert "watch of Pods broke off" in listed(listed(history()), self.GONE).doubt()
+        assert "watch of Pods broke off" in listed(listed(history()), self.GONE).find_doubt()
 
     def test_a_new_attempt_does_not_make_it_good(self) -> None:
         record = listed(listed(history()), self.GONE)
         record.begin()
 
-        assert record.doubt()
+        assert record.find_doubt()
 
     @pytest.mark.parametrize("other", [pod("notebook", node="x"), GONE], ids=["of no job", "of a job"])
     def test_a_pod_that_somebody_else_deleted(self, other: Object) -> None:
         record = deleted(history(other, member("low-worker-1", node="x")), other)
 
-        assert record.doubt().startswith(f"pod {other['metadata']['name']} went by another hand: deleted")
+        assert record.find_doubt().startswith(f"pod {other['metadata']['name']} was deleted from outside: deleted")
 
     def test_not_one_that_the_case_removed_nor_those_that_go_with_it(self) -> None:
         second = member("low-worker-1", node="x")
         record = history(self.GONE, second)
         record.dismiss(record.members["low-worker-0"])
 
-        assert deleted(record, self.GONE, second).doubt() == ""
+        assert deleted(record, self.GONE, second).find_doubt() == ""
 
     @pytest.mark.parametrize(
         "mark",
@@ -194,21 +194,21 @@ class TestDoubt:
         marked = evicted | {"status": {"phase": "Running", "conditions": [mark]}}
         record = seen(history(evicted, second), marked)
 
-        assert deleted(record, marked, second).doubt() == ""
+        assert deleted(record, marked, second).find_doubt() == ""
 
     def test_a_drain_is_another_hand(self) -> None:
         mark = {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}
         drained = self.GONE | {"status": {"phase": "Running", "conditions": [mark]}}
 
-        assert "another hand" in history(drained).doubt()
+        assert "from outside" in history(drained).find_doubt()
 
     def test_not_one_on_whose_node_somebody_is_to_come(self) -> None:
         urgent = member("urgent-worker-0", judged=True)
         urgent["status"]["nominatedNodeName"] = "x"
 
-        assert deleted(history(self.GONE, urgent), self.GONE).doubt() == ""
+        assert deleted(history(self.GONE, urgent), self.GONE).find_doubt() == ""
 
     def test_not_one_that_had_ended(self) -> None:
         ended = member("low-worker-0", node="x", phase="Succeeded")
 
-        assert deleted(history(ended), ended).doubt() == ""
+        assert deleted(history(ended), ended).find_doubt() == ""

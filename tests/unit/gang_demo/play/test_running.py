@@ -12,8 +12,7 @@ import pytest
 from gang_demo.catalogue import CASES
 from gang_demo.model import Outcome
 from gang_demo.play import running
-from gang_demo.play.programs import pods_of_programs, versions
-from gang_demo.play.running import play, run_all
+from gang_demo.play.running import play, play_all, pods_of_programs, versions
 from gang_demo.play.stand import Stand
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import NotServed
@@ -53,7 +52,7 @@ def played(cluster: Programs, run: Callable[[Any], Outcome], doubt: str = "") ->
     def outcome(_: object, problem: str) -> Outcome:
         return replace(GOOD, problem=problem)
 
-    made = SimpleNamespace(cluster=cluster, doubt=lambda: doubt, outcome=outcome, histories=[])
+    made = SimpleNamespace(cluster=cluster, find_doubt=lambda: doubt, outcome=outcome, histories=[])
     return play(run, cast("Stand", made))
 
 
@@ -70,19 +69,19 @@ class TestPlay:
     def test_not_when_a_scheduler_started_anew_whatever_came_out(self, problem: str) -> None:
         found = played(Programs("1", "2"), lambda _: replace(GOOD, problem=problem))
 
-        assert found.verdict == "could not tell: pods of Volcano were replaced or started anew meanwhile"
+        assert found.verdict == "inconclusive: pods of Volcano were replaced or restarted meanwhile"
 
     @pytest.mark.parametrize("problem", ["", "too many"])
     def test_not_when_the_history_is_doubtful(self, problem: str) -> None:
         found = played(Programs("1", "1"), lambda _: replace(GOOD, problem=problem), "the watch broke off")
 
-        assert found.verdict == "could not tell: the watch broke off"
+        assert found.verdict == "inconclusive: the watch broke off"
 
     def test_not_when_it_broke_off(self) -> None:
         def run(_: Stand) -> Outcome:
             raise NotServed("kubeflow.org/v1", "TFJob")
 
-        assert played(Programs("1", "1"), run).verdict.startswith("could not tell: it broke off")
+        assert played(Programs("1", "1"), run).verdict.startswith("inconclusive: it broke off")
 
 
 def test_doubt_is_that_of_any_history_of_the_case() -> None:
@@ -90,7 +89,7 @@ def test_doubt_is_that_of_any_history_of_the_case() -> None:
     nothing = cast("Any", None)
     records = [history(), deleted(history(gone), gone)]
 
-    assert "another hand" in Stand(nothing, nothing, nothing, nothing, nothing, records).doubt()
+    assert "from outside" in Stand(nothing, nothing, nothing, nothing, nothing, records).find_doubt()
 
 
 def test_a_pod_that_does_not_run_is_none() -> None:
@@ -111,7 +110,7 @@ class TestRunAll:
         ends = iter(outcomes)
         session = SimpleNamespace(tracked=(), close=lambda: SimpleNamespace(left=left))
         monkeypatch.setattr(running, "_played", lambda *_: (session, next(ends)))
-        found = run_all(cast("Cluster", None), CASES[:1], lambda _: None, silent)
+        found = play_all(cast("Cluster", None), CASES[:1], lambda _: None, silent)
         assert not list(ends), "all were asked for"
         return found
 

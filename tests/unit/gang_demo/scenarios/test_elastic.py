@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gang_demo.scenarios.elastic import CASES, contradicted, manifest, reached
+from gang_demo.scenarios.elastic import CASES, find_contradiction, is_reached, manifest
 from tests.samples.histories import group, history, later, pod
 
 WORKERS = tuple(f"elastic-worker-{number}" for number in range(4))
@@ -53,31 +53,31 @@ class TestReached:
     def test_so_many_workers_and_the_others_refused(self) -> None:
         seen = history(grouped("Running", 2), *placed(2), *waiting(2))
 
-        assert reached(seen, 2, 2)
-        assert not reached(seen, 4, 2)
+        assert is_reached(seen, 2, 2)
+        assert not is_reached(seen, 4, 2)
 
     def test_nobody_only_when_volcano_has_judged_the_group_and_every_worker(self) -> None:
-        assert reached(history(grouped("Inqueue", 2), *waiting(0)), 0, 2)
-        assert not reached(history(grouped("Inqueue", 2), worker(0), *waiting(1)), 0, 2)
-        assert not reached(history(), 0, 4)
+        assert is_reached(history(grouped("Inqueue", 2), *waiting(0)), 0, 2)
+        assert not is_reached(history(grouped("Inqueue", 2), worker(0), *waiting(1)), 0, 2)
+        assert not is_reached(history(), 0, 4)
 
     def test_without_a_gang_each_of_the_others_must_have_been_refused_for_gpus(self) -> None:
-        assert reached(history(*placed(1), *waiting(1)), 1, 0)
-        assert not reached(history(*placed(1), worker(1), *waiting(2)), 1, 0)
-        assert not reached(history(*placed(1), worker(1, judged=True, message="taint"), *waiting(2)), 1, 0)
+        assert is_reached(history(*placed(1), *waiting(1)), 1, 0)
+        assert not is_reached(history(*placed(1), worker(1), *waiting(2)), 1, 0)
+        assert not is_reached(history(*placed(1), worker(1, judged=True, message="taint"), *waiting(2)), 1, 0)
 
 
 class TestContradicted:
     """What speaks against the claim."""
 
     def test_more_workers_than_there_may_be(self) -> None:
-        assert "1 of 4 pods" in contradicted(history(grouped("Inqueue", 2), *placed(1)), 0, 2)
-        assert "2 workers got a node instead of 1" in contradicted(history(*placed(2)), 1, 0)
+        assert "1 of 4 pods" in find_contradiction(history(grouped("Inqueue", 2), *placed(1)), 0, 2)
+        assert "2 workers got a node instead of 1" in find_contradiction(history(*placed(2)), 1, 0)
 
     def test_a_group_where_there_is_no_gang_scheduling(self) -> None:
-        assert "gang scheduling is off" in contradicted(history(grouped("Inqueue", 4)), 1, 0)
+        assert "gang scheduling is off" in find_contradiction(history(grouped("Inqueue", 4)), 1, 0)
 
     def test_one_worker_alone_for_long(self) -> None:
         seen = later(history(grouped("Running", 2), *placed(1)), 10)
 
-        assert "fewer than 2, for 10.0 s" in contradicted(seen, 2, 2)
+        assert "fewer than 2 pods for 10.0 s" in find_contradiction(seen, 2, 2)

@@ -10,7 +10,7 @@ import pytest
 from gang_demo.jobs.jobs import KINDS
 from gang_demo.play.history import History
 from gang_demo.play.stand import Stand
-from gang_demo.scenarios.job_kinds import CASES, JOBS, Play, manifest, served, size_of
+from gang_demo.scenarios.job_kinds import CASES, JOBS, Play, manifest, served_kinds, size_of
 from kubeflow_volcano.cluster.api.errors import NotServed
 from tests.samples.histories import group, history, pod
 
@@ -63,24 +63,24 @@ class TestPlay:
     def test_a_gang_is_held_back_by_the_word_of_its_group(self) -> None:
         pods = [member(name, judged=True) for name in TRAINING]
 
-        assert play(history(group("Inqueue", 3, name="paddlejob"), *pods)).held_back()
-        assert not play(history(group("Inqueue", 3, name="other"), *pods)).held_back()
+        assert play(history(group("Inqueue", 3, name="paddlejob"), *pods)).is_held_back()
+        assert not play(history(group("Inqueue", 3, name="other"), *pods)).is_held_back()
 
     def test_the_control_has_all_but_one_on_nodes(self) -> None:
         placed = [member(name, node="gpu-1", scheduler="default-scheduler") for name in TRAINING[:2]]
         last = member(TRAINING[2], judged=True, scheduler="default-scheduler")
 
-        assert play(history(*placed, last), gang=False).held_back()
-        assert play(history(*placed, last), gang=False).contradicted(0) == ""
-        assert not play(history(*placed, member(TRAINING[2])), gang=False).held_back()
-        assert not play(history(*placed[:1], last), gang=False).held_back(), "one is missing"
+        assert play(history(*placed, last), gang=False).is_held_back()
+        assert play(history(*placed, last), gang=False).find_contradiction(0) == ""
+        assert not play(history(*placed, member(TRAINING[2])), gang=False).is_held_back()
+        assert not play(history(*placed[:1], last), gang=False).is_held_back(), "one is missing"
 
     def test_it_starts_as_a_gang_where_it_is_one(self) -> None:
         placed = [member(name, node="gpu-1") for name in TRAINING]
 
-        assert play(history(*placed), gang=False).started()
-        assert not play(history(*placed)).started()
-        assert play(history(group("Running", 3, name="paddlejob"), *placed)).started()
+        assert play(history(*placed), gang=False).has_started()
+        assert not play(history(*placed)).has_started()
+        assert play(history(group("Running", 3, name="paddlejob"), *placed)).has_started()
 
 
 class TestServed:
@@ -91,8 +91,8 @@ class TestServed:
         return SimpleNamespace(kinds=lambda _: dict.fromkeys(kinds))
 
     def test_those_that_there_are_in_their_order(self) -> None:
-        assert served(self.cluster("PyTorchJob", "ScheduledJob", "TFJob")) == ["TFJob", "PyTorchJob"]
+        assert served_kinds(self.cluster("PyTorchJob", "ScheduledJob", "TFJob")) == ["TFJob", "PyTorchJob"]
 
     def test_none_at_all_is_no_success(self) -> None:
         with pytest.raises(NotServed, match="TFJob"):
-            served(self.cluster("Notebook"))
+            served_kinds(self.cluster("Notebook"))

@@ -105,7 +105,7 @@ class TestRights:
         said = (answer == "yes" for answer in answers for _ in range(acts))
         monkeypatch.setattr(pipelines, "_may", lambda *_: next(said))
         monkeypatch.setattr(pipelines, "_RIGHTS_SECONDS", 60.0 if len(answers) > 1 else 0.0)
-        monkeypatch.setattr(pipelines, "_AGAIN_SECONDS", 0.0)
+        monkeypatch.setattr(pipelines, "_RETRY_SECONDS", 0.0)
         stand = SimpleNamespace(
             namespace=lambda: "n",
             create=lambda *_: (),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gang_demo.scenarios.queue_plan import Plan, touched
+from gang_demo.scenarios.queue_plan import Plan, jobs_with_losses
 from gang_demo.scenarios.queues import CASES
 from tests.samples.histories import deleted, history, pod, seen
 
@@ -66,7 +66,7 @@ class TestShares:
 
         assert PLAN.most(record, "a") == 2
         assert PLAN.above(record, {"a": 2, "b": 1}) == ""
-        assert PLAN.above(record, {"a": 1}) == "team a held 2 GPUs, and 1 are its limit"
+        assert PLAN.above(record, {"a": 1}) == "team a held 2 GPUs, and its limit is 1"
 
 
 class TestTouched:
@@ -76,7 +76,7 @@ class TestTouched:
         gone = member("a-1-worker-0")
         record = deleted(history(gone, member("a-2-worker-0")), gone)
 
-        assert touched(record, ["a-1", "a-2"]) == ["a-1"]
+        assert jobs_with_losses(record, ["a-1", "a-2"]) == ["a-1"]
 
 
 def test_every_case_beside_its_control_differs_in_the_queue_alone() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gang_demo.scenarios.source_experiment import in_part, manifest
+from gang_demo.scenarios.source_experiment import is_in_part, manifest
 from kubeflow_volcano.cluster.objects import Object
 from tests.samples.histories import history, pod
 
@@ -14,7 +14,7 @@ WAITING = [pod(f"worker-{i}", role="worker", judged=True) for i in range(1, 4)]
 
 
 def test_one_worker_runs_and_three_wait() -> None:
-    assert in_part(history(*PS, RUNS, *WAITING))
+    assert is_in_part(history(*PS, RUNS, *WAITING))
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_one_worker_runs_and_three_wait() -> None:
     ],
 )
 def test_else_it_is_not_that_picture(objects: list[Object]) -> None:
-    assert not in_part(history(*objects))
+    assert not is_in_part(history(*objects))
 
 
 def test_the_job_asks_for_one_gpu_per_worker_and_none_per_parameter_server() -> None:

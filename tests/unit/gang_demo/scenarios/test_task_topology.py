@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from gang_demo.play.history import History
-from gang_demo.scenarios.task_topology import AFFINITY, ANTI_AFFINITY, CASES, apart, layout, manifest, wrong
+from gang_demo.scenarios.task_topology import (
+    AFFINITY,
+    ANTI_AFFINITY,
+    CASES,
+    count_apart,
+    find_contradiction,
+    layout,
+    manifest,
+)
 from tests.samples.histories import history, pod
 
 CONTROL, TOPOLOGY = CASES
@@ -27,7 +35,7 @@ def test_the_layout_counts_servers_and_workers_of_each_node() -> None:
     found = placed("ab", "abcc")
 
     assert layout(found) == {"a": (1, 1), "b": (1, 1), "c": (0, 2)}
-    assert apart(found) == 2
+    assert count_apart(found) == 2
 
 
 @pytest.mark.parametrize(
@@ -41,7 +49,7 @@ def test_the_layout_counts_servers_and_workers_of_each_node() -> None:
     ids=["paired", "unevenly", "all on one node", "one worker apart"],
 )
 def test_with_task_topology_each_server_has_its_two_workers(servers: str, workers: str, *, claimed: bool) -> None:
-    assert (wrong(TOPOLOGY, placed(servers, workers)) == "") is claimed
+    assert (find_contradiction(TOPOLOGY, placed(servers, workers)) == "") is claimed
 
 
 @pytest.mark.parametrize(
@@ -49,16 +57,16 @@ def test_with_task_topology_each_server_has_its_two_workers(servers: str, worker
     [("ab", "cdab", True), ("ab", "cdcd", True), ("ab", "aabb", False), ("aa", "bbcc", False)],
 )
 def test_the_control_uses_every_node(servers: str, workers: str, *, claimed: bool) -> None:
-    assert (wrong(CONTROL, placed(servers, workers, "default-scheduler")) == "") is claimed
+    assert (find_contradiction(CONTROL, placed(servers, workers, "default-scheduler")) == "") is claimed
 
 
 def test_each_case_has_the_scheduler_that_it_is_about() -> None:
-    assert "given to volcano" in wrong(CONTROL, placed("ab", "cdab"))
-    assert "given to default-scheduler" in wrong(TOPOLOGY, placed("ab", "aabb", "default-scheduler"))
+    assert "the scheduler volcano" in find_contradiction(CONTROL, placed("ab", "cdab"))
+    assert "the scheduler default-scheduler" in find_contradiction(TOPOLOGY, placed("ab", "aabb", "default-scheduler"))
 
 
 def test_nothing_is_judged_before_everybody_has_a_node() -> None:
-    assert wrong(TOPOLOGY, placed("a", "aa")) == ""
+    assert find_contradiction(TOPOLOGY, placed("a", "aa")) == ""
 
 
 def test_the_job_asks_in_the_words_of_the_plugin() -> None:

@@ -7,7 +7,7 @@ import pytest
 from gang_demo.jobs.gangs import LONGEST_IN_PART
 from gang_demo.jobs.jobs import SUCCEED_AFTER
 from gang_demo.play.history import History
-from gang_demo.scenarios.two_jobs import KINDS, deadlocked, ended, manifest, not_one_after_the_other
+from gang_demo.scenarios.two_jobs import KINDS, are_deadlocked, find_overlap, have_ended, manifest
 from kubeflow_volcano.cluster.objects import Object
 from tests.samples.histories import deleted, group, history, later, pod, seen
 
@@ -33,21 +33,21 @@ def of(*lists: list[Object], onto: History | None = None) -> History:
 
 @pytest.mark.parametrize(("first", "second"), [(1, 3), (2, 2), (3, 1)])
 def test_each_holding_some_and_none_whole_is_a_deadlock(first: int, second: int) -> None:
-    assert deadlocked(of(workers("first", first), workers("second", second)))
+    assert are_deadlocked(of(workers("first", first), workers("second", second)))
 
 
 @pytest.mark.parametrize(("first", "second"), [(4, 0), (0, 4), (2, 1)])
 def test_a_whole_job_or_a_free_gpu_is_none(first: int, second: int) -> None:
-    assert not deadlocked(of(workers("first", first), workers("second", second)))
+    assert not are_deadlocked(of(workers("first", first), workers("second", second)))
 
 
 def test_while_somebody_was_not_judged_it_may_still_change() -> None:
-    assert not deadlocked(of(workers("first", 2), workers("second", 2, judged=False)))
+    assert not are_deadlocked(of(workers("first", 2), workers("second", 2, judged=False)))
 
 
 def test_a_history_without_anything_shows_nothing() -> None:
-    assert not deadlocked(history())
-    assert not ended(history())
+    assert not are_deadlocked(history())
+    assert not have_ended(history())
 
 
 def test_both_jobs_have_ended_only_when_each_was_a_gang() -> None:
@@ -57,9 +57,9 @@ def test_both_jobs_have_ended_only_when_each_was_a_gang() -> None:
         meta = {"name": name, "namespace": "n"}
         seen(found, {"apiVersion": "kubeflow.org/v1", "kind": kind, "metadata": meta, "status": done})
 
-    assert not ended(found), "no PodGroup was seen"
+    assert not have_ended(found), "no PodGroup was seen"
     groups = [group("Running", 4, name=name) for name in KINDS]
-    assert ended(deleted(seen(found, *groups), *groups)), "the operator removes it at the end"
+    assert have_ended(deleted(seen(found, *groups), *groups)), "the operator removes it at the end"
 
 
 def test_one_whole_job_after_the_end_of_the_other_is_as_claimed() -> None:
@@ -67,7 +67,7 @@ def test_one_whole_job_after_the_end_of_the_other_is_as_claimed() -> None:
     of(workers("first", 4, phase="Succeeded"), onto=found)
     of(workers("second", 4), onto=found)
 
-    assert not_one_after_the_other(found) == ""
+    assert find_overlap(found) == ""
 
 
 def test_a_job_that_begins_while_the_other_still_holds_a_gpu_is_not_forgotten() -> None:
@@ -75,27 +75,27 @@ def test_a_job_that_begins_while_the_other_still_holds_a_gpu_is_not_forgotten() 
     of(workers("first", 4, phase="Succeeded"), onto=found)
     of(workers("second", 4, phase="Succeeded"), onto=found)
 
-    assert "at the same time" in not_one_after_the_other(found)
+    assert "at the same time" in find_overlap(found)
 
 
 def test_a_job_that_ends_worker_by_worker_is_as_claimed() -> None:
     found = of(workers("first", 4), workers("second", 0))
     of(workers("first", 4, phase="Succeeded")[:2], onto=found)
 
-    assert not_one_after_the_other(later(found, LONGEST_IN_PART + 1)) == ""
+    assert find_overlap(later(found, LONGEST_IN_PART + 1)) == ""
 
 
 def test_a_job_that_stays_in_part_contradicts_it() -> None:
     found = of(workers("first", 3), workers("second", 0))
 
-    assert not_one_after_the_other(found) == ""
-    assert "first held nodes in part" in not_one_after_the_other(later(found, LONGEST_IN_PART + 1))
+    assert find_overlap(found) == ""
+    assert "first held nodes with fewer than 4 pods" in find_overlap(later(found, LONGEST_IN_PART + 1))
 
 
 def test_pods_of_another_scheduler_contradict_it() -> None:
     found = of(workers("first", 4, scheduler="default-scheduler"))
 
-    assert "default-scheduler" in not_one_after_the_other(found)
+    assert "default-scheduler" in find_overlap(found)
 
 
 def test_the_gang_run_is_the_same_jobs_with_an_end() -> None:

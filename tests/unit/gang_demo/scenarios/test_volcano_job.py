@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from gang_demo.scenarios.volcano_job import CASES, manifest, not_apart, phases, plugins_wrong, started_beside
+from gang_demo.scenarios.volcano_job import (
+    CASES,
+    find_early_start,
+    find_mixed_runs,
+    find_plugin_faults,
+    manifest,
+    phases,
+)
 from tests.samples.histories import deleted, history, pod, seen
 
 
@@ -52,18 +59,18 @@ class TestNotApart:
     def test_new_pods_without_a_node_may_come_early(self) -> None:
         record = history(worker(0, "old-0", node="x"), worker(1, "new-1"))
 
-        assert not_apart(record, self.FORMER) == ""
+        assert find_mixed_runs(record, self.FORMER) == ""
 
     def test_a_new_pod_with_a_node_beside_an_old_one(self) -> None:
         record = history(worker(0, "old-0", node="x"), worker(1, "new-1", node="y"))
 
-        assert "train-worker-1 started again while train-worker-0" in not_apart(record, self.FORMER)
+        assert "train-worker-1 started again while train-worker-0" in find_mixed_runs(record, self.FORMER)
 
     def test_not_when_the_old_ones_are_gone(self) -> None:
         old = worker(0, "old-0", node="x")
         record = seen(deleted(history(old), old), worker(0, "new-0", node="y"))
 
-        assert not_apart(record, self.FORMER) == ""
+        assert find_mixed_runs(record, self.FORMER) == ""
 
 
 class TestStartedBeside:
@@ -74,13 +81,13 @@ class TestStartedBeside:
     def test_not_when_the_other_had_gone(self) -> None:
         record = seen(deleted(history(self.OTHER), self.OTHER), worker(0, "new", node="y"))
 
-        assert started_beside(record, "other") == ""
+        assert find_early_start(record, "other") == ""
 
     def test_a_pod_that_did_is_not_forgotten(self) -> None:
         early = worker(0, "early", node="y")
         record = deleted(history(self.OTHER, early), early, self.OTHER)
 
-        assert started_beside(record, "other") == "1 of 6 pods started before the GPU was free"
+        assert find_early_start(record, "other") == "1 of 6 pods started before the GPU was free"
 
 
 def live(name: str, task: str, **changed: Any) -> Any:
@@ -104,7 +111,7 @@ class TestPlugins:
     """What env and svc give to a job."""
 
     def test_all_is_there(self) -> None:
-        assert plugins_wrong(PODS, SERVICE, HOSTS) == ""
+        assert find_plugin_faults(PODS, SERVICE, HOSTS) == ""
 
     @pytest.mark.parametrize(
         ("pods", "service", "hosts", "told"),
@@ -125,4 +132,4 @@ class TestPlugins:
         ],
     )
     def test_what_is_missing_is_named(self, pods: Any, service: Any, hosts: Any, told: str) -> None:
-        assert told in plugins_wrong(pods, service, hosts)
+        assert told in find_plugin_faults(pods, service, hosts)
