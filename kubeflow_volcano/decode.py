@@ -1,16 +1,16 @@
-"""Plain data becomes values of frozen dataclasses: a field's type says what its data must be.
+"""Decode plain data into frozen dataclasses; the type of a field is the schema of its data.
 
 | type of a field | its data |
 |---|---|
-| `str`, `int`, `float`, `bool` | exactly that; a whole number is also a `float` |
-| a union | null for None; else the first type that fits |
+| `str`, `int`, `float`, `bool` | exactly that; an integer is also a `float` |
+| a union | null for None, else data of the first type that accepts it |
 | `tuple[X, ...]` | a list |
 | `Mapping[K, X]` | a mapping |
 | a dataclass | a mapping with a key per field; fields with a default may be absent, unknown keys are ignored |
 | `Any` | anything, unchanged |
-| `Annotated[X, Parsed(function)]` | a text, of which the function makes an X |
-| `Annotated[X, Key("name")]` | what the mapping has under that key instead of the field's name |
-| `Annotated[X, SAME]` | for a dataclass: its keys are in the same mapping as those of the dataclass that holds it |
+| `Annotated[X, Parsed(function)]` | a text, which the function turns into an X |
+| `Annotated[X, Key("name")]` | the value of that key, instead of one with the field's name |
+| `Annotated[X, SAME]` | for a dataclass: its keys, in the same mapping as those of the outer dataclass |
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ T = TypeVar("T")
 
 
 class DecodeError(ValueError):
-    """Data of another shape than its type; the message begins with where."""
+    """The data does not match the type; the message begins with its path."""
 
 
 class Limits(NamedTuple):
-    """How large data may be that nothing else has checked: characters of a text, items of a list or mapping."""
+    """Maximum size of untrusted data: characters of a text, items of a list or mapping."""
 
     text: int = sys.maxsize
     items: int = sys.maxsize
@@ -44,36 +44,36 @@ _UNLIMITED = Limits()
 
 
 class Key(NamedTuple):
-    """The key of a field whose name differs."""
+    """The key of a field, if it is not the field's name."""
 
     name: str
 
 
 class Parsed(NamedTuple):
-    """What makes the value of a text."""
+    """The function that turns a text into the value."""
 
     function: Callable[[str], Any]
 
 
 SAME = object()
-"""Marks a group of fields whose keys are not in a mapping of their own."""
+"""Marks a dataclass whose keys are in the mapping of the outer one."""
 
 _Reader: TypeAlias = Callable[..., Any]
-"""Makes the value of data, the name of its place, and the limits."""
+"""Returns the value, given data, its path and the limits."""
 
 
 def decode(kind: type[T], data: Any, where: str = "", limits: Limits = _UNLIMITED, **given: Any) -> T:
-    """`data`, of JSON or YAML, as a value of `kind`: a dataclass, or one of the types of the table above.
+    """Decode `data`, from JSON or YAML, into a value of `kind`: a dataclass or another type of the table above.
 
     Args:
         kind: the type.
         data: the data.
-        where: the name of its place, with which messages begin.
-        limits: how large it may be.
+        where: its path, with which messages begin.
+        limits: its maximum size.
         given: fields of the dataclass that are not in the data.
 
     Raises:
-        DecodeError: a key is missing, or its data is of another type or too large.
+        DecodeError: a key is missing, or a value has another type or is too large.
     """
     target: Any = kind
     value: T = _reader(target)(data, where, limits, *((given,) if given else ()))
@@ -82,7 +82,7 @@ def decode(kind: type[T], data: Any, where: str = "", limits: Limits = _UNLIMITE
 
 @cache
 def _reader(kind: Any) -> _Reader:
-    """What reads data of that type. It is made once, as looking into a type takes longer than reading data."""
+    """The reader of a type. Cached, because inspecting a type takes longer than reading data."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if kind is Any:
         return lambda data, _where, _limits: data
@@ -166,12 +166,12 @@ def _plain(kind: Any) -> _Reader:
         if kind is float and type(data) is int:
             data = float(data)
         if kind is str and isinstance(data, str):
-            data = str(data)  # of a subclass, too: Ansible marks its texts
+            data = str(data)  # Ansible's texts are of a subclass
             if len(data) > limits.text:
                 raise DecodeError(f"{where} has {len(data)} characters")
         if type(data) is not kind:
             raise DecodeError(f"{where} is {type(data).__name__}, not {kind.__name__}")
-        if kind in {int, float} and not abs(data) < 1 << 63:  # not a number is not smaller either
+        if kind in {int, float} and not abs(data) < 1 << 63:  # also refuses NaN
             raise DecodeError(f"{where} is {data!r}"[:200])
         return data
 

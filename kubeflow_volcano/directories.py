@@ -11,16 +11,16 @@ _NAME = "kubeflow-volcano"
 
 
 def cache_directory() -> Path:
-    """What can be fetched or built again: `$XDG_CACHE_HOME/kubeflow-volcano`, or below ~/.cache."""
+    """For what can be downloaded or built again: `$XDG_CACHE_HOME/kubeflow-volcano`, or below ~/.cache."""
     return _base("XDG_CACHE_HOME", ".cache") / _NAME
 
 
 def config_directory() -> Path:
-    """What a person configured: `$XDG_CONFIG_HOME/kubeflow-volcano`, or below ~/.config."""
+    """For configuration: `$XDG_CONFIG_HOME/kubeflow-volcano`, or below ~/.config."""
     return _base("XDG_CONFIG_HOME", ".config") / _NAME
 
 
 def _base(variable: str, default: str) -> Path:
-    """The directory of a variable. The specification has relative paths ignored."""
+    """The directory in a variable. Relative paths are ignored, as the specification requires."""
     named = Path(os.environ.get(variable) or ".").expanduser()
     return named if named.is_absolute() else Path.home() / default

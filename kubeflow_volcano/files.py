@@ -1,4 +1,4 @@
-"""Files that hold the old content or the new one, never half of it."""
+"""Atomic writes: a file has its old content or its new one, never a part of it."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ __all__ = ["replacing", "write_file"]
 
 
 def write_file(path: Path, content: str | bytes, mode: int | None = None) -> bool:
-    """Give `path` this content in one step; directories above it are created.
+    """Write a file atomically; create its parent directories.
 
     Args:
         path: the file.
-        content: all of it; text is written as UTF-8.
-        mode: permission bits, from the file's first moment on; without them the umask decides.
+        content: its content; text is encoded as UTF-8.
+        mode: permission bits from the creation on; by default the umask decides.
 
     Returns:
-        Whether the content or the mode was another one before.
+        Whether the content or the mode changed.
 
     Raises:
-        OSError: it could not be written; the file is as before.
+        OSError: it cannot be written; the file is unchanged.
     """
     data = content.encode() if isinstance(content, str) else content
     with contextlib.suppress(OSError):
@@ -37,13 +37,13 @@ def write_file(path: Path, content: str | bytes, mode: int | None = None) -> boo
 
 @contextlib.contextmanager
 def replacing(path: Path, mode: int | None = None) -> Iterator[BinaryIO]:
-    """Write to a new file, which takes the place of `path` when the block ends well, and is removed otherwise.
+    """Write to a new file that replaces `path` when the block succeeds, and is deleted otherwise.
 
     Raises:
-        OSError: it could not be written; the file is as before.
+        OSError: it cannot be written; the file is unchanged.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    # A name of its own for each writer; names in a directory end at 255 bytes.
+    # A unique name for each writer; file names have at most 255 bytes.
     fresh = path.with_name(f".{path.name[:40]}.{secrets.token_hex(4)}")
     try:
         with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode or 0o666), "wb") as stream:

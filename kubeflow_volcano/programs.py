@@ -1,4 +1,4 @@
-"""Programs of this machine, run with limits: no standard input unless given, bounded time, output kept whole."""
+"""Run programs of this machine with a time limit, without standard input unless given, and with all of their output."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["Finished", "ProgramError", "run_program"]
 
 
 class ProgramError(Exception):
-    """A program that does not exist, cannot be run, or did not finish in time; the message says which and why."""
+    """A program does not exist, cannot be run, or did not finish in time; the message says which and why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """How a program ended: its exit code (below 0 for a signal), and what it wrote."""
+    """The result of a program: its exit code (below 0 for a signal) and its output."""
 
     code: int
     stdout: bytes
@@ -31,7 +31,7 @@ class Finished:
 
     @property
     def complaint(self) -> str:
-        """Standard error as text; the exit code when the program failed in silence."""
+        """Standard error as text; the exit code if the program failed without output."""
         text = self.stderr.decode("utf-8", "replace").strip()
         return text or (f"exit code {self.code}" if self.code else "")
 
@@ -47,16 +47,16 @@ def run_program(
 
     Args:
         command: the program and its arguments; no shell reads them.
-        seconds: after which the program is killed.
-        text: what it reads from standard input.
-        directory: where it runs; the current directory without one.
-        environment: all of its variables; those of this process without any.
+        seconds: time limit, after which the program is killed.
+        text: its standard input.
+        directory: its working directory; by default the current one.
+        environment: its environment variables; by default those of this process.
 
     Raises:
         ProgramError: it cannot be run, or took longer.
     """
     arguments: Sequence[str] = [os.fspath(word) for word in command]
-    # Files instead of pipes: a program never waits for this process to read what it writes.
+    # Files instead of pipes, so that the program never blocks on a full pipe.
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
         given.write(text.encode())
         given.seek(0)

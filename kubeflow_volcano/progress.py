@@ -1,4 +1,4 @@
-"""Progress lines of long work, which does not know what shows them (console, Ansible, a test)."""
+"""Progress lines of long work; the caller decides what shows them (console, Ansible, a test)."""
 
 from __future__ import annotations
 

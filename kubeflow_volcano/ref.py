@@ -1,4 +1,4 @@
-"""The address of a Kubernetes object. Apart from `cluster`, because the catalog names objects, too."""
+"""The address of a Kubernetes object. Not in `cluster`, because the catalog names objects, too."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from kubeflow_volcano.problems import InvalidInput, Problem
 
 __all__ = ["parse"]
 
-# What Go's parsers read as numbers; PyYAML's own rules add base 60 ("12:30") and need a dot in "1e3".
+# What Go's parsers read as numbers. PyYAML's own rules add base 60 ("12:30") and need a dot in "1e3".
 _INT = re.compile(r"^[-+]?(?:0b[01_]+|0o?[0-7_]+|0x[0-9a-fA-F_]+|0|[1-9][0-9_]*)$")
 _FLOAT = re.compile(
     r"^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$|^[-+]?\.(?:inf|Inf|INF)$|^\.(?:nan|NaN)$"

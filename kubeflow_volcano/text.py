@@ -9,12 +9,12 @@ __all__ = ["counted", "did_you_mean", "few", "table"]
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
-    """How many of something: `1 image`, `2 images`; `plural` where an s does not make one."""
+    """A number with its noun: `1 image`, `2 images`; `plural` is for irregular nouns."""
     return f"{number} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The question ` Did you mean <the most similar known word>?`; empty where none is similar."""
+    """The question ` Did you mean <most similar known word>?`; empty if no word is similar."""
     match = difflib.get_close_matches(word, list(known), n=1)
     return f" Did you mean {match[0]}?" if match else ""
 
@@ -30,11 +30,11 @@ def few(items: Sequence[str], most: int = 5, separator: str = ", ", noun: str = 
 
 
 def table(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[str]:
-    """One line per row; columns are two spaces apart and as wide as their widest cell, without trailing spaces.
+    """One line per row. Columns are as wide as their widest cell, two spaces apart; lines have no trailing spaces.
 
     Args:
-        rows: cells; all rows have as many, the first may be a head.
-        right: numbers of the columns that are aligned at their right side, from 0.
+        rows: cells, the same number in each row; the first row may be a header.
+        right: indexes of right-aligned columns.
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
