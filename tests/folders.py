@@ -1,6 +1,6 @@
 """The folders of the product and what each is for, as docs/architecture.md lists them.
 
-    python -m tests.folders     # write the list anew
+python -m tests.folders     # write the list anew
 """
 
 from __future__ import annotations
