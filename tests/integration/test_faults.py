@@ -332,7 +332,7 @@ def test_a_run_that_waits_takes_the_lock_when_it_is_released(cluster: Cluster) -
     with ThreadPoolExecutor() as pool:
         with Lock(cluster, silent):
             second = pool.submit(Lock(cluster, lines.append).__enter__)
-            until(lambda: any("waiting to see whether it still renews" in line for line in lines))
+            until(lambda: any("waiting for it to renew or expire" in line for line in lines))
         lock = second.result(60)
     lock.__exit__(None, None, None)
     assert not lock.lost.is_set()
