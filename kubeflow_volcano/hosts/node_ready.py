@@ -1,26 +1,65 @@
-"""Whether a Node is ready, and its kubelet has said so since a moment."""
+"""Whether a Node is ready, before and after its container runtime restarts."""
 
 from __future__ import annotations
 
 import os
 from datetime import datetime
 from pathlib import Path
-from time import sleep
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
 
-__all__ = ["has_cluster", "moving", "unready", "wait_until_ready"]
+__all__ = ["after_restart", "before_restart", "has_cluster", "transient_pods", "unready", "wait_until_ready"]
 
 _LEASES = "kube-node-lease"
 _LOOK_SECONDS = 2.0
 _SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 
 
+def before_restart(kubeconfig: Path | None, context: str | None, node: str) -> tuple[str, ...]:
+    """Require that the Node is ready before its containerd restarts; returns notes for a person.
+
+    Raises:
+        InvalidInput: it is not ready, or the API server does not answer.
+    """
+    if not has_cluster(kubeconfig):
+        return ("no kubeconfig names a cluster, so it is not checked whether the Node is ready.",)
+    pods: tuple[str, ...] = ()
+    try:
+        cluster = Cluster.connect(kubeconfig, context)
+        if (trouble := unready(cluster, node)) == "":
+            pods = transient_pods(cluster, node)
+    except ApiError as error:
+        trouble = f"the API server answers: {error}"
+    if trouble is None:
+        return (f"the cluster has no Node {node}, so none is checked (set kubeflow_node_name if it has another name).",)
+    if trouble:
+        raise InvalidInput(
+            Problem(
+                f"the Node {node} is not ready: {trouble}.",
+                "a ready Node, so that a failure after the restart of containerd has only one possible cause.",
+                f"see kubectl describe node {node}, correct the cause, and run this again.",
+            )
+        )
+    return (f"the restart affects pods that are starting or terminating: {', '.join(pods)}.",) if pods else ()
+
+
+def after_restart(kubeconfig: Path | None, context: str | None, node: str, since: float, seconds: float) -> str:
+    """Why the Node does not become ready, with a Lease renewed after `since`; "" where it does or none is known."""
+    if not has_cluster(kubeconfig):
+        return ""
+    try:
+        cluster = Cluster.connect(kubeconfig, context)
+        return "" if unready(cluster, node) is None else wait_until_ready(cluster, node, since, seconds)
+    except (ApiError, ProblemsError) as error:
+        return str(error)
+
+
 def has_cluster(kubeconfig: Path | None) -> bool:
-    """Whether anything says where a cluster is; without that there is none to ask."""
+    """Whether a kubeconfig or a ServiceAccount names a cluster."""
     named = os.environ.get("KUBECONFIG", "").split(os.pathsep)
     files = [Path(name) for name in named if name] or [Path("~/.kube/config").expanduser()]
     return kubeconfig is not None or _SERVICE_ACCOUNT.exists() or any(file.exists() for file in files)
@@ -29,11 +68,11 @@ def has_cluster(kubeconfig: Path | None) -> bool:
 def unready(cluster: Cluster, name: str, since: float | None = None) -> str | None:
     """Why the Node is not ready, "" where it is, None where there is no Node of that name.
 
-    With `since`, in seconds since the epoch by the node's clock, the kubelet must have renewed its Lease after that: it
-    keeps the condition Ready up to 50 s after it has stopped to look.
+    With `since`, in seconds since the epoch by the node's clock, the kubelet must have renewed its Lease after that:
+    the condition Ready stays up to 50 s after the kubelet stopped reporting.
 
     Raises:
-        ApiError: the server does not answer, or not this.
+        ApiError: the API server does not answer, or refuses.
     """
     node = cluster.get(Ref("v1", "Node", "", name))
     if node is None:
@@ -47,40 +86,38 @@ def unready(cluster: Cluster, name: str, since: float | None = None) -> str | No
     if not renewed:
         return f"it has no Lease in {_LEASES}"
     behind = since - datetime.fromisoformat(renewed).timestamp()
-    return f"its kubelet has not renewed its Lease since, for {behind:.0f} s" if behind > 0 else ""
+    return f"its kubelet has not renewed its Lease for {behind:.0f} s" if behind > 0 else ""
 
 
-def moving(cluster: Cluster, name: str) -> tuple[str, ...]:
-    """Pods of the Node that are being made or removed: a restart of containerd ends their pulls and may keep them so.
+def transient_pods(cluster: Cluster, name: str) -> tuple[str, ...]:
+    """Pods of the Node that are starting or terminating: a restart of containerd cancels their pulls.
 
-    See containerd#12600 for those that stay in their removal.
+    Terminating pods may stay so (containerd#12600).
 
     Raises:
-        ApiError: the server does not answer, or not this.
+        ApiError: the API server does not answer, or refuses.
     """
     pods = cluster.list("v1", "Pod", fields=f"spec.nodeName={name}").items
     return tuple(
-        sorted(f"{pod['metadata']['namespace']}/{pod['metadata']['name']}" for pod in pods if _on_its_way(pod))
+        sorted(f"{pod['metadata']['namespace']}/{pod['metadata']['name']}" for pod in pods if _is_transient(pod))
     )
 
 
-def _on_its_way(pod: Object) -> bool:
+def _is_transient(pod: Object) -> bool:
     return "deletionTimestamp" in pod["metadata"] or pod.get("status", {}).get("phase") == "Pending"
 
 
 def wait_until_ready(cluster: Cluster, name: str, since: float, seconds: float) -> str:
-    """Wait that long at most; why the Node is not ready then, or "" as soon as it is."""
-    deadline = Deadline(seconds)
-    while True:
+    """Wait up to `seconds`; returns "" as soon as the Node is ready, else why it is not."""
+    trouble: str | None = None
+    for _ in Deadline(seconds).every(_LOOK_SECONDS):
         try:
             trouble = unready(cluster, name, since)
         except ApiError as error:  # the control plane's own containerd may be the one that restarts
             trouble = f"the API server answers: {error}"
         if trouble == "":
             return ""
-        if deadline.passed:
-            return trouble or "there is no Node of that name any more"
-        sleep(min(_LOOK_SECONDS, deadline.remaining))
+    return trouble or "there is no Node of that name any more"
 
 
 def _condition(node: Object) -> str:

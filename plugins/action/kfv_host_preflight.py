@@ -1,135 +1,185 @@
-"""kfv_host_preflight: the hosts that were looked at are judged, all at once. Documented in plugins/modules."""
+"""kfv_host_preflight: hosts are looked at, then judged together. The steps of the role preflight."""
 
 from __future__ import annotations
 
-import sys
+import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from ansible.errors import AnsibleError
-from ansible.plugins.action import ActionBase
-from ansible.utils.color import ANSIBLE_COLOR
-from ansible.utils.display import Display
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
-try:
-    from kubeflow_volcano.hosts.facts import Host
-    from kubeflow_volcano.problems import ProblemsError
-    from kubeflow_volcano.progress import silent
-    from kubeflow_volcano.rollout.desired import desired
-    from kubeflow_volcano.rollout.images.report.image_list import report as images_of
-    from kubeflow_volcano.rollout.settings.hosts import node_name
-    from kubeflow_volcano.rollout.settings.settings import Settings, parse
-    from validators.core.expectations import Expectations
-    from validators.core.inventory import Inventory
-    from validators.hosts.each import named
-    from validators.hosts.system import ALWAYS_BUILT, ARCHITECTURES
-    from validators.report.console import render
-    from validators.report.document import Report
-    from validators.run.preflight import Options, preflight, repairs
-except ImportError as error:
-    message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
-    raise AnsibleError(message) from error
-
-ARGUMENTS: dict[str, Any] = {
-    "settings": {"type": "dict", "required": True},
-    "hosts": {"type": "list", "elements": "str", "required": True},
-    "names": {"type": "list", "elements": "str", "default": []},
-    "select": {"type": "list", "elements": "str", "default": []},
-    "waivers": {"type": "dict", "default": {}},
-    "strict": {"type": "bool", "default": False},
-    "repair": {"type": "bool", "default": False},
-    "report_directory": {"type": "path", "default": "reports"},
-}
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, show
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.verdict import result_of
+from kubeflow_volcano.catalog.images.mirrors import load_mirror
+from kubeflow_volcano.hosts.facts import Host
+from kubeflow_volcano.hosts.kernel import SYSCTLS, modules_for
+from kubeflow_volcano.hosts.network import targets
+from kubeflow_volcano.problems import ProblemsError
+from kubeflow_volcano.progress import silent
+from kubeflow_volcano.rollout.desired import desired
+from kubeflow_volcano.rollout.images.report.image_list import report as images_of
+from kubeflow_volcano.rollout.settings.hosts import node_name
+from kubeflow_volcano.rollout.settings.settings import Settings, parse
+from kubeflow_volcano.text import few
+from validators.core.expectations import Expectations
+from validators.core.inventory import Inventory
+from validators.hosts.system import ALWAYS_BUILT, ARCHITECTURES
+from validators.run.preflight import Options, preflight, repairs
 
 _LOOK = "__preflight_look"
-"""Under what the role registers answers of kfv_host_facts."""
-_MOST_NAMES = 8
+"""Variable in which the role registers each host's answer of the step look."""
+_REPAIRED = "__preflight_repaired"
+"""The same of kfv_host_repair."""
+_BECOME = re.compile(r"(?i)(incorrect|missing) \S+ password|privilege escalation|become|sudo:|not in the sudoers")
+_PYTHON = re.compile(r"(?i)interpreter|python version|python \S+ is too old|SyntaxError|ModuleNotFoundError|libpython")
+_MOST_CHARACTERS = 500
 
 
-class ActionModule(ActionBase):
-    """Judge what kfv_host_facts found, from the Python that runs Ansible."""
+class ActionModule(Action):
+    """Plan what to look at, look at each host, judge all of them, and list repairs that were made.
 
-    TRANSFERS_FILES = False
-    _requires_connection = False
+    A host that does not answer does not fail the step look, and a check that fails does not fail the step judge: the
+    role's gate reads `exit_code`. `hosts` are names in the inventory; `plan` is the result of the step plan.
+    """
 
-    def run(self, tmp: None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Report every finding. A check that fails does not fail the task: `exit_code` says what the gate is told."""
-        result: dict[str, Any] = super().run(tmp, task_vars)
-        _, arguments = self.validate_argument_spec(argument_spec=ARGUMENTS)
-        variables = task_vars or {}
-        try:
-            settings = parse(arguments["settings"])
-            options = _options(settings, arguments, check=self._task.check_mode)
-            inventory = _with_images(_inventory(settings, arguments, variables), settings)
-            report = preflight(options, _expectations(settings), inventory, silent)
-        except ProblemsError as error:
-            return result | {"failed": True, "msg": error.describe(), "exit_code": int(error.exit_code)}
-        document = report.as_dict()
-        offered = repairs(report.results)
-        for line in _offered(offered, asked=options.repair):
-            Display().display(f"  {line}")
-        Display().display(f"\n{render(document, report.files, colour=ANSIBLE_COLOR)}")
-        return result | {
-            "changed": False,
-            "exit_code": int(report.exit_code),
-            "msg": _told(report),
-            "report": document,
-            "files": dict(report.files),
-            "repairs": offered,
+    ARGUMENTS: ClassVar = {
+        "step": {"type": "str", "choices": ["plan", "look", "judge", "list"], "required": True},
+        "settings": {"type": "dict", "default": {}},
+        "hosts": {"type": "list", "elements": "str", "default": []},
+        "plan": {"type": "dict", "default": {}},
+        "select": {"type": "list", "elements": "str", "default": []},
+        "waivers": {"type": "dict", "default": {}},
+        "strict": {"type": "bool", "default": False},
+        "repair": {"type": "bool", "default": False},
+        "report_directory": {"type": "path", "default": "reports"},
+    }
+
+    def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Do one step."""
+        if arguments["step"] == "look":
+            return self._look(arguments["plan"])
+        if arguments["step"] == "list":
+            return self._list(arguments["hosts"])
+        settings = parse(arguments["settings"])
+        if arguments["step"] == "plan":
+            return self._plan(settings, arguments["hosts"])
+        return self._judge(settings, arguments)
+
+    def _plan(self, settings: Settings, hosts: Sequence[str]) -> dict[str, Any]:
+        """Arguments of kfv_host_facts; those that differ from host to host are by host."""
+        variables = self.variables["hostvars"]
+        own = settings.storage.mode != "existing"
+        base = settings.storage.base_directory
+        return {
+            "modules": list(modules_for(item.name for item in settings.components)),
+            "sysctls": [item.name for item in SYSCTLS],
+            "names": list(dict.fromkeys(_mirrors(settings))),
+            "connects": targets(
+                {host: str(variables[host].get("ansible_host") or host) for host in hosts},
+                self.variables["groups"].get("control_plane", []),
+            ),
+            "paths": {
+                host: {"volumes": str(variables[host].get("local_path_base_directory") or base)} if own else {}
+                for host in hosts
+            },
         }
 
+    def _look(self, plan: Mapping[str, Any]) -> dict[str, Any]:
+        """Facts of the host, or the trouble that kept it from answering, and when the question and the answer were."""
+        same = {name: plan.get(name, []) for name in ("modules", "sysctls", "names")}
+        own = {name: plan.get(name, {}).get(self.host, none) for name, none in (("connects", []), ("paths", {}))}
+        sent = time.time()
+        try:
+            answer = self.ask("kfv_host_facts", **same, **own)
+        except AnsibleConnectionFailure as error:
+            answer = {"trouble": _trouble("reach", str(error))}
+        except AnsibleError as error:
+            answer = {"trouble": _trouble(_kind(str(error)), str(error))}
+        if "facts" in answer and not answer.get("failed"):
+            found = {"facts": answer["facts"]}
+        else:
+            found = {"trouble": answer.get("trouble") or _trouble_of(answer)}
+        return {"sent": sent, "received": time.time(), **found}
 
-def _options(settings: Settings, arguments: Mapping[str, Any], *, check: bool) -> Options:
-    """In check mode no report is written."""
-    directory = arguments["report_directory"]
-    return Options(
-        kubeconfig=settings.kubeconfig,
-        context=settings.context,
-        select=tuple(arguments["select"]),
-        waive=arguments["waivers"],
-        strict=arguments["strict"],
-        repair=arguments["repair"],
-        report_dir=None if check or not directory else Path(directory),
-    )
+    def _judge(self, settings: Settings, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Report every finding. In check mode no report is written."""
+        directory = arguments["report_directory"]
+        options = Options(
+            kubeconfig=settings.kubeconfig,
+            context=settings.context,
+            select=tuple(arguments["select"]),
+            waive=arguments["waivers"],
+            strict=arguments["strict"],
+            repair=arguments["repair"],
+            report_dir=None if self.check_mode or not directory else Path(directory),
+        )
+        expectations = Expectations(release=settings.release.version, kubernetes=settings.release.kubernetes)
+        inventory = self._inventory(settings, arguments["hosts"], arguments["plan"]["names"])
+        report = preflight(options, expectations, _with_images(inventory, settings), silent)
+        offered = repairs(report.results)
+        for line in _offered(offered, requested=options.repair):
+            show(line)
+        return {**result_of(report, "preflight: "), "repairs": offered}
+
+    def _inventory(self, settings: Settings, hosts: Sequence[str], names: Sequence[str]) -> Inventory:
+        groups, variables = self.variables["groups"], self.variables["hostvars"]
+        return Inventory(
+            hosts=tuple(_host(name, groups, variables[name]) for name in hosts),
+            left_out=tuple(sorted({*groups["all"]} - {*hosts, "localhost"})),
+            kubernetes=settings.plan.kubernetes,
+            architectures=settings.plan.architectures,
+            minimum_cpu=settings.plan.minimum_cpu,
+            minimum_memory_gb=settings.plan.minimum_memory_gb,
+            minimum_storage_gb=settings.plan.minimum_storage_gb,
+            components=frozenset(item.name for item in settings.components),
+            mirror_mode=settings.mirror.mode,
+            mirror_names=tuple(names),
+            storage_mode=settings.storage.mode,
+            addresses={name: str(variables[name].get("ansible_host") or name) for name in hosts},
+        )
+
+    def _list(self, hosts: Sequence[str]) -> dict[str, Any]:
+        """Print what kfv_host_repair did, would do, or could not undo: each once, with its hosts."""
+        answers = {host: self.variables["hostvars"][host].get(_REPAIRED) for host in hosts}
+        done, left = _grouped(answers, "done"), _grouped(answers, "left")
+        heading = "would be done:" if self.check_mode else "done:"
+        for line in (*_listed(heading, done), *_listed("left as it is:", left)):
+            show(line)
+        return {"done": done, "left": left}
 
 
-def _expectations(settings: Settings) -> Expectations:
-    return Expectations(release=settings.release.version, kubernetes=settings.release.kubernetes)
+def _mirrors(settings: Settings) -> Iterator[str]:
+    """Names, without ports, of the registries and mirrors from which nodes pull."""
+    if settings.mirror.mode == "none":
+        return
+    if settings.registry.address:  # nodes use it alone; the machine that runs Ansible copies from the mirrors into it
+        yield settings.registry.host.partition(":")[0]
+        return
+    for rule in settings.mirror.rules:
+        yield (rule.prefix or rule.host or rule.registry).partition("/")[0].partition(":")[0]
+    if settings.mirror.preset:
+        known = load_mirror(settings.mirror.preset)
+        yield from (name.partition("/")[0] for name in (known.prefix, *known.hosts.values()) if name)
 
 
-def _inventory(settings: Settings, arguments: Mapping[str, Any], variables: Mapping[str, Any]) -> Inventory:
-    asked: Sequence[str] = arguments["hosts"]
-    groups: Mapping[str, Sequence[str]] = variables["groups"]
-    return Inventory(
-        hosts=tuple(_host(name, groups, variables["hostvars"][name]) for name in asked),
-        left_out=tuple(sorted({*groups["all"]} - {*asked, "localhost"})),
-        kubernetes=settings.plan.kubernetes,
-        architectures=settings.plan.architectures,
-        minimum_cpu=settings.plan.minimum_cpu,
-        minimum_memory_gb=settings.plan.minimum_memory_gb,
-        minimum_storage_gb=settings.plan.minimum_storage_gb,
-        components=frozenset(item.name for item in settings.components),
-        mirror_mode=settings.mirror.mode,
-        mirror_names=tuple(arguments["names"]),
-        storage_mode=settings.storage.mode,
-        addresses={name: str(variables["hostvars"][name].get("ansible_host") or name) for name in asked},
-    )
+def _trouble_of(answer: Mapping[str, Any]) -> dict[str, str]:
+    """Of a module that did not end well; the last line of its interpreter says more than Ansible's message."""
+    last = str(answer.get("module_stderr") or "").strip().rpartition("\n")[2]
+    said = ": ".join(text for text in (str(answer.get("msg") or "the module gave no answer"), last) if text)
+    return _trouble("reach" if answer.get("unreachable") else _kind(said), said)
 
 
-def _with_images(inventory: Inventory, settings: Settings) -> Inventory:
-    """With the images that are known not to be built for the hosts; listed only where some host is no amd64."""
-    machines = {host.facts.machine.architecture for host in inventory.reached if host.facts and host.facts.machine}
-    wanted = {ARCHITECTURES.get(machine, ALWAYS_BUILT) for machine in machines} - {ALWAYS_BUILT}
-    if not wanted & {*settings.plan.architectures}:
-        return inventory
-    try:
-        entries = images_of(desired(settings, settings.components, silent).images, settings).entries
-    except ProblemsError as error:
-        return replace(inventory, images_unknown=error.problems[0].found.rstrip("."))
-    lacking = {name: tuple(item.use.original for item in entries if name in item.judgement.missing) for name in wanted}
-    return replace(inventory, lacking=lacking)
+def _kind(message: str) -> str:
+    if _BECOME.search(message):
+        return "become"
+    return "python" if _PYTHON.search(message) else "module"
+
+
+def _trouble(kind: str, message: str) -> dict[str, str]:
+    return {"kind": kind, "message": " ".join(message.split())[:_MOST_CHARACTERS]}
 
 
 def _host(name: str, groups: Mapping[str, Sequence[str]], variables: Mapping[str, Any]) -> Host:
@@ -137,15 +187,28 @@ def _host(name: str, groups: Mapping[str, Sequence[str]], variables: Mapping[str
     return Host.decode(name, node_name(name, variables), own, variables.get(_LOOK))
 
 
-def _offered(offered: Mapping[str, Sequence[Mapping[str, str]]], *, asked: bool) -> Iterator[str]:
+def _with_images(inventory: Inventory, settings: Settings) -> Inventory:
+    """With the images that are not built for the hosts; listed only where a host is not amd64."""
+    machines = {host.facts.machine.architecture for host in inventory.reached if host.facts and host.facts.machine}
+    names = {ARCHITECTURES.get(machine, ALWAYS_BUILT) for machine in machines} - {ALWAYS_BUILT}
+    if not names & {*settings.plan.architectures}:
+        return inventory
+    try:
+        entries = images_of(desired(settings, settings.components, silent).images, settings).entries
+    except ProblemsError as error:
+        return replace(inventory, images_unknown=error.problems[0].found.rstrip("."))
+    lacking = {name: tuple(item.use.original for item in entries if name in item.judgement.missing) for name in names}
+    return replace(inventory, lacking=lacking)
+
+
+def _offered(offered: Mapping[str, Sequence[Mapping[str, str]]], *, requested: bool) -> Iterator[str]:
     """Each repair once, with the hosts that need it."""
     hosts: dict[str, list[str]] = {}
     for host, items in offered.items():
         for item in items:
             hosts.setdefault(_words(item), []).append(host)
-    if hosts:
-        yield "to be repaired:" if asked else "can be repaired by playbooks/hosts.yml with preflight_repair: true:"
-        yield from (f"  {what}: {named(names)}" for what, names in hosts.items())
+    heading = "to be repaired:" if requested else "playbooks/hosts.yml with preflight_repair: true repairs:"
+    yield from _listed(heading, hosts)
 
 
 def _words(item: Mapping[str, str]) -> str:
@@ -156,13 +219,15 @@ def _words(item: Mapping[str, str]) -> str:
     return "turn swap off, now and at boot"
 
 
-def _told(report: Report) -> str:
-    """The verdict, and what stands in its way, in a few lines; the rest is in the report."""
-    lines = [f"preflight: verdict {report.summary.verdict}, exit code {int(report.exit_code)}"]
-    for status in ("fail", "error", "warn"):
-        names = [f"{item.check.id} {item.check.slug}" for item in report.results if item.outcome.status == status]
-        if names:
-            lines.append(f"{status}: {', '.join(names[:_MOST_NAMES])}{' …' if len(names) > _MOST_NAMES else ''}")
-    lines += [str(report.unwritten)] if report.unwritten else []
-    lines += [f"read {report.files['md']}"] if report.files else []
-    return "\n".join(lines)
+def _grouped(answers: Mapping[str, Any], key: str) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for host, answer in answers.items():
+        for what in answer.get(key) or () if isinstance(answer, Mapping) else ():
+            found.setdefault(str(what), []).append(host)
+    return found
+
+
+def _listed(heading: str, found: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    if found:
+        yield heading
+        yield from (f"  {what}: {few(hosts)}" for what, hosts in found.items())

@@ -1,76 +1,105 @@
-"""kfv_pull: pulls the images that a node lacks, in step with the other nodes. Documented in plugins/modules."""
+"""kfv_pull: nodes pull images before pods request them. The steps of the role image_mirror_pull."""
 
 from __future__ import annotations
 
-import sys
+import shutil
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from ansible.errors import AnsibleError
-from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-try:
-    from kubeflow_volcano.hosts.pulling.ledger import Ledger
-    from kubeflow_volcano.hosts.pulling.node import pull_images
-    from kubeflow_volcano.hosts.pulling.plan import Todo
-    from kubeflow_volcano.hosts.pulling.table import progress_of
-except ImportError as error:
-    message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
-    raise AnsibleError(message) from error
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, show, warn
+from kubeflow_volcano.catalog.images.names import ImageName
+from kubeflow_volcano.hosts.pulling.ledger import Ledger, new_place
+from kubeflow_volcano.hosts.pulling.node import pull_images
+from kubeflow_volcano.hosts.pulling.plan import NodeImages, Todo, Wanted, tagged, todo
+from kubeflow_volcano.hosts.pulling.table import beginning, problems, progress_of, table, warnings
+from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
+from kubeflow_volcano.rollout.desired import desired
+from kubeflow_volcano.rollout.images.registry.access import mirror_registry, own_registry
+from kubeflow_volcano.rollout.images.registry.probe import Probe, ask, pace_for
+from kubeflow_volcano.rollout.images.rename.rules import Rules
+from kubeflow_volcano.rollout.images.report.image_list import report
+from kubeflow_volcano.rollout.images.report.pulls import crowded, why_not
+from kubeflow_volcano.rollout.settings.settings import Settings, parse
+from kubeflow_volcano.text import few
 
-ARGUMENTS: dict[str, Any] = {
-    "work": {"type": "dict", "required": True},
-    "ledger": {"type": "str", "required": True},
-    "parallel": {"type": "int", "required": True},
-    "disk_percent": {"type": "int", "required": True},
-    "timeout_seconds": {"type": "int", "required": True},
-}
-_TELL_SECONDS = 15.0
+_REPORT_SECONDS = 15.0
 _BEAT_SECONDS = 1.0
 
 
-class ActionModule(ActionBase):
-    """Runs once for each node, and imports little; what the nodes must know of each other is in the ledger."""
+class ActionModule(Action):
+    """List the images of each node, plan for all nodes, pull on each, and show what came of it.
 
-    TRANSFERS_FILES = False
+    The nodes of a run share a ledger: a file on the machine that runs Ansible. `nodes` has the result of the step list
+    by host; `work` is what the step plan says for the task's host.
+    """
 
-    def run(self, tmp: None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Return what became of the images of this node. Failures are told by kfv_pull_table, once for all nodes."""
-        result: dict[str, Any] = super().run(tmp, task_vars) | {"changed": False}
-        _, arguments = self.validate_argument_spec(argument_spec=ARGUMENTS)
-        todo = Todo(**arguments["work"])
-        if self._task.check_mode or not arguments["ledger"]:
-            return result | {"changed": bool(todo.missing), "missing": list(todo.missing)}
+    ARGUMENTS: ClassVar = {
+        "step": {"type": "str", "choices": ["list", "plan", "pull", "show"], "required": True},
+        "settings": {"type": "dict", "default": {}},
+        "nodes": {"type": "dict", "default": {}},
+        "work": {"type": "dict", "default": {}},
+        "ledger": {"type": "str", "default": ""},
+        "parallel": {"type": "int", "default": 1},
+        "disk_percent": {"type": "int", "default": 80},
+        "timeout_seconds": {"type": "int", "default": 3600},
+    }
+
+    def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Do one step."""
+        if arguments["step"] == "list":
+            return self.ask("kfv_pull")
+        if arguments["step"] == "plan":
+            return self._plan(parse(arguments["settings"]), arguments["nodes"])
+        if arguments["step"] == "pull":
+            return self._pull(arguments)
+        return _show(Path(arguments["ledger"]))
+
+    def _plan(self, settings: Settings, answers: Mapping[str, Any]) -> dict[str, Any]:
+        """The work of each node, and the ledger; every image that any node lacks is requested once from here."""
+        nodes = [NodeImages.decode(name, answer) for name, answer in answers.items()]
+        _require_usable(nodes)
+        wanted, found = _wanted(settings, len(nodes))
+        work = {node.node: todo(node, wanted, settings.pull.exclude) for node in nodes}
+        for warning in found:
+            warn(warning)
+        show(beginning({name: len(item.missing) for name, item in work.items()}, check=self.check_mode))
+        ledger = ""
+        if self.check_mode:
+            _list(work.values())
+        else:
+            ledger = str(_begin(settings, work, {item.name: item.asked for item in wanted}).path)
+        return {"work": {name: asdict(item) for name, item in work.items()}, "ledger": ledger}
+
+    def _pull(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """What became of this node's images; the step show reports failures, once for all nodes."""
+        work = Todo(**arguments["work"])
+        if self.check_mode or not arguments["ledger"]:
+            return {"changed": bool(work.missing), "missing": list(work.missing)}
         ledger = Ledger(Path(arguments["ledger"]))
-        options = {name: arguments[name] for name in ("disk_percent", "timeout_seconds")}
         stop = threading.Event()
-        teller = threading.Thread(target=_tell_on, args=(ledger, stop), daemon=True)
-        teller.start()
+        reporter = threading.Thread(target=_report_progress, args=(ledger, stop), daemon=True)
+        reporter.start()
         try:
             pulled = pull_images(
-                todo,
+                work,
                 ledger,
-                self._puller(options, task_vars or {}),
+                self._puller({name: arguments[name] for name in ("disk_percent", "timeout_seconds")}),
                 parallel=arguments["parallel"],
                 disk_percent=arguments["disk_percent"],
             )
         finally:
             stop.set()
-            teller.join()
-        return result | {"changed": pulled.changed, "pulled": pulled.pulled}
+            reporter.join()
+        return {"changed": pulled.changed, "pulled": pulled.pulled}
 
-    def _puller(
-        self, options: Mapping[str, Any], task_vars: Mapping[str, Any]
-    ) -> Callable[[Sequence[str]], Iterable[Mapping[str, Any]]]:
-        """Pulls by the module kfv_pull_host on the node."""
-
+    def _puller(self, options: Mapping[str, Any]) -> Callable[[Sequence[str]], Iterable[Mapping[str, Any]]]:
         def pull(names: Sequence[str]) -> Iterable[Mapping[str, Any]]:
-            done: dict[str, Any] = self._execute_module(
-                module_name="kfv_pull_host", module_args={**options, "names": list(names)}, task_vars=task_vars
-            )
+            done = self.ask("kfv_pull", names=list(names), **options)
             why = done.get("unusable") or (done.get("msg", "the module failed") if done.get("failed") else "")
             if why:
                 return [{"name": name, "state": "failed", "error": str(why), "seconds": 0.0} for name in names]
@@ -80,8 +109,97 @@ class ActionModule(ActionBase):
         return pull
 
 
-def _tell_on(ledger: Ledger, stop: threading.Event) -> None:
-    """Tell how far all nodes are, where no other node's process has just done so."""
+def _require_usable(nodes: Sequence[NodeImages]) -> None:
+    unusable: dict[str, list[str]] = {}
+    for node in nodes:
+        if node.unusable:
+            unusable.setdefault(node.unusable, []).append(node.node)
+    if unusable:
+        raise InvalidInput(
+            Problem(
+                f"on {few(names)}: {why}.",
+                "containerd or CRI-O that answers, with crictl or ctr, on each node that pulls.",
+                "repair the runtime of these nodes, leave them out (--limit), or set image_mirror_pull: false.",
+            )
+            for why, names in unusable.items()
+        )
+
+
+def _wanted(settings: Settings, nodes: int) -> tuple[list[Wanted], Sequence[Problem]]:
+    """The images of all chosen components, and warnings."""
+    found = report(desired(settings, settings.components, show).images, settings)
+    wanted = []
+    for entry in found.entries:
+        name, mirrored = ImageName.parse(entry.use.final), ImageName.parse(entry.use.mirrored)
+        if name and mirrored:
+            known = why_not(entry, settings)
+            wanted.append(Wanted(tagged(name), tagged(mirrored), entry.judgement.architectures, known))
+    return wanted, tuple(crowded(found, nodes))
+
+
+def _begin(settings: Settings, work: Mapping[str, Todo], mirrored: Mapping[str, str]) -> Ledger:
+    """Request every image that a node lacks from here, and note the answers for all nodes."""
+    names = {name: mirrored.get(name) or _renamed(name, settings) for item in work.values() for name in item.missing}
+    own, most = bool(settings.registry.address), settings.mirror.refusals
+    pace = pace_for(names.values(), settings.mirror.probe_per_minute)
+    registry = own_registry(settings) if own else mirror_registry(settings, pace)
+    once = dict.fromkeys(names.values(), "")
+    probe = Probe((), 0, "")
+    if once:
+        probe = ask(once, registry, pace, settings.mirror.probe_parallel, show, most_refusals=most)
+    ledger = Ledger.begin(
+        new_place(settings.cache_directory / "pulls"),
+        per_minute=0 if own else pace.limit,
+        most_refusals=most,
+        nodes={name: len(item.missing) for name, item in work.items()},
+    )
+    ledger.charge(min(probe.requests, pace.limit))
+    answers = {item.image: item for item in probe.answers}
+    for name, mirror_name in names.items():
+        answer = answers[mirror_name]
+        if answer.verdict in {"missing", "refused"}:
+            why = f"answers {answer.why}"
+            ledger.refuse(name, f"{mirror_name} {why}" if name != mirror_name else why)
+        elif answer.digest:
+            ledger.digest(name, answer.digest)
+    if probe.stopped and probe.silent:
+        warn(f"from here {probe.stopped}; nodes are compared with each other instead of with the registry")
+    elif probe.stopped:
+        ledger.stop(probe.stopped)
+    return ledger
+
+
+def _renamed(sandbox: str, settings: Settings) -> str:
+    """Name on the mirror of an image that only a node's own configuration has."""
+    image = ImageName.parse(sandbox)
+    return str(Rules(settings.mirror).decide(image).elsewhere or sandbox) if image else sandbox
+
+
+def _list(work: Iterable[Todo]) -> None:
+    """Print what would be pulled: a line for each image, however many nodes lack it."""
+    lacking: dict[str, int] = {}
+    for item in work:
+        for name in item.missing:
+            lacking[name] = lacking.get(name, 0) + 1
+    for name, count in sorted(lacking.items()):
+        show(f"  {name} on {count}")
+
+
+def _report_progress(ledger: Ledger, stop: threading.Event) -> None:
+    """Print the progress of all nodes, unless the process of another node has just done so."""
     while not stop.wait(_BEAT_SECONDS):
-        if state := ledger.to_tell(_TELL_SECONDS):
-            Display().display(f"  {progress_of(state)}")
+        if state := ledger.to_tell(_REPORT_SECONDS):
+            show(progress_of(state))
+
+
+def _show(path: Path) -> dict[str, Any]:
+    """Print a line per node and remove the ledger; fail with everything that kept a node from pulling its images."""
+    state = Ledger(path).read()
+    shutil.rmtree(path.parent)
+    nodes = {name: node["result"] for name, node in state["nodes"].items()}
+    Display().display(f"\n{table(nodes)}\n")
+    for warning in warnings(nodes):
+        warn(warning)
+    if found := tuple(problems(nodes, state["refused"], state["stopped"])):
+        raise ProblemsError(found)
+    return {"nodes": nodes}

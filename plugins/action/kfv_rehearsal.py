@@ -1,50 +1,37 @@
-"""kfv_rehearsal: the rehearsal cluster is brought up, or removed. Documented in plugins/modules."""
+"""kfv_rehearsal: the rehearsal cluster of this machine is started or removed. Documented in plugins/modules."""
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict
-from typing import Any
+from typing import Any, ClassVar
 
-from ansible.errors import AnsibleError
-from ansible.plugins.action import ActionBase
-from ansible.utils.display import Display
-
-try:
-    from kubeflow_volcano.cluster.api.client import Cluster
-    from kubeflow_volcano.problems import ProblemsError, Unreachable
-    from kubeflow_volcano.rehearsal.build.generation import load_generation
-    from kubeflow_volcano.rehearsal.build.tools import missing_tools
-    from kubeflow_volcano.rehearsal.cluster import simulated_nodes
-    from kubeflow_volcano.rehearsal.host.facts import look_at_host
-    from kubeflow_volcano.rehearsal.host.packages import missing_packages
-    from kubeflow_volcano.rehearsal.host.preflight import check_basics
-    from kubeflow_volcano.rehearsal.lifecycle import down, up
-    from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
-except ImportError as error:
-    message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
-    raise AnsibleError(message) from error
-
-ARGUMENTS: dict[str, Any] = {
-    "name": {"type": "str", "default": "default"},
-    "state": {"type": "str", "default": "present", "choices": ["present", "absent", "inspected"]},
-    "generation": {"type": "str", "default": "1.30"},
-    "gpu_nodes": {"type": "int", "default": 4},
-    "gpus_per_node": {"type": "int", "default": 1},
-    "extras": {"type": "list", "elements": "str", "default": []},
-}
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, show
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.problems import Unreachable
+from kubeflow_volcano.rehearsal.build.generation import load_generation
+from kubeflow_volcano.rehearsal.build.tools import missing_tools
+from kubeflow_volcano.rehearsal.cluster import simulated_nodes
+from kubeflow_volcano.rehearsal.host.facts import look_at_host
+from kubeflow_volcano.rehearsal.host.packages import missing_packages
+from kubeflow_volcano.rehearsal.host.preflight import check_basics
+from kubeflow_volcano.rehearsal.lifecycle import down, up
+from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
 
 
-class ActionModule(ActionBase):
-    """Converge the rehearsal cluster of this machine."""
+class ActionModule(Action):
+    """Converge the rehearsal cluster."""
 
-    TRANSFERS_FILES = False
-    _requires_connection = False
+    ARGUMENTS: ClassVar = {
+        "name": {"type": "str", "default": "default"},
+        "state": {"type": "str", "default": "present", "choices": ["present", "absent", "inspected"]},
+        "generation": {"type": "str", "default": "1.30"},
+        "gpu_nodes": {"type": "int", "default": 4},
+        "gpus_per_node": {"type": "int", "default": 1},
+        "extras": {"type": "list", "elements": "str", "default": []},
+    }
 
-    def run(self, tmp: None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Report what was done to reach the wanted state."""
-        result: dict[str, Any] = super().run(tmp, task_vars)
-        _, arguments = self.validate_argument_spec(argument_spec=ARGUMENTS)
+    def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Report what was done to reach the state."""
         spec = RehearsalSpec(
             name=arguments["name"],
             generation=arguments["generation"],
@@ -52,25 +39,17 @@ class ActionModule(ActionBase):
             gpus_per_node=arguments["gpus_per_node"],
             extras=tuple(arguments["extras"]),
         )
-        try:
-            if arguments["state"] == "inspected":
-                check_basics(look_at_host())
-                to_make = missing_tools(load_generation(spec.generation, extras=spec.extras))
-                missing = [asdict(item) for item in missing_packages(to_make)]
-                return result | {"changed": False, "missing": missing}
-            if self._task.check_mode:
-                return result | _foreseen(spec, arguments["state"])
-            return result | (_present(spec) if arguments["state"] == "present" else _absent(spec))
-        except ProblemsError as error:
-            return result | {"failed": True, "msg": error.describe()}
-
-
-def _tell(line: str) -> None:
-    Display().display(f"  {line}")
+        if arguments["state"] == "inspected":
+            check_basics(look_at_host())
+            to_make = missing_tools(load_generation(spec.generation, extras=spec.extras))
+            return {"missing": [asdict(item) for item in missing_packages(to_make)]}
+        if self.check_mode:
+            return _foreseen(spec, arguments["state"])
+        return _present(spec) if arguments["state"] == "present" else _absent(spec)
 
 
 def _present(spec: RehearsalSpec) -> dict[str, Any]:
-    running = up(spec, _tell)
+    running = up(spec, show)
     return {
         "changed": running.changed,
         "changes": list(running.changes),
@@ -81,10 +60,10 @@ def _present(spec: RehearsalSpec) -> dict[str, Any]:
 
 
 def _absent(spec: RehearsalSpec) -> dict[str, Any]:
-    removed = down(spec.name, _tell)
+    removed = down(spec.name, show)
     if not removed.left:
         return {"changed": removed.changed}
-    text = f"Found: left after the removal: {', '.join(removed.left)}. Needed: nothing. Do: run the same again."
+    text = f"Found: left after the removal: {', '.join(removed.left)}. Needed: nothing. Do: run the same command again."
     return {"changed": removed.changed, "failed": True, "msg": text}
 
 

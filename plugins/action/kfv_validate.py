@@ -1,92 +1,61 @@
-"""kfv_validate: the cluster is judged, by reading and by experiment. Documented in plugins/modules."""
+"""kfv_validate: a cluster is validated, by reading and by experiment. Documented in plugins/modules."""
 
 from __future__ import annotations
 
 import os
-import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from ansible.errors import AnsibleError
-from ansible.plugins.action import ActionBase
-from ansible.utils.color import ANSIBLE_COLOR
-from ansible.utils.display import Display
-
-try:
-    from kubeflow_volcano.catalog.images.probes import BUSYBOX, PAUSE
-    from kubeflow_volcano.cluster.applied_objects import lasting_objects
-    from kubeflow_volcano.problems import InvalidInput, ProblemsError
-    from kubeflow_volcano.progress import silent
-    from kubeflow_volcano.ref import Ref
-    from kubeflow_volcano.rollout.account.stored import credentials_file
-    from kubeflow_volcano.rollout.desired import desired
-    from kubeflow_volcano.rollout.images.rename.rules import renamed
-    from kubeflow_volcano.rollout.settings.settings import Settings, parse
-    from validators.checks import CHECKS
-    from validators.probes.network.credentials import VARIABLE
-    from validators.report.console import render
-    from validators.report.document import Report
-    from validators.run.runner import Options, validate
-    from validators.run.selection import select
-    from validators.subjects.planned_images import images_in
-except ImportError as error:
-    message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
-    raise AnsibleError(message) from error
-
-ARGUMENTS: dict[str, Any] = {
-    "settings": {"type": "dict", "required": True},
-    "cluster": {"type": "str", "default": ""},
-    "select": {"type": "list", "elements": "str", "default": []},
-    "waivers": {"type": "dict", "default": {}},
-    "report_directory": {"type": "path", "default": "reports"},
-    "baseline": {"type": "path", "default": ""},
-    "strict": {"type": "bool", "default": False},
-    "read_only": {"type": "bool", "default": False},
-    "probe_namespace": {"type": "str", "default": ""},
-    "network_per_node": {"type": "bool", "default": False},
-    "exec_in_pods": {"type": "bool", "default": False},
-    "login_as": {"type": "str", "default": ""},
-    "login_password_file": {"type": "path", "default": "", "no_log": False},  # the place of a secret, and none
-    "gateway_url": {"type": "str", "default": ""},
-    "twice": {"type": "bool", "default": False},
-}
-
-_MOST_NAMES = 8
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, failed, show
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.verdict import result_of
+from kubeflow_volcano.catalog.images.probes import BUSYBOX, PAUSE
+from kubeflow_volcano.cluster.applied_objects import lasting_objects
+from kubeflow_volcano.problems import InvalidInput, ProblemsError
+from kubeflow_volcano.progress import silent
+from kubeflow_volcano.ref import Ref
+from kubeflow_volcano.rollout.account.stored import credentials_file
+from kubeflow_volcano.rollout.desired import desired
+from kubeflow_volcano.rollout.images.rename.rules import renamed
+from kubeflow_volcano.rollout.settings.settings import Settings, parse
+from validators.checks import CHECKS
+from validators.probes.network.credentials import VARIABLE
+from validators.run.runner import Options, validate
+from validators.run.selection import select
+from validators.subjects.planned_images import images_in
 
 
-class ActionModule(ActionBase):
-    """Judge a cluster from the Python that runs Ansible."""
+class ActionModule(Action):
+    """Validate a cluster."""
 
-    TRANSFERS_FILES = False
-    _requires_connection = False
+    ARGUMENTS: ClassVar = {
+        "settings": {"type": "dict", "required": True},
+        "cluster": {"type": "str", "default": ""},
+        "select": {"type": "list", "elements": "str", "default": []},
+        "waivers": {"type": "dict", "default": {}},
+        "report_directory": {"type": "path", "default": "reports"},
+        "baseline": {"type": "path", "default": ""},
+        "strict": {"type": "bool", "default": False},
+        "read_only": {"type": "bool", "default": False},
+        "probe_namespace": {"type": "str", "default": ""},
+        "network_per_node": {"type": "bool", "default": False},
+        "exec_in_pods": {"type": "bool", "default": False},
+        "login_as": {"type": "str", "default": ""},
+        "login_password_file": {"type": "path", "default": "", "no_log": False},  # the place of a secret, and none
+        "gateway_url": {"type": "str", "default": ""},
+        "twice": {"type": "bool", "default": False},
+    }
 
-    def run(self, tmp: None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Report every finding. A check that fails does not fail the task: `exit_code` says what the gate is told."""
-        result: dict[str, Any] = super().run(tmp, task_vars)
-        _, arguments = self.validate_argument_spec(argument_spec=ARGUMENTS)
-        one_of_several = f"{arguments['cluster']}: " if arguments["cluster"] else ""
+    def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Report every finding. A check that fails does not fail the task: the role's gate reads `exit_code`."""
+        cluster = arguments["cluster"]
+        prefix = f"{cluster}: " if cluster else ""
         try:
-            options = _options(parse(arguments["settings"]), arguments, check=self._task.check_mode)
-            report = validate(options, lambda line: Display().display(f"  {one_of_several}{line}"))
-        except ProblemsError as error:
-            told = [asdict(problem) for problem in error.problems]
-            return result | {
-                "failed": True,
-                "msg": error.describe(),
-                "exit_code": int(error.exit_code),
-                "problems": told,
-            }
-        document = report.as_dict()
-        if not one_of_several:
-            Display().display(f"\n{render(document, report.files, colour=ANSIBLE_COLOR)}")
-        return result | {
-            "changed": False,
-            "exit_code": int(report.exit_code),
-            "msg": _told(report),
-            "report": document,
-            "files": dict(report.files),
-        }
+            options = _options(parse(arguments["settings"]), arguments, check=self.check_mode)
+            report = validate(options, lambda line: show(f"{prefix}{line}"))
+        except ProblemsError as error:  # the report on several clusters has them
+            return failed(error) | {"problems": [asdict(problem) for problem in error.problems]}
+        return result_of(report, shown=not cluster)
 
 
 def _options(settings: Settings, arguments: dict[str, Any], *, check: bool) -> Options:
@@ -126,7 +95,7 @@ def _options(settings: Settings, arguments: dict[str, Any], *, check: bool) -> O
 
 
 def _password_file(settings: Settings, arguments: dict[str, Any]) -> Path | None:
-    """The file that is named; else, with nothing in the environment, the one that the roll-out keeps."""
+    """The file that is named; else, without the environment variable, the one that the roll-out keeps."""
     if arguments["login_password_file"]:
         return Path(arguments["login_password_file"])
     kept = credentials_file(settings)
@@ -136,7 +105,7 @@ def _password_file(settings: Settings, arguments: dict[str, Any]) -> Path | None
 def _manifests(settings: Settings, words: list[str]) -> tuple[dict[Ref, str], dict[tuple[Ref, str], str]]:
     """Component by object, and image by workload and container, of the inventory's manifests; nothing is downloaded.
 
-    Where they are not at hand, the validation goes by what the roll-out wrote down, or the catalog.
+    Where they are not available, the validation uses the roll-out's record, or the catalog.
     """
     if not any(check.id in {"A8", "C1"} for check in select(CHECKS, words)):
         return {}, {}
@@ -147,17 +116,3 @@ def _manifests(settings: Settings, words: list[str]) -> tuple[dict[Ref, str], di
     objects = {ref: name for name, objects in parts.items() for ref in lasting_objects(objects)}
     images = {place: image for objects in parts.values() for obj in objects for place, image in images_in(obj)}
     return objects, images
-
-
-def _told(report: Report) -> str:
-    """The verdict, and what stands in its way, in a few lines; the rest is in the report."""
-    lines = [f"verdict {report.summary.verdict}, exit code {int(report.exit_code)}"]
-    for status in ("fail", "error", "warn"):
-        names = [f"{item.check.id} {item.check.slug}" for item in report.results if item.outcome.status == status]
-        if names:
-            more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-            lines.append(f"{status}: {', '.join(names[:_MOST_NAMES])}{more}")
-    lines += [f"left behind: {item.ref}" for item in (report.cleanup.left if report.cleanup else ())]
-    lines += [str(report.unwritten)] if report.unwritten else []
-    lines += [f"read {report.files['md']}"] if report.files else []
-    return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""kfv_console: Ansible's own output, made for many hosts. What changed and what failed is told as ever."""
+"""kfv_console: Ansible's own output, shortened for many hosts. Changes and failures are printed as usual."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ansible.plugins.callback.default import CallbackModule as Default
 try:
     from kubeflow_volcano.hosts.reaching import trouble
     from kubeflow_volcano.problems import Problem, ProblemsError
-    from kubeflow_volcano.text import few
+    from kubeflow_volcano.text import counted, few
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
     raise AnsibleError(message) from error
@@ -25,19 +25,18 @@ name: kfv_console
 type: stdout
 short_description: Output for many hosts
 description:
-  - The output of C(ansible.builtin.default), but that hosts on which a task has nothing to change are counted instead
-    of listed, where a play has more than eight, and that words with which a task fails, and changes that it makes, are
-    shown with the first host only. With C(-v) nothing is left out.
+  - The output of C(ansible.builtin.default). In plays with more than eight hosts, hosts without a change are counted
+    instead of listed, and equal failures and equal changes are shown with the first host only. C(-v) shows everything.
   - Plays without hosts are one line.
-  - Hosts that cannot be worked on are told in a line each, instead of with the words of ssh and sudo. The run ends with
-    each cause once, the hosts that it left out, those that were not begun, what is needed and what to do.
+  - Hosts that cannot be worked on have one line each, instead of the messages of ssh and sudo. The run ends with each
+    cause once, with the hosts that were left out or not begun, what is needed and what to do.
 extends_documentation_fragment:
   - default_callback
   - result_format_callback
 """
 
 _FEW = 8
-_AGAIN = "run the same command again; what was done is not repeated."
+_AGAIN = "run the same command again; finished work is not repeated."
 
 
 class _Parts(NamedTuple):
@@ -47,12 +46,12 @@ class _Parts(NamedTuple):
 
 
 def _parts(result: Any) -> _Parts:
-    """What a callback is handed, by the names that it had before ansible-core 2.19, which still hold."""
+    """The argument of a callback, by its attributes before ansible-core 2.19, which still exist."""
     return _Parts(result._host.get_name(), result._task, result._result)  # noqa: SLF001  public only from 2.19 on
 
 
 _OF_THE_MODULE = ("msg", "module_stderr", "module_stdout")
-"""Where a result holds what Ansible says, and what was printed in place of a module's answer."""
+"""Keys of a result with Ansible's message, and with output that came in place of a module's answer."""
 
 
 def _words(values: Mapping[str, Any], *more: str) -> str:
@@ -60,7 +59,7 @@ def _words(values: Mapping[str, Any], *more: str) -> str:
 
 
 class CallbackModule(Default):
-    """Counts what is of no news, and remembers why hosts were left out."""
+    """Counts hosts without news, and collects the reasons why hosts were left out."""
 
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "stdout"
@@ -77,7 +76,7 @@ class CallbackModule(Default):
 
     def v2_playbook_on_play_start(self, play: Any) -> None:
         """A play, or the next batch of it."""
-        self._tell()
+        self._print_counts()
         known = play.get_variable_manager().get_vars(play=play)
         if not known["ansible_play_hosts_all"]:
             self._display.display(f"no hosts for: {play.get_name()}", color=constants.COLOR_SKIP)
@@ -90,20 +89,20 @@ class CallbackModule(Default):
         self._many = len(batch) > _FEW and self._display.verbosity == 0
 
     def v2_playbook_on_no_hosts_matched(self) -> None:
-        """Told in place of the play's name."""
+        """Printed at the start of the play."""
 
     def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:  # noqa: FBT001  the base class's
-        """The task before it is over."""
-        self._tell()
+        """Print the counts of the task before."""
+        self._print_counts()
         super().v2_playbook_on_task_start(task, is_conditional)
 
     def v2_playbook_on_handler_task_start(self, task: Any) -> None:
         """As for a task."""
-        self._tell()
+        self._print_counts()
         super().v2_playbook_on_handler_task_start(task)
 
     def v2_playbook_on_include(self, included_file: Any) -> None:
-        """Tasks from a file, for hosts that are named only where they are few."""
+        """Tasks from a file; of many hosts only some are named."""
         hosts, path = included_file._hosts, included_file._filename  # noqa: SLF001  as the base class does
         if self._many and len(hosts) > _FEW:
             self._display.display(f"included: {path} for {few([host.name for host in hosts])}")
@@ -111,17 +110,17 @@ class CallbackModule(Default):
             super().v2_playbook_on_include(included_file)
 
     def v2_on_file_diff(self, result: Any) -> None:
-        """What a task changes; where hosts are many, the same change is shown with the first of them."""
+        """A change; of many hosts with the same change, only the first shows it."""
         host, _, values = _parts(result)
         diff = values.get("diff")
-        first = self._first_to_say(result, repr(diff)) if diff and self._many and values.get("changed") else host
+        first = self._first_with(result, repr(diff)) if diff and self._many and values.get("changed") else host
         if first == host:
             super().v2_on_file_diff(result)
         else:
             self._display.display(f"the same change as on {first}:")
 
     def v2_runner_on_ok(self, result: Any) -> None:
-        """A host is as it should be, or was changed."""
+        """A host did not need a change, or was changed."""
         if self._is_news(result) or isinstance(_parts(result).task, TaskInclude):
             super().v2_runner_on_ok(result)
         else:
@@ -145,21 +144,21 @@ class CallbackModule(Default):
             super().v2_runner_item_on_skipped(result)
 
     def v2_runner_on_unreachable(self, result: Any) -> None:
-        """The way to a host, or the way to become root there, is barred."""
+        """A host cannot be reached, or its user cannot become root."""
         if not self._explained(result, "UNREACHABLE", reached=False):
             super().v2_runner_on_unreachable(result)
         elif _parts(result).task.ignore_unreachable:
             self._display.display("...ignoring", color=constants.COLOR_SKIP)
 
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:  # noqa: FBT001, FBT002  as above
-        """A task failed; the task itself says why, unless it could not even begin."""
-        if not ignore_errors and (self._explained(result, "FAILED", reached=True) or self._told_before(result)):
+        """A task failed; its message says why, unless it could not start."""
+        if not ignore_errors and (self._explained(result, "FAILED", reached=True) or self._failed_before(result)):
             return
         super().v2_runner_on_failed(result, ignore_errors)
 
     def v2_playbook_on_stats(self, stats: Any) -> None:
         """The end: totals by host, then each reason why hosts were left out."""
-        self._tell()
+        self._print_counts()
         super().v2_playbook_on_stats(stats)
         met: dict[Problem, list[str]] = defaultdict(list)
         for host in sorted(self._causes):
@@ -170,7 +169,7 @@ class CallbackModule(Default):
         ahead = [host for host in self._ahead if host not in self._causes]
         if problems and ahead:
             found = f"{few(ahead)}: not begun in the play {self._name_of_play}."
-            problems.append(Problem(found, "those before them done.", f"mend these, then {_AGAIN}"))
+            problems.append(Problem(found, "success on the hosts before them.", f"repair these, then {_AGAIN}"))
         if problems:
             self._display.banner("LEFT OUT")
             self._display.display(ProblemsError(problems).describe(), color=constants.COLOR_ERROR)
@@ -183,35 +182,35 @@ class CallbackModule(Default):
         self._handle_warnings(_parts(result).values)
         self._quiet[word] += 1
 
-    def _tell(self) -> None:
-        """One line for all hosts of which the last task had no news."""
+    def _print_counts(self) -> None:
+        """One line for all hosts without news in the last task."""
         colors = {"ok": constants.COLOR_OK, "skipping": constants.COLOR_SKIP}
         for word, count in self._quiet.items():
-            self._display.display(f"{word}: {count} host{'s' if count > 1 else ''}", color=colors[word])
+            self._display.display(f"{word}: {counted(count, 'host')}", color=colors[word])
         self._quiet.clear()
 
-    def _told_before(self, result: Any) -> bool:
-        """Whether the same task failed on another host with the same words, which are not repeated then."""
+    def _failed_before(self, result: Any) -> bool:
+        """Whether the same task failed on another host with the same message, which is not repeated then."""
         host, _, values = _parts(result)
-        first = self._first_to_say(result, _words(values, "stderr", "stdout"))
+        first = self._first_with(result, _words(values, "stderr", "stdout"))
         if first == host or "results" in values or self._display.verbosity:
             return False
         self._display.display(f"fatal: [{host}]: FAILED! => as {first}", color=constants.COLOR_ERROR)
         return True
 
-    def _first_to_say(self, result: Any, said: str) -> str:
-        """The first host of which the task said these words."""
+    def _first_with(self, result: Any, said: str) -> str:
+        """The first host with this message of the task."""
         host, task, _ = _parts(result)
         return self._said.setdefault((task._uuid, said), host)  # noqa: SLF001  as the base class does
 
     def _explained(self, result: Any, word: str, *, reached: bool) -> bool:
-        """Remember why the host is left out; whether that was told, too."""
+        """Remember why the host is left out; returns whether it was printed, too."""
         host, task, values = _parts(result)
         problem = trouble(_words(values), reached=reached)
         if host != "localhost" and not task.run_once:  # a task for all hosts fails on the first of them
-            found = f'failed at the task "{task.get_name()}", which says why.'
+            found = f'the task "{task.get_name()}" failed; its message says why.'
             self._causes[host] = problem or Problem(
-                found, "every task done on every host.", f"mend that, then {_AGAIN}"
+                found, "success of every task on every host.", f"correct that, then {_AGAIN}"
             )
         if problem is None or self._display.verbosity:
             return False

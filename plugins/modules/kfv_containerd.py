@@ -1,70 +1,118 @@
-"""Documentation of the action plugin of the same name, which does the work."""
+"""containerd on a node: looked at, its files changed so that the change can be undone, and restarted.
+
+Runs on hosts: Python 3.9 or later, standard library only. The action plugin of the same name decides what to write.
+Contents of files are in base64; they may hold credentials.
+"""
 
 from __future__ import annotations
 
-DOCUMENTATION = r"""
-module: kfv_containerd
-short_description: Tell a node's containerd where images come from
-description:
-  - Writes a hosts.toml for each registry that a mirror rule reaches, and sets C(config_path) in containerd's
-    configuration where it has none. The file keeps its version, its comments and everything else in it. The deprecated
-    C(registry.mirrors) and C(registry.configs.*.tls) move into hosts.toml files that do the same; credentials stay.
-  - containerd is asked what it makes of the new configuration (C(containerd config dump)) before anything is written,
-    and that must differ in the registries alone.
-  - Fails, before anything is written, with everything that keeps it from being done, such as another runtime than
-    containerd or a hosts.toml of somebody else.
-  - Does not restart containerd; see M(kfv_containerd_restart). Where it will have to be restarted, the Node
-    (C(kubeflow_node_name), or what the inventory calls the host) must be ready, if a kubeconfig is known.
-version_added: "0.1.0"
-options:
-  settings:
-    description: What kfv_settings returned under this name.
-    type: dict
-    required: true
-  images:
-    description: What kfv_images returned; a rule for any registry reaches those that it found.
-    type: dict
-    default: {}
-  write:
-    description: Whether to write. If not, problems are returned and do not fail the task.
-    type: bool
-    default: true
-attributes:
-  check_mode:
-    support: full
-    description: Everything but writing is done, also containerd's judgement of the new configuration.
-  diff_mode:
-    support: full
-    description: Shows every file, without the credentials that it may hold.
-author:
-  - The kubeflow-volcano authors
-"""
+import base64
+import glob
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
-EXAMPLES = r"""
-- name: Name the mirror
-  kfv_containerd:
-    settings: "{{ __image_mirror_inventory.settings }}"
-    images: "{{ __image_mirror_images }}"
-  register: __image_mirror_containerd
-  notify: Put the registries of containerd into use
-"""
+from ansible.module_utils.basic import AnsibleModule
 
-RETURN = r"""
-restart:
-  description: Whether containerd has to be restarted; hosts.toml files alone are read at each pull.
-  returned: success
-  type: bool
-  sample: true
-problems:
-  description: What keeps it from being done, each as what was found, what is needed and what to do.
-  returned: always
-  type: list
-  elements: dict
-  sample: []
-copies:
-  description: Copies that were made of files of others, beside them.
-  returned: changed
-  type: list
-  elements: str
-  sample: ["/etc/containerd/config.toml.kubeflow-volcano-20261122T010203Z"]
-"""
+from ansible_collections.kubeflow_volcano.platform.plugins.module_utils import containerd, containerd_service
+from ansible_collections.kubeflow_volcano.platform.plugins.module_utils import containerd_files as files
+from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.programs import run, version_in
+
+ARGUMENTS: dict[str, Any] = {
+    "step": {
+        "type": "str",
+        "choices": ["look", "check", "write", "restart", "pull", "restore", "finish"],
+        "required": True,
+    },
+    # look: patterns of imported files, directories of registries, and the file of the mirror's authority.
+    "globs": {"type": "list", "elements": "str", "default": []},
+    "trees": {"type": "list", "elements": "str", "default": []},
+    "authority": {"type": "path", "default": ""},
+    # write: `path` and `foreign` of each file. Contents by path; of check by name, 0.toml is the main file.
+    "files": {"type": "list", "elements": "dict", "default": []},
+    "contents": {"type": "dict", "default": {}, "no_log": True},
+    # restart: how long the CRI has to become ready. pull: an image.
+    "seconds": {"type": "int", "default": 60},
+    "image": {"type": "str", "default": ""},
+}
+
+
+def look(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The configuration and what containerd makes of it, the registries, the unit, and what its CRI plugin says."""
+    service = containerd.unit()
+    daemon = containerd.find_daemon(service)
+    dump, error = containerd.dump(daemon.installed, daemon.config)
+    matching = {
+        pattern: sorted(glob.glob(pattern))  # noqa: PTH207  it takes absolute patterns
+        for pattern in given["globs"]
+    }
+    paths = [daemon.config, *(path for found in matching.values() for path in found)]
+    contents = {path: files.encoded(path) for path in paths if Path(path).is_file()}
+    return {
+        "config": daemon.config,
+        "version": version_in(run([daemon.installed, "--version"], containerd.SECONDS).output),
+        "service": service,
+        "files": contents,
+        "matching": matching,
+        "trees": {tree: files.registries(tree) for tree in given["trees"]},
+        "authority": files.encoded(given["authority"]) if Path(given["authority"]).is_file() else None,
+        "dump": dump,
+        "dump_error": error,
+        "newer": files.changed_since(contents, daemon.pid),
+        "info": containerd_service.cri_settings(),
+        "unfinished": files.unfinished(),
+    }
+
+
+def check(contents: Mapping[str, str]) -> dict[str, Any]:
+    """What containerd makes of another configuration; its files exist for that moment only, readable by root alone."""
+    daemon = containerd.find_daemon(containerd.unit())
+    with tempfile.TemporaryDirectory(prefix="kubeflow-volcano-", dir="/run") as directory:
+        for name, content in contents.items():
+            path = Path(directory, Path(name).name)
+            path.touch(mode=0o600)
+            path.write_bytes(base64.b64decode(content))
+        dump, error = containerd.dump(daemon.installed, f"{directory}/0.toml")
+    return {"dump": dump, "dump_error": error}
+
+
+def do(given: Mapping[str, Any]) -> dict[str, Any]:
+    """One step that changes the node."""
+    step = given["step"]
+    if step == "write":
+        return {"copies": files.write(given["files"], given["contents"])}
+    if step == "restart":
+        since = time.time()
+        return {"since": since, "trouble": containerd_service.restart(given["seconds"])}
+    if step == "pull":
+        return {"trouble": containerd_service.pull(given["image"])}
+    if step == "restore":
+        files.restore()
+    else:
+        files.finish()
+    return {}
+
+
+def main() -> None:
+    """Do one step."""
+    module = AnsibleModule(argument_spec=ARGUMENTS, supports_check_mode=True)
+    given = module.params
+    if given["step"] == "look":
+        module.exit_json(changed=False, **look(given))
+    if given["step"] == "check":
+        module.exit_json(changed=False, **check(given["contents"]))
+    try:
+        answer = {} if module.check_mode else do(given)
+    except OSError as error:
+        module.fail_json(
+            msg=f"Found: {error.filename or 'a file of containerd'}: {error.strerror or error}. "
+            "Needed: files that can be written, and room for them. "
+            "Do: make room on the node's disk (df -h /etc /var/lib) or make it writable, and run this again."
+        )
+    module.exit_json(changed=True, **answer)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,4 +1,8 @@
-"""Repairs of a host, each recorded so that it can be taken back. Runs on the host with Python 3.9 or later."""
+"""Repairs of a host: kernel modules, kernel settings and swap, now and at boot. Each is recorded and can be undone.
+
+Runs on hosts: Python 3.9 or later, standard library only. Its own files sort last (zz-kubeflow-volcano.conf); lines of
+/etc/fstab and /etc/sysctl.conf that contradict are commented with a marker, never removed.
+"""
 
 from __future__ import annotations
 
@@ -12,69 +16,13 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-DOCUMENTATION = r"""
-module: kfv_host_repair
-short_description: Repair what preflight found wrong on a host, or take the repairs back
-description:
-  - Loads kernel modules now and at boot, gives kernel settings their values now and at boot, and turns swap off.
-  - Files of its own have names that come last, C(zz-kubeflow-volcano.conf); lines in C(/etc/fstab) and
-    C(/etc/sysctl.conf) that contradict are commented with a marker, never removed.
-  - What was before is recorded in C(/var/lib/kubeflow-volcano/repairs) before anything is changed. O(state=absent)
-    restores exactly that, and leaves alone, and tells, what somebody else has changed since.
-version_added: "0.1.0"
-options:
-  state:
-    description: Whether the repairs are to be there.
-    type: str
-    choices: [present, absent]
-    default: present
-  repairs:
-    description:
-      - What to repair, as preflight proposes it. Each has a C(kind), one of C(module) with C(name), C(sysctl) with
-        C(name) and C(value), and C(swap).
-      - Not asked for when the repairs are to be absent; all that are recorded are taken back.
-    type: list
-    elements: dict
-    default: []
-attributes:
-  check_mode:
-    support: full
-    description: Tells what would be done.
-  diff_mode:
-    support: full
-    description: Shows files, kernel settings, modules and swap before and after.
-author:
-  - The kubeflow-volcano authors
-"""
-
-EXAMPLES = r"""
-- name: Turn swap off
-  kfv_host_repair:
-    repairs:
-      - {kind: swap}
-
-- name: Restore what was before
-  kfv_host_repair:
-    state: absent
-"""
-
-RETURN = r"""
-done:
-  description: What was done, or would be, in a few words each.
-  returned: always
-  type: list
-  elements: str
-left:
-  description: What could not be taken back, and why.
-  returned: always
-  type: list
-  elements: str
-"""
+from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.programs import run
 
 ARGUMENTS: dict[str, Any] = {
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
     "repairs": {"type": "list", "elements": "dict", "default": []},
 }
+"""Each repair has a `kind`: `module` with `name`, `sysctl` with `name` and `value`, or `swap`. absent undoes all."""
 RECORDS = Path("/var/lib/kubeflow-volcano/repairs")
 MODULES_FILE = "/etc/modules-load.d/zz-kubeflow-volcano.conf"
 SYSCTL_FILE = "/etc/sysctl.d/zz-kubeflow-volcano.conf"
@@ -82,13 +30,15 @@ SYSCTL_CONF = "/etc/sysctl.conf"
 FSTAB = "/etc/fstab"
 MARKER = "# kubeflow-volcano repair: "
 HEADER = (
-    "# Written by a repair of kubeflow-volcano; playbooks/hosts.yml takes it back with preflight_repair_state=absent.\n"
+    "# Written by a repair of kubeflow-volcano; playbooks/hosts.yml with preflight_repair_state=absent removes it.\n"
 )
+PROGRAM_SECONDS = 600
+"""swapoff reads everything that is swapped out back into memory."""
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 
 
 class Repairer:
-    """Does things once, and notes each; in check mode it only notes."""
+    """Makes changes and lists them; in check mode it only lists them. `left` are those that failed, with the reason."""
 
     def __init__(self, module: AnsibleModule) -> None:
         self.module = module
@@ -97,7 +47,7 @@ class Repairer:
         self.diff: list[dict[str, str]] = []
 
     def record(self, kind: str) -> dict[str, Any]:
-        """What is known of earlier repairs of that kind; empty where there were none."""
+        """The record of earlier repairs of that kind; empty where there were none."""
         try:
             loaded = json.loads((RECORDS / f"{kind}.json").read_text("utf-8"))
         except FileNotFoundError:
@@ -105,7 +55,7 @@ class Repairer:
         return loaded if isinstance(loaded, dict) else {}
 
     def keep(self, kind: str, record: dict[str, Any]) -> None:
-        """Write the record, or remove it where nothing is left to remember."""
+        """Write the record, or remove it where nothing is left to undo."""
         path = RECORDS / f"{kind}.json"
         if self.module.check_mode:
             return
@@ -138,19 +88,16 @@ class Repairer:
             self._put(target, text, target.stat().st_mode & 0o7777 if target.exists() else 0o644)
 
     def act(self, what: str, before: str, after: str, *command: str) -> str:
-        """Run a program; returns what it says against it, empty when it went well."""
+        """Run a program; returns why it failed, empty where it did not."""
         if not self.module.check_mode:
-            program = self.module.get_bin_path(command[0])
-            if program is None:
-                return f"there is no {command[0]}"
-            code, _, trouble = self.module.run_command([program, *command[1:]])
-            if code:
-                return " ".join(trouble.split()) or f"{command[0]} ended with {code}"
+            done = run(command, PROGRAM_SECONDS)
+            if done.code:
+                return " ".join(done.errors.split()) or f"{command[0]} ended with {done.code}"
         self._note(what, before, after)
         return ""
 
     def set_live(self, name: str, value: str) -> None:
-        """Give a kernel setting its value now."""
+        """Set a kernel setting now."""
         before = live(name)
         if before == value:
             return
@@ -189,7 +136,7 @@ def live(name: str) -> str:
 
 
 def repair_modules(repairer: Repairer, names: list[str]) -> None:
-    """Have them loaded at boot, and load now what is neither loaded nor built in."""
+    """Load them at boot, and now those that are neither loaded nor built in."""
     record = repairer.record("modules")
     kernel = content("/proc/modules") or ""
     builtin = content(f"/lib/modules/{os.uname().release}/modules.builtin") or ""
@@ -220,7 +167,7 @@ def restore_modules(repairer: Repairer) -> None:
 
 
 def repair_sysctls(repairer: Repairer, values: dict[str, str]) -> None:
-    """Write them to a file that comes last, take back what /etc/sysctl.conf says against them, and set them now."""
+    """Write them to a file that sorts last, comment lines of /etc/sysctl.conf that contradict, and set them now."""
     record = repairer.record("sysctls")
     kept = dict(record.get("values", {}))
     for name, value in values.items():
@@ -232,7 +179,7 @@ def repair_sysctls(repairer: Repairer, values: dict[str, str]) -> None:
     repairer.keep("sysctls", {"values": kept, "lines": lines, "wrote": text})
     repairer.write(SYSCTL_FILE, text, f"set {', '.join(sorted(values))} at boot")
     if before is not None:
-        repairer.write(SYSCTL_CONF, after, f"comment what {SYSCTL_CONF} says against it")
+        repairer.write(SYSCTL_CONF, after, f"comment lines of {SYSCTL_CONF} that contradict")
     for name, value in values.items():
         repairer.set_live(name, value)
 
@@ -245,20 +192,20 @@ def contradicts(line: str, values: dict[str, str]) -> bool:
 
 
 def restore_sysctls(repairer: Repairer) -> None:
-    """Remove the file, put lines back, and give settings their former values unless somebody changed them since."""
+    """Remove the file, uncomment lines, and give settings their former values unless they were changed since."""
     record = repairer.record("sysctls")
     remove_own(repairer, SYSCTL_FILE, record["wrote"])
     uncomment(repairer, SYSCTL_CONF, record["lines"])
     for name, value in record["values"].items():
         if live(name) not in {value["wrote"], value["before"]}:
             repairer.left.append(f"{name} was changed to {live(name)} since")
-        elif value["before"]:  # else the kernel had no such setting before
+        elif value["before"]:  # empty: the kernel had no such setting before
             repairer.set_live(name, value["before"])
     repairer.keep("sysctls", {})
 
 
 def repair_swap(repairer: Repairer) -> None:
-    """Turn off what is in use, and comment what would bring it back."""
+    """Turn off what is in use, and comment what would turn it on at boot."""
     record = repairer.record("swap")
     devices = [line.split()[0] for line in (content("/proc/swaps") or "").splitlines()[1:]]
     before = content(FSTAB)
@@ -274,7 +221,7 @@ def repair_swap(repairer: Repairer) -> None:
 
 
 def restore_swap(repairer: Repairer) -> None:
-    """Put the lines back, and turn on what was in use."""
+    """Uncomment the lines, and turn on what was in use."""
     record = repairer.record("swap")
     uncomment(repairer, FSTAB, record["lines"])
     used = {line.split()[0] for line in (content("/proc/swaps") or "").splitlines()[1:]}
@@ -292,7 +239,7 @@ def commented(text: str, wrong: Any) -> tuple[str, list[str]]:
 
 
 def uncomment(repairer: Repairer, path: str, recorded: list[str]) -> None:
-    """Take the marker from recorded lines again."""
+    """Remove the marker from recorded lines."""
     text = content(path)
     if text is None or not recorded:
         return
@@ -305,7 +252,7 @@ def uncomment(repairer: Repairer, path: str, recorded: list[str]) -> None:
 
 
 def remove_own(repairer: Repairer, path: str, wrote: str) -> None:
-    """Remove a file of ours, unless somebody else has written to it since."""
+    """Remove a file of this module, unless it was changed since."""
     if content(path) == wrote:
         repairer.write(path, None, f"remove {path}")
     elif content(path) is not None:
@@ -316,11 +263,14 @@ RESTORE = {"modules": restore_modules, "sysctls": restore_sysctls, "swap": resto
 
 
 def repair(repairer: Repairer, repairs: list[dict[str, Any]]) -> None:
-    """Everything of one kind at once."""
+    """All repairs of one kind together."""
     modules = [str(item.get("name", "")) for item in repairs if item.get("kind") == "module"]
     values = {str(item.get("name", "")): str(item.get("value", "")) for item in repairs if item.get("kind") == "sysctl"}
     if strange := [name for name in (*modules, *values, *values.values()) if not NAME.fullmatch(name)]:
-        repairer.module.fail_json(msg=f"Found: {strange[0]!r} in a repair. Needed: names and values. Do: correct it.")
+        repairer.module.fail_json(
+            msg=f"Found: {strange[0]!r} in a repair. Needed: letters, digits, dots, dashes and underscores. "
+            "Do: correct the repair."
+        )
     if modules:
         repair_modules(repairer, modules)
     if values:
@@ -330,7 +280,7 @@ def repair(repairer: Repairer, repairs: list[dict[str, Any]]) -> None:
 
 
 def main() -> None:
-    """Bring the host to the state that is asked for."""
+    """Repair the host, or undo all repairs."""
     module = AnsibleModule(argument_spec=ARGUMENTS, supports_check_mode=True)
     repairer = Repairer(module)
     trouble = ""
@@ -345,7 +295,11 @@ def main() -> None:
         trouble = f"{type(error).__name__}: {error}"
     result = {"changed": bool(repairer.done), "done": repairer.done, "left": repairer.left, "diff": repairer.diff}
     if trouble:
-        module.fail_json(msg=f"Found: {trouble}. Needed: files that can be written. Do: see {RECORDS}.", **result)
+        module.fail_json(
+            msg=f"Found: {trouble}. Needed: records and files that can be read and written. "
+            f"Do: see the host's disk (df -h) and {RECORDS}, and run this again.",
+            **result,
+        )
     if repairer.left and module.params["state"] == "present":
         module.fail_json(msg="Found: " + "; ".join(repairer.left), **result)
     module.exit_json(**result)

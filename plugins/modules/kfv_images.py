@@ -4,41 +4,41 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kfv_images
-short_description: Find out what becomes of the names of images
+short_description: Show the new names of images
 description:
-  - Finds every image reference in the manifests of all components that are to be rolled out, and shows what each
-    override and each mirror rule makes of them; rules that fit nothing, images that no rule fits, images that are gone
-    upstream and images that the mirror does not serve are warned of.
-  - Fails with all rules that cannot be followed. With C(image_mirror_probe) it asks the mirror for each image, no more
-    often than the mirror allows, and fails with all that are missing.
-  - Leaves what it downloads and renders in the cache of the machine that runs Ansible.
+  - Finds every image reference in the manifests of the chosen components, and shows how many each override and each
+    mirror rule renames. Warns of rules that match nothing, images that no rule matches, images that are gone upstream
+    and images that the mirror does not serve.
+  - Fails with all rules that cannot be applied. With C(image_mirror_probe) it checks each image on the mirror, within
+    the mirror's rate limit, and fails with all missing images.
+  - Downloads and rendered manifests stay in the cache of the machine that runs Ansible.
 version_added: "0.1.0"
 options:
   settings:
-    description: What kfv_settings returned under this name.
+    description: The value that kfv_settings returned under this name.
     type: dict
     required: true
   probe:
-    description: Whether to ask the mirror where C(image_mirror_probe) says so.
+    description: Check the mirror if C(image_mirror_probe) is set.
     type: bool
     default: true
 attributes:
   check_mode:
     support: full
-    description: Changes nothing in the cluster, in check mode or out of it.
+    description: It changes nothing in the cluster anyway.
   diff_mode:
     support: none
-    description: There is nothing to show.
+    description: No diff is shown.
 author:
   - The kubeflow-volcano authors
 """
 
 EXAMPLES = r"""
-- name: Refuse settings that cannot work
+- name: Validate the settings
   kfv_settings:
   register: __image_mirror_inventory
 
-- name: Show what becomes of the images
+- name: Show the new names of images
   kfv_images:
     settings: "{{ __image_mirror_inventory.settings }}"
 """
@@ -57,13 +57,13 @@ images:
   type: int
   sample: 93
 registries:
-  description: The registries that nodes ask, or would ask but for a mirror that their runtime knows.
+  description: The registries that nodes pull from, or would without a mirror in their runtime.
   returned: success
   type: list
   elements: str
   sample: [docker.io, gcr.io]
 requests:
-  description: How many requests were sent to the mirror; 0 where it was not asked.
+  description: How many requests were sent to the mirror.
   returned: success
   type: int
   sample: 0

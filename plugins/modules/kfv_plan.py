@@ -4,17 +4,17 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kfv_plan
-short_description: Tell what a roll-out would do, without a cluster
+short_description: Show what a roll-out would do, without a cluster
 description:
-  - Renders all chosen components as the roll-out would, and writes what will happen as JSON and Markdown, with the list
-    of images for people, for programs, for skopeo and for crane.
+  - Renders all chosen components as the roll-out does, and writes the plan as JSON and Markdown, with lists of images
+    for people, programs, skopeo and crane.
   - Judges versions, removed APIs, images, sums of requests, known defects and published secrets.
-  - Contacts no cluster and no registry. Leaves what it downloads and renders in the cache of the machine that runs
+  - Contacts no cluster and no registry. Downloads and rendered manifests stay in the cache of the machine that runs
     Ansible.
 version_added: "0.2.0"
 options:
   settings:
-    description: What kfv_settings returned under this name.
+    description: The value that kfv_settings returned under this name.
     type: dict
     required: true
 attributes:
@@ -23,17 +23,17 @@ attributes:
     description: In check mode the plan is shown and not written.
   diff_mode:
     support: none
-    description: There is nothing to show.
+    description: No diff is shown.
 author:
   - The kubeflow-volcano authors
 """
 
 EXAMPLES = r"""
-- name: Refuse settings that cannot work
+- name: Validate the settings
   kfv_settings:
   register: __plan_inventory
 
-- name: Tell what a roll-out would do
+- name: Show what a roll-out would do
   kfv_plan:
     settings: "{{ __plan_inventory.settings }}"
 """
@@ -41,8 +41,8 @@ EXAMPLES = r"""
 RETURN = r"""
 exit_code:
   description:
-    - Exit code shared by every command. 0 is a plan without failures, 1 one with, 2 settings or sources that cannot be
-      used, 7 a plan that could not be written.
+    - 0 if no finding fails, 1 if one fails, 2 for unusable settings or sources, 7 if the plan could not be written; all
+      commands share these exit codes.
   returned: always
   type: int
   sample: 0
@@ -51,7 +51,7 @@ plan:
   returned: success
   type: dict
 files:
-  description: Where each file was written, by its name.
+  description: Path of each written file, by its name.
   returned: success
   type: dict
   sample: {plan.md: reports/plan.md}

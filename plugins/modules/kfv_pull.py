@@ -1,72 +1,85 @@
-"""Documentation of the action plugin of the same name, which does the work."""
+"""Images of a node, listed and pulled by its own container runtime.
+
+Runs on hosts: Python 3.9 or later, standard library only.
+Each image is pulled once, without retries, and only while less than `disk_percent` of the disk is used.
+"""
 
 from __future__ import annotations
 
-DOCUMENTATION = r"""
-module: kfv_pull
-short_description: Pull the images that a node lacks, in step with the other nodes
-description:
-  - Pulls what kfv_pull_plan found to be missing, by the module kfv_pull_host on the node, a few images at a time.
-  - The nodes together keep to the pace of the mirror. An image that one of them was refused is asked for by none
-    again, and after C(image_mirror_refusals) refusals nobody pulls any more. A 429 makes all of them wait a minute and
-    go on half as fast; a second one for the same image ends the pull.
-  - A node whose disk is used up to C(image_mirror_pull_disk_percent), that does not trust the registry or gets no
-    answer three times in a row pulls no more; the others go on.
-  - Each image is held against the digest in its name, else against what the registry said of it.
-  - Does not fail for what could not be pulled; kfv_pull_table tells that for all nodes.
-version_added: "0.4.0"
-options:
-  work:
-    description: What kfv_pull_plan returned for this node.
-    type: dict
-    required: true
-  ledger:
-    description: What kfv_pull_plan returned under this name.
-    type: str
-    required: true
-  parallel:
-    description: How many images are pulled at the same time.
-    type: int
-    required: true
-  disk_percent:
-    description: Used share of the disk with the images, in percent, from which on nothing is pulled.
-    type: int
-    required: true
-  timeout_seconds:
-    description: How long one pull may take.
-    type: int
-    required: true
-attributes:
-  check_mode:
-    support: full
-    description: In check mode nothing is pulled; changed says whether anything would be.
-  diff_mode:
-    support: none
-    description: There is nothing to show.
-author:
-  - The kubeflow-volcano authors
-"""
+import platform
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
-EXAMPLES = r"""
-- name: Pull what is missing
-  kfv_pull:
-    work: "{{ __image_mirror_plan.work[inventory_hostname] }}"
-    ledger: "{{ __image_mirror_plan.ledger }}"
-    parallel: "{{ image_mirror_pull_parallel }}"
-    disk_percent: "{{ image_mirror_pull_disk_percent }}"
-    timeout_seconds: "{{ image_mirror_pull_timeout_seconds }}"
-"""
+from ansible.module_utils.basic import AnsibleModule
 
-RETURN = r"""
-pulled:
-  description: The images that were pulled and are what their names say.
-  returned: success, but for check mode
-  type: list
-  elements: str
-  sample: ["docker.io/library/busybox:1.36"]
-missing:
-  description: The images that would be pulled.
-  returned: in check mode
-  type: list
-  elements: str
-"""
+from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.node_images import (
+    NodeRuntime,
+    UnusableError,
+    find_image,
+)
+
+ARGUMENTS: dict[str, Any] = {
+    "names": {"type": "list", "elements": "str", "default": []},
+    "disk_percent": {"type": "int", "default": 80},
+    "timeout_seconds": {"type": "int", "default": 3600},
+}
+"""Complete references to pull, all at the same time; only a list of the node's images without any."""
+ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+"""uname's names to those of images."""
+
+
+def pull(runtime: NodeRuntime, name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Pull one image where there is room; its `state` is pulled, failed or full."""
+    before = time.monotonic()
+    done: dict[str, Any] = {"name": name, "state": "pulled", "error": "", "size": 0, "digests": [], "layers": 0}
+    disk = runtime.disk()
+    if disk["used_percent"] >= options["disk_percent"]:
+        return {**done, "state": "full", "disk": disk, "seconds": 0.0}
+    if error := runtime.pull(name, options["timeout_seconds"]):
+        done.update(state="failed", error=error, disk=runtime.disk())
+    else:
+        done["layers"] = runtime.layers(name)
+    return {**done, "seconds": round(time.monotonic() - before, 1)}
+
+
+def pull_all(
+    runtime: NodeRuntime, options: Mapping[str, Any], images: Sequence[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Pull all names at the same time; `changed` compares the lists before and after, as crictl does not say it."""
+    with ThreadPoolExecutor(max_workers=len(options["names"])) as pool:
+        pulls = list(pool.map(lambda name: pull(runtime, name, options), options["names"]))
+    after = runtime.images()
+    for item in pulls:
+        now = find_image(after, item["name"])
+        item["changed"] = item["state"] == "pulled" and now != find_image(images, item["name"])
+        if now:
+            item.update(size=now["size"], digests=now["digests"])
+    return pulls
+
+
+def main() -> None:
+    """List, and pull unless in check mode."""
+    module = AnsibleModule(argument_spec=ARGUMENTS, supports_check_mode=True)
+    try:
+        runtime = NodeRuntime()
+        version, images = runtime.version(), runtime.images()
+    except UnusableError as why:
+        module.exit_json(changed=False, unusable=str(why))
+    pulls = pull_all(runtime, module.params, images) if module.params["names"] and not module.check_mode else []
+    machine = platform.machine()
+    module.exit_json(
+        changed=any(item["changed"] for item in pulls),
+        unusable="",
+        runtime=version,
+        architecture=ARCHITECTURES.get(machine, machine),
+        images=[] if pulls else images,
+        sandbox=runtime.settings.get("sandbox", ""),
+        disk=runtime.disk(),
+        pulls=pulls,
+    )
+
+
+if __name__ == "__main__":
+    main()

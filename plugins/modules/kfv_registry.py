@@ -4,71 +4,71 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kfv_registry
-short_description: Fill a registry of one's own with the images of a roll-out
+short_description: Copy the images of a roll-out into a registry of your own
 description:
-  - Copies every image of all components that are to be rolled out, those of the validation and
-    C(image_mirror_registry_images) below C(image_mirror_registry), each under its whole name such as
-    C(registry.lan:5000/docker.io/library/busybox:1.36), with all its architectures and its digests, by C(skopeo).
-  - Asks both sides first. What is there with the digest of the source is left alone, so that an interrupted run is
-    taken up where it ended; after each copy the registry's digest is held against the source's.
-  - Copies one image after the other, no faster than the source allows. What it refuses (401, 403, 404) is not asked for
-    again, after C(image_mirror_refusals) refusals nothing is; a 429 is waited for once.
-  - Stops where the registry of one's own refuses, does not answer or is not trusted.
-  - Runs on the machine that runs Ansible. Credentials are taken from a file only, and shown nowhere.
+  - Copies every image of the chosen components, those of the validation and C(image_mirror_registry_images) below
+    C(image_mirror_registry), each with its complete name such as C(registry.lan:5000/docker.io/library/busybox:1.36),
+    with all its architectures and its digests, by C(skopeo).
+  - Compares source and registry first. An image that the registry has with the source's digest is not copied, so that
+    an interrupted run continues where it ended; after each copy the digests are compared again.
+  - Copies one image after the other, within the rate limit of the source. An image that the source refuses (401, 403,
+    404) is not requested again, and after C(image_mirror_refusals) refusals copying stops; after a 429 it waits once.
+  - Stops if your registry refuses, does not answer or is not trusted.
+  - Runs on the machine that runs Ansible. Credentials come from a file only, and are never shown.
 version_added: "0.4.0"
 options:
   settings:
-    description: What kfv_settings returned under this name.
+    description: The value that kfv_settings returned under this name.
     type: dict
     required: true
 attributes:
   check_mode:
     support: full
-    description: In check mode both sides are asked, what would be copied is listed, and nothing is copied.
+    description: In check mode missing images are listed, and nothing is copied.
   diff_mode:
     support: none
-    description: There is nothing to show.
+    description: No diff is shown.
 author:
   - The kubeflow-volcano authors
 """
 
 EXAMPLES = r"""
-- name: Copy what the registry lacks
+- name: Copy missing images into the registry
   kfv_registry:
-    settings: "{{ __image_mirror_inventory.settings }}"
+    settings: "{{ __image_mirror_registry_inventory.settings }}"
 """
 
 RETURN = r"""
 copied:
-  description: The images that were copied, by their own names; in check mode those that would be.
-  returned: when settings and sources can be used
+  description: Copied images, by their own names; in check mode those that would be copied.
+  returned: when settings and sources are usable
   type: list
   elements: str
   sample: ["docker.io/library/busybox:1.36"]
 present:
-  description: The images that were there already.
-  returned: when settings and sources can be used
+  description: Images that the registry had already.
+  returned: when settings and sources are usable
   type: list
   elements: str
 refused:
   description: Images that the source refused, with its answer.
-  returned: when settings and sources can be used
+  returned: when settings and sources are usable
   type: dict
 failed:
   description: Images that were not copied for another reason.
-  returned: when settings and sources can be used
+  returned: when settings and sources are usable
   type: dict
 left:
-  description: Images that were not tried after the copying had to stop.
-  returned: when settings and sources can be used
+  description: Images that were not tried, because copying stopped.
+  returned: when settings and sources are usable
   type: dict
 skipped:
-  description: Images that were known to be gone or not served.
-  returned: when settings and sources can be used
+  description: Images that are known to be gone or not to be served.
+  returned: when settings and sources are usable
   type: dict
 stopped:
-  description: Why not all were tried.
-  returned: when settings and sources can be used
+  description: Why copying stopped; empty if it did not.
+  returned: when settings and sources are usable
   type: str
   sample: ""
 """

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kfv_rehearsal
-short_description: Bring up a rehearsal cluster on this machine, or remove it
+short_description: Start a rehearsal cluster on this machine, or remove it
 description:
-  - Converges an embedded real Kubernetes on the machine that runs Ansible; an interrupted run is continued by the next.
-  - Builds its tools from pinned sources where they are not in the cache yet, which takes a while and tells so.
+  - Converges an embedded real Kubernetes on the machine that runs Ansible; the next run continues an interrupted one.
+  - Builds its tools from pinned sources if they are not in the cache, and reports the progress.
 version_added: "0.1.0"
 options:
   name:
@@ -16,41 +16,41 @@ options:
     default: default
   state:
     description:
-      - V(present) brings the cluster up; V(absent) removes all of it but the cached tools.
-      - V(inspected) only reports what the machine lacks; like the others it needs root.
+      - V(present) starts the cluster; V(absent) removes everything but the cached tools.
+      - V(inspected) only reports missing packages; it needs root as the others do.
     type: str
     default: present
     choices: [present, absent, inspected]
   generation:
-    description: Set of versions to run, named after its Kubernetes.
+    description: Set of versions, named after its Kubernetes.
     type: str
     default: "1.30"
   gpu_nodes:
-    description: How many simulated nodes with GPUs it has.
+    description: Number of simulated GPU nodes.
     type: int
     default: 4
   gpus_per_node:
-    description: How many GPUs each of them offers.
+    description: GPUs per simulated node.
     type: int
     default: 1
   extras:
-    description: Further programs of the generation, which are built only for clusters that ask.
+    description: Additional programs of the generation.
     type: list
     elements: str
     default: []
 attributes:
   check_mode:
     support: partial
-    description: Foresees a start, a removal and another number of simulated nodes; not a renewal of the real node.
+    description: Predicts a start, a removal and another number of simulated nodes; not a renewal of the real node.
   diff_mode:
     support: none
-    description: There is nothing to show.
+    description: No diff is shown.
 author:
   - The kubeflow-volcano authors
 """
 
 EXAMPLES = r"""
-- name: Bring a rehearsal cluster up
+- name: Start a rehearsal cluster
   kfv_rehearsal:
     gpu_nodes: 8
 
@@ -61,7 +61,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 changes:
-  description: What was done, in sentences.
+  description: What was changed.
   returned: when O(state=present)
   type: list
   elements: str
@@ -74,11 +74,11 @@ api_server:
   returned: when O(state=present), outside check mode
   type: str
 seconds:
-  description: How long each milestone took, from the start.
+  description: Seconds from the start to each milestone.
   returned: when O(state=present), outside check mode
   type: dict
 missing:
-  description: What this machine lacks; each with C(what), C(what_for) and C(packages) by package manager.
+  description: What is missing on this machine; each with C(what), C(what_for) and C(packages) by package manager.
   returned: when O(state=inspected)
   type: list
   elements: dict

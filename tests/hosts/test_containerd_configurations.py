@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from kubeflow_volcano.hosts.containerd.check import accepted, check_files
+from kubeflow_volcano.hosts.containerd.check import candidate_files, require_accepted
 from kubeflow_volcano.hosts.containerd.config import registry_of
 from kubeflow_volcano.hosts.containerd.hosts_toml import Host as Asked
 from kubeflow_volcano.hosts.containerd.look import Directory, Look
-from kubeflow_volcano.hosts.containerd.mirrors import Wanted
-from kubeflow_volcano.hosts.containerd.plan import Choice, Plan, directories, patterns, plan
+from kubeflow_volcano.hosts.containerd.mirrors import MirrorHost
+from kubeflow_volcano.hosts.containerd.plan import Choice, Plan, directories, plan, unread_imports
 from kubeflow_volcano.problems import InvalidInput
 from tests.hosts.lab import Host, Lab
 
@@ -71,7 +71,7 @@ REFUSED = {
     ("oldest", "2.1"): "passes over the CRI tables of such a file",
     ("oldest", "2.2"): "passes over the CRI tables of such a file",
 }
-WANTED = {"gcr.io": Wanted(Asked("https://m.x/v2/gcr.io", override_path=True), upstream=False)}
+WANTED = {"gcr.io": MirrorHost(Asked("https://m.x/v2/gcr.io", override_path=True), upstream=False)}
 CHOICE = Choice(CERTS, "", extend=False)
 SERVICE = {"LoadState": "loaded", "KillMode": "process", "Delegate": "yes"}
 
@@ -118,7 +118,7 @@ def look(host: Host, name: str) -> Look:
     release = f"v{host.containerd}.0"
     seen = Look(f"{top}/config.toml", release, SERVICE, files, dump=said, dump_error=errors[-1] if errors else "")
     drop_ins = sorted(path for path in files if "/conf.d/" in path)
-    return replace(seen, matching=dict.fromkeys(patterns(seen), drop_ins))
+    return replace(seen, matching=dict.fromkeys(unread_imports(seen), drop_ins))
 
 
 def planned(seen: Look) -> Plan:
@@ -135,10 +135,10 @@ def test_a_changed_configuration_is_read_as_meant_and_changed_once(node: Host) -
                 planned(seen)
             continue
         plans[name] = planned(seen)
-        put(node, name, {f"check/{file}": text for file, text in check_files(seen, plans[name]).items()})
+        put(node, name, {f"check/{file}": text for file, text in candidate_files(seen, plans[name]).items()})
     dump(node, "check/0.toml")
     for name, found in plans.items():
-        accepted(found, (place(node, name) / "dump").read_text(), "", name)
+        require_accepted(found, (place(node, name) / "dump").read_text(), "", name)
         put(node, name, {path.removeprefix(f"{TOP}/{name}/"): file.text for path, file in found.files.items()})
     dump(node, "config.toml")
     for name, found in plans.items():

@@ -108,8 +108,8 @@ def test_a_kubelet_that_goes_on_lets_the_change_stay(lab: Lab, node: Host, clust
     cluster.lease = timedelta(minutes=1)
     code, told = run(lab, node, cluster)
     assert code == 0, told
-    assert "no kubeconfig says" not in told
-    assert "its restart meets pods that are being made or removed: ns/new." in told
+    assert "no kubeconfig names" not in told
+    assert "the restart affects pods that are starting or terminating: ns/new." in told
     assert "config_path" in (node.root / CONFIG).read_text()
 
 
@@ -117,8 +117,8 @@ def test_a_kubelet_that_does_not_come_back_takes_the_change_back(lab: Lab, node:
     before = (node.root / CONFIG).read_text()
     code, told = run(lab, node, cluster)
     assert code != 0
-    assert f"the Node {NAME} is not ready with it: its kubelet has not renewed its Lease since" in told
-    assert "What stood on the node before is back, and containerd runs." in told
+    assert f"the Node {NAME} is not ready with it: its kubelet has not renewed its Lease for" in told
+    assert "The node's former files are restored, and containerd runs." in told
     assert (node.root / CONFIG).read_text() == before
     assert node.run("crictl info").returncode == 0
 

@@ -271,7 +271,7 @@ def test_an_overlay_and_too_little_room_are_told_at_once(play: Play, hosts: list
 def test_a_directory_of_others_is_not_taken_over(play: Play, hosts: list[Host]) -> None:
     hosts[0].run(f"mkdir -p {BASE}/photos && chmod 0755 {BASE}")
     done = play()
-    assert "holds 1 things that are no volumes (photos)" in told(done)
+    assert "contains 1 entry beside volumes (photos)" in told(done)
     assert state(hosts[0], BASE) == (0, 0, "0755")
 
 
@@ -302,10 +302,10 @@ def test_owners_are_told_in_one_table_and_nothing_is_repaired_unasked(play: Play
     assert changed(done) == {"storage-1": 0, "storage-2": 0}
     lines = [line.split("  ") for line in done.stdout.splitlines() if VOLUME in line]
     assert [line[0] for line in lines] == ["storage-1", "storage-2", "Node elsewhere"]
-    assert "0:0 0777, 8 of 9 of others" in done.stdout
+    assert "0:0 0777, 8 of 9 with another owner" in done.stdout
     assert "999:999" in done.stdout
-    assert "open to everybody (local_path_tighten_claims)" in done.stdout
-    assert "is no host of the inventory" in done.stdout
+    assert "world-writable (local_path_tighten_claims)" in done.stdout
+    assert "is not a host of the inventory" in done.stdout
     assert state(hosts[0], f"{VOLUME}/-R") == (0, 0, "0604")
 
 
@@ -342,7 +342,7 @@ def test_an_open_volume_is_closed_only_by_name(play: Play, hosts: list[Host]) ->
 def test_a_claim_that_nobody_has_cannot_be_closed(play: Play, hosts: list[Host]) -> None:
     done = play(local_path_tighten_claims=["kubeflow/mysql"], on=[hosts[0]])
     assert done.returncode == 2
-    assert "local_path_tighten_claims names kubeflow/mysql, which no volume on a node's disk is bound to" in told(done)
+    assert "local_path_tighten_claims has kubeflow/mysql, which no volume on a node's disk is bound to" in told(done)
     assert "kubeflow/mysql-pv-claim" in told(done)
 
 
@@ -352,7 +352,7 @@ def test_a_cluster_that_does_not_answer_keeps_only_what_was_asked_of_it(
     nowhere = str(tmp_path / "none")
     unasked = play(kubeflow_kubeconfig=nowhere)
     assert changed(unasked) == {"storage-1": 1, "storage-2": 1}
-    assert "Owners of volumes are not looked at." in unasked.stdout
+    assert "Owners of volumes are not checked." in unasked.stdout
     done = play(kubeflow_kubeconfig=nowhere, local_path_repair_permissions=True)
     assert done.returncode == 2
     assert "Do: " in told(done)
@@ -399,5 +399,5 @@ def test_missing_programs_of_selinux_are_told_with_their_packages(play: Play, ho
     hosts[0].run("rm /usr/sbin/semanage")
     done = play(on=[hosts[0]])
     assert done.returncode == 2
-    assert "no semanage" in told(done)
+    assert "semanage is not installed" in told(done)
     assert "dnf install policycoreutils-python-utils" in told(done)

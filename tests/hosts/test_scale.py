@@ -69,7 +69,7 @@ def test_preflight_of_all_is_one_module_run_each_and_as_many_lines_as_of_ten(
 
 
 def test_hosts_with_nothing_to_change_are_counted(lab: Lab, fifty: list[Host], inventory: Path) -> None:
-    done = lab.play("playbooks/hosts.yml", inventory, "--tags", "kustomize")
+    done = lab.play("playbooks/hosts.yml", inventory, "--tags", "repair")
     assert done.returncode == 0, done.stdout
     assert "skipping: 50 hosts" in done.stdout
     assert [line for line in body(done) if fifty[0].name in line] == []

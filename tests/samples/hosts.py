@@ -9,7 +9,7 @@ from typing import Any
 from kubeflow_volcano.catalog.model import MinorRange
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.hosts.facts import Host
-from kubeflow_volcano.hosts.wanted import SYSCTLS
+from kubeflow_volcano.hosts.kernel import SYSCTLS
 from tests.samples.facts import NOW
 from validators.core.expectations import Expectations
 from validators.core.facts import Facts

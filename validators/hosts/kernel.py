@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from kubeflow_volcano.hosts.facts import CannotLookError, HostFacts, Sysctl
-from kubeflow_volcano.hosts.wanted import OWN_FILE, SYSCTLS, Setting
+from kubeflow_volcano.hosts.kernel import OWN_FILE, SYSCTLS, Setting
 from validators.core.check import check
 from validators.core.facts import Facts
 from validators.core.outcome import Outcome, Severity

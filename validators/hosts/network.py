@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from kubeflow_volcano.hosts.facts import HostFacts, Name, Proxy
-from kubeflow_volcano.hosts.proxy import excepts
+from kubeflow_volcano.hosts.network import is_exempt
 from validators.core.check import check
 from validators.core.facts import Facts
 from validators.core.inventory import Inventory
@@ -83,7 +83,7 @@ def _proxies(inventory: Inventory, facts: HostFacts) -> Iterator[Finding]:
         process = [item for item in own if item.where.startswith("process ")]
         counts = process or own  # what a daemon was started with, else what it will be
         spared = ",".join(item.value for item in counts if item.name == "NO_PROXY")
-        missing = [item for item in _wanted(inventory) if not excepts(spared, _SERVICES if item == ".svc" else item)]
+        missing = [item for item in _wanted(inventory) if not is_exempt(spared, _SERVICES if item == ".svc" else item)]
         if missing:
             through = next(item for item in own if item.name in _PROXIES)
             make = bad if user == _CALLS_WEBHOOKS else worse

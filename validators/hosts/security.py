@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubeflow_volcano.hosts.facts import Firewall, HostFacts, SELinux
-from kubeflow_volcano.hosts.peers import KUBELET, address_of
+from kubeflow_volcano.hosts.network import KUBELET, address_of
 from validators.core.check import check
 from validators.core.facts import Facts
 from validators.core.inventory import Inventory

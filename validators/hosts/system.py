@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from kubeflow_volcano.hosts.facts import Host, HostFacts, Modules, Os
-from kubeflow_volcano.hosts.wanted import BRIDGE
+from kubeflow_volcano.hosts.kernel import BRIDGE
 from validators.core.check import check
 from validators.core.facts import Facts
 from validators.core.inventory import Inventory

@@ -1,4 +1,4 @@
-"""containerd is asked what it makes of a changed configuration, before any file of it is written."""
+"""containerd reads a changed configuration before any file of it is written."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from kubeflow_volcano.hosts.containerd.look import Look
 from kubeflow_volcano.hosts.containerd.plan import Plan
 from kubeflow_volcano.hosts.containerd.sections import sections
 from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.text import few
 
-__all__ = ["accepted", "check_files"]
+__all__ = ["candidate_files", "require_accepted"]
 
 
-def check_files(look: Look, result: Plan) -> Mapping[str, str]:
-    """The configuration as it is to be, as files of one directory that containerd can be asked about beforehand.
+def candidate_files(look: Look, result: Plan) -> Mapping[str, str]:
+    """The new configuration by file name, for one directory from which containerd can read it beforehand.
 
-    `0.toml` is the main one; it imports the others in the order in which containerd loads them, and they nothing.
+    `0.toml` is the main file. It imports the others in the order in which containerd loads them; they import nothing.
     """
     files = loaded_files(look)
     texts = {f"{number}.toml": result.files.get(file.path, file).text for number, file in enumerate(files)}
@@ -27,29 +28,34 @@ def check_files(look: Look, result: Plan) -> Mapping[str, str]:
     return {name: _importing(text, names[1:] if name == names[0] else []) for name, text in texts.items()}
 
 
-def accepted(result: Plan, dump: str, error: str, path: str) -> None:
-    """See that containerd itself reads the new configuration as it is meant.
+def require_accepted(result: Plan, dump: str, error: str, path: str) -> None:
+    """Require that containerd reads the new configuration, and that nothing but registries changes.
+
+    Args:
+        result: the plan, with the expected dump.
+        dump: what containerd makes of the candidate files.
+        error: why it cannot read them, empty where it can.
+        path: the main file, for messages.
 
     Raises:
-        InvalidInput: it does not read it, or anything else changes as well.
+        InvalidInput: it cannot read it, or other settings change.
     """
     if error:
         raise InvalidInput(
             Problem(
-                f"containerd cannot read the configuration that was to be written: {error}.",
+                f"containerd cannot read the new configuration: {error}.",
                 f"a change of {path} that containerd accepts; nothing was written.",
                 f"set config_path by hand in {path}, and run this again.",
             )
         )
-    found = dumps.parsed(dump, path)
-    problems = [*dumps.refused(found, path)]
-    if result.expected is not None and (strange := dumps.differences(result.expected, found)):
+    found = dumps.parse_dump(dump, path)
+    problems = [*dumps.plugin_problems(found, path)]
+    if result.expected is not None and (keys := dumps.differences(result.expected, found)):
         problems.append(
             Problem(
-                f"with the change, containerd would read {', '.join(strange[:5])} otherwise than meant; nothing was "
-                "written.",
-                "a configuration of which only the registries change.",
-                f"see {path} and what it imports: a table that another file gives anew, or the version of a file.",
+                f"the change would also affect {few(keys)} in containerd's configuration; nothing was written.",
+                "a configuration in which nothing but registries changes.",
+                f"compare {path} and the files that it imports: two files may have the same table, or other versions.",
             )
         )
     if problems:

@@ -1,6 +1,6 @@
-"""containerd's config.toml and the files that it imports: what they say about registries.
+"""containerd's config.toml and the files that it imports: their settings of registries.
 
-Which table holds the registries depends on the file's `version` (containerd's RELEASES.md, docs/hosts.md), and that is
+Which table has the registries depends on the file's `version` (containerd's RELEASES.md, docs/hosts.md). The version is
 never changed, as an older containerd could no longer read the file.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 
 from kubeflow_volcano.problems import InvalidInput, Problem
 
-__all__ = ["ConfigFile", "Registry", "loaded", "read", "registry_of"]
+__all__ = ["ConfigFile", "Registry", "load_order", "parse_file", "registry_of"]
 
 _PLUGINS = {0: "cri", 1: "cri", 2: "io.containerd.grpc.v1.cri"}
 _NEWER = "io.containerd.cri.v1.images"
@@ -23,7 +23,7 @@ _MOVED_KEYS = frozenset({"containerd", "registry", "sandbox_image"})
 
 @dataclass(frozen=True, slots=True)
 class ConfigFile:
-    """One file: its text, byte for byte, and what it says. `version` is 0 where it says none."""
+    """One file: its text, byte for byte, and its values."""
 
     path: str
     text: str
@@ -31,13 +31,13 @@ class ConfigFile:
 
     @property
     def version(self) -> int:
-        """The form of the file, not of containerd."""
+        """The version of the file's format, 0 where it has none; it is not containerd's version."""
         found = self.values.get("version", 0)
         return found if isinstance(found, int) else 0
 
     @property
     def plugin(self) -> str:
-        """The plugin whose table holds the registries in a file of this version."""
+        """The plugin whose table has the registries in a file of this version."""
         return _PLUGINS.get(self.version, _NEWER)
 
     @property
@@ -48,7 +48,7 @@ class ConfigFile:
 
     @property
     def registry(self) -> Mapping[str, Any]:
-        """What that table says about registries."""
+        """The registries in that table."""
         return _mapping(_mapping(self.table).get("registry"))
 
     @property
@@ -57,10 +57,10 @@ class ConfigFile:
         return {host: _mapping(item) for host, item in _mapping(self.registry.get("configs")).items()}
 
     @property
-    def strange_tables(self) -> tuple[str, ...]:
-        """Tables of the plugin by the name that files of another version give it, which containerd does not read."""
+    def ignored_tables(self) -> tuple[str, ...]:
+        """Tables with the plugin's name of another version, which containerd ignores."""
         names = {*_PLUGINS.values(), _NEWER} - {self.plugin}
-        if self.version == 2:  # noqa: PLR2004  containerd 2 reads the newer names in such a file too
+        if self.version == 2:  # noqa: PLR2004  containerd 2 also reads the newer names in such a file
             names -= {_NEWER}
         plugins = _mapping(self.values.get("plugins"))
         # The CRI server of newer files keeps the old name, with other keys.
@@ -77,7 +77,7 @@ class ConfigFile:
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """What a configuration says about registries: `mirrors` and `configs` are the deprecated tables."""
+    """The registries of a configuration; `mirrors` and `configs` are the deprecated tables."""
 
     config_path: str
     mirrors: Mapping[str, Any]
@@ -85,15 +85,15 @@ class Registry:
 
     @property
     def with_tls(self) -> Mapping[str, Mapping[str, Any]]:
-        """The TLS settings by host, those that say something."""
+        """The TLS settings by host that are not empty."""
         return {host: tls for host, item in self.configs.items() if (tls := _mapping(_mapping(item).get("tls")))}
 
 
-def read(path: str, content: bytes) -> ConfigFile:
-    """A file's content as it is to be understood.
+def parse_file(path: str, content: bytes) -> ConfigFile:
+    """A file with its values.
 
     Raises:
-        InvalidInput: not UTF-8, or no TOML.
+        InvalidInput: it is not UTF-8, or not TOML.
     """
     try:
         text = content.decode("utf-8")
@@ -102,19 +102,19 @@ def read(path: str, content: bytes) -> ConfigFile:
     except ValueError as error:
         raise InvalidInput(
             Problem(
-                f"{path} is no TOML: {error}.",
+                f"{path} is not TOML: {error}.",
                 "a configuration that containerd can read; with this one it would not start again.",
-                f"correct {path}; containerd --config {path} config dump tells whether it is right.",
+                f"correct {path}; `containerd --config {path} config dump` shows whether it is right.",
             )
         ) from error
 
 
-def loaded(
+def load_order(
     main: ConfigFile, others: Mapping[str, ConfigFile], matching: Mapping[str, Sequence[str]]
 ) -> tuple[ConfigFile, ...]:
-    """The files that containerd loads, in its order: each one's imports after those that wait already.
+    """The files that containerd loads, in its order: imports of a file come after all imports that were found before.
 
-    `matching` has the paths that each pattern of `imports` fits.
+    `matching` has the paths that match each pattern of `imports`.
     """
     done: dict[str, ConfigFile] = {}
     waiting = [main.path]
@@ -129,7 +129,7 @@ def loaded(
 
 
 def registry_of(dump: Mapping[str, Any]) -> Registry:
-    """What a dump, which is of containerd's newest version, says about registries."""
+    """The registries of a dump, which has containerd's newest format."""
     plugins = _mapping(dump.get("plugins"))
     name = _NEWER if _NEWER in plugins else _PLUGINS[2]
     found = _mapping(_mapping(plugins.get(name)).get("registry"))

@@ -1,7 +1,7 @@
-"""What containerd itself makes of its configuration (`containerd config dump`), compared and judged.
+"""`containerd config dump`, compared and judged.
 
-The dump has imports merged and all defaults, in containerd's newest form. It is not held against the rules of the
-plugins, which containerd applies when it starts: it then runs on without CRI, and the node is not ready any more.
+The dump has imports merged and all defaults, in containerd's newest form. containerd applies the rules of its plugins
+only at its start: with a violation it runs on without CRI, and the node becomes NotReady.
 """
 
 from __future__ import annotations
@@ -14,42 +14,42 @@ from typing import Any
 from kubeflow_volcano.hosts.containerd.config import registry_of
 from kubeflow_volcano.problems import InvalidInput, Problem
 
-__all__ = ["DEFAULT_LIST", "differences", "expected", "parsed", "refused", "running_otherwise"]
+__all__ = ["DEFAULT_LIST", "cgroup_driver_problems", "differences", "expected", "parse_dump", "plugin_problems"]
 
 DEFAULT_LIST = "/etc/containerd/certs.d:/etc/docker/certs.d"
-"""What 2.2 takes for an empty config_path; 2.2.0 and 2.2.1 print it so."""
+"""Default of config_path since 2.2; 2.2.0 and 2.2.1 print it."""
 
 _CRI = ("cri", "io.containerd.grpc.v1.cri", "io.containerd.cri.v1.runtime", "io.containerd.cri.v1.images")
 _RUNTIME = ("io.containerd.cri.v1.runtime", "io.containerd.grpc.v1.cri")
 
 
-def parsed(text: str, of: str) -> Mapping[str, Any]:
+def parse_dump(text: str, of: str) -> Mapping[str, Any]:
     """A dump as values.
 
     Raises:
-        InvalidInput: it is none.
+        InvalidInput: it is not TOML.
     """
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InvalidInput(
             Problem(
-                f"containerd's dump of {of} is no TOML: {error}.",
+                f"containerd's dump of {of} is not TOML: {error}.",
                 "a dump that can be compared before and after a change.",
-                f"run containerd --config {of} config dump on the node.",
+                f"see what `containerd --config {of} config dump` prints on the node.",
             )
         ) from error
 
 
-def refused(dump: Mapping[str, Any], path: str) -> Iterator[Problem]:
-    """Why containerd would not load its CRI plugins with this configuration, in so far as registries matter to it."""
+def plugin_problems(dump: Mapping[str, Any], path: str) -> Iterator[Problem]:
+    """Why containerd would not load its CRI plugins with this configuration."""
     disabled = [name for name in dump.get("disabled_plugins", ()) if name in _CRI]
     if disabled:
         yield Problem(
-            f"{path} has disabled_plugins with {', '.join(disabled)}, as the packages of Docker write it.",
-            "containerd's CRI plugin, through which the kubelet pulls images.",
-            f"remove it from disabled_plugins in {path} if the kubelet is to use containerd; see its "
-            "containerRuntimeEndpoint if it uses something else.",
+            f"{path} has disabled_plugins with {', '.join(disabled)}, as Docker's packages write it.",
+            "containerd's CRI plugin: the kubelet pulls images through it.",
+            f"remove it from disabled_plugins in {path} if the kubelet uses containerd; otherwise check the kubelet's "
+            "containerRuntimeEndpoint.",
         )
     registry = registry_of(dump)
     deprecated = [f"mirrors.{name}" for name in registry.mirrors] + [
@@ -58,8 +58,8 @@ def refused(dump: Mapping[str, Any], path: str) -> Iterator[Problem]:
     if registry.config_path not in {"", DEFAULT_LIST} and deprecated:
         yield Problem(
             f"{path} has both registry.config_path ({registry.config_path}) and {', '.join(sorted(deprecated))}.",
-            "one of the two: with both, containerd does not load its CRI plugin at its next start.",
-            "remove config_path to have the others moved into hosts.toml files, or remove the others.",
+            "only one of the two: with both, containerd does not load its CRI plugin at its next start.",
+            "remove config_path, and a rerun moves the others into hosts.toml files; or remove the others.",
         )
     runtime = _containerd_table(dump)
     default, runtimes = runtime.get("default_runtime_name"), runtime.get("runtimes", {})
@@ -71,15 +71,15 @@ def refused(dump: Mapping[str, Any], path: str) -> Iterator[Problem]:
         )
 
 
-def expected(dump: Mapping[str, Any], config_path: str, *, moved: bool) -> Mapping[str, Any]:
-    """What the dump has to become by a change of the registries alone."""
+def expected(dump: Mapping[str, Any], config_path: str, *, without_legacy: bool) -> Mapping[str, Any]:
+    """The dump after a change of nothing but the registries."""
     wanted = deepcopy(dict(dump))
     plugins = wanted.get("plugins", {})
     for name in _CRI:
         registry = plugins.get(name, {}).get("registry")
         if registry is not None:
             registry["config_path"] = config_path
-            if moved:
+            if without_legacy:
                 registry.pop("mirrors", None)
                 for item in registry.get("configs", {}).values():
                     item.pop("tls", None)
@@ -87,7 +87,7 @@ def expected(dump: Mapping[str, Any], config_path: str, *, moved: bool) -> Mappi
 
 
 def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, ...]:
-    """Where two dumps differ, as dotted keys; the list of files that they are made of does not count."""
+    """Dotted keys in which two dumps differ, apart from the list of their files."""
     before, after = dict(_leaves(one)), dict(_leaves(other))
     return tuple(key for key in sorted(before.keys() | after.keys()) if before.get(key) != after.get(key))
 
@@ -106,10 +106,10 @@ def _below(key: str, value: Any) -> Iterator[tuple[str, str]]:
         yield key, repr(value)
 
 
-def running_otherwise(dump: Mapping[str, Any], info: Mapping[str, Any]) -> Iterator[Problem]:
-    """What a restart would change for running pods: the cgroup driver in the file is another than the running one.
+def cgroup_driver_problems(dump: Mapping[str, Any], info: Mapping[str, Any]) -> Iterator[Problem]:
+    """Runtimes whose cgroup driver a restart would change, which restarts every pod of the node.
 
-    `info` is the configuration that the CRI plugin tells of itself (`crictl info`), whose keys are spelled otherwise.
+    `info` is the configuration that the CRI plugin runs with (`crictl info`); its keys are spelled differently.
     """
     running = _table(info.get("containerd")).get("runtimes")
     for name, item in _table(_containerd_table(dump).get("runtimes")).items():
@@ -119,8 +119,8 @@ def running_otherwise(dump: Mapping[str, Any], info: Mapping[str, Any]) -> Itera
             yield Problem(
                 f"containerd runs with SystemdCgroup = {str(its).lower()} for the runtime {name}, and its "
                 f"configuration was changed to {str(mine).lower()} since.",
-                "a restart that changes registries alone: with the other cgroup driver every pod of the node restarts.",
-                "take that change back, or drain the node, restart containerd and the kubelet, and run this again.",
+                "a restart that changes nothing but registries; another cgroup driver restarts every pod of the node.",
+                "undo that change, or drain the node, restart containerd and the kubelet, and run this again.",
             )
 
 

@@ -15,26 +15,26 @@ from kubeflow_volcano.hosts.containerd.config import ConfigFile
 from kubeflow_volcano.hosts.containerd.sections import Section, sections
 from kubeflow_volcano.problems import InvalidInput, Problem
 
-__all__ = ["changed"]
+__all__ = ["edited"]
 
 Path = tuple[str, ...]
 
 
-def changed(file: ConfigFile, config_path: str | None, *, moved: bool) -> str:
-    """The file's text with `config_path` (None: as it is) and, if `moved`, without the tables that hosts.toml replaces.
+def edited(file: ConfigFile, config_path: str | None, *, without_legacy: bool) -> str:
+    """The file's text with `config_path` (None: unchanged) and, if requested, without tables that hosts.toml replaces.
 
     Credentials in `configs` stay, as hosts.toml has none. Everything else stays byte for byte.
 
     Raises:
-        InvalidInput: the file is written in a way that cannot be changed in place.
+        InvalidInput: the file is written in a way that cannot be edited in place.
     """
     registry: Path = ("plugins", file.plugin, "registry")
-    wanted = _expected(file.values, registry, config_path, moved=moved)
+    wanted = _expected(file.values, registry, config_path, without_legacy=without_legacy)
     if _pruned(wanted) == _pruned(file.values):
         return file.text
     try:
         parts = sections(file.text)
-        if moved:
+        if without_legacy:
             parts = _without_legacy(parts, registry)
         if config_path is not None:
             parts = _with_config_path(parts, registry, config_path, "\r\n" if "\r\n" in file.text else "\n")
@@ -43,7 +43,7 @@ def changed(file: ConfigFile, config_path: str | None, *, moved: bool) -> str:
     except (TOMLKitError, ValueError) as error:
         raise InvalidInput(_by_hand(file, config_path, str(error))) from error
     if _pruned(outcome) != _pruned(wanted):
-        raise InvalidInput(_by_hand(file, config_path, "the outcome would say something else"))
+        raise InvalidInput(_by_hand(file, config_path, "the result would have another meaning"))
     return text
 
 
@@ -51,27 +51,29 @@ def _by_hand(file: ConfigFile, config_path: str | None, why: str) -> Problem:
     table = f'[plugins."{file.plugin}".registry]'
     what = "no mirrors and no configs.*.tls" if config_path is None else f"config_path = {json.dumps(config_path)}"
     return Problem(
-        f"{file.path} is written in a way that cannot be changed without touching more of it ({why}).",
+        f"{file.path} cannot be edited without changing other parts of it ({why}).",
         f"{what} in {table}.",
-        f"change it by hand, in {table}, and run this again.",
+        f"edit {table} by hand, and run this again.",
     )
 
 
-def _expected(values: Mapping[str, Any], registry: Path, config_path: str | None, *, moved: bool) -> dict[str, Any]:
+def _expected(
+    values: Mapping[str, Any], registry: Path, config_path: str | None, *, without_legacy: bool
+) -> dict[str, Any]:
     wanted = deepcopy(dict(values))
     table: Any = wanted
     for name in registry:
         table = table.setdefault(name, {})
     if config_path is not None:
         table["config_path"] = config_path
-    if moved:
+    if without_legacy:
         _drop(table, ("mirrors",))
         _drop(table, ("configs", "*", "tls"))
     return wanted
 
 
 def _pruned(value: Any) -> Any:
-    """Without empty tables, which say nothing."""
+    """Without empty tables, which have no effect."""
     if not isinstance(value, dict):
         return value
     inner = {name: _pruned(item) for name, item in value.items()}
@@ -79,7 +81,7 @@ def _pruned(value: Any) -> Any:
 
 
 def _drop(table: Any, path: Path) -> bool:
-    """Take a key away, by its path in which * is any name; whether there was one."""
+    """Remove a key by its path, in which * is any name; returns whether there was one."""
     if not isinstance(table, dict):
         return False
     if path[0] == "*":
@@ -98,7 +100,7 @@ def _without_legacy(parts: list[Section], registry: Path) -> list[Section]:
     done: list[Section] = []
     for part in parts:
         if any(_fits(part.path, path) for path in dropped):
-            # Comments right above the next header are about that.
+            # Comments right above the next header belong to it.
             done.append(Section(part.path, "", _comments_at_the_end(part.body)))
             continue
         document: Any = tomlkit.parse(part.body)

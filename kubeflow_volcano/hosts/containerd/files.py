@@ -1,26 +1,38 @@
-"""What becomes of the hosts.toml files of a node: written, extended, left alone, taken away, or refused."""
+"""Changes of the hosts.toml files of a node: written, extended, removed, or refused."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from kubeflow_volcano.hosts.containerd.hosts_toml import composed, hosts_of, is_own, means, moved, without_block
+from kubeflow_volcano.hosts.containerd.hosts_toml import (
+    hosts_of,
+    is_own,
+    migrated,
+    requests_first,
+    with_mirror,
+    without_block,
+)
 from kubeflow_volcano.hosts.containerd.legacy import Legacy
 from kubeflow_volcano.hosts.containerd.look import Directory
-from kubeflow_volcano.hosts.containerd.mirrors import ANY, Wanted
+from kubeflow_volcano.hosts.containerd.mirrors import ANY, MirrorHost
 from kubeflow_volcano.problems import Problem
 
 __all__ = ["Write", "directory_of", "hosts_files", "shadowed"]
 
 _CERTIFICATES = (".crt", ".cert", ".key")
+_SECRET = re.compile(
+    r"^(?P<key>[ \t]*[\"']?(?:password|auth|identitytoken|registrytoken|authorization)[\"']?[ \t]*=[ \t]*)\S.*$",
+    re.IGNORECASE | re.MULTILINE,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """A file to be written: `before` is None where there is none, `after` None where it is to be removed.
+    """A file to write: `before` is None if it does not exist, `after` None if it is removed.
 
-    `foreign`: somebody else wrote what stands there, so a copy of it is kept.
+    `foreign`: another program or person wrote it, so a copy is kept.
     """
 
     path: str
@@ -28,9 +40,23 @@ class Write:
     after: str | None
     foreign: bool = False
 
+    def diff(self) -> dict[str, str]:
+        """The change for Ansible's diff, without credentials."""
+        return {
+            "before_header": self.path if self.before is not None else "",
+            "before": _without_secrets(self.before or ""),
+            "after_header": self.path if self.after is not None else "",
+            "after": _without_secrets(self.after or ""),
+        }
+
+
+def _without_secrets(text: str) -> str:
+    """Values of one line; containerd writes no longer ones, and no_log covers the module's own answer."""
+    return _SECRET.sub(r"\g<key>(not shown)", text)
+
 
 def directory_of(registry: str, present: Mapping[str, object]) -> str:
-    """The directory that containerd takes for a registry: with a port, `host_port_` goes before `host:port`."""
+    """The directory that containerd uses for a registry: with a port, `host_port_` before `host:port`."""
     host, colon, port = registry.rpartition(":")
     other = f"{host}_{port}_" if colon else registry
     return other if other in present else registry
@@ -39,14 +65,14 @@ def directory_of(registry: str, present: Mapping[str, object]) -> str:
 def hosts_files(
     tree: str,
     present: Mapping[str, Directory],
-    wanted: Mapping[str, Wanted],
+    wanted: Mapping[str, MirrorHost],
     old: Mapping[str, Legacy],
     *,
     extend: bool,
 ) -> Iterator[Write | Problem]:
-    """One entry for each file below `tree` that changes, and one for each that cannot.
+    """A write for each file below `tree` that changes, and a problem for each that cannot.
 
-    `old` is what moves here from config.toml. `extend`: the mirror may be put before what somebody else wrote.
+    `old` is migrated from config.toml. With `extend` the mirror is put before the hosts of a foreign file.
     """
     names = {directory_of(name, present): name for name in (*wanted, *old)}
     for directory, name in sorted(names.items()):
@@ -57,7 +83,7 @@ def hosts_files(
 
 
 def _one(
-    directory: str, found: Directory | None, wanted: Wanted | None, old: Legacy | None, *, extend: bool
+    directory: str, found: Directory | None, wanted: MirrorHost | None, old: Legacy | None, *, extend: bool
 ) -> Iterator[Write | Problem]:
     path = f"{directory}/hosts.toml"
     try:
@@ -65,7 +91,7 @@ def _one(
         hosts_of(without_block(text))
     except ValueError as error:
         yield Problem(
-            f"{path} is none that containerd can read: {error}. It then asks the registry itself.",
+            f"containerd cannot read {path}: {error}. It uses the registry itself.",
             'TOML with [host."URL"] tables, or no file.',
             f"correct or remove {path}.",
         )
@@ -73,66 +99,66 @@ def _one(
     certificates = [name for name in found.others if name.endswith(_CERTIFICATES)] if found else []
     if not text.strip() and certificates:
         yield Problem(
-            f"{directory} has {', '.join(sorted(certificates))} in the manner of Docker, and no hosts.toml.",
-            "certificates named in a hosts.toml, as containerd looks at no others beside one.",
+            f"{directory} has Docker-style certificates ({', '.join(sorted(certificates))}) and no hosts.toml.",
+            "certificates that a hosts.toml names: beside that file containerd ignores all others.",
             f"write {path} with ca and client, or remove the certificates.",
         )
         return
     before = None if found is None or found.hosts is None else text
     if old and text.strip():
-        if not means(without_block(text), old.hosts, upstream=True):
+        if not requests_first(without_block(text), old.hosts, upstream=True):
             yield _both(path)
             return
-        old = None  # it is there already
+        old = None  # the file already has it
     if wanted is None:
         if old:
-            yield Write(path, before, moved(old.hosts, old.server))
+            yield Write(path, before, migrated(old.hosts, old.server))
         return
     own = not text.strip() or is_own(text)
-    if not own and means(text, (wanted.host,), upstream=wanted.upstream):
+    if not own and requests_first(text, (wanted.host,), upstream=wanted.upstream):
         return
     if not own and not extend:
         yield _foreign(path, text, wanted)
         return
-    rest = moved(old.hosts, old.server if wanted.upstream else None) if old else text
-    after = composed(rest, (wanted.host,), upstream=wanted.upstream)
+    rest = migrated(old.hosts, old.server if wanted.upstream else None) if old else text
+    after = with_mirror(rest, (wanted.host,), upstream=wanted.upstream)
     if after != text:
         yield Write(path, before, after, foreign=not own)
 
 
 def _both(path: str) -> Problem:
-    """A file that was not read so far, as config_path was not set, beside tables that were."""
+    """A file that containerd did not read so far, as config_path was not set, and tables that it did read."""
     return Problem(
-        f"{path} names other hosts than registry.mirrors and registry.configs in containerd's configuration, and was "
-        "not read so far.",
-        "one of the two for each registry.",
+        f"{path} has other hosts than registry.mirrors and registry.configs in containerd's configuration, which did "
+        "not read it so far.",
+        "only one of the two for each registry.",
         f"remove {path}, or the registry's entries in the configuration.",
     )
 
 
-def _foreign(path: str, text: str, wanted: Wanted) -> Problem:
+def _foreign(path: str, text: str, wanted: MirrorHost) -> Problem:
     names = ", ".join(host.url for host in hosts_of(text)) or "no host"
     return Problem(
-        f"{path} was written by somebody else and names {names}.",
-        f"{wanted.host.url} as the first host in it.",
-        "set image_mirror_containerd_existing: extend to have it put before what stands there, which is kept, or "
-        "remove the file.",
+        f"{path} was not written by this project and has {names}.",
+        f"{wanted.host.url} as its first host.",
+        "set image_mirror_containerd_existing: extend to put it before the other hosts, which are kept, or remove the "
+        "file.",
     )
 
 
 def _leftover(path: str, content: bytes) -> Iterator[Write | Problem]:
-    """What was written here for a registry that no rule names any more."""
+    """A file that this project wrote for a registry that no rule covers any more."""
     try:
         text = content.decode("utf-8")
         rest = without_block(text)
     except ValueError:
-        return  # nobody asks for this registry
+        return  # it cannot be read, and no rule covers its registry
     if rest != text:
         yield Write(path, text, rest or None)
 
 
-def shadowed(present: Mapping[str, Directory], wanted: Mapping[str, Wanted]) -> Sequence[str]:
-    """Registries that get a directory of their own, and for which somebody else's `_default` then counts no more."""
+def shadowed(present: Mapping[str, Directory], wanted: Mapping[str, MirrorHost]) -> Sequence[str]:
+    """Registries that get their own directory, so that a foreign `_default` no longer applies to them."""
     found = present.get(ANY)
     if found is None or found.hosts is None or ANY in wanted or is_own(found.hosts.decode("utf-8", "replace")):
         return ()

@@ -1,8 +1,8 @@
-"""hosts.toml: where containerd asks for the images of one registry.
+"""hosts.toml: the hosts that containerd pulls one registry's images from.
 
-The format is containerd's (docs/hosts.md, core/remotes/docker/config/hosts.go), in so far as 1.6 to 2.3 read it alike:
-each `[host."URL"]` is asked in the order of the file, then `server`, which is the registry itself where it is missing.
-A file that containerd cannot read is no error to it: it asks the registry itself. So what is written here is parsed.
+The format is containerd's (docs/hosts.md, core/remotes/docker/config/hosts.go), as far as 1.6 to 2.3 read it alike:
+containerd tries each `[host."URL"]` in the order of the file, then `server`; without `server`, the registry itself. A
+file that it cannot read is no error: it uses the registry itself. So everything that is written here is parsed first.
 """
 
 from __future__ import annotations
@@ -15,16 +15,28 @@ from typing import Any
 
 from kubeflow_volcano.hosts.containerd.sections import sections
 
-__all__ = ["BEGIN", "END", "MOVED", "Host", "composed", "hosts_of", "is_own", "means", "moved", "without_block"]
+__all__ = [
+    "BEGIN",
+    "END",
+    "MOVED",
+    "Host",
+    "hosts_of",
+    "is_own",
+    "migrated",
+    "requests_first",
+    "with_mirror",
+    "without_block",
+]
 
-BEGIN = "# Written by kubeflow-volcano (image_mirror) from here on; it is written anew by each run."
+# Files on nodes have these lines, so they do not change.
+BEGIN = "# Written by kubeflow-volcano (image_mirror) from here on; it is written anew by each run."  # plain: as above
 END = "# Written by kubeflow-volcano (image_mirror) up to here."
 MOVED = "# Moved here from config.toml by kubeflow-volcano (image_mirror); yours to change."
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """One place to ask. `override_path`: the URL's path is where the API begins, else /v2 is put behind it.
+    """A host to pull from. With `override_path` the URL is the API's root, else containerd appends /v2.
 
     `ca` and `client` are paths on the node, `client` pairs of certificate and key. Only keys that every release knows.
     """
@@ -36,7 +48,7 @@ class Host:
     skip_verify: bool = False
 
     def keys(self, *capabilities: str) -> Iterator[str]:
-        """What the file says about it, line by line."""
+        """Its lines in the file."""
         yield f"capabilities = {json.dumps(list(capabilities))}"
         if self.override_path:
             yield "override_path = true"
@@ -50,21 +62,21 @@ class Host:
                 yield "skip_verify = true"
 
     def table(self) -> Iterator[str]:
-        """Its table."""
+        """Its table, line by line."""
         yield f"[host.{json.dumps(self.url)}]"
         for line in self.keys("pull", "resolve"):
             yield f"  {line}"
 
 
-def composed(found: str, hosts: Sequence[Host], *, upstream: bool) -> str:
-    """The text of a file in which `hosts` are asked first, and all else stays as it stood in `found`.
+def with_mirror(found: str, hosts: Sequence[Host], *, upstream: bool) -> str:
+    """The text of a file in which `hosts` come first, and everything else is as in `found`.
 
-    With `upstream` the registry itself is asked last. Without it, `server` names the first of `hosts` once more, since
-    containerd before 1.7.32 wants a `[host]` table and would otherwise take the registry itself as the server; it may
-    only push there, so that no pull is tried twice. Keys of `found` above its tables stay, and go before that.
+    With `upstream` containerd tries the registry itself last. Without, `server` repeats the first of `hosts`: else the
+    registry itself would be the server, and containerd before 1.7.32 requires a `[host]` table beside it. The repeated
+    host may only push, so that no pull is tried twice. Keys of `found` above its tables stay and come first.
 
     Raises:
-        ValueError: `found`, without what was written here, is no TOML.
+        ValueError: `found`, without what was written here, is not TOML.
     """
     rest = without_block(found)
     above, tables = _split(rest)
@@ -80,8 +92,8 @@ def composed(found: str, hosts: Sequence[Host], *, upstream: bool) -> str:
     return above + block + tables
 
 
-def moved(hosts: Sequence[Host], server: Host | None) -> str:
-    """The text of a file with what stood in config.toml; `server`, where given, is the registry itself."""
+def migrated(hosts: Sequence[Host], server: Host | None) -> str:
+    """The text of a file that does what entries of config.toml did; `server`, if given, is the registry itself."""
     lines = [MOVED]
     if server:
         capabilities = ("push",) if server in hosts else ("pull", "resolve", "push")
@@ -92,15 +104,15 @@ def moved(hosts: Sequence[Host], server: Host | None) -> str:
 
 
 def is_own(text: str) -> bool:
-    """Whether something was written here into that file before, or moved into it."""
+    """Whether this project wrote into that file before."""
     return BEGIN in text or MOVED in text
 
 
 def without_block(text: str) -> str:
-    """The file without what was written here; empty where that was all.
+    """The file without the block that this project wrote; empty where that was all.
 
     Raises:
-        ValueError: the end of it is missing.
+        ValueError: the block has no end.
     """
     start = text.find(BEGIN)
     if start < 0:
@@ -113,19 +125,19 @@ def without_block(text: str) -> str:
 
 
 def hosts_of(text: str) -> tuple[Host, ...]:
-    """The hosts of a file in the order in which they are asked, without `server`.
+    """The hosts of a file in the order in which containerd tries them, without `server`.
 
     Raises:
-        ValueError: no TOML, or not of the form that containerd reads.
+        ValueError: it is not TOML, or not of the form that containerd reads.
     """
     tables = tomllib.loads(text).get("host", {})
     if not isinstance(tables, dict) or not all(isinstance(keys, dict) for keys in tables.values()):
-        raise ValueError("host is no table of tables")
+        raise ValueError("host is not a table of tables")
     return tuple(_host(url, keys) for url, keys in tables.items())
 
 
-def means(text: str, hosts: Sequence[Host], *, upstream: bool) -> bool:
-    """Whether a file of whatever form already says that `hosts` are asked first, and the registry itself or not."""
+def requests_first(text: str, hosts: Sequence[Host], *, upstream: bool) -> bool:
+    """Whether a file, however it is written, already has `hosts` first, and the registry itself only if `upstream`."""
     try:
         found, document = hosts_of(text), tomllib.loads(text)
     except ValueError:
@@ -163,6 +175,6 @@ def _address(url: str) -> str:
 
 
 def _split(text: str) -> tuple[str, str]:
-    """What stands above the first table, and the rest."""
+    """The text above the first table, and the rest."""
     above, *tables = sections(text)
     return str(above), "".join(map(str, tables))

@@ -1,6 +1,6 @@
-"""The deprecated registry.mirrors and registry.configs of config.toml, as hosts.toml files that do the same.
+"""The deprecated registry.mirrors and registry.configs of config.toml, migrated to hosts.toml files.
 
-containerd does not load its CRI plugin where they stand beside config_path (pkg/cri/config, ValidatePluginConfig). What
+containerd does not load its CRI plugin with both these and config_path (pkg/cri/config, ValidatePluginConfig). What
 they do is read from its registryEndpoints and registryHosts (pkg/cri/server/image_pull.go, 1.7).
 """
 
@@ -16,24 +16,24 @@ from kubeflow_volcano.hosts.containerd.hosts_toml import Host
 from kubeflow_volcano.hosts.containerd.mirrors import ANY
 from kubeflow_volcano.problems import InvalidInput, Problem
 
-__all__ = ["Legacy", "legacy"]
+__all__ = ["Legacy", "migrate"]
 
 _LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 @dataclass(frozen=True, slots=True)
 class Legacy:
-    """What one registry's images were asked by: `hosts` in order, then the registry itself (None: as it always is)."""
+    """The hosts of one registry in order, then the registry itself (None: with its default settings)."""
 
     hosts: tuple[Host, ...]
     server: Host | None
 
 
-def legacy(registry: Registry) -> Mapping[str, Legacy]:
-    """The same by hosts.toml, by the name of the directory; credentials are no part of it.
+def migrate(registry: Registry) -> Mapping[str, Legacy]:
+    """What goes into hosts.toml files, by directory; credentials stay in config.toml.
 
     Raises:
-        InvalidInput: endpoints that containerd itself could not use.
+        InvalidInput: endpoints that containerd itself cannot use.
     """
     tls = registry.with_tls
     names = {name for name in registry.mirrors if name != "*"} | set(tls)
@@ -47,22 +47,22 @@ def legacy(registry: Registry) -> Mapping[str, Legacy]:
         try:
             found[name] = _of(name, own.get("endpoint") or (), tls)
         except ValueError as error:
-            problems.append(_strange(name, error))
+            problems.append(_unusable(name, error))
     if endpoints := registry.mirrors.get("*", {}).get("endpoint"):
         try:
             found[ANY] = Legacy(tuple(_host(_split(text), tls) for text in endpoints), None)
         except ValueError as error:
-            problems.append(_strange("*", error))
+            problems.append(_unusable("*", error))
     if problems:
         raise InvalidInput(problems)
     return {name: item for name, item in found.items() if item.hosts or item.server}
 
 
-def _strange(name: str, error: ValueError) -> Problem:
+def _unusable(name: str, error: ValueError) -> Problem:
     return Problem(
-        f"registry.mirrors.{name} in containerd's configuration has an endpoint that is no address: {error}.",
+        f"registry.mirrors.{name} in containerd's configuration has an endpoint that is not an address: {error}.",
         "endpoints such as https://mirror.lan:5000.",
-        "correct or remove it.",
+        "correct or remove the endpoint.",
     )
 
 
@@ -70,13 +70,13 @@ def _of(name: str, endpoints: Any, tls: Mapping[str, Mapping[str, Any]]) -> Lega
     addresses = [_split(text) for text in endpoints]
     hosts = [_host(address, tls) for address in addresses]
     if any(address.netloc == name for address in addresses):
-        # containerd then does not put the registry itself behind them.
+        # containerd then does not append the registry itself.
         return Legacy(tuple(hosts), hosts[-1])
     default = "registry-1.docker.io" if name == "docker.io" else name
     if default not in tls:
         return Legacy(tuple(hosts), None)
     server = _host(_split(default), tls)
-    # A file needs a table of a host; the registry itself is one where there is no other.
+    # A file needs a host table; without any other, the registry itself is the host.
     return Legacy(tuple(hosts) or (server,), server)
 
 
@@ -92,7 +92,7 @@ def _split(text: object) -> SplitResult:
 
 
 def _host(address: SplitResult, tls: Mapping[str, Mapping[str, Any]]) -> Host:
-    """An endpoint's path was taken for where the API begins, which hosts.toml has to be told."""
+    """An endpoint's path was the API's root, which hosts.toml needs override_path for."""
     path = address.path.rstrip("/")
     url = f"{address.scheme}://{address.netloc}{'' if path == '/v2' else path}"
     keys = tls.get(address.netloc, {})

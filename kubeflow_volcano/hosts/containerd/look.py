@@ -1,4 +1,4 @@
-"""What was seen of a node's containerd, and why it may be none that can be set up."""
+"""What was seen of a node's containerd, and why it cannot be configured."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from kubeflow_volcano.hosts.facts import Kubelet, Runtime
 from kubeflow_volcano.problems import Problem
 
-__all__ = ["Directory", "Look", "not_containerd", "not_restartable"]
+__all__ = ["Directory", "Look", "runtime_problems", "unit_problems"]
 
 _GENERATORS = {
     "k3s": ("/etc/rancher/k3s/registries.yaml", "k3s"),
@@ -19,7 +19,7 @@ _GENERATORS = {
 _INSTEAD = {
     "docker": (
         "Docker, whose mirrors work for Docker Hub only",
-        "use image_mirror_mode: rewrite, which needs nothing of the nodes.",
+        "use image_mirror_mode: rewrite, which changes no node.",
     ),
     "cri-o": (
         "CRI-O, which does not read hosts.toml",
@@ -27,7 +27,7 @@ _INSTEAD = {
     ),
     "isulad": (
         "iSulad, which does not read hosts.toml",
-        "use image_mirror_mode: rewrite, which needs nothing of the nodes.",
+        "use image_mirror_mode: rewrite, which changes no node.",
     ),
 }
 
@@ -42,12 +42,12 @@ class Directory:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What the module kfv_containerd_look answered.
+    """The answer of the module kfv_containerd to the step look.
 
-    `config` is the main file's path, `files` what there is of it and its imports, `matching` the paths that each
-    pattern of imports fits. `trees` has the directories below each config_path, by name. `newer` are files that were
-    changed since containerd started. `info` is what the CRI plugin tells of itself. `unfinished` are files of a
-    change that was not seen through. `authority` is the file of that name, or None.
+    `config` is the main file's path, `files` the content of it and its imports, `matching` the paths that match each
+    pattern of imports. `trees` has the directories below each config_path, by name. `newer` are files that were changed
+    since containerd started. `info` is the configuration that the CRI plugin runs with. `unfinished` are files of an
+    interrupted change. `authority` is the content of the mirror's authority on the node, or None.
     """
 
     config: str
@@ -65,7 +65,7 @@ class Look:
 
     @classmethod
     def decode(cls, answer: Mapping[str, Any]) -> Look:
-        """Of the module's answer, in which contents of files are in base 64."""
+        """From the module's answer, in which contents of files are in base64."""
         plain = {key: value for key, value in answer.items() if key in cls.__dataclass_fields__}
         plain["files"] = {path: base64.b64decode(text) for path, text in answer.get("files", {}).items()}
         plain["trees"] = {
@@ -82,41 +82,41 @@ class Look:
 
     @property
     def release(self) -> tuple[int, int]:
-        """Major and minor version of containerd; (0, 0) where it did not say."""
+        """Major and minor version of containerd; (0, 0) where it is unknown."""
         numbers = self.version.lstrip("v").split(".")[:2]
         return (int(numbers[0]), int(numbers[1])) if len(numbers) > 1 and all(map(str.isdigit, numbers)) else (0, 0)
 
 
-def not_containerd(runtime: Runtime, kubelet: Kubelet) -> Iterator[Problem]:
-    """Why the node's images are pulled by something that reads no hosts.toml of ours, and what to do instead."""
-    told = f"{runtime.origin} says {runtime.endpoint or runtime.name}" if runtime.origin else runtime.endpoint
+def runtime_problems(runtime: Runtime, kubelet: Kubelet) -> Iterator[Problem]:
+    """Why the kubelet's runtime does not read the hosts.toml files that are written here, and what to do instead."""
+    source = f"{runtime.origin}: {runtime.endpoint or runtime.name}" if runtime.origin else runtime.endpoint
     generator = next((name for name in _GENERATORS if name == kubelet.program), "")
     if not generator and "/run/k3s/" in runtime.endpoint:
         generator = "k3s"
     if generator:
         path, service = _GENERATORS[generator]
         yield Problem(
-            f"the node runs {generator}, which writes containerd's configuration anew at each start ({told}).",
-            "a containerd whose configuration stays as it is written.",
+            f"the node runs {generator}, which overwrites containerd's configuration at each start ({source}).",
+            "a containerd whose configuration no other program overwrites.",
             f"name the mirrors in {path} and restart {service}, or use image_mirror_mode: rewrite.",
         )
     elif runtime.through or runtime.name in _INSTEAD:
         through = f" through {runtime.through}" if runtime.through else ""
         what, todo = _INSTEAD["docker" if runtime.through else runtime.name]
-        yield Problem(f"the node runs {what} ({told}{through}).", "containerd as the kubelet's runtime.", todo)
+        yield Problem(f"the node runs {what} ({source}{through}).", "containerd as the kubelet's runtime.", todo)
     elif runtime.name != "containerd":
         yield Problem(
-            f"no container runtime that is known ({told or 'no kubelet, and no runtime that answers'}).",
+            f"no known container runtime ({source or 'no kubelet, and no runtime is installed'}).",
             "containerd as the kubelet's runtime.",
-            "install containerd and start it, or use image_mirror_mode: rewrite, which needs nothing of the nodes.",
+            "install containerd and start it, or use image_mirror_mode: rewrite, which changes no node.",
         )
 
 
-def not_restartable(service: Mapping[str, str]) -> Iterator[Problem]:
-    """Why a restart of containerd by systemd cannot be had, or would take the node's pods with it (its docs/ops.md)."""
+def unit_problems(service: Mapping[str, str]) -> Iterator[Problem]:
+    """Why systemd cannot restart containerd, or would kill the node's pods with it (containerd's docs/ops.md)."""
     if service.get("LoadState") != "loaded":
         yield Problem(
-            f"containerd.service is {service.get('LoadState') or 'unknown to systemctl'}.",
+            f"containerd.service is {service.get('LoadState') or 'unknown to systemd'}.",
             "a unit of that name, so that containerd can be restarted when its configuration changes.",
             "run containerd as containerd.service.",
         )

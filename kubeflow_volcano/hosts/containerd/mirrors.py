@@ -1,21 +1,25 @@
-"""Which registries the nodes' containerd asks elsewhere, by the same rules that rename images in manifests."""
+"""The mirror of each registry, by the same rules that rename images in manifests, and the mirror's authority."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
-from kubeflow_volcano.hosts.containerd.hosts_toml import Host
+from cryptography import x509
 
-__all__ = ["ANY", "Rule", "Wanted", "wanted"]
+from kubeflow_volcano.hosts.containerd.hosts_toml import Host
+from kubeflow_volcano.problems import InvalidInput, Problem
+
+__all__ = ["ANY", "MirrorHost", "Rule", "authority", "mirror_hosts"]
 
 ANY = "_default"
 """containerd's name for every registry without a directory of its own."""
 
 
 class Rule(Protocol):
-    """A mirror rule: for `source` (* is any), one of the others is set."""
+    """A mirror rule: `source` (* is any registry) and one of the others."""
 
     @property
     def source(self) -> str:
@@ -35,38 +39,38 @@ class Rule(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """Where one registry's images are asked for; `upstream`: at last at the registry itself."""
+class MirrorHost:
+    """The host that serves one registry's images; with `upstream` containerd then tries the registry itself."""
 
     host: Host
     upstream: bool
 
 
-def wanted(
+def mirror_hosts(
     rules: Sequence[Rule], registries: Iterable[str], *, plain_http: Iterable[str], ca: str, upstream: bool
-) -> Mapping[str, Wanted]:
-    """What each registry gets, by the name of its directory below config_path, in order of the names.
+) -> Mapping[str, MirrorHost]:
+    """The host of each registry by the name of its directory below config_path, sorted.
 
-    A rule for any registry reaches those in `registries`; where it does not put the registry's name before the image's,
-    also all others (`_default`). The mirror itself then gets an entry of its own, and so does one that needs `ca`, the
-    path of a file on the nodes, or is in `plain_http`: its images may be asked for by its own name.
+    A rule for every registry applies to `registries`; unless it puts the registry's name before the image's, also to
+    all others (`_default`). The mirror itself then gets its own entry, and so does a mirror that needs `ca` (a path on
+    the nodes) or is in `plain_http`, as pods may use images by its own name.
     """
     http = frozenset(plain_http)
     names = {_complete(name) for name in registries}
     names |= {_complete(rule.source) for rule in rules if rule.source != "*"}
     targets = {_target(rule).partition("/")[0] for rule in rules}
-    found: dict[str, Wanted] = {}
+    found: dict[str, MirrorHost] = {}
     for name in names:
         rule = next((rule for rule in rules if _complete(rule.source) in {name, "*"}), None)
         if rule is None or _target(rule).partition("/")[0] == name or (rule.source == "*" and name in targets):
             continue
-        found[name] = Wanted(_asked(_path(rule, name), http, ca), upstream)
+        found[name] = MirrorHost(_host(_path(rule, name), http, ca), upstream)
     for rule in rules:
         if rule.source == "*" and not rule.prefix:
-            found[ANY] = Wanted(_asked(_target(rule), http, ca), upstream)
+            found[ANY] = MirrorHost(_host(_target(rule), http, ca), upstream)
     for target in targets:
         if ANY in found or ca or target in http:
-            found.setdefault(target, Wanted(_asked(target, http, ca), upstream=False))
+            found.setdefault(target, MirrorHost(_host(target, http, ca), upstream=False))
     return dict(sorted(found.items()))
 
 
@@ -82,8 +86,37 @@ def _path(rule: Rule, registry: str) -> str:
     return f"{rule.prefix}/{registry}" if rule.prefix else _target(rule)
 
 
-def _asked(target: str, http: frozenset[str], ca: str) -> Host:
+def _host(target: str, http: frozenset[str], ca: str) -> Host:
     host, _, path = target.partition("/")
     scheme = "http" if host in http else "https"
     url = f"{scheme}://{host}/v2/{path}" if path else f"{scheme}://{host}"
     return Host(url, override_path=bool(path), ca=(ca,) if ca and scheme == "https" else ())
+
+
+def authority(path: Path | None) -> str:
+    """The text of a file with the mirror's certificate authority, which containerd reads at each pull; "" for None.
+
+    Raises:
+        InvalidInput: it cannot be read, or has something else than certificates.
+    """
+    if path is None:
+        return ""
+    try:
+        content = path.read_bytes()
+        found = x509.load_pem_x509_certificates(content)
+        text = content.decode("utf-8")
+    except (OSError, ValueError) as error:
+        raise InvalidInput(_unusable(path, str(error))) from error
+    if "PRIVATE KEY" in text:
+        raise InvalidInput(_unusable(path, "it contains a private key"))
+    if not found:
+        raise InvalidInput(_unusable(path, "it contains no certificate"))
+    return text
+
+
+def _unusable(path: Path, why: str) -> Problem:
+    return Problem(
+        f"image_mirror_containerd_ca is {path}: {why.rstrip('.')}.",
+        "a file of certificates in PEM; with any other file containerd cannot pull from the mirror.",
+        "set it to the certificate of the authority that signed the mirror's.",
+    )

@@ -1,4 +1,4 @@
-"""What has to change on one node for its containerd to ask the mirror, worked out whole before anything is written."""
+"""What has to change on one node so that containerd pulls from the mirror, all of it before the first write."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from typing import Any
 from kubeflow_volcano.hosts.containerd import dump as dumps
 from kubeflow_volcano.hosts.containerd.config import ConfigFile, Registry, registry_of
 from kubeflow_volcano.hosts.containerd.files import Write, directory_of, hosts_files, shadowed
-from kubeflow_volcano.hosts.containerd.legacy import Legacy, legacy
+from kubeflow_volcano.hosts.containerd.legacy import Legacy, migrate
 from kubeflow_volcano.hosts.containerd.loaded import NEWER, changed_files, loaded_files, read_files
-from kubeflow_volcano.hosts.containerd.look import Look, not_restartable
-from kubeflow_volcano.hosts.containerd.mirrors import Wanted
+from kubeflow_volcano.hosts.containerd.look import Look, unit_problems
+from kubeflow_volcano.hosts.containerd.mirrors import MirrorHost
 from kubeflow_volcano.problems import InvalidInput, Problem
 
-__all__ = ["CA_FILE", "Choice", "Plan", "directories", "patterns", "plan"]
+__all__ = ["CA_FILE", "Choice", "Plan", "directories", "plan", "unread_imports"]
 
 CA_FILE = "kubeflow-volcano-ca.crt"
-"""Name of the mirror's authority, in the directory that has those of the registries."""
+"""File of the mirror's authority, in the directory that has the registries' directories."""
 
 _ONE_DIRECTORY = (2, 1)
-"""From this release on containerd takes a list in config_path for one name (containerd#12636)."""
+"""From this release on containerd treats a list in config_path as one path (containerd#12636)."""
 
 _HAS_DEFAULT = (2, 2)
 _DEFAULT = tuple(dumps.DEFAULT_LIST.split(":"))
-"""What containerd looks into from that release on where config_path is empty."""
+"""The directories for an empty config_path from that release on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What the inventory chooses: the directory where containerd has none, the authority's text, and `existing`."""
+    """Choices of the inventory: the directory if containerd has none, the authority's text, and `existing`."""
 
     directory: str
     ca: str
@@ -39,10 +39,9 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`files` are the changed ones of the configuration by path, and `writes` all that are written, in this order.
+    """Files to write, in this order; `files` are those of the configuration that change, by path.
 
-    `expected` is what containerd's dump has to become; None where the configuration stays as it is. `notes` are for a
-    person.
+    `expected` is containerd's dump after the change; None if the configuration does not change.
     """
 
     writes: tuple[Write, ...]
@@ -52,18 +51,18 @@ class Plan:
     notes: tuple[str, ...]
 
 
-def patterns(look: Look) -> tuple[str, ...]:
-    """Paths and patterns of imports that were not looked up yet.
+def unread_imports(look: Look) -> tuple[str, ...]:
+    """Paths and patterns of imports that were not read yet.
 
     Raises:
-        InvalidInput: a file of the configuration is no TOML.
+        InvalidInput: a file of the configuration is not TOML.
     """
     files = read_files(look)
     return tuple(dict.fromkeys(item for file in files.values() for item in file.imports if item not in look.matching))
 
 
 def directories(look: Look, choice: Choice) -> tuple[str, ...]:
-    """The directories whose content matters: the one that is written to, then others that containerd looks into.
+    """The directories of registries: the one that is written to, then others that containerd reads.
 
     Raises:
         InvalidInput: containerd cannot read its configuration.
@@ -73,11 +72,11 @@ def directories(look: Look, choice: Choice) -> tuple[str, ...]:
     return tuple(dict.fromkeys([choice.directory if own else listed[0], *listed]))
 
 
-def plan(look: Look, wanted: Mapping[str, Wanted], choice: Choice) -> Plan:
-    """What has to be written, in the order in which it may be: authority, hosts.toml files, configuration.
+def plan(look: Look, wanted: Mapping[str, MirrorHost], choice: Choice) -> Plan:
+    """What to write, in a safe order: authority, hosts.toml files, configuration.
 
     Raises:
-        InvalidInput: everything that keeps it from being done.
+        InvalidInput: everything that prevents the change.
     """
     dump = _dump(look)
     registry = _registry(dump, look)
@@ -86,11 +85,11 @@ def plan(look: Look, wanted: Mapping[str, Wanted], choice: Choice) -> Plan:
         bool(wanted) and registry.config_path != first and (not registry.config_path or look.release >= _ONE_DIRECTORY)
     )
     moves = narrows and registry.config_path in {"", dumps.DEFAULT_LIST} and bool(registry.mirrors or registry.with_tls)
-    problems = [*dumps.refused(dump, look.config), *_lost(first, others, look, wanted, narrows=narrows)]
+    problems = [*dumps.plugin_problems(dump, look.config), *_lost(first, others, look, wanted, narrows=narrows)]
     old: Mapping[str, Legacy] = {}
     files: Mapping[str, ConfigFile] = {}
     try:
-        old = legacy(registry) if moves else {}
+        old = migrate(registry) if moves else {}
         files = changed_files(look, first, moves=moves) if narrows else {}
     except InvalidInput as error:
         problems += error.problems
@@ -98,7 +97,7 @@ def plan(look: Look, wanted: Mapping[str, Wanted], choice: Choice) -> Plan:
     problems += [item for item in below if isinstance(item, Problem)]
     restart = bool(files) or any(path == look.config or path in look.files for path in look.unfinished)
     if restart:
-        problems += [*not_restartable(look.service), *dumps.running_otherwise(dump, look.info)]
+        problems += [*unit_problems(look.service), *dumps.cgroup_driver_problems(dump, look.info)]
     if problems:
         raise InvalidInput(problems)
     below_first = [item for item in below if isinstance(item, Write)]
@@ -113,7 +112,7 @@ def plan(look: Look, wanted: Mapping[str, Wanted], choice: Choice) -> Plan:
     return Plan(
         tuple(writes),
         files,
-        dumps.expected(dump, first, moved=moves) if files else None,
+        dumps.expected(dump, first, without_legacy=moves) if files else None,
         restart,
         tuple(_notes(look, registry, first, wanted, files, restart=restart)),
     )
@@ -125,14 +124,14 @@ def _dump(look: Look) -> Mapping[str, Any]:
             Problem(
                 f"containerd cannot read its own configuration: {look.dump_error}.",
                 "a configuration that it can read; with this one it would not start again.",
-                f"correct {look.config}; containerd --config {look.config} config dump tells whether it is right.",
+                f"correct {look.config}; `containerd --config {look.config} config dump` shows whether it is right.",
             )
         )
-    return dumps.parsed(look.dump, look.config)
+    return dumps.parse_dump(look.dump, look.config)
 
 
 def _registry(dump: Mapping[str, Any], look: Look) -> Registry:
-    """What the dump says, with the TLS settings of the files where containerd 2 passes over them."""
+    """The registries of the dump, with TLS settings of the files, which containerd 2 ignores."""
     found = registry_of(dump)
     if look.release < NEWER:
         return found
@@ -150,16 +149,16 @@ def _listed(registry: Registry, look: Look) -> tuple[str, ...]:
 
 
 def _lost(
-    first: str, others: Sequence[str], look: Look, wanted: Mapping[str, Wanted], *, narrows: bool
+    first: str, others: Sequence[str], look: Look, wanted: Mapping[str, MirrorHost], *, narrows: bool
 ) -> Iterator[Problem]:
-    """Directories further back in a list, of which something would no longer count."""
+    """Later directories of a list whose entries would no longer apply."""
     for other in others:
         names = sorted(name for name in look.trees.get(other, {}) if narrows or name in wanted)
         if names:
             yield Problem(
-                f"containerd looks into {first} and then {other}, which has {', '.join(names)}.",
-                f"all in {first}: since containerd 2.1 a list of directories counts as one name, and before, the first "
-                "directory of a registry's name counts alone.",
+                f"containerd reads {first} and then {other}, which has {', '.join(names)}.",
+                f"all of them in {first}: from 2.1 on containerd treats a list of directories as one path; before, it "
+                "uses only the first directory of a registry.",
                 f"move them from {other} to {first}, or remove them.",
             )
 
@@ -173,23 +172,23 @@ def _notes(
     look: Look,
     registry: Registry,
     first: str,
-    wanted: Mapping[str, Wanted],
+    wanted: Mapping[str, MirrorHost],
     files: Mapping[str, ConfigFile],
     *,
     restart: bool,
 ) -> Iterator[str]:
     present = look.trees.get(first, {})
     if look.unfinished:
-        yield "An earlier run changed containerd's configuration and did not see it come up; that is made up for now."
+        yield "An earlier run was interrupted after it changed containerd's configuration; this run completes it."
     if restart and look.newer:
-        yield f"{', '.join(look.newer)} changed after containerd started; its restart puts that into use as well."
+        yield f"{', '.join(look.newer)} changed after containerd started; the restart activates that change, too."
     if restart and look.service.get("Delegate") != "yes":
-        yield "containerd.service has no Delegate=yes; systemd may move the pods' processes at a daemon-reload."
+        yield "containerd.service has no Delegate=yes; systemd may move processes of pods at a daemon-reload."
     for path in files:
         if path != look.config:
-            yield f"{path}, which is imported, is changed: containerd takes the registries from there."
+            yield f"{path}, an imported file, is changed: containerd reads the registries from there."
     idle = sorted(name for name in present if name not in {directory_of(each, present) for each in wanted})
     if files and idle and not registry.config_path:
-        yield f"{first} has directories that were not read so far, and will be: {', '.join(idle)}."
+        yield f"{first} has directories that containerd did not read so far, and will read: {', '.join(idle)}."
     if names := shadowed(present, wanted):
-        yield f"{first}/_default no longer counts for {', '.join(names)}, which get a directory of their own."
+        yield f"{first}/_default no longer applies to {', '.join(names)}, which get their own directories."

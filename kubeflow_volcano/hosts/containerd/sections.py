@@ -1,7 +1,7 @@
-"""A TOML text in sections, one for each table header, so that one can be changed and all others stay byte for byte.
+"""A TOML text in sections, one for each table header, so that one can be edited and all others stay byte for byte.
 
-tomlkit alone does not give back what it was given where tables of one parent stand apart, as they often do in
-containerd's configuration; within a section there are only keys, and those it keeps as they are.
+tomlkit alone reorders tables of one parent that are not adjacent, as they often are in containerd's configuration.
+Within a section there are only keys, which it keeps as they are.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _HEADER = re.compile(r"^[ \t]*\[[^\n]*\][ \t]*(?:#[^\n]*)?\r?$\n?", re.MULTILINE
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """`path` are the names in the header, none for what stands above the first; `header` and `body` are text."""
+    """`path` are the names in the header, none above the first header; `header` and `body` are text."""
 
     path: tuple[str, ...]
     header: str
@@ -30,10 +30,10 @@ class Section:
 
 
 def sections(text: str) -> list[Section]:
-    """The sections in their order; put together again they are the text.
+    """The sections in order; joined they are the text.
 
     Raises:
-        ValueError: no TOML.
+        ValueError: it is not TOML.
     """
     tomllib.loads(text)
     found: list[Section] = []

@@ -1,4 +1,4 @@
-"""Whose the directories behind bound volumes are: by the live pods, else their workloads, else the catalog."""
+"""The owner that each bound volume's directory needs: from live pods, else workloads, else the catalog."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ READS: Mapping[str, str] = {
     "Pod": "v1",
     "StatefulSet": "apps/v1",
 }
-"""Kinds that say whose a volume is."""
+"""Kinds from which the owner of a volume follows."""
 
 
 @dataclass(frozen=True, slots=True)
 class VolumeOwner:
-    """A directory on a node and whom it has to belong to.
+    """A directory on a node and the owner that it needs.
 
-    `uid` None leaves users alone; any of `gids` is right and the first is given. `reason` says why nothing can be
-    judged; it is empty where something can.
+    `uid` None leaves users alone; any of `gids` is right and the first is given. `reason` says why no owner can be
+    determined; it is empty if one can.
     """
 
     node: str
@@ -44,8 +44,8 @@ class VolumeOwner:
     reason: str
 
     @property
-    def wanted(self) -> str:
-        """Owner for a person, as chown spells it."""
+    def needed(self) -> str:
+        """The owner as chown spells it."""
         return f"{'' if self.uid is None else self.uid}:{self.gids[0] if self.gids else ''}"
 
 
@@ -57,18 +57,18 @@ class _Mount:
 
 
 def read(cluster: Cluster) -> dict[str, tuple[Object, ...]]:
-    """What a judgement needs, by kind.
+    """The objects of these kinds, by kind.
 
     Raises:
-        ApiError: the API server refused to tell.
+        ApiError: the API server does not answer, or refuses.
     """
     return {kind: cluster.list(api_version, kind).items for kind, api_version in READS.items()}
 
 
 def volume_owners(objects: Mapping[str, Sequence[Object]], claims: Iterable[Claim]) -> tuple[VolumeOwner, ...]:
-    """A line for each directory of each volume on a node's disk that is bound to a claim.
+    """One entry for each directory of each volume on a node's disk that is bound to a claim.
 
-    `objects` are by kind, as `read` returns them; `claims` those of the release, for claims that nobody mounts now.
+    `objects` are by kind, as `read` returns them; `claims` those of the release, for claims that no pod mounts now.
     """
     known = {f"{claim.namespace}/{claim.name}": claim for claim in claims}
     names = _names(objects["Node"])
@@ -87,7 +87,7 @@ def volume_owners(objects: Mapping[str, Sequence[Object]], claims: Iterable[Clai
 
 
 def _names(nodes: Iterable[Object]) -> dict[str, str]:
-    """Names of nodes by their label, by which volumes know them."""
+    """Names of nodes by their hostname label, which volumes refer to."""
     return {(node["metadata"].get("labels") or {}).get(HOSTNAME, ""): node["metadata"]["name"] for node in nodes}
 
 
@@ -104,7 +104,7 @@ def _live(pods: Iterable[Object], claim: Object) -> Iterator[_Mount]:
 
 
 def _declared(objects: Mapping[str, Sequence[Object]], claim: Object) -> Iterator[_Mount]:
-    """Of workloads without a pod just now, such as one that is scaled to zero."""
+    """Mounts of workloads without a pod, such as one that is scaled to zero."""
     namespace = claim["metadata"]["namespace"]
     for kind in ("DaemonSet", "Deployment", "StatefulSet"):
         for item in objects[kind]:
@@ -114,7 +114,7 @@ def _declared(objects: Mapping[str, Sequence[Object]], claim: Object) -> Iterato
 
 
 def _mounts(consumer: str, spec: Mapping[str, Any], claim: str, status: Mapping[str, Any] | None) -> Iterator[_Mount]:
-    """How the containers of one pod write to the claim; a reader needs no right."""
+    """Mounts through which the containers of one pod write to the claim; read-only ones need no owner."""
     sources = {item["name"]: item.get("persistentVolumeClaim") or {} for item in spec.get("volumes") or ()}
     for container in spec["containers"]:
         for mount in container.get("volumeMounts") or ():
@@ -132,7 +132,7 @@ def _known(known: Mapping[str, Claim], claim: Object) -> list[_Mount]:
 
 
 def _owners(volume: Object, claim: Object, node: str, path: str, mounts: Sequence[_Mount]) -> Iterator[VolumeOwner]:
-    """One line for each part of the volume that is mounted; those who share a part have to be the same."""
+    """One entry for each part of the volume that is mounted; consumers of the same part need the same owner."""
     parts: dict[str, list[_Mount]] = {}
     for mount in mounts:
         parts.setdefault(mount.sub_path, []).append(mount)
@@ -141,27 +141,27 @@ def _owners(volume: Object, claim: Object, node: str, path: str, mounts: Sequenc
         identities = {mount.identity for mount in users}
         uid, gids, reason = _right(identities)
         if len(parts) > 1 and not sub_path:
-            uid, gids, reason = None, (), "its parts are mounted by others too"
+            uid, gids, reason = None, (), "other consumers mount parts of it"
         consumer = users[0].consumer if users else ""
         yield VolumeOwner(node, volume["metadata"]["name"], name, path, sub_path, consumer, uid, gids, reason)
 
 
 def _right(identities: Iterable[RunsAs]) -> tuple[int | None, tuple[int, ...], str]:
-    """Uid and gids that are right for all of them, or why none can be named."""
+    """Uid and gids that are right for all of them, or why there are none."""
     distinct = {(item.user, _groups(item)) for item in identities}
     if not distinct:
-        return None, (), "nobody mounts the claim, and the catalog does not know it"
+        return None, (), "no pod mounts the claim, and the catalog does not know it"
     if len(distinct) > 1:
         return None, (), "its consumers run as different users"
     ((user, groups),) = distinct
     if user == 0:
-        return None, (), "its consumer is root, who may write anywhere and may give things away"
+        return None, (), "its consumer is root, which may write anywhere and may change owners"
     if user is None and not groups:
-        return None, (), "only the image says as whom its consumer runs"
+        return None, (), "only the image defines the user of its consumer"
     return user, groups, ""
 
 
 def _groups(identity: RunsAs) -> tuple[int, ...]:
-    """Groups that may own what the consumer writes: its own, and the one that the kubelet gives volumes to."""
+    """Groups that may own what the consumer writes: its own, and its fsGroup."""
     groups = (identity.group, identity.fs_group)
     return tuple(dict.fromkeys(group for group in groups if group is not None))

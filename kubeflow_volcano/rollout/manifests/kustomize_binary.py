@@ -31,8 +31,8 @@ class Provided(NamedTuple):
     changed: bool
 
 
-def provide(settings: Settings, machine: str, progress: Progress) -> Provided:
-    """A kustomize for a machine of that kind (`uname -m`; empty is this one), on the machine that this runs on.
+def provide(settings: Settings, progress: Progress) -> Provided:
+    """A kustomize for this machine.
 
     Raises:
         InvalidInput: the named one is not there or is of an older major version than the release's, no sum is known, or
@@ -41,20 +41,17 @@ def provide(settings: Settings, machine: str, progress: Progress) -> Provided:
     if settings.own_kustomize:
         _see_that_it_fits(settings.kustomize, _said(settings.kustomize), settings.release)
         return Provided(settings.kustomize, changed=False)
-    here = platform.machine()
-    if machine in {"", here}:
-        changed = _cached(settings.kustomize, settings, here, progress)
-        _said(settings.kustomize)
-        return Provided(settings.kustomize, changed)
-    place = settings.kustomize.parent / machine / "kustomize"
-    return Provided(place, _cached(place, settings, machine, progress))
+    changed = _cached(settings.kustomize, settings, progress)
+    _said(settings.kustomize)
+    return Provided(settings.kustomize, changed)
 
 
-def _cached(place: Path, settings: Settings, machine: str, progress: Progress) -> bool:
+def _cached(place: Path, settings: Settings, progress: Progress) -> bool:
     """Make sure of the program at `place`; whether it had to be put there."""
     if _is_whole(place):
         return False
     release = kustomize_release(settings.kustomize_version)
+    machine = platform.machine()
     architecture = _ARCHITECTURES.get(machine, machine)
     if architecture not in release.sums:
         raise InvalidInput(_no_sum(release, architecture))

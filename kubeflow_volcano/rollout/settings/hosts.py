@@ -30,7 +30,7 @@ _OF_THE_CLUSTER = (
 )
 """Prefixes of variables that are read on localhost, for the whole cluster; on other hosts they have no effect."""
 
-_OF_A_HOST = ("kubeflow_node_name", "kustomize_directory", "kustomize_install_on_hosts")
+_OF_A_HOST = ("kubeflow_node_name",)
 """Exceptions."""
 
 _BASE, _PATHS = "local_path_base_directory", "local_path_node_paths"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.hosts.node_ready import has_cluster, moving, unready, wait_until_ready
+from kubeflow_volcano.hosts.node_ready import has_cluster, transient_pods, unready, wait_until_ready
 
 NODE, LEASE = "/api/v1/nodes/n", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n"
 AT = datetime(2026, 11, 22, 1, 0, tzinfo=UTC)
@@ -49,7 +49,7 @@ def test_a_node_that_says_ready_and_whose_lease_is_newer_is_ready(api: Any, clus
 def test_a_condition_that_nobody_renewed_is_not_believed(api: Any, cluster: Any) -> None:
     api.on("GET", NODE, api.reply(body=node()))
     api.on("GET", LEASE, api.reply(body=lease(-7)))
-    assert unready(cluster, "n", SINCE) == "its kubelet has not renewed its Lease since, for 7 s"
+    assert unready(cluster, "n", SINCE) == "its kubelet has not renewed its Lease for 7 s"
     assert unready(cluster, "n") == ""
 
 
@@ -86,7 +86,7 @@ def test_a_wait_that_is_over_tells_what_was_missing(api: Any, cluster: Any, monk
     monkeypatch.setattr("kubeflow_volcano.hosts.node_ready._LOOK_SECONDS", 0.01)
     api.on("GET", NODE, api.reply(body=node()))
     api.on("GET", LEASE, api.reply(body=lease(-5)))
-    assert wait_until_ready(cluster, "n", SINCE, 0.05) == "its kubelet has not renewed its Lease since, for 5 s"
+    assert wait_until_ready(cluster, "n", SINCE, 0.05) == "its kubelet has not renewed its Lease for 5 s"
 
 
 def test_pods_that_a_restart_would_meet_on_their_way_are_told(api: Any, cluster: Any) -> None:
@@ -100,7 +100,7 @@ def test_pods_that_a_restart_would_meet_on_their_way_are_told(api: Any, cluster:
         pod("going", "Running", deletionTimestamp="2026-11-22T01:00:00Z"),
     ]
     api.on("GET", "/api/v1/pods", api.reply(body={"metadata": {"resourceVersion": "1"}, "items": pods}))
-    assert moving(cluster, "n") == ("ns/going", "ns/new")
+    assert transient_pods(cluster, "n") == ("ns/going", "ns/new")
     assert api.seen("GET", "/api/v1/pods")[0].query["fieldSelector"] == "spec.nodeName=n"
 
 

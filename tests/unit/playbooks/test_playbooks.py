@@ -165,27 +165,6 @@ def test_a_cluster_that_cannot_be_reached_is_incomplete_and_the_report_says_so(t
     assert report["summary"]["pass"] == 0
 
 
-def test_hosts_of_the_inventory_get_the_tools_and_the_controller_is_left_alone(tmp_path: Path) -> None:
-    binary, target = tmp_path / "kustomize", tmp_path / "bin"
-    binary.write_text("#!/bin/sh\necho v5.8.1\n")
-    binary.chmod(0o755)
-    target.mkdir()
-    here = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
-    inventory = tmp_path / "hosts.yml"
-    inventory.write_text(json.dumps({"all": {"hosts": {"localhost": here, "node-1": here}}}))
-    given = json.dumps(
-        {"kustomize_binary": str(binary), "kustomize_directory": str(target), "kustomize_install_on_hosts": True}
-    )
-    command = ("ansible-playbook", "-i", inventory, "playbooks/hosts.yml", "--tags", "kustomize", "-e", given)
-
-    first, second = (ansible(*command, cache=tmp_path / "cache") for _ in range(2))
-
-    assert re.search(r"^node-1 .* changed=1 .* failed=0", first.stdout, re.MULTILINE), first.stdout
-    assert re.search(r"^node-1 .* changed=0 .* failed=0", second.stdout, re.MULTILINE), second.stdout
-    assert re.search(r"^localhost .* changed=0 ", first.stdout, re.MULTILINE), first.stdout
-    assert (target / "kustomize").read_bytes() == binary.read_bytes()
-
-
 SAMPLE = ROOT / "inventory/sample"
 EXAMPLE = re.compile(r"^( *)# ([a-z0-9_-]+:(?: .*)?|  ansible_host: .*|  kubeflow_node_name: .*)$", re.MULTILINE)
 

@@ -26,7 +26,13 @@ def run(program: str, *arguments: str | Path, cwd: Path) -> subprocess.Completed
         text=True,
         check=False,
         cwd=cwd,
-        env=environment | {"ANSIBLE_COLLECTIONS_PATH": str(cwd / "collections"), "NO_COLOR": "1"},
+        # Without the search path of Python, on which the checkout itself is a collection.
+        env=environment
+        | {
+            "ANSIBLE_COLLECTIONS_PATH": str(cwd / "collections"),
+            "ANSIBLE_COLLECTIONS_SCAN_SYS_PATH": "false",
+            "NO_COLOR": "1",
+        },
     )
 
 

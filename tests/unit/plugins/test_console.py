@@ -113,7 +113,7 @@ def test_hosts_behind_the_one_where_a_rolling_play_ended_are_told_as_not_begun(t
 
     assert done.returncode == 2
     told = end(done)
-    assert 'Found: node-02: failed at the task "Do 1", which says why.' in told
+    assert 'Found: node-02: the task "Do 1" failed; its message says why.' in told
     assert "node-03, node-04, node-05, node-06, node-07 and 5 more: not begun in the play Work." in told
 
 
@@ -125,7 +125,7 @@ def test_words_of_a_failure_are_told_with_the_first_host_only(tmp_path: Path) ->
     assert done.stdout.count("msg: no way") == done.stdout.count("msg: a long story") == 1
     short = [line for line in lines(done) if " => as node-" in line]
     assert len(short) == 2
-    assert 'Found: node-01, node-02, node-03, node-04: failed at the task "Do 1", which says why.' in end(done)
+    assert 'Found: node-01, node-02, node-03, node-04: the task "Do 1" failed; its message says why.' in end(done)
 
 
 def test_a_task_for_all_hosts_that_fails_leaves_not_only_the_first_out(tmp_path: Path) -> None:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import base64
-import importlib.util
 import os
 import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
-from tests.places import ROOT
+from ansible_collections.kubeflow_volcano.platform.plugins.module_utils import (
+    containerd,
+    containerd_files,
+    containerd_service,
+    host_files,
+    programs,
+)
 
-MODULES = ROOT / "plugins" / "modules"
 BROKEN = """Type:             io.containerd.cri.v1
 ID:               images
 Requires:        \x20
@@ -37,20 +40,10 @@ Error:           \x20
 """
 
 
-def module(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, MODULES / f"{name}.py")
-    assert spec
-    assert spec.loader
-    loaded = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(loaded)
-    return loaded
-
-
 @pytest.fixture
 def change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    loaded = module("kfv_containerd_change")
-    monkeypatch.setattr(loaded, "JOURNAL", tmp_path / "var/containerd.json")
-    return loaded
+    monkeypatch.setattr(containerd_files, "JOURNAL", tmp_path / "var/containerd.json")
+    return containerd_files
 
 
 def entries(*files: tuple[Path, str | None, bool]) -> tuple[list[dict[str, Any]], dict[str, str]]:
@@ -172,18 +165,18 @@ def test_files_keep_their_mode_and_new_ones_can_be_read_whatever_the_umask_is(ch
 
 
 def test_plugins_that_did_not_load_are_told_with_containerds_reasons(
-    change: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program(tmp_path, monkeypatch, "ctr", BROKEN)
-    assert change.unloaded() == (
+    assert containerd_service.unloaded() == (
         "containerd did not load its CRI plugin: invalid cri image config: `mirrors` cannot be set when `config_path` "
         "is provided; unable to load"
     )
 
 
-def test_a_node_without_crictl_is_asked_by_ctr(change: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_node_without_crictl_is_asked_by_ctr(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program(tmp_path, monkeypatch, "ctr", "Type:    io.containerd.grpc.v1\nID:      cri\n")
-    assert change.unready() == ""
+    assert containerd_service.unready() == ""
 
 
 @pytest.mark.parametrize(
@@ -198,45 +191,60 @@ def test_a_node_without_crictl_is_asked_by_ctr(change: Any, tmp_path: Path, monk
     ],
 )
 def test_readiness_is_what_the_runtime_says(
-    change: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str, told: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str, told: str
 ) -> None:
     program(tmp_path, monkeypatch, "crictl", answer)
-    assert change.unready() == told
+    assert containerd_service.unready() == told
 
 
-def test_what_go_programs_say_is_told_without_time_and_level(change: Any) -> None:
-    said = 'first\ntime="2026-11-22T01:53:11Z" level=fatal msg="pulling \\"a:1\\": not found"\n'
-    assert change.said(said) == 'pulling "a:1": not found'
-    assert change.said("plain\n\n") == "plain"
-    assert change.said("") == ""
+@pytest.fixture
+def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The process 7 of a host that has no others."""
+    monkeypatch.setattr(host_files, "ROOT", str(tmp_path))
+    found = tmp_path / "proc/7"
+    found.mkdir(parents=True)
+    (found / "exe").symlink_to("/usr/local/bin/containerd")
+    (found / "root").symlink_to(tmp_path)
+    return found
 
 
-def test_containerd_is_asked_for_the_file_that_it_runs_with(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    look = module("kfv_containerd_look")
-    monkeypatch.setattr(look, "Path", lambda *parts: tmp_path.joinpath(*(str(part).lstrip("/") for part in parts)))
-    process = tmp_path / "proc/7"
-    process.mkdir(parents=True)
-    (process / "exe").symlink_to("/usr/local/bin/containerd")
-    for words, config in (
+@pytest.mark.parametrize(
+    ("words", "config"),
+    [
         (["containerd", "--config", "/a.toml"], "/a.toml"),
         (["containerd", "-c=/b.toml"], "/b.toml"),
         (["containerd", "--log-level", "debug"], "/etc/containerd/config.toml"),
-    ):
-        (process / "cmdline").write_bytes("\0".join([*words, ""]).encode())
-        assert look.daemon("7") == ("/usr/local/bin/containerd", config)
-    assert look.daemon("0") == ("containerd", "/etc/containerd/config.toml")
+    ],
+)
+def test_containerd_is_asked_for_the_file_that_it_runs_with(process: Path, words: list[str], config: str) -> None:
+    (process / "cmdline").write_bytes("\0".join([*words, ""]).encode())
+    for service in ({"MainPID": "7"}, {"MainPID": "0"}, {}):  # by its unit, else by its name
+        found = containerd.find_daemon(service)
+        assert found == ("7", "/proc/7/exe", "/usr/local/bin/containerd", config)
+
+
+def test_a_replaced_program_is_told_apart_from_the_one_that_runs(process: Path) -> None:
+    (process / "exe").unlink()
+    (process / "exe").symlink_to("/usr/bin/containerd (deleted)")
+    (process / "cmdline").write_bytes(b"containerd\0")
+    found = containerd.find_daemon({"MainPID": "7"})
+    assert (found.running, found.installed) == ("/proc/7/exe", "/usr/bin/containerd")
+
+
+def test_the_containerd_of_docker_is_not_the_kubelets(process: Path) -> None:
+    (process / "cmdline").write_bytes(b"containerd\0--config\0/var/run/docker/containerd/containerd.toml\0")
+    assert containerd.find_daemon({}) == ("", "containerd", "containerd", "/etc/containerd/config.toml")
 
 
 def test_registries_are_the_directories_below_config_path(tmp_path: Path) -> None:
-    look = module("kfv_containerd_look")
     for name in ("a/hosts.toml", "b/ca.crt", "loose.crt"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("x")
-    assert look.registries(str(tmp_path)) == {
+    assert containerd_files.registries(str(tmp_path)) == {
         "a": {"hosts": base64.b64encode(b"x").decode(), "others": []},
         "b": {"hosts": None, "others": ["ca.crt"]},
     }
-    assert look.registries("/nowhere") == {}
+    assert containerd_files.registries("/nowhere") == {}
 
 
 def program(directory: Path, monkeypatch: pytest.MonkeyPatch, name: str, output: str) -> None:
@@ -247,3 +255,4 @@ def program(directory: Path, monkeypatch: pytest.MonkeyPatch, name: str, output:
     path.write_text(f"#!{sys.executable}\nprint(open({str(directory / 'answer')!r}).read())\n")
     path.chmod(0o755)
     monkeypatch.setenv("PATH", str(path.parent))
+    monkeypatch.setattr(programs, "PLACES", "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import json
 import os
 import subprocess
@@ -18,36 +18,47 @@ from tests.places import ROOT
 
 ACTIONS = sorted((ROOT / "plugins" / "action").glob("*.py"))
 MODULES = sorted((ROOT / "plugins" / "modules").glob("*.py"))
-NAMES = {path.name for path in ACTIONS}
-ON_HOSTS = [path for path in MODULES if path.name not in NAMES]
-"""Modules that run on the hosts; the others document the action plugin of their name, or are run by it."""
+PUBLIC = [path for path in MODULES if "DOCUMENTATION" in path.read_text("utf-8")]
+"""Plugins that people call. The others are steps of roles: their roles are documented instead."""
 
-actions = pytest.mark.parametrize("action", [*ACTIONS, *ON_HOSTS], ids=lambda path: path.stem)
-
-
-def loaded(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"under_test_{path.parent.name}_{path.stem}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+public = pytest.mark.parametrize("module", PUBLIC, ids=lambda path: path.stem)
 
 
-def documented(action: Path) -> ModuleType:
-    return loaded(ROOT / "plugins" / "modules" / action.name)
+def loaded(kind: str, name: str) -> ModuleType:
+    return importlib.import_module(f"ansible_collections.kubeflow_volcano.platform.plugins.{kind}.{name}")
 
 
-def test_there_are_plugins_and_each_has_its_documentation_and_the_other_way_round() -> None:
+def accepted_by(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = loaded("action", name).ActionModule.ARGUMENTS
+    return found
+
+
+def test_there_are_plugins_and_a_documented_one_is_an_action_that_people_call() -> None:
     assert len(ACTIONS) >= 4
-    assert {path.name for path in MODULES} >= NAMES
-    assert [path.name for path in ON_HOSTS if not hasattr(loaded(path), "main")] == []
+    assert {path.stem for path in PUBLIC} == {
+        "kfv_images",
+        "kfv_plan",
+        "kfv_registry",
+        "kfv_rehearsal",
+        "kfv_rollout",
+        "kfv_settings",
+        "kfv_validate",
+    }
+    assert {path.stem for path in PUBLIC} <= {path.stem for path in ACTIONS}
 
 
-@actions
-def test_options_are_what_the_plugin_accepts(action: Path) -> None:
-    accepted: dict[str, Any] = loaded(action).ARGUMENTS
-    options = yaml.safe_load(documented(action).DOCUMENTATION)["options"]
+def test_every_other_module_runs_on_hosts_and_says_what_it_takes() -> None:
+    for path in MODULES:
+        if path not in PUBLIC:
+            module = loaded("modules", path.stem)
+            assert callable(module.main)
+            assert module.ARGUMENTS
+
+
+@public
+def test_options_are_what_the_plugin_accepts(module: Path) -> None:
+    accepted = accepted_by(module.stem)
+    options = yaml.safe_load(loaded("modules", module.stem).DOCUMENTATION)["options"]
     facts = ("type", "default", "choices", "required", "elements")
 
     def only_facts(option: dict[str, Any]) -> dict[str, Any]:
@@ -58,32 +69,32 @@ def test_options_are_what_the_plugin_accepts(action: Path) -> None:
     }
 
 
-@actions
-def test_check_and_diff_mode_are_stated(action: Path) -> None:
-    attributes = yaml.safe_load(documented(action).DOCUMENTATION)["attributes"]
+@public
+def test_check_and_diff_mode_are_stated(module: Path) -> None:
+    attributes = yaml.safe_load(loaded("modules", module.stem).DOCUMENTATION)["attributes"]
     assert set(attributes) == {"check_mode", "diff_mode"}
     assert {entry["support"] for entry in attributes.values()} <= {"full", "partial", "none"}
 
 
-@actions
-def test_examples_use_the_plugin_with_options_that_exist(action: Path) -> None:
-    tasks = yaml.safe_load(documented(action).EXAMPLES)
-    accepted = loaded(action).ARGUMENTS
-    used = [task[action.stem] or {} for task in tasks if action.stem in task]
+@public
+def test_examples_use_the_plugin_with_options_that_exist(module: Path) -> None:
+    tasks = yaml.safe_load(loaded("modules", module.stem).EXAMPLES)
+    accepted = accepted_by(module.stem)
+    used = [task[module.stem] or {} for task in tasks if module.stem in task]
     assert used
     assert [set(options) - set(accepted) for options in used if set(options) - set(accepted)] == []
 
 
-@actions
-def test_ansible_doc_finds_it_from_the_checkout(action: Path) -> None:
+@public
+def test_ansible_doc_finds_it_from_the_checkout(module: Path) -> None:
     done = subprocess.run(
-        [Path(sys.executable).with_name("ansible-doc"), "-t", "module", "--json", action.stem],
+        [Path(sys.executable).with_name("ansible-doc"), "-t", "module", "--json", module.stem],
         capture_output=True,
         text=True,
         check=True,
         cwd=ROOT,
         env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")},
     )
-    shown = json.loads(done.stdout)[action.stem]
+    shown = json.loads(done.stdout)[module.stem]
     assert shown["doc"]["short_description"]
     assert shown["return"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import socket
@@ -11,36 +10,37 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import ansible
 import pytest
 
+from ansible_collections.kubeflow_volcano.platform.plugins.module_utils import host_files, programs
+from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.disks import Mount, mount_of, mounts
+from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.kernel import (
+    look_cgroup,
+    look_modules,
+    look_sysctls,
+)
+from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.kubelet import look_kubelet
+from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.network import look_connections, look_proxies
+from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.processes import daemon_of
+from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.runtimes import look_runtime
+from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.system import look_swap, zones_of
+from ansible_collections.kubeflow_volcano.platform.plugins.modules import kfv_host_facts
 from kubeflow_volcano.hosts.facts import HostFacts
-from kubeflow_volcano.hosts.wanted import SYSCTLS, modules_for
+from kubeflow_volcano.hosts.kernel import SYSCTLS, modules_for
 from tests.places import ROOT
 
-MODULE = ROOT / "plugins" / "modules" / "kfv_host_facts.py"
 PYTHONS = [*sorted((Path.home() / ".pyenv/versions").glob("3.9.*/bin/python3")), Path(sys.executable)]
 """The oldest that hosts may have, where this machine has one, and this one."""
 Files = Callable[[Mapping[str, str]], None]
 
 
 @pytest.fixture
-def module() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("kfv_host_facts_under_test", MODULE)
-    assert spec
-    assert spec.loader
-    loaded = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(loaded)
-    return loaded
-
-
-@pytest.fixture
-def files(module: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Files:
+def files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Files:
     """Writes files of a host, which the module then sees below its root."""
-    monkeypatch.setattr(module, "ROOT", str(tmp_path))
+    monkeypatch.setattr(host_files, "ROOT", str(tmp_path))
 
     def write(texts: Mapping[str, str]) -> None:
         for path, text in texts.items():
@@ -60,12 +60,13 @@ def test_a_host_answers_everything_and_it_is_understood(python: Path) -> None:
         "paths": {"volumes": "/nonexistent/volumes"},
     }
     done = subprocess.run(
-        [python, MODULE],
+        [python, "-m", "plugins.modules.kfv_host_facts"],
         input=json.dumps({"ANSIBLE_MODULE_ARGS": arguments}),
-        env=os.environ | {"PYTHONPATH": str(Path(ansible.__file__).parents[1])},
+        env=os.environ | {"PYTHONPATH": f"{Path(ansible.__file__).parents[1]}:{ROOT}"},
         capture_output=True,
         text=True,
         check=True,
+        cwd=ROOT,
     )
     answer = json.loads(done.stdout)
     facts = HostFacts.decode(answer["facts"])
@@ -77,7 +78,7 @@ def test_a_host_answers_everything_and_it_is_understood(python: Path) -> None:
     assert abs(facts.need("time").epoch - time.time()) < 60
 
 
-def test_modules_are_loaded_built_in_loadable_forbidden_or_absent(module: ModuleType, files: Files) -> None:
+def test_modules_are_loaded_built_in_loadable_forbidden_or_absent(files: Files) -> None:
     tree = f"/lib/modules/{os.uname().release}"
     files(
         {
@@ -90,7 +91,7 @@ def test_modules_are_loaded_built_in_loadable_forbidden_or_absent(module: Module
             "/etc/modules-load.d/b.conf": "br-netfilter\n",
         },
     )
-    found = module.look_modules(["overlay", "nf_conntrack", "br_netfilter", "xt_owner", "iptable_nat"])
+    found = look_modules(["overlay", "nf_conntrack", "br_netfilter", "xt_owner", "iptable_nat"])
     assert found["states"] == {
         "overlay": "loaded",
         "nf_conntrack": "builtin",
@@ -101,15 +102,13 @@ def test_modules_are_loaded_built_in_loadable_forbidden_or_absent(module: Module
     assert found["at_boot"] == ["br_netfilter"]
 
 
-def test_without_the_files_of_the_running_kernel_nothing_is_said_of_a_module(module: ModuleType, files: Files) -> None:
+def test_without_the_files_of_the_running_kernel_nothing_is_said_of_a_module(files: Files) -> None:
     files({"/proc/modules": ""})
-    found = module.look_modules(["overlay"])
+    found = look_modules(["overlay"])
     assert (found["states"], found["directory"]) == ({"overlay": "unknown"}, False)
 
 
-def test_the_last_writer_of_a_setting_is_found_and_sysctl_conf_comes_last_by_hand(
-    module: ModuleType, files: Files, tmp_path: Path
-) -> None:
+def test_the_last_writer_of_a_setting_is_found_and_sysctl_conf_comes_last_by_hand(files: Files, tmp_path: Path) -> None:
     files(
         {
             "/proc/sys/net/ipv4/ip_forward": "1\n",
@@ -120,7 +119,7 @@ def test_the_last_writer_of_a_setting_is_found_and_sysctl_conf_comes_last_by_han
         },
     )
     (tmp_path / "etc/sysctl.d/99-sysctl.conf").symlink_to("../sysctl.conf")
-    found = module.look_sysctls(["net.ipv4.ip_forward", "kernel.panic"])
+    found = look_sysctls(["net.ipv4.ip_forward", "kernel.panic"])
     assert found["net.ipv4.ip_forward"] == {
         "live": "1",
         "boot": {"value": "1", "file": "/run/sysctl.d/zz-k8s.conf"},
@@ -144,9 +143,7 @@ def test_the_last_writer_of_a_setting_is_found_and_sysctl_conf_comes_last_by_han
         ("proc /proc proc rw 0 0\n", 0, set()),
     ],
 )
-def test_the_hybrid_layout_is_version_one(
-    module: ModuleType, files: Files, mounts: str, version: int, controllers: set[str]
-) -> None:
+def test_the_hybrid_layout_is_version_one(files: Files, mounts: str, version: int, controllers: set[str]) -> None:
     files(
         {
             "/proc/self/mounts": mounts,
@@ -155,7 +152,7 @@ def test_the_hybrid_layout_is_version_one(
             f"/boot/config-{os.uname().release}": "CONFIG_X=m\nCONFIG_RT_GROUP_SCHED=y\n",
         },
     )
-    found = module.look_cgroup()
+    found = look_cgroup()
     assert (found["version"], set(found["controllers"])) == (version, controllers)
     assert found["realtime_groups"] is True
 
@@ -190,12 +187,12 @@ def test_the_hybrid_layout_is_version_one(
     ],
 )
 def test_containerd_is_believed_about_its_merged_configuration(
-    module: ModuleType, files: Files, monkeypatch: pytest.MonkeyPatch, dump: str, expected: tuple[str, str, str]
+    files: Files, monkeypatch: pytest.MonkeyPatch, dump: str, expected: tuple[str, str, str]
 ) -> None:
     files({"/etc/containerd/config.toml": "version = 2\n"})
-    told = {"--version": "containerd containerd.io 1.7.27 05044ec0a9a75232cad458027ca83437aae3f4da\n", "dump": dump}
-    monkeypatch.setattr(module, "said", lambda *command: told[command[-1]])
-    found = module.look_runtime({}, {"endpoint": "unix:///run/containerd/containerd.sock"})
+    answers = {"--version": "containerd containerd.io 1.7.27 05044ec0a9a75232cad458027ca83437aae3f4da\n", "dump": dump}
+    monkeypatch.setattr(programs, "run", lambda command, _: programs.Finished(0, answers.get(command[-1], ""), ""))
+    found = look_runtime({}, {"endpoint": "unix:///run/containerd/containerd.sock"})
     assert found["name"] == "containerd"
     assert (found["version"], found["config_version"]) == ("1.7.27", 2)
     assert (found["cgroup_driver"], found["registry_path"], found["sandbox"]) == expected
@@ -211,9 +208,7 @@ def test_containerd_is_believed_about_its_merged_configuration(
         ("unix:///run/other.sock", "other", ""),
     ],
 )
-def test_the_runtime_is_the_one_behind_the_endpoint(
-    module: ModuleType, files: Files, endpoint: str, name: str, through: str
-) -> None:
+def test_the_runtime_is_the_one_behind_the_endpoint(files: Files, endpoint: str, name: str, through: str) -> None:
     files(
         {
             "/proc/self/mounts": "",
@@ -222,7 +217,7 @@ def test_the_runtime_is_the_one_behind_the_endpoint(
             "/etc/crio/crio.conf.d/10.conf": '[crio.runtime]\ncgroup_manager = "cgroupfs"\n',
         },
     )
-    found = module.look_runtime({}, {"endpoint": endpoint})
+    found = look_runtime({}, {"endpoint": endpoint})
     assert (found["name"], found["through"]) == (name, through)
     assert found["root"] in {"/data", "/var/lib/containers/storage", ""}
     assert found["cgroup_driver"] == {"docker": "systemd", "cri-o": "cgroupfs", "isulad": "cgroupfs"}.get(name, "")
@@ -238,14 +233,14 @@ def test_the_runtime_is_the_one_behind_the_endpoint(
         '{"cgroupDriver": "systemd", "failSwapOn": false}',
     ],
 )
-def test_the_kubelet_is_read_from_its_file_where_it_does_not_run(module: ModuleType, files: Files, text: str) -> None:
+def test_the_kubelet_is_read_from_its_file_where_it_does_not_run(files: Files, text: str) -> None:
     files(
         {
             "/var/lib/kubelet/config.yaml": text,
             "/var/lib/kubelet/kubeadm-flags.env": 'KUBELET_KUBEADM_ARGS="--container-runtime-endpoint=unix:///x"\n',
         },
     )
-    found = module.look_kubelet({})
+    found = look_kubelet({})
     assert (found["running"], found["cgroup_driver"], found["fail_swap_on"]) == (False, "systemd", False)
     assert found["endpoint"] == "unix:///x"
 
@@ -261,11 +256,11 @@ def test_the_kubelet_is_read_from_its_file_where_it_does_not_run(module: ModuleT
         ([""], ""),
     ],
 )
-def test_only_daemons_themselves_count(module: ModuleType, arguments: list[str], name: str) -> None:
-    assert module.daemon_of(arguments) == name
+def test_only_daemons_themselves_count(arguments: list[str], name: str) -> None:
+    assert daemon_of(arguments) == name
 
 
-def test_proxies_of_files_are_found_and_passwords_stay_on_the_host(module: ModuleType, files: Files) -> None:
+def test_proxies_of_files_are_found_and_passwords_stay_on_the_host(files: Files) -> None:
     files(
         {
             "/etc/systemd/system/containerd.service.d/proxy.conf": "[Service]\n"
@@ -275,7 +270,7 @@ def test_proxies_of_files_are_found_and_passwords_stay_on_the_host(module: Modul
             "/etc/systemd/system/kubelet.service": "[Service]\nEnvironment='HTTP_PROXY=unfinished\n",
         },
     )
-    found = module.look_proxies({})
+    found = look_proxies({})
     assert "s3cret" not in json.dumps(found)
     assert {(item["of"], item["name"], item["value"]) for item in found} == {
         ("containerd", "HTTPS_PROXY", "http://[redacted]@proxy:3128"),
@@ -285,7 +280,7 @@ def test_proxies_of_files_are_found_and_passwords_stay_on_the_host(module: Modul
     }
 
 
-def test_swap_in_use_and_swap_to_come_are_both_seen(module: ModuleType, files: Files) -> None:
+def test_swap_in_use_and_swap_to_come_are_both_seen(files: Files) -> None:
     files(
         {
             "/proc/swaps": "Filename\tType\tSize\tUsed\tPriority\n/dev/dm-1 partition 8388604 0 -2\n",
@@ -293,41 +288,42 @@ def test_swap_in_use_and_swap_to_come_are_both_seen(module: ModuleType, files: F
             "/etc/systemd/system/zram.swap": "",
         },
     )
-    assert module.look_swap() == {
+    assert look_swap() == {
         "devices": [{"name": "/dev/dm-1", "type": "partition", "kib": 8388604}],
         "fstab": ["/dev/dm-1 none swap defaults 0 0"],
         "units": ["/etc/systemd/system/zram.swap"],
     }
 
 
-def test_the_nearest_and_last_mount_holds_a_path(module: ModuleType) -> None:
+def test_the_nearest_and_last_mount_holds_a_path(files: Files) -> None:
     lines = ["1 0 8:1 / / rw - ext4 /dev/a rw", "2 1 8:2 / /var rw - xfs /dev/b rw", "3 2 8:3 / /var rw - tmpfs t rw"]
-    lines.append("4 1 8:4 / /my\\040disk rw - xfs /dev/c rw")
-    mounts = [line.split() for line in lines]
-    assert module.nearest(mounts, "/var/lib")[0] == "3"
-    assert module.nearest(mounts, "/variable")[0] == "1"
-    assert module.nearest(mounts, "/my disk/x")[0] == "4"
+    lines.append("4 1 8:4 / /my\\040disk rw,noexec shared:1 - xfs /dev/c ro")
+    files({"/proc/self/mountinfo": "\n".join(lines)})
+    known = mounts()
+    assert mount_of("/var/lib", known).type == "tmpfs"
+    assert mount_of("/variable", known).source == "/dev/a"
+    assert mount_of("/my disk/x", known) == Mount("/my disk", "xfs", "/dev/c", ("noexec", "ro", "rw"))
 
 
-def test_connections_are_tried_and_what_stands_against_them_is_told(module: ModuleType) -> None:
+def test_connections_are_tried_and_what_stands_against_them_is_told() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         listening = f"127.0.0.1:{server.getsockname()[1]}"
-        found = module.look_connections([listening, "127.0.0.1:1", "nonsense"])
+        found = look_connections([listening, "127.0.0.1:1", "nonsense"])
     assert found[listening] == ""
     assert "refused" in found["127.0.0.1:1"]
     assert found["nonsense"]
 
 
-def test_zones_of_firewalld_are_read_with_their_sources(module: ModuleType) -> None:
+def test_zones_of_firewalld_are_read_with_their_sources() -> None:
     text = "public (default)\n  interfaces: eth0\ntrusted\n  sources: 10.96.0.0/12 10.244.0.0/16\n"
-    assert module.zones_of(text) == {"public": [], "trusted": ["10.96.0.0/12", "10.244.0.0/16"]}
+    assert zones_of(text) == {"public": [], "trusted": ["10.96.0.0/12", "10.244.0.0/16"]}
 
 
-def test_a_part_that_breaks_is_told_and_hides_no_other(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_that_breaks_is_told_and_hides_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken() -> dict[str, Any]:
         raise PermissionError("no")
 
-    monkeypatch.setattr(module, "look_swap", broken)
-    found = module.look({"modules": [], "sysctls": [], "names": [], "connects": [], "paths": {}})
+    monkeypatch.setattr(kfv_host_facts, "look_swap", broken)
+    found = kfv_host_facts.look({"modules": [], "sysctls": [], "names": [], "connects": [], "paths": {}})
     assert found["troubles"] == {"swap": "PermissionError: no"}
     assert HostFacts.decode(found).troubles == {"swap": "PermissionError: no"}

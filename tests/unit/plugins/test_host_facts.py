@@ -22,7 +22,7 @@ PLAY = [
         "hosts": "all",
         "gather_facts": False,
         "tasks": [
-            {"name": "Look", "kfv_host_facts": {}, "register": "look"},
+            {"name": "Look", "kfv_host_preflight": {"step": "look"}, "register": "look"},
             {
                 "name": "Tell",
                 "ansible.builtin.copy": {

@@ -22,7 +22,7 @@ PLAY = [
             {"name": "Check", "kfv_settings": {"variables": "{{ given }}"}, "register": "inventory"},
             {
                 "name": "Ask",
-                "kfv_host_questions": {"settings": "{{ inventory.settings }}", "hosts": ["a", "b"]},
+                "kfv_host_preflight": {"step": "plan", "settings": "{{ inventory.settings }}", "hosts": ["a", "b"]},
                 "register": "asked",
             },
             {"name": "Tell", "ansible.builtin.debug": {"msg": "ASKED {{ asked | to_json }} END"}},

@@ -2,41 +2,30 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import ansible
 import pytest
 
+from ansible_collections.kubeflow_volcano.platform.plugins.modules import kfv_host_repair as module
 from tests.places import ROOT
 
-MODULE = ROOT / "plugins" / "modules" / "kfv_host_repair.py"
 PYTHONS = [*sorted((Path.home() / ".pyenv/versions").glob("3.9.*/bin/python3")), Path(sys.executable)]
 LIVE = Path("/proc/sys/kernel/panic")
-
-
-@pytest.fixture(scope="module")
-def module() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("kfv_host_repair_under_test", MODULE)
-    assert spec
-    assert spec.loader
-    loaded = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(loaded)
-    return loaded
 
 
 def run(python: Path, repairs: list[dict[str, Any]], *, check: bool = True) -> dict[str, Any]:
     arguments = {"repairs": repairs, "_ansible_check_mode": check, "_ansible_diff": True}
     done = subprocess.run(
-        [python, MODULE],
+        [python, "-m", "plugins.modules.kfv_host_repair"],
         input=json.dumps({"ANSIBLE_MODULE_ARGS": arguments}),
-        env=os.environ | {"PYTHONPATH": str(Path(ansible.__file__).parents[1])},
+        env=os.environ | {"PYTHONPATH": f"{Path(ansible.__file__).parents[1]}:{ROOT}"},
+        cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
@@ -84,13 +73,13 @@ def test_what_is_no_name_is_refused(repair: dict[str, Any]) -> None:
     assert "in a repair. Needed:" in answer["msg"]
 
 
-def test_only_wrong_lines_are_commented_and_kept_as_they_were(module: ModuleType) -> None:
+def test_only_wrong_lines_are_commented_and_kept_as_they_were() -> None:
     text = "# net.ipv4.ip_forward=0\nnet.ipv4.ip_forward = 0\n net/ipv4/ip_forward=1\nkernel.panic=5\n"
     after, lines = module.commented(text, lambda line: module.contradicts(line, {"net.ipv4.ip_forward": "1"}))
     assert lines == ["net.ipv4.ip_forward = 0"]
     assert after == text.replace("\nnet.ipv4", "\n# kubeflow-volcano repair: net.ipv4")
 
 
-def test_a_last_line_without_its_end_is_kept_so(module: ModuleType) -> None:
+def test_a_last_line_without_its_end_is_kept_so() -> None:
     after, lines = module.commented("a swap", lambda line: "swap" in line)
     assert (after, lines) == ("# kubeflow-volcano repair: a swap", ["a swap"])

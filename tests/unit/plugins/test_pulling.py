@@ -1,30 +1,20 @@
-"""What kfv_pull_host makes of the files and the output of programs that it finds on a node."""
+"""What kfv_pull makes of the files and the output of programs that it finds on a node."""
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
-from tests.places import ROOT
+from ansible_collections.kubeflow_volcano.platform.plugins.module_utils import host_files, node_images
 
 DIGEST = f"sha256:{'a' * 64}"
 
 
-@pytest.fixture
-def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The module, which looks for sockets and for the kubelet's files below `tmp_path` alone."""
-    spec = importlib.util.spec_from_file_location("kfv_pull_host", ROOT / "plugins/modules/kfv_pull_host.py")
-    assert spec
-    assert spec.loader
-    loaded = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(loaded)
-    for name in ("DOCKER", "SOCKETS", "KUBELET"):
-        monkeypatch.setattr(loaded, name, tuple(f"{tmp_path}{path}" for path in getattr(loaded, name)))
-    return loaded
+@pytest.fixture(autouse=True)
+def _only_files_of_the_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host_files, "ROOT", str(tmp_path))
 
 
 def put(root: Path, name: str, text: str = "") -> Path:
@@ -46,31 +36,29 @@ def put(root: Path, name: str, text: str = "") -> Path:
         ("var/lib/kubelet/config.yaml", 'containerRuntimeEndpoint: "{socket}"\n'),
     ],
 )
-def test_the_kubelets_own_word_goes_before_sockets_that_lie_about(
-    module: ModuleType, tmp_path: Path, name: str, text: str
-) -> None:
+def test_the_kubelets_own_word_goes_before_sockets_that_lie_about(tmp_path: Path, name: str, text: str) -> None:
     put(tmp_path, "run/cri-dockerd.sock")
     put(tmp_path, name, text.format(socket="/run/own/containerd.sock"))
-    assert module.find_socket() == "/run/own/containerd.sock"
+    assert node_images.find_socket() == "/run/own/containerd.sock"
 
 
 @pytest.mark.parametrize("socket", ["run/cri-dockerd.sock", "var/run/dockershim.sock"])
-def test_docker_is_told_also_where_its_own_containerd_listens(module: ModuleType, tmp_path: Path, socket: str) -> None:
+def test_docker_is_told_also_where_its_own_containerd_listens(tmp_path: Path, socket: str) -> None:
     put(tmp_path, "run/containerd/containerd.sock")
     put(tmp_path, socket)
-    with pytest.raises(module.UnusableError, match="the kubelet uses Docker"):
-        module.find_socket()
+    with pytest.raises(node_images.UnusableError, match="the kubelet uses Docker"):
+        node_images.find_socket()
 
 
-def test_docker_that_the_kubelet_names_is_told(module: ModuleType, tmp_path: Path) -> None:
+def test_docker_that_the_kubelet_names_is_told(tmp_path: Path) -> None:
     put(tmp_path, "var/lib/kubelet/config.yaml", "containerRuntimeEndpoint: unix:///run/cri-dockerd.sock\n")
-    with pytest.raises(module.UnusableError, match="the kubelet uses Docker"):
-        module.find_socket()
+    with pytest.raises(node_images.UnusableError, match="the kubelet uses Docker"):
+        node_images.find_socket()
 
 
-def test_without_any_runtime_the_reason_names_where_it_was_looked_for(module: ModuleType, tmp_path: Path) -> None:
-    with pytest.raises(module.UnusableError, match=f"{tmp_path}/run/containerd/containerd.sock"):
-        module.find_socket()
+def test_without_any_runtime_the_reason_names_where_it_was_looked_for() -> None:
+    with pytest.raises(node_images.UnusableError, match=r"listens at /run/containerd/containerd\.sock"):
+        node_images.find_socket()
 
 
 @pytest.mark.parametrize(
@@ -83,26 +71,21 @@ def test_without_any_runtime_the_reason_names_where_it_was_looked_for(module: Mo
         (f"q.io:5000/a/b@{DIGEST}", False),
     ],
 )
-def test_images_are_known_by_tag_or_digest(module: ModuleType, name: str, there: bool) -> None:  # noqa: FBT001
+def test_images_are_known_by_tag_or_digest(name: str, there: bool) -> None:  # noqa: FBT001
     image: dict[str, Any] = {"tags": ["q.io/a/b:1"], "digests": [f"q.io/a/b@{DIGEST}"], "size": 1}
-    assert module.has(image, name) is there
+    assert (node_images.find_image([image], name) is not None) is there
 
 
-def test_sizes_of_ctr_are_bytes_and_what_is_no_size_is_none(module: ModuleType) -> None:
-    assert module.in_bytes(["2.5", "MiB"]) == 2_621_440
-    assert module.in_bytes(["-"]) == 0
+def test_sizes_of_ctr_are_bytes_and_what_is_no_size_is_none() -> None:
+    assert node_images.bytes_of(["2.5", "MiB"]) == 2_621_440
+    assert node_images.bytes_of(["-"]) == 0
 
 
-def test_of_many_lines_the_last_that_says_something_is_told(module: ModuleType) -> None:
-    assert module.last_line("E1122 image pull\n\ntime=1 level=fatal msg=x\n\n") == "time=1 level=fatal msg=x"
-    assert module.last_line("\n") == "no reason given"
+def test_of_many_lines_the_last_that_says_something_is_told() -> None:
+    assert node_images.reason("E1122 image pull\n\ntime=1 level=fatal msg=x\n\n") == "time=1 level=fatal msg=x"
+    assert node_images.reason("\n") == "no reason given"
 
 
-def test_of_ctr_the_status_is_told_also_where_what_the_registry_says_follows_it(module: ModuleType) -> None:
+def test_of_ctr_the_status_is_told_also_where_what_the_registry_says_follows_it() -> None:
     text = "level=warning msg=old\nctr: failed to resolve image: 403 Forbidden\nunknown: no\nunknown: no\n"
-    assert module.last_line(text) == "failed to resolve image: 403 Forbidden; unknown: no"
-
-
-def test_a_program_that_takes_too_long_is_ended_and_one_that_is_missing_is_told(module: ModuleType) -> None:
-    assert module.run(["sleep", "60"], 0.05) == (124, "", "timed out after 0.05 s")
-    assert module.run(["no-such-program"], 5)[0] == 127
+    assert node_images.reason(text) == "failed to resolve image: 403 Forbidden; unknown: no"

@@ -52,7 +52,7 @@ def test_hosts_that_say_nothing_are_fine(inventory: Path) -> None:
 
 
 def test_every_mistake_about_hosts_is_told_at_once_and_those_of_many_hosts_once(inventory: Path) -> None:
-    say(inventory, "group_vars/nodes", local_path_base_dir="/data", kustomize_directory="{{ nobody_knows }}/bin")
+    say(inventory, "group_vars/nodes", local_path_base_dir="/data", image_mirror_allow_list="{{ nobody_knows }}")
     say(inventory, "host_vars/node-07", local_path_base_directory="relative")
 
     told = judged(inventory)
@@ -60,7 +60,7 @@ def test_every_mistake_about_hosts_is_told_at_once_and_those_of_many_hosts_once(
     assert told.count("Found:") == told.count("Needed:") == told.count("Do:") == 3
     assert "on all 50 hosts: the variable local_path_base_dir, which nothing reads." in told
     assert "Did you mean local_path_base_directory?" in told
-    assert "and 45 more: the variable kustomize_directory cannot be worked out: 'nobody_knows' is undefined" in told
+    assert "and 45 more: the variable image_mirror_allow_list cannot be evaluated: 'nobody_knows' is undefined" in told
     assert 'on node-07: local_path_base_directory is the text "relative"' in told
 
 
@@ -68,7 +68,7 @@ def test_a_mistake_for_all_is_not_repeated_for_each_host(inventory: Path) -> Non
     say(inventory, "group_vars/all", volcano_verison="1.10.0", plan_directory="{{ nobody_knows }}")
     told = judged(inventory)
     assert told.count("volcano_verison, which nothing reads") == 1
-    assert told.count("plan_directory cannot be worked out") == 1
+    assert told.count("plan_directory cannot be evaluated") == 1
 
 
 def test_templates_are_worked_out_for_the_host_that_they_belong_to(inventory: Path) -> None:

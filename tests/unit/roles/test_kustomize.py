@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -31,12 +29,10 @@ def package(mirror: Mirror, tmp_path: Path) -> Path:
     return package_for(mirror, tmp_path / "package")
 
 
-def play(
-    tmp_path: Path, package: Path, *options: str, hosts: str = "localhost,", entry: str = "main", **variables: Any
-) -> subprocess.CompletedProcess[str]:
+def play(tmp_path: Path, package: Path, *options: str, **variables: Any) -> subprocess.CompletedProcess[str]:
     """Run the role alone with these variables, where upstream cannot be reached."""
     playbook = tmp_path / "play.yml"
-    role = {"ansible.builtin.import_role": {"name": "kustomize", "tasks_from": entry}}
+    role = {"ansible.builtin.import_role": {"name": "kustomize"}}
     playbook.write_text(json.dumps([{"hosts": "all", "gather_facts": False, "tasks": [role]}]), "utf-8")
     environment = {
         **os.environ,
@@ -51,7 +47,7 @@ def play(
         [
             Path(sys.executable).with_name("ansible-playbook"),
             "-i",
-            hosts,
+            "localhost,",
             "-e",
             json.dumps(given),
             *options,
@@ -100,98 +96,6 @@ def test_a_version_without_a_known_sum_is_refused_before_any_download(
 
     assert done.returncode == 2
     assert "5.9.9" in done.stdout
-    assert mirror.asked == []
-
-
-def test_hosts_get_it_and_change_with_the_version_and_check_mode_foresees_that(
-    mirror: Mirror, package: Path, tmp_path: Path
-) -> None:
-    """Two names of this machine stand for hosts; tests/hosts has real ones."""
-    target = tmp_path / "bin"
-    target.mkdir()
-
-    def on_hosts(*options: str, **variables: Any) -> tuple[int, list[str]]:
-        """Exit code, and how much changed on each host."""
-        done = play(
-            tmp_path,
-            package,
-            *options,
-            hosts="node-1,node-2",
-            entry="hosts",
-            kustomize_mirrors=[f"{mirror.address}/good"],
-            kustomize_directory=f"{target}/{{{{ inventory_hostname }}}}",
-            **variables,
-        )
-        return done.returncode, re.findall(r"changed=(\d+)", done.stdout)
-
-    programs = [target / name / "kustomize" for name in ("node-1", "node-2")]
-    for program_of_host in programs:
-        program_of_host.parent.mkdir()
-
-    assert on_hosts(kubeflow_release="1.9.1") == (0, ["0", "0"])  # nobody asked for it
-    assert mirror.asked == []
-
-    asked = {"kustomize_install_on_hosts": True}
-    # The cache, which is filled once and counted with the first host, and each host.
-    assert on_hosts("--check", kubeflow_release="1.9.1", **asked) == (0, ["2", "1"])
-    assert not any(program_of_host.exists() for program_of_host in programs)
-    assert len(mirror.asked) == 1
-
-    assert on_hosts(kubeflow_release="1.9.1", **asked) == (0, ["1", "1"])
-    assert {program_of_host.read_bytes() for program_of_host in programs} == {program("5.2.1")}
-    assert on_hosts(kubeflow_release="1.9.1", **asked) == (0, ["0", "0"])
-
-    assert on_hosts(kubeflow_release="1.6.1", **asked) == (0, ["2", "1"])
-    for program_of_host in programs:
-        (former,) = program_of_host.parent.glob("kustomize.*~")
-        assert program_of_host.read_bytes() == program("3.2.0")
-        assert stat.S_IMODE(program_of_host.stat().st_mode) == 0o755
-        assert former.read_bytes() == program("5.2.1")
-    assert len(mirror.asked) == 2
-
-
-def test_only_hosts_that_ask_for_it_get_it(mirror: Mirror, package: Path, tmp_path: Path) -> None:
-    for name in ("node-1", "node-2"):
-        (tmp_path / name).mkdir()
-
-    done = play(
-        tmp_path,
-        package,
-        hosts="node-1,node-2",
-        entry="hosts",
-        kustomize_install_on_hosts="{{ inventory_hostname == 'node-2' }}",
-        kustomize_mirrors=[f"{mirror.address}/good"],
-        kustomize_directory=f"{tmp_path}/{{{{ inventory_hostname }}}}",
-    )
-
-    assert done.returncode == 0, done.stdout
-    assert [path.name for path in (tmp_path / "node-1").iterdir()] == []
-    assert (tmp_path / "node-2" / "kustomize").read_bytes() == program("5.2.1")
-
-
-def test_a_program_that_does_not_run_on_a_host_does_not_replace_the_one_that_does(
-    mirror: Mirror, package: Path, tmp_path: Path
-) -> None:
-    mine = tmp_path / "my-kustomize"
-    mine.write_text(f"#!/bin/sh\n[ $0 = {mine} ] && echo v9.9.9\n", "utf-8")  # runs at its own place only
-    mine.chmod(0o755)
-    target = tmp_path / "bin"
-    target.mkdir()
-    (target / "kustomize").write_bytes(program("5.2.1"))
-
-    done = play(
-        tmp_path,
-        package,
-        hosts="node-1,",
-        entry="hosts",
-        kustomize_install_on_hosts=True,
-        kustomize_directory=str(target),
-        kustomize_binary=str(mine),
-    )
-
-    assert done.returncode == 2
-    assert "failed to validate" in done.stdout
-    assert (target / "kustomize").read_bytes() == program("5.2.1")
     assert mirror.asked == []
 
 

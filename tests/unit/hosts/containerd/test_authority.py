@@ -10,7 +10,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from kubeflow_volcano.hosts.containerd.authority import authority
+from kubeflow_volcano.hosts.containerd.mirrors import authority
 from kubeflow_volcano.problems import InvalidInput
 
 
@@ -61,5 +61,5 @@ def test_a_private_key_does_not_go_to_the_nodes(
     form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     file = tmp_path / "both.pem"
     file.write_text(certificate + key.private_bytes(*form).decode())
-    with pytest.raises(InvalidInput, match="it has a private key in it"):
+    with pytest.raises(InvalidInput, match="it contains a private key"):
         authority(file)

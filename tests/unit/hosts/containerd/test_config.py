@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.hosts.containerd.config import ConfigFile, loaded, read, registry_of
-from kubeflow_volcano.hosts.containerd.edit import changed
+from kubeflow_volcano.hosts.containerd.config import ConfigFile, load_order, parse_file, registry_of
+from kubeflow_volcano.hosts.containerd.edit import edited
 from kubeflow_volcano.problems import InvalidInput
 
 HERE = Path(__file__).parent
@@ -84,7 +84,7 @@ OUT_OF_ORDER = """version = 2
 
 
 def file(text: str, path: str = "/etc/containerd/config.toml") -> ConfigFile:
-    return read(path, text.encode())
+    return parse_file(path, text.encode())
 
 
 def lines_changed(before: str, after: str) -> list[str]:
@@ -96,7 +96,7 @@ def lines_changed(before: str, after: str) -> list[str]:
 def test_a_default_file_gets_the_key_where_it_has_it_empty(version: str) -> None:
     before = (HERE / f"default-{version}.toml").read_text()
     empty = "''" if version.startswith("2") else '""'
-    assert lines_changed(before, changed(file(before), CERTS, moved=False)) == [
+    assert lines_changed(before, edited(file(before), CERTS, without_legacy=False)) == [
         f"-      config_path = {empty}\n",
         f'+      config_path = "{CERTS}"\n',
     ]
@@ -115,29 +115,29 @@ def test_a_default_file_gets_the_key_where_it_has_it_empty(version: str) -> None
     ],
 )
 def test_a_file_without_the_table_gets_it_at_its_end_by_the_name_of_its_version(text: str, table: str) -> None:
-    after = changed(file(text), CERTS, moved=False)
+    after = edited(file(text), CERTS, without_legacy=False)
     assert after == f'{text}\n{table}\n  config_path = "{CERTS}"\n'
 
 
 def test_a_graphics_runtime_stays_as_its_tool_wrote_it() -> None:
-    after = changed(file(NVIDIA), CERTS, moved=False)
+    after = edited(file(NVIDIA), CERTS, without_legacy=False)
     assert lines_changed(NVIDIA, after) == ['-      config_path = ""\n', f'+      config_path = "{CERTS}"\n']
 
 
 def test_line_ends_of_another_system_stay() -> None:
     for text in (KUBEADM, NVIDIA):
         before = text.replace("\n", "\r\n")
-        after = changed(file(before), CERTS, moved=False)
+        after = edited(file(before), CERTS, without_legacy=False)
         assert after.count("\n") == after.count("\r\n")
-        assert tomllib.loads(after) == tomllib.loads(changed(file(text), CERTS, moved=False))
+        assert tomllib.loads(after) == tomllib.loads(edited(file(text), CERTS, without_legacy=False))
 
 
 def test_a_file_without_an_end_of_line_gets_one_first() -> None:
-    assert changed(file("version = 2"), CERTS, moved=False).startswith("version = 2\n\n[plugins.")
+    assert edited(file("version = 2"), CERTS, without_legacy=False).startswith("version = 2\n\n[plugins.")
 
 
 def test_tables_in_any_order_stay_in_theirs() -> None:
-    after = changed(file(OUT_OF_ORDER), CERTS, moved=False)
+    after = edited(file(OUT_OF_ORDER), CERTS, without_legacy=False)
     assert [line for line in lines_changed(OUT_OF_ORDER, after) if line.strip("+- \n")] == [
         f'+  config_path = "{CERTS}"\n'
         if f'+  config_path = "{CERTS}"\n' in lines_changed(OUT_OF_ORDER, after)
@@ -146,7 +146,7 @@ def test_tables_in_any_order_stay_in_theirs() -> None:
 
 
 def test_mirrors_and_certificates_leave_and_credentials_stay() -> None:
-    after = changed(file(MIRRORS), CERTS, moved=True)
+    after = edited(file(MIRRORS), CERTS, without_legacy=True)
     registry = registry_of(tomllib.loads(after))
     assert (registry.config_path, registry.mirrors, registry.with_tls) == (CERTS, {}, {})
     assert registry.configs == {"near.lan": {"auth": {"username": "u", "password": "p"}}}
@@ -155,15 +155,15 @@ def test_mirrors_and_certificates_leave_and_credentials_stay() -> None:
 
 def test_a_second_time_changes_nothing() -> None:
     for text in (KUBEADM, NVIDIA, MIRRORS, OUT_OF_ORDER):
-        once = changed(file(text), CERTS, moved=True)
-        assert changed(file(once), CERTS, moved=True) == once
+        once = edited(file(text), CERTS, without_legacy=True)
+        assert edited(file(once), CERTS, without_legacy=True) == once
 
 
 def test_a_file_beside_the_main_one_only_loses_what_moved() -> None:
-    after = changed(file(MIRRORS, "/etc/containerd/conf.d/mirrors.toml"), None, moved=True)
+    after = edited(file(MIRRORS, "/etc/containerd/conf.d/mirrors.toml"), None, without_legacy=True)
     assert "config_path" not in after
     assert "mirrors" not in after
-    assert changed(file(KUBEADM), None, moved=True) == KUBEADM
+    assert edited(file(KUBEADM), None, without_legacy=True) == KUBEADM
 
 
 @pytest.mark.parametrize(
@@ -175,28 +175,28 @@ def test_a_file_beside_the_main_one_only_loses_what_moved() -> None:
 )
 def test_a_file_whose_tables_are_closed_is_left_to_a_person(text: str) -> None:
     with pytest.raises(InvalidInput) as error:
-        changed(file(text), CERTS, moved=False)
+        edited(file(text), CERTS, without_legacy=False)
     (problem,) = error.value.problems
-    assert "cannot be changed" in problem.found
+    assert "cannot be edited" in problem.found
     assert 'config_path = "/etc/containerd/certs.d" in [plugins."io.containerd.grpc.v1.cri".registry]' in problem.needed
 
 
 @pytest.mark.parametrize("content", [b"version = \n", b"\xff\xfe", b"[plugins\n", b"a = 1\na = 2\n"])
 def test_a_file_that_containerd_could_not_read_is_told_with_its_place(content: bytes) -> None:
     with pytest.raises(InvalidInput) as error:
-        read("/etc/containerd/config.toml", content)
-    assert error.value.problems[0].found.startswith("/etc/containerd/config.toml is no TOML")
+        parse_file("/etc/containerd/config.toml", content)
+    assert error.value.problems[0].found.startswith("/etc/containerd/config.toml is not TOML")
 
 
 def test_a_table_by_the_name_of_another_version_is_seen() -> None:
     long = '[plugins."io.containerd.grpc.v1.cri".registry]\n'
-    assert file(long).strange_tables == ("io.containerd.grpc.v1.cri",)
-    assert file("version = 2\n[plugins.cri.registry]\n").strange_tables == ("cri",)
-    assert file(f"version = 3\n{long}").strange_tables == ("io.containerd.grpc.v1.cri",)
-    assert file('version = 2\n[plugins."io.containerd.cri.v1.images".registry]\n').strange_tables == ()
+    assert file(long).ignored_tables == ("io.containerd.grpc.v1.cri",)
+    assert file("version = 2\n[plugins.cri.registry]\n").ignored_tables == ("cri",)
+    assert file(f"version = 3\n{long}").ignored_tables == ("io.containerd.grpc.v1.cri",)
+    assert file('version = 2\n[plugins."io.containerd.cri.v1.images".registry]\n').ignored_tables == ()
     streaming = '[plugins."io.containerd.grpc.v1.cri"]\nstream_server_port = "0"\n'
-    assert file(f"version = 3\n{streaming}").strange_tables == ()
-    assert file(KUBEADM).strange_tables == ()
+    assert file(f"version = 3\n{streaming}").ignored_tables == ()
+    assert file(KUBEADM).ignored_tables == ()
 
 
 def test_imports_are_loaded_in_containerds_order() -> None:
@@ -218,7 +218,7 @@ def test_imports_are_loaded_in_containerds_order() -> None:
         "/etc/containerd/extra.toml": ["/etc/containerd/extra.toml"],
         "/etc/containerd/config.toml": ["/etc/containerd/config.toml"],
     }
-    assert [item.path for item in loaded(main, others, matching)] == [
+    assert [item.path for item in load_order(main, others, matching)] == [
         "/etc/containerd/config.toml",
         "/etc/containerd/conf.d/a.toml",
         "/etc/containerd/conf.d/b.toml",

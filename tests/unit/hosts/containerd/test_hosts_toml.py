@@ -11,11 +11,11 @@ from kubeflow_volcano.hosts.containerd.hosts_toml import (
     END,
     MOVED,
     Host,
-    composed,
     hosts_of,
     is_own,
-    means,
-    moved,
+    migrated,
+    requests_first,
+    with_mirror,
     without_block,
 )
 
@@ -35,7 +35,7 @@ server = "https://gcr.io"
 
 
 def test_without_the_registry_itself_the_server_is_the_mirror_and_asked_for_no_pull() -> None:
-    document = tomllib.loads(composed("", [MIRROR], upstream=False))
+    document = tomllib.loads(with_mirror("", [MIRROR], upstream=False))
     assert document == {
         "server": MIRROR.url,
         "capabilities": ["push"],
@@ -52,14 +52,14 @@ def test_without_the_registry_itself_the_server_is_the_mirror_and_asked_for_no_p
 
 
 def test_with_the_registry_itself_no_server_is_named() -> None:
-    assert tomllib.loads(composed("", [OTHER], upstream=True)) == {
+    assert tomllib.loads(with_mirror("", [OTHER], upstream=True)) == {
         "host": {"https://other.lan": {"capabilities": ["pull", "resolve"]}}
     }
 
 
 def test_no_key_is_written_that_an_older_containerd_does_not_know() -> None:
     host = Host("https://a", override_path=True, ca=("x", "y"), client=(("c", "k"),), skip_verify=True)
-    (table,) = tomllib.loads(composed("", [host], upstream=True))["host"].values()
+    (table,) = tomllib.loads(with_mirror("", [host], upstream=True))["host"].values()
     assert table == {
         "capabilities": ["pull", "resolve"],
         "override_path": True,
@@ -75,7 +75,7 @@ def test_a_host_without_tls_has_no_key_about_it() -> None:
 
 
 def test_what_somebody_else_wrote_stays_byte_for_byte_behind_the_mirror() -> None:
-    text = composed(THEIRS, [MIRROR], upstream=False)
+    text = with_mirror(THEIRS, [MIRROR], upstream=False)
     assert without_block(text).split() == THEIRS.split()
     assert [host.url for host in hosts_of(text)] == [MIRROR.url, "https://near.lan"]
     document = tomllib.loads(text)
@@ -84,38 +84,38 @@ def test_what_somebody_else_wrote_stays_byte_for_byte_behind_the_mirror() -> Non
 
 
 def test_a_second_time_changes_nothing() -> None:
-    for found in ("", THEIRS, moved([OTHER], None)):
-        once = composed(found, [MIRROR], upstream=False)
-        assert composed(once, [MIRROR], upstream=False) == once
+    for found in ("", THEIRS, migrated([OTHER], None)):
+        once = with_mirror(found, [MIRROR], upstream=False)
+        assert with_mirror(once, [MIRROR], upstream=False) == once
 
 
 def test_another_mirror_takes_the_place_of_the_former() -> None:
-    once = composed(THEIRS, [MIRROR], upstream=False)
-    again = composed(once, [OTHER], upstream=False)
+    once = with_mirror(THEIRS, [MIRROR], upstream=False)
+    again = with_mirror(once, [OTHER], upstream=False)
     assert [host.url for host in hosts_of(again)] == [OTHER.url, "https://near.lan"]
     assert again.count(BEGIN) == again.count(END) == 1
 
 
 def test_line_ends_stay_as_they_are() -> None:
-    text = composed(THEIRS.replace("\n", "\r\n"), [MIRROR], upstream=False)
+    text = with_mirror(THEIRS.replace("\n", "\r\n"), [MIRROR], upstream=False)
     assert text.count("\n") == text.count("\r\n")
     assert next(host.url for host in hosts_of(text)) == MIRROR.url
 
 
 def test_a_line_that_begins_with_a_bracket_within_a_value_is_no_table() -> None:
-    text = composed('client = [\n["/a", "/b"]\n]\n[host."https://x"]\n', [MIRROR], upstream=True)
+    text = with_mirror('client = [\n["/a", "/b"]\n]\n[host."https://x"]\n', [MIRROR], upstream=True)
     assert tomllib.loads(text)["client"] == [["/a", "/b"]]
     assert [host.url for host in hosts_of(text)] == [MIRROR.url, "https://x"]
 
 
 def test_a_file_without_tables_keeps_its_keys_above() -> None:
-    document = tomllib.loads(composed('server = "https://gcr.io"', [MIRROR], upstream=False))
+    document = tomllib.loads(with_mirror('server = "https://gcr.io"', [MIRROR], upstream=False))
     assert document["server"] == "https://gcr.io"
     assert list(document["host"]) == [MIRROR.url]
 
 
 def test_what_moved_here_is_asked_in_its_order_with_its_certificates() -> None:
-    text = moved([OTHER, Host("http://b:5000")], Host("https://gcr.io", ca=("/x",)))
+    text = migrated([OTHER, Host("http://b:5000")], Host("https://gcr.io", ca=("/x",)))
     document = tomllib.loads(text)
     assert list(document["host"]) == ["https://other.lan", "http://b:5000"]
     assert (document["server"], document["ca"]) == ("https://gcr.io", "/x")
@@ -126,13 +126,13 @@ def test_what_moved_here_is_asked_in_its_order_with_its_certificates() -> None:
 
 def test_a_registry_that_is_its_own_only_host_is_not_asked_twice() -> None:
     own = Host("https://reg.lan", ca=("/x",))
-    assert tomllib.loads(moved([own], own))["capabilities"] == ["push"]
+    assert tomllib.loads(migrated([own], own))["capabilities"] == ["push"]
 
 
 def test_an_end_that_somebody_removed_is_told_and_costs_nothing() -> None:
-    broken = composed(THEIRS, [MIRROR], upstream=False).replace(END, "")
+    broken = with_mirror(THEIRS, [MIRROR], upstream=False).replace(END, "")
     with pytest.raises(ValueError, match="is missing"):
-        composed(broken, [MIRROR], upstream=False)
+        with_mirror(broken, [MIRROR], upstream=False)
 
 
 @pytest.mark.parametrize("text", ["host = 1", "[host]\na = 1", "[[host", "="])
@@ -161,4 +161,4 @@ def test_a_file_of_another_shape_is_told(text: str) -> None:
     ],
 )
 def test_a_file_of_somebody_else_is_known_by_what_it_means(text: str, *, upstream: bool, same: bool) -> None:
-    assert means(text, [OTHER], upstream=upstream) is same
+    assert requests_first(text, [OTHER], upstream=upstream) is same

@@ -8,7 +8,7 @@ import pytest
 
 from kubeflow_volcano.hosts.containerd.config import Registry
 from kubeflow_volcano.hosts.containerd.hosts_toml import Host
-from kubeflow_volcano.hosts.containerd.legacy import legacy
+from kubeflow_volcano.hosts.containerd.legacy import migrate
 from kubeflow_volcano.problems import InvalidInput
 
 
@@ -17,13 +17,13 @@ def registry(mirrors: dict[str, list[str]] | None = None, configs: dict[str, Any
 
 
 def test_endpoints_keep_their_order_and_the_registry_itself_stays_last() -> None:
-    found = legacy(registry({"docker.io": ["https://a.lan", "http://b.lan:5000"]}))
+    found = migrate(registry({"docker.io": ["https://a.lan", "http://b.lan:5000"]}))
     assert [host.url for host in found["docker.io"].hosts] == ["https://a.lan", "http://b.lan:5000"]
     assert found["docker.io"].server is None
 
 
 def test_mirrors_for_any_registry_become_the_default() -> None:
-    found = legacy(registry({"*": ["https://a.lan"], "gcr.io": ["https://g.lan"]}))
+    found = migrate(registry({"*": ["https://a.lan"], "gcr.io": ["https://g.lan"]}))
     assert {name: [host.url for host in item.hosts] for name, item in found.items()} == {
         "_default": ["https://a.lan"],
         "gcr.io": ["https://g.lan"],
@@ -31,14 +31,14 @@ def test_mirrors_for_any_registry_become_the_default() -> None:
 
 
 def test_a_path_was_where_the_api_begins() -> None:
-    (host,) = legacy(registry({"gcr.io": ["https://h.lan/v2/gcr"]}))["gcr.io"].hosts
+    (host,) = migrate(registry({"gcr.io": ["https://h.lan/v2/gcr"]}))["gcr.io"].hosts
     assert host == Host("https://h.lan/v2/gcr", override_path=True)
     for plain in ("https://h.lan/v2", "https://h.lan/v2/", "https://h.lan/"):
-        assert legacy(registry({"gcr.io": [plain]}))["gcr.io"].hosts == (Host("https://h.lan"),)
+        assert migrate(registry({"gcr.io": [plain]}))["gcr.io"].hosts == (Host("https://h.lan"),)
 
 
 def test_an_endpoint_without_a_scheme_has_the_one_that_containerd_took() -> None:
-    found = legacy(registry({"gcr.io": ["near.lan:5000", "localhost:5000", "127.0.0.1"]}))
+    found = migrate(registry({"gcr.io": ["near.lan:5000", "localhost:5000", "127.0.0.1"]}))
     assert [host.url for host in found["gcr.io"].hosts] == [
         "https://near.lan:5000",
         "http://localhost:5000",
@@ -49,7 +49,7 @@ def test_an_endpoint_without_a_scheme_has_the_one_that_containerd_took() -> None
 def test_certificates_go_to_each_host_that_they_are_for() -> None:
     tls = {"ca_file": "/ca", "cert_file": "/c", "key_file": "/k"}
     configs = {"a.lan": {"tls": tls}, "b.lan:5000": {"tls": {"insecure_skip_verify": True}}}
-    found = legacy(registry({"docker.io": ["https://a.lan", "https://b.lan:5000"]}, configs))
+    found = migrate(registry({"docker.io": ["https://a.lan", "https://b.lan:5000"]}, configs))
     assert found["docker.io"].hosts == (
         Host("https://a.lan", ca=("/ca",), client=(("/c", "/k"),)),
         Host("https://b.lan:5000", skip_verify=True),
@@ -57,35 +57,35 @@ def test_certificates_go_to_each_host_that_they_are_for() -> None:
 
 
 def test_a_registry_that_has_only_certificates_gets_a_file_of_its_own() -> None:
-    found = legacy(registry({}, {"reg.lan:5000": {"tls": {"ca_file": "/ca"}}}))
+    found = migrate(registry({}, {"reg.lan:5000": {"tls": {"ca_file": "/ca"}}}))
     own = Host("https://reg.lan:5000", ca=("/ca",))
     assert (found["reg.lan:5000"].hosts, found["reg.lan:5000"].server) == ((own,), own)
 
 
 def test_a_registry_with_certificates_is_still_asked_by_way_of_the_mirrors_for_any() -> None:
-    found = legacy(registry({"*": ["https://a.lan"]}, {"reg.lan": {"tls": {"ca_file": "/ca"}}}))
+    found = migrate(registry({"*": ["https://a.lan"]}, {"reg.lan": {"tls": {"ca_file": "/ca"}}}))
     assert [host.url for host in found["reg.lan"].hosts] == ["https://a.lan"]
     assert found["reg.lan"].server == Host("https://reg.lan", ca=("/ca",))
 
 
 def test_a_registry_among_its_own_endpoints_is_asked_as_it_says_there() -> None:
-    found = legacy(registry({"reg.lan": ["http://reg.lan"]}))
+    found = migrate(registry({"reg.lan": ["http://reg.lan"]}))
     assert found["reg.lan"].server == Host("http://reg.lan")
 
 
 def test_docker_hub_keeps_certificates_under_its_own_name() -> None:
-    found = legacy(registry({}, {"registry-1.docker.io": {"tls": {"ca_file": "/ca"}}}))
+    found = migrate(registry({}, {"registry-1.docker.io": {"tls": {"ca_file": "/ca"}}}))
     assert list(found) == ["docker.io"]
     assert found["docker.io"].server == Host("https://registry-1.docker.io", ca=("/ca",))
 
 
 def test_empty_tables_and_credentials_are_nothing_to_move() -> None:
-    assert legacy(registry({"docker.io": []}, {"a.lan": {"auth": {"username": "u"}}, "b.lan": {"tls": {}}})) == {}
+    assert migrate(registry({"docker.io": []}, {"a.lan": {"auth": {"username": "u"}}, "b.lan": {"tls": {}}})) == {}
 
 
 def test_every_endpoint_that_is_no_address_is_told() -> None:
     with pytest.raises(InvalidInput) as error:
-        legacy(registry({"gcr.io": ["ftp://x"], "*": ["https://"]}))
+        migrate(registry({"gcr.io": ["ftp://x"], "*": ["https://"]}))
     assert [problem.found.split()[0] for problem in error.value.problems] == [
         "registry.mirrors.gcr.io",
         "registry.mirrors.*",

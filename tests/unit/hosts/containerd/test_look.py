@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.hosts.containerd.look import not_containerd, not_restartable
+from kubeflow_volcano.hosts.containerd.look import runtime_problems, unit_problems
 from kubeflow_volcano.hosts.facts import Kubelet, Runtime
 
 
@@ -23,7 +23,7 @@ def kubelet(program: str = "kubelet") -> Kubelet:
 
 
 def test_containerd_is_what_is_wanted() -> None:
-    assert list(not_containerd(runtime(), kubelet())) == []
+    assert list(runtime_problems(runtime(), kubelet())) == []
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_containerd_is_what_is_wanted() -> None:
         (
             {"endpoint": "unix:///run/k3s/containerd/containerd.sock"},
             "k3s",
-            "the node runs k3s, which writes containerd's configuration anew",
+            "the node runs k3s, which overwrites containerd's configuration",
             "/etc/rancher/k3s/registries.yaml and restart k3s",
         ),
         (
@@ -59,7 +59,7 @@ def test_containerd_is_what_is_wanted() -> None:
         (
             {"name": "", "origin": "", "endpoint": ""},
             "",
-            "no kubelet, and no runtime that answers",
+            "no kubelet, and no runtime is installed",
             "install containerd",
         ),
         ({"name": "other", "endpoint": "unix:///x.sock"}, "kubelet", "unix:///x.sock", "install containerd"),
@@ -68,17 +68,17 @@ def test_containerd_is_what_is_wanted() -> None:
 def test_another_runtime_is_refused_with_what_to_do_instead(
     found: dict[str, Any], program: str, told: str, todo: str
 ) -> None:
-    (problem,) = not_containerd(runtime(**found), kubelet(program))
+    (problem,) = runtime_problems(runtime(**found), kubelet(program))
     assert told in problem.found
     assert todo in problem.todo
 
 
 def test_a_unit_whose_restart_spares_pods_is_right() -> None:
-    assert list(not_restartable({"LoadState": "loaded", "KillMode": "process"})) == []
+    assert list(unit_problems({"LoadState": "loaded", "KillMode": "process"})) == []
 
 
 @pytest.mark.parametrize("mode", ["control-group", "mixed", ""])
 def test_a_unit_whose_restart_may_kill_pods_is_refused_with_the_repair(mode: str) -> None:
-    (problem,) = not_restartable({"LoadState": "loaded", "KillMode": mode})
+    (problem,) = unit_problems({"LoadState": "loaded", "KillMode": mode})
     assert f"KillMode={mode}" in problem.found
     assert "systemctl daemon-reload" in problem.todo

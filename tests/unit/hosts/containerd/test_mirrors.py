@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kubeflow_volcano.hosts.containerd.mirrors import ANY, Wanted, wanted
+from kubeflow_volcano.hosts.containerd.mirrors import ANY, MirrorHost, mirror_hosts
 from kubeflow_volcano.rollout.images.rename.rules import Rules
 from kubeflow_volcano.rollout.settings.images import MirrorRule
 from kubeflow_volcano.rollout.settings.settings import parse
@@ -16,8 +16,8 @@ def urls(*rules: MirrorRule, names: tuple[str, ...] = (), http: tuple[str, ...] 
 
 def found(
     *rules: MirrorRule, names: tuple[str, ...] = (), http: tuple[str, ...] = (), ca: str = ""
-) -> Mapping[str, Wanted]:
-    return wanted(rules, names, plain_http=http, ca=ca, upstream=False)
+) -> Mapping[str, MirrorHost]:
+    return mirror_hosts(rules, names, plain_http=http, ca=ca, upstream=False)
 
 
 def test_each_form_of_a_rule_has_its_place() -> None:

@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 import tomlkit
 
-from kubeflow_volcano.hosts.containerd.check import accepted, check_files
-from kubeflow_volcano.hosts.containerd.hosts_toml import Host, composed, hosts_of
+from kubeflow_volcano.hosts.containerd.check import candidate_files, require_accepted
+from kubeflow_volcano.hosts.containerd.hosts_toml import Host, hosts_of, with_mirror
 from kubeflow_volcano.hosts.containerd.look import Directory, Look
-from kubeflow_volcano.hosts.containerd.mirrors import Wanted
-from kubeflow_volcano.hosts.containerd.plan import CA_FILE, Choice, Plan, directories, patterns, plan
-from kubeflow_volcano.hosts.containerd.shown import shown
+from kubeflow_volcano.hosts.containerd.mirrors import MirrorHost
+from kubeflow_volcano.hosts.containerd.plan import CA_FILE, Choice, Plan, directories, plan, unread_imports
 from kubeflow_volcano.problems import InvalidInput
 
 CONFIG = "/etc/containerd/config.toml"
@@ -24,7 +23,7 @@ CERTS = "/etc/containerd/certs.d"
 SERVICE = {"LoadState": "loaded", "ActiveState": "active", "KillMode": "process", "Delegate": "yes", "MainPID": "7"}
 CHOICE = Choice(CERTS, "", extend=False)
 MIRROR = Host("https://m.x/v2/gcr.io", override_path=True)
-WANTED = {"gcr.io": Wanted(MIRROR, upstream=False)}
+WANTED = {"gcr.io": MirrorHost(MIRROR, upstream=False)}
 V2 = 'version = 2\n[plugins."io.containerd.grpc.v1.cri"]\n  sandbox_image = "pause:3.9"\n'
 V3 = "version = 3\n"
 LEGACY = (
@@ -88,7 +87,7 @@ def written(found: Plan) -> dict[str, str | None]:
     return {item.path: item.after for item in found.writes}
 
 
-def refused(seen: Look, wanted: Mapping[str, Wanted] = WANTED, choice: Choice = CHOICE) -> str:
+def refused(seen: Look, wanted: Mapping[str, MirrorHost] = WANTED, choice: Choice = CHOICE) -> str:
     with pytest.raises(InvalidInput) as error:
         plan(seen, wanted, choice)
     return error.value.describe()
@@ -105,7 +104,7 @@ def test_a_fresh_node_gets_files_then_the_key_and_a_restart() -> None:
 
 def test_a_node_that_has_all_of_it_gets_nothing() -> None:
     first = plan(look(), WANTED, CHOICE)
-    done = look(written(first)[CONFIG], trees=tree(gcr_dot_io=composed("", [MIRROR], upstream=False)))
+    done = look(written(first)[CONFIG], trees=tree(gcr_dot_io=with_mirror("", [MIRROR], upstream=False)))
     again = plan(done, WANTED, CHOICE)
     assert (again.writes, again.restart, again.expected, again.notes) == ((), False, None, ())
 
@@ -176,7 +175,7 @@ def test_what_moved_stays_when_the_mirror_changes_and_when_no_rule_names_it_any_
     first = written(plan(look(LEGACY), WANTED, CHOICE))
     text = str(first[f"{CERTS}/gcr.io/hosts.toml"])
     done = look(first[CONFIG], trees=tree(gcr_dot_io=text))
-    other = {"gcr.io": Wanted(Host("https://b.x"), upstream=True)}
+    other = {"gcr.io": MirrorHost(Host("https://b.x"), upstream=True)}
     changed = str(written(plan(done, other, CHOICE))[f"{CERTS}/gcr.io/hosts.toml"])
     assert [host.url for host in hosts_of(changed)] == ["https://b.x", "https://near.lan"]
     left = str(written(plan(done, {}, CHOICE))[f"{CERTS}/gcr.io/hosts.toml"])
@@ -192,11 +191,11 @@ def test_a_move_that_was_interrupted_is_gone_on_with() -> None:
 
 def test_files_that_were_not_read_and_say_something_else_are_told() -> None:
     told = refused(look(LEGACY, trees=tree(quay_dot_io='[host."https://elsewhere"]')))
-    assert f"{CERTS}/quay.io/hosts.toml names other hosts than registry.mirrors" in told
+    assert f"{CERTS}/quay.io/hosts.toml has other hosts than registry.mirrors" in told
 
 
 def test_a_registry_without_a_rule_any_more_loses_its_file() -> None:
-    own = composed("", [MIRROR], upstream=False)
+    own = with_mirror("", [MIRROR], upstream=False)
     theirs = '[host."https://t"]\n'
     seen = look(V2 + f'[plugins."io.containerd.grpc.v1.cri".registry]\nconfig_path = "{CERTS}"\n')
     seen = Look(**{**_fields(seen), "trees": tree(quay_dot_io=own, ghcr_dot_io=theirs)})
@@ -208,7 +207,7 @@ def test_a_file_of_somebody_else_is_refused_or_extended() -> None:
     theirs = '[host."https://theirs"]\n'
     seen = look(trees=tree(gcr_dot_io=theirs))
     told = refused(seen)
-    assert f"{CERTS}/gcr.io/hosts.toml was written by somebody else and names https://theirs" in told
+    assert f"{CERTS}/gcr.io/hosts.toml was not written by this project and has https://theirs" in told
     assert "image_mirror_containerd_existing: extend" in told
     (write, _) = plan(seen, WANTED, Choice(CERTS, "", extend=True)).writes
     assert write.foreign
@@ -221,13 +220,13 @@ def test_a_file_of_somebody_else_that_says_the_same_is_left_alone() -> None:
 
 
 def test_a_broken_file_and_certificates_in_the_manner_of_docker_are_told() -> None:
-    assert "none that containerd can read" in refused(look(trees=tree(gcr_dot_io="= x")))
+    assert "containerd cannot read" in refused(look(trees=tree(gcr_dot_io="= x")))
     docker = {CERTS: {"gcr.io": Directory(None, ("ca.crt", "readme"))}}
-    assert "has ca.crt in the manner of Docker" in refused(look(trees=docker))
+    assert "has Docker-style certificates (ca.crt)" in refused(look(trees=docker))
 
 
 def test_a_port_in_the_name_of_a_directory_may_be_written_in_two_ways() -> None:
-    wanted = {"reg.lan:5000": Wanted(Host("https://reg.lan:5000"), upstream=False)}
+    wanted = {"reg.lan:5000": MirrorHost(Host("https://reg.lan:5000"), upstream=False)}
     seen = look(trees={CERTS: {"reg.lan_5000_": Directory(None)}})
     assert f"{CERTS}/reg.lan_5000_/hosts.toml" in written(plan(seen, wanted, CHOICE))
     assert f"{CERTS}/reg.lan:5000/hosts.toml" in written(plan(look(), wanted, CHOICE))
@@ -240,7 +239,7 @@ def test_a_list_of_directories_is_one_name_to_newer_ones_only() -> None:
     assert f'config_path = "{CERTS}"\n' in str(written(found)[CONFIG])
     other = {CERTS: {}, "/etc/docker/certs.d": {"reg.lan": Directory(None, ("ca.crt",))}}
     told = refused(look(V3 + table, "2.1.5", trees=other))
-    assert f"containerd looks into {CERTS} and then /etc/docker/certs.d, which has reg.lan" in told
+    assert f"containerd reads {CERTS} and then /etc/docker/certs.d, which has reg.lan" in told
 
 
 def test_the_default_of_newer_ones_counts_where_nothing_is_set() -> None:
@@ -254,7 +253,7 @@ def test_a_drop_in_that_has_the_table_alone_is_changed_in_its_place() -> None:
     drop_in = {"/etc/containerd/conf.d/gpu.toml": V2.replace("pause:3.9", "pause:3.10")}
     found = plan(look(main, files=drop_in), WANTED, CHOICE)
     assert list(found.files) == ["/etc/containerd/conf.d/gpu.toml"]
-    assert any("conf.d/gpu.toml, which is imported, is changed" in note for note in found.notes)
+    assert any("conf.d/gpu.toml, an imported file, is changed" in note for note in found.notes)
     newer = plan(look(main, "2.2.1", files=drop_in), WANTED, CHOICE)
     assert list(newer.files) == [CONFIG]
 
@@ -263,7 +262,7 @@ def test_the_files_to_ask_containerd_about_are_all_of_them_in_its_order() -> Non
     main = 'imports = ["/etc/containerd/conf.d/*.toml"] # all\n' + V2
     drop_in = {"/etc/containerd/conf.d/gpu.toml": 'version = 2\nimports = ["x"]\noom_score = 1\n'}
     seen = look(main, files=drop_in)
-    found = check_files(seen, plan(seen, WANTED, CHOICE))
+    found = candidate_files(seen, plan(seen, WANTED, CHOICE))
     assert tomllib.loads(found["0.toml"])["imports"] == ["1.toml"]
     registry = tomllib.loads(found["0.toml"])["plugins"]["io.containerd.grpc.v1.cri"]["registry"]
     assert registry == {"config_path": CERTS}
@@ -271,35 +270,35 @@ def test_the_files_to_ask_containerd_about_are_all_of_them_in_its_order() -> Non
 
 
 def test_imports_are_looked_up_until_none_is_new() -> None:
-    assert patterns(look('imports = ["more.toml"]\n' + V2)) == ("/etc/containerd/more.toml",)
-    assert patterns(look('imports = ["conf.d/*.toml"]\n' + V2)) == ()
+    assert unread_imports(look('imports = ["more.toml"]\n' + V2)) == ("/etc/containerd/more.toml",)
+    assert unread_imports(look('imports = ["conf.d/*.toml"]\n' + V2)) == ()
 
 
 def test_a_configuration_that_containerd_reads_as_meant_is_accepted() -> None:
     found = plan(look(LEGACY), WANTED, CHOICE)
-    accepted(found, dump_of(str(written(found)[CONFIG])), "", CONFIG)
+    require_accepted(found, dump_of(str(written(found)[CONFIG])), "", CONFIG)
 
 
 @pytest.mark.parametrize(
     ("dump", "error", "told"),
     [
-        ("", "unknown field", "containerd cannot read the configuration that was to be written: unknown field"),
-        (dump_of(V2), "", "registry.config_path otherwise than meant; nothing was written"),
+        ("", "unknown field", "containerd cannot read the new configuration: unknown field"),
+        (dump_of(V2), "", "registry.config_path in containerd's configuration; nothing was written"),
         (
             dump_of(
                 V2.replace("pause:3.9", "other")
                 + f'[plugins."io.containerd.grpc.v1.cri".registry]\nconfig_path = "{CERTS}"'
             ),
             "",
-            "sandbox_image otherwise than meant",
+            "sandbox_image in containerd's configuration; nothing was written",
         ),
-        ("= no", "", "is no TOML"),
+        ("= no", "", "is not TOML"),
     ],
 )
 def test_a_configuration_that_containerd_reads_otherwise_is_not_written(dump: str, error: str, told: str) -> None:
     found = plan(look(), WANTED, CHOICE)
     with pytest.raises(InvalidInput) as problem:
-        accepted(found, dump, error, CONFIG)
+        require_accepted(found, dump, error, CONFIG)
     assert told in problem.value.describe()
 
 
@@ -307,11 +306,11 @@ def test_a_configuration_that_containerd_reads_otherwise_is_not_written(dump: st
     ("seen", "told"),
     [
         (look(dump_error="unsupported config version `3`"), "cannot read its own configuration: unsupported"),
-        (look(V3, files={}, dump="= x"), "is no TOML"),
+        (look(V3, files={}, dump="= x"), "is not TOML"),
         (look(V2, service={**SERVICE, "KillMode": "mixed"}), "KillMode=mixed: a restart may kill"),
-        (look(V2, service={}), "containerd.service is unknown to systemctl"),
-        (look(V2.removeprefix("version = 2")), "passes over in such a file"),
-        (look("version = 1\n", "2.2.1"), "containerd 2.2.1 passes over the CRI tables"),
+        (look(V2, service={}), "containerd.service is unknown to systemd"),
+        (look(V2.removeprefix("version = 2")), "which containerd ignores in such a"),
+        (look("version = 1\n", "2.2.1"), "containerd 2.2.1 ignores the CRI tables"),
         (
             look(LEGACY + f'[plugins."io.containerd.grpc.v1.cri".registry]\nconfig_path = "{CERTS}"\n'),
             f"both registry.config_path ({CERTS}) and configs.near.lan.tls, mirrors.gcr.io, mirrors.quay.io.",
@@ -341,7 +340,7 @@ def test_what_a_restart_would_break_is_refused(seen: Look, told: str) -> None:
 
 def test_a_cri_that_docker_switched_off_is_told() -> None:
     seen = look(dump='disabled_plugins = ["cri"]\n' + dump_of(V2))
-    assert "disabled_plugins with cri, as the packages of Docker write it" in refused(seen)
+    assert "disabled_plugins with cri, as Docker's packages write it" in refused(seen)
 
 
 def test_everything_is_told_at_once() -> None:
@@ -353,8 +352,8 @@ def test_what_a_restart_puts_into_use_as_well_is_told() -> None:
     seen = look(newer=[CONFIG], unfinished=[CONFIG], trees=tree(quay_dot_io='[host."https://t"]'))
     notes = "\n".join(plan(seen, WANTED, CHOICE).notes)
     assert f"{CONFIG} changed after containerd started" in notes
-    assert "An earlier run changed" in notes
-    assert f"{CERTS} has directories that were not read so far, and will be: quay.io." in notes
+    assert "An earlier run was interrupted after it changed" in notes
+    assert f"{CERTS} has directories that containerd did not read so far, and will read: quay.io." in notes
 
 
 def test_a_unit_that_does_not_delegate_is_told() -> None:
@@ -371,12 +370,12 @@ def test_an_unfinished_change_is_made_up_for_by_a_restart_where_it_needs_one() -
 
 def test_a_default_of_somebody_else_no_longer_counts_where_a_registry_has_its_own() -> None:
     seen = look(trees=tree(_default='[host."https://t"]'))
-    assert any("_default no longer counts for gcr.io" in note for note in plan(seen, WANTED, CHOICE).notes)
+    assert any("_default no longer applies to gcr.io" in note for note in plan(seen, WANTED, CHOICE).notes)
 
 
 def test_a_change_is_shown_without_credentials() -> None:
     (write,) = [item for item in plan(look(LEGACY), WANTED, CHOICE).writes if item.path == CONFIG]
-    diff = shown(write)
+    diff = write.diff()
     assert 'password = "p"' not in diff["before"] + diff["after"]
     assert "password = (not shown)" in diff["before"]
     assert diff["after_header"] == CONFIG
@@ -408,4 +407,4 @@ def test_the_default_files_of_real_releases_are_planned_for() -> None:
         text = Path(__file__).with_name(f"default-{version}.toml").read_text()
         seen = look(text, f"{version}.0", dump=text)
         found = plan(seen, WANTED, CHOICE)
-        accepted(found, str(written(found)[CONFIG]), "", CONFIG)
+        require_accepted(found, str(written(found)[CONFIG]), "", CONFIG)

@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import stat
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
+from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.disks import Mount, mount_of
+from ansible_collections.kubeflow_volcano.platform.plugins.modules import kfv_volume_directory as module
 from kubeflow_volcano.hosts.volumes.directory import Directory
-from tests.places import ROOT
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="makes directories of root")
-
-
-def module() -> ModuleType:
-    path = ROOT / "plugins" / "modules" / "kfv_directories.py"
-    spec = importlib.util.spec_from_file_location("kfv_directories_under_test", path)
-    assert spec is not None
-    assert spec.loader is not None
-    loaded = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(loaded)
-    return loaded
-
-
-MODULE = module()
 
 
 def found(mount: dict[str, Any] | None = None, **changes: Any) -> Directory:
@@ -69,13 +55,13 @@ def test_a_disk_with_room_is_fit() -> None:
         ({"mount": {"type": "nfs4"}, "written_as": 65534}, "do not belong to root"),
         ({"mount": {"type": "nfs4"}, "written_as": -1}, "do not belong to root"),
         ({"free_bytes": 49 * 10**9}, "49.0 GB are free for /data/k8s, on /data"),
-        ({"path": "/var"}, "belongs to volumes alone"),
-        ({"path": "/etc/volumes"}, "belongs to volumes alone"),
+        ({"path": "/var"}, "a directory for volumes only"),
+        ({"path": "/etc/volumes"}, "a directory for volumes only"),
         ({"kind": "link", "uid": 0, "gid": 0, "mode": "0777"}, "a symbolic link"),
-        ({"kind": "other", "uid": 0, "gid": 0, "mode": "0644"}, "no directory"),
+        ({"kind": "other", "uid": 0, "gid": 0, "mode": "0644"}, "not a directory"),
         (
             {"kind": "directory", "uid": 0, "gid": 0, "mode": "0755", "others": 2, "some_others": ["a", "b"]},
-            "holds 2 things that are no volumes (a, b)",
+            "contains 2 entries beside volumes (a, b)",
         ),
     ],
 )
@@ -105,7 +91,7 @@ def test_it_is_made_with_its_mode_whatever_the_umask(tmp_path: Path) -> None:
     volume = {"path": str(base / "static" / "kubeflow_mysql"), "uid": 999, "gid": 998, "mode": "0770"}
     before = os.umask(0o077)
     try:
-        made, _, after = MODULE.converged(str(base), [volume], check=False)
+        made, diff = module.make(str(base), [volume], check=False)
     finally:
         os.umask(before)
     assert made == [str(base.parent), str(base), str(base / "static"), volume["path"]]
@@ -113,8 +99,8 @@ def test_it_is_made_with_its_mode_whatever_the_umask(tmp_path: Path) -> None:
     assert list(modes.values()) == [0o755, 0o711, 0o711, 0o770]
     own = Path(str(volume["path"])).stat()
     assert (own.st_uid, own.st_gid) == (999, 998)
-    assert f"{base} 0:0 0711" in after
-    assert MODULE.converged(str(base), [volume], check=False)[0] == []
+    assert f"{base} 0:0 0711" in diff["after"]
+    assert module.make(str(base), [volume], check=False)[0] == []
 
 
 @as_root
@@ -125,10 +111,10 @@ def test_an_own_directory_is_set_right_and_a_volume_that_is_there_is_left_to_its
     base.chmod(0o777)
     volume.chmod(0o700)
     wanted = [{"path": str(volume), "uid": 999, "gid": 999, "mode": "0770"}]
-    made, before, _ = MODULE.converged(str(base), wanted, check=True)
+    made, diff = module.make(str(base), wanted, check=True)
     assert (made, stat.S_IMODE(base.stat().st_mode)) == ([str(base), str(base / "static")], 0o777)
-    assert f"{base} 0:0 0777\n" in before
-    MODULE.converged(str(base), wanted, check=False)
+    assert f"{base} 0:0 0777\n" in diff["before"]
+    module.make(str(base), wanted, check=False)
     assert stat.S_IMODE(base.stat().st_mode) == 0o711
     assert (stat.S_IMODE(volume.stat().st_mode), volume.stat().st_uid) == (0o700, 0)
 
@@ -138,34 +124,30 @@ def test_a_link_in_the_place_of_a_directory_is_never_followed(tmp_path: Path) ->
     (tmp_path / "elsewhere").mkdir(0o700)
     (tmp_path / "k8s").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(OSError, match="k8s"):
-        MODULE.converged(str(tmp_path / "k8s"), [], check=False)
+        module.make(str(tmp_path / "k8s"), [], check=False)
     assert stat.S_IMODE((tmp_path / "elsewhere").stat().st_mode) == 0o700
 
 
 def test_measuring_counts_volumes_and_other_things(tmp_path: Path) -> None:
     for name in ("pvc-1_a_b", "static", "lost+found", "notes.txt"):
         (tmp_path / name).mkdir()
-    measured = MODULE.measured(str(tmp_path), [], may_write=True)
+    measured = module.measure(str(tmp_path), [], may_write=True)
     assert (measured["volumes"], measured["others"], measured["some_others"]) == (2, 1, ["notes.txt"])
     assert measured["free_bytes"] > 0
     assert Directory.decode(measured).file_system == measured["file_system"]["type"]
 
 
 def test_a_directory_that_is_not_there_is_measured_where_it_would_be(tmp_path: Path) -> None:
-    measured = MODULE.measured(str(tmp_path / "a" / "b"), [], may_write=True)
+    measured = module.measure(str(tmp_path / "a" / "b"), [], may_write=True)
     assert (measured["kind"], measured["place"]) == ("absent", str(tmp_path))
 
 
 def test_the_innermost_mount_counts_and_of_two_on_one_place_the_later() -> None:
-    mounts = [
-        {"point": "/", "type": "ext4", "source": "", "options": []},
-        {"point": "/data", "type": "xfs", "source": "", "options": []},
-        {"point": "/data", "type": "tmpfs", "source": "", "options": []},
-    ]
-    assert MODULE.file_system("/data/k8s", mounts)["type"] == "tmpfs"
-    assert MODULE.file_system("/data2", mounts)["type"] == "ext4"
+    mounts = [Mount("/", "ext4", "", ()), Mount("/data", "xfs", "", ()), Mount("/data", "tmpfs", "", ())]
+    assert mount_of("/data/k8s", mounts).type == "tmpfs"
+    assert mount_of("/data2", mounts).type == "ext4"
 
 
 def test_a_file_on_a_server_belongs_to_whom_it_says(tmp_path: Path) -> None:
-    assert MODULE.written_as(str(tmp_path)) == os.geteuid()
+    assert module.written_as(str(tmp_path)) == os.geteuid()
     assert list(tmp_path.iterdir()) == []

@@ -76,7 +76,7 @@ def test_the_workload_says_it_where_no_pod_runs() -> None:
 
 def test_the_catalog_says_it_where_nobody_mounts_the_claim() -> None:
     found = one()
-    assert (found.uid, found.gids, found.wanted) == (999, (998, 997), "999:998")
+    assert (found.uid, found.gids, found.needed) == (999, (998, 997), "999:998")
     assert found.consumer == "Deployment kubeflow/mysql, by the catalog"
 
 
@@ -93,14 +93,14 @@ def test_the_group_of_volumes_is_right_too() -> None:
 
 def test_a_group_alone_is_enough() -> None:
     found = one(Pod=[pod(text=spec(pod={"fsGroup": 111}))])
-    assert (found.uid, found.gids, found.wanted, found.reason) == (None, (111,), ":111", "")
+    assert (found.uid, found.gids, found.needed, found.reason) == (None, (111,), ":111", "")
 
 
 @pytest.mark.parametrize(
     ("pods", "reason"),
     [
         ([pod(text=spec(runAsUser=0))], "its consumer is root"),
-        ([pod(text=spec())], "only the image says"),
+        ([pod(text=spec())], "only the image defines the user"),
         ([pod(), pod("b", spec(runAsUser=6))], "different users"),
     ],
 )
@@ -112,7 +112,7 @@ def test_what_nobody_can_know_is_not_judged(pods: list[Object], reason: str) -> 
 
 def test_a_claim_of_others_that_nobody_mounts_is_not_judged() -> None:
     found = one(PersistentVolume=[volume(claim="own")], PersistentVolumeClaim=[claim("own")])
-    assert "nobody mounts the claim" in found.reason
+    assert "no pod mounts the claim" in found.reason
 
 
 def test_readers_do_not_count() -> None:
@@ -158,20 +158,20 @@ ANSWER = {
 def what(**answer: Any) -> str:
     (row,) = rows([OWNER], {"node-1": "a"}, {"a": [ANSWER | answer]})
     assert row.host == "a"
-    return row.what
+    return row.result
 
 
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
         ({}, "right"),
-        ({"wrong": 3}, "to be given to it (local_path_repair_permissions)"),
-        ({"wrong": 3, "given": 3}, "3 given to it"),
-        ({"mode": "0777"}, "open to everybody (local_path_tighten_claims)"),
+        ({"wrong": 3}, "to be corrected (local_path_repair_permissions)"),
+        ({"wrong": 3, "given": 3}, "3 corrected"),
+        ({"mode": "0777"}, "world-writable (local_path_tighten_claims)"),
         ({"mode": "0777", "closed": True}, "closed to others"),
         ({"left_alone": 2}, "2 left alone"),
-        ({"incomplete": "more than 5 entries"}, "not seen whole: more than 5 entries"),
-        ({"wrong": 3, "given": 2, "trouble": "'x': not permitted", "mode": ""}, "2 given to it; 'x': not permitted"),
+        ({"incomplete": "more than 5 entries"}, "not completely checked: more than 5 entries"),
+        ({"wrong": 3, "given": 2, "trouble": "'x': not permitted", "mode": ""}, "2 corrected; 'x': not permitted"),
     ],
 )
 def test_the_table_says_what_is_to_be_done(answer: dict[str, Any], words: str) -> None:
@@ -181,14 +181,14 @@ def test_the_table_says_what_is_to_be_done(answer: dict[str, Any], words: str) -
 def test_a_volume_that_is_not_there_is_told_as_such() -> None:
     absent = {"name": "pv-1", "wrong": 0, "given": 0, "closed": False, "mode": "", "trouble": "'pv-1': No such file"}
     (row,) = rows([OWNER], {"node-1": "a"}, {"a": [absent]})
-    assert (row.found, row.what, row.notable) == ("not looked at", "'pv-1': No such file", True)
+    assert (row.found, row.result, row.notable) == ("not looked at", "'pv-1': No such file", True)
 
 
 def test_nodes_that_are_no_hosts_and_hosts_that_did_not_answer_are_listed_as_such() -> None:
     (elsewhere,) = rows([OWNER], {}, {})
     (silent,) = rows([OWNER], {"node-1": "a"}, {})
-    assert (elsewhere.host, elsewhere.what) == ("Node node-1", "is no host of the inventory")
-    assert silent.what == "the host did not answer"
+    assert (elsewhere.host, elsewhere.result) == ("Node node-1", "is not a host of the inventory")
+    assert silent.result == "the host did not answer"
     assert elsewhere.notable
     assert silent.notable
 
@@ -197,10 +197,10 @@ def test_the_table_names_what_is_notable_and_counts_the_rest() -> None:
     several = [OWNER] * 60
     answers = [ANSWER | {"wrong": 1}] * 50 + [ANSWER] * 10
     text = rendered(rows(several, {"node-1": "a"}, {"a": answers})).splitlines()
-    assert text[0].split() == ["host", "directory", "consumer", "found", "wanted", "what"]
-    assert text[1].startswith("a     /data/pv-1  Pod kubeflow/mysql-0  0:0 0770, 1 of 12 of others  999:999")
-    assert text[-2:] == ["and 10 more", "10 of 60 directories of volumes are right."]
+    assert text[0].split() == ["host", "directory", "consumer", "found", "needed", "result"]
+    assert text[1].startswith("a     /data/pv-1  Pod kubeflow/mysql-0  0:0 0770, 1 of 12 with another owner  999:999")
+    assert text[-2:] == ["and 10 more", "10 of 60 volume directories are right."]
 
 
 def test_where_all_is_well_one_line_says_so() -> None:
-    assert rendered(rows([OWNER], {"node-1": "a"}, {"a": [ANSWER]})) == "1 of 1 directories of volumes are right."
+    assert rendered(rows([OWNER], {"node-1": "a"}, {"a": [ANSWER]})) == "1 of 1 volume directory is right."

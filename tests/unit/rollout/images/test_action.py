@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
+from ansible_collections.kubeflow_volcano.platform.plugins.action.kfv_images import ActionModule
 from kubeflow_volcano.problems import InvalidInput
-from kubeflow_volcano.rollout.settings.settings import parse
-from tests.places import ROOT
 
 pytestmark = pytest.mark.upstream
-
-
-@pytest.fixture(scope="module")
-def action() -> ModuleType:
-    spec = importlib.util.spec_from_file_location(
-        "kfv_images_under_test", ROOT / "plugins" / "action" / "kfv_images.py"
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture
@@ -79,13 +64,14 @@ IMAGES = [
 """The operator, what it starts, and what the validation brings."""
 
 
-def looked_at(action: ModuleType, variables: dict[str, Any], *, probe: bool = True) -> dict[str, Any]:
-    found: dict[str, Any] = action._looked_at(parse(variables), probe=probe)  # noqa: SLF001  the work itself
+def looked_at(variables: dict[str, Any], *, probe: bool = True) -> dict[str, Any]:
+    action = ActionModule.__new__(ActionModule)  # its answer needs nothing of Ansible
+    found: dict[str, Any] = action.answer({"settings": variables, "probe": probe})
     return found
 
 
-def test_every_rule_is_shown(action: ModuleType, variables: dict[str, Any], capfd: pytest.CaptureFixture[str]) -> None:
-    result = looked_at(action, {**variables, "image_mirror_preset": "daocloud"})
+def test_every_rule_is_shown(variables: dict[str, Any], capfd: pytest.CaptureFixture[str]) -> None:
+    result = looked_at({**variables, "image_mirror_preset": "daocloud"})
     assert (result["images"], result["requests"]) == (5, 0)
     assert [(row["rule"], row["images"]) for row in result["rules"]] == [
         ("overrides of the catalog, for images that are gone", 0),
@@ -97,24 +83,24 @@ def test_every_rule_is_shown(action: ModuleType, variables: dict[str, Any], capf
     )
 
 
-def test_a_mirror_that_has_all_is_asked_once_for_each(action: ModuleType, variables: dict[str, Any]) -> None:
+def test_a_mirror_that_has_all_is_asked_once_for_each(variables: dict[str, Any]) -> None:
     with mirror(missing="nothing") as (address, asked):
         rules = [{"source": "*", "registry": address}]
-        result = looked_at(action, {**variables, "image_mirror_rules": rules, "image_mirror_probe": True})
+        result = looked_at({**variables, "image_mirror_rules": rules, "image_mirror_probe": True})
     assert result["requests"] == 5
     assert sorted(asked) == IMAGES
 
 
-def test_registries_are_found_without_asking_any(action: ModuleType, variables: dict[str, Any]) -> None:
+def test_registries_are_found_without_asking_any(variables: dict[str, Any]) -> None:
     rules = {"image_mirror_rules": [{"source": "*", "prefix": "m.x"}], "image_mirror_probe": True}
-    translated = looked_at(action, {**variables, **rules, "image_mirror_mode": "containerd"}, probe=False)
+    translated = looked_at({**variables, **rules, "image_mirror_mode": "containerd"}, probe=False)
     assert (translated["registries"], translated["requests"]) == (["docker.io", "registry.k8s.io"], 0)
-    renamed = looked_at(action, {**variables, **rules}, probe=False)
+    renamed = looked_at({**variables, **rules}, probe=False)
     assert renamed["registries"] == ["m.x"]
 
 
-def test_what_the_mirror_lacks_stops_the_roll_out(action: ModuleType, variables: dict[str, Any]) -> None:
+def test_what_the_mirror_lacks_stops_the_roll_out(variables: dict[str, Any]) -> None:
     with mirror(missing="alpine") as (address, _):
         rules = [{"source": "*", "registry": address}]
         with pytest.raises(InvalidInput, match=f"1 image missing on the mirror: {address}/library/alpine:3.10"):
-            looked_at(action, {**variables, "image_mirror_rules": rules, "image_mirror_probe": True})
+            looked_at({**variables, "image_mirror_rules": rules, "image_mirror_probe": True})

@@ -38,9 +38,9 @@ def test_some_hosts_are_named_and_the_others_counted() -> None:
 
 
 def test_different_mistakes_are_all_told() -> None:
-    found = validate_hosts({}, {"a": {"kustomize_directory": 7}, "b": {"kustomise_directory": "/x", "local_path_x": 1}})
+    found = validate_hosts({}, {"a": {"image_mirror_mode": 7}, "b": {"image_miror_mode": "x", "local_path_x": 1}})
     assert [problem.found.partition(":")[0] for problem in found] == ["on a", "on b"]
-    assert "kustomize_directory is the number 7" in found[0].found
+    assert "image_mirror_mode is the number 7" in found[0].found
 
 
 def test_what_is_wrong_for_the_whole_cluster_is_not_told_again_for_each_host() -> None:

@@ -1,0 +1,63 @@
+"""Files of this host. Runs on hosts: Python 3.9 or later, standard library only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+__all__ = ["assignments", "drop_ins", "exists", "listed", "place", "read"]
+
+ROOT = ""
+"""Put before every absolute path; only tests set it."""
+_MOST_CHARACTERS = 1 << 20
+
+
+def place(path: str) -> Path:
+    """Where a path of the host is."""
+    return Path(ROOT + path)
+
+
+def read(path: str, longest: int = _MOST_CHARACTERS) -> str:
+    """Text of a file; empty where there is none.
+
+    Raises:
+        OSError: there is one, and it cannot be read.
+    """
+    try:
+        with place(path).open(encoding="utf-8", errors="replace") as file:
+            return file.read(longest)
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+
+
+def listed(directory: str, suffix: str = "") -> list[str]:
+    """Paths of the entries of a directory with that suffix, sorted; none where there is no directory."""
+    try:
+        names = sorted(path.name for path in place(directory).iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return [f"{directory}/{name}" for name in names if name.endswith(suffix)]
+
+
+def exists(path: str) -> bool:
+    """Whether there is something at that path."""
+    return place(path).exists()
+
+
+def drop_ins(directories: Iterable[str], suffix: str = ".conf") -> list[str]:
+    """Files that systemd reads from these directories, in its order: by name; the first directory's file wins."""
+    found: dict[str, str] = {}
+    for directory in directories:
+        for path in listed(directory, suffix):
+            found.setdefault(path.rpartition("/")[2], path)
+    return [found[name] for name in sorted(found)]
+
+
+def assignments(text: str) -> dict[str, str]:
+    """NAME=value lines, as in os-release."""
+    found = {}
+    for line in text.splitlines():
+        name, equals, value = line.strip().partition("=")
+        if equals and not name.startswith("#"):
+            found[name.strip()] = value.strip().strip("\"'")
+    return found

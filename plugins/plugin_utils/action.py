@@ -1,0 +1,105 @@
+"""What every action plugin of this project does around its work, on the machine that runs Ansible."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from ansible.errors import AnsibleError
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+
+try:
+    from kubeflow_volcano.problems import ProblemsError
+    from kubeflow_volcano.rollout.settings.settings import Settings, parse
+    from kubeflow_volcano.rollout.settings.variables import PREFIXES, SECRETS
+except ImportError as error:
+    message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
+    raise AnsibleError(message) from error
+
+__all__ = ["Action", "failed", "show", "warn"]
+
+
+class Action(ActionBase):
+    """Checks the task's arguments, calls `answer`, and turns problems that it raises into a failed result."""
+
+    TRANSFERS_FILES = False
+    ARGUMENTS: ClassVar[Mapping[str, Any]] = {}
+    """Specification of the task's arguments."""
+    RULES: ClassVar[Mapping[str, Any]] = {}
+    """Rules between them, such as `required_if`."""
+
+    def run(self, tmp: None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        """The result of the task; Ansible calls this."""
+        result: dict[str, Any] = super().run(tmp, task_vars) | {"changed": False}
+        _, arguments = self.validate_argument_spec(argument_spec=self.ARGUMENTS, **self.RULES)
+        self.variables: Mapping[str, Any] = task_vars or {}
+        try:
+            return result | self.answer(arguments)
+        except ProblemsError as error:
+            return result | failed(error)
+        finally:
+            self._remove_tmp_path(self._connection._shell.tmpdir)  # noqa: SLF001  as Ansible's own actions do
+
+    def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Do the task's work; returns what is added to its result.
+
+        Raises:
+            ProblemsError: it cannot be done.
+        """
+        raise NotImplementedError
+
+    @property
+    def check_mode(self) -> bool:
+        """Whether nothing may be changed."""
+        return bool(self._task.check_mode)
+
+    @property
+    def host(self) -> str:
+        """Name of the task's host in the inventory."""
+        return str(self.variables["inventory_hostname"])
+
+    def ask(self, module: str, **arguments: Any) -> dict[str, Any]:
+        """The answer of a module that runs on the host, also a failed one."""
+        answer: dict[str, Any] = self._execute_module(module, module_args=arguments, task_vars=self.variables)
+        return answer
+
+    def need(self, module: str, **arguments: Any) -> dict[str, Any]:
+        """The answer of a module that runs on the host.
+
+        Raises:
+            AnsibleError: it failed, with its message.
+        """
+        answer = self.ask(module, **arguments)
+        if answer.get("failed") or answer.get("unreachable"):
+            raise AnsibleError(str(answer.get("msg") or f"{module} gave no answer"))
+        return answer
+
+    def variable(self, name: str, default: Any = None) -> Any:
+        """A variable of the host, templated."""
+        return self._templar.template(self.variables[name]) if name in self.variables else default
+
+    def settings_with_secrets(self, settings: Mapping[str, Any]) -> Settings:
+        """Settings of kfv_settings, with the secrets that its result leaves out, straight from the inventory."""
+        return parse({**settings, **{name: str(self.variable(name)) for name in SECRETS if name in self.variables}})
+
+    def settings_of_cluster(self) -> Settings:
+        """Settings of the cluster, which are localhost's and not those of the task's host."""
+        own = self.variables["hostvars"]["localhost"]
+        return parse({name: own[name] for name in own if name.startswith(PREFIXES)})
+
+
+def failed(error: ProblemsError) -> dict[str, Any]:
+    """The result of a task with these problems."""
+    return {"failed": True, "msg": error.describe(), "exit_code": int(error.exit_code)}
+
+
+def show(line: str) -> None:
+    """Print a line of progress."""
+    Display().display(f"  {line}")
+
+
+def warn(text: object) -> None:
+    """Print a warning."""
+    Display().warning(str(text))
