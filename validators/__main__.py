@@ -20,7 +20,8 @@ from kubeflow_volcano.progress import silent, to_stderr
 from validators.checks import CHECKS
 from validators.cli import rbac
 from validators.cli.command_line import options, parser
-from validators.core.check import FAMILIES, LAST
+from validators.core.check import FAMILIES
+from validators.core.facts import Probe
 from validators.explain.command import explain_job
 from validators.hosts.checks import CHECKS as HOST_CHECKS
 from validators.report import console
@@ -115,10 +116,10 @@ def _explain(words: Sequence[str]) -> int:
     for item in select((*CHECKS, *HOST_CHECKS), words):
         facts = [f"severity {item.severity}", f"family {item.family}"]
         facts += [f"says nothing when these fail: {', '.join(item.requires)}"] if item.requires else []
-        facts += [f"judges what probe {item.probe} found out"] if item.probe not in {"", LAST} else []
+        facts += [f"judges what probe {item.probe.name} found out"] if isinstance(item.probe, Probe) else []
         facts += [f"is done only with --{item.opt_in.replace('_', '-')}"] if item.opt_in else []
-        facts += [f"needs the right to {', '.join(str(rule) for rule in item.needs)}"] if item.needs else []
-        besides = dict.fromkeys(str(rule) for _, rule in item.needs_with)
+        facts += [f"needs the right to {', '.join(str(rule) for rule in item.rules)}"] if item.rules else []
+        besides = dict.fromkeys(str(rule) for _, rule in item.rules_with)
         facts += [f"needs where the release holds them the right to {', '.join(besides)}"] if besides else []
         lines += [f"{item.id} {item.slug}: {item.title}", textwrap.indent(item.remedy, "  ")]
         lines += [textwrap.fill(text, 110, initial_indent="  - ", subsequent_indent="    ") for text in facts]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import secrets
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 
@@ -46,8 +47,20 @@ class ProbeRefused(Exception):  # noqa: N818  reads as what it states
     """The server or the session does not let a probe object be; the text is the server's own."""
 
 
+@dataclass(slots=True)
+class _Spaces:
+    """Namespaces of one part of a session, by the Pod Security level that they admit."""
+
+    part: str = ""
+    names: dict[Level, str] = field(default_factory=dict)
+    opening: threading.Lock = field(default_factory=threading.Lock)
+
+
 class Session:
-    """One run's probe objects. Safe to use from several threads; `close` ends it, also after an interruption."""
+    """One run's probe objects. Safe to use from several threads; `close` ends it, also after an interruption.
+
+    What acts at the same time uses a `part` each: all parts have one account, and namespaces of their own.
+    """
 
     def __init__(
         self,
@@ -65,10 +78,9 @@ class Session:
         self.run = secrets.token_hex(4)
         self._expires = (datetime.now(UTC) + _LIFE).strftime("%Y-%m-%dT%H:%M:%SZ")
         self._owner = this_process()
-        self._namespaces: dict[Level, str] = {}
-        self._opening = threading.Lock()
+        self.spaces = _Spaces()
         self._state = threading.Condition()
-        self._stopped = False
+        self._stopped = threading.Event()
         self._sending: set[Ref] = set()
         self._unsure: set[Ref] = set()
         self._tracked: dict[str, Tracked] = {}
@@ -76,14 +88,23 @@ class Session:
         self._swept: list[Tracked] = []
         self.account: Cleanup | None = None
 
+    def part(self, name: str) -> Session:
+        """The same run for what acts beside others: one account, but namespaces that no other part sees.
+
+        Where the session stays in a namespace that exists, that is the same for all parts.
+        """
+        part = copy.copy(self)  # which shares everything that is not replaced here
+        part.spaces = _Spaces(name)
+        return part
+
     @property
     def stopped(self) -> bool:
         """Whether the session is ending: nothing more is created, and waits should end."""
-        return self._stopped
+        return self._stopped.is_set()
 
     def stop(self) -> None:
         """Refuse whatever is still to be created; ends the waits of probes in other threads."""
-        self._stopped = True
+        self._stopped.set()
 
     @property
     def tracked(self) -> tuple[Tracked, ...]:
@@ -101,17 +122,17 @@ class Session:
         """
         if self.options.namespace:
             return self.options.namespace
-        with self._opening:
-            if level not in self._namespaces:
-                self._namespaces[level] = self._open(level)
-            return self._namespaces[level]
+        with self.spaces.opening:
+            if level not in self.spaces.names:
+                self.spaces.names[level] = self._open(level)
+            return self.spaces.names[level]
 
     def _open(self, level: Level) -> str:
-        namespace, quota = space(self.cluster, self.run, level)
+        namespace, quota = space(self.cluster, "-".join(filter(None, (self.run, self.spaces.part))), level)
         self.create(namespace)
         self.create(quota)
         name: str = namespace["metadata"]["name"]
-        if not wait_usable(self.cluster, name, lambda: self._stopped):
+        if not wait_usable(self.cluster, name, lambda: self.stopped):
             raise ProbeRefused(
                 f"namespace {name} has no default ServiceAccount or no counted ResourceQuota after "
                 f"{USABLE_SECONDS:.0f} s; kube-controller-manager makes both."
@@ -130,7 +151,7 @@ class Session:
         obj = fitted(self._marked(obj), self._bounds_of(obj["metadata"].get("namespace", "")), self._tolerated)
         ref = Ref.of(obj)
         with self._state:
-            if self._stopped:
+            if self.stopped:
                 raise ProbeRefused("the run is ending")
             self._sending.add(ref)
         unsure = True
@@ -234,7 +255,7 @@ class Session:
             if here or self._swept:
                 self.progress(f"removing {len(here)} probe objects")
             left, volumes = remove(self.cluster, here, self._swept, deadline)
-            self._tracked |= {item.uid: item for item in volumes}
+            self._tracked.update({item.uid: item for item in volumes})
             stuck = {item.uid for item in left}
             created = tuple(self._tracked.values())
             self._gone.update(item.uid for item in created if item.uid not in stuck)

@@ -19,10 +19,10 @@ from kubeflow_volcano.rollout.desired import desired
 from kubeflow_volcano.rollout.images.rename.rules import renamed
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
 from validators.checks import CHECKS
+from validators.checks.reach.planned_images import images_in
 from validators.probes.network.credentials import VARIABLE
 from validators.run.runner import Options, validate
 from validators.run.selection import select
-from validators.subjects.planned_images import images_in
 
 
 class ActionModule(Action):

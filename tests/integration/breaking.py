@@ -18,6 +18,7 @@ from kubeflow_volcano.cluster.watch.waiting import wait_ready
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.progress import silent
 from tests.waiting import until
+from validators.core.timing import Timing
 from validators.run.runner import Options, validate
 
 STATIC = ("reach", "machinery", "workloads", "F1", "F2", "F3", "F4", "F5", "operator")
@@ -25,12 +26,14 @@ Findings = Mapping[str, tuple[str, str]]
 """Status and reason by check id."""
 
 
-def judge(kubeconfig: Path, *select: str, read_only: bool = True, seconds: float = 3) -> Findings:
+def judge(
+    kubeconfig: Path, *select: str, read_only: bool = True, seconds: float = 3, timing: Timing | None = None
+) -> Findings:
     """Status and reason by check id, without a report on disk."""
     options = Options(
         kubeconfig, select=select or STATIC, read_only=read_only, stability_seconds=seconds, report_dir=None
     )
-    report = validate(options, silent)
+    report = validate(options, silent, timing=timing or Timing())
     return {item.check.id: (str(item.outcome.status), item.outcome.reason) for item in report.results}
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -36,6 +35,7 @@ from tests.integration.breaking import (
 )
 from tests.waiting import at_last, until
 from validators.checks import CHECKS
+from validators.core.timing import Timing
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
@@ -43,6 +43,8 @@ EVERY = tuple(item.id for item in CHECKS if not (item.probe or item.opt_in))
 """Checks that look and do not try out; those that try out have tests of their own, and take longer."""
 BUSYBOX = "docker.io/library/busybox:1.36"
 SOON = 4.0
+HASTY = Timing(grace_seconds=SOON, settle_seconds=0.1)
+"""Late after some seconds, so that no test waits for a minute; what hangs behind is not waited for."""
 """Seconds after which an object counts as late here, instead of a minute."""
 
 VOLCANO = "volcano-system"
@@ -455,16 +457,6 @@ def where(cluster: Cluster) -> Iterator[str]:
         yield name
 
 
-@pytest.fixture
-def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Late after some seconds, so that no test waits for a minute; what hangs behind is not waited for."""
-    monkeypatch.setattr("validators.reading.collect._SETTLE_SECONDS", 0.1)
-    for name, room in list(sys.modules.items()):
-        if name.startswith("validators.") and hasattr(room, "GRACE_SECONDS"):
-            monkeypatch.setattr(room, "GRACE_SECONDS", SOON)
-
-
-@pytest.mark.usefixtures("soon")
 @pytest.mark.parametrize("ways", ROUNDS.values(), ids=ROUNDS)
 def test_each_way_fails_the_check_that_owns_it_and_no_other(
     ways: tuple[Way, ...], kubeconfig: Path, cluster: Cluster, healthy: Findings, where: str
@@ -472,7 +464,7 @@ def test_each_way_fails_the_check_that_owns_it_and_no_other(
     with contextlib.ExitStack() as stack:
         for item in ways:
             stack.enter_context(item.make(cluster, where))
-        found = judge(kubeconfig, *EVERY, read_only=False, seconds=1)
+        found = judge(kubeconfig, *EVERY, read_only=False, seconds=1, timing=HASTY)
 
     expected = {check: reason for item in ways for check, reason in item.fails.items()}
     assert bad(found) == expected

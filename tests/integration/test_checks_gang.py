@@ -15,10 +15,11 @@ from kubeflow_volcano.experiment.session import Options
 from tests.integration.breaking import judge, made, space
 from tests.waiting import until
 from validators.checks.volcano import aftermath
+from validators.checks.volcano.aftermath import PREVIOUS_LOGS
 from validators.core.expectations import Expectations
-from validators.core.facts import RESOURCES, Facts
+from validators.core.facts import Facts
 from validators.core.outcome import Status
-from validators.reading.extras.panics import volcano_previous_logs
+from validators.core.resources import RESOURCES
 
 pytestmark = pytest.mark.cluster
 
@@ -78,9 +79,8 @@ def test_the_last_words_of_a_container_that_was_started_again_are_read(cluster: 
 
             until(again)
             found = facts()
-            outcome = aftermath.no_start_panics(
-                replace(found, volcano_previous_logs=volcano_previous_logs(cluster, found))
-            )
+            logs = {PREVIOUS_LOGS: PREVIOUS_LOGS.fetch(cluster, found)}
+            outcome = aftermath.no_start_panics(replace(found, found=logs))
     assert (outcome.status, outcome.reason) == (Status.WARN, "QueuePanic")
     assert f"container scheduler ended with {LAST_WORDS!r} and runs again" in outcome.message
 

@@ -21,8 +21,8 @@ from kubeflow_volcano.progress import silent
 from tests.integration.breaking import Findings, bad, judge, made, patched, pods_of, space
 from tests.waiting import until
 from validators.checks import CHECKS
-from validators.checks.machinery import machinery, namespaces
 from validators.core.outcome import Outcome
+from validators.core.timing import Timing
 from validators.run.runner import Options, validate
 
 pytestmark = pytest.mark.cluster
@@ -37,16 +37,19 @@ PODS_HOOK = Ref(
 )
 
 
-def outcomes(kubeconfig: Path, *select: str, profile: tuple[str, ...] | str = "training") -> dict[str, Outcome]:
+def outcomes(
+    kubeconfig: Path, *select: str, profile: tuple[str, ...] | str = "training", timing: Timing | None = None
+) -> dict[str, Outcome]:
     """By check id; dry runs are made."""
     options = Options(kubeconfig, select=select, profile=profile, stability_seconds=1, report_dir=None)
-    return {item.check.id: item.outcome for item in validate(options, silent).results}
+    report = validate(options, silent, timing=timing or Timing())
+    return {item.check.id: item.outcome for item in report.results}
 
 
-def findings(kubeconfig: Path) -> Findings:
+def findings(kubeconfig: Path, timing: Timing | None = None) -> Findings:
     """Of both families, but for what a pod on each node looks at."""
     static = (item.id for item in CHECKS if item.family in BOTH and not item.probe)
-    return judge(kubeconfig, *static, read_only=False, seconds=1)
+    return judge(kubeconfig, *static, read_only=False, seconds=1, timing=timing)
 
 
 def test_everything_of_a_healthy_cluster_passes_and_is_asked_for(kubeconfig: Path) -> None:
@@ -114,10 +117,8 @@ def doomed(name: str) -> Object:
 
 
 def test_an_apiservice_without_backend_fails_b2_and_keeps_a_namespace_from_being_gone(
-    kubeconfig: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+    kubeconfig: Path, cluster: Cluster
 ) -> None:
-    monkeypatch.setattr(machinery, "GRACE_SECONDS", 0.0)
-    monkeypatch.setattr(namespaces, "_STUCK_SECONDS", 1.0)
     spec = {
         "group": "kfv.example.com",
         "version": "v1",
@@ -131,7 +132,7 @@ def test_an_apiservice_without_backend_fails_b2_and_keeps_a_namespace_from_being
         until(lambda: "ServiceNotFound" in str(cluster.get(Ref.of(item))))
         cluster.delete(Ref.of(profile), uid=profile["metadata"]["uid"])
         until(lambda: "DiscoveryFailed" in str(cluster.get(Ref.of(profile))))
-        found = findings(kubeconfig)
+        found = findings(kubeconfig, Timing(grace_seconds=0.0, stuck_seconds=1.0))
     assert (bad(found), found["B8"]) == ({"B2": "NoService"}, ("skip", "ConsequenceOf"))
 
 
@@ -224,17 +225,14 @@ def test_a_webhook_left_behind_fails_b6_wherever_it_calls(kubeconfig: Path, clus
         assert bad(findings(kubeconfig)) == {"B6": "NoService"}
 
 
-def test_a_namespace_that_is_stuck_is_told_with_what_is_left_in_it(
-    kubeconfig: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(namespaces, "_STUCK_SECONDS", 1.0)
+def test_a_namespace_that_is_stuck_is_told_with_what_is_left_in_it(kubeconfig: Path, cluster: Cluster) -> None:
     held = {"name": "held", "namespace": "kfv-stuck", "finalizers": ["example.com/hold"]}
     with made(cluster, doomed("kfv-stuck")) as (item,):
         config = cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": held})
         try:
             cluster.delete(Ref.of(item), uid=item["metadata"]["uid"])
             until(lambda: "example.com/hold" in str((cluster.get(Ref.of(item)) or {}).get("status")))
-            found = outcomes(kubeconfig, "B8")["B8"]
+            found = outcomes(kubeconfig, "B8", timing=Timing(stuck_seconds=1.0))["B8"]
         finally:
             cluster.patch(Ref.of(config), {"metadata": {"finalizers": None}})
     assert (found.status, found.reason) == ("fail", "Stuck")
@@ -262,11 +260,8 @@ def of_cert_manager(kind: str, name: str, **rest: Any) -> Object:
     return {"apiVersion": "cert-manager.io/v1", "kind": kind, "metadata": meta, **rest}
 
 
-def test_certificates_and_their_foreign_owner(
-    kubeconfig: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_certificates_and_their_foreign_owner(kubeconfig: Path, cluster: Cluster) -> None:
     """cert-manager's own kinds, whose objects are written by hand, as if a Helm release had brought them."""
-    monkeypatch.setattr("validators.subjects.certificates.GRACE_SECONDS", 3600.0)
     kinds = [definition(*names) for names in (("certificates", "Certificate"), ("issuers", "Issuer"))]
     data = {"tls.crt": base64.b64encode(authority()).decode(), "tls.key": "", "ca.crt": ""}
     secret = {
@@ -280,7 +275,7 @@ def test_certificates_and_their_foreign_owner(
     certificate = of_cert_manager("Certificate", "kfv", spec=spec, status=ISSUED)
 
     def judged() -> tuple[str, str]:
-        found = outcomes(kubeconfig, "B7", profile=CERT_MANAGER)["B7"]
+        found = outcomes(kubeconfig, "B7", profile=CERT_MANAGER, timing=Timing(grace_seconds=3600.0))["B7"]
         return str(found.status), found.reason
 
     with made(cluster, *kinds):

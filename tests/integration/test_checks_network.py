@@ -15,9 +15,9 @@ from kubeflow_volcano.progress import silent
 from tests.integration.breaking import Findings, leftovers, made, patched, space
 from tests.waiting import at_last, until
 from validators.core.outcome import Outcome
+from validators.probes.acting import ProbeOptions
 from validators.probes.network.credentials import VARIABLE
 from validators.probes.network.front_door import SERVICE
-from validators.probes.options import ProbeOptions
 from validators.run.runner import Options, validate
 
 pytestmark = pytest.mark.cluster

@@ -20,6 +20,7 @@ from kubeflow_volcano.progress import silent
 from tests.integration.breaking import absent, bad, judge, made, patched, pods_of
 from tests.waiting import until
 from validators.core.outcome import Outcome
+from validators.core.timing import Timing
 from validators.run.runner import Options, validate
 
 pytestmark = pytest.mark.cluster
@@ -33,8 +34,9 @@ ROLE = Ref("rbac.authorization.k8s.io/v1", "Role", "volcano-system", "volcano-ad
 USER = 999
 
 
-def outcomes(kubeconfig: Path, *select: str, **options: Any) -> Mapping[str, Outcome]:
-    report = validate(Options(kubeconfig, select=select, stability_seconds=1, report_dir=None, **options), silent)
+def outcomes(kubeconfig: Path, *select: str, timing: Timing | None = None, **options: Any) -> Mapping[str, Outcome]:
+    chosen = Options(kubeconfig, select=select, stability_seconds=1, report_dir=None, **options)
+    report = validate(chosen, silent, timing=timing or Timing())
     return {item.check.id: item.outcome for item in report.results}
 
 
@@ -45,10 +47,8 @@ def test_what_the_roll_out_brought_is_complete_and_every_service_is_backed(kubec
     assert len(found["C1"].objects) > 50
 
 
-def test_each_is_found_beside_the_others_and_healed_again(
-    kubeconfig: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("validators.subjects.services.GRACE_SECONDS", 1.0)  # the operator may have just come up
+def test_each_is_found_beside_the_others_and_healed_again(kubeconfig: Path, cluster: Cluster) -> None:
+    timing = Timing(grace_seconds=1.0)  # the operator may have just come up
     pod = pods_of(cluster, OPERATOR)[0]
     gone = secrets.token_hex(4)
     with (
@@ -62,7 +62,7 @@ def test_each_is_found_beside_the_others_and_healed_again(
         refs = [Ref.of(item) for item in items[1:]]
         until(lambda: [phase(cluster, ref) for ref in refs] == ["Released", "Failed"])
         until(lambda: not ready_ports(cluster, METRICS) and "monitoring-port" not in ready_ports(cluster, OWN))
-        found = outcomes(kubeconfig, *CHECKS, read_only=True)
+        found = outcomes(kubeconfig, *CHECKS, timing=timing, read_only=True)
     assert {id_: (str(item.status), item.reason) for id_, item in found.items()} == {
         "C1": ("fail", "Absent"),
         "C2": ("pass", "AsClaimed"),
@@ -76,7 +76,7 @@ def test_each_is_found_beside_the_others_and_healed_again(
         METRICS: "NoPod",
     }
     assert f"failed-{gone}" in found["D4"].message
-    until(lambda: bad(judge(kubeconfig, *CHECKS, seconds=1)) == {})
+    until(lambda: bad(judge(kubeconfig, *CHECKS, seconds=1, timing=timing)) == {})
 
 
 def test_a_plan_s_list_is_held_against_the_cluster(kubeconfig: Path, tmp_path: Path) -> None:

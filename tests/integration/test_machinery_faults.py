@@ -13,7 +13,7 @@ from kubeflow_volcano.progress import silent
 from tests.faults.proxy import RESET, Asked, Fault, FaultProxy, cut, proxied, slow, status
 from tests.integration.breaking import Findings, bad, judge
 from validators.checks import CHECKS
-from validators.reading.extras import admission
+from validators.core.timing import Timing
 from validators.run.runner import Options, validate
 
 pytestmark = pytest.mark.cluster
@@ -55,26 +55,21 @@ def test_trouble_that_heals_makes_no_finding(through: Through, faults: Sequence[
     assert len(proxy.spoilt) > 5
 
 
-@pytest.fixture
-def short_tries(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A webhook has two seconds instead of five."""
-    monkeypatch.setattr(admission, "TRY_SECONDS", 2.0)
+SHORT_TRIES = Timing(dry_run_seconds=2.0)
 
 
-@pytest.mark.usefixtures("short_tries")
 def test_a_slow_api_server_is_not_taken_for_silent_webhooks(through: Through) -> None:
     proxy, kubeconfig = through
     late = ("dryRun", "/version")
     proxy.plan = lambda asked: slow(6.0) if asked.number and any(word in asked.path for word in late) else None
     options = Options(kubeconfig, select=("B4",), report_dir=None)
     started = time.monotonic()
-    (result,) = validate(options, silent).results
+    (result,) = validate(options, silent, timing=SHORT_TRIES).results
     assert time.monotonic() - started < 200
     assert (result.outcome.status, result.outcome.reason) == ("error", "Unreachable")
 
 
-@pytest.mark.usefixtures("short_tries")
 def test_webhooks_that_are_slow_while_the_api_server_is_not_are_silent(through: Through) -> None:
     proxy, kubeconfig = through
     proxy.plan = lambda asked: slow(6.0) if "/queues?" in asked.path and "dryRun" in asked.path else None
-    assert bad(judge(kubeconfig, "B4", read_only=False)) == {"B4": "Unanswered"}
+    assert bad(judge(kubeconfig, "B4", read_only=False, timing=SHORT_TRIES)) == {"B4": "Unanswered"}

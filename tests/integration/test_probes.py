@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 import yaml
@@ -30,13 +30,16 @@ from tests.waiting import until
 from validators.checks.gang import gang as gang_checks
 from validators.checks.gang.two_gangs import two_gangs
 from validators.checks.operator.verdict import held_then_released, operator_verdict
-from validators.checks.storage.writing import writing_verdict
+from validators.checks.storage.writing import consumer_can_write
 from validators.core.expectations import expect
-from validators.core.facts import RESOURCES, Facts
+from validators.core.facts import Facts, Probe
 from validators.core.outcome import Outcome, Status
-from validators.probes import PROBES
+from validators.core.resources import RESOURCES
+from validators.core.timing import Timing
+from validators.probes.gang.gang import GANG
+from validators.probes.operator.training import TRAINING_JOB
 from validators.probes.storage.consumers import targets
-from validators.probes.storage.storage import StorageEvidence
+from validators.probes.storage.storage import STORAGE, StorageEvidence
 from validators.probes.storage.writing import write
 from validators.run.runner import Options as RunOptions
 from validators.run.runner import validate
@@ -48,27 +51,33 @@ CONFIGURATION = Ref("v1", "ConfigMap", "volcano-system", "volcano-scheduler-conf
 QUEUE = Ref("scheduling.volcano.sh/v1beta1", "Queue", "", "default")
 BUSYBOX = Options().busybox_image
 CONSUMER = 999
+TIMING = Timing()
+IMPATIENT = Timing(bind_seconds=8.0)
+PATIENT = Timing(bind_seconds=120.0)
+Evidence = TypeVar("Evidence")
 
 
-def facts_of(cluster: Cluster) -> Facts:
+def facts_of(cluster: Cluster, timing: Timing = TIMING) -> Facts:
     """A snapshot of all kinds that are served."""
-    served = {name: (version, kind) for name, (version, kind) in RESOURCES.items() if kind in cluster.kinds(version)}
-    objects = {name: cluster.list(*kind).items for name, kind in served.items()}
-    return Facts(expect("1.9.1"), time.time(), objects=objects)
+    served = [item for item in RESOURCES.values() if item.kind in cluster.kinds(item.api_version)]
+    objects: dict[str, tuple[Object, ...]] = {item: cluster.list(item.api_version, item.kind).items for item in served}
+    return Facts(expect("1.9.1"), time.time(), objects=objects, timing=timing)
 
 
-def probe(cluster: Cluster, name: str, options: Options | None = None) -> tuple[Any, Cleanup]:
+def probe(
+    cluster: Cluster, chosen: Probe[Evidence], options: Options | None = None, timing: Timing = TIMING
+) -> tuple[Evidence, Cleanup]:
     """Evidence of one probe, and the account of its removal."""
     session = Session(cluster, silent, options)
     try:
-        evidence = PROBES[name](session, facts_of(cluster), silent)
+        evidence = chosen.run(session, facts_of(cluster, timing), silent)
     finally:
         account = session.close()
     return evidence, account
 
 
-def verdict(cluster: Cluster) -> Outcome:
-    evidence, account = probe(cluster, "gang")
+def verdict(cluster: Cluster, timing: Timing = TIMING) -> Outcome:
+    evidence, account = probe(cluster, GANG, timing=timing)
     assert account.left == ()
     return gang_checks.gang_verdict(evidence)
 
@@ -78,11 +87,12 @@ def writing(cluster: Cluster) -> Outcome:
     session = Session(cluster)
     try:
         chosen, skipped = targets(facts_of(cluster))
-        written = tuple(write(session, item, number) for number, item in enumerate(chosen) if item.existing)
+        written = tuple(write(session, item, number, TIMING) for number, item in enumerate(chosen) if item.existing)
     finally:
         account = session.close()
     assert account.left == ()
-    return writing_verdict(StorageEvidence(written=written, skipped=skipped))
+    evidence = StorageEvidence(written=written, skipped=skipped)
+    return consumer_can_write(Facts(expect("1.9.1"), time.time(), evidences={STORAGE: evidence}))
 
 
 def remains(cluster: Cluster) -> list[str]:
@@ -128,7 +138,7 @@ def restart(cluster: Cluster) -> None:
 
 
 def test_gang_scheduling_is_proved(cluster: Cluster) -> None:
-    evidence, account = probe(cluster, "gang")
+    evidence, account = probe(cluster, GANG)
     outcome = gang_checks.gang_verdict(evidence)
     assert outcome.status is Status.PASS, outcome.message
     blocked = evidence.steps["H2"]
@@ -167,7 +177,7 @@ def test_without_the_gang_plugin_the_violation_is_seen(cluster: Cluster) -> None
         with changed(cluster, CONFIGURATION, broken, {"data": live["data"]}):
             restart(cluster)
             outcome = verdict(cluster)
-            job, _ = probe(cluster, "operator")
+            job, _ = probe(cluster, TRAINING_JOB)
     finally:
         restart(cluster)
     assert (outcome.status, outcome.reason, outcome.because) == (Status.FAIL, "PartialPlacement", ("H2",))
@@ -178,39 +188,32 @@ def test_without_the_gang_plugin_the_violation_is_seen(cluster: Cluster) -> None
     assert operator_verdict(job).status is Status.PASS  # the operator's part of it is well
 
 
-def test_a_scheduler_that_is_down_is_told_from_a_full_cluster(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("validators.probes.gang.gang.BIND_SECONDS", 8.0)
+def test_a_scheduler_that_is_down_is_told_from_a_full_cluster(cluster: Cluster) -> None:
     back = {"spec": {"replicas": 1}}
     with changed(cluster, SCHEDULER, {"spec": {"replicas": 0}}, back):
         until(lambda: not pods_of(cluster, SCHEDULER))  # one that ends may still schedule
-        outcome = verdict(cluster)
+        outcome = verdict(cluster, IMPATIENT)
     assert wait_ready(cluster, [SCHEDULER], Deadline(240), silent)[SCHEDULER].ready
     assert (outcome.status, outcome.reason) == (Status.FAIL, "SchedulerNotEvaluating")
     assert outcome.observed["judged"] == {}
 
 
-def test_nodes_without_room_are_told_from_a_scheduler_that_is_down(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("validators.probes.gang.gang.BIND_SECONDS", 8.0)
+def test_nodes_without_room_are_told_from_a_scheduler_that_is_down(cluster: Cluster) -> None:
     nodes = [item["metadata"]["name"] for item in cluster.list("v1", "Node").items]
     with contextlib.ExitStack() as stack:
         for name in nodes:
             node = Ref("v1", "Node", "", name)
             cordon, uncordon = {"spec": {"unschedulable": True}}, {"spec": {"unschedulable": None}}
             stack.enter_context(changed(cluster, node, cordon, uncordon))
-        outcome = verdict(cluster)
+        outcome = verdict(cluster, IMPATIENT)
     assert (outcome.status, outcome.reason) == (Status.ERROR, "NoRoom")
 
 
-def test_a_closed_queue_is_told_as_such_at_once(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("validators.probes.gang.gang.BIND_SECONDS", 120.0)
+def test_a_closed_queue_is_told_as_such_at_once(cluster: Cluster) -> None:
     shut, opened = {"status": {"state": "Closed"}}, {"status": {"state": "Open"}}
     started = time.monotonic()
     with changed(cluster, QUEUE, shut, opened, status=True):
-        outcome = verdict(cluster)
+        outcome = verdict(cluster, PATIENT)
     assert (outcome.status, outcome.reason) == (Status.FAIL, "QueueNotOpen")
     assert time.monotonic() - started < 100
 
@@ -229,7 +232,7 @@ def test_an_evicted_member_is_no_violation_and_the_step_is_repeated(cluster: Clu
     thread = threading.Thread(target=evict)
     thread.start()
     try:
-        evidence = PROBES["gang"](session, facts_of(cluster), silent)
+        evidence = GANG.run(session, facts_of(cluster), silent)
     finally:
         done.set()
         thread.join()
@@ -241,18 +244,20 @@ def test_an_evicted_member_is_no_violation_and_the_step_is_repeated(cluster: Clu
 
 
 def test_the_operator_makes_a_gang_of_a_job(cluster: Cluster) -> None:
-    evidence, account = probe(cluster, "operator")
+    evidence, account = probe(cluster, TRAINING_JOB)
     outcome = operator_verdict(evidence)
     assert outcome.status is Status.PASS, outcome.message
     through = held_then_released(evidence)
     assert through.status is Status.PASS, through.message
+    assert evidence.held
+    assert evidence.released
     assert evidence.held.premature == ()
     assert {item.phase for item in evidence.released.members} == {"Succeeded"}
     assert {item.ref.kind for item in account.removed} >= {"TFJob", "PodGroup", "Pod"}
 
 
 def test_the_default_class_makes_a_whole_turn(cluster: Cluster) -> None:
-    evidence, account = probe(cluster, "storage")
+    evidence, account = probe(cluster, STORAGE)
     assert evidence.turn
     assert [(item.name, item.done) for item in evidence.turn.stages] == [
         ("write", True),
@@ -436,7 +441,7 @@ def test_a_namespace_that_refuses_the_probe_leaves_the_question_open(cluster: Cl
         spec = {"hard": {"pods": "0"}}
         quota = cluster.create({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": meta, "spec": spec})
         until(lambda: "hard" in (cluster.get(Ref.of(quota)) or {}).get("status", {}))  # counted before it refuses
-        evidence, account = probe(cluster, "gang", Options(namespace=where))
+        evidence, account = probe(cluster, GANG, Options(namespace=where))
         outcome = gang_checks.gang_verdict(evidence)
         assert (outcome.status, outcome.reason) == (Status.ERROR, "ProbeRefused")
         assert "exceeded quota" in outcome.message
@@ -447,7 +452,7 @@ def test_a_namespace_that_refuses_the_probe_leaves_the_question_open(cluster: Cl
 def test_pod_security_refuses_in_its_own_words(cluster: Cluster, consumer: tuple[str, str, str]) -> None:
     assert consumer
     with namespace(cluster, **{"pod-security.kubernetes.io/enforce": "restricted"}) as where:
-        evidence, account = probe(cluster, "storage", Options(namespace=where))
+        evidence, account = probe(cluster, STORAGE, Options(namespace=where))
     (existing,) = (item for item in evidence.written if item.target.existing)
     assert existing.trouble
     assert "violates PodSecurity" in existing.trouble[1]
@@ -534,7 +539,7 @@ def test_in_a_namespace_of_somebody_else_only_what_was_made_is_removed(cluster: 
     with namespace(cluster) as where:
         meta = {"name": "precious", "namespace": where, "labels": {RUN_LABEL: "not-ours"}}
         kept = cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {}})
-        evidence, account = probe(cluster, "gang", Options(namespace=where))
+        evidence, account = probe(cluster, GANG, Options(namespace=where))
         assert gang_checks.gang_verdict(evidence).status is Status.PASS
         assert account.left == ()
         assert not any(item.ref.kind == "Namespace" for item in account.created)

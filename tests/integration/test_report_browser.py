@@ -11,6 +11,7 @@ import json
 import shutil
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -51,9 +52,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in NAMES:
         report = getattr(samples, name)()
         if name == "broken":
-            report.baseline = samples.healthy().as_dict()
-        report.prefix = ""
-        files.write(report, directory / name)
+            report = replace(report, baseline=samples.healthy().as_dict())
+        report = files.write(replace(report, prefix=""), directory / name)
         assert report.unwritten is None
     return directory
 

@@ -18,7 +18,7 @@ PROBLEM = Problem("no cluster.", "one.", "look for it.")
 def judged(name: str, report: Report, directory: Path | None = None, *, uid: str = "") -> Judged:
     """As a run leaves it, with files where there is a directory; `uid` is that of the cluster."""
     if directory:
-        files.write(report, directory)
+        report = files.write(report, directory)
     document = report.as_dict()
     document["cluster"]["uid"] = uid or name
     return Judged(name, report.exit_code, document, report.files)

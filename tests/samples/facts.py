@@ -9,7 +9,9 @@ from typing import Any
 from kubeflow_volcano.catalog.model import MinorRange
 from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.core.expectations import Expectations
-from validators.core.facts import RESOURCES, Facts, Window
+from validators.core.facts import Fact, Facts
+from validators.core.resources import RESOURCES
+from validators.subjects.pods import WINDOW, Window
 
 __all__ = ["NOW", "crd", "deployment", "facts", "instant", "node", "obj", "pod", "ref"]
 
@@ -22,11 +24,15 @@ def facts(
     expected: Expectations | None = None,
     workloads: Iterable[str] = (),
     crds: Mapping[str, str] | None = None,
+    known: Mapping[Fact[Any], Any] | None = None,
     **fields: Any,
 ) -> Facts:
-    """Facts that hold these objects and no others; every kind was read. `workloads` are 'component kind ns/name'."""
+    """Facts that hold these objects and no others; every kind was read. `workloads` are 'component kind ns/name'.
+
+    `known` are further facts, each as its value or as Unread.
+    """
     by_resource: dict[str, list[Object]] = {name: [] for name in RESOURCES}
-    of_kind = {pair: name for name, pair in RESOURCES.items()}
+    of_kind = {(item.api_version, item.kind): item for item in RESOURCES.values()}
     for item in objects:
         by_resource[of_kind[item["apiVersion"], item["kind"]]].append(item)
     expected = expected or Expectations(
@@ -37,7 +43,8 @@ def facts(
         crds=crds or {},
         namespaces=frozenset({"kube-system", "kubeflow", "local-path-storage", "volcano-system"}),
     )
-    defaults: dict[str, Any] = {"server_version": "v1.30.2", "cluster_uid": "cluster", "window": Window(10.0)}
+    found = {WINDOW: Window(10.0), **(known or {})}
+    defaults: dict[str, Any] = {"server_version": "v1.30.2", "cluster_uid": "cluster", "found": found}
     objects_read = {name: tuple(items) for name, items in by_resource.items()}
     return Facts(expected, NOW, objects=objects_read, **(defaults | fields))
 
@@ -49,7 +56,7 @@ def _workload(text: str) -> tuple[Ref, str]:
 
 def ref(kind: str, name: str) -> Ref:
     """Reference of a known kind; 'ns/name' for namespaced ones."""
-    api_version = next(version for version, known in RESOURCES.values() if known == kind)
+    api_version = next(item.api_version for item in RESOURCES.values() if item.kind == kind)
     namespace, _, name = name.rpartition("/")
     return Ref(api_version, kind, namespace, name)
 

@@ -8,13 +8,16 @@ from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object
 from tests.samples.facts import NOW, instant
+from validators.checks.operator.common import OPERATOR_ACCESS
 from validators.core.expectations import Expectations
-from validators.core.facts import Facts, PodNotes, Unread
+from validators.core.facts import Facts, Unread
 from validators.explain.answer import explain
 from validators.explain.kinds import KINDS
 from validators.explain.model import GROUP_NAME, Explanation
 from validators.explain.reading.lists import KINDS_READ
 from validators.explain.reading.reading import assemble
+from validators.subjects.crds import DISCOVERY
+from validators.subjects.pods import POD_NOTES, PodNotes
 
 __all__ = ["event", "explained", "group", "healthy", "hooks", "member", "node", "reasons", "tfjob", "vcjob"]
 
@@ -81,11 +84,13 @@ def explained(
         NOW,
         objects=by_resource,
         unread=unread or {},
-        operator_access=access or {},
-        discovery={"scheduling.volcano.sh/v1beta1": frozenset(served)},
+        found={
+            OPERATOR_ACCESS: (unread or {}).get("operator-access", access or {}),
+            DISCOVERY: {"scheduling.volcano.sh/v1beta1": frozenset(served)},
+        },
     )
     found = assemble(KINDS[job["kind"]], job, facts)
-    return explain(replace(found, facts=replace(facts, pod_notes=notes or {})))
+    return explain(replace(found, facts=replace(facts, found={**facts.found, POD_NOTES: notes or {}})))
 
 
 def reasons(explanation: Explanation) -> list[str]:

@@ -21,7 +21,9 @@ from validators.core.facts import Facts
 from validators.core.outcome import failed
 from validators.core.results import Result
 from validators.hosts.checks import CHECKS as HOST_CHECKS
+from validators.probes.audit import CLEANUP
 from validators.probes.gang.evidence import GangEvidence
+from validators.probes.gang.gang import GANG
 from validators.report.document import Report
 from validators.run.judging import Judging
 
@@ -196,7 +198,7 @@ def _judged(known: Facts) -> tuple[Result, ...]:
 
 def _with_gang(known: Facts, results: Sequence[Result]) -> list[Result]:
     """The checks of the experiment as its evidence says, whatever stood in their way in these facts."""
-    steps = {item.id: item for item in CHECKS if item.probe == "gang"}
+    steps = {item.id: item for item in CHECKS if item.probe is GANG}
     return [
         Result(item.check, steps[item.check.id](known), item.started, 3.2) if item.check.id in steps else item
         for item in results
@@ -205,7 +207,7 @@ def _with_gang(known: Facts, results: Sequence[Result]) -> list[Result]:
 
 def healthy() -> Report:
     """Nothing wrong: checks that hold, or do not apply."""
-    known = facts(*_objects(), probes={"gang": gang(), "cleanup": Cleanup((), (), (), (), 0.0)})
+    known = facts(*_objects(), evidences={GANG: gang(), CLEANUP: Cleanup((), (), (), (), 0.0)})
     results = _with_gang(known, _judged(known))
     good = [item for item in results if item.outcome.status in {"pass", "skip"} and not item.outcome.because]
     return _report(known, good)
@@ -220,7 +222,7 @@ def broken(**more: Any) -> Report:
         node("node-3", status={"conditions": [{"type": "Ready", "status": "False", "message": "kubelet stopped"}]}),
         obj("PersistentVolumeClaim", "kubeflow/katib-mysql", spec=_claim("10Gi", ""), status={"phase": "Pending"}),
     ]
-    known = facts(*_objects(), *sick, probes={"gang": gang(), "cleanup": Cleanup((), (), (), (), 0.0)})
+    known = facts(*_objects(), *sick, evidences={GANG: gang(), CLEANUP: Cleanup((), (), (), (), 0.0)})
     return _report(known, _with_gang(known, _judged(known)), **more)
 
 
@@ -249,7 +251,7 @@ def hostile() -> Report:
         obj("StorageClass", HOSTILE, provisioner=HOSTILE),
         obj("PersistentVolumeClaim", f"a/{HOSTILE.replace('/', '')}", spec=_claim(HOSTILE, HOSTILE)),
         pod("b/p", metadata={"namespace": HOSTILE}, spec=_on(HOSTILE, HOSTILE)),
-        probes={"gang": evidence, "cleanup": Cleanup((), (), (), (), 0.0)},
+        evidences={GANG: evidence, CLEANUP: Cleanup((), (), (), (), 0.0)},
     )
     results = [Result(item, outcome, NOW, 0.1) for item in CHECKS]
     left = Cleanup((), (), (Tracked(wicked, "u", HOSTILE),), (), 0.0)
@@ -269,5 +271,5 @@ def large() -> Report:
         )
         for number in range(10_000)
     ]
-    known = facts(*_objects(), *nodes, *pods, probes={"gang": gang(), "cleanup": Cleanup((), (), (), (), 0.0)})
+    known = facts(*_objects(), *nodes, *pods, evidences={GANG: gang(), CLEANUP: Cleanup((), (), (), (), 0.0)})
     return _report(known, _with_gang(known, _judged(known)))

@@ -1,47 +1,58 @@
-"""All checks, one module per family."""
+"""All checks: a folder for each family, and in it for each topic a module with the checks and what they judge by."""
 
 from __future__ import annotations
 
 from validators.checks.gang import gang
-from validators.checks.machinery import admission, certificates, machinery, namespaces
+from validators.checks.machinery import certificates, namespaces, served, webhook_answers, webhooks
 from validators.checks.meta import meta
-from validators.checks.network import account, network
+from validators.checks.network import access, account, dns, gateway, login, routes, sidecars
 from validators.checks.operator import operator, trainer
-from validators.checks.reach import images, legacy, node_facts, nodes, owners, reach, versions
-from validators.checks.storage import storage, volumes
+from validators.checks.reach import api_server, clock, images, legacy, node_facts, nodes, owners, versions
+from validators.checks.storage import classes, directories, own_volumes, volumes, writing
 from validators.checks.volcano import aftermath, volcano
-from validators.checks.workloads import workloads
+from validators.checks.workloads import holdings, warning_events, workloads
 from validators.core.check import Check, natural
 
 __all__ = ["CHECKS"]
 
+_TOPICS = (
+    api_server,
+    clock,
+    nodes,
+    node_facts,
+    images,
+    owners,
+    versions,
+    legacy,
+    served,
+    webhooks,
+    webhook_answers,
+    certificates,
+    namespaces,
+    holdings,
+    workloads,
+    warning_events,
+    classes,
+    volumes,
+    writing,
+    own_volumes,
+    directories,
+    dns,
+    routes,
+    gateway,
+    account,
+    sidecars,
+    access,
+    login,
+    volcano,
+    aftermath,
+    operator,
+    trainer,
+    gang,
+    meta,
+)
+
 CHECKS: tuple[Check, ...] = tuple(
-    sorted(
-        (
-            *reach.CHECKS,
-            *nodes.CHECKS,
-            *node_facts.CHECKS,
-            *images.CHECKS,
-            *owners.CHECKS,
-            *legacy.CHECKS,
-            *versions.CHECKS,
-            *machinery.CHECKS,
-            *admission.CHECKS,
-            *certificates.CHECKS,
-            *namespaces.CHECKS,
-            *workloads.CHECKS,
-            *storage.CHECKS,
-            *volumes.CHECKS,
-            *network.CHECKS,
-            *account.CHECKS,
-            *volcano.CHECKS,
-            *aftermath.CHECKS,
-            *operator.CHECKS,
-            *trainer.CHECKS,
-            *gang.CHECKS,
-            *meta.CHECKS,
-        ),
-        key=lambda item: natural(item.id),
-    )
+    sorted((item for topic in _TOPICS for item in topic.CHECKS), key=lambda item: natural(item.id))
 )
 """Every check, by id."""

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from validators.checks import CHECKS
-from validators.core.check import FAMILIES, LAST, Check
+from validators.checks.meta.meta import RUN
+from validators.core.check import FAMILIES, Check
+from validators.core.facts import Probe
 from validators.core.rights import BACKENDS, HOMES, Rule
 from validators.hosts.checks import CHECKS as HOST_CHECKS
 from validators.report.document import MANUAL, anchor
@@ -64,13 +66,15 @@ def _check(item: Check) -> str:
     if item.opt_in:
         flag = f"--{item.opt_in.replace('_', '-')}"
         lines.append(f"- Judged only when asked for, with `{flag}` (`validation_{item.opt_in}`)")
-    if item.probe == LAST:
+    if item.probe is RUN:
         lines.append("- Judged last, of the run itself")
+    elif isinstance(item.probe, Probe):
+        lines.append(f"- Judges what the probe `{item.probe.name}` finds out; skipped with `--read-only`")
     elif item.probe:
-        lines.append(f"- Judges what the probe `{item.probe}` finds out; skipped with `--read-only`")
+        lines.append("- Judged when everything that the probes created has been removed; skipped with `--read-only`")
     lines.append(f"- Needs: {_needs(item)}")
-    if item.needs_with:
-        lines.append(f"- Needs where the release holds them: {_rules(rule for _, rule in item.needs_with)}")
+    if item.rules_with:
+        lines.append(f"- Needs where the release holds them: {_rules(rule for _, rule in item.rules_with)}")
     remedy = "\n\n".join(" ".join(part.split()) for part in item.remedy.split("\n\n"))
     return f"### {item.id} {item.slug}\n\n**{item.title}.**\n\n{remedy}\n\n" + "\n".join(lines)
 
@@ -84,9 +88,9 @@ def _needs(item: Check) -> str:
     """Rights on the Kubernetes API: verbs by resource."""
     if item in HOST_CHECKS:
         return "a login to the hosts, with become; no right on the Kubernetes API" + (
-            f" but {_rules(item.needs)}" if item.needs else ""
+            f" but {_rules(item.rules)}" if item.rules else ""
         )
-    return _rules(item.needs) if item.needs else "no right of its own"
+    return _rules(item.rules) if item.rules else "no right of its own"
 
 
 def _rules(rules: Iterable[Rule]) -> str:

@@ -1,17 +1,19 @@
-"""A check: one claim about a cluster, what it needs, and the function that judges it."""
+"""A check: one claim about a cluster, what it reads, and the function that judges it."""
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from validators.core.facts import Facts
+from validators.core.facts import Evidence, Fact, Facts, Probe, Read
 from validators.core.outcome import Outcome, Severity
+from validators.core.resources import Resource
 from validators.core.rights import Rule
 
-__all__ = ["FAMILIES", "LAST", "Check", "check", "natural"]
+__all__ = ["FAMILIES", "Check", "check", "closure", "natural"]
 
 FAMILIES: Mapping[str, str] = {
     "A": "reach",
@@ -27,9 +29,6 @@ FAMILIES: Mapping[str, str] = {
 }
 """Family letter of a check id to the name under which people select it."""
 
-LAST = "run"
-"""As the probe of a check: it judges the run itself, after all others."""
-
 
 @dataclass(frozen=True, slots=True)
 class Check:
@@ -43,20 +42,43 @@ class Check:
     judge: Callable[[Facts], Outcome]
     requires: tuple[str, ...] = ()
     """Ids of checks without which this one says nothing: where one of them failed, this one is skipped."""
+    reads: tuple[Read, ...] = ()
+    """Kinds of objects and further facts that `judge` reads."""
     needs: tuple[Rule, ...] = ()
-    """What the caller must be allowed to do. Rules with the verb `list` are also what is read."""
-    probe: str = ""
-    """Name of the probe whose evidence is judged."""
+    """What the caller must be allowed to do besides: on hosts' clusters, or where the probe acts."""
+    probe: Evidence[Any] | None = None
+    """What has to be found out by acting before this can be judged."""
     component: str = ""
-    """Without this component there is nothing to judge, so that nobody needs the rights for it."""
+    """Without this component there is nothing to judge, so that no rights are needed for it."""
     opt_in: str = ""
     """Name of the option that has to be on; otherwise the check is skipped, as it costs or touches more than others."""
-    needs_with: tuple[tuple[str, Rule], ...] = ()
-    """Rights that are needed besides where the release expects a CRD, each with the CRD's name."""
 
-    def rules(self, crds: Collection[str]) -> tuple[Rule, ...]:
-        """What the caller must be allowed to do where a release expects these CRDs."""
-        return (*self.needs, *(rule for crd, rule in self.needs_with if crd in crds))
+    @property
+    def resources(self) -> tuple[Resource, ...]:
+        """Kinds of objects that the check, its facts and its probe read."""
+        return tuple(item for item in self.everything if isinstance(item, Resource))
+
+    @property
+    def facts(self) -> tuple[Fact[Any], ...]:
+        """Further facts that the check, these facts and its probe read."""
+        return tuple(item for item in self.everything if isinstance(item, Fact))
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """What the caller must be allowed to do, whatever the release holds."""
+        acting = self.probe.needs if isinstance(self.probe, Probe) else ()
+        return tuple(dict.fromkeys((*_rules(self.everything), *acting, *self.needs)))
+
+    @property
+    def rules_with(self) -> tuple[tuple[str, Rule], ...]:
+        """What the caller must be allowed to do where the release expects a CRD, each with the CRD's name."""
+        return tuple(pair for fact in self.facts for pair in fact.needs_with)
+
+    @property
+    def everything(self) -> tuple[Read, ...]:
+        """All that has to be read before it can be judged; a fact comes behind what it reads itself."""
+        of_probe = self.probe.reads if isinstance(self.probe, Probe) else ()
+        return closure((*self.reads, *of_probe))
 
     @property
     def family(self) -> str:
@@ -68,17 +90,39 @@ class Check:
         return self.judge(facts)
 
 
+def closure(reads: Iterable[Read]) -> tuple[Read, ...]:
+    """What is named, and what the facts among it read; a fact comes behind what it reads itself."""
+    found: dict[Read, None] = {}
+
+    def add(item: Read) -> None:
+        for read in item.reads if isinstance(item, Fact) else ():
+            add(read)
+        found.setdefault(item)
+
+    for item in reads:
+        add(item)
+    return tuple(found)
+
+
+def _rules(reads: Collection[Read]) -> Iterator[Rule]:
+    for item in reads:
+        if isinstance(item, Fact):
+            yield from item.needs
+        else:
+            yield item.listing
+
+
 def check(
     id_: str,
     slug: str,
     *,
     severity: Severity,
     requires: Sequence[str] = (),
+    reads: Sequence[Read] = (),
     needs: Sequence[Rule] = (),
-    probe: str = "",
+    probe: Evidence[Any] | None = None,
     component: str = "",
     opt_in: str = "",
-    needs_with: Sequence[tuple[str, Rule]] = (),
 ) -> Callable[[Callable[[Facts], Outcome]], Check]:
     """Make a check of a function of facts; its docstring is the claim (first line) and the remedy (the rest)."""
 
@@ -93,12 +137,12 @@ def check(
             remedy.strip(),
             severity,
             judge,
-            tuple(requires),
-            tuple(needs),
-            probe,
-            component,
-            opt_in,
-            tuple(needs_with),
+            requires=tuple(requires),
+            reads=tuple(reads),
+            needs=tuple(needs),
+            probe=probe,
+            component=component,
+            opt_in=opt_in,
         )
 
     return make

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import State, assess_pod
-from validators.core.facts import Facts, PodNotes
+from validators.core.facts import Facts
 from validators.explain.model import Finding, Situation, finding
-from validators.subjects.pods import trouble
+from validators.subjects.pods import POD_NOTES, PodNotes, trouble
 
 __all__ = ["containers"]
 
@@ -40,7 +40,7 @@ def containers(situation: Situation) -> Iterator[Finding]:
 
 
 def _trouble(pod: Object, facts: Facts) -> Finding | None:
-    notes = facts.pod_notes.get(pod["metadata"]["uid"], PodNotes())
+    notes = facts.known(POD_NOTES).get(pod["metadata"]["uid"], PodNotes())
     if assess_pod(pod).state in {State.READY, State.SKIP}:
         return None
     if waiting := _init(pod, notes):

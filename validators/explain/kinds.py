@@ -13,8 +13,8 @@ from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS
 from kubeflow_volcano.catalog.operator import later_jobs
 from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.core.facts import Facts
+from validators.core.resources import CLUSTER_RUNTIMES
 from validators.explain.model import Job, Role
-from validators.subjects.gang.runtimes import RESOURCE as CLUSTER_RUNTIMES
 from validators.subjects.troubles import created
 
 __all__ = ["JOBSETS", "KINDS", "QUEUE", "RUNTIMES", "Kind", "runtime_of"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubeflow_volcano.ref import Ref
-from validators.checks.reach.reach import API_SERVER
+from validators.checks.reach.api_server import API_SERVER
 from validators.core.check import check
 from validators.core.facts import Facts
 from validators.core.outcome import Outcome, Severity, failed, passed, skipped, warned

@@ -12,8 +12,12 @@ from kubeflow_volcano.cluster.metadata import RUN_LABEL
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.experiment.acting import USER_AGENT, Acting, Write
 from kubeflow_volcano.experiment.remains import Cleanup, Tracked
+from validators.core.facts import Evidence
 
-__all__ = ["Audit", "audit"]
+__all__ = ["CLEANUP", "Audit", "audit"]
+
+CLEANUP = Evidence[Cleanup]("cleanup")
+"""The session's own account of what it removed."""
 
 _VOLUME = "PersistentVolume"
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.readiness import State, assess
@@ -12,16 +10,18 @@ from kubeflow_volcano.experiment.ended import End, watch_to_end
 from kubeflow_volcano.experiment.pods import SCRIPT_RESOURCES, on_node, probe_pod
 from kubeflow_volcano.experiment.session import ProbeRefused, Session
 from kubeflow_volcano.experiment.spaces import Level
+from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.text import counted
-from validators.core.facts import Facts
+from validators.core.facts import Facts, Probe
+from validators.core.resources import NODES
+from validators.probes.acting import ACTING, POD_EVENTS
 
-__all__ = ["MOST_NODES", "SCRIPT", "Settings", "account", "run"]
+__all__ = ["MOST_NODES", "NODE_SETTINGS", "SCRIPT", "Settings", "account"]
 
 MOST_NODES = 40
 """More nodes than these are not looked at in one run."""
 
-_SECONDS = 45.0
 _AT_ONCE = 6
 
 # A pod's group is called podUID by the cgroupfs driver and …-podUID.slice, with _ for -, by systemd (kubernetes,
@@ -70,22 +70,17 @@ def run(session: Session, facts: Facts, progress: Progress) -> tuple[Settings, .
     Raises:
         CannotJudgeError: nodes could not be read.
     """
-    live = {item["metadata"]["name"]: assess(item).state is State.READY for item in facts.all("nodes")}
+    live = {item["metadata"]["name"]: assess(item).state is State.READY for item in facts.all(NODES)}
     real = sorted(live.keys() - facts.simulated_nodes)
     names = [name for name in real if live[name]][:MOST_NODES]
     asleep = tuple(Settings(name, trouble=("NotReady", "it is not Ready")) for name in real if not live[name])
     progress(f"A5 looking at {counted(len(names), 'node')}")
-    pool = ThreadPoolExecutor(_AT_ONCE, "nodes")
-    try:
-        return asleep + tuple(pool.map(partial(_look, session), names, range(len(names))))
-    except BaseException:
-        session.stop()  # ends the waits in the other threads, so that cleaning up may begin
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
+    return asleep + tuple(
+        in_parallel(lambda item: _look(session, facts.timing.pod_seconds, *item), enumerate(names), _AT_ONCE)
+    )
 
 
-def _look(session: Session, node: str, number: int) -> Settings:
+def _look(session: Session, seconds: float, number: int, node: str) -> Settings:
     container = {
         "image": session.options.busybox_image,
         "resources": SCRIPT_RESOURCES,
@@ -100,7 +95,7 @@ def _look(session: Session, node: str, number: int) -> Settings:
         namespace = session.namespace(Level.PRIVILEGED)
         name = f"kfv-{session.run}-node-{number}"
         pod = session.create(probe_pod(name, namespace, container, spec=spec, security=security))
-        end = watch_to_end(session, pod, _SECONDS)
+        end = watch_to_end(session, pod, seconds)
         session.delete(pod)
     except ProbeRefused as refusal:
         return Settings(node, trouble=("ProbeRefused", str(refusal)))
@@ -116,3 +111,6 @@ def account(node: str, end: End) -> Settings:
         text = end.trouble or "the probe ended before it had seen everything"
         return Settings(node, trouble=(end.reason or "ProbeInterrupted", text))
     return Settings(node, said.get("selinux", ""), said["version"], said.get("kubelet", ""), said.get("runtime", ""))
+
+
+NODE_SETTINGS = Probe[tuple[Settings, ...]]("node-settings", run, "nodes", reads=(NODES,), needs=(*ACTING, *POD_EVENTS))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import partial
@@ -18,43 +18,26 @@ from kubeflow_volcano.cluster.readiness import State, assess
 from kubeflow_volcano.garbage import collection_paused
 from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.progress import Progress
-from validators.core.check import Check
+from validators.core.check import Check, closure
 from validators.core.expectations import Expectations
-from validators.core.facts import RESOURCES, Facts, Unread, Window
+from validators.core.facts import Fact, Facts, Unread
 from validators.core.outcome import CannotJudgeError
+from validators.core.resources import NAMESPACES, NODES, PODS, RESOURCES, Resource
 from validators.core.rights import Rule
-from validators.reading.extras import EXTRAS
-from validators.reading.extras.model import Extra
+from validators.core.timing import Timing
 from validators.reading.permissions import as_yaml, missing_for_reading
 from validators.reading.stability import Watch
 from validators.reading.trimming import trim_of
 from validators.subjects import workloads
+from validators.subjects.pods import WINDOW, Window
+from validators.subjects.simulation import SIMULATED_WEBHOOKS
 
 __all__ = ["collect", "unread"]
 
 _PARALLEL = 6
 # Who the cluster is and what of it is simulated stands in every report.
-_ALWAYS = frozenset({"namespaces", "nodes"})
-# Only Volcano's own configuration is read; other ConfigMaps are nobody's business.
-_ONLY_IN = {"configmaps": "volcano-system"}
-# What only people and installers change may as well be read while pods are watched.
-_STEADY = frozenset(
-    {
-        "apiservices.apiregistration.k8s.io",
-        "clusterissuers.cert-manager.io",
-        "clustertrainingruntimes.trainer.kubeflow.org",
-        "configmaps",
-        "csidrivers.storage.k8s.io",
-        "customresourcedefinitions.apiextensions.k8s.io",
-        "issuers.cert-manager.io",
-        "kfdefs.kfdef.apps.kubeflow.org",
-        "mutatingwebhookconfigurations.admissionregistration.k8s.io",
-        "storageclasses.storage.k8s.io",
-        "validatingwebhookconfigurations.admissionregistration.k8s.io",
-    }
-)
-_SETTLE_TRIES, _SETTLE_SECONDS = 5, 2.0
-_WATCH_PODS = Rule("watch", "", "pods")
+_ALWAYS = (NAMESPACES, NODES, SIMULATED_WEBHOOKS)
+_SETTLE_TRIES = 5
 
 
 @collection_paused()
@@ -68,53 +51,52 @@ def collect(
     rights: Mapping[str, AbstractSet[Rule]],
     seconds: float,
     progress: Progress,
+    timing: Timing,
 ) -> Facts:
-    """One snapshot for these checks. Pods are watched for `seconds` before it, where a check asks for that.
+    """One snapshot for these checks, with the further facts that they read.
 
-    The caller's rights, and what hardly ever changes, are asked for while pods are watched.
-
-    `rights` are the rules that the run needs, by namespace; the caller is held against them.
+    Pods are watched for `seconds` before it, where a check that waits for no probe reads that; the caller's rights, and
+    what hardly ever changes, are read meanwhile. `rights` are the rules that the run needs, by namespace.
 
     Raises:
-        ApiError: nothing at all could be read, for a reason that is nobody's lack of rights.
+        ApiError: nothing at all could be read, for another reason than a lack of rights.
     """
-    named = {rule.plural_group for item in checks for rule in item.needs if rule.verb == "list"}
-    wanted = sorted(_ALWAYS | (named & RESOURCES.keys()))
-    watched = any(_WATCH_PODS in item.needs for item in checks if not item.probe)  # those watch their own
-    with Watch(cluster, seconds) if watched else contextlib.nullcontext() as watch:
+    read = closure((*_ALWAYS, *(read for item in checks for read in item.everything)))
+    wanted = sorted(item for item in read if isinstance(item, Resource))
+    watched = any(WINDOW in item.facts for item in checks)
+    with Watch(cluster, seconds, timing.grace_seconds) if watched else contextlib.nullcontext() as watch:
         if watch:
             progress(f"watching all pods for {seconds:.0f} s")
         missing = missing_for_reading(cluster, checks, probe_namespace, read_only=read_only)
-        steady = _lists(cluster, [name for name in wanted if name in _STEADY]) if watch else {}
-        window, known, trouble = _seen(watch, progress)
+        steady = _lists(cluster, [item for item in wanted if item.steady]) if watch else {}
+        window, known = _seen(watch, progress)
     progress(f"reading {len(wanted)} kinds of objects")
-    facts = _settled(cluster, wanted, expectations, steady, known)
-    unread_by_now = {**missing, **facts.unread, **trouble}
-    facts = replace(facts, window=window, unread=unread_by_now, probe_namespace=probe_namespace, rights=rights)
-    chosen = {item.id for item in checks}
-    extras = [
-        extra
-        for extra in EXTRAS
-        if (not extra.checks or chosen & extra.checks) and (extra.changes_nothing or not read_only)
-    ]
-    for group in ([item for item in extras if not item.checks], [item for item in extras if item.checks]):
-        fetch = partial(_fetched, cluster, facts)
-        for extra, found in zip(group, in_parallel(fetch, group, _PARALLEL), strict=True):
-            if not isinstance(found, Unread):
-                facts = replace(facts, **{extra.field: found})
-            elif extra.key:
-                facts = replace(facts, unread={**facts.unread, extra.key: found})
+    now = partial(_snapshot, cluster, wanted, expectations, timing)
+    facts = _settled(now, steady, known, again=set(workloads.RESOURCE_OF_KIND.values()) <= set(wanted))
+    facts = replace(facts, unread={**missing, **facts.unread}, probe_namespace=probe_namespace, rights=rights)
+    facts = replace(facts, found={WINDOW: window} if watched else {})
+    further = [item for item in read if isinstance(item, Fact) and not (item.dry_run and read_only)]
+    return _with(cluster, facts, [item for item in further if item not in facts.found])
+
+
+def _with(cluster: Cluster, facts: Facts, further: Iterable[Fact[Any]]) -> Facts:
+    """The facts with further ones; those that others read are fetched before these, which are independent."""
+    further = tuple(further)
+    first = [item for item in further if any(item in other.reads for other in further)]
+    for group in (first, [item for item in further if item not in first]):
+        found = in_parallel(partial(_fetched, cluster, facts), group, _PARALLEL)
+        facts = replace(facts, found={**facts.found, **dict(zip(group, found, strict=True))})
     return facts
 
 
-def _fetched(cluster: Cluster, facts: Facts, extra: Extra) -> Any:
+def _fetched(cluster: Cluster, facts: Facts, fact: Fact[Any]) -> Any:
     """A further fact, or why there is none."""
     try:
-        return extra.fetch(cluster, facts)
+        return fact.fetch(cluster, facts)
     except CannotJudgeError as stop:  # what it starts from could not be read
         return Unread(stop.outcome.reason, stop.outcome.message, stop.outcome.todo)
     except ApiError as error:
-        return unread(extra.key, error)
+        return unread(fact.name, error)
 
 
 def unread(what: str, error: ApiError) -> Unread:
@@ -123,8 +105,7 @@ def unread(what: str, error: ApiError) -> Unread:
         todo = "sign in again or renew the token, then run again."
         return Unread("Unauthorized", f"the API server does not accept these credentials: {error.message}", todo)
     if error.status == HTTPStatus.FORBIDDEN:
-        plural, _, group = what.partition(".")
-        rule = f" Rule: {as_yaml((Rule('list', group, plural),))}" if what in RESOURCES else ""
+        rule = f" Rule: {as_yaml((RESOURCES[what].listing,))}" if what in RESOURCES else ""
         return Unread("Forbidden", f"{what} may not be read: {error.message}", f"grant the right to read it.{rule}")
     return Unread("Unreachable", f"{what} could not be read: {error}", "see the API server's health, then run again.")
 
@@ -132,28 +113,25 @@ def unread(what: str, error: ApiError) -> Unread:
 _Answers = Mapping[str, tuple[Object, ...] | ApiError]
 
 
-def _seen(watch: Watch | None, progress: Progress) -> tuple[Window | None, _Answers, Mapping[str, Unread]]:
-    """What a watch over the pods saw, the pods as they are by now, and what went wrong instead."""
+def _seen(watch: Watch | None, progress: Progress) -> tuple[Window | Unread | None, _Answers]:
+    """What a watch over the pods saw, or what went wrong instead, and the pods as they are by now."""
     if watch is None:
-        return None, {}, {}
+        return None, {}
     try:
         window, pods = watch.seen(progress)
     except ApiError as error:
-        return None, {}, {"window": unread("pods", error)}
-    return window, {"pods": pods}, {}
+        return unread(PODS, error), {}
+    return window, {PODS: pods}
 
 
-def _settled(
-    cluster: Cluster, wanted: Collection[str], expectations: Expectations, steady: _Answers, known: _Answers
-) -> Facts:
+def _settled(now: Callable[[_Answers], Facts], steady: _Answers, known: _Answers, *, again: bool) -> Facts:
     """A snapshot in which no workload is a moment behind its pods, if that comes within some seconds."""
-    facts = _snapshot(cluster, wanted, expectations, {**steady, **known})
-    looks_at_workloads = {rule.plural_group for rule in workloads.READS} <= set(wanted)
-    for _ in range(_SETTLE_TRIES if known and looks_at_workloads else 0):
+    facts = now({**steady, **known})
+    for _ in range(_SETTLE_TRIES if known and again else 0):
         if not _behind(facts):
             break
-        time.sleep(_SETTLE_SECONDS)
-        facts = _snapshot(cluster, wanted, expectations, steady)
+        time.sleep(facts.timing.settle_seconds)
+        facts = now(steady)
     return facts
 
 
@@ -172,7 +150,9 @@ def _behind(facts: Facts) -> bool:
     )
 
 
-def _snapshot(cluster: Cluster, wanted: Collection[str], expectations: Expectations, read: _Answers) -> Facts:
+def _snapshot(
+    cluster: Cluster, wanted: Collection[Resource], expectations: Expectations, timing: Timing, read: _Answers
+) -> Facts:
     """What is wanted as it is now; what was `read` a moment before is not read again."""
     now = _lists(cluster, [name for name in wanted if name not in read])
     errors = {name: answer for name, answer in now.items() if isinstance(answer, ApiError)}
@@ -180,7 +160,7 @@ def _snapshot(cluster: Cluster, wanted: Collection[str], expectations: Expectati
         raise next(iter(errors.values()))
     answers = {name: answer for name, answer in {**read, **now}.items() if name in wanted}
     objects = {name: answer for name, answer in answers.items() if not isinstance(answer, ApiError)}
-    system = next((item for item in objects.get("namespaces", ()) if item["metadata"]["name"] == "kube-system"), None)
+    system = next((item for item in objects.get(NAMESPACES, ()) if item["metadata"]["name"] == "kube-system"), None)
     return Facts(
         expectations,
         time.time(),
@@ -188,17 +168,17 @@ def _snapshot(cluster: Cluster, wanted: Collection[str], expectations: Expectati
         cluster_uid=system["metadata"]["uid"] if system else "",
         objects=objects,
         unread={name: unread(name, error) for name, error in answers.items() if isinstance(error, ApiError)},
+        timing=timing,
     )
 
 
-def _lists(cluster: Cluster, names: Sequence[str]) -> _Answers:
-    return dict(zip(names, in_parallel(lambda name: _list(cluster, name), names, _PARALLEL), strict=True))
+def _lists(cluster: Cluster, kinds: Sequence[Resource]) -> _Answers:
+    return dict(zip(kinds, in_parallel(partial(_list, cluster), kinds, _PARALLEL), strict=True))
 
 
-def _list(cluster: Cluster, name: str) -> tuple[Object, ...] | ApiError:
-    api_version, kind = RESOURCES[name]
+def _list(cluster: Cluster, kind: Resource) -> tuple[Object, ...] | ApiError:
     try:
-        return cluster.list(api_version, kind, namespace=_ONLY_IN.get(name, ""), trim=trim_of(name)).items
+        return cluster.list(kind.api_version, kind.kind, namespace=kind.namespace, trim=trim_of(kind)).items
     except NotServed:
         return ()
     except ApiError as error:

@@ -14,7 +14,8 @@ from kubeflow_volcano.cluster.applied_objects import APPLIED_OBJECTS
 from kubeflow_volcano.parallel import in_parallel
 from validators.core.check import Check
 from validators.core.expectations import Expectations
-from validators.core.facts import RESOURCES, Unread
+from validators.core.facts import Evidence, Fact, Probe, Read, Unread
+from validators.core.resources import NAMESPACES, NODES, RESOURCES
 from validators.core.rights import BACKENDS, HOMES, Rule
 
 __all__ = [
@@ -60,7 +61,7 @@ _AT_ONCE = 8
 _ONLY_FOR_OWN_NAMESPACE = frozenset({"namespaces", "resourcequotas", "serviceaccounts"})
 _UNASKED = frozenset({BACKENDS, HOMES, APPLIED_OBJECTS.namespace})
 """Where a right is needed in namespaces that need not be there; the refusal itself says what is missing."""
-_ALWAYS = (Rule("list", "", "namespaces"), Rule("list", "", "nodes"))
+_ALWAYS = (NAMESPACES.listing, NODES.listing)
 _VOLCANOS_DOMAIN, _VOLCANOS_HOME = "volcano.sh", "volcano-system"
 
 
@@ -90,22 +91,39 @@ def allowed(cluster: Cluster, rules: Collection[Rule], *, namespace: str = "", u
 
 
 def for_gang(checks: Iterable[Check], gang: GangScheduler) -> tuple[Check, ...]:
-    """The checks, which are written for Volcano, with what they need where `gang` makes the gangs.
+    """The checks, which are written for Volcano, with what they read and need where `gang` makes the gangs.
 
     Probes make and read its PodGroups in place of Volcano's. Nothing else of Volcano is needed: what looks at its
     queues, groups, webhooks, configuration and logs is left out there.
     """
-    if gang is VOLCANO:
-        return tuple(checks)
-    return tuple(replace(item, needs=tuple(_for_gang(item, gang))) for item in checks)
+    return tuple(checks) if gang is VOLCANO else tuple(_for_gang(item, gang) for item in checks)
 
 
-def _for_gang(check: Check, gang: GangScheduler) -> Iterator[Rule]:
-    for rule in check.needs:
-        if not (rule.group.endswith(_VOLCANOS_DOMAIN) or rule.namespace == _VOLCANOS_HOME):
-            yield rule
-        elif check.probe and (rule.group, rule.resource) == (VOLCANO.group, "podgroups"):
-            yield replace(rule, group=gang.group)
+def _for_gang(check: Check, gang: GangScheduler) -> Check:
+    def rules(every: Iterable[Rule]) -> Iterator[Rule]:
+        for rule in every:
+            if not _of_volcano(rule):
+                yield rule
+            elif check.probe and (rule.group, rule.resource) == (VOLCANO.group, "podgroups"):
+                yield replace(rule, group=gang.group)
+
+    def reads(every: Iterable[Read]) -> tuple[Read, ...]:
+        return tuple(item for item in every if not any(map(_of_volcano, _rules_of(item))))
+
+    def probe(found: Evidence[Any] | None) -> Evidence[Any] | None:
+        if not isinstance(found, Probe):
+            return found
+        return replace(found, reads=reads(found.reads), needs=tuple(rules(found.needs)))
+
+    return replace(check, reads=reads(check.reads), needs=tuple(rules(check.needs)), probe=probe(check.probe))
+
+
+def _of_volcano(rule: Rule) -> bool:
+    return rule.group.endswith(_VOLCANOS_DOMAIN) or rule.namespace == _VOLCANOS_HOME
+
+
+def _rules_of(item: Read) -> tuple[Rule, ...]:
+    return item.needs if isinstance(item, Fact) else (item.listing,)
 
 
 def placed(
@@ -120,7 +138,8 @@ def placed(
     for check in checks:
         if check.component not in {"", *expectations.components} or (check.probe and read_only):
             continue
-        for rule in check.rules(expectations.crds):
+        expected = (rule for crd, rule in check.rules_with if crd in expectations.crds)
+        for rule in (*check.rules, *expected):
             left_out = _of_the_other_mode(rule, probe_namespace) if check.probe else read_only and _is_dry_run(rule)
             if not left_out:
                 for where in _places(rule, check, expectations, probe_namespace):
@@ -134,9 +153,9 @@ def _places(rule: Rule, check: Check, expectations: Expectations, probe_namespac
         return ("",)
     if rule.namespace in {BACKENDS, HOMES}:
         return expectations.backends if rule.namespace == BACKENDS else expectations.homes
-    if rule.namespace:  # one that nobody expects has nothing in it to read
+    if rule.namespace:  # one that is not expected has nothing in it to read
         return {*expectations.namespaces, *_OF_EVERY_CLUSTER, APPLIED_OBJECTS.namespace} & {rule.namespace}
-    if _is_read_for_the_snapshot(rule, check):
+    if rule in {item.listing for item in check.resources}:
         return ("",)
     return (_where(rule, check, probe_namespace),)
 
@@ -146,12 +165,6 @@ def _where(rule: Rule, check: Check, probe_namespace: str) -> str:
     if check.probe:
         return probe_namespace
     return (probe_namespace or DRY_RUN_NAMESPACE) if _is_dry_run(rule) else ""
-
-
-def _is_read_for_the_snapshot(rule: Rule, check: Check) -> bool:
-    """Pods are watched for the snapshot too, but by no probe: those watch their own."""
-    verbs = {"list"} if check.probe else {"list", "watch"}
-    return rule.verb in verbs and rule.plural_group in RESOURCES
 
 
 def _is_dry_run(rule: Rule) -> bool:
@@ -175,9 +188,9 @@ def missing_for_probes(cluster: Cluster, checks: Iterable[Check], namespace: str
     What it reads in a namespace that need not be there is not asked for: there the refusal itself is the answer.
     """
     asked = {
-        item.id: [rule for rule in item.needs if not rule.namespace and not _of_the_other_mode(rule, namespace)]
+        item.id: [rule for rule in item.rules if not rule.namespace and not _of_the_other_mode(rule, namespace)]
         for item in checks
-        if item.probe
+        if isinstance(item.probe, Probe)
     }
     rules = sorted({rule for rules in asked.values() for rule in rules}, key=str)
     answers = allowed(cluster, rules, namespace=namespace)
@@ -190,13 +203,14 @@ def missing_for_reading(
 ) -> Mapping[str, Unread]:
     """What the other checks need beyond listing and the server does not allow, by the rule in words.
 
-    Dry runs are not made at all by a read-only run. What is listed for the snapshot, or read in namespaces that need
-    not be there, is not asked for: there the refusal itself is the answer.
+    Dry runs are not made at all by a read-only run. What is listed or watched for the snapshot, or read in namespaces
+    that need not be there, is not asked for: there the refusal itself is the answer.
     """
     wanted: defaultdict[str, set[Rule]] = defaultdict(set)
     for item in checks:
-        for rule in () if item.probe else item.needs:
-            unasked = _is_read_for_the_snapshot(rule, item) or rule.namespace in _UNASKED
+        for rule in () if item.probe else item.rules:
+            of_snapshot = rule.plural_group in RESOURCES and rule.verb in {"list", "watch"}
+            unasked = of_snapshot or rule.namespace in _UNASKED
             if not unasked and not (read_only and _is_dry_run(rule)):
                 wanted[_where(rule, item, namespace)].add(rule)
     found: dict[str, Unread] = {}

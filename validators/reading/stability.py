@@ -14,10 +14,9 @@ from kubeflow_volcano.cluster.readiness import State, assess_pod
 from kubeflow_volcano.cluster.watch.observer import Change, Observer, Subject
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.progress import Progress
-from validators.core.facts import Window
 from validators.reading.trimming import trim_pod
-from validators.subjects.pods import waits_for_gang, workload_of
-from validators.subjects.troubles import GRACE_SECONDS, created
+from validators.subjects.pods import Window, waits_for_gang, workload_of
+from validators.subjects.troubles import created
 
 __all__ = ["Turns", "Watch"]
 
@@ -31,10 +30,11 @@ _PODS = Subject("v1", "Pod")
 class Watch:
     """All pods are watched for `seconds` from when they are known, in a thread, within the `with` block."""
 
-    def __init__(self, cluster: Cluster, seconds: float) -> None:
+    def __init__(self, cluster: Cluster, seconds: float, grace_seconds: float) -> None:
         self._cluster = cluster
         self._seconds = seconds
-        deadline = Deadline(seconds + GRACE_SECONDS + _FIRST_LIST_SECONDS)
+        self._grace = grace_seconds
+        deadline = Deadline(seconds + grace_seconds + _FIRST_LIST_SECONDS)
         self._observer = Observer(cluster, [_PODS], deadline, stretch=_STRETCH, trim=trim_pod)
 
     def __enter__(self) -> Self:
@@ -56,7 +56,7 @@ class Watch:
         for change in self._observer.changes(_TICK):
             if change:
                 turns.take(change)
-            late = turns.late(time.time()) if turns.watched < seconds + GRACE_SECONDS else []
+            late = turns.late(time.time(), self._grace) if turns.watched < seconds + self._grace else []
             if turns.watched >= seconds and not late:
                 return Window(turns.watched, dict(turns.flapped), dict(turns.restarted)), tuple(turns.pods.values())
             if late and turns.watched >= max(seconds, told + _SECONDS_BETWEEN_LINES):
@@ -102,9 +102,9 @@ class Turns:
         if change.type in {"RESET", "CURRENT"}:
             self._current = change.at
 
-    def late(self, now: float) -> list[Ref]:
+    def late(self, now: float, grace_seconds: float) -> list[Ref]:
         """Pods that are not ready and are young enough to become so."""
-        return [_ref(self.pods[uid]) for uid, since in self._young.items() if now - since < GRACE_SECONDS]
+        return [_ref(self.pods[uid]) for uid, since in self._young.items() if now - since < grace_seconds]
 
     def _see(self, pod: Object, before: Object | None) -> None:
         uid = pod["metadata"]["uid"]

@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from kubeflow_volcano.cluster.api.client import Trim
 from kubeflow_volcano.cluster.objects import Object
+from validators.core.resources import CRDS, NODES, PODS
 
 __all__ = ["trim_of", "trim_pod"]
 
@@ -30,7 +31,7 @@ _OF_CONTAINERS = (
 
 
 def trim_of(resource: str) -> Trim:
-    """How objects of `plural.group` are trimmed."""
+    """How objects of a Resource are trimmed."""
     return partial(_trim, _SPECIAL.get(resource))
 
 
@@ -68,6 +69,4 @@ def _node(node: Object) -> None:
     node.get("status", {}).pop("images", None)
 
 
-_SPECIAL: Mapping[str, Callable[[Object], None]] = MappingProxyType(
-    {"customresourcedefinitions.apiextensions.k8s.io": _crd, "nodes": _node, "pods": _pod}
-)
+_SPECIAL: Mapping[str, Callable[[Object], None]] = MappingProxyType({CRDS: _crd, NODES: _node, PODS: _pod})

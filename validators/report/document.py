@@ -21,6 +21,7 @@ from validators.core.safe import LONGEST_EVIDENCE, safe, text
 from validators.report.baseline import compare
 from validators.report.conformance import conformance
 from validators.report.snapshot import snapshot
+from validators.subjects.simulation import SIMULATED_WEBHOOKS
 
 __all__ = ["MANUAL", "SCHEMA", "Report", "anchor", "stem"]
 
@@ -30,7 +31,7 @@ MANUAL = "docs/checks.md"
 _MOST_OBJECTS = 200
 
 
-@dataclass
+@dataclass(frozen=True)
 class Report:
     """All that a run found. `started` and `ended` are seconds since the epoch; `seconds` is monotonic."""
 
@@ -137,7 +138,7 @@ class Report:
             "simulated_pods": len(facts.simulated_pods) if facts else 0,
             "simulated_webhooks": [
                 {"kind": text(item.kind), "name": text(item.name), "webhooks": [text(name) for name in item.webhooks]}
-                for item in (facts.simulated_webhooks if facts else ())
+                for item in (facts.known(SIMULATED_WEBHOOKS) if facts else ())
             ],
         }
 

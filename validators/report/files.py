@@ -6,6 +6,7 @@ import json
 import os
 import tempfile
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -16,8 +17,8 @@ from validators.report.document import MANUAL, Report
 __all__ = ["manual_from", "put", "write"]
 
 
-def write(report: Report, directory: Path) -> None:
-    """Write JSON, Markdown, HTML, JUnit XML and evidence; sets `report.files`, or `report.unwritten` if that fails."""
+def write(report: Report, directory: Path) -> Report:
+    """Write JSON, Markdown, HTML, JUnit XML and evidence; returns the report with its files, or why there are none."""
     document = report.as_dict()
     evidence = report.evidence
     manual = manual_from(directory)
@@ -27,9 +28,10 @@ def write(report: Report, directory: Path) -> None:
         "html": html.render(document, evidence, manual),
         "xml": junit.render(document, evidence),
     }
-    report.unwritten = put(texts, directory, (report.stem, f"{report.prefix}latest"), evidence)
-    if report.unwritten is None:
-        report.files = {kind: str(directory / f"{report.prefix}latest.{kind}") for kind in texts}
+    unwritten = put(texts, directory, (report.stem, f"{report.prefix}latest"), evidence)
+    if unwritten:
+        return replace(report, unwritten=unwritten)
+    return replace(report, files={kind: str(directory / f"{report.prefix}latest.{kind}") for kind in texts})
 
 
 def put(

@@ -94,9 +94,7 @@ def validate_all(clusters: Mapping[str, Options], report_dir: Path | None, *, qu
         raise InvalidInput(dict.fromkeys(problem for item in judged for problem in item.problems))
     combined = Combined(judged)
     with postponed():
-        if report_dir:
-            files.write(combined, report_dir)
-    return combined
+        return files.write(combined, report_dir) if report_dir else combined
 
 
 class _Crowd:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from kubeflow_volcano.progress import Progress
-from validators.core.check import LAST, Check, natural
+from validators.checks.meta.meta import RUN
+from validators.core.check import Check, natural
 from validators.core.consequences import REASON, blocked, blocked_by, follow, not_applicable
-from validators.core.facts import Facts, Unread
+from validators.core.facts import Facts, Probe, Unread
 from validators.core.outcome import CannotJudgeError, Outcome, Status, errored, skipped
 from validators.core.results import Result
 from validators.run.selection import in_order
@@ -36,13 +38,13 @@ class Judging:
         """Whether this check is planned and has no outcome yet."""
         return any(item.id == id_ for item in self.open_checks())
 
-    def anew(self, progress: Progress) -> Judging:
+    def again(self, progress: Progress) -> Judging:
         """The same checks without any outcome, but for those that judge the run itself."""
-        return Judging([item for item in self._planned if item.probe != LAST], self._waived, progress)
+        return Judging([item for item in self._planned if item.probe is not RUN], self._waived, progress)
 
-    def probes(self) -> tuple[str, ...]:
-        """Names of the probes whose evidence somebody still waits for."""
-        return tuple(dict.fromkeys(item.probe for item in self.open_checks() if item.probe))
+    def probes(self) -> tuple[Probe[Any], ...]:
+        """The probes whose evidence an open check waits for."""
+        return tuple(dict.fromkeys(item.probe for item in self.open_checks() if isinstance(item.probe, Probe)))
 
     def forbid(self, missing: Mapping[str, Unread]) -> None:
         """Checks that the caller may not have judged."""
@@ -58,8 +60,8 @@ class Judging:
         self._tell()
 
     def judge_probes(self, facts: Facts) -> None:
-        """Judge the rest, but for what judges the run itself."""
-        self._judge([item for item in self.open_checks() if item.probe != LAST], facts)
+        """Judge the open checks by the evidence that there is."""
+        self._judge([item for item in self.open_checks() if item.probe in facts.evidences], facts)
         self._tell()
 
     def judge_run(self, facts: Facts) -> None:
@@ -67,7 +69,7 @@ class Judging:
         self._judge(self.open_checks(), facts)
         self._tell()
 
-    def leave_out_unasked(self, asked: Collection[str]) -> None:
+    def skip_opt_ins(self, asked: Collection[str]) -> None:
         """Skip what is done only where its option is on; `asked` names the options that are."""
         for item in self.open_checks():
             if item.opt_in and item.opt_in not in asked:
@@ -76,9 +78,9 @@ class Judging:
                 self._settle(item.id, skipped("NotAsked", text))
         self._tell()
 
-    def leave_out_probes(self) -> None:
+    def skip_probes(self) -> None:
         """Skip what would need a probe."""
-        for item in [item for item in self.open_checks() if item.probe != LAST]:
+        for item in [item for item in self.open_checks() if item.probe is not RUN]:
             self._settle(item.id, skipped("ReadOnly", "needs a probe, and this run is read-only."))
         self._tell()
 
@@ -149,7 +151,10 @@ def _outcome(check: Check, facts: Facts) -> Outcome:
 
 def _demand(check: Check, facts: Facts) -> None:
     """What could not be read is not good, whether the check came to look at it or not."""
-    for rule in check.needs:
+    for resource in check.resources:
+        facts.demand(resource)
+    for rule in check.rules:
         facts.demand(str(rule))
-        if rule.verb in {"list", "watch"}:
-            facts.demand(rule.plural_group)
+    for fact in check.facts:
+        if not fact.enriches:
+            facts.read(fact)

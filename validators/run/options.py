@@ -15,12 +15,12 @@ from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.applied_objects import parse_document
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput, Problem
+from validators.checks.reach.recognition import image_marks, recognise
 from validators.core.expectations import GIVEN, Expectations, expect, newest_for, releases_of
 from validators.probes.network.credentials import Credentials, credentials
 from validators.subjects.gang.operator_flags import container_of
 from validators.subjects.gang.operators import OPERATORS, TRAINING
 from validators.subjects.gang.recognition import recognise_gang
-from validators.subjects.recognition import image_marks, recognise
 
 __all__ = ["AUTO", "LONGEST_WINDOW", "Options", "expectations_of", "login_of", "see_that_they_make_sense"]
 

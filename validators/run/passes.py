@@ -2,31 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.experiment.acting import USER_AGENT, Acting
 from kubeflow_volcano.experiment.remains import Cleanup
 from kubeflow_volcano.progress import Progress
-from validators.checks.meta.record import RunRecord
-from validators.core.check import LAST, Check
+from validators.checks.meta.meta import RUN, RunRecord
+from validators.core.check import Check
 from validators.core.expectations import Expectations
+from validators.core.facts import Facts
 from validators.core.outcome import Outcome
-from validators.probes.audit import audit
-from validators.probes.options import ProbeOptions
+from validators.core.timing import Timing
+from validators.probes.acting import ProbeOptions
+from validators.probes.audit import CLEANUP, audit
 from validators.reading.collect import collect, unread
 from validators.reading.permissions import for_gang, missing_for_probes, placed
-from validators.report.document import Report
 from validators.run.judging import Judging
 from validators.run.options import Options, expectations_of, login_of
-from validators.run.probing import probe
+from validators.run.probing import Probing
 
-__all__ = ["make"]
+__all__ = ["Reached", "passes"]
+
+_NOTHING_MADE = Cleanup((), (), (), (), 0.0)
 
 
-def make(options: Options, judging: Judging, report: Report, progress: Progress) -> None:
-    """Ask, try out and judge; what is found stands in `judging` and `report` as soon as it is known.
+@dataclass(frozen=True)
+class Reached:
+    """How far a run has come. Every step makes a new one, so that the last tells what is known when the run ends."""
+
+    origin: str
+    release: str
+    release_from: str
+    run: str
+    """The label of the probes' objects."""
+    facts: Facts | None = None
+    cleanup: Cleanup | None = None
+    cluster: Acting | None = None
+
+
+def passes(options: Options, judging: Judging, begun: Reached, progress: Progress, timing: Timing) -> Iterator[Reached]:
+    """Read, judge and act. Yields what is known after each step, also before an exception ends the run.
 
     Raises:
         InvalidInput: the options make no sense for this cluster.
@@ -34,18 +51,25 @@ def make(options: Options, judging: Judging, report: Report, progress: Progress)
         ApiError: the server did not answer in the midst of it.
     """
     cluster = Acting.connect(options.kubeconfig, options.context, user_agent=USER_AGENT)
-    report.origin = cluster.origin
+    reached = replace(begun, origin=cluster.origin, cluster=cluster)
+    yield reached
     progress(f"connected to {cluster.version.get('gitVersion', 'a server without a version')}, {cluster.origin}")
-    try:
-        expectations, report.release_from = expectations_of(options, cluster)
-        report.release = expectations.release
-        progress(f"gang scheduler {expectations.gang_scheduler}: {expectations.gang_from}")
-        passes = _Passes(cluster, options, expectations, progress)
-        passes.first(judging, report)
-        again = passes.second(judging, report) if judging.waits_for("I4") else None
-        passes.judge_the_run(judging, report, again)
-    finally:
-        report.retries = cluster.retries
+    expectations, release_from = expectations_of(options, cluster)
+    reached = replace(reached, release=expectations.release, release_from=release_from)
+    yield reached
+    progress(f"gang scheduler {expectations.gang_scheduler}: {expectations.gang_from}")
+    run = _Passes(cluster, options, expectations, timing, progress)
+    for step in run.first(judging, reached):
+        reached = step
+        yield reached
+    again: Mapping[str, Outcome] | None = None
+    if judging.waits_for("I4"):
+        repeated = judging.again(lambda line: progress(f"second pass: {line}"))
+        for step in run.second(repeated, reached):
+            reached = step
+            yield reached
+        again = {item.check.id: item.outcome for item in repeated.results()}
+    run.judge_the_run(judging, reached, again)
 
 
 @dataclass
@@ -53,14 +77,15 @@ class _Passes:
     cluster: Acting
     options: Options
     expectations: Expectations
+    timing: Timing
     progress: Progress
     runs: list[str] = field(default_factory=list)
     """Labels under which probe objects were made."""
 
-    def first(self, judging: Judging, report: Report) -> None:
+    def first(self, judging: Judging, reached: Reached) -> Iterator[Reached]:
         """Judge all but the run itself."""
         options = self.options
-        judging.leave_out_unasked(options.asked)
+        judging.skip_opt_ins(options.asked)
         rights = placed(
             self._open(judging),
             self.expectations,
@@ -70,7 +95,7 @@ class _Passes:
         if not options.read_only:
             wanted = [item for item in self._open(judging) if item.component in {"", *self.expectations.components}]
             judging.forbid(missing_for_probes(self.cluster, wanted, options.probe_namespace))
-        report.facts = collect(
+        facts = collect(
             self.cluster,
             self._open(judging),
             self.expectations,
@@ -79,46 +104,63 @@ class _Passes:
             rights=rights,
             seconds=options.stability_seconds,
             progress=self.progress,
+            timing=self.timing,
         )
-        judging.judge(report.facts)
+        reached = replace(reached, facts=facts)
+        yield reached
+        judging.judge(facts)
         if options.read_only:
-            judging.leave_out_probes()
+            judging.skip_probes()
+        yield from self._act(judging, reached, facts)
+
+    def _act(self, judging: Judging, reached: Reached, facts: Facts) -> Iterator[Reached]:
+        """Judge what probes find out; where they are interrupted, by those that came to their end."""
+        probes = judging.probes()
+        if not probes:
+            judging.judge_probes(replace(facts, evidences={CLEANUP: _NOTHING_MADE}))
+            return
         chosen = ProbeOptions(
-            namespace=options.probe_namespace,
-            pause_image=options.pause_image,
-            busybox_image=options.busybox_image,
-            login=login_of(options),
+            namespace=self.options.probe_namespace,
+            pause_image=self.options.pause_image,
+            busybox_image=self.options.busybox_image,
+            login=login_of(self.options),
         )
-        probe(self.cluster, judging, report, chosen, self.progress)
-        self.runs.append(report.run)
+        probing = Probing.begin(self.cluster, facts, chosen, self.progress)
+        self.runs.append(probing.session.run)
+
+        def judged() -> Reached:
+            account = probing.session.account
+            known = replace(facts, evidences=probing.evidences | ({CLEANUP: account} if account else {}))
+            judging.judge_probes(known)
+            return replace(reached, run=probing.session.run, facts=known, cleanup=account)
+
+        try:
+            probing.run(probes)
+        except BaseException:
+            yield judged()
+            raise
+        yield judged()
+
+    def second(self, judging: Judging, reached: Reached) -> Iterator[Reached]:
+        """Make another pass, of which only the account of its probes is added to what is known."""
+        repeated = replace(self, progress=lambda line: self.progress(f"second pass: {line}"))
+        for step in repeated.first(judging, replace(reached, facts=None, cleanup=None)):
+            if step.cleanup:
+                yield replace(reached, cleanup=step.cleanup.plus(reached.cleanup))
 
     def _open(self, judging: Judging) -> tuple[Check, ...]:
         """The checks without an outcome, with what they need on this cluster."""
         return for_gang(judging.open_checks(), self.expectations.gang)
 
-    def second(self, judging: Judging, report: Report) -> Mapping[str, Outcome]:
-        """The outcomes of another pass, by check id; of it only the account of its probes is added to the report."""
-
-        def tell(line: str) -> None:
-            self.progress(f"second pass: {line}")
-
-        repeated, other = judging.anew(tell), replace(report, facts=None, cleanup=None)
-        try:
-            replace(self, progress=tell).first(repeated, other)
-        finally:
-            if other.cleanup:
-                report.cleanup = other.cleanup.plus(report.cleanup)
-        return {item.check.id: item.outcome for item in repeated.results()}
-
-    def judge_the_run(self, judging: Judging, report: Report, again: Mapping[str, Outcome] | None) -> None:
+    def judge_the_run(self, judging: Judging, reached: Reached, again: Mapping[str, Outcome] | None) -> None:
         """Look at the cluster once more, and judge what is left to judge."""
-        if report.facts is None or not judging.open_checks():
+        if reached.facts is None or not judging.open_checks():
             return
-        account = report.cleanup or Cleanup((), (), (), (), 0.0)
+        account = reached.cleanup or _NOTHING_MADE
         record = RunRecord(judging.results(), account, again=again)
         try:
             record = replace(record, audit=audit(self.cluster, account, self.runs, self.options.probe_namespace))
         except ApiError as error:
             why = unread("what probes make", error)
             record = replace(record, trouble=(why.reason, why.message))
-        judging.judge_run(replace(report.facts, probes={LAST: record}))
+        judging.judge_run(replace(reached.facts, evidences={RUN: record}))

@@ -19,6 +19,7 @@ from validators.core.expectations import Expectations
 from validators.core.facts import Facts, Unread
 from validators.core.inventory import Inventory
 from validators.core.outcome import Status
+from validators.core.resources import NODES
 from validators.core.results import Result
 from validators.hosts.checks import CHECKS
 from validators.reading.collect import unread
@@ -74,9 +75,7 @@ def preflight(options: Options, expectations: Expectations, inventory: Inventory
         strict=options.strict,
         prefix=PREFIX,
     )
-    if options.report_dir:
-        files.write(report, options.report_dir)
-    return report
+    return files.write(report, options.report_dir) if options.report_dir else report
 
 
 def repairs(results: Iterable[Result]) -> dict[str, list[dict[str, str]]]:
@@ -126,16 +125,16 @@ def _with_cluster(options: Options, facts: Facts) -> Facts:
     asked = replace(facts.inventory, kubernetes=version) if facts.inventory and version else facts.inventory
     facts = replace(facts, server_version=version, inventory=asked)
     try:
-        nodes = tuple(cluster.list("v1", "Node").items)
+        nodes = tuple(cluster.list(NODES.api_version, NODES.kind).items)
         services = cluster.list("v1", "Service", namespace="default", fields="metadata.name=kubernetes").items
     except ApiError as error:
-        return replace(facts, unread={"nodes": unread("nodes", error)})
+        return replace(facts, unread={NODES: unread(NODES, error)})
     networks = {
         "pods": tuple(dict.fromkeys(cidr for node in nodes if (cidr := node["spec"].get("podCIDR")))),
         "services": tuple(item["spec"]["clusterIP"] for item in services if item["spec"].get("clusterIP")),
     }
     asked = replace(asked, networks=networks) if asked else None
-    return replace(facts, objects={"nodes": nodes}, inventory=asked)
+    return replace(facts, objects={NODES: nodes}, inventory=asked)
 
 
 def _has_kubeconfig(options: Options) -> bool:

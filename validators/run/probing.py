@@ -1,71 +1,89 @@
-"""Running the probes that somebody waits for, within one session that removes what they made."""
+"""Running the probes that open checks wait for, side by side, within one session that removes what they made."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.experiment.fitting import tolerations
-from kubeflow_volcano.experiment.remains import Cleanup
 from kubeflow_volcano.experiment.session import Options, Session
+from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.problems import ProblemsError
 from kubeflow_volcano.progress import Progress
-from validators.core.facts import Facts, ProbeFailure
-from validators.probes import PROBES
+from validators.core.facts import Evidence, Facts, Probe, Unread
+from validators.core.resources import NODES
 from validators.reading.collect import unread
-from validators.report.document import Report
-from validators.run.judging import Judging
 
-__all__ = ["probe"]
+__all__ = ["Probing"]
 
 
-def probe(cluster: Cluster, judging: Judging, report: Report, options: Options, progress: Progress) -> None:
-    """Act, remove, judge. Whatever happens, the session is closed and its account stands in the report."""
-    facts = report.facts
-    if facts is None:
-        return
-    names = [name for name in judging.probes() if name in PROBES]
-    evidence: dict[str, Any] = {"cleanup": Cleanup((), (), (), (), 0.0)}
-    if names:
-        needed = _tolerations(facts)
-        if needed:
-            told = ", ".join(f"{item['key']}:{item['effect']}" for item in needed)
-            progress(f"every node keeps pods off, so those of probes tolerate {told}")
-        session = Session(cluster, progress, options, needed)
-        report.run = session.run
+@dataclass
+class Probing:
+    """The probes of one pass, and what they found out so far."""
+
+    session: Session
+    facts: Facts
+    progress: Progress
+    evidences: dict[Evidence[Any], Any] = field(default_factory=dict)
+    """Of each probe that came to its end: its evidence, or why there is none."""
+
+    @classmethod
+    def begin(cls, cluster: Cluster, facts: Facts, options: Options, progress: Progress) -> Probing:
+        """In a new session, which has made nothing yet."""
+        tolerated = _tolerations(facts, progress)
+        return cls(Session(cluster, progress, options, tolerated), facts, progress)
+
+    def run(self, probes: Iterable[Probe[Any]]) -> None:
+        """Act, and remove everything again, however it ends.
+
+        Probes of different rooms run side by side, each room in namespaces of its own. Where all stay in a namespace
+        that exists, they run one after the other: there a probe would see, and the quota count, the objects of others.
+        """
+        rooms: dict[str, list[Probe[Any]]] = {}
+        for probe in probes:
+            rooms.setdefault("" if self.session.options.namespace else probe.room, []).append(probe)
+        names = (", then ".join(probe.name for probe in room) for room in rooms.values())
+        self.progress(f"probes, side by side: {'; '.join(names)}" if len(rooms) > 1 else f"probes: {next(names)}")
         try:
-            session.sweep()
-            for name in names:
-                progress(f"probe {name}")
-                evidence[name] = _evidence(name, session, facts, progress)
-        finally:
-            try:
-                session.close()
-            finally:  # a signal in the meantime takes effect behind it
-                report.cleanup = session.account
-        evidence["cleanup"] = report.cleanup
-    report.facts = replace(facts, probes=evidence)
-    judging.judge_probes(report.facts)
+            self.session.sweep()
+            in_parallel(lambda name: self._room(name, rooms[name]), rooms, len(rooms))
+        finally:  # a signal in the meantime takes effect behind it
+            self.session.close()
+
+    def _room(self, name: str, probes: Iterable[Probe[Any]]) -> None:
+        part = self.session.part(name)
+        for probe in probes:
+            found = self._evidence(probe, part)
+            if self.session.stopped:  # what was cut short says nothing
+                return
+            self.evidences[probe] = found
+
+    def _evidence(self, probe: Probe[Any], session: Session) -> Any:
+        try:
+            return probe.run(session, self.facts, lambda line: self._tell(probe, line))
+        except ApiError as error:
+            return unread(f"what probe {probe.name} asked for", error)
+        except ProblemsError as error:
+            problem = error.problems[0]
+            return Unread("ProbeRefused", problem.found, problem.todo)
+        except Exception as error:  # noqa: BLE001  a probe that breaks may not end the run, and proves nothing
+            message = f"probe {probe.name} broke: {type(error).__name__}: {error}"
+            return Unread("ProbeBroke", message, "report this together with the report file; it is a defect.")
+
+    def _tell(self, probe: Probe[Any], line: str) -> None:
+        """Lines of probes that run side by side bear their names; one that is cut short has nothing more to say."""
+        if not self.session.stopped:
+            self.progress(f"{probe.name}: {line}")
 
 
-def _tolerations(facts: Facts) -> tuple[Mapping[str, str], ...]:
-    """As the real nodes ask for it, where there is one: simulated nodes keep everybody off."""
-    nodes = facts.objects.get("nodes", ())
-    return tolerations([item for item in nodes if item["metadata"]["name"] not in facts.simulated_nodes] or nodes)
-
-
-def _evidence(name: str, session: Session, facts: Facts, progress: Progress) -> Any:
-    try:
-        return PROBES[name](session, facts, progress)
-    except ApiError as error:
-        why = unread(f"what probe {name} asked for", error)
-        return ProbeFailure(why.reason, why.message, why.todo)
-    except ProblemsError as error:
-        problem = error.problems[0]
-        return ProbeFailure("ProbeRefused", problem.found, problem.todo)
-    except Exception as error:  # noqa: BLE001  a probe that breaks may not end the run, and proves nothing
-        message = f"probe {name} broke: {type(error).__name__}: {error}"
-        return ProbeFailure("ProbeBroke", message, "report this together with the report file; it is a defect.")
+def _tolerations(facts: Facts, progress: Progress) -> tuple[Mapping[str, str], ...]:
+    """As the real nodes ask for it, where there is one: simulated nodes keep all pods off."""
+    nodes = facts.objects.get(NODES, ())
+    needed = tolerations([item for item in nodes if item["metadata"]["name"] not in facts.simulated_nodes] or nodes)
+    if needed:
+        names = ", ".join(f"{item['key']}:{item['effect']}" for item in needed)
+        progress(f"every node keeps pods off, so those of probes tolerate {names}")
+    return needed

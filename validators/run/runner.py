@@ -8,22 +8,29 @@ from collections.abc import Sequence
 
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.experiment.interruption import Interrupted, interruptible, postponed
-from kubeflow_volcano.problems import InvalidInput, Unreachable
+from kubeflow_volcano.problems import Exit, InvalidInput, Unreachable
 from kubeflow_volcano.progress import Progress
 from validators.checks import CHECKS
 from validators.core.check import Check
+from validators.core.expectations import GIVEN
+from validators.core.timing import Timing
 from validators.reading.collect import unread
 from validators.report import baseline, files
 from validators.report.document import Report
-from validators.run import passes
 from validators.run.judging import Judging
 from validators.run.options import Options, see_that_they_make_sense
+from validators.run.passes import Reached, passes
 from validators.run.selection import select, waivers
 
 __all__ = ["Options", "validate"]
 
 
-def validate(options: Options, progress: Progress, checks: Sequence[Check] = CHECKS) -> Report:
+def validate(
+    options: Options,
+    progress: Progress,
+    checks: Sequence[Check] = CHECKS,
+    timing: Timing = Timing(),  # noqa: B008  it is frozen
+) -> Report:
     """Judge the cluster and write the report. Changes nothing but for probes, which are removed again.
 
     A server that does not answer, a signal and a report that cannot be written do not raise: they are in the report.
@@ -38,35 +45,39 @@ def validate(options: Options, progress: Progress, checks: Sequence[Check] = CHE
     earlier = baseline.read(options.baseline) if options.baseline else None
     started, clock = time.time(), time.monotonic()
     judging = Judging(planned, waived, progress)
-    report = Report(
-        run=secrets.token_hex(4),
-        arguments=options.shown,
-        origin=f"kubeconfig {options.kubeconfig or 'from the environment'}, context {options.context or 'current'}",
-        release=options.release,
-        release_from="given",
-        started=started,
-        ended=started,
-        seconds=0.0,
-        results=(),
-        strict=options.strict,
-        baseline=earlier,
-    )
+    origin = f"kubeconfig {options.kubeconfig or 'from the environment'}, context {options.context or 'current'}"
+    reached = Reached(origin, options.release, GIVEN, secrets.token_hex(4))
+    interrupted: Exit | None = None
     with interruptible():
         try:
-            passes.make(options, judging, report, progress)
+            for step in passes(options, judging, reached, progress, timing):
+                reached = step
         except Interrupted as interruption:
-            report.interrupted = interruption.exit_code
+            interrupted = interruption.exit_code
             judging.give_up("Interrupted", f"the run was ended by {interruption}.", "run it again.")
         except InvalidInput:
             raise
         except Exception as error:  # noqa: BLE001  whatever ends a run, what it found until then is reported
             judging.give_up(*_cause(error))
     with postponed():
-        report.results = judging.results()
-        report.ended, report.seconds = time.time(), time.monotonic() - clock
-        if options.report_dir:
-            files.write(report, options.report_dir)
-    return report
+        report = Report(
+            run=reached.run,
+            arguments=options.shown,
+            origin=reached.origin,
+            release=reached.release,
+            release_from=reached.release_from,
+            started=started,
+            ended=time.time(),
+            seconds=time.monotonic() - clock,
+            results=judging.results(),
+            facts=reached.facts,
+            cleanup=reached.cleanup,
+            retries=reached.cluster.retries if reached.cluster else 0,
+            strict=options.strict,
+            interrupted=interrupted,
+            baseline=earlier,
+        )
+        return files.write(report, options.report_dir) if options.report_dir else report
 
 
 def _cause(error: Exception) -> tuple[str, str, str]:

@@ -2,24 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from http import HTTPStatus
 
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import State, assess
-from validators.core.facts import Facts
+from validators.core.facts import Fact, Facts, Read
 from validators.core.outcome import Status
-from validators.core.rights import Rule
+from validators.core.resources import CRDS
 from validators.subjects.troubles import Trouble
 
-__all__ = ["READS", "troubled"]
+__all__ = ["DISCOVERY", "READS", "discovery", "troubled"]
 
-RESOURCE = "customresourcedefinitions.apiextensions.k8s.io"
-READS = (Rule("list", "apiextensions.k8s.io", "customresourcedefinitions"),)
+
+def discovery(cluster: Cluster, facts: Facts) -> Mapping[str, frozenset[str]]:
+    """Plurals by apiVersion, of every version that an expected CRD says it serves."""
+    versions = {
+        f"{crd['spec']['group']}/{version['name']}"
+        for crd in facts.all(CRDS)
+        if crd["metadata"]["name"] in facts.expectations.crds
+        for version in crd["spec"]["versions"]
+        if version.get("served")
+    }
+    return {version: _plurals(cluster, version) for version in sorted(versions)}
+
+
+def _plurals(cluster: Cluster, version: str) -> frozenset[str]:
+    try:
+        answer = cluster.request("GET", f"/apis/{version}")
+    except ApiError as error:
+        if error.status == HTTPStatus.NOT_FOUND:
+            return frozenset()
+        raise
+    return frozenset(item["name"] for item in answer["resources"])
+
+
+DISCOVERY = Fact[Mapping[str, frozenset[str]]]("discovery", discovery, {}, reads=(CRDS,))
+"""Served plurals by apiVersion, for the versions of the expected CRDs."""
+
+READS: tuple[Read, ...] = (CRDS, DISCOVERY)
+"""What `troubled` reads."""
 
 
 def troubled(facts: Facts, names: Iterable[str]) -> tuple[Trouble, ...]:
     """Those of the CRDs `names` that are absent, refused, being deleted, or not to be found in discovery."""
-    found = (_trouble(name, facts.get(RESOURCE, "", name), facts) for name in sorted(names))
+    found = (_trouble(name, facts.get(CRDS, "", name), facts) for name in sorted(names))
     return tuple(item for item in found if item)
 
 
@@ -41,8 +70,8 @@ def _trouble(name: str, crd: Object | None, facts: Facts) -> Trouble | None:
     served = [f"{group}/{version['name']}" for version in crd["spec"]["versions"] if version.get("served")]
     if not served:
         return trouble("NotServed", f"{ref} serves no version.", f"install component {component} again.")
-    facts.demand("discovery")
-    hidden = [version for version in served if plural not in facts.discovery.get(version, ())]
+    found = facts.read(DISCOVERY)
+    hidden = [version for version in served if plural not in found.get(version, ())]
     if hidden:
         message = f"{ref} is accepted, but {plural} is not in discovery of {', '.join(hidden)} yet."
         return trouble("NotInDiscovery", message, "wait some seconds; then look at the API server's log.")

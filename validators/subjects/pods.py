@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
 
 from kubeflow_volcano.catalog.gangs import VOLCANO, podgroup_of
 from kubeflow_volcano.catalog.operator import DEPLOYMENT as OPERATOR
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.cluster.readiness import BAD_IMAGE_REASONS, State, assess_pod
-from validators.core.facts import Facts, PodNotes
+from validators.core.facts import Fact, Facts, Read
 from validators.core.outcome import Status
-from validators.subjects.troubles import GRACE_SECONDS, Trouble, age, judged
+from validators.core.resources import NAMESPACES, PODS
+from validators.core.rights import Rule
+from validators.subjects.troubles import Trouble, age, judged
 
 __all__ = [
     "GROUP_NAME",
     "JOB_GROUPS",
+    "POD_NOTES",
+    "READS",
+    "WINDOW",
+    "PodNotes",
+    "Window",
+    "notes",
+    "pod_notes",
     "ready_since",
     "trouble",
     "troubled",
@@ -55,18 +68,84 @@ _TODO_CRASH = "read the log of the previous container."
 _TODO_MEMORY = "raise the container's memory limit, or find what it keeps."
 _PLACEMENT_CAUSES = {"UnboundClaim": ("D3",), "Insufficient": ("A4",)}
 
+_MOST_NOTED = 20
+_LOG_LINES = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What a watch over the pods saw in `seconds`: turns from Ready to not Ready, and new container restarts."""
+
+    seconds: float
+    flapped: Mapping[Ref, int] = field(default_factory=dict)
+    restarted: Mapping[Ref, int] = field(default_factory=dict)
+
+
+def _unwatched(_cluster: Cluster, _facts: Facts) -> None:
+    """Nothing can be seen of a time that is over: the collector watches pods before it takes the snapshot."""
+
+
+WINDOW = Fact[Window | None]("window", _unwatched, None, reads=(PODS,), needs=(Rule("watch", "", "pods"),))
+"""What a watch over all pods saw before the snapshot was taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodNotes:
+    """What else is known of a pod that is not well: its Warning events, newest last, and the end of its log."""
+
+    events: tuple[str, ...] = ()
+    log: str = ""
+
+
+def pod_notes(cluster: Cluster, facts: Facts) -> Mapping[str, PodNotes]:
+    """By uid, Warning events of pods that are not well, and the end of the log of those that crashed or failed."""
+    sick = [pod for pod in judged(facts, PODS) if not assess_pod(pod).ready and not waits_for_gang(pod)]
+    return {pod["metadata"]["uid"]: notes(cluster, pod) for pod in sick[:_MOST_NOTED]}
+
+
+def notes(cluster: Cluster, pod: Object) -> PodNotes:
+    """Of one pod. It only enriches a message: an answer that does not come is left out."""
+    meta = pod["metadata"]
+    selector = f"involvedObject.uid={meta['uid']},type=Warning"
+    events: tuple[Object, ...] = ()
+    log = ""
+    with contextlib.suppress(ApiError):
+        events = cluster.list("v1", "Event", namespace=meta["namespace"], fields=selector).items
+    with contextlib.suppress(ApiError):
+        log = _log(cluster, pod)
+    ordered = sorted(events, key=lambda item: item.get("lastTimestamp") or item.get("eventTime") or "")
+    return PodNotes(tuple(dict.fromkeys(str(item.get("message", "")) for item in ordered)), log)
+
+
+def _log(cluster: Cluster, pod: Object) -> str:
+    """End of the log of the first container that crashed or failed; empty where none did."""
+    meta, status = pod["metadata"], pod.get("status", {})
+    for item in [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]:
+        ended = item.get("state", {}).get("terminated") or {}
+        previous = not ended and bool(item.get("restartCount"))
+        if previous or ended.get("exitCode"):
+            return cluster.logs(meta["namespace"], meta["name"], item["name"], previous=previous, tail=_LOG_LINES)
+    return ""
+
+
+POD_NOTES = Fact[Mapping[str, PodNotes]]("pod-notes", pod_notes, {}, reads=(PODS, NAMESPACES), enriches=True)
+"""What else is known of pods that are not ready, by their uid."""
+
+READS: tuple[Read, ...] = (PODS, NAMESPACES, POD_NOTES)
+"""What `troubled` reads, but for the window, without which it knows of no turns."""
+
 
 @lru_cache(maxsize=4)
 def troubled(facts: Facts) -> tuple[Trouble, ...]:
     """Every judged pod that is not well, in order of its name."""
-    found = (trouble(pod, facts) for pod in judged(facts, "pods"))
+    found = (trouble(pod, facts) for pod in judged(facts, PODS))
     return tuple(sorted((item for item in found if item), key=lambda item: item.ref))
 
 
 @lru_cache(maxsize=4)
 def _served(facts: Facts) -> frozenset[Ref | None]:
     """Workloads that have a ready pod."""
-    ready = (workload_of(pod) for pod in facts.all("pods") if assess_pod(pod).state is State.READY)
+    ready = (workload_of(pod) for pod in facts.all(PODS) if assess_pod(pod).state is State.READY)
     return frozenset(workload for workload in ready if workload)
 
 
@@ -99,11 +178,11 @@ def trouble(pod: Object, facts: Facts) -> Trouble | None:
         return None
     state = assess_pod(pod)
     ref = Ref.of(pod)
-    notes = facts.pod_notes.get(pod["metadata"]["uid"], PodNotes())
+    noted = facts.known(POD_NOTES).get(pod["metadata"]["uid"], PodNotes())
     if state.state is State.FAILED:
-        found = _failed(pod, Trouble("C6", Status.FAIL, ref, state.reason, state.message, ""), notes, facts)
+        found = _failed(pod, Trouble("C6", Status.FAIL, ref, state.reason, state.message, ""), noted, facts)
     elif state.state is State.WAIT:
-        found = _waiting(pod, Trouble("C6", Status.FAIL, ref, state.reason, state.message, ""), notes, facts)
+        found = _waiting(pod, Trouble("C6", Status.FAIL, ref, state.reason, state.message, ""), noted, facts)
     elif state.state is State.READY:
         found = _ready(pod, ref, facts)
     else:
@@ -113,7 +192,7 @@ def trouble(pod: Object, facts: Facts) -> Trouble | None:
     workload = workload_of(pod)
     if found and workload and workload.group in JOB_GROUPS:
         found = replace(found, status=Status.WARN)
-    return replace(found, evidence=notes.log) if found else None
+    return replace(found, evidence=noted.log) if found else None
 
 
 def _restart_causes(workload: Ref | None, facts: Facts) -> tuple[str, ...]:
@@ -124,18 +203,18 @@ def _restart_causes(workload: Ref | None, facts: Facts) -> tuple[str, ...]:
     return ("F7",) if workload and facts.expectations.workloads.get(workload) == "volcano" else ()
 
 
-def _failed(pod: Object, found: Trouble, notes: PodNotes, facts: Facts) -> Trouble | None:
+def _failed(pod: Object, found: Trouble, noted: PodNotes, facts: Facts) -> Trouble | None:
     if pod["status"].get("phase") == "Failed":
         return _ended(pod, found, facts)
     if found.reason in BAD_IMAGE_REASONS:
         # While it backs off, only the events still say why.
-        pulls = [item for item in notes.events if "Failed to pull" in item] if "Back-off" in found.message else []
+        pulls = [item for item in noted.events if "Failed to pull" in item] if "Back-off" in found.message else []
         text = " ".join([found.message, *pulls[-1:]])
         reason, todo = _class_of(text, _IMAGE_CLASSES, (found.reason, "correct the image or the container's settings."))
         return replace(found, check="A6", reason=reason, todo=todo, message=text)
     if found.reason == "OOMKilled":
         return replace(found, check="C7", todo=_TODO_MEMORY)
-    last = notes.log.strip().rpartition("\n")[2]
+    last = noted.log.strip().rpartition("\n")[2]
     told = f" Its last words: {last}" if last else ""
     return replace(found, check="C7", message=found.message + told, todo=_TODO_CRASH)
 
@@ -152,8 +231,8 @@ def _ended(pod: Object, found: Trouble, facts: Facts) -> Trouble | None:
     return replace(found, status=status, todo=todo)
 
 
-def _waiting(pod: Object, found: Trouble, notes: PodNotes, facts: Facts) -> Trouble:
-    young = age(pod, facts) < GRACE_SECONDS
+def _waiting(pod: Object, found: Trouble, noted: PodNotes, facts: Facts) -> Trouble:
+    young = age(pod, facts) < facts.timing.grace_seconds
     status = Status.WARN if young else Status.FAIL
     seconds = f" Created {age(pod, facts):.0f} s ago."
     if conditions(pod).get("PodScheduled", {}).get("status") == "False":
@@ -178,13 +257,13 @@ def _waiting(pod: Object, found: Trouble, notes: PodNotes, facts: Facts) -> Trou
         )
     if flapping := _flapping(found.ref, facts):
         return flapping
-    told = f" {notes.events[-1]}" if notes.events else ""
+    told = f" {noted.events[-1]}" if noted.events else ""
     todo = "see which container is not ready and why."
     return replace(found, status=status, message=found.message + seconds + told, todo=todo)
 
 
 def _ready(pod: Object, ref: Ref, facts: Facts) -> Trouble | None:
-    window = facts.window
+    window = facts.known(WINDOW)
     if window and (rise := window.restarted.get(ref)):
         end = _last_end(pod)
         told = f"; the last ended with {end.get('reason', 'Error')}, exit code {end.get('exitCode')}" if end else ""
@@ -210,7 +289,7 @@ def _last_end(pod: Object) -> Object:
 
 def _flapping(ref: Ref, facts: Facts) -> Trouble | None:
     """A pod that turned within the window, whether the moment of reading found it ready or not."""
-    window = facts.window
+    window = facts.known(WINDOW)
     turns = window.flapped.get(ref) if window else None
     if not (window and turns):
         return None

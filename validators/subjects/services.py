@@ -8,17 +8,17 @@ from functools import lru_cache
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import State, assess, assess_pod
-from validators.core.facts import Facts
+from validators.core.facts import Facts, Read
 from validators.core.outcome import Status
-from validators.core.rights import Rule
+from validators.core.resources import ENDPOINT_SLICES, PODS, SERVICES
 from validators.subjects import pods, workloads
-from validators.subjects.troubles import GRACE_SECONDS, Trouble, age, judged
+from validators.subjects.troubles import Trouble, age, judged
 
 __all__ = ["READS", "backed", "behind", "ready_ports", "troubled", "with_selector"]
 
-READS = (
-    Rule("list", "", "services"),
-    Rule("list", "discovery.k8s.io", "endpointslices"),
+READS: tuple[Read, ...] = (
+    SERVICES,
+    ENDPOINT_SLICES,
     *workloads.READS,
 )
 """What `troubled` reads."""
@@ -30,7 +30,7 @@ def with_selector(facts: Facts) -> tuple[Object, ...]:
     """Judged Services whose endpoints the cluster keeps; the others are their maker's own business."""
     return tuple(
         item
-        for item in judged(facts, "services")
+        for item in judged(facts, SERVICES)
         if item["spec"].get("selector") and item["spec"].get("type") != "ExternalName"
     )
 
@@ -47,7 +47,7 @@ def ready_ports(service: Ref, facts: Facts) -> frozenset[str]:
 @lru_cache(maxsize=4)
 def _ready_ports(facts: Facts) -> Mapping[tuple[str, str], frozenset[str]]:
     found: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for item in facts.all("endpointslices.discovery.k8s.io"):
+    for item in facts.all(ENDPOINT_SLICES):
         meta = item["metadata"]
         name = (meta.get("labels") or {}).get(_SERVICE_OF_SLICE)
         endpoints = item.get("endpoints") or ()
@@ -98,7 +98,7 @@ def _pods(service: Object, facts: Facts) -> list[Object]:
 def _pods_of(facts: Facts) -> Mapping[str, tuple[Object, ...]]:
     """Judged pods by namespace."""
     found: dict[str, list[Object]] = defaultdict(list)
-    for pod in judged(facts, "pods"):
+    for pod in judged(facts, PODS):
         found[pod["metadata"]["namespace"]].append(pod)
     return {name: tuple(items) for name, items in found.items()}
 
@@ -111,7 +111,11 @@ def troubled(facts: Facts) -> tuple[Trouble, ...]:
 
 
 def _trouble(service: Object, facts: Facts) -> Trouble | None:
-    if backed(service, facts) or age(service, facts) < GRACE_SECONDS or "deletionTimestamp" in service["metadata"]:
+    if (
+        backed(service, facts)
+        or age(service, facts) < facts.timing.grace_seconds
+        or "deletionTimestamp" in service["metadata"]
+    ):
         return None
     ref = Ref.of(service)
     selected = _pods(service, facts)
@@ -163,4 +167,4 @@ def _absent(namespace: str, facts: Facts) -> tuple[str, ...]:
 def _just_ready(pod: Object, facts: Facts) -> bool:
     """Whether kube-controller-manager, which may have to elect a leader first, may have yet to write its endpoint."""
     since = pods.ready_since(pod)
-    return since is not None and facts.taken - since < GRACE_SECONDS
+    return since is not None and facts.taken - since < facts.timing.grace_seconds

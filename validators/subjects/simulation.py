@@ -4,17 +4,29 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Ref
-from validators.core.facts import Facts, SimulatedWebhook
+from validators.core.facts import Fact, Facts
+from validators.core.resources import NODES, PODS
 from validators.subjects.pods import workload_of
 
-__all__ = ["of_workloads", "simulated_webhooks", "simulated_workload"]
+__all__ = ["SIMULATED_WEBHOOKS", "SimulatedWebhook", "of_workloads", "simulated_webhooks", "simulated_workload"]
 
 _REGISTER = Ref("v1", "ConfigMap", "kube-system", "rehearsal-simulated-webhooks")
 _KEY = "webhooks.json"
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedWebhook:
+    """A webhook configuration, or a CRD with conversion, that a rehearsal answers for the pods behind `services`."""
+
+    kind: str
+    name: str
+    webhooks: tuple[str, ...]
+    services: tuple[Ref, ...]
 
 
 def simulated_webhooks(cluster: Cluster, facts: Facts) -> tuple[SimulatedWebhook, ...]:
@@ -36,6 +48,12 @@ def _services(names: Iterable[str]) -> Iterator[Ref]:
         yield Ref("v1", "Service", namespace, name)
 
 
+SIMULATED_WEBHOOKS = Fact[tuple[SimulatedWebhook, ...]](
+    "simulated-webhooks", simulated_webhooks, (), reads=(NODES,), enriches=True
+)
+"""What a rehearsal answers in place of simulated pods."""
+
+
 def simulated_workload(facts: Facts, workload: Ref) -> bool:
     """Whether the workload has pods, and all of them are simulated."""
     return workload in _simulated(facts)
@@ -44,7 +62,7 @@ def simulated_workload(facts: Facts, workload: Ref) -> bool:
 @lru_cache(maxsize=4)
 def _simulated(facts: Facts) -> frozenset[Ref | None]:
     simulated = {item["metadata"]["uid"] for item in facts.simulated_pods}
-    pods = [(workload_of(item), item["metadata"]["uid"] in simulated) for item in facts.objects.get("pods", ())]
+    pods = [(workload_of(item), item["metadata"]["uid"] in simulated) for item in facts.objects.get(PODS, ())]
     return frozenset(owner for owner, _ in pods) - {owner for owner, is_simulated in pods if not is_simulated}
 
 

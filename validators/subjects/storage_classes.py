@@ -6,6 +6,7 @@ import json
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.core.facts import Facts
+from validators.core.resources import DAEMON_SETS, DEPLOYMENTS, STATEFUL_SETS, STORAGE_CLASSES
 from validators.subjects.troubles import judged
 
 __all__ = ["LOCAL_PATH", "STATIC", "default_classes", "is_default", "serving_workloads", "without_replicas"]
@@ -16,7 +17,7 @@ STATIC = "kubernetes.io/no-provisioner"
 
 # A template names the provisioner that it serves; local-path's is compiled in, so its image stands for it.
 _IMAGES = {LOCAL_PATH: "local-path-provisioner"}
-_WORKLOADS = ("deployments.apps", "daemonsets.apps", "statefulsets.apps")
+_WORKLOADS = (DEPLOYMENTS, DAEMON_SETS, STATEFUL_SETS)
 _MARKS = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
 
 
@@ -34,7 +35,7 @@ def default_classes(facts: Facts) -> tuple[str, ...]:
     Raises:
         CannotJudgeError: the classes could not be read.
     """
-    marked = [item["metadata"] for item in facts.all("storageclasses.storage.k8s.io") if is_default(item)]
+    marked = [item["metadata"] for item in facts.all(STORAGE_CLASSES) if is_default(item)]
     by_name = sorted(marked, key=lambda meta: meta["name"])
     return tuple(meta["name"] for meta in sorted(by_name, key=lambda meta: meta["creationTimestamp"], reverse=True))
 

@@ -16,10 +16,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.core.facts import Facts
 from validators.core.outcome import Outcome, Status, failed, passed, skipped, warned
 
-__all__ = ["GRACE_SECONDS", "Trouble", "age", "created", "few", "judged", "verdict"]
-
-GRACE_SECONDS = 60.0
-"""How long an object may take to become ready before that counts (checks.md, C8)."""
+__all__ = ["Trouble", "age", "created", "few", "judged", "verdict"]
 
 _TOLD = 3  # troubles that are told in full; the others by name
 

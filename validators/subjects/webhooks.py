@@ -14,18 +14,23 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.utils import CryptographyDeprecationWarning
 
+from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
-from validators.core.facts import Facts
+from validators.core.facts import Fact, Facts, Read
 from validators.core.outcome import Status
-from validators.core.rights import Rule
+from validators.core.resources import MUTATING_WEBHOOKS, PODS, SERVICES, VALIDATING_WEBHOOKS
+from validators.core.rights import BACKENDS, Rule
 from validators.subjects import services
+from validators.subjects.simulation import SIMULATED_WEBHOOKS
 from validators.subjects.troubles import Trouble
 
 __all__ = [
     "LISTS",
     "READS",
     "RESOURCES",
+    "SERVING_CERTIFICATES",
     "Fault",
+    "certificates",
     "configurations",
     "decoded",
     "fault",
@@ -34,17 +39,10 @@ __all__ = [
     "troubled",
 ]
 
-_GROUP = "admissionregistration.k8s.io"
-RESOURCES = {
-    "MutatingWebhookConfiguration": f"mutatingwebhookconfigurations.{_GROUP}",
-    "ValidatingWebhookConfiguration": f"validatingwebhookconfigurations.{_GROUP}",
-}
-LISTS = (
-    Rule("list", _GROUP, "mutatingwebhookconfigurations"),
-    Rule("list", _GROUP, "validatingwebhookconfigurations"),
-)
+LISTS = (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS)
 """What `configurations` reads."""
-READS = (*LISTS, *services.READS)
+RESOURCES = {item.kind: item for item in LISTS}
+READS: tuple[Read, ...] = (*LISTS, *services.READS)
 """What `troubled` reads, but for certificates."""
 
 
@@ -85,6 +83,48 @@ def decoded(text: str) -> bytes:
         return b""
 
 
+def certificates(cluster: Cluster, facts: Facts) -> Mapping[Ref, bytes]:
+    """Public certificates that webhook backends serve with, from the Secrets that their pods mount. No key is kept."""
+    simulated = {ref for item in facts.known(SIMULATED_WEBHOOKS) for ref in item.services}
+    services_called = {
+        ref
+        for item in configurations(facts)
+        for entry in item.get("webhooks") or ()
+        if (ref := service_of(entry)) and ref not in simulated
+    }
+    found = {ref: _served_with(cluster, facts, ref) for ref in sorted(services_called)}
+    return {ref: pem for ref, pem in found.items() if pem}
+
+
+def _served_with(cluster: Cluster, facts: Facts, ref: Ref) -> bytes:
+    service = facts.get(SERVICES, ref.namespace, ref.name)
+    selector = ((service or {}).get("spec", {}).get("selector") or {}).items()
+    names = {
+        volume["secret"]["secretName"]
+        for pod in facts.all(PODS)
+        if selector
+        and pod["metadata"]["namespace"] == ref.namespace
+        and selector <= (pod["metadata"].get("labels") or {}).items()
+        for volume in pod["spec"].get("volumes") or ()
+        if "secret" in volume
+    }
+    for name in sorted(names):
+        secret = cluster.get(Ref("v1", "Secret", ref.namespace, name)) or {}
+        if pem := decoded((secret.get("data") or {}).get("tls.crt", "")):
+            return pem
+    return b""
+
+
+SERVING_CERTIFICATES = Fact[Mapping[Ref, bytes]](
+    "certificates",
+    certificates,
+    {},
+    reads=(*LISTS, SERVICES, PODS, SIMULATED_WEBHOOKS),
+    needs=(Rule("get", "", "secrets", BACKENDS),),
+)
+"""Public serving certificates (PEM) of webhook backends, by the reference of their Service."""
+
+
 def troubled(facts: Facts) -> tuple[Trouble, ...]:
     """One trouble for each reason of each configuration, and one for each expected configuration that is absent.
 
@@ -119,7 +159,7 @@ def _because(found: Fault, entry: Object, facts: Facts) -> tuple[str, ...]:
     ref = service_of(entry)
     if found.reason == "NoService":
         return ("B6",)
-    if found.reason == "NoEndpoint" and ref and (service := facts.get("services", ref.namespace, ref.name)):
+    if found.reason == "NoEndpoint" and ref and (service := facts.get(SERVICES, ref.namespace, ref.name)):
         return services.behind(service, facts)
     return ()
 
@@ -153,7 +193,7 @@ def _faults(entry: Mapping[str, Any], facts: Facts) -> Iterator[Fault]:
 
 
 def _backend(ref: Ref, port: int, facts: Facts) -> Iterator[Fault]:
-    service = facts.get("services", ref.namespace, ref.name)
+    service = facts.get(SERVICES, ref.namespace, ref.name)
     if service is None:
         todo = "apply the component again, or remove the webhook."
         yield Fault("NoService", f"calls {ref}, which does not exist", todo)
@@ -167,7 +207,7 @@ def _backend(ref: Ref, port: int, facts: Facts) -> Iterator[Fault]:
 
 
 def _certificate(ref: Ref, authorities: Iterable[x509.Certificate], now: datetime, facts: Facts) -> Iterator[Fault]:
-    pem = facts.certificates.get(ref)
+    pem = facts.known(SERVING_CERTIFICATES).get(ref)
     if not pem:
         return
     try:

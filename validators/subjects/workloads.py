@@ -8,33 +8,21 @@ from functools import lru_cache
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import State, assess
-from validators.core.facts import Facts
+from validators.core.facts import Facts, Read
 from validators.core.outcome import Status
-from validators.core.rights import Rule
+from validators.core.resources import DAEMON_SETS, DEPLOYMENTS, JOBS, PODS, STATEFUL_SETS
 from validators.subjects import pods
-from validators.subjects.troubles import GRACE_SECONDS, Trouble, age, judged
+from validators.subjects.troubles import Trouble, age, judged
 
 __all__ = ["READS", "RESOURCE_OF_KIND", "troubled"]
 
-RESOURCE_OF_KIND = {
-    "Deployment": "deployments.apps",
-    "StatefulSet": "statefulsets.apps",
-    "DaemonSet": "daemonsets.apps",
-    "Job": "jobs.batch",
-}
+RESOURCE_OF_KIND = {item.kind: item for item in (DEPLOYMENTS, STATEFUL_SETS, DAEMON_SETS, JOBS)}
 _CHECK_OF_KIND = {"Deployment": "C2", "StatefulSet": "C3", "DaemonSet": "C4", "Job": "C5"}
 
 # Who speaks for a component's workload that is absent or scaled to zero; otherwise it is the check of its kind.
 _SPEAKER = {"volcano": "F1", "scheduler-plugins": "F1", "local-path": "D2"}
 
-READS = (
-    Rule("list", "apps", "deployments"),
-    Rule("list", "apps", "statefulsets"),
-    Rule("list", "apps", "daemonsets"),
-    Rule("list", "batch", "jobs"),
-    Rule("list", "", "pods"),
-    Rule("list", "", "namespaces"),
-)
+READS: tuple[Read, ...] = (*RESOURCE_OF_KIND.values(), *pods.READS)
 """What `troubled` reads."""
 
 
@@ -43,7 +31,7 @@ def troubled(facts: Facts) -> tuple[Trouble, ...]:
     """Every judged workload that is not well, and every expected one that is absent, in order of its name."""
     causes: dict[Ref, list[Trouble]] = {}
     for trouble in pods.troubled(facts):
-        pod = facts.get("pods", trouble.ref.namespace, trouble.ref.name)
+        pod = facts.get(PODS, trouble.ref.namespace, trouble.ref.name)
         if pod and (owner := pods.workload_of(pod)):
             causes.setdefault(owner, []).append(trouble)
     live = {Ref.of(item): item for resource in RESOURCE_OF_KIND.values() for item in judged(facts, resource)}
@@ -105,15 +93,15 @@ def _job(obj: Object, found: Trouble, causes: Sequence[Trouble], facts: Facts) -
     if not expected and not failed:
         return None  # somebody's running Job is not late
     because = () if failed else tuple(dict.fromkeys(item.check for item in causes))
-    young = not failed and age(obj, facts) < GRACE_SECONDS
+    young = not failed and age(obj, facts) < facts.timing.grace_seconds
     status = Status.FAIL if expected and not young else Status.WARN
     todo = "read its pod's log, correct the cause, delete the Job and apply it again."
     return replace(found, status=status, because=because, todo=todo, evidence=_log_of(found.ref, facts))
 
 
 def _log_of(job: Ref, facts: Facts) -> str:
-    for pod in facts.all("pods"):
-        notes = facts.pod_notes.get(pod["metadata"]["uid"])
+    for pod in facts.all(PODS):
+        notes = facts.known(pods.POD_NOTES).get(pod["metadata"]["uid"])
         if notes and notes.log and pods.workload_of(pod) == job:
             return notes.log
     return ""

@@ -331,7 +331,7 @@ def test_kinds_that_may_not_be_looked_for_do_not_keep_others_from_being_swept(ap
 
 
 def test_every_kind_that_probes_create_is_swept_from_a_namespace_of_others() -> None:
-    made = {rule.plural_group for item in CHECKS if item.probe for rule in item.needs if rule.verb == "create"}
+    made = {rule.plural_group for item in CHECKS if item.probe for rule in item.rules if rule.verb == "create"}
     made = {name for name in made if "/" not in name}  # to ask something of a pod leaves nothing
     swept = {
         f"{kind.lower()}s.{version.partition('/')[0]}" if "/" in version else f"{kind.lower()}s"

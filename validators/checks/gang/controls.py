@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from validators.checks.gang import words as gang_words
 from validators.core.outcome import Outcome, errored, warned
-from validators.probes.gang.evidence import BIND_SECONDS, GangEvidence
+from validators.probes.gang.evidence import GangEvidence
 from validators.probes.gang.gang import STUCK
 
 __all__ = ["default_scheduler", "same_scheduler"]
@@ -50,10 +50,11 @@ def default_scheduler(evidence: GangEvidence) -> Outcome:
         return gang_words.good(evidence, step, text)
     silent = not bound and not any(item.judged for item in step.members)
     found = f"bound {len(bound)} of the 3 pods ({', '.join(bound) or 'none'})"
+    ignored = f"looked at none of the 3 pods in {evidence.timing.bind_seconds:.0f} s"
     return warned(
         "DefaultSchedulerSilent" if silent else "NotPartial",
-        f"the default scheduler {f'looked at none of the 3 pods in {BIND_SECONDS:.0f} s' if silent else found}, so "
-        f"that nothing shows what the gang is spared: {gang_words.why(step)}",
+        f"the default scheduler {ignored if silent else found}, so that nothing shows what the gang is spared: "
+        f"{gang_words.why(step)}",
         expected="without gang scheduling, the two members that fit are bound and the third is not",
         observed=gang_words.observed(evidence, step),
         objects=gang_words.step_refs(evidence, step),

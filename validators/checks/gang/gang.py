@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from kubeflow_volcano.experiment.remains import Cleanup
 from validators.checks.gang import controls as gang_controls
 from validators.checks.gang import steps as gang_steps
 from validators.checks.gang import words as gang_words
@@ -17,28 +16,11 @@ from validators.checks.gang.two_gangs import two_gangs
 from validators.core.check import check
 from validators.core.facts import Facts
 from validators.core.outcome import Outcome, Severity, Status, failed, passed, skipped
-from validators.core.rights import Rule
+from validators.probes.audit import CLEANUP
 from validators.probes.gang.evidence import GangEvidence
+from validators.probes.gang.gang import GANG
 
-__all__ = ["CHECKS", "NEEDS_GANG", "NEEDS_PROBE", "gang_verdict"]
-
-NEEDS_PROBE = (
-    *(Rule(verb, "", "namespaces") for verb in ("create", "delete", "list", "watch")),
-    *(Rule(verb, "", "resourcequotas") for verb in ("create", "patch", "list", "watch")),
-    *(Rule(verb, "", "serviceaccounts") for verb in ("list", "watch")),
-    *(Rule(verb, "", "pods") for verb in ("create", "delete", "list", "watch")),
-    Rule("list", "", "limitranges"),
-)
-"""What every probe must be allowed to do."""
-
-NEEDS_GANG = (
-    *NEEDS_PROBE,
-    *(Rule(verb, "scheduling.volcano.sh", "podgroups") for verb in ("create", "delete", "list", "watch")),
-    Rule("get", "scheduling.volcano.sh", "queues"),
-    Rule("list", "apps", "deployments"),
-    Rule("list", "scheduling.k8s.io", "priorityclasses"),
-)
-"""What the gang experiment must be allowed to do."""
+__all__ = ["CHECKS", "gang_verdict"]
 
 _Judge = Callable[[GangEvidence], Outcome | None]
 
@@ -72,14 +54,14 @@ def gang_verdict(evidence: GangEvidence) -> Outcome:
 
 def _step(facts: Facts, judge: Callable[[GangEvidence], Outcome], *, of: str = "") -> Outcome:
     """A step's own verdict; `of` is the earlier step that owns what ended the experiment early."""
-    evidence: GangEvidence = facts.probe("gang")
+    evidence = facts.evidence(GANG)
     outcome = judge(evidence)
     if outcome.because or outcome.reason not in gang_words.ENDED_EARLY:
         return outcome
     return replace(outcome, because=(of,) if of else ())
 
 
-@check("H1", "gang-fits", severity=Severity.BLOCKER, requires=("F1", "F3"), needs=NEEDS_GANG, probe="gang")
+@check("H1", "gang-fits", severity=Severity.BLOCKER, requires=("F1", "F3"), probe=GANG)
 def gang_fits(facts: Facts) -> Outcome:
     """A gang of three pods that fits is bound whole.
 
@@ -89,7 +71,7 @@ def gang_fits(facts: Facts) -> Outcome:
     return _step(facts, gang_steps.fit)
 
 
-@check("H2", "all-or-nothing", severity=Severity.BLOCKER, requires=("H1",), needs=NEEDS_GANG, probe="gang")
+@check("H2", "all-or-nothing", severity=Severity.BLOCKER, requires=("H1",), probe=GANG)
 def all_or_nothing(facts: Facts) -> Outcome:
     """No member of a gang is bound while one of its members fits nowhere.
 
@@ -99,7 +81,7 @@ def all_or_nothing(facts: Facts) -> Outcome:
     return _step(facts, gang_steps.blocked, of="H1")
 
 
-@check("H3", "gang-released", severity=Severity.BLOCKER, requires=("H1",), needs=NEEDS_GANG, probe="gang")
+@check("H3", "gang-released", severity=Severity.BLOCKER, requires=("H1",), probe=GANG)
 def gang_released(facts: Facts) -> Outcome:
     """A gang that waited is bound whole as soon as it can be.
 
@@ -109,7 +91,7 @@ def gang_released(facts: Facts) -> Outcome:
     return _step(facts, gang_steps.released, of="H1")
 
 
-@check("H4", "gang-control", severity=Severity.BLOCKER, requires=("H1",), needs=NEEDS_GANG, probe="gang")
+@check("H4", "gang-control", severity=Severity.BLOCKER, requires=("H1",), probe=GANG)
 def gang_control(facts: Facts) -> Outcome:
     """The same pods run when each may run alone, so it was the gang that held them back.
 
@@ -118,7 +100,7 @@ def gang_control(facts: Facts) -> Outcome:
     return _step(facts, gang_controls.same_scheduler, of="H1")
 
 
-@check("H5", "default-scheduler-control", severity=Severity.MINOR, requires=("H1",), needs=NEEDS_GANG, probe="gang")
+@check("H5", "default-scheduler-control", severity=Severity.MINOR, requires=("H1",), probe=GANG)
 def default_scheduler_control(facts: Facts) -> Outcome:
     """The default scheduler places the same pods in part, which is what a gang is spared.
 
@@ -128,7 +110,7 @@ def default_scheduler_control(facts: Facts) -> Outcome:
     return _step(facts, gang_controls.default_scheduler, of="H1")
 
 
-@check("H6", "two-gangs", severity=Severity.MAJOR, requires=("H1", "H2"), needs=NEEDS_GANG, probe="gang")
+@check("H6", "two-gangs", severity=Severity.MAJOR, requires=("H1", "H2"), probe=GANG)
 def two_gangs_in_turn(facts: Facts) -> Outcome:
     """Of two gangs that want the same two places one runs whole, then the other; without gangs they block each other.
 
@@ -139,13 +121,13 @@ def two_gangs_in_turn(facts: Facts) -> Outcome:
     return _step(facts, two_gangs, of="H1")
 
 
-@check("H8", "nothing-left-behind", severity=Severity.MAJOR, probe="cleanup")
+@check("H8", "nothing-left-behind", severity=Severity.MAJOR, probe=CLEANUP)
 def nothing_left_behind(facts: Facts) -> Outcome:
     """Everything that the probes created is gone within 60 s, by UID.
 
     What is left is named with what holds it. Remove the cause; the next run removes what is past its expiry.
     """
-    cleanup: Cleanup = facts.probe("cleanup")
+    cleanup = facts.evidence(CLEANUP)
     refs = tuple(item.ref for item in cleanup.created)
     if cleanup.left:
         return failed(

@@ -6,9 +6,9 @@ from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS, VOLCANO
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.experiment.record import Member
 from kubeflow_volcano.experiment.stage import NOWHERE, Step
-from validators.checks.gang.words import WIDEST_SPREAD, disturbed, ended_early, good, observed, places, step_refs, why
+from validators.checks.gang.words import disturbed, ended_early, good, observed, places, step_refs, why
 from validators.core.outcome import Outcome, errored, failed, warned
-from validators.probes.gang.evidence import BIND_SECONDS, GangEvidence
+from validators.probes.gang.evidence import GangEvidence
 from validators.probes.gang.gang import STUCK
 
 __all__ = ["blocked", "fit", "released", "violation"]
@@ -48,8 +48,8 @@ def violation(evidence: GangEvidence) -> Outcome | None:
     if blocked_step and blocked_step.premature and not _unblocked(blocked_step):
         return _premature(evidence, blocked_step)
     if fit_step and not fit_step.disturbed and 0 < len(fit_step.bound) < len(fit_step.members):
-        text = f"only {len(fit_step.bound)} of {len(fit_step.members)} members were bound in {BIND_SECONDS:.0f} s"
-        return _partial(evidence, fit_step, text)
+        found = f"only {len(fit_step.bound)} of {len(fit_step.members)} members were bound"
+        return _partial(evidence, fit_step, f"{found} in {evidence.timing.bind_seconds:.0f} s")
     return None
 
 
@@ -99,11 +99,11 @@ def fit(evidence: GangEvidence) -> Outcome:
             if evidence.gang.writes_status
             else "see whether the pods run (C6) and the controller that writes the group's status is up (F1).",
         )
-    if step.spread_seconds > WIDEST_SPREAD:
+    if step.spread_seconds > evidence.timing.spread_seconds:
         return warned(
             "SlowPlacement",
             f"{placed}, but {step.spread_seconds:.1f} s lay between the first and the last.",
-            expected=f"at most {WIDEST_SPREAD:.0f} s between the first and the last binding",
+            expected=f"at most {evidence.timing.spread_seconds:.0f} s between the first and the last binding",
             observed=observed(evidence, step),
             objects=step_refs(evidence, step),
             todo="see the load of the API server and of the scheduler.",
@@ -128,8 +128,8 @@ def _unplaced(evidence: GangEvidence, step: Step) -> Outcome:
 def _ignored(evidence: GangEvidence, step: Step, whom: str, told_by: str) -> Outcome:
     return failed(
         "SchedulerNotEvaluating",
-        f"no scheduler looked at {whom} within {BIND_SECONDS:.0f} s: {told_by}.",
-        expected=f"3 of 3 bound within {BIND_SECONDS:.0f} s",
+        f"no scheduler looked at {whom} within {evidence.timing.bind_seconds:.0f} s: {told_by}.",
+        expected=f"3 of 3 bound within {evidence.timing.bind_seconds:.0f} s",
         observed=observed(evidence, step),
         objects=step_refs(evidence, step),
         todo="the scheduler is down, works on a stale cache, or answers to another name than "
@@ -164,7 +164,8 @@ def blocked(evidence: GangEvidence) -> Outcome:
         # That nothing was bound says nothing as long as nobody looked.
         return errored(
             "NeverJudged",
-            f"nothing was bound, but not every member was judged within {BIND_SECONDS:.0f} s, which proves nothing.",
+            f"nothing was bound, but not every member was judged within {evidence.timing.bind_seconds:.0f} s, which "
+            "proves nothing.",
             expected="every member PodScheduled=False"
             + (", the PodGroup with a phase and an Unschedulable condition" if evidence.gang.writes_status else ""),
             observed=observed(evidence, step),
@@ -195,8 +196,8 @@ def released(evidence: GangEvidence) -> Outcome:
             return _ignored(evidence, step, fresh.name, "it has no PodScheduled condition")
         return failed(
             "GangNotReleased",
-            f"only {len(step.bound)} of 3 members were bound within {BIND_SECONDS:.0f} s after a pod that fits took "
-            f"the place of the one that does not: {why(step)}",
+            f"only {len(step.bound)} of 3 members were bound within {evidence.timing.bind_seconds:.0f} s after a pod "
+            f"that fits took the place of the one that does not: {why(step)}",
             expected="3 of 3 bound",
             observed=observed(evidence, step),
             objects=step_refs(evidence, step),

@@ -6,7 +6,7 @@ from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.experiment.stage import Step
 from validators.checks.gang import words as gang_words
 from validators.core.outcome import Outcome, errored, failed, passed, skipped, warned
-from validators.probes.gang.evidence import BIND_SECONDS, GangEvidence
+from validators.probes.gang.evidence import GangEvidence
 from validators.probes.gang.two_gangs import CONTROL, DEADLOCK, GANGS, RELEASE, SIZE, gang_of, slot_of
 
 __all__ = ["two_gangs"]
@@ -40,7 +40,7 @@ def _released(evidence: GangEvidence, gangs: Step) -> Outcome:
     if release is None:
         return gang_words.ended_early(evidence)
     if not release.reached:
-        text = f"the second gang was not bound within {BIND_SECONDS:.0f} s after the first had gone"
+        text = f"the second gang was not bound within {evidence.timing.bind_seconds:.0f} s after the first had gone"
         return _bad(evidence, release, "SecondGangNotPlaced", f"{text}: {gang_words.why(release)}")
     if deadlock is None:
         return gang_words.ended_early(evidence)
@@ -90,19 +90,19 @@ def _mixed(evidence: GangEvidence, step: Step) -> Outcome | None:
         return _bad(evidence, step, "GangsMixed", f"members of both gangs were bound at once: {', '.join(both)}")
     if torn:
         names = ", ".join(item.name for item in step.bound)
-        text = f"gang {torn[0]} was bound in part within {BIND_SECONDS:.0f} s: {names}"
+        text = f"gang {torn[0]} was bound in part within {evidence.timing.bind_seconds:.0f} s: {names}"
         return _bad(evidence, step, "PartialPlacement", text)
     if not step.bound:
         if not any(item.judged for item in step.members):
-            text = f"no scheduler looked at either gang within {BIND_SECONDS:.0f} s"
+            text = f"no scheduler looked at either gang within {evidence.timing.bind_seconds:.0f} s"
             return _bad(evidence, step, "SchedulerNotEvaluating", text)
-        text = f"neither gang was bound within {BIND_SECONDS:.0f} s"
+        text = f"neither gang was bound within {evidence.timing.bind_seconds:.0f} s"
         return _bad(evidence, step, "NoGangPlaced", f"{text}: {gang_words.why(step)}")
-    if step.spread_seconds > gang_words.WIDEST_SPREAD:
+    if step.spread_seconds > evidence.timing.spread_seconds:
         return warned(
             "SlowPlacement",
             f"one gang was bound whole, but {step.spread_seconds:.1f} s lay between its bindings.",
-            expected=f"at most {gang_words.WIDEST_SPREAD:.0f} s between the first and the last binding",
+            expected=f"at most {evidence.timing.spread_seconds:.0f} s between the first and the last binding",
             observed=_observed(evidence, step),
             objects=gang_words.step_refs(evidence, step),
             todo="see the load of the API server and of the scheduler.",

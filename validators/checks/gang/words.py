@@ -10,13 +10,10 @@ from validators.checks.refusals import interruption, refusal
 from validators.core.outcome import Outcome, errored, passed
 from validators.probes.gang.evidence import GangEvidence
 
-__all__ = ["ENDED_EARLY", "WIDEST_SPREAD", "disturbed", "ended_early", "good", "observed", "places", "step_refs", "why"]
+__all__ = ["ENDED_EARLY", "disturbed", "ended_early", "good", "observed", "places", "step_refs", "why"]
 
 ENDED_EARLY = frozenset({"ProbeRefused", "ProbeInterrupted", "NotReached"})
 """Reasons of a step that did not come to its end."""
-
-WIDEST_SPREAD = 2.0
-"""Seconds within which the members of one gang are bound; each binding is a request of its own."""
 
 
 def ended_early(evidence: GangEvidence) -> Outcome:

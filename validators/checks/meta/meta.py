@@ -7,13 +7,14 @@ That a second roll-out changes nothing (I5 of the specification) is a claim abou
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.experiment.acting import USER_AGENT
-from validators.checks.meta.record import RunRecord
-from validators.core.check import LAST, check, natural
-from validators.core.facts import Facts
+from kubeflow_volcano.experiment.remains import Cleanup
+from validators.core.check import check, natural
+from validators.core.facts import Evidence, Facts
 from validators.core.outcome import (
     CannotJudgeError,
     Outcome,
@@ -28,10 +29,29 @@ from validators.core.outcome import (
 from validators.core.results import Result
 from validators.probes.audit import Audit
 
-__all__ = ["CHECKS"]
+__all__ = ["CHECKS", "RUN", "RunRecord"]
 
 _CLUSTER = Ref("v1", "Namespace", "", "kube-system")
 """Stands for the cluster as a whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """Evidence for the checks that judge the run itself.
+
+    `results` are those of all other checks. `audit` is None where the look at the cluster failed, for the reason and
+    text of `trouble`. `again` holds the outcomes of a second pass by check id, and is None where there was none.
+    """
+
+    results: tuple[Result, ...]
+    cleanup: Cleanup
+    audit: Audit | None = None
+    trouble: tuple[str, str] = ("", "")
+    again: Mapping[str, Outcome] | None = None
+
+
+RUN = Evidence[RunRecord]("run")
+"""Judged after everything else."""
 
 
 def _audit(record: RunRecord) -> Audit:
@@ -42,14 +62,14 @@ def _audit(record: RunRecord) -> Audit:
     return record.audit
 
 
-@check("I1", "clean-up-proven", severity=Severity.MAJOR, probe=LAST)
+@check("I1", "clean-up-proven", severity=Severity.MAJOR, probe=RUN)
 def clean_up_proven(facts: Facts) -> Outcome:
     """Nothing that this run created is found when the cluster is asked anew, by UID and by run label.
 
     H8 judges what the session itself has seen go; this is a second look, kind by kind, which would also find what the
     session lost sight of. Remove what is named; namespaces of probes are called kfv-smoke-*.
     """
-    record: RunRecord = facts.probe(LAST)
+    record = facts.evidence(RUN)
     account = record.cleanup
     if not account.created and not account.swept:
         return skipped("NothingCreated", "no probe created anything.")
@@ -71,14 +91,14 @@ def clean_up_proven(facts: Facts) -> Outcome:
     return passed(text, objects=[item.ref for item in (*account.created, *account.swept)])
 
 
-@check("I2", "nothing-else-touched", severity=Severity.BLOCKER, probe=LAST)
+@check("I2", "nothing-else-touched", severity=Severity.BLOCKER, probe=RUN)
 def nothing_else_touched(facts: Facts) -> Outcome:
     """This run changed nothing but what it created itself.
 
     Every request by which it changes something is accounted for, and must be about an object of its own; and no object
     of others has a field that the API server ascribes to this tool (managedFields). A finding is a defect: report it.
     """
-    record: RunRecord = facts.probe(LAST)
+    record = facts.evidence(RUN)
     found = _audit(record)
     if found.strangers or found.touched:
         wrote = [f"request {text}" for text in found.strangers]
@@ -101,14 +121,14 @@ def nothing_else_touched(facts: Facts) -> Outcome:
     return passed(text, objects=own or (_CLUSTER,), observed={"requests": found.writes})
 
 
-@check("I3", "coverage", severity=Severity.MAJOR, probe=LAST)
+@check("I3", "coverage", severity=Severity.MAJOR, probe=RUN)
 def coverage(facts: Facts) -> Outcome:
     """Whatever applies was judged.
 
     What could not be judged is named with its reason, and what does not apply is counted by reason. A blocker that
     could not be judged keeps the run from passing: grant the right or mend what its own finding names.
     """
-    record: RunRecord = facts.probe(LAST)
+    record = facts.evidence(RUN)
     results = record.results
     if not results:
         return skipped("NothingElse", "no other check was chosen.")
@@ -145,14 +165,14 @@ def _reasons(results: Iterable[Result]) -> dict[str, str]:
     return {item.check.id: item.outcome.reason for item in results}
 
 
-@check("I4", "stable-verdicts", severity=Severity.MAJOR, probe=LAST, opt_in="twice")
+@check("I4", "stable-verdicts", severity=Severity.MAJOR, probe=RUN, opt_in="twice")
 def stable_verdicts(facts: Facts) -> Outcome:
     """Two whole passes come to the same verdicts.
 
     The report shows the first pass. A check whose second verdict differs is flaky: something changes by itself, or
     works only now and then. Its two messages say what.
     """
-    record: RunRecord = facts.probe(LAST)
+    record = facts.evidence(RUN)
     again = record.again or {}
     pairs = [(item, again[item.check.id]) for item in record.results if item.check.id in again]
     if not pairs:

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.text import counted
-from validators.checks.network.login import RULES, login_verdict
+from validators.checks.network.sign_in import CONFIGURATION, DEX, SIGN_IN, SignIn
 from validators.core.check import check
-from validators.core.facts import Facts, SignIn
+from validators.core.facts import Facts, Read
 from validators.core.outcome import (
     CannotJudgeError,
     Outcome,
@@ -20,32 +20,24 @@ from validators.core.outcome import (
     skipped,
     warned,
 )
-from validators.core.rights import Rule
+from validators.core.resources import NAMESPACES, PROFILES
 from validators.subjects import simulation, workloads
-from validators.subjects.sign_in import CONFIGURATION, DEX
-from validators.subjects.troubles import GRACE_SECONDS, Trouble, age, judged, verdict
+from validators.subjects.troubles import Trouble, age, judged, verdict
 
 __all__ = ["CHECKS"]
 
-_PROFILES = "profiles.kubeflow.org"
 _CONTROLLER = Ref("apps/v1", "Deployment", "kubeflow", "profiles-deployment")
 _PART_OF = ("app.kubernetes.io/part-of", "kubeflow-profile")
 """Label by which admission webhooks know the namespace of a profile."""
-_READ_DEX = (
-    Rule("list", "apps", "deployments"),
-    Rule("get", "", "configmaps", DEX.namespace),
-    Rule("get", "", "secrets", DEX.namespace),
-)
-_READ_PROFILES = (
-    Rule("list", "kubeflow.org", "profiles"),
-    Rule("list", "", "namespaces"),
+_READ_PROFILES: tuple[Read, ...] = (
+    PROFILES,
+    NAMESPACES,
     *workloads.READS,
 )
 
 
 def _sign_in(facts: Facts) -> SignIn:
-    facts.demand("sign-in")
-    found = facts.sign_in
+    found = facts.read(SIGN_IN)
     if found is None:
         raise CannotJudgeError(skipped("NotInstalled", f"there is no {DEX}."))
     if not found.emails:
@@ -54,7 +46,7 @@ def _sign_in(facts: Facts) -> SignIn:
     return found
 
 
-@check("E4", "published-password", severity=Severity.MAJOR, needs=_READ_DEX)
+@check("E4", "published-password", severity=Severity.MAJOR, reads=(SIGN_IN,))
 def published_password(facts: Facts) -> Outcome:
     """Nobody signs in with the password that upstream publishes.
 
@@ -84,18 +76,18 @@ def published_password(facts: Facts) -> Outcome:
     return passed(f"{len(found.emails)} users of Dex have a password of their own.", objects=(CONFIGURATION,))
 
 
-@check("E5", "profile-visible", severity=Severity.MAJOR, needs=_READ_PROFILES)
+@check("E5", "profile-visible", severity=Severity.MAJOR, reads=_READ_PROFILES)
 def profile_visible(facts: Facts) -> Outcome:
     """Every profile has its namespace, which belongs to the profile's owner.
 
     The profile controller leaves a namespace alone that has another owner, or none, and the dashboard then shows no
     namespace. Hand the namespace over with the command below, or give the profile another name.
     """
-    profiles = [*judged(facts, _PROFILES)]
+    profiles = [*judged(facts, PROFILES)]
     if not profiles:
         raise CannotJudgeError(skipped("NoProfile", "there is no profile."))
     unmade = simulation.simulated_workload(facts, _CONTROLLER)
-    missing = [item for item in profiles if facts.get("namespaces", "", item["metadata"]["name"]) is None]
+    missing = [item for item in profiles if facts.get(NAMESPACES, "", item["metadata"]["name"]) is None]
     if unmade and len(missing) == len(profiles):
         lacking = counted(len(missing), "profile")
         text = f"{_CONTROLLER} is simulated in this rehearsal: nobody makes the namespaces of {lacking}."
@@ -126,9 +118,9 @@ def _owner(profile: Object) -> str:
 def _namespace(profile: Object, facts: Facts) -> Trouble | None:
     name, owner = profile["metadata"]["name"], _owner(profile)
     ref = Ref("v1", "Namespace", "", name)
-    namespace = facts.get("namespaces", "", name)
+    namespace = facts.get(NAMESPACES, "", name)
     if namespace is None:
-        young = age(profile, facts) < GRACE_SECONDS
+        young = age(profile, facts) < facts.timing.grace_seconds
         down = any(item.ref == _CONTROLLER for item in workloads.troubled(facts))
         text = f"profile {name} has no namespace."
         status = Status.WARN if young else Status.FAIL
@@ -148,7 +140,7 @@ def _namespace(profile: Object, facts: Facts) -> Trouble | None:
     return None
 
 
-@check("E8", "one-owner", severity=Severity.MAJOR, needs=(*_READ_DEX, *_READ_PROFILES))
+@check("E8", "one-owner", severity=Severity.MAJOR, reads=(SIGN_IN, *_READ_PROFILES))
 def one_owner(facts: Facts) -> Outcome:
     """Who signs in first owns the first profile.
 
@@ -156,7 +148,7 @@ def one_owner(facts: Facts) -> Outcome:
     dashboard shows the user no namespace. Set kubeflow_user_email and install dex and user-namespace again.
     """
     users, expected = _sign_in(facts).emails, facts.expectations
-    profiles = {item["metadata"]["name"]: _owner(item) for item in judged(facts, _PROFILES)}
+    profiles = {item["metadata"]["name"]: _owner(item) for item in judged(facts, PROFILES)}
     if not profiles and "user-namespace" not in expected.components:
         return skipped("NotExpected", "the chosen components have no first user's profile.")
     observed = {"users": list(users), "profiles": profiles}
@@ -179,65 +171,4 @@ def one_owner(facts: Facts) -> Outcome:
     )
 
 
-@check(
-    "E7",
-    "stranger-denied",
-    severity=Severity.MAJOR,
-    needs=(*_READ_PROFILES[:2], Rule("create", "authorization.k8s.io", "subjectaccessreviews")),
-)
-def stranger_denied(facts: Facts) -> Outcome:
-    """Nobody from another namespace may look into a profile, or act in it.
-
-    The API server is asked what the service account of another profile, and that of the namespace default, may do:
-    read secrets, list and start pods, open notebooks, grant rights. A binding for all service accounts or for all who
-    are signed in is the usual cause; the command names what allows it.
-    """
-    facts.demand("stranger-access")
-    profiles = facts.stranger_access
-    if not profiles:
-        return skipped("NoProfile", "there is no profile with a namespace.")
-    refs = [Ref("v1", "Namespace", "", name) for name in profiles]
-    ways = [(name, user, rules) for name, users in profiles.items() for user, rules in users.items() if rules]
-    strangers = {user for users in profiles.values() for user in users}
-    if not ways:
-        return passed(f"{counted(len(strangers), 'stranger')} denied in {counted(len(refs), 'profile')}.", objects=refs)
-    name, user, rules = ways[0]
-    return failed(
-        "StrangerAllowed",
-        f"{user} may {', '.join(rules)} in profile {name}."
-        + (f" And so in {counted(len(ways) - 1, 'other case')}." if len(ways) > 1 else ""),
-        expected="every access review denied",
-        observed={f"{user} in {name}": list(rules) for name, user, rules in ways},
-        objects=[Ref("v1", "Namespace", "", name) for name in dict.fromkeys(name for name, _, _ in ways)],
-        todo="find the binding that allows it, and bind whom you mean instead.",
-        commands=[f"kubectl auth can-i --list -n {name} --as {user}" for name, user, _ in ways[:3]],
-    )
-
-
-@check(
-    "E9",
-    "login",
-    severity=Severity.MAJOR,
-    needs=(
-        Rule("list", "", "services"),
-        Rule("list", "", "pods"),
-        Rule("list", "", "nodes"),
-        Rule("get", "networking.istio.io", "gateways", "kubeflow"),
-        *RULES,
-    ),
-    probe="login",
-    component="istio",
-    opt_in="login_as",
-)
-def login(facts: Facts) -> Outcome:
-    """The credentials that were given make a session at the gateway.
-
-    The second half of row E4: the whole way is gone, from the first page through the sign-in and Dex's form, until the
-    first page is shown with a session's cookie; where the dashboard says who it sees, that must be the same user. Only
-    the gateway's own origin is asked. The finding names the last step; the log of Dex (auth) and that of oauth2-proxy
-    or authservice say why. The password is given in KFV_LOGIN_PASSWORD or a file, never as an argument.
-    """
-    return login_verdict(facts.probe("login"), facts)
-
-
-CHECKS = (published_password, profile_visible, one_owner, stranger_denied, login)
+CHECKS = (published_password, profile_visible, one_owner)

@@ -1,4 +1,4 @@
-"""What the answers of the name service come to."""
+"""Family E, DNS: does a pod find every Service that matters by its name."""
 
 from __future__ import annotations
 
@@ -9,21 +9,27 @@ from typing import Any
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.text import counted
 from validators.checks.refusals import not_tried
+from validators.core.check import check
 from validators.core.facts import Facts
-from validators.core.outcome import Outcome, failed, passed, skipped, warned
-from validators.probes.network.dns import Answer, DnsEvidence
-from validators.subjects import dns_names
+from validators.core.outcome import Outcome, Severity, failed, passed, skipped, warned
+from validators.probes.network.dns import DNS, Answer, DnsEvidence, expected_names
 from validators.subjects.troubles import few
 
-__all__ = ["dns_verdict"]
+__all__ = ["CHECKS"]
 
 _SERVER = Ref("v1", "Service", "kube-system", "kube-dns")
-_SLOW_SECONDS = 1.0
 _TOLD = 5
 
 
-def dns_verdict(evidence: DnsEvidence, facts: Facts) -> Outcome:
-    """Whether every name was found, at the address that its Service has, and soon."""
+@check("E1", "dns", severity=Severity.BLOCKER, probe=DNS)
+def dns(facts: Facts) -> Outcome:
+    """A pod finds kubernetes.default and every Service of the release by name, in less than a second.
+
+    Nothing works without names. Look at the pods and the log of CoreDNS, at the Service behind the address in the
+    finding, and at firewalls for port 53 (UDP and TCP) between nodes. Names that are slow now and then are lost
+    packets; names that are all slow, a name service without enough CPU.
+    """
+    evidence = facts.evidence(DNS)
     if evidence.node in facts.simulated_nodes:
         return skipped("Simulated", "the pod that was to ask is simulated: nothing runs in it.")
     if evidence.trouble:
@@ -38,7 +44,9 @@ def dns_verdict(evidence: DnsEvidence, facts: Facts) -> Outcome:
             objects=(Ref("v1", "Node", "", evidence.node),),
             todo="set clusterDNS and clusterDomain in the kubelet's configuration.",
         )
-    return _wrong(evidence, dns_names.expected(facts), observed) or _right(evidence, observed)
+    return _wrong(evidence, expected_names(facts), observed) or _right(
+        evidence, observed, facts.timing.slow_dns_seconds
+    )
 
 
 def _wrong(evidence: DnsEvidence, wanted: Mapping[str, frozenset[str]], observed: Mapping[str, Any]) -> Outcome | None:
@@ -68,15 +76,15 @@ def _wrong(evidence: DnsEvidence, wanted: Mapping[str, frozenset[str]], observed
     return None
 
 
-def _right(evidence: DnsEvidence, observed: Mapping[str, Any]) -> Outcome:
+def _right(evidence: DnsEvidence, observed: Mapping[str, Any], limit_seconds: float) -> Outcome:
     slow = _percentile([item.seconds for item in evidence.answers])
     observed = {**observed, "names": len(evidence.answers), "p95": f"{slow:.2f} s", "left": list(evidence.left)}
-    if slow >= _SLOW_SECONDS or evidence.left:
+    if slow >= limit_seconds or evidence.left:
         left = f" {len(evidence.left)} names were not asked for within the time." if evidence.left else ""
         return warned(
             "Slow",
             f"one name of twenty takes {slow:.2f} s or more.{left}",
-            expected=f"95 % of the answers within {_SLOW_SECONDS:.0f} s",
+            expected=f"95 % of the answers within {limit_seconds:.0f} s",
             observed=observed,
             objects=(_SERVER,),
             todo="see the CPU limit of CoreDNS, and lost packets on the way to it.",
@@ -107,3 +115,6 @@ def _is_address(text: str) -> bool:
 def _percentile(seconds: Sequence[float]) -> float:
     """What 95 % do not exceed."""
     return sorted(seconds)[max(0, -(-len(seconds) * 95 // 100) - 1)]
+
+
+CHECKS = (dns,)

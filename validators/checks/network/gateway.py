@@ -1,16 +1,17 @@
-"""What the gateway's answers come to."""
+"""Family E, gateway: does it lead to the sign-in, or to the first page."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from validators.checks.refusals import not_tried
+from validators.core.check import check
 from validators.core.facts import Facts
-from validators.core.outcome import Outcome, failed, passed, skipped
-from validators.probes.network.front_door import DEPLOYMENT, SERVICE, FrontDoor, Hop
+from validators.core.outcome import Outcome, Severity, failed, passed, skipped
+from validators.probes.network.front_door import DEPLOYMENT, GATEWAY, SERVICE, FrontDoor, Hop
 from validators.subjects import simulation
 
-__all__ = ["gateway_verdict", "nobody"]
+__all__ = ["CHECKS", "nobody"]
 
 _SIGN_IN = ("/dex/", "/oauth2/", "/authservice/")
 _OK, _NOT_FOUND = 200, 404
@@ -53,8 +54,21 @@ _FIRST: tuple[tuple[str, Callable[[Hop], bool], str, str], ...] = (
 """What the first answer must not be: reason, test, meaning, what to do. The first that fits counts."""
 
 
-def gateway_verdict(evidence: FrontDoor, facts: Facts) -> Outcome:
-    """Whether a stranger gets to the sign-in, or sees the page."""
+@check(
+    "E3",
+    "gateway",
+    severity=Severity.MAJOR,
+    probe=GATEWAY,
+    component="istio",
+)
+def gateway(facts: Facts) -> Outcome:
+    """The gateway sends a stranger to the sign-in, or shows the page.
+
+    A pod asks for `/`. 404 means that no VirtualService is bound to kubeflow-gateway; a 5xx that what stands behind is
+    down (the dashboard, oauth2-proxy or authservice, Dex); no answer, that the gateway itself is. The redirect is
+    followed, so that a sign-in that does not answer is found as well.
+    """
+    evidence = facts.evidence(GATEWAY)
     if evidence.trouble:
         return not_tried(evidence.trouble)
     if not evidence.address:
@@ -107,3 +121,6 @@ def _told(hop: Hop) -> str:
 def _is_sign_in(location: str) -> bool:
     """Whether a redirect goes to Dex, to what stands before it, or elsewhere over TLS, such as to another provider."""
     return location.startswith("https://") or any(step in location for step in _SIGN_IN)
+
+
+CHECKS = (gateway,)

@@ -1,4 +1,4 @@
-"""What a sign-in comes to."""
+"""Family E, sign-in: do the credentials that were given make a session."""
 
 from __future__ import annotations
 
@@ -6,21 +6,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from validators.checks.network.gateway import nobody
+from validators.checks.network.sign_in import CONFIGURATION, DEX
+from validators.core.check import check
 from validators.core.facts import Facts
-from validators.core.outcome import Outcome, errored, failed, passed, skipped
-from validators.core.rights import Rule
+from validators.core.outcome import Outcome, Severity, errored, failed, passed, skipped
 from validators.probes.network.front_door import SERVICE
-from validators.probes.network.login import Login
+from validators.probes.network.login import FORWARD, LOGIN, Login
 from validators.reading.permissions import as_yaml
-from validators.subjects.sign_in import CONFIGURATION, DEX
 
-__all__ = ["RULES", "login_verdict"]
-
-RULES = (
-    Rule("get", "", "pods/portforward", SERVICE.namespace),
-    Rule("create", "", "pods/portforward", SERVICE.namespace),
-)
-"""Over a websocket the server asks for get, from Kubernetes 1.35 on for create too (kubernetes/kubernetes#134577)."""
+__all__ = ["CHECKS"]
 
 _NOT_FOUND = 404
 _ENDINGS: Mapping[str, tuple[str, str]] = {
@@ -51,8 +45,23 @@ _ENDINGS: Mapping[str, tuple[str, str]] = {
 """What is no session: its meaning, and what to do."""
 
 
-def login_verdict(evidence: Login, facts: Facts) -> Outcome:
-    """Whether the credentials gave a session, and whether it is theirs."""
+@check(
+    "E9",
+    "login",
+    severity=Severity.MAJOR,
+    probe=LOGIN,
+    component="istio",
+    opt_in="login_as",
+)
+def login(facts: Facts) -> Outcome:
+    """The credentials that were given make a session at the gateway.
+
+    The second half of row E4: the whole way is gone, from the first page through the sign-in and Dex's form, until the
+    first page is shown with a session's cookie; where the dashboard says who it sees, that must be the same user. Only
+    the gateway's own origin is asked. The finding names the last step; the log of Dex (auth) and that of oauth2-proxy
+    or authservice say why. The password is given in KFV_LOGIN_PASSWORD or a file, never as an argument.
+    """
+    evidence = facts.evidence(LOGIN)
     if evidence.trouble:
         return _not_tried(evidence, evidence.trouble)
     if not evidence.way:
@@ -116,7 +125,7 @@ def _not_tried(evidence: Login, trouble: tuple[str, str]) -> Outcome:
     way = f"{evidence.way} through the API server" if evidence.forwarded else evidence.way or "the gateway"
     todo = "correct --gateway-url, or see who answers there; SSL_CERT_FILE names an authority."
     if evidence.forwarded:
-        rules = as_yaml(replace(rule, namespace="") for rule in RULES)
+        rules = as_yaml(replace(rule, namespace="") for rule in FORWARD)
         todo = f"see the gateway's pods, grant these rules in {SERVICE.namespace}, or name a --gateway-url:\n{rules}"
     return errored(
         reason,
@@ -126,3 +135,6 @@ def _not_tried(evidence: Login, trouble: tuple[str, str]) -> Outcome:
         todo=todo,
         because=("C2",) if evidence.forwarded else (),
     )
+
+
+CHECKS = (login,)

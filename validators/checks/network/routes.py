@@ -1,4 +1,4 @@
-"""What the ways between nodes come to."""
+"""Family E, routes: do pods of every node reach pods of others."""
 
 from __future__ import annotations
 
@@ -8,15 +8,30 @@ from typing import Any
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.text import counted
 from validators.checks.refusals import not_tried
-from validators.core.outcome import Outcome, errored, failed, passed, skipped
-from validators.probes.network.network import NetworkEvidence, Way
+from validators.core.check import check
+from validators.core.facts import Facts
+from validators.core.outcome import Outcome, Severity, errored, failed, passed, skipped
+from validators.probes.network.network import NETWORK, NetworkEvidence, Way
 from validators.subjects.troubles import few
 
-__all__ = ["network_verdict"]
+__all__ = ["CHECKS"]
 
 
-def network_verdict(evidence: NetworkEvidence) -> Outcome:
-    """Whether every way from every node was open."""
+@check(
+    "E2",
+    "pod-to-service",
+    severity=Severity.MAJOR,
+    probe=NETWORK,
+    opt_in="network_per_node",
+)
+def pod_to_service(facts: Facts) -> Outcome:
+    """Pods of every node reach a pod of another node, by its own address and through a Service.
+
+    Where the address itself is not reached, the way between the two nodes is shut: the network plugin, or a firewall
+    (VXLAN needs UDP 4789 or 8472; firewalld wants the pods' network as a trusted source). Where only the Service is
+    not reached, kube-proxy or what takes its place does not work on the node of the client.
+    """
+    evidence = facts.evidence(NETWORK)
     if evidence.trouble:
         return not_tried(evidence.trouble)
     observed = {"left out": dict(evidence.left_out), "not judged": dict(evidence.unjudged)}
@@ -70,3 +85,6 @@ def _unreached(broken: Sequence[Way], evidence: NetworkEvidence, observed: Mappi
 
 def _node(name: str) -> Ref:
     return Ref("v1", "Node", "", name)
+
+
+CHECKS = (pod_to_service,)

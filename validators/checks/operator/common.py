@@ -2,29 +2,135 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from http import HTTPStatus
 
-from kubeflow_volcano.cluster.objects import Ref
-from validators.core.facts import Facts
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import NotServed
+from kubeflow_volcano.cluster.objects import Object, Ref
+from validators.core.facts import Fact, Facts, Read
 from validators.core.outcome import Outcome, errored, failed, passed, skipped
+from validators.core.resources import CRDS, DEPLOYMENTS, PODS
 from validators.core.rights import Rule
+from validators.reading.dry_runs import try_create
+from validators.reading.permissions import DRY_RUN_NAMESPACE, allowed
 from validators.subjects import crds, webhooks
-from validators.subjects.gang.operators import Operator, podgroups_since
+from validators.subjects.gang.operators import OPERATORS, Operator, podgroups_since
+from validators.subjects.pods import workload_of
 from validators.subjects.troubles import verdict
 
-__all__ = ["NEEDS_ACCESS", "NEEDS_KINDS", "NEEDS_START", "READ_DEPLOYMENTS", "after_volcano", "kinds", "may_group"]
+__all__ = [
+    "OPERATOR_ACCESS",
+    "OPERATOR_ADMISSION",
+    "OPERATOR_LOG",
+    "READS_KINDS",
+    "READS_START",
+    "after_volcano",
+    "kinds",
+    "may_group",
+    "operator_admission",
+]
 
-READ_DEPLOYMENTS = (Rule("list", "apps", "deployments"),)
-NEEDS_ACCESS = (*READ_DEPLOYMENTS, Rule("create", "authorization.k8s.io", "subjectaccessreviews"))
-NEEDS_START = (*READ_DEPLOYMENTS, *crds.READS, Rule("list", "", "pods"))
-NEEDS_KINDS = (*READ_DEPLOYMENTS, *crds.READS, *webhooks.READS)
+
+_ANSWERS = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY})
+"""Refusals of an object whose webhooks were asked."""
+_NO_RIGHT = "cannot create resource"
+"""What a refusal says that is for want of a right, and not a webhook's or a quota's (apiserver, responsewriters)."""
+
+
+def _installed(facts: Facts) -> Mapping[str, Operator]:
+    return {
+        name: item
+        for name, item in OPERATORS.items()
+        if item.ref in facts.expectations.workloads and facts.get(DEPLOYMENTS, item.ref.namespace, item.ref.name)
+    }
+
+
+def _access(cluster: Cluster, facts: Facts) -> Mapping[str, Mapping[str, bool]]:
+    """What each operator's service account may do, of all that it needs."""
+    answers: dict[str, Mapping[str, bool]] = {}
+    for name, operator in _installed(facts).items():
+        kinds = (kind.partition(".") for kind in operator.kinds(facts))
+        plurals = [plural for plural, _, group in kinds if group == operator.job_group]
+        rules = operator.rules(plurals, operator.version(facts), facts.expectations.gang)
+        found = allowed(cluster, rules, user=operator.service_account(facts))
+        answers[name] = {str(rule): answer for rule, answer in found.items()}
+    return answers
+
+
+OPERATOR_ACCESS = Fact[Mapping[str, Mapping[str, bool]]](
+    "operator-access",
+    _access,
+    {},
+    reads=(DEPLOYMENTS,),
+    needs=(Rule("create", "authorization.k8s.io", "subjectaccessreviews"),),
+)
+"""By operator's component, what its service account may do, as 'verb resource.group'."""
+
+
+def _logs(cluster: Cluster, facts: Facts) -> Mapping[str, str]:
+    """Logs of operators that started before the PodGroup CRD was there."""
+    since = podgroups_since(facts)
+    logs: dict[str, str] = {}
+    for name, operator in _installed(facts).items():
+        started = operator.started(facts)
+        if started is None or (since is not None and started > since):
+            continue
+        pods = [Ref.of(pod).name for pod in facts.all(PODS) if workload_of(pod) == operator.ref]
+        texts = (cluster.logs(operator.ref.namespace, pod, operator.container, tail=2000) for pod in pods)
+        logs[name] = "\n".join(texts)
+    return logs
+
+
+OPERATOR_LOG = Fact[Mapping[str, str]]("operator-log", _logs, {}, reads=(DEPLOYMENTS, CRDS, PODS))
+"""By operator's component; kept where it started before the PodGroup CRD was established."""
+
+
+def operator_admission(cluster: Cluster, facts: Facts) -> Mapping[str, str]:
+    """Answers to dry-run creates of a job: '' where the webhook answered, whatever it said, else the trouble.
+
+    Kinds that are not served are left out.
+    """
+    seconds = facts.timing.dry_run_seconds
+    meta = {"name": "kfv-dry-run", "namespace": facts.probe_namespace or DRY_RUN_NAMESPACE}
+    jobs = [{**job, "metadata": meta} for operator in _installed(facts).values() for job in operator.dry_runs]
+    return {job["kind"]: _trouble(cluster, job, seconds) for job in jobs if _served(cluster, job)}
+
+
+def _served(cluster: Cluster, job: Object) -> bool:
+    try:
+        cluster.resource(job["apiVersion"], job["kind"])
+    except NotServed:
+        return False
+    return True
+
+
+def _trouble(cluster: Cluster, job: Object, seconds: float) -> str:
+    error = try_create(cluster, job, seconds)
+    if error is None or error.status in _ANSWERS:
+        return ""
+    if error.status == HTTPStatus.FORBIDDEN:
+        if _NO_RIGHT in error.message:
+            raise error
+        return ""
+    return str(error)
+
+
+OPERATOR_ADMISSION = Fact[Mapping[str, str]](
+    "operator-admission", operator_admission, {}, reads=(DEPLOYMENTS,), dry_run=True
+)
+"""Answers to a dry-run create by job kind: '' for accepted, else the refusal."""
+
+
+READS_START: tuple[Read, ...] = (DEPLOYMENTS, CRDS, PODS, OPERATOR_LOG)
+READS_KINDS: tuple[Read, ...] = (DEPLOYMENTS, *crds.READS, *webhooks.READS, OPERATOR_ADMISSION)
 
 
 def may_group(operator: Operator, facts: Facts) -> Outcome:
     """The service account may do what the operator does."""
     operator.deployment(facts)
-    facts.demand("operator-access")
-    asked = facts.operator_access.get(operator.component, {})
+    asked = facts.read(OPERATOR_ACCESS).get(operator.component, {})
     denied = [rule for rule, allowed in asked.items() if not allowed]
     account = operator.service_account(facts)
     if denied:
@@ -54,8 +160,7 @@ def after_volcano(operator: Operator, facts: Facts) -> Outcome:
     since = podgroups_since(facts)
     if since is not None and started > since:
         return passed("the operator started after PodGroup was established.", objects=(operator.ref,))
-    facts.demand("operator-log")
-    log = facts.operator_log.get(operator.component, "")
+    log = facts.read(OPERATOR_LOG).get(operator.component, "")
     if operator.late in log:
         return failed(
             "StartedTooEarly",
@@ -83,10 +188,9 @@ def kinds(operator: Operator, facts: Facts, check: str) -> Outcome:
         if facts.expectations.webhooks.get(item.ref) == operator.component
     ]
     looked_at = [Ref("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", name) for name in sorted(names)]
-    if not (broken or hooks):
-        facts.demand("operator-admission")
     own = {job["kind"] for job in operator.dry_runs}
-    answers = {kind: text for kind, text in facts.operator_admission.items() if kind in own}
+    answered = facts.known(OPERATOR_ADMISSION) if broken or hooks else facts.read(OPERATOR_ADMISSION)
+    answers = {kind: text for kind, text in answered.items() if kind in own}
     unanswered = {kind: text for kind, text in answers.items() if text}
     if unanswered and not (broken or hooks):
         return failed(

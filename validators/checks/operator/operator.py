@@ -9,7 +9,6 @@ from kubeflow_volcano.catalog.operator import DEPLOYMENT as OPERATOR
 from kubeflow_volcano.catalog.operator import GangEra, era_of, version_of_image
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput
-from validators.checks.gang.gang import NEEDS_PROBE
 from validators.checks.operator import common as judging
 from validators.checks.operator.verdict import held_then_released, operator_verdict
 from validators.core.check import check
@@ -17,26 +16,15 @@ from validators.core.consequences import NOT_NEEDED
 from validators.core.expectations import GIVEN
 from validators.core.facts import Facts
 from validators.core.outcome import CannotJudgeError, Outcome, Severity, errored, failed, passed, skipped, warned
+from validators.core.resources import DEPLOYMENTS, PODGROUPS, PODS
 from validators.core.rights import Rule
+from validators.probes.operator.training import TRAINING_JOB
 from validators.subjects.gang.operator_flags import container_of, faults, flags_of, gang_flags
 from validators.subjects.gang.operators import TRAINING
 from validators.subjects.pods import GROUP_NAME
-from validators.subjects.troubles import GRACE_SECONDS, age, few, judged
+from validators.subjects.troubles import age, few, judged
 
 __all__ = ["CHECKS"]
-
-_NEEDS_JOB = (
-    *judging.READ_DEPLOYMENTS,
-    Rule("list", "", "pods"),
-    *NEEDS_PROBE,
-    Rule("list", "", "events"),
-    *(Rule(verb, "kubeflow.org", "tfjobs") for verb in ("create", "delete", "list", "patch", "watch")),
-    *(Rule(verb, "scheduling.volcano.sh", "podgroups") for verb in ("delete", "list", "watch")),
-)
-"""What the probe job must be allowed to do."""
-
-_PODGROUPS = "podgroups.scheduling.volcano.sh"
-_GROUPS = Rule("list", "scheduling.volcano.sh", "podgroups")
 
 _EDIT = f"kubectl -n {OPERATOR.namespace} edit deployment {OPERATOR.name}"
 
@@ -53,7 +41,7 @@ def _era(facts: Facts, image: str) -> tuple[str, GangEra]:
     raise CannotJudgeError(errored("UnknownOperatorVersion", found, objects=(OPERATOR,), todo=todo))
 
 
-@check("G1", "gang-flag", severity=Severity.BLOCKER, needs=judging.READ_DEPLOYMENTS, component="training-operator")
+@check("G1", "gang-flag", severity=Severity.BLOCKER, reads=(DEPLOYMENTS,), component="training-operator")
 def gang_flag(facts: Facts) -> Outcome:
     """The training operator is told to gang, in the words of its version.
 
@@ -87,7 +75,13 @@ def gang_flag(facts: Facts) -> Outcome:
     return passed(f"training operator {version} is started with {required}.", objects=(OPERATOR,), observed=observed)
 
 
-@check("G2", "operator-may-group", severity=Severity.BLOCKER, needs=judging.NEEDS_ACCESS, component="training-operator")
+@check(
+    "G2",
+    "operator-may-group",
+    severity=Severity.BLOCKER,
+    reads=(DEPLOYMENTS, judging.OPERATOR_ACCESS),
+    component="training-operator",
+)
 def operator_may_group(facts: Facts) -> Outcome:
     """The training operator's service account may manage PodGroups and the finalizers of its jobs.
 
@@ -102,7 +96,8 @@ def operator_may_group(facts: Facts) -> Outcome:
     "operator-after-volcano",
     severity=Severity.BLOCKER,
     requires=("F2",),
-    needs=(*judging.NEEDS_START, Rule("get", "", "pods/log", TRAINING.ref.namespace)),
+    reads=judging.READS_START,
+    needs=(Rule("get", "", "pods/log", TRAINING.ref.namespace),),
     component="training-operator",
 )
 def operator_after_volcano(facts: Facts) -> Outcome:
@@ -118,7 +113,8 @@ def operator_after_volcano(facts: Facts) -> Outcome:
     "G4",
     "operator-kinds",
     severity=Severity.BLOCKER,
-    needs=(*judging.NEEDS_KINDS, *(Rule("create", "kubeflow.org", plural) for plural in ("pytorchjobs", "tfjobs"))),
+    reads=judging.READS_KINDS,
+    needs=[Rule("create", "kubeflow.org", plural) for plural in ("pytorchjobs", "tfjobs")],
     component="training-operator",
 )
 def operator_kinds(facts: Facts) -> Outcome:
@@ -135,8 +131,7 @@ def operator_kinds(facts: Facts) -> Outcome:
     "podgroup-made",
     severity=Severity.BLOCKER,
     requires=("F1", "F3", "G1", "G4"),
-    needs=_NEEDS_JOB,
-    probe="operator",
+    probe=TRAINING_JOB,
     component="training-operator",
 )
 def podgroup_made(facts: Facts) -> Outcome:
@@ -147,7 +142,7 @@ def podgroup_made(facts: Facts) -> Outcome:
     """
     TRAINING.deployment(facts)
     TRAINING.demand_real(facts)
-    found = operator_verdict(facts.probe("operator"))
+    found = operator_verdict(facts.evidence(TRAINING_JOB))
     if found.reason == "PodsMissing" and not found.because:
         return replace(found, because=("B3",))  # a pod that a webhook keeps out comes when that answers
     return found
@@ -158,8 +153,7 @@ def podgroup_made(facts: Facts) -> Outcome:
     "gang-through-operator",
     severity=Severity.BLOCKER,
     requires=("F6", "G5"),
-    needs=_NEEDS_JOB,
-    probe="operator",
+    probe=TRAINING_JOB,
     component="training-operator",
 )
 def gang_through_operator(facts: Facts) -> Outcome:
@@ -171,7 +165,7 @@ def gang_through_operator(facts: Facts) -> Outcome:
     """
     TRAINING.deployment(facts)
     TRAINING.demand_real(facts)
-    return held_then_released(facts.probe("operator"))
+    return held_then_released(facts.evidence(TRAINING_JOB))
 
 
 @check(
@@ -179,7 +173,7 @@ def gang_through_operator(facts: Facts) -> Outcome:
     "operator-awake",
     severity=Severity.MAJOR,
     requires=("F2",),
-    needs=(*judging.READ_DEPLOYMENTS, Rule("list", "", "pods"), _GROUPS),
+    reads=(DEPLOYMENTS, PODS, PODGROUPS),
     component="training-operator",
 )
 def operator_awake(facts: Facts) -> Outcome:
@@ -197,15 +191,15 @@ def operator_awake(facts: Facts) -> Outcome:
         return skipped(NOT_NEEDED, f"{facts.expectations.gang.title} admits no groups: pods come at once.")
     grouped = {
         (pod["metadata"]["namespace"], (pod["metadata"].get("annotations") or {}).get(GROUP_NAME))
-        for pod in facts.all("pods")
+        for pod in facts.all(PODS)
     }
-    owned = [(group, job) for group in judged(facts, _PODGROUPS) if (job := _job_of(group))]
+    owned = [(group, job) for group in judged(facts, PODGROUPS) if (job := _job_of(group))]
     missed = [
         job
         for group, job in owned
         if group.get("status", {}).get("phase") == "Inqueue"
         and (group["metadata"]["namespace"], group["metadata"]["name"]) not in grouped
-        and age(group, facts) > GRACE_SECONDS
+        and age(group, facts) > facts.timing.grace_seconds
     ]
     if not missed:
         text = f"training operator {version} does not watch PodGroups, and has missed none of {len(owned)}."

@@ -6,31 +6,21 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from kubeflow_volcano.cluster.objects import Object, Ref
-from validators.checks.gang.gang import NEEDS_PROBE
 from validators.checks.operator import common as judging
 from validators.checks.operator.verdict import operator_verdict
 from validators.core.check import check
 from validators.core.facts import Facts
 from validators.core.outcome import Outcome, Severity, failed, passed, skipped, warned
+from validators.core.resources import CLUSTER_RUNTIMES, DEPLOYMENTS
 from validators.core.rights import Rule
+from validators.probes.operator.trainer import TRAIN_JOB
 from validators.subjects.gang import runtimes
 from validators.subjects.gang.operators import TRAINER
 
 __all__ = ["CHECKS"]
 
-_READS = (*judging.READ_DEPLOYMENTS, Rule("list", "trainer.kubeflow.org", "clustertrainingruntimes"))
-_NEEDS_JOB = (
-    *_READS,
-    Rule("list", "", "pods"),
-    *NEEDS_PROBE,
-    Rule("list", "", "events"),
-    *(Rule(verb, "trainer.kubeflow.org", "trainjobs") for verb in ("create", "delete", "list", "watch")),
-    *(Rule(verb, "scheduling.volcano.sh", "podgroups") for verb in ("delete", "list", "watch")),
-)
-"""What the probe job must be allowed to do."""
 
-
-@check("G7", "runtimes-gang", severity=Severity.BLOCKER, needs=_READS, component="trainer")
+@check("G7", "runtimes-gang", severity=Severity.BLOCKER, reads=(DEPLOYMENTS, CLUSTER_RUNTIMES), component="trainer")
 def runtimes_gang(facts: Facts) -> Outcome:
     """Every runtime for the whole cluster makes Volcano gangs of the jobs that use it.
 
@@ -42,7 +32,7 @@ def runtimes_gang(facts: Facts) -> Outcome:
     """
     gang = facts.expectations.gang
     TRAINER.deployment(facts)
-    every = facts.all(runtimes.RESOURCE)
+    every = facts.all(CLUSTER_RUNTIMES)
     if not every:
         todo = "install component trainer again."
         return failed("NoRuntime", "there is no ClusterTrainingRuntime.", objects=(TRAINER.ref,), todo=todo)
@@ -72,7 +62,13 @@ def _named(every: Iterable[Object]) -> str:
     return ", ".join(sorted(item["metadata"]["name"] for item in every))
 
 
-@check("G8", "trainer-may-group", severity=Severity.BLOCKER, needs=judging.NEEDS_ACCESS, component="trainer")
+@check(
+    "G8",
+    "trainer-may-group",
+    severity=Severity.BLOCKER,
+    reads=(DEPLOYMENTS, judging.OPERATOR_ACCESS),
+    component="trainer",
+)
 def trainer_may_group(facts: Facts) -> Outcome:
     """Trainer's service account may make PodGroups and own what it makes for its jobs.
 
@@ -86,7 +82,8 @@ def trainer_may_group(facts: Facts) -> Outcome:
     "trainer-after-volcano",
     severity=Severity.BLOCKER,
     requires=("F2",),
-    needs=(*judging.NEEDS_START, Rule("get", "", "pods/log", TRAINER.ref.namespace)),
+    reads=judging.READS_START,
+    needs=(Rule("get", "", "pods/log", TRAINER.ref.namespace),),
     component="trainer",
 )
 def trainer_after_volcano(facts: Facts) -> Outcome:
@@ -101,7 +98,8 @@ def trainer_after_volcano(facts: Facts) -> Outcome:
     "G10",
     "trainer-kinds",
     severity=Severity.BLOCKER,
-    needs=(*judging.NEEDS_KINDS, Rule("create", "trainer.kubeflow.org", "trainjobs")),
+    reads=judging.READS_KINDS,
+    needs=(Rule("create", "trainer.kubeflow.org", "trainjobs"),),
     component="trainer",
 )
 def trainer_kinds(facts: Facts) -> Outcome:
@@ -118,8 +116,7 @@ def trainer_kinds(facts: Facts) -> Outcome:
     "trainjob-ganged",
     severity=Severity.BLOCKER,
     requires=("F1", "F3", "G7", "G10"),
-    needs=_NEEDS_JOB,
-    probe="trainer",
+    probe=TRAIN_JOB,
     component="trainer",
 )
 def trainjob_ganged(facts: Facts) -> Outcome:
@@ -131,7 +128,7 @@ def trainjob_ganged(facts: Facts) -> Outcome:
     """
     TRAINER.deployment(facts)
     TRAINER.demand_real(facts)
-    evidence = facts.probe("trainer")
+    evidence = facts.evidence(TRAIN_JOB)
     if evidence is None:
         return skipped("NoRuntime", "no runtime of the cluster is for pods that all do the same.")
     found = operator_verdict(evidence)

@@ -9,8 +9,7 @@ from kubeflow_volcano.cluster.readiness import BAD_IMAGE_REASONS
 from kubeflow_volcano.experiment.stage import Step
 from validators.checks.refusals import interruption, refusal
 from validators.core.outcome import Outcome, errored, failed, passed, warned
-from validators.probes.operator.operator import MADE_SECONDS, PLACED_SECONDS, OperatorEvidence
-from validators.probes.operator.training import DONE_SECONDS, JUDGED_SECONDS
+from validators.probes.operator.operator import OperatorEvidence
 
 __all__ = ["held_then_released", "operator_verdict"]
 
@@ -79,7 +78,8 @@ def _unclear(evidence: OperatorEvidence, held: Step | None) -> Outcome | None:
         text = f"pods of the probe job were taken away in {evidence.attempts} tries: {lost}."
         return _unsure(evidence, held, "Disturbed", text, "run again when nothing evicts or drains pods.")
     if held and not held.judged:
-        text = f"nothing was bound, but not every member was judged within {JUDGED_SECONDS:.0f} s: that proves nothing."
+        seconds = evidence.timing.judged_seconds
+        text = f"nothing was bound, but not every member was judged within {seconds:.0f} s: that proves nothing."
         return _unsure(evidence, held, "NeverJudged", text, "see whether the scheduler is alive (F6), and run again.")
     return interruption(evidence.trouble) if evidence.trouble else None
 
@@ -109,7 +109,7 @@ def _after(evidence: OperatorEvidence, held: Step, released: Step) -> Outcome:
             text += "; its PodGroup asks for no more, so that the scheduler had only to place it"
             todo = f"see whether {evidence.gang.scheduler} is alive (F6) and the cluster has room."
         return _bad(evidence, released, "GangNotReleased", text, todo)
-    text = f"the gang was bound, but the job did not succeed within {DONE_SECONDS:.0f} s: {said}"
+    text = f"the gang was bound, but the job did not succeed within {evidence.timing.done_seconds:.0f} s: {said}"
     return _bad(evidence, released, "JobNotSucceeded", text, "read the operator's log and the pods' events.")
 
 
@@ -163,7 +163,7 @@ def _placed(evidence: OperatorEvidence) -> str:
     nodes = sorted({item.node for item in evidence.pods if item.node})
     if all(item.node for item in evidence.pods):
         return f", and were placed on {', '.join(nodes)}"
-    return f", and were not placed within {PLACED_SECONDS:.0f} s, of which H1 says more"
+    return f", and were not placed within {evidence.timing.placed_seconds:.0f} s, of which H1 says more"
 
 
 def _faults(evidence: OperatorEvidence) -> Iterator[tuple[str, str, str]]:
@@ -171,7 +171,7 @@ def _faults(evidence: OperatorEvidence) -> Iterator[tuple[str, str, str]]:
     group, made, wanted = evidence.group, len(evidence.pods), evidence.replicas
     wiring = "its runtimes (G7)" if evidence.job.kind == "TrainJob" else "its gang arguments (G1)"
     if group is None:
-        message = f"the operator made no PodGroup within {MADE_SECONDS:.0f} s, and {made} pods."
+        message = f"the operator made no PodGroup within {evidence.timing.made_seconds:.0f} s, and {made} pods."
         yield "NoPodGroup", message, f"see {wiring} and its log; restart it if it is older than {evidence.gang.title}."
         return
     policy = "see that no admission policy changes PodGroups."

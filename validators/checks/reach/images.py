@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.core.check import check
-from validators.core.facts import Facts
+from validators.core.facts import Facts, Read
 from validators.core.outcome import Outcome, Severity, Status
-from validators.core.rights import Rule
+from validators.core.resources import NODES, PODS
 from validators.subjects import pods
 from validators.subjects.troubles import Trouble, judged, verdict
 
 __all__ = ["CHECKS"]
 
-_READS = (Rule("list", "", "pods"), Rule("list", "", "namespaces"), Rule("list", "", "nodes"))
+_READS: tuple[Read, ...] = (*pods.READS, NODES)
 _DIGEST = "sha256:"
 _STATUS_OF = {"initContainers": "initContainerStatuses", "containers": "containerStatuses"}
 
@@ -22,7 +22,7 @@ _STATUS_OF = {"initContainers": "initContainerStatuses", "containers": "containe
 _OTHER_DIGESTS = "cri-o://"
 
 
-@check("A6", "images-arrive", severity=Severity.BLOCKER, needs=_READS)
+@check("A6", "images-arrive", severity=Severity.BLOCKER, reads=_READS)
 def images_arrive(facts: Facts) -> Outcome:
     """Every image arrives on its node and, where its digest is asked for, is that very one.
 
@@ -31,7 +31,7 @@ def images_arrive(facts: Facts) -> Outcome:
     authority, its rate limit. A running image of another digest is worth a look: delete the pod, and the node pulls it
     again.
     """
-    looked_at = [Ref.of(item) for item in judged(facts, "pods") if item["spec"].get("nodeName")]
+    looked_at = [Ref.of(item) for item in judged(facts, PODS) if item["spec"].get("nodeName")]
     found = [item for item in pods.troubled(facts) if item.check == "A6"]
     digests = list(_pinned(facts))
     found += [item for item in digests if item]
@@ -51,10 +51,10 @@ def _pinned(facts: Facts) -> Iterator[Trouble | None]:
     simulated = {item["metadata"]["uid"] for item in facts.simulated_pods}
     unlike = {
         item["metadata"]["name"]
-        for item in facts.all("nodes")
+        for item in facts.all(NODES)
         if item.get("status", {}).get("nodeInfo", {}).get("containerRuntimeVersion", "").startswith(_OTHER_DIGESTS)
     }
-    for pod in judged(facts, "pods"):
+    for pod in judged(facts, PODS):
         if pod["metadata"]["uid"] not in simulated and pod["spec"].get("nodeName") not in unlike:
             for name, wanted, runs in _digests(pod):
                 yield None if wanted == runs else _other(pod, name, wanted, runs)

@@ -14,25 +14,23 @@ from kubeflow_volcano.catalog.operator import DEPLOYMENT as OPERATOR
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.text import counted
 from validators.core.check import check
-from validators.core.facts import Facts
+from validators.core.facts import Facts, Read
 from validators.core.outcome import Outcome, Severity, Status
-from validators.core.rights import Rule
-from validators.subjects import crds
+from validators.core.resources import CRDS, DEPLOYMENTS, KFDEFS, NAMESPACES, PODS, SERVICES, STATEFUL_SETS
 from validators.subjects.troubles import Trouble, judged, verdict
 
 __all__ = ["CHECKS"]
 
-KFDEFS = "kfdefs.kfdef.apps.kubeflow.org"
 _WORKLOADS = ("deployments.apps", "statefulsets.apps")
-_LABELLED = (*_WORKLOADS, "services", "namespaces", crds.RESOURCE)
-_READS = (
-    *crds.READS,
-    Rule("list", "apps", "deployments"),
-    Rule("list", "apps", "statefulsets"),
-    Rule("list", "", "services"),
-    Rule("list", "", "namespaces"),
-    Rule("list", "", "pods"),
-    Rule("list", "kfdef.apps.kubeflow.org", "kfdefs"),
+_LABELLED = (*_WORKLOADS, "services", "namespaces", CRDS)
+_READS: tuple[Read, ...] = (
+    CRDS,
+    DEPLOYMENTS,
+    STATEFUL_SETS,
+    SERVICES,
+    NAMESPACES,
+    PODS,
+    KFDEFS,
 )
 
 _KUBE_BATCH = "kube-batch"
@@ -65,7 +63,7 @@ _OFF_KSONNET = (
 _OFF_OPERATORS = "delete the Deployment; the training operator does its work. Running jobs keep their pods."
 
 
-@check("A10", "no-legacy", severity=Severity.MINOR, needs=_READS)
+@check("A10", "no-legacy", severity=Severity.MINOR, reads=_READS)
 def no_legacy(facts: Facts) -> Outcome:
     """Nothing is left of kube-batch, kfctl, ksonnet or the operators for one framework each.
 
@@ -83,13 +81,13 @@ def no_legacy(facts: Facts) -> Outcome:
 
 
 def _kube_batch(facts: Facts) -> Iterator[Trouble]:
-    for crd in judged(facts, crds.RESOURCE):
+    for crd in judged(facts, CRDS):
         if crd["spec"]["group"] in _KUBE_BATCH_GROUPS:
             yield _legacy(crd, "KubeBatch", "is a kind of kube-batch, which Volcano does not read", _OFF_KUBE_BATCH)
     for workload in _workloads(facts):
         if any(_program(item["image"]) == _KUBE_BATCH for item in _containers(workload)):
             yield _legacy(workload, "KubeBatch", "runs kube-batch, a scheduler of its own", _OFF_KUBE_BATCH)
-    for pod in judged(facts, "pods"):
+    for pod in judged(facts, PODS):
         if pod["spec"].get("schedulerName") == _KUBE_BATCH and not _ended(pod):
             yield _legacy(pod, "KubeBatch", "asks for the scheduler kube-batch", _OFF_KUBE_BATCH)
 
@@ -97,7 +95,7 @@ def _kube_batch(facts: Facts) -> Iterator[Trouble]:
 def _kfdef(facts: Facts) -> Iterator[Trouble]:
     for item in judged(facts, KFDEFS):
         yield _legacy(item, "KfDef", "describes a Kubeflow of kfctl", _OFF_KFDEF)
-    crd = facts.get(crds.RESOURCE, "", KFDEFS)
+    crd = facts.get(CRDS, "", KFDEFS)
     if crd:
         yield _legacy(crd, "KfDef", "is the kind by which kfctl's operator installs", _OFF_KFDEF)
     for item in _labelled(facts):
@@ -116,9 +114,9 @@ def _ksonnet(facts: Facts) -> Iterator[Trouble]:
 
 
 def _operators(facts: Facts) -> Iterator[Trouble]:
-    beside = facts.get("deployments.apps", OPERATOR.namespace, OPERATOR.name) is not None
+    beside = facts.get(DEPLOYMENTS, OPERATOR.namespace, OPERATOR.name) is not None
     for name in _SINGLE_OPERATORS:
-        found = facts.get("deployments.apps", OPERATOR.namespace, name)
+        found = facts.get(DEPLOYMENTS, OPERATOR.namespace, name)
         if found and beside and found["spec"].get("replicas", 1):
             yield _legacy(found, "TwoOperators", f"acts on jobs, and so does {OPERATOR}", _OFF_OPERATORS, Status.FAIL)
         elif found:

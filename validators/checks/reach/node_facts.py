@@ -9,14 +9,13 @@ from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.pods.volumes import directory_of
 from kubeflow_volcano.text import counted
-from validators.checks.gang.gang import NEEDS_PROBE
 from validators.checks.refusals import refusal
 from validators.core.check import check
 from validators.core.facts import Facts
 from validators.core.outcome import Outcome, Severity, errored, passed, skipped, warned
-from validators.core.rights import Rule
-from validators.probes.node_settings import Settings
-from validators.probes.storage.storage import StorageEvidence
+from validators.core.resources import NODES, STORAGE_CLASSES, VOLUMES
+from validators.probes.node_settings import NODE_SETTINGS, Settings
+from validators.probes.storage.storage import STORAGE, StorageEvidence
 from validators.subjects.storage_classes import LOCAL_PATH
 
 __all__ = ["CHECKS"]
@@ -24,7 +23,6 @@ __all__ = ["CHECKS"]
 _TOLD = 3
 _MOST_BEHIND = 3
 """Minor versions that a kubelet may be older than the API server (kubernetes.io, "Version Skew Policy")."""
-_VOLUMES = (Rule("list", "storage.k8s.io", "storageclasses"), Rule("list", "", "persistentvolumes"))
 _INFO = ("osImage", "kernelVersion", "containerRuntimeVersion", "kubeletVersion")
 
 
@@ -32,13 +30,8 @@ _INFO = ("osImage", "kernelVersion", "containerRuntimeVersion", "kubeletVersion"
     "A5",
     "node-facts",
     severity=Severity.MINOR,
-    needs=(
-        Rule("list", "", "nodes"),
-        *NEEDS_PROBE,
-        *(Rule(verb, "", "events") for verb in ("list", "watch")),
-        *_VOLUMES,
-    ),
-    probe="node-settings",
+    reads=(NODES, STORAGE_CLASSES, VOLUMES),
+    probe=NODE_SETTINGS,
 )
 def node_facts(facts: Facts) -> Outcome:
     """Every node tells what it runs; its kubelet goes with the API server and with its container runtime.
@@ -50,14 +43,14 @@ def node_facts(facts: Facts) -> Outcome:
     """
     real = {
         item["metadata"]["name"]: item.get("status", {}).get("nodeInfo", {})
-        for item in facts.all("nodes")
+        for item in facts.all(NODES)
         if item["metadata"]["name"] not in facts.simulated_nodes
     }
     if not real:
         return skipped("Simulated", "every node is simulated, and has no machine to tell of.")
     if found := _untold(real) or _skewed(real, facts):
         return found
-    seen: tuple[Settings, ...] = facts.probe("node-settings")
+    seen = facts.evidence(NODE_SETTINGS)
     if found := _at_odds(seen) or _not_seen(seen) or _confined(seen, facts):
         return found
     by_name = {item.node: _told(item) for item in seen}
@@ -136,7 +129,7 @@ def _not_seen(seen: Sequence[Settings]) -> Outcome | None:
 def _confined(seen: Sequence[Settings], facts: Facts) -> Outcome | None:
     """SELinux enforcing where volumes are directories of nodes, unless D8 has seen that all of them are labelled."""
     names = [item.node for item in seen if item.selinux == "enforcing"]
-    storage = facts.probes.get("storage")
+    storage = facts.evidences.get(STORAGE)
     bases = storage.bases if isinstance(storage, StorageEvidence) else ()
     labelled = bool(bases) and all("container_file_t" in base.label for base in bases)
     if not names or labelled or not _volumes_are_directories(facts):
@@ -152,7 +145,7 @@ def _confined(seen: Sequence[Settings], facts: Facts) -> Outcome | None:
 
 
 def _volumes_are_directories(facts: Facts) -> bool:
-    classes, volumes = facts.all("storageclasses.storage.k8s.io"), facts.all("persistentvolumes")
+    classes, volumes = facts.all(STORAGE_CLASSES), facts.all(VOLUMES)
     return any(item.get("provisioner") == LOCAL_PATH for item in classes) or any(map(directory_of, volumes))
 
 

@@ -11,19 +11,19 @@ from kubeflow_volcano.cluster.readiness import State, assess
 from validators.core.check import check
 from validators.core.facts import Facts
 from validators.core.outcome import Outcome, Severity, errored, failed, passed, warned
-from validators.core.rights import Rule
+from validators.core.resources import NODES, PODS
 from validators.subjects.pods import waits_for_gang, workload_of
 
 __all__ = ["CHECKS"]
 
-_READS = (Rule("list", "", "nodes"), Rule("list", "", "pods"))
+_READS = (NODES, PODS)
 
 # What the gang smoke test asks for at most (checks.md, 4.4): less than this free, and it cannot tell anything.
 _PROBES: Amounts = {"cpu": Decimal("0.2"), "memory": Decimal(400 * 2**20)}
 _KEEP_AWAY = frozenset({"NoSchedule", "NoExecute"})
 
 
-@check("A4", "nodes", severity=Severity.BLOCKER, needs=_READS)
+@check("A4", "nodes", severity=Severity.BLOCKER, reads=_READS)
 def nodes(facts: Facts) -> Outcome:
     """Every node is healthy, one at least takes pods, and there is room for what the profile still has to place.
 
@@ -31,7 +31,7 @@ def nodes(facts: Facts) -> Outcome:
     what the probes ask for and what those pods of the profile ask for that have no node yet. `kubectl describe node`
     names a condition and its cause; `kubectl uncordon` lets a node take pods again.
     """
-    every = facts.all("nodes")
+    every = facts.all(NODES)
     if not every:
         return failed("NoNodes", "the cluster has no node.", expected="at least one node", todo="join a node.")
     taking = [item for item in every if not item["spec"].get("unschedulable")]
@@ -109,7 +109,7 @@ def _keys(every: Iterable[Object]) -> set[str]:
 def _short_of_room(taking: Sequence[Object], facts: Facts) -> Outcome | None:
     """Whether the nodes have less left than is still to be placed; a node's taints may make it less than that."""
     try:
-        waiting = [pod for pod in facts.all("pods") if _is_to_be_placed(pod, facts)]
+        waiting = [pod for pod in facts.all(PODS) if _is_to_be_placed(pod, facts)]
         wanted = total((_PROBES, *(pod_requests(pod["spec"]) for pod in waiting)))
         left = _left(taking, facts)
     except ValueError as error:
@@ -144,7 +144,7 @@ def _ended(pod: Object) -> bool:
 
 def _left(taking: Sequence[Object], facts: Facts) -> Amounts:
     names = {item["metadata"]["name"] for item in taking}
-    here = [pod for pod in facts.all("pods") if pod["spec"].get("nodeName") in names and not _ended(pod)]
+    here = [pod for pod in facts.all(PODS) if pod["spec"].get("nodeName") in names and not _ended(pod)]
     used = total(pod_requests(pod["spec"]) for pod in here)
     room = total(amounts(item.get("status", {}).get("allocatable")) for item in taking)
     return {name: amount - used.get(name, Decimal(0)) for name, amount in room.items()}

@@ -2,30 +2,117 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
+from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.metadata import may_be_overwritten
-from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.text import counted
 from validators.core.check import check
-from validators.core.facts import Facts
+from validators.core.facts import Fact, Facts
 from validators.core.outcome import Outcome, Severity, failed, passed, skipped, warned
-from validators.core.rights import Rule
-from validators.subjects import crds, owners, webhooks
+from validators.core.resources import CRDS
+from validators.subjects import webhooks, workloads
 
-__all__ = ["CHECKS"]
+__all__ = ["CHECKS", "MANAGERS", "writers"]
 
 _TOLD = 5
+_WORKLOADS = tuple(workloads.RESOURCE_OF_KIND.values())
+_SHARED = ("cert-manager", "istio", "knative", "cluster-local-gateway")
+
+_ANNOTATIONS: Mapping[str, str] = {
+    "meta.helm.sh/release-name": "Helm release",
+    "argocd.argoproj.io/tracking-id": "Argo CD application",
+}
+_LABELS: Mapping[str, str] = {
+    "argocd.argoproj.io/instance": "Argo CD application",
+    "helm.toolkit.fluxcd.io/name": "Flux HelmRelease",
+    "kustomize.toolkit.fluxcd.io/name": "Flux Kustomization",
+    "olm.owner": "Operator Lifecycle Manager's",
+    "addonmanager.kubernetes.io/mode": "add-on manager, mode",
+    "install.operator.istio.io/owning-resource": "Istio operator's",
+}
+"""Helm writes its annotations only into what it installs itself (helm/helm, pkg/action/validate.go); the label
+managed-by stands in rendered charts too. Manifests that istioctl rendered name the owner 'unknown'."""
+
+_NOBODY = frozenset({"", "unknown"})
+
+
+def _is_shared(component: str) -> bool:
+    """Whether the component is other people's software, which may serve others in the cluster as well."""
+    return component.startswith(_SHARED)
+
+
+def _own_parts(facts: Facts) -> bool:
+    """Whether something of Kubeflow itself is there, that is: whether the install is behind us."""
+    return any(
+        facts.get(workloads.RESOURCE_OF_KIND[ref.kind], ref.namespace, ref.name)
+        for ref, component in facts.expectations.workloads.items()
+        if not _is_shared(component)
+    )
+
+
+def _shared_workloads(facts: Facts) -> Iterator[Ref]:
+    """The workloads of shared components that are there."""
+    for ref, component in facts.expectations.workloads.items():
+        if _is_shared(component) and facts.get(workloads.RESOURCE_OF_KIND[ref.kind], ref.namespace, ref.name):
+            yield ref
+
+
+def _shared_objects(facts: Facts) -> Iterator[Object]:
+    """CRDs, webhook configurations and workloads of shared components that are there."""
+    expected = facts.expectations
+    for name, component in expected.crds.items():
+        if _is_shared(component) and (found := facts.get(CRDS, "", name)):
+            yield found
+    for ref, component in expected.webhooks.items():
+        if _is_shared(component) and (found := facts.get(webhooks.RESOURCES[ref.kind], "", ref.name)):
+            yield found
+    for ref in _shared_workloads(facts):
+        if found := facts.get(workloads.RESOURCE_OF_KIND[ref.kind], ref.namespace, ref.name):
+            yield found
+
+
+def _foreign_mark(obj: Object) -> str:
+    """Who says of himself that the object is his; empty where nobody does."""
+    meta = obj["metadata"]
+    for marks, known in ((meta.get("annotations"), _ANNOTATIONS), (meta.get("labels"), _LABELS)):
+        for key, words in known.items():
+            value = (marks or {}).get(key, "")
+            if value not in _NOBODY:
+                return f"{words} {value}"
+    owner = next((item for item in meta.get("ownerReferences") or () if item.get("controller")), None)
+    return f"{owner['kind']} {owner['name']}" if owner else ""
+
+
+def _managers(cluster: Cluster, facts: Facts) -> Mapping[Ref, frozenset[str]]:
+    """The snapshot keeps no managedFields."""
+    found: dict[Ref, frozenset[str]] = {}
+    for ref in _shared_workloads(facts):
+        fields = f"metadata.name={ref.name}"
+        for live in cluster.list(ref.api_version, ref.kind, namespace=ref.namespace, fields=fields, brief=True).items:
+            found[ref] = writers(live)
+    return found
+
+
+def writers(live: Object) -> frozenset[str]:
+    """Managers that own a part of the object's pod template; status and scale are not written as a whole."""
+    return frozenset(
+        entry.get("manager", "")
+        for entry in live["metadata"].get("managedFields") or ()
+        if "f:template" in (entry.get("fieldsV1") or {}).get("f:spec", {})
+    )
+
+
+MANAGERS = Fact[Mapping[Ref, frozenset[str]]]("managers", _managers, {}, reads=_WORKLOADS)
+"""Field managers of the pod templates of workloads that other software may have installed as well."""
 
 
 @check(
     "A7",
     "foreign-owners",
     severity=Severity.MAJOR,
-    needs=(
-        *(Rule("list", "apps", kind) for kind in ("deployments", "statefulsets", "daemonsets")),
-        Rule("list", "batch", "jobs"),
-        *crds.READS,
-        *webhooks.LISTS,
-    ),
+    reads=(*_WORKLOADS, CRDS, *webhooks.LISTS, MANAGERS),
 )
 def foreign_owners(facts: Facts) -> Outcome:
     """Istio, cert-manager and Knative belong to nobody else: no Helm release, no operator, no other field manager.
@@ -34,19 +121,19 @@ def foreign_owners(facts: Facts) -> Outcome:
     installed this fails, afterwards it warns. Leave the component out (kubeflow_exclude) and let its owner keep it in
     a version that the release was tested with, or remove it with the tool that installed it.
     """
-    if not any(map(owners.is_shared, facts.expectations.components)):
+    if not any(map(_is_shared, facts.expectations.components)):
         return skipped("NotExpected", "the chosen components bring neither Istio nor cert-manager nor Knative.")
-    objects = [*owners.shared_objects(facts)]
+    objects = [*_shared_objects(facts)]
     if not objects:
         return skipped("NotInstalled", "there is neither Istio nor cert-manager nor Knative.")
-    marks = {Ref.of(item): mark for item in objects if (mark := owners.foreign_mark(item))}
-    for ref, managers in facts.managers.items():
+    marks = {Ref.of(item): mark for item in objects if (mark := _foreign_mark(item))}
+    for ref, managers in facts.known(MANAGERS).items():
         if foreign := sorted(name for name in managers if not may_be_overwritten(name)):
             marks.setdefault(ref, f"field manager {', '.join(foreign)}")
     if not marks:
-        facts.demand("managers")
+        facts.read(MANAGERS)
         return passed(f"{counted(len(objects), 'object')} belong to nobody else.", objects=[Ref.of(i) for i in objects])
-    make, when = (warned, "") if owners.own_parts(facts) else (failed, " The install would fight over them.")
+    make, when = (warned, "") if _own_parts(facts) else (failed, " The install would fight over them.")
     told = "; ".join(f"{ref}: {mark}" for ref, mark in sorted(marks.items())[:_TOLD])
     more = f"; and {len(marks) - _TOLD} more" if len(marks) > _TOLD else ""
     return make(

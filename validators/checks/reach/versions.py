@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubeflow_volcano.text import counted
+from validators.checks.reach.planned_images import Running, running
+from validators.checks.reach.recognition import Recognised, marks, recognise
 from validators.core.check import check
-from validators.core.facts import Facts
+from validators.core.facts import Facts, Read
 from validators.core.outcome import Outcome, Severity, Status, passed, skipped, warned
-from validators.subjects import crds, workloads
-from validators.subjects.planned_images import Running, running
-from validators.subjects.recognition import Recognised, marks, recognise
+from validators.core.resources import CRDS
+from validators.subjects import workloads
 from validators.subjects.troubles import Trouble, few, verdict
 
 __all__ = ["CHECKS"]
 
-_READS = (*workloads.READS, *crds.READS)
+_READS: tuple[Read, ...] = (*workloads.READS, CRDS)
 
 
-@check("A8", "images-as-planned", severity=Severity.MAJOR, needs=_READS)
+@check("A8", "images-as-planned", severity=Severity.MAJOR, reads=_READS)
 def images_as_planned(facts: Facts) -> Outcome:
     """Every workload of the release runs the image that is planned for it.
 
@@ -66,7 +67,7 @@ def _because(facts: Facts) -> tuple[str, ...]:
     return ("A9",) if recognised and facts.expectations.release not in recognised.releases else ()
 
 
-@check("A9", "release-recognised", severity=Severity.INFO, needs=_READS)
+@check("A9", "release-recognised", severity=Severity.INFO, reads=_READS)
 def release_recognised(facts: Facts) -> Outcome:
     """The cluster looks like one Kubeflow release, and like the one that it is judged by.
 

@@ -1,4 +1,4 @@
-"""D8: are the directories of volumes on nodes fit for them, by the evidence of pods that looked."""
+"""Family D, directories: are those of volumes on nodes fit for them, by the evidence of pods that looked."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from kubernetes.utils.quantity import parse_quantity
 
 from kubeflow_volcano.cluster.objects import Ref
 from validators.checks.refusals import interruption, refusal
+from validators.core.check import check
 from validators.core.facts import Facts
-from validators.core.outcome import Outcome, errored, failed, passed, skipped, warned
+from validators.core.outcome import Outcome, Severity, errored, failed, passed, skipped, warned
+from validators.core.resources import CLAIMS
+from validators.core.rights import Rule
 from validators.probes.storage.directories import Seen
-from validators.probes.storage.storage import StorageEvidence
+from validators.probes.storage.storage import STORAGE
 
-__all__ = ["base_verdict"]
+__all__ = ["CHECKS"]
 
 _GB = 1000**3
 _FULL = _GB
@@ -21,8 +24,21 @@ _OTHERS_WRITE, _OTHERS_LIST = 0o002, 0o004
 _TOLD = 3
 
 
-def base_verdict(evidence: StorageEvidence, facts: Facts) -> Outcome:
-    """What keeps a node from taking volumes fails; what is careless or will be trouble one day warns."""
+@check(
+    "D8",
+    "node-directories",
+    severity=Severity.MAJOR,
+    reads=(CLAIMS,),
+    needs=(Rule("get", "", "configmaps", "local-path-storage"),),
+    probe=STORAGE,
+)
+def node_directories(facts: Facts) -> Outcome:
+    """The directories of volumes on nodes are fit for them, and not open to everybody.
+
+    A pod on each node looks at the directory: writable, with room, labelled for containers where SELinux is on, and
+    not mode 0777, which lets everybody on the node change what databases wrote. `playbooks/hosts.yml` sets it right.
+    """
+    evidence = facts.evidence(STORAGE)
     if evidence.trouble:
         return interruption(evidence.trouble)
     if evidence.bases_trouble:
@@ -55,7 +71,7 @@ def _short(found: Sequence[Seen], facts: Facts) -> Outcome | None:
     """Whether claims that have no volume yet ask for more than all nodes have; simulated pods write nothing."""
     bound = {
         (item["metadata"]["namespace"], item["metadata"]["name"])
-        for item in facts.all("persistentvolumeclaims")
+        for item in facts.all(CLAIMS)
         if item["spec"].get("volumeName")
     }
     waiting = [claim for claim in facts.expectations.claims if (claim.namespace, claim.name) not in bound]
@@ -145,3 +161,6 @@ def _shown(every: Sequence[Seen], wrong: Sequence[Seen]) -> dict[str, object]:
         "observed": _observed(every),
         "objects": _nodes(wrong),
     }
+
+
+CHECKS = (node_directories,)

@@ -1,4 +1,4 @@
-"""D7: what the release's own pods said of their volumes, and the remedy for those that may not write."""
+"""Family D, own volumes: may the release's own pods write to theirs, and the remedy for those that may not."""
 
 from __future__ import annotations
 
@@ -6,21 +6,32 @@ from collections.abc import Sequence
 
 from kubeflow_volcano.cluster.objects import Ref
 from validators.checks.refusals import interruption
-from validators.core.outcome import Outcome, errored, failed, passed, skipped, warned
-from validators.core.rights import HOMES, Rule
-from validators.probes.storage.own_volumes import Answer, OwnVolumes
+from validators.core.check import check
+from validators.core.facts import Facts
+from validators.core.outcome import Outcome, Severity, errored, failed, passed, skipped, warned
+from validators.probes.storage.own_volumes import EXEC, OWN_VOLUMES, Answer
 from validators.reading.permissions import as_yaml
 
-__all__ = ["RULES", "own_volumes_verdict"]
-
-RULES = (Rule("get", "", "pods/exec", HOMES), Rule("create", "", "pods/exec", HOMES))
-"""Over a websocket the server asks for get, from Kubernetes 1.35 on for create too (kubernetes/kubernetes#134577)."""
+__all__ = ["CHECKS"]
 
 _TOLD = 3
 
 
-def own_volumes_verdict(evidence: OwnVolumes) -> Outcome:
-    """A volume that refuses its program is worse than one that could not be asked about."""
+@check(
+    "D7",
+    "existing-volumes-writable",
+    severity=Severity.MAJOR,
+    probe=OWN_VOLUMES,
+    opt_in="exec_in_pods",
+)
+def existing_volumes_writable(facts: Facts) -> Outcome:
+    """The release's own programs may write to the volumes that they have mounted.
+
+    `id` and `test -w` are run in their containers, which changes nothing, and process 1 is asked as whom the program
+    serves. Where it may not write, its data is read-only although the pod is ready. D6 asks the same with pods of its
+    own, and cannot mount a volume that another node holds.
+    """
+    evidence = facts.evidence(OWN_VOLUMES)
     if evidence.unread:
         raise evidence.unread
     refused = [item for item in evidence.answers if not item.writable]
@@ -78,9 +89,12 @@ def _unasked(troubles: Sequence[tuple[Ref, str, str]]) -> Outcome:
         f"{len(troubles)} pods could not be asked. {pod}: {text}",
         expected="a command in each of them answers within 15 s",
         objects=[item[0] for item in troubles],
-        todo=f"grant these rules:\n{as_yaml(RULES)}" if reason == "Forbidden" else "run the command by hand and see.",
+        todo=f"grant these rules:\n{as_yaml(EXEC)}" if reason == "Forbidden" else "run the command by hand and see.",
     )
 
 
 def _objects(found: Sequence[Answer]) -> tuple[Ref, ...]:
     return tuple(dict.fromkeys(ref for item in found for ref in (item.asked.consumer, item.asked.pod)))
+
+
+CHECKS = (existing_volumes_writable,)

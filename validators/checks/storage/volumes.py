@@ -5,36 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kubeflow_volcano.cluster.objects import Object, Ref
-from validators.checks.storage.own_volumes import RULES, own_volumes_verdict
 from validators.core.check import check
 from validators.core.facts import Facts
 from validators.core.outcome import Outcome, Severity, Status
-from validators.core.rights import Rule
+from validators.core.resources import CLAIMS, PODS, STORAGE_CLASSES, VOLUMES
 from validators.subjects import pods
-from validators.subjects.troubles import GRACE_SECONDS, Trouble, age, judged, verdict
+from validators.subjects.troubles import Trouble, age, judged, verdict
 
-__all__ = ["CHECKS", "CLAIM_READS"]
+__all__ = ["CHECKS"]
 
-_CLASSES = "storageclasses.storage.k8s.io"
 _SELECTED_NODE = "volume.kubernetes.io/selected-node"
 
-CLAIM_READS = (
-    Rule("list", "storage.k8s.io", "storageclasses"),
-    Rule("list", "", "persistentvolumeclaims"),
-    Rule("list", "", "persistentvolumes"),
-    Rule("list", "", "pods"),
-)
-"""What is read of claims, their volumes and who uses them."""
 
-
-@check("D3", "claims-bound", severity=Severity.MAJOR, requires=("D2",), needs=CLAIM_READS)
+@check("D3", "claims-bound", severity=Severity.MAJOR, requires=("D2",), reads=(STORAGE_CLASSES, CLAIMS, VOLUMES, PODS))
 def claims_bound(facts: Facts) -> Outcome:
     """Every claim is bound to a volume that is bound to it.
 
     A claim of a class that waits for its first consumer may wait as long as no pod wants it. Otherwise see the
     provisioner (D2) and the claim's events.
     """
-    claims = [item for item in judged(facts, "persistentvolumeclaims") if "deletionTimestamp" not in item["metadata"]]
+    claims = [item for item in judged(facts, CLAIMS) if "deletionTimestamp" not in item["metadata"]]
     found = [trouble for item in claims if (trouble := _claim(item, facts))]
     refs = [Ref.of(item) for item in claims]
     bound = sum(item.get("status", {}).get("phase") == "Bound" for item in claims)
@@ -42,7 +32,7 @@ def claims_bound(facts: Facts) -> Outcome:
     return verdict(found, refs, claim=f"{bound} of {len(refs)} claims are bound.{young}", expected="phase Bound")
 
 
-@check("D4", "volumes-sound", severity=Severity.MAJOR, needs=(Rule("list", "", "persistentvolumes"),))
+@check("D4", "volumes-sound", severity=Severity.MAJOR, reads=(VOLUMES,))
 def volumes_sound(facts: Facts) -> Outcome:
     """No volume has failed, and none of the release's own waits for somebody to look at it.
 
@@ -50,7 +40,7 @@ def volumes_sound(facts: Facts) -> Outcome:
     an earlier installation wrote: a new claim never gets it by itself. Save what is in it, then remove it, or remove
     `spec.claimRef.uid` to give it to the next claim of that name.
     """
-    volumes = list(judged(facts, "persistentvolumes"))
+    volumes = list(judged(facts, VOLUMES))
     found = [trouble for item in volumes if (trouble := _volume(item, facts))]
     refs = [Ref.of(item) for item in volumes]
     return verdict(found, refs, claim=f"none of {len(refs)} volumes has failed.", expected="Bound or Available")
@@ -72,24 +62,6 @@ def _volume(item: Object, facts: Facts) -> Trouble | None:
     return None
 
 
-@check(
-    "D7",
-    "existing-volumes-writable",
-    severity=Severity.MAJOR,
-    needs=(*CLAIM_READS, *RULES),
-    probe="own-volumes",
-    opt_in="exec_in_pods",
-)
-def existing_volumes_writable(facts: Facts) -> Outcome:
-    """The release's own programs may write to the volumes that they have mounted.
-
-    `id` and `test -w` are run in their containers, which changes nothing, and process 1 is asked as whom the program
-    serves. Where it may not write, its data is read-only although the pod is ready. D6 asks the same with pods of its
-    own, and cannot mount a volume that another node holds.
-    """
-    return own_volumes_verdict(facts.probe("own-volumes"))
-
-
 def _claim(item: Object, facts: Facts) -> Trouble | None:
     ref, phase = Ref.of(item), item.get("status", {}).get("phase", "Pending")
     if phase == "Bound":
@@ -98,11 +70,11 @@ def _claim(item: Object, facts: Facts) -> Trouble | None:
         text = f"{ref} has lost its volume {item['spec'].get('volumeName', '')}."
         return Trouble("D3", Status.FAIL, ref, "Lost", text, "restore the volume, or make the claim anew.")
     name = item["spec"].get("storageClassName") or ""
-    storage_class = facts.get(_CLASSES, "", name) if name else None
-    users = [pod for pod in judged(facts, "pods") if _mounts(pod, ref)]
+    storage_class = facts.get(STORAGE_CLASSES, "", name) if name else None
+    users = [pod for pod in judged(facts, PODS) if _mounts(pod, ref)]
     if storage_class and storage_class.get("volumeBindingMode") == "WaitForFirstConsumer":
         return _waits_for_consumer(item, ref, users)
-    if age(item, facts) <= GRACE_SECONDS:
+    if age(item, facts) <= facts.timing.grace_seconds:
         return None
     text = (
         f"{ref} is {phase} for {age(item, facts):.0f} s, class {name or 'none'}{'' if storage_class else ' (missing)'}."
@@ -125,7 +97,7 @@ def _waits_for_consumer(item: Object, ref: Ref, users: Iterable[Object]) -> Trou
 
 def _bound_back(item: Object, ref: Ref, facts: Facts) -> Trouble | None:
     name = item["spec"].get("volumeName", "")
-    volume = facts.get("persistentvolumes", "", name)
+    volume = facts.get(VOLUMES, "", name)
     if volume and (volume["spec"].get("claimRef") or {}).get("uid") == item["metadata"]["uid"]:
         return None
     text = f"{ref} says that it is bound to volume {name}, which {'is bound to another' if volume else 'is missing'}."
@@ -139,4 +111,4 @@ def _mounts(pod: Object, claim: Ref) -> bool:
     return any(source.get("claimName") == claim.name for source in sources)
 
 
-CHECKS = (claims_bound, volumes_sound, existing_volumes_writable)
+CHECKS = (claims_bound, volumes_sound)

@@ -9,13 +9,14 @@ from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.experiment.ended import BAD_STARTS
 from kubeflow_volcano.experiment.spaces import Level
 from validators.checks.refusals import interruption, refusal
+from validators.core.check import check
 from validators.core.facts import Facts
-from validators.core.outcome import Outcome, errored, failed, passed, skipped, warned
+from validators.core.outcome import Outcome, Severity, errored, failed, passed, skipped, warned
 from validators.probes.storage.identities import Identity
-from validators.probes.storage.storage import StorageEvidence
+from validators.probes.storage.storage import STORAGE, StorageEvidence
 from validators.probes.storage.writing import OPERATIONS, Written
 
-__all__ = ["identities_verdict", "writing_verdict"]
+__all__ = ["CHECKS"]
 
 _REASONS = {
     "Permission": "PermissionDenied",
@@ -32,8 +33,20 @@ _WHY_LEVEL = {
 _TOLD = 3
 
 
-def writing_verdict(evidence: StorageEvidence) -> Outcome:
-    """A volume that refuses its consumer is worse than a probe that could not be made."""
+@check(
+    "D6",
+    "consumer-can-write",
+    severity=Severity.BLOCKER,
+    probe=STORAGE,
+)
+def consumer_can_write(facts: Facts) -> Outcome:
+    """Volumes are writable by their consumers.
+
+    A pod with the consumer's own identity creates, changes and removes a file and a directory: on a new volume of
+    the same class, and in the very directory of a hostPath volume. Give the directory to the consumer's uid; fsGroup
+    has no effect on hostPath volumes, and a mode of 0777 gives it to everybody.
+    """
+    evidence = facts.evidence(STORAGE)
     if evidence.trouble:
         return interruption(evidence.trouble)
     refused = [item for item in evidence.written if item.cause]
@@ -57,8 +70,20 @@ def writing_verdict(evidence: StorageEvidence) -> Outcome:
     return passed(text, objects=_objects(evidence.written), observed=observed)
 
 
-def identities_verdict(evidence: StorageEvidence, facts: Facts) -> Outcome:
-    """D9: which identities were tried, and which of the release's claims belong to another one."""
+@check(
+    "D9",
+    "reference-identities",
+    severity=Severity.INFO,
+    requires=("D6",),
+    probe=STORAGE,
+)
+def reference_identities(facts: Facts) -> Outcome:
+    """D6 acted as every identity that writes to the release's claims.
+
+    They are those of the pods that mount claims, or the catalog's where no pod does. One that is missing belongs to a
+    workload that does not run, or mounts no claim: nothing says yet whether it may write.
+    """
+    evidence = facts.evidence(STORAGE)
     tried = {item.target.identity: item for item in evidence.written}
     names = ", ".join(sorted(map(str, tried)))
     untried = [
@@ -208,3 +233,6 @@ def _of(item: Written) -> Iterator[Ref]:
     else:
         yield Ref("storage.k8s.io/v1", "StorageClass", "", item.target.storage_class)
     yield from item.target.consumers
+
+
+CHECKS = (consumer_can_write, reference_identities)

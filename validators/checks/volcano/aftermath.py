@@ -3,36 +3,65 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
 from kubeflow_volcano.catalog.gangs import VOLCANO
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.core.check import check
 from validators.core.consequences import NOT_NEEDED
-from validators.core.facts import Facts
+from validators.core.facts import Fact, Facts
 from validators.core.outcome import CannotJudgeError, Outcome, Severity, failed, passed, skipped, warned
+from validators.core.resources import PODGROUPS, PODS
 from validators.core.rights import Rule
 from validators.subjects.pods import GROUP_NAME, workload_of
 from validators.subjects.troubles import judged
 
-__all__ = ["CHECKS"]
+__all__ = ["CHECKS", "PREVIOUS_LOGS", "previous_logs"]
 
-_PODS = Rule("list", "", "pods")
-_GROUPS = Rule("list", "scheduling.volcano.sh", "podgroups")
-_PODGROUPS = "podgroups.scheduling.volcano.sh"
 _PANIC = re.compile(r"^panic: .*", re.MULTILINE)
 _QUEUE_PANIC = "failed init default queue"
-_STALE_SECONDS = 600.0
-_BROKEN_SECONDS = 60.0
 _TOLD = 5
+_LINES = 400
+"""A panic stands before the stack of one goroutine, at the end of the log."""
+
+
+def previous_logs(cluster: Cluster, facts: Facts) -> Mapping[tuple[Ref, str], str]:
+    """By pod and container: the end of the log of the container before the one that is there now, where one was."""
+    ours = {ref for ref, component in facts.expectations.workloads.items() if component == "volcano"}
+    logs: dict[tuple[Ref, str], str] = {}
+    for pod in facts.all(PODS):
+        if workload_of(pod) not in ours:
+            continue
+        ref = Ref.of(pod)
+        for item in pod.get("status", {}).get("containerStatuses") or ():
+            if item.get("restartCount"):
+                logs[ref, item["name"]] = _previous(cluster, ref, item["name"])
+    return logs
+
+
+def _previous(cluster: Cluster, pod: Ref, container: str) -> str:
+    try:
+        return cluster.logs(pod.namespace, pod.name, container, previous=True, tail=_LINES)
+    except ApiError as error:
+        if "previous terminated container" in error.message:  # the kubelet has removed it by now
+            return ""
+        raise
+
+
+PREVIOUS_LOGS = Fact[Mapping[tuple[Ref, str], str]](
+    "volcano-logs", previous_logs, {}, reads=(PODS,), needs=(Rule("get", "", "pods/log", "volcano-system"),)
+)
+"""By pod and container of Volcano, the end of the log before it was started again; only of those that were."""
 
 
 @check(
     "F7",
     "no-start-panics",
     severity=Severity.MAJOR,
-    needs=(_PODS, Rule("get", "", "pods/log", "volcano-system")),
+    reads=(PODS, PREVIOUS_LOGS),
 )
 def no_start_panics(facts: Facts) -> Outcome:
     """No container of Volcano ended in a panic before it was started again.
@@ -44,7 +73,7 @@ def no_start_panics(facts: Facts) -> Outcome:
     ours = {ref for ref, component in facts.expectations.workloads.items() if component == "volcano"}
     containers = {
         (Ref.of(pod), item["name"]): bool(item.get("ready"))
-        for pod in facts.all("pods")
+        for pod in facts.all(PODS)
         if (workload := workload_of(pod)) and workload in ours and workload.kind != "Job"
         for item in pod.get("status", {}).get("containerStatuses") or ()
     }
@@ -52,8 +81,7 @@ def no_start_panics(facts: Facts) -> Outcome:
         return skipped("NotExpected", "the chosen components have no Volcano.")
     if not containers:
         return skipped("NoPods", "no pod of Volcano has a container to look at.")
-    facts.demand("volcano-logs")
-    logs = {key: log for key, log in facts.volcano_previous_logs.items() if key in containers}
+    logs = {key: log for key, log in facts.read(PREVIOUS_LOGS).items() if key in containers}
     panics = {key: found[-1] for key, log in logs.items() if (found := _PANIC.findall(log))}
     if not panics:
         return passed(
@@ -79,7 +107,7 @@ def no_start_panics(facts: Facts) -> Outcome:
     )
 
 
-@check("F8", "no-stale-podgroups", severity=Severity.MINOR, requires=("F2",), needs=(_GROUPS, _PODS))
+@check("F8", "no-stale-podgroups", severity=Severity.MINOR, requires=("F2",), reads=(PODGROUPS, PODS))
 def no_stale_podgroups(facts: Facts) -> Outcome:
     """No PodGroup is Running or Inqueue without a live pod for more than 10 minutes.
 
@@ -93,7 +121,7 @@ def no_stale_podgroups(facts: Facts) -> Outcome:
         pods = tuple(pods)
         live = [pod for pod in pods if pod.get("status", {}).get("phase") in {"Pending", "Running", "Unknown"}]
         seconds = facts.taken - max(_changed(group), *(_changed(pod) for pod in pods), 0.0)
-        if phase not in {"Running", "Inqueue"} or live or seconds <= _STALE_SECONDS:
+        if phase not in {"Running", "Inqueue"} or live or seconds <= facts.timing.stale_seconds:
             return ""
         held = group["spec"].get("minResources") or {}
         asked = ", ".join(f"{name} {amount}" for name, amount in sorted(held.items())) or "nothing"
@@ -107,7 +135,7 @@ def no_stale_podgroups(facts: Facts) -> Outcome:
     )
 
 
-@check("F9", "no-broken-gangs", severity=Severity.MINOR, requires=("F2",), needs=(_GROUPS, _PODS))
+@check("F9", "no-broken-gangs", severity=Severity.MINOR, requires=("F2",), reads=(PODGROUPS, PODS))
 def no_broken_gangs(facts: Facts) -> Outcome:
     """No PodGroup has been in phase Unknown for more than a minute: a gang of which only a part runs.
 
@@ -116,7 +144,10 @@ def no_broken_gangs(facts: Facts) -> Outcome:
     """
 
     def broken(group: Object, pods: Iterable[Object]) -> str:
-        if group.get("status", {}).get("phase") != "Unknown" or facts.taken - _changed(group) <= _BROKEN_SECONDS:
+        if (
+            group.get("status", {}).get("phase") != "Unknown"
+            or facts.taken - _changed(group) <= facts.timing.broken_seconds
+        ):
             return ""
         running = sum(pod.get("status", {}).get("phase") == "Running" for pod in pods)
         return f"is Unknown: {running} of {group['spec'].get('minMember', 0)} members run"
@@ -141,9 +172,9 @@ def _groups(
     if gang is not VOLCANO:
         text = f"nothing is held for a PodGroup of {gang.title}, and its phase only follows its pods."
         raise CannotJudgeError(skipped(NOT_NEEDED, text))
-    groups = tuple(judged(facts, _PODGROUPS))
+    groups = tuple(judged(facts, PODGROUPS))
     members: dict[tuple[str, str], list[Object]] = {}
-    for pod in facts.all("pods"):
+    for pod in facts.all(PODS):
         meta = pod["metadata"]
         if name := (meta.get("annotations") or {}).get(GROUP_NAME):
             members.setdefault((meta["namespace"], name), []).append(pod)

@@ -12,12 +12,13 @@ from kubeflow_volcano.catalog.images.names import tag_of
 from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.catalog.schedulers import known_plugins, words_of
 from kubeflow_volcano.cluster.objects import Object, Ref
-from validators.checks.gang.gang import NEEDS_GANG, gang_verdict
+from validators.checks.gang.gang import gang_verdict
 from validators.core.check import check
 from validators.core.consequences import NOT_NEEDED
 from validators.core.facts import Facts
 from validators.core.outcome import CannotJudgeError, Outcome, Severity, failed, passed, skipped, warned
-from validators.core.rights import Rule
+from validators.core.resources import CONFIGMAPS, DEPLOYMENTS, QUEUES
+from validators.probes.gang.gang import GANG
 from validators.subjects import crds, workloads
 from validators.subjects.gang import scheduler_configuration
 from validators.subjects.gang.queue_opening import open_command
@@ -28,12 +29,9 @@ __all__ = ["CHECKS"]
 
 SCHEDULER = Ref("apps/v1", "Deployment", "volcano-system", "volcano-scheduler")
 _CRDS = ("jobs.batch.volcano.sh", "podgroups.scheduling.volcano.sh", "queues.scheduling.volcano.sh")
-_QUEUES = "queues.scheduling.volcano.sh"
-_QUEUE_READS = (Rule("list", "scheduling.volcano.sh", "queues"),)
-_CONFIGURATION_READS = (Rule("list", "apps", "deployments"), Rule("list", "", "configmaps", "volcano-system"))
 
 
-@check("F1", "volcano-components", severity=Severity.BLOCKER, needs=workloads.READS)
+@check("F1", "volcano-components", severity=Severity.BLOCKER, reads=workloads.READS)
 def components(facts: Facts) -> Outcome:
     """Volcano's scheduler, controllers and admission are up, and its admission was set up.
 
@@ -55,7 +53,7 @@ def components(facts: Facts) -> Outcome:
     return verdict(found, expected, claim=claim, expected=f"every Deployment available{job}")
 
 
-@check("F2", "volcano-crds", severity=Severity.BLOCKER, needs=crds.READS)
+@check("F2", "volcano-crds", severity=Severity.BLOCKER, reads=crds.READS)
 def volcano_crds(facts: Facts) -> Outcome:
     """Volcano's Job, PodGroup and Queue are served.
 
@@ -71,7 +69,7 @@ def volcano_crds(facts: Facts) -> Outcome:
     return verdict(found, looked_at, claim=f"{', '.join(names)} {_are(names)} served.", expected="as B1")
 
 
-@check("F3", "queue-open", severity=Severity.BLOCKER, requires=("F2",), needs=_QUEUE_READS)
+@check("F3", "queue-open", severity=Severity.BLOCKER, requires=("F2",), reads=(QUEUES,))
 def queue_open(facts: Facts) -> Outcome:
     """The queue default exists, is open and has room.
 
@@ -80,7 +78,7 @@ def queue_open(facts: Facts) -> Outcome:
     """
     _demand_volcano(facts, "has no queues")
     ref = Ref("scheduling.volcano.sh/v1beta1", "Queue", "", "default")
-    found = {name: facts.get(_QUEUES, "", name) for name in ("default", "root")}
+    found = {name: facts.get(QUEUES, "", name) for name in ("default", "root")}
     if found["default"] is None:
         return failed(
             "Missing",
@@ -134,7 +132,7 @@ def _are(names: Sequence[str]) -> str:
 
 
 def _scheduler_off(facts: Facts) -> bool:
-    found = facts.objects.get("deployments.apps", ())
+    found = facts.objects.get(DEPLOYMENTS, ())
     return any(Ref.of(item) == SCHEDULER and item["spec"].get("replicas") == 0 for item in found)
 
 
@@ -147,7 +145,7 @@ def _nothing_allowed(queue: Object) -> Iterator[str]:
             yield f"{key}, which is no quantity,"
 
 
-@check("F4", "gang-plugin", severity=Severity.BLOCKER, needs=_CONFIGURATION_READS)
+@check("F4", "gang-plugin", severity=Severity.BLOCKER, reads=(DEPLOYMENTS, CONFIGMAPS))
 def gang_plugin(facts: Facts) -> Outcome:
     """The scheduler's configuration turns gang scheduling on.
 
@@ -193,7 +191,7 @@ def gang_plugin(facts: Facts) -> Outcome:
 def _scheduler(facts: Facts) -> Object:
     """The scheduler's Deployment; ends the judgement where it is missing, or nobody expects it."""
     _demand_volcano(facts, "makes the gangs, and not Volcano")
-    found = facts.get("deployments.apps", SCHEDULER.namespace, SCHEDULER.name)
+    found = facts.get(DEPLOYMENTS, SCHEDULER.namespace, SCHEDULER.name)
     if found:
         return found
     if SCHEDULER not in facts.expectations.workloads:
@@ -204,7 +202,7 @@ def _scheduler(facts: Facts) -> Object:
     )
 
 
-@check("F5", "volcano-version-pair", severity=Severity.MINOR, needs=(Rule("list", "apps", "deployments"),))
+@check("F5", "volcano-version-pair", severity=Severity.MINOR, reads=(DEPLOYMENTS,))
 def version_pair(facts: Facts) -> Outcome:
     """Volcano's version was tested with this Kubernetes version.
 
@@ -243,14 +241,14 @@ def _minor(version: str) -> str:
     return ".".join(version.split(".")[:2])
 
 
-@check("F6", "scheduler-alive", severity=Severity.BLOCKER, requires=("F1", "F3"), needs=NEEDS_GANG, probe="gang")
+@check("F6", "scheduler-alive", severity=Severity.BLOCKER, requires=("F1", "F3"), probe=GANG)
 def scheduler_alive(facts: Facts) -> Outcome:
     """Volcano's scheduler places a gang that fits, within 30 s.
 
     A ready pod is not enough: a scheduler with a stale cache looks healthy and places nothing. Restart it. Where
     scheduler-plugins make the gangs, it is their scheduler.
     """
-    return gang_verdict(facts.probe("gang"))
+    return gang_verdict(facts.evidence(GANG))
 
 
 CHECKS = (components, volcano_crds, queue_open, gang_plugin, version_pair, scheduler_alive)

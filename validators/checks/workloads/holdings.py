@@ -1,32 +1,223 @@
-"""C1: whether everything that a release holds exists, and who already says so of what does not."""
+"""Family C, holdings: does everything that a release holds exist, and who already says so of what does not."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from http import HTTPStatus
 
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.connection import BRIEF
+from kubeflow_volcano.cluster.api.errors import ApiError, NotServed
+from kubeflow_volcano.cluster.applied_objects import APPLIED_OBJECTS, parse
 from kubeflow_volcano.cluster.objects import Ref
-from validators.core.facts import Facts, Holdings
-from validators.core.outcome import Outcome, errored, failed, passed
+from kubeflow_volcano.parallel import in_parallel
+from validators.core.check import check
+from validators.core.facts import Fact, Facts
+from validators.core.outcome import Outcome, Severity, errored, failed, passed
+from validators.core.resources import CONFIGMAPS, MUTATING_WEBHOOKS, SERVICES, STORAGE_CLASSES, VALIDATING_WEBHOOKS
+from validators.core.rights import BACKENDS, HOMES, Rule
 from validators.reading.permissions import as_yaml
-from validators.subjects import workloads
+from validators.subjects import crds, workloads
 
-__all__ = ["holdings_verdict"]
+__all__ = ["CHECKS", "HELD", "Holdings"]
 
 _TOLD = 8
 _CRD = "CustomResourceDefinition"
 _WEBHOOKS = frozenset({"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"})
+_RBAC = "rbac.authorization.k8s.io"
+_NEEDS = (
+    *(Rule("list", "", plural, HOMES) for plural in ("configmaps", "serviceaccounts")),
+    *(Rule("list", _RBAC, plural) for plural in ("clusterrolebindings", "clusterroles")),
+    *(Rule("list", _RBAC, plural, HOMES) for plural in ("rolebindings", "roles")),
+    Rule("get", "", "configmaps", APPLIED_OBJECTS.namespace),
+    Rule("get", "", "secrets", BACKENDS),
+)
+"""For the kinds that every profile holds, besides those that the snapshot holds anyway."""
+_HELD_BY_OWNER = {
+    "caching.internal.knative.dev": ("images",),
+    "cert-manager.io": ("certificates", "clusterissuers", "issuers"),
+    "kubeflow.org": ("profiles",),
+    "metacontroller.k8s.io": ("compositecontrollers", "decoratorcontrollers"),
+    "networking.internal.knative.dev": ("certificates",),
+    "networking.istio.io": ("destinationrules", "envoyfilters", "gateways", "sidecars", "virtualservices"),
+    "security.istio.io": ("authorizationpolicies", "peerauthentications", "requestauthentications"),
+    "serving.kserve.io": ("clusterservingruntimes", "clusterstoragecontainers", "llminferenceserviceconfigs"),
+    "trainer.kubeflow.org": ("clustertrainingruntimes",),
+}
+"""By group, the kinds with a CRD of which manifests of releases hold objects."""
+_ISTIO = "virtualservices.networking.istio.io"
+_HELD_WITH_ISTIO = (
+    Rule("list", "autoscaling", "horizontalpodautoscalers"),
+    Rule("list", "networking.k8s.io", "networkpolicies"),
+    Rule("list", "policy", "poddisruptionbudgets"),
+    Rule("list", "scheduling.k8s.io", "priorityclasses"),
+    Rule("list", "", "persistentvolumeclaims"),
+    Rule("get", "", "secrets", HOMES),
+    *(Rule("list", _RBAC, plural, "kube-system") for plural in ("rolebindings", "roles")),
+    Rule("list", "", "configmaps", "default"),
+)
+"""Of Kubernetes' own kinds, those that only a whole platform holds; none is without Istio."""
+_NEEDS_WITH = (
+    *(
+        (f"{plural}.{group}", Rule("list", group, plural))
+        for group, plurals in _HELD_BY_OWNER.items()
+        for plural in plurals
+    ),
+    *((_ISTIO, rule) for rule in _HELD_WITH_ISTIO),
+)
+
+_PARALLEL = 6
+_REFUSED = {HTTPStatus.FORBIDDEN, HTTPStatus.UNAUTHORIZED}
+_SECRET = "Secret"  # noqa: S105  a kind
+"""Whoever may list these may read them all; so each is asked for by its name, and only for its metadata."""
+_DEFAULT = "default"
+_PARTLY_READ = frozenset({CONFIGMAPS})
+"""The snapshot has only some of these."""
+
+_Lot = tuple[str, str, str]
+"""What is looked for together: apiVersion, kind, and of Secrets the namespace, as rights to them are given by that."""
 
 
-def holdings_verdict(facts: Facts) -> Outcome:
-    """Absence is worse than not having been allowed to look everywhere."""
-    facts.demand("holdings")
-    found = facts.holdings
+@dataclass(frozen=True, slots=True)
+class Holdings:
+    """What a release is to hold, by component, and what of it does not exist; `source` says how the list came about.
+
+    `unserved` are the absent objects whose kind the server does not know, `refused` the rights that were missing to
+    look for others.
+    """
+
+    source: str
+    expected: Mapping[Ref, str]
+    absent: frozenset[Ref] = frozenset()
+    unserved: frozenset[Ref] = frozenset()
+    refused: tuple[Rule, ...] = ()
+
+
+def _holdings(cluster: Cluster, facts: Facts) -> Holdings:
+    source, expected, unknown = _expected(cluster, facts)
+    lots: dict[_Lot, list[Ref]] = defaultdict(list)
+    for ref in expected:
+        lots[ref.api_version, ref.kind, ref.namespace if ref.kind == _SECRET else ""].append(ref)
+    found = in_parallel(lambda refs: _absent(cluster, facts, refs), lots.values(), _PARALLEL)
+    answers = dict(zip(lots, found, strict=True))
+    unserved = {ref for lot, answer in answers.items() if answer is None for ref in lots[lot]}
+    absent = {ref for answer in answers.values() if isinstance(answer, set) for ref in answer}
+    refused = {answer for answer in answers.values() if isinstance(answer, Rule)} | unknown
+    return Holdings(
+        source, expected, frozenset(absent | unserved), frozenset(unserved), tuple(sorted(refused, key=str))
+    )
+
+
+def _expected(cluster: Cluster, facts: Facts) -> tuple[str, Mapping[Ref, str], set[Rule]]:
+    """How the list came about, component by object, and what was refused of it. What the catalog names is in it."""
+    known = facts.expectations
+    crds = {
+        Ref("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", name): part for name, part in known.crds.items()
+    }
+    named = {**known.workloads, **crds, **known.webhooks}
+    if known.objects:
+        return known.objects_from, {**named, **known.objects}, set()
+    refused: set[Rule] = set()
+    try:
+        if written := _written(cluster, facts):
+            return f"what the last roll-out wrote down in {APPLIED_OBJECTS}", {**named, **written}, refused
+    except ApiError as error:
+        if error.status not in _REFUSED:
+            raise
+        refused.add(Rule("get", "", "configmaps", APPLIED_OBJECTS.namespace))
+    text = f"the catalog of release {known.release}, which names workloads, CRDs and webhook configurations only"
+    return text, named, refused
+
+
+def _written(cluster: Cluster, facts: Facts) -> Mapping[Ref, str]:
+    """What the roll-out wrote down of the components that are expected; nothing where it was not this project's."""
+    if facts.get("namespaces", "", APPLIED_OBJECTS.namespace) is None:
+        return {}
+    live = cluster.get(APPLIED_OBJECTS) or {}
+    found: dict[Ref, str] = {}
+    for component, text in (live.get("data") or {}).items():
+        if component in facts.expectations.components:
+            with contextlib.suppress(ValueError):  # somebody edited it; the catalog still names the most of it
+                found |= dict.fromkeys(parse(text), component)
+    return found
+
+
+def _absent(cluster: Cluster, facts: Facts, refs: Sequence[Ref]) -> set[Ref] | Rule | None:
+    """The objects of one lot that do not exist; the right that is missing to tell; None when it is not served."""
+    first = refs[0]
+    try:
+        served = cluster.resource(first.api_version, first.kind)
+    except NotServed:
+        return None
+    # A manifest may give a namespace to what lives in none, or none to what then goes to the default one.
+    spaces = {ref: (ref.namespace or _DEFAULT) if served.namespaced else "" for ref in refs}
+    rule = Rule("list", first.group, served.plural)
+    resource = rule.plural_group
+    if resource in facts.objects and resource not in _PARTLY_READ:
+        return {ref for ref in refs if facts.get(resource, spaces[ref], ref.name) is None}
+    if first.kind == _SECRET:
+        rule = replace(rule, verb="get", namespace=first.namespace)
+    try:
+        if first.kind == _SECRET:
+            return {ref for ref in refs if not _exists(cluster, served.path(spaces[ref], ref.name))}
+        live = {
+            (item["metadata"].get("namespace", ""), item["metadata"]["name"])
+            for space in sorted({*spaces.values()})
+            for item in cluster.list(first.api_version, first.kind, namespace=space, brief=True).items
+        }
+    except ApiError as error:
+        if error.status in _REFUSED:
+            return rule
+        raise
+    return {ref for ref in refs if (spaces[ref], ref.name) not in live}
+
+
+def _exists(cluster: Cluster, path: str) -> bool:
+    try:
+        cluster.request("GET", path, accept=BRIEF)
+    except ApiError as error:
+        if error.status == HTTPStatus.NOT_FOUND:
+            return False
+        raise
+    return True
+
+
+HELD = Fact[Holdings | None](
+    "holdings",
+    _holdings,
+    None,
+    reads=(
+        *workloads.RESOURCE_OF_KIND.values(),
+        *crds.READS,
+        MUTATING_WEBHOOKS,
+        VALIDATING_WEBHOOKS,
+        STORAGE_CLASSES,
+        SERVICES,
+    ),
+    needs=_NEEDS,
+    needs_with=_NEEDS_WITH,
+)
+"""What the release is to hold, and what of it is absent."""
+
+
+@check("C1", "inventory-complete", severity=Severity.MAJOR, reads=(*workloads.READS, *crds.READS, HELD))
+def inventory_complete(facts: Facts) -> Outcome:
+    """Every object of the release's manifests exists.
+
+    The list comes from the manifests themselves (a validation by inventory, or `--expected objects.json`, which
+    `playbooks/plan.yml` writes), else from what the roll-out wrote down on the cluster, else from the catalog; the
+    finding says which. Only names are read. Apply the release again: what is there stays as it is.
+    """
+    found = facts.read(HELD)
     if found is None or not found.expected:
         todo = "choose a profile that has components (--profile)."
         return failed("NothingExpected", "the expectations name no object.", todo=todo)
     absent = sorted(ref for ref in found.absent if ref.namespace not in facts.ignored_namespaces)
     if absent:
-        return _absent(found, absent, facts)
+        return _missing(found, absent, facts)
     if found.refused:
         return _refused(found)
     counted = _by_component(found, found.expected)
@@ -37,7 +228,7 @@ def holdings_verdict(facts: Facts) -> Outcome:
     )
 
 
-def _absent(found: Holdings, absent: list[Ref], facts: Facts) -> Outcome:
+def _missing(found: Holdings, absent: list[Ref], facts: Facts) -> Outcome:
     counted = _by_component(found, absent)
     more = f" and {len(absent) - _TOLD} more" if len(absent) > _TOLD else ""
     owners = [_owner(ref, found, facts) for ref in absent]
@@ -85,3 +276,6 @@ def _by_component(found: Holdings, refs: Iterable[Ref]) -> dict[str, int]:
     for component in sorted(found.expected[ref] for ref in refs):
         counted[component] = counted.get(component, 0) + 1
     return counted
+
+
+CHECKS = (inventory_complete,)

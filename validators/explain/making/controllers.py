@@ -16,6 +16,7 @@ from validators.explain.making.makers import MAKERS, PODGROUPS, may_not
 from validators.explain.making.quotas import no_more
 from validators.explain.making.refusals import refused
 from validators.explain.model import GROUP_NAME, Finding, Situation, finding, of_single_pods
+from validators.subjects.crds import DISCOVERY
 from validators.subjects.gang.operator_flags import container_of, faults, read_flags
 from validators.subjects.gang.operators import TRAINER, TRAINING
 
@@ -111,7 +112,7 @@ def _waits_for_itself(situation: Situation) -> Finding:
 def _without_group(situation: Situation) -> Iterator[Finding]:
     job = situation.job
     situation.facts.demand(PODGROUPS)
-    if "PodGroup" not in situation.facts.discovery.get(PODGROUP[0], ()):
+    if "PodGroup" not in situation.facts.known(DISCOVERY).get(PODGROUP[0], ()):
         if _wants_gang(situation):
             yield finding(
                 "PodGroupNotServed",

@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from kubeflow_volcano.cluster.objects import Ref
+from validators.checks.operator.common import OPERATOR_ACCESS
 from validators.core.facts import Facts
 from validators.core.rights import Rule
 from validators.explain.kinds import JOBSETS
 from validators.explain.model import Finding, Situation, finding
 from validators.subjects.gang.operators import TRAINER, TRAINING
 
-__all__ = ["ACCESS", "MAKERS", "PODGROUPS", "Maker", "may_not"]
+__all__ = ["MAKERS", "PODGROUPS", "Maker", "may_not"]
 
-ACCESS = "operator-access"
-"""What `Facts.unread` calls the answers about accounts."""
 PODGROUPS = "podgroups.scheduling.volcano.sh"
 _JOBSET = Ref("apps/v1", "Deployment", TRAINER.ref.namespace, "jobset-controller-manager")
 _VOLCANO = Ref("apps/v1", "Deployment", "volcano-system", "volcano-controllers")
@@ -66,8 +65,7 @@ def may_not(situation: Situation, kind: str) -> Iterator[Finding]:
     facts, space = situation.facts, situation.job.ref.namespace
     makers = [item for item in MAKERS.get(situation.job.ref.group, ()) if kind in item.kinds]
     for maker in makers:
-        facts.demand(ACCESS)
-        answers = facts.operator_access.get(maker.component, {})
+        answers = facts.read(OPERATOR_ACCESS).get(maker.component, {})
         denied = [rule for rule in maker.rules_of(kind) if answers.get(str(rule)) is False]
         if denied:
             account = maker.account(facts)

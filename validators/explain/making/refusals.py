@@ -7,6 +7,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from kubeflow_volcano.cluster.pods.quantities import amounts
+from validators.checks.operator.common import OPERATOR_ACCESS
 from validators.core.facts import Facts
 from validators.explain.kinds import JOBSETS, runtime_of
 from validators.explain.making.admission import hook_of
@@ -70,7 +71,7 @@ def no_longer(reason: str, event: Event, situation: Situation) -> str:
             found = _ACCOUNT.search(event.message)
             return _there("serviceaccounts", situation.job.ref.namespace, found, facts)
         case "ControllerMayNot":
-            granted = any(answers.get("create pods") for answers in facts.operator_access.values())
+            granted = any(answers.get("create pods") for answers in facts.known(OPERATOR_ACCESS).values())
             return "the right was granted" if granted else ""
         case "WebhookUnanswered" | "WebhookRefused":
             return _webhook(reason, event, situation)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubeflow_volcano.cluster.objects import Ref
+from validators.core.resources import CLUSTER_RUNTIMES
 from validators.explain.kinds import JOBSETS, RUNTIMES, runtime_of
 from validators.explain.making.admission import JOBSET, unanswered
 from validators.explain.making.makers import may_not
@@ -13,7 +14,6 @@ from validators.explain.making.refusals import refused
 from validators.explain.model import Finding, Situation, finding
 from validators.subjects.gang import runtimes
 from validators.subjects.gang.operators import TRAINER
-from validators.subjects.gang.runtimes import RESOURCE as CLUSTER_RUNTIMES
 
 __all__ = ["jobset", "waits_for_itself", "wants_gang", "wiring"]
 

@@ -9,10 +9,11 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.parallel import in_parallel
+from validators.checks.operator.common import OPERATOR_ACCESS
 from validators.core.facts import Unread
 from validators.core.rights import Rule
 from validators.explain.making.admission import called, still_to_make
-from validators.explain.making.makers import ACCESS, MAKERS
+from validators.explain.making.makers import MAKERS
 from validators.explain.model import Situation
 from validators.explain.reading.lists import Want, listed, unread
 from validators.reading.permissions import allowed
@@ -87,10 +88,13 @@ def _may(cluster: Cluster, situation: Situation) -> Situation:
         try:
             answers = allowed(cluster, maker.rules, namespace=situation.job.ref.namespace, user=maker.account(facts))
         except ApiError as error:
-            told = {**facts.unread, ACCESS: unread(error, _REVIEW, "what accounts may do")}
-            return replace(situation, facts=replace(facts, unread=told))
+            why = unread(error, _REVIEW, "what accounts may do")
+            facts = replace(
+                facts, unread={**facts.unread, OPERATOR_ACCESS.name: why}, found={**facts.found, OPERATOR_ACCESS: why}
+            )
+            return replace(situation, facts=facts)
         access[maker.component] = {str(rule): answer for rule, answer in answers.items()}
-    return replace(situation, facts=replace(facts, operator_access=access))
+    return replace(situation, facts=replace(facts, found={**facts.found, OPERATOR_ACCESS: access}))
 
 
 def _with(situation: Situation, answers: Mapping[str, tuple[Object, ...] | Unread]) -> Situation:

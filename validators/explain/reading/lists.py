@@ -11,12 +11,12 @@ from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError, NotServed
 from kubeflow_volcano.cluster.objects import Object
-from validators.core.facts import RESOURCES, Unread
+from validators.core.facts import Unread
+from validators.core.resources import CLUSTER_RUNTIMES, RESOURCES
 from validators.core.rights import Rule
 from validators.explain.kinds import JOBSETS, RUNTIMES
 from validators.reading.permissions import as_yaml
 from validators.subjects import webhooks
-from validators.subjects.gang.runtimes import RESOURCE as CLUSTER_RUNTIMES
 
 __all__ = ["KINDS_READ", "Want", "listed", "unread"]
 
@@ -37,7 +37,9 @@ _LISTED = (
     *("namespaces", "services", "endpointslices.discovery.k8s.io", *webhooks.RESOURCES.values()),
     CLUSTER_RUNTIMES,
 )
-KINDS_READ: Mapping[str, tuple[str, str]] = MappingProxyType({**_OWN, **{name: RESOURCES[name] for name in _LISTED}})
+KINDS_READ: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {**_OWN, **{name: (RESOURCES[name].api_version, RESOURCES[name].kind) for name in _LISTED}}
+)
 """What is read around a job, as `plural.group`, to its apiVersion and kind."""
 
 

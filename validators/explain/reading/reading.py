@@ -18,6 +18,7 @@ from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.problems import InvalidInput, Problem
 from validators.core.expectations import Expectations
 from validators.core.facts import Facts, Unread
+from validators.core.resources import CLUSTER_RUNTIMES
 from validators.core.rights import Rule
 from validators.explain.answer import state_of
 from validators.explain.kinds import JOBSETS, KINDS, RUNTIMES, Kind
@@ -27,8 +28,8 @@ from validators.explain.model import State as JobState
 from validators.explain.queueing.queues import SCHEDULER
 from validators.explain.reading import closer
 from validators.explain.reading.lists import KINDS_READ, Want, listed
-from validators.reading.extras.pods import notes
-from validators.subjects.gang.runtimes import RESOURCE as CLUSTER_RUNTIMES
+from validators.subjects.crds import DISCOVERY
+from validators.subjects.pods import POD_NOTES, notes
 
 __all__ = ["assemble", "rules", "situation"]
 
@@ -80,14 +81,14 @@ def situation(cluster: Cluster, namespace: str, name: str, kind: str = "") -> Si
         own = listed(cluster, Want("pods", namespace))
         objects["pods"] = () if isinstance(own, Unread) else own
     served = frozenset(cluster.kinds(PODGROUP[0]))
-    facts = Facts(Expectations(), time.time(), objects=objects, unread=unread, discovery={PODGROUP[0]: served})
+    facts = Facts(Expectations(), time.time(), objects=objects, unread=unread, found={DISCOVERY: {PODGROUP[0]: served}})
     found = assemble(chosen, obj, facts)
     state = state_of(found)
     if state is JobState.WAITING or (state is JobState.STARTED and len(found.pods) < found.job.wanted):
         found = closer.closer(cluster, found)
     sick = [pod for pod in found.placed if assess_pod(pod).state not in {State.READY, State.SKIP}][:_NOTED]
     noted = {pod["metadata"]["uid"]: notes(cluster, pod) for pod in sick}
-    return replace(found, facts=replace(found.facts, pod_notes=noted))
+    return replace(found, facts=replace(found.facts, found={**found.facts.found, POD_NOTES: noted}))
 
 
 def _find(cluster: Cluster, namespace: str, name: str, word: str) -> tuple[Kind, Object]:

@@ -1,4 +1,4 @@
-"""What the gang experiment shares between its plays: the evidence that they write, and their time limit."""
+"""What the gang experiment shares between its plays: the evidence that they write."""
 
 from __future__ import annotations
 
@@ -8,14 +8,9 @@ from dataclasses import dataclass, field
 from kubeflow_volcano.catalog.gangs import VOLCANO, GangScheduler
 from kubeflow_volcano.experiment.stage import Stage, Step
 from kubeflow_volcano.progress import Progress
+from validators.core.timing import Timing
 
-__all__ = ["BIND_SECONDS", "SHORTEST_HOLD", "GangEvidence", "Play"]
-
-BIND_SECONDS = 30.0
-"""Within this time a scheduler that works has placed some tiny pods."""
-
-SHORTEST_HOLD = 5.0
-"""At least so long nobody may be bound where none may be."""
+__all__ = ["GangEvidence", "Play"]
 
 
 @dataclass
@@ -32,7 +27,7 @@ class GangEvidence:
     queue_state: str = ""
     volcano_version: str = ""
     period_seconds: float = 1.0
-    hold_seconds: float = SHORTEST_HOLD
+    hold_seconds: float = 5.0
     priority_class: str = ""
     simulated_nodes: frozenset[str] = frozenset()
     steps: dict[str, Step] = field(default_factory=dict)
@@ -40,6 +35,7 @@ class GangEvidence:
     trouble: str = ""
     seconds: float = 0.0
     gang: GangScheduler = VOLCANO
+    timing: Timing = Timing()  # noqa: RUF009  it is frozen
 
     @property
     def shut(self) -> bool:

@@ -20,18 +20,20 @@ from kubeflow_volcano.experiment.record import Recorder
 from kubeflow_volcano.experiment.session import ProbeRefused, Session
 from kubeflow_volcano.experiment.stage import Stage, nowhere, was_judged
 from kubeflow_volcano.progress import Progress
-from validators.core.facts import Facts
+from validators.core.facts import Facts, Probe
+from validators.core.resources import DEPLOYMENTS
+from validators.core.rights import Rule
+from validators.probes.acting import ACTING
 from validators.probes.gang import two_gangs
-from validators.probes.gang.evidence import BIND_SECONDS, SHORTEST_HOLD, GangEvidence, Play
+from validators.probes.gang.evidence import GangEvidence, Play
 from validators.subjects.gang import scheduler_configuration
 
-__all__ = ["STUCK", "run"]
+__all__ = ["GANG", "STUCK"]
 
 STUCK = "p2"
 """How the name of the one that fits nowhere ends, in H2, H4 and H5."""
 
 _SUITE_SECONDS = 180.0
-_PERIODS_HELD = 5
 _AFTERMATH = 1.0  # a violation is followed for this long, to tell how far it goes
 # Volcano takes members by creation time, in whole seconds and then by UID, and stops at the first that fits nowhere
 # when all are needed (pkg/scheduler/api/job_info.go, NeedContinueAllocating). Were that one the first, nobody would be
@@ -44,14 +46,15 @@ def run(session: Session, facts: Facts, progress: Progress) -> GangEvidence:
     """Run H1 to H6; each step starts from nothing. Takes about 25 s, at most 180 s."""
     started = time.monotonic()
     period = scheduler_configuration.period_seconds(facts)
-    gang = facts.expectations.gang
+    gang, timing = facts.expectations.gang, facts.timing
     evidence = GangEvidence(
         gang=gang,
         queue=session.options.queue,
         volcano_version=scheduler_configuration.version(facts) if gang is VOLCANO else "",
         period_seconds=period,
-        hold_seconds=max(SHORTEST_HOLD, _PERIODS_HELD * period),
+        hold_seconds=max(timing.hold_seconds, timing.periods_held * period),
         simulated_nodes=facts.simulated_nodes,
+        timing=timing,
     )
     try:
         if gang.has_queues:
@@ -112,7 +115,7 @@ def _fit(stage: Stage, evidence: GangEvidence, progress: Progress, prefix: str) 
         whole = len(record.bound(*names)) == len(names)
         return whole and all(item.phase == "Running" for item in record.groups.values())
 
-    record.until(lambda: running() or record.disturbed(), BIND_SECONDS)
+    record.until(lambda: running() or record.disturbed(), evidence.timing.bind_seconds)
     evidence.steps["H1"] = stage.step("H1", names, reached=running())
     stage.clear()
     return ("H1",)
@@ -144,7 +147,7 @@ def _blocked_then_released(stage: Stage, evidence: GangEvidence, progress: Progr
     def whole() -> bool:
         return len(record.bound(*freed)) == len(freed)
 
-    record.until(lambda: whole() or record.disturbed(), BIND_SECONDS)
+    record.until(lambda: whole() or record.disturbed(), evidence.timing.bind_seconds)
     step = stage.step("H3", freed, reached=whole())
     evidence.steps["H3"] = replace(step, seconds=round(time.monotonic() - start, 3))
     stage.clear()
@@ -167,7 +170,7 @@ def _hold(stage: Stage, evidence: GangEvidence, progress: Progress, blocked: tup
     def decided() -> bool:
         return bool(record.bound()) or record.disturbed()
 
-    record.until(lambda: judged() or decided(), BIND_SECONDS)
+    record.until(lambda: judged() or decided(), evidence.timing.bind_seconds)
     since = time.monotonic()
     if judged():
         progress(f"H2 all-or-nothing: judged, nothing may be bound for {evidence.hold_seconds:.0f} s")
@@ -195,7 +198,7 @@ def _same_pods_without_gang(stage: Stage, evidence: GangEvidence, progress: Prog
         known = {item.name for item in record.members.values()}
         return known >= set(names) and set(record.bound()) >= set(names[:2])
 
-    record.until(lambda: seen() or record.disturbed(), BIND_SECONDS)
+    record.until(lambda: seen() or record.disturbed(), evidence.timing.bind_seconds)
     evidence.steps["H4"] = stage.step("H4", names, reached=seen())
     stage.clear()
     return ("H4",)
@@ -215,10 +218,23 @@ def _default_scheduler(stage: Stage, evidence: GangEvidence, progress: Progress,
         known = [item for item in record.members.values() if item.name in names]
         return len(known) == len(names) and all(item.node or item.judged for item in known)
 
-    record.until(lambda: seen() or record.disturbed(), BIND_SECONDS)
+    record.until(lambda: seen() or record.disturbed(), evidence.timing.bind_seconds)
     evidence.steps["H5"] = stage.step("H5", names, reached=seen())
     stage.clear()
     return ("H5",)
 
 
 _PLAYS: tuple[Play, ...] = (_fit, _blocked_then_released, _same_pods_without_gang, _default_scheduler, two_gangs.play)
+
+GANG = Probe[GangEvidence](
+    "gang",
+    run,
+    "gang",
+    reads=(DEPLOYMENTS,),
+    needs=(
+        *ACTING,
+        *(Rule(verb, VOLCANO.group, "podgroups") for verb in ("create", "delete", "list", "watch")),
+        Rule("get", VOLCANO.group, "queues"),
+        Rule("list", "scheduling.k8s.io", "priorityclasses"),
+    ),
+)

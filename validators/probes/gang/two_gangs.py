@@ -15,7 +15,7 @@ from typing import Any
 from kubeflow_volcano.experiment.record import Recorder
 from kubeflow_volcano.experiment.stage import Stage
 from kubeflow_volcano.progress import Progress
-from validators.probes.gang.evidence import BIND_SECONDS, GangEvidence
+from validators.probes.gang.evidence import GangEvidence
 
 __all__ = ["CONTROL", "DEADLOCK", "GANGS", "RELEASE", "SIZE", "gang_of", "play", "slot_of"]
 
@@ -55,7 +55,7 @@ def play(stage: Stage, evidence: GangEvidence, progress: Progress, prefix: str) 
 def _without_gangs(stage: Stage, evidence: GangEvidence, progress: Progress, prefix: str, node: str) -> None:
     progress("H6 control: four pods for two slots of one node, each of which may run alone")
     names = _set_up(stage, prefix, node, minimum=1)
-    evidence.steps[CONTROL] = stage.step(CONTROL, names, reached=_settled(stage.recorder, names))
+    evidence.steps[CONTROL] = stage.step(CONTROL, names, reached=_settled(stage.recorder, evidence, names))
     stage.clear()
 
 
@@ -63,7 +63,7 @@ def _gangs(stage: Stage, evidence: GangEvidence, progress: Progress, prefix: str
     progress("H6 two gangs: the same pods as two gangs of two")
     names = _set_up(stage, prefix, node, minimum=SIZE)
     record = stage.recorder
-    _settled(record, names)
+    _settled(record, evidence, names)
     # Whoever lost has by now been judged beside the winner; a scheduler that lets it in does so in its next session.
     record.until(lambda: len(record.bound()) > SIZE or record.disturbed(), 2 * evidence.period_seconds)
     bound = record.bound()
@@ -79,7 +79,7 @@ def _gangs(stage: Stage, evidence: GangEvidence, progress: Progress, prefix: str
     def whole() -> bool:
         return len(record.bound()) == SIZE
 
-    record.until(lambda: whole() or record.disturbed(), BIND_SECONDS)
+    record.until(lambda: whole() or record.disturbed(), evidence.timing.bind_seconds)
     step = stage.step(RELEASE, names, reached=whole())
     evidence.steps[RELEASE] = replace(step, seconds=round(time.monotonic() - started, 3))
     stage.clear()
@@ -89,7 +89,7 @@ def _gangs(stage: Stage, evidence: GangEvidence, progress: Progress, prefix: str
 def _default_scheduler(stage: Stage, evidence: GangEvidence, progress: Progress, prefix: str, node: str) -> None:
     progress("H6 control: the same pods with the default scheduler")
     names = _set_up(stage, prefix, node, minimum=0)
-    evidence.steps[DEADLOCK] = stage.step(DEADLOCK, names, reached=_settled(stage.recorder, names))
+    evidence.steps[DEADLOCK] = stage.step(DEADLOCK, names, reached=_settled(stage.recorder, evidence, names))
     stage.clear()
 
 
@@ -105,7 +105,7 @@ def _set_up(stage: Stage, prefix: str, node: str, *, minimum: int) -> tuple[str,
     return names
 
 
-def _settled(record: Recorder, names: tuple[str, ...]) -> bool:
+def _settled(record: Recorder, evidence: GangEvidence, names: tuple[str, ...]) -> bool:
     """Wait until a scheduler has placed as many as there are slots and judged the rest, or placed too many."""
 
     def settled() -> bool:
@@ -113,7 +113,7 @@ def _settled(record: Recorder, names: tuple[str, ...]) -> bool:
         done = len(known) == len(names) and all(item.node or item.judged for item in known)
         return len(record.bound()) > SIZE or (done and len(record.bound()) == SIZE)
 
-    record.until(lambda: settled() or record.disturbed(), BIND_SECONDS)
+    record.until(lambda: settled() or record.disturbed(), evidence.timing.bind_seconds)
     return settled()
 
 

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.experiment.ended import End, watch_to_end
 from kubeflow_volcano.experiment.pods import SCRIPT_RESOURCES, probe_pod
 from kubeflow_volcano.experiment.session import Session
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.text import counted
-from validators.core.facts import Facts
-from validators.probes.noting import noting
-from validators.subjects import dns_names
+from validators.core.facts import Facts, Probe
+from validators.core.resources import ENDPOINT_SLICES, NAMESPACES, NODES, SERVICES
+from validators.probes.acting import ACTING, POD_EVENTS, noting
+from validators.subjects.troubles import age, judged
 
-__all__ = ["SCRIPT", "Answer", "DnsEvidence", "account", "run"]
+__all__ = ["DNS", "FIRST", "SCRIPT", "Answer", "DnsEvidence", "account", "expected_names", "run"]
+
+FIRST = "kubernetes.default"
+"""What every cluster has; where it is not found, nothing is."""
 
 _PER_POD = 100
 """So many answers fit into the 4096 bytes of a termination message."""
@@ -85,6 +90,55 @@ class DnsEvidence:
         return tuple(name for name in self.names if name not in asked)
 
 
+def expected_names(facts: Facts) -> Mapping[str, frozenset[str]]:
+    """Cluster addresses by name, as service.namespace: `FIRST`, and the Services in the release's namespaces.
+
+    A Service without a cluster address (headless) has a name as long as a pod behind it is ready, and then no address
+    of its own; one that stands for a name outside, and one that was made a moment ago, are left out.
+
+    Raises:
+        CannotJudgeError: what is needed could not be read.
+    """
+    found = {_name(item): _addresses(item) for item in judged(facts, SERVICES) if _must_resolve(item, facts)}
+    first = facts.get(SERVICES, "default", "kubernetes")
+    return {FIRST: _addresses(first) if first else frozenset(), **found}
+
+
+def _name(service: Object) -> str:
+    meta = service["metadata"]
+    return f"{meta['name']}.{meta['namespace']}"
+
+
+def _addresses(service: Object) -> frozenset[str]:
+    spec = service["spec"]
+    return frozenset(
+        text for text in (spec.get("clusterIPs") or [spec.get("clusterIP", "")]) if text not in {"", "None"}
+    )
+
+
+def _must_resolve(service: Object, facts: Facts) -> bool:
+    spec = service["spec"]
+    if (
+        service["metadata"]["namespace"] not in facts.expectations.namespaces
+        or age(service, facts) < facts.timing.grace_seconds
+    ):
+        return False
+    if spec.get("type") == "ExternalName":
+        return False
+    return bool(_addresses(service)) or _has_ready_endpoint(service, facts)
+
+
+def _has_ready_endpoint(service: Object, facts: Facts) -> bool:
+    meta = service["metadata"]
+    return any(
+        (endpoint.get("conditions") or {}).get("ready") is not False
+        for item in facts.all(ENDPOINT_SLICES)
+        if item["metadata"]["namespace"] == meta["namespace"]
+        and (item["metadata"].get("labels") or {}).get("kubernetes.io/service-name") == meta["name"]
+        for endpoint in item.get("endpoints") or ()
+    )
+
+
 def run(session: Session, facts: Facts, progress: Progress) -> DnsEvidence:
     """Ask for every Service of the release from a pod; about 3 s, at most 75 s for each hundred names.
 
@@ -92,15 +146,15 @@ def run(session: Session, facts: Facts, progress: Progress) -> DnsEvidence:
     """
     evidence = DnsEvidence()
     with noting(evidence):
-        nodes = {item["metadata"]["name"] for item in facts.all("nodes")}
+        nodes = {item["metadata"]["name"] for item in facts.all(NODES)}
         if nodes and nodes <= facts.simulated_nodes:
             evidence.node = min(nodes)
             return evidence
-        evidence.names = tuple(dict.fromkeys((dns_names.FIRST, *dns_names.expected(facts))))
+        evidence.names = tuple(dict.fromkeys((FIRST, *expected_names(facts))))
         progress(f"E1 DNS: {counted(len(evidence.names), 'name')} from a pod")
         rest = evidence.names[1:]
         for number, start in enumerate(range(0, max(1, len(rest)), _PER_POD - 1)):
-            some = (dns_names.FIRST, *rest[start : start + _PER_POD - 1])
+            some = (FIRST, *rest[start : start + _PER_POD - 1])
             account(evidence, some, _ask(session, some, number))
             if evidence.trouble or not evidence.domain or not evidence.answers[0].addresses:
                 break
@@ -135,3 +189,8 @@ def account(evidence: DnsEvidence, names: Sequence[str], end: End) -> None:
         for words in found
         if names[int(words[0])] not in known
     )
+
+
+DNS = Probe[DnsEvidence](
+    "dns", run, "network", reads=(SERVICES, NAMESPACES, ENDPOINT_SLICES, NODES), needs=(*ACTING, *POD_EVENTS)
+)

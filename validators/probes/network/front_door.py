@@ -15,15 +15,31 @@ from kubeflow_volcano.experiment.ended import End, watch_to_end
 from kubeflow_volcano.experiment.pods import SCRIPT_RESOURCES, probe_pod
 from kubeflow_volcano.experiment.session import Session
 from kubeflow_volcano.progress import Progress
-from validators.core.facts import Facts
-from validators.probes.noting import noting
+from validators.core.facts import Facts, Probe
+from validators.core.resources import NODES, PODS, SERVICES
+from validators.core.rights import Rule
+from validators.probes.acting import ACTING, POD_EVENTS, noting
 from validators.subjects.simulation import simulated_workload
 
-__all__ = ["DEPLOYMENT", "SCRIPT", "SERVICE", "FrontDoor", "Hop", "account", "host_of_gateway", "http_port", "run"]
+__all__ = [
+    "DEPLOYMENT",
+    "GATEWAY",
+    "HOST_NEEDS",
+    "SCRIPT",
+    "SERVICE",
+    "FrontDoor",
+    "Hop",
+    "account",
+    "host_of_gateway",
+    "http_port",
+]
 
 SERVICE = Ref("v1", "Service", "istio-system", "istio-ingressgateway")
 DEPLOYMENT = Ref("apps/v1", "Deployment", "istio-system", "istio-ingressgateway")
 _GATEWAY = Ref("networking.istio.io/v1beta1", "Gateway", "kubeflow", "kubeflow-gateway")
+HOST_NEEDS = (Rule("get", "networking.istio.io", "gateways", "kubeflow"),)
+"""What `host_of_gateway` needs."""
+
 _PORT_NAMES = ("http2", "http")
 _HTTP = 80
 _SECONDS = 60.0
@@ -73,7 +89,7 @@ def run(session: Session, facts: Facts, progress: Progress) -> FrontDoor:
     """Ask the gateway for its first page; about 2 s, at most 60 s. Asks nothing where there is no real gateway."""
     evidence = FrontDoor()
     with noting(evidence):
-        service = facts.get("services", SERVICE.namespace, SERVICE.name)
+        service = facts.get(SERVICES, SERVICE.namespace, SERVICE.name)
         if service is None or simulated_workload(facts, DEPLOYMENT):
             return evidence
         evidence.address = _address(service)
@@ -128,3 +144,8 @@ def account(evidence: FrontDoor, end: End) -> None:
             evidence.hops = (*evidence.hops[:-1], Hop(evidence.hops[-1].status, rest))
         elif word == "error":
             evidence.error = rest
+
+
+GATEWAY = Probe[FrontDoor](
+    "gateway", run, "network", reads=(SERVICES, NODES, PODS), needs=(*ACTING, *POD_EVENTS, *HOST_NEEDS)
+)

@@ -19,14 +19,21 @@ from kubeflow_volcano.cluster.pods.port_forward import PortForward, port_forward
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.experiment.session import Session
 from kubeflow_volcano.progress import Progress
-from validators.core.facts import Facts
+from validators.core.facts import Facts, Probe
+from validators.core.resources import NODES, PODS, SERVICES
+from validators.core.rights import Rule
+from validators.probes.acting import ProbeOptions, noting
 from validators.probes.network.browser import Browser, NoAnswerError, Page, Request, origin
 from validators.probes.network.credentials import Credentials
-from validators.probes.network.front_door import DEPLOYMENT, SERVICE, host_of_gateway, http_port
-from validators.probes.noting import noting
-from validators.probes.options import ProbeOptions
+from validators.probes.network.front_door import DEPLOYMENT, HOST_NEEDS, SERVICE, host_of_gateway, http_port
 
-__all__ = ["Login", "Step", "gateway_pod", "run", "sign_in"]
+__all__ = ["FORWARD", "LOGIN", "Login", "Step", "gateway_pod", "run", "sign_in"]
+
+FORWARD = (
+    Rule("get", "", "pods/portforward", SERVICE.namespace),
+    Rule("create", "", "pods/portforward", SERVICE.namespace),
+)
+"""Over a websocket the server asks for get, from Kubernetes 1.35 on for create too (kubernetes/kubernetes#134577)."""
 
 _SECONDS = 30.0
 _MOST_STEPS = 20
@@ -102,13 +109,13 @@ def run(session: Session, facts: Facts, progress: Progress) -> Login:
 
 def gateway_pod(facts: Facts) -> tuple[Object, int] | None:
     """A ready pod behind the gateway's Service, no simulated one, and its port for HTTP; None where there is none."""
-    service = facts.get("services", SERVICE.namespace, SERVICE.name)
+    service = facts.get(SERVICES, SERVICE.namespace, SERVICE.name)
     selector = (service or {}).get("spec", {}).get("selector")
     if service is None or not selector:
         return None
     target = http_port(service).get("targetPort", http_port(service).get("port"))
     simulated = {item["metadata"]["uid"] for item in facts.simulated_pods}
-    for pod in facts.objects.get("pods", ()):
+    for pod in facts.objects.get(PODS, ()):
         meta = pod["metadata"]
         ours = meta.get("namespace") == SERVICE.namespace and selector.items() <= (meta.get("labels") or {}).items()
         if ours and _ready(pod) and meta["uid"] not in simulated:
@@ -209,3 +216,6 @@ def _user(page: Page) -> str:
     except ValueError:
         return ""
     return str(found.get("user") or "") if isinstance(found, dict) else ""
+
+
+LOGIN = Probe[Login]("login", run, "network", reads=(SERVICES, PODS, NODES), needs=(*HOST_NEEDS, *FORWARD))

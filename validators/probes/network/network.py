@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from kubeflow_volcano.cluster.objects import Object
@@ -14,12 +13,15 @@ from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.experiment.ended import End, watch_to_end
 from kubeflow_volcano.experiment.pods import SCRIPT_RESOURCES, on_node, probe_pod
 from kubeflow_volcano.experiment.session import ProbeRefused, Session
+from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.text import counted
-from validators.core.facts import Facts
-from validators.probes.noting import noting
+from validators.core.facts import Facts, Probe
+from validators.core.resources import NODES
+from validators.core.rights import Rule
+from validators.probes.acting import ACTING, POD_EVENTS, noting
 
-__all__ = ["MOST_NODES", "SCRIPT", "SERVE", "NetworkEvidence", "Server", "Way", "account", "candidates", "run"]
+__all__ = ["MOST_NODES", "NETWORK", "SCRIPT", "SERVE", "NetworkEvidence", "Server", "Way", "account", "candidates"]
 
 MOST_NODES = 64
 """More nodes than these are not tried in one run; the quota of a probe namespace takes eight clients at a time."""
@@ -99,7 +101,7 @@ def run(session: Session, facts: Facts, progress: Progress) -> NetworkEvidence:
 
 def candidates(facts: Facts) -> tuple[tuple[str, ...], Mapping[str, str]]:
     """Names of nodes that are tried, whatever their taints, and why the others are not."""
-    why = {item["metadata"]["name"]: _unfit(item, facts) for item in facts.all("nodes")}
+    why = {item["metadata"]["name"]: _unfit(item, facts) for item in facts.all(NODES)}
     fit = sorted(name for name, text in why.items() if not text)
     beyond = dict.fromkeys(fit[MOST_NODES:], f"more than {MOST_NODES} nodes are not tried in one run")
     return tuple(fit[:MOST_NODES]), {name: text for name, text in why.items() if text} | beyond
@@ -156,23 +158,12 @@ def _addresses(session: Session, pods: Sequence[Object]) -> Mapping[str, str]:
 
 
 def _try_all(session: Session, evidence: NetworkEvidence, nodes: Sequence[str], servers: Sequence[Server]) -> None:
-    unjudged: dict[str, str] = {}
-    pool = ThreadPoolExecutor(_AT_ONCE, "network")
-    try:
-        jobs = [(node, pool.submit(_client, session, servers, node, number)) for number, node in enumerate(nodes)]
-        for node, job in jobs:
-            ways, trouble = job.result()
-            evidence.ways += ways
-            unjudged |= {node: trouble} if trouble else {}
-        evidence.unjudged = unjudged
-    except BaseException:
-        session.stop()  # ends the waits in the other threads, so that cleaning up may begin
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
+    found = in_parallel(lambda item: _client(session, servers, *item), enumerate(nodes), _AT_ONCE)
+    evidence.ways = tuple(way for ways, _ in found for way in ways)
+    evidence.unjudged = {node: trouble for node, (_, trouble) in zip(nodes, found, strict=True) if trouble}
 
 
-def _client(session: Session, servers: Sequence[Server], node: str, number: int) -> tuple[tuple[Way, ...], str]:
+def _client(session: Session, servers: Sequence[Server], number: int, node: str) -> tuple[tuple[Way, ...], str]:
     targets = [target for item in servers for target in (item.pod, item.service)]
     command = ["sh", "-c", SCRIPT, "client", *targets]
     try:
@@ -215,3 +206,16 @@ def _pod(
 
 def _url(address: str) -> str:
     return f"[{address}]:{_PORT}" if ":" in address else f"{address}:{_PORT}"
+
+
+NETWORK = Probe[NetworkEvidence](
+    "network",
+    run,
+    "network",
+    reads=(NODES,),
+    needs=(
+        *ACTING,
+        *POD_EVENTS,
+        *(Rule(verb, "", "services") for verb in ("create", "delete", "list", "watch")),
+    ),
+)

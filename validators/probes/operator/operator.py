@@ -17,19 +17,11 @@ from kubeflow_volcano.experiment.remains import wait_gone
 from kubeflow_volcano.experiment.session import ProbeRefused, Session
 from kubeflow_volcano.experiment.spaces import Level
 from kubeflow_volcano.experiment.stage import Step
+from validators.core.timing import Timing
 
-__all__ = ["MADE_SECONDS", "PLACED_SECONDS", "REPLICAS", "Following", "OperatorEvidence", "observe"]
+__all__ = ["REPLICAS", "Following", "OperatorEvidence", "observe"]
 
 REPLICAS = 2
-MADE_SECONDS = 30.0
-"""Within this time an operator that works has made the group and, once that may run, the pods."""
-
-PLACED_SECONDS = 10.0
-"""So long their placement is waited for after that; whether the cluster has room is no matter of an operator."""
-
-_NUDGE_SECONDS = 15.0
-"""So long after the group may run an operator that does not watch it has looked again, or never will: then the job is
-touched once."""
 
 _SUITE_SECONDS = 120.0
 _TICK = 0.1
@@ -53,6 +45,7 @@ class OperatorEvidence:
     minimum: int = REPLICAS
     replicas: int = REPLICAS
     gang: GangScheduler = VOLCANO
+    timing: Timing = Timing()  # noqa: RUF009  it is frozen
     watches: bool = True
     group: Group | None = None
     pods: tuple[Member, ...] = ()
@@ -100,10 +93,11 @@ class Following:
 
     def wait_made(self) -> bool:
         """Wait for group and pods, and touch the job once when an operator that does not watch groups makes no pod."""
-        until, deadline = self.record.until, Deadline(MADE_SECONDS)
+        until, timing = self.record.until, self.evidence.timing
+        deadline = Deadline(timing.made_seconds)
         if not self.evidence.watches:
             until(lambda: self.made() or self._may_run(), deadline.remaining)
-            if self._may_run() and not until(lambda: bool(self.members), _NUDGE_SECONDS):
+            if self._may_run() and not until(lambda: bool(self.members), timing.nudge_seconds):
                 self.evidence.nudged = True
                 self.session.cluster.patch(self.evidence.job, {"metadata": {"annotations": {_PROBE_LABEL: "nudged"}}})
         until(self.made, deadline.remaining)
@@ -116,7 +110,9 @@ class Following:
 
 def placed(following: Following) -> None:
     """Give the pods some time to be placed."""
-    following.record.until(lambda: all(item.node for item in following.members), PLACED_SECONDS)
+    following.record.until(
+        lambda: all(item.node for item in following.members), following.evidence.timing.placed_seconds
+    )
     following.keep()
 
 

@@ -7,11 +7,14 @@ from kubeflow_volcano.experiment.pods import RESOURCES
 from kubeflow_volcano.experiment.session import Session
 from kubeflow_volcano.experiment.spaces import Level
 from kubeflow_volcano.progress import Progress
-from validators.core.facts import Facts
+from validators.core.facts import Facts, Probe
+from validators.core.resources import CLUSTER_RUNTIMES, DEPLOYMENTS, PODS
+from validators.core.rights import Rule
+from validators.probes.acting import ACTING
 from validators.probes.operator.operator import REPLICAS, OperatorEvidence, observe
 from validators.subjects.gang import runtimes
 
-__all__ = ["run"]
+__all__ = ["TRAIN_JOB", "run"]
 
 _TRAINJOB = ("trainer.kubeflow.org/v1alpha1", "TrainJob")
 _QUEUE = "scheduling.volcano.sh/queue-name"
@@ -23,8 +26,8 @@ def run(session: Session, facts: Facts, progress: Progress) -> OperatorEvidence 
     The pods are those of the runtime, so that the wiring that people use is tried. They say nothing about their user,
     which the restricted level would not admit.
     """
-    gang = facts.expectations.gang
-    evidence = OperatorEvidence(Ref(*_TRAINJOB, "", f"kfv-{session.run}"), session.options.queue, gang=gang)
+    job_ref = Ref(*_TRAINJOB, "", f"kfv-{session.run}")
+    evidence = OperatorEvidence(job_ref, session.options.queue, gang=facts.expectations.gang, timing=facts.timing)
     if facts.expectations.gang_scheduler == "none":
         return evidence
     runtime = runtimes.for_probe(facts)
@@ -48,3 +51,17 @@ def run(session: Session, facts: Facts, progress: Progress) -> OperatorEvidence 
         }
 
     return observe(session, evidence, job, lambda name: f"jobset.sigs.k8s.io/jobset-name={name}", Level.BASELINE)
+
+
+TRAIN_JOB = Probe[OperatorEvidence | None](
+    "trainer",
+    run,
+    "operator",
+    reads=(DEPLOYMENTS, CLUSTER_RUNTIMES, PODS),
+    needs=(
+        *ACTING,
+        Rule("list", "", "events"),
+        *(Rule(verb, "trainer.kubeflow.org", "trainjobs") for verb in ("create", "delete", "list", "watch")),
+        *(Rule(verb, "scheduling.volcano.sh", "podgroups") for verb in ("delete", "list", "watch")),
+    ),
+)

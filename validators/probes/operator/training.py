@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
-from kubeflow_volcano.catalog.gangs import GangScheduler
 from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import BAD_IMAGE_REASONS
@@ -14,11 +14,14 @@ from kubeflow_volcano.experiment.pods import RESOURCES, SCRIPT_RESOURCES, probe_
 from kubeflow_volcano.experiment.session import Session
 from kubeflow_volcano.experiment.stage import step_of, was_judged
 from kubeflow_volcano.progress import Progress
-from validators.core.facts import Facts
+from validators.core.facts import Facts, Probe
+from validators.core.resources import DEPLOYMENTS, PODS
+from validators.core.rights import Rule
+from validators.probes.acting import ACTING
 from validators.probes.operator.operator import REPLICAS, Following, OperatorEvidence, observe
 from validators.subjects.gang.operators import TRAINING
 
-__all__ = ["ASKED", "DONE_SECONDS", "JUDGED_SECONDS", "run"]
+__all__ = ["ASKED", "TRAINING_JOB", "run"]
 
 ASKED = REPLICAS + 1
 """Members that the job asks for at first, which are more than it has.
@@ -27,13 +30,6 @@ Volcano judges the members of such a group as well (PodScheduled=False, "pod gro
 that a scheduler that is down cannot be taken for one that holds them.
 """
 
-JUDGED_SECONDS = 30.0
-"""Within this time a scheduler that works has judged the members."""
-
-DONE_SECONDS = 60.0
-"""Within this time pods that do nothing have been placed and have ended, and the job has succeeded."""
-
-_HOLD_SECONDS = 3.0
 _PODS_SECONDS = 5.0
 # Up to 1.5 the operator makes the PodGroup once, leaves it as it is (SyncPodGroup of kubeflow/common) and does not
 # watch it (kubeflow/trainer#1574); from 1.6 on it follows the job (pkg/controller.v1/common/scheduling.go) and watches.
@@ -44,17 +40,22 @@ _PROBE_LABEL = "kfv.io/probe"
 
 def run(session: Session, facts: Facts, progress: Progress) -> OperatorEvidence:
     """Create a TFJob of two workers that asks for a gang of three, then for one of two; about 10 s, at most 180 s."""
-    name = f"kfv-{session.run}"
+    asked = OperatorEvidence(
+        Ref(*_JOB, "", f"kfv-{session.run}"),
+        session.options.queue,
+        ASKED,
+        gang=facts.expectations.gang,
+        watches=_follows(facts),
+        timing=facts.timing,
+    )
     if facts.expectations.gang_scheduler == "none":
-        return OperatorEvidence(Ref(*_JOB, "", name), session.options.queue, ASKED)
-    gang = facts.expectations.gang
+        return asked
     progress("G5 PodGroup, G6 gang: a job of two workers that asks for three, through the training operator")
-    follows = _follows(facts)
-    evidence = _play(session, name, gang, progress, follows=follows)
+    evidence = _play(session, asked, progress)
     if not evidence.disturbed or (evidence.held and evidence.held.premature):
         return evidence
     progress("G6 again: " + "; ".join(f"{item.name}: {item.lost}" for item in evidence.disturbed))
-    return replace(_play(session, f"{name}-again", gang, progress, follows=follows), attempts=2)
+    return replace(_play(session, _another(asked, "again"), progress), attempts=2)
 
 
 def _follows(facts: Facts) -> bool:
@@ -62,37 +63,39 @@ def _follows(facts: Facts) -> bool:
     return not version or version_key(version) >= version_key(_FOLLOWS_SINCE)
 
 
-def _play(session: Session, name: str, gang: GangScheduler, progress: Progress, *, follows: bool) -> OperatorEvidence:
+def _another(asked: OperatorEvidence, end: str, **rest: Any) -> OperatorEvidence:
+    """The beginning of evidence on another job, whose name ends like this."""
+    return replace(asked, job=asked.job._replace(name=f"{asked.job.name}-{end}"), **rest)
+
+
+def _play(session: Session, asked: OperatorEvidence, progress: Progress) -> OperatorEvidence:
     def hold_then_release(following: Following) -> None:
-        if _held(following) and follows:
+        if _held(following) and asked.watches:
             progress("G6 gang: the job asks for as many as it has")
             policy = {"schedulingPolicy": {"minAvailable": REPLICAS}}
             session.cluster.patch(following.evidence.job, {"spec": {"runPolicy": policy}})
             _released(following)
 
-    evidence = _observe(session, name, gang, ASKED, hold_then_release, watches=follows)
-    if follows or evidence.held is None or not evidence.held.reached:
+    evidence = _observe(session, replace(asked), hold_then_release)
+    if asked.watches or evidence.held is None or not evidence.held.reached:
         return evidence
-    progress("G6 gang: the same job anew, which asks for as many as it has")
-    anew = _observe(session, f"{name}-anew", gang, REPLICAS, _released, watches=follows)
+    progress("G6 gang: the same job recreated, which asks for as many as it has")
+    second = _observe(session, _another(asked, "anew", minimum=REPLICAS), _released)
     return replace(
         evidence,
-        released=anew.released,
-        state=anew.state,
-        refused=anew.refused,
-        trouble=anew.trouble,
-        seconds=evidence.seconds + anew.seconds,
+        released=second.released,
+        state=second.state,
+        refused=second.refused,
+        trouble=second.trouble,
+        seconds=evidence.seconds + second.seconds,
     )
 
 
-def _observe(
-    session: Session, name: str, gang: GangScheduler, minimum: int, then: Callable[[Following], None], *, watches: bool
-) -> OperatorEvidence:
-    evidence = OperatorEvidence(Ref(*_JOB, "", name), session.options.queue, minimum, gang=gang, watches=watches)
+def _observe(session: Session, evidence: OperatorEvidence, then: Callable[[Following], None]) -> OperatorEvidence:
     return observe(
         session,
         evidence,
-        lambda made, where, named: _job(made, where, named, minimum),
+        lambda made, where, named: _job(made, where, named, evidence.minimum),
         lambda of: f"{_PROBE_LABEL}={of}",
         then=then,
     )
@@ -109,10 +112,10 @@ def _held(following: Following) -> bool:
     def decided() -> bool:
         return bool(record.bound()) or record.disturbed()
 
-    record.until(lambda: judged() or decided(), JUDGED_SECONDS)
+    record.until(lambda: judged() or decided(), evidence.timing.judged_seconds)
     since = time.monotonic()
     if judged():
-        record.until(decided, _HOLD_SECONDS)
+        record.until(decided, evidence.timing.job_hold_seconds)
     names = tuple(item.name for item in record.members.values())
     held = round(time.monotonic() - since, 3) if judged() else 0.0
     step = step_of(
@@ -136,7 +139,7 @@ def _released(following: Following) -> None:
     def told() -> bool:
         return all(item.ended or item.lost for item in following.members)
 
-    record.until(lambda: ended() or stuck() or record.disturbed(), DONE_SECONDS)
+    record.until(lambda: ended() or stuck() or record.disturbed(), evidence.timing.done_seconds)
     if ended():
         # The watch of the job may be ahead of that of its pods, which says whether somebody took one of them away.
         record.until(told, _PODS_SECONDS)
@@ -171,3 +174,17 @@ def _job(session: Session, namespace: str, name: str, minimum: int) -> Object:
             "tfReplicaSpecs": {"Worker": {"replicas": REPLICAS, "restartPolicy": "Never", "template": template}},
         },
     }
+
+
+TRAINING_JOB = Probe[OperatorEvidence](
+    "operator",
+    run,
+    "operator",
+    reads=(DEPLOYMENTS, PODS),
+    needs=(
+        *ACTING,
+        Rule("list", "", "events"),
+        *(Rule(verb, "kubeflow.org", "tfjobs") for verb in ("create", "delete", "list", "patch", "watch")),
+        *(Rule(verb, "scheduling.volcano.sh", "podgroups") for verb in ("delete", "list", "watch")),
+    ),
+)

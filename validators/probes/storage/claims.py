@@ -6,6 +6,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.experiment.session import Session
 from kubeflow_volcano.experiment.volumes import let_go, volume_of
 from validators.core.facts import Facts
+from validators.core.resources import STORAGE_CLASSES, VOLUMES
 from validators.subjects.storage_classes import STATIC, without_replicas
 
 __all__ = ["claim", "release", "unsafe"]
@@ -21,14 +22,14 @@ def unsafe(storage_class: str, facts: Facts) -> str:
     """
     if not storage_class:
         return "the claim names no class, so only a volume made by hand can be bound to it"
-    found = facts.get("storageclasses.storage.k8s.io", "", storage_class)
+    found = facts.get(STORAGE_CLASSES, "", storage_class)
     if found is None:
         return f"StorageClass {storage_class} does not exist"
     if found["provisioner"] == STATIC:
         return f"StorageClass {storage_class} has no provisioner: a probe's claim would take a volume made by hand"
     if idle := without_replicas(facts, found["provisioner"]):
         return f"{idle}, which provisions for class {storage_class}, has no pod that is available"
-    for volume in facts.objects.get("persistentvolumes", ()):
+    for volume in facts.objects.get(VOLUMES, ()):
         free = volume.get("status", {}).get("phase") == "Available" and not volume["spec"].get("claimRef")
         if free and volume["spec"].get("storageClassName") == storage_class:
             name = volume["metadata"]["name"]

@@ -11,6 +11,7 @@ from kubeflow_volcano.catalog.identities import identities
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.pods.volumes import directory_of, node_of
 from validators.core.facts import Facts
+from validators.core.resources import CLAIMS, PODS, VOLUMES
 from validators.probes.storage import claims
 from validators.probes.storage.identities import Identity, of_container, of_reference
 from validators.probes.storage.writing import Target
@@ -78,7 +79,7 @@ def mounts(facts: Facts) -> Iterator[Mount]:
     Raises:
         CannotJudgeError: pods or claims could not be read.
     """
-    for pod in judged(facts, "pods"):
+    for pod in judged(facts, PODS):
         if _over(pod):
             continue
         volumes = {item["name"]: item["persistentVolumeClaim"] for item in _claimed(pod)}
@@ -89,7 +90,7 @@ def mounts(facts: Facts) -> Iterator[Mount]:
                 if source is None or mount.get("readOnly") or source.get("readOnly"):
                     continue
                 namespace = pod["metadata"]["namespace"]
-                claim = facts.get("persistentvolumeclaims", namespace, source["claimName"])
+                claim = facts.get(CLAIMS, namespace, source["claimName"])
                 if claim:
                     yield Mount(_consumer(pod), pod, container, mount, claim)
 
@@ -140,7 +141,7 @@ def _fresh(item: Mount, facts: Facts) -> Target | Skipped | None:
 def _existing(item: Mount, facts: Facts) -> Target | Skipped | None:
     """The directory behind a bound volume; only those of kind hostPath and local can be looked at from outside."""
     name = item.claim["spec"].get("volumeName", "")
-    volume = facts.get("persistentvolumes", "", name) if name else None
+    volume = facts.get(VOLUMES, "", name) if name else None
     identity = _identity(item, facts)
     if volume is None or identity is None or item.claim["spec"].get("volumeMode") == "Block":
         return None  # nothing to look at yet, or said already

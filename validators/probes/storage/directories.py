@@ -15,6 +15,7 @@ from kubeflow_volcano.experiment.pods import SCRIPT_RESOURCES, on_node, probe_po
 from kubeflow_volcano.experiment.session import Session
 from kubeflow_volcano.experiment.spaces import Level
 from validators.core.facts import Facts
+from validators.core.resources import NODES, STORAGE_CLASSES, VOLUMES
 from validators.probes.storage.writing import label_in, listed
 from validators.subjects.storage_classes import LOCAL_PATH, serving_workloads
 
@@ -23,7 +24,6 @@ __all__ = ["MOST_BASES", "SCRIPT", "Base", "Seen", "account", "bases", "look"]
 MOST_BASES = 40
 """More directories than these are not looked at in one run."""
 
-_SECONDS = 45.0
 _MOST_VOLUMES = 500
 _PLAIN = re.compile(r"[\w./-]+").fullmatch
 _OTHER_NODES = "DEFAULT_PATH_FOR_NON_LISTED_NODES"
@@ -88,7 +88,7 @@ def bases(session: Session, facts: Facts) -> tuple[Base, ...]:
         CannotJudgeError: nodes, classes or volumes could not be read.
         ApiError: the provisioner's configuration may not be read.
     """
-    real = {item["metadata"]["name"] for item in facts.all("nodes")} - facts.simulated_nodes
+    real = {item["metadata"]["name"] for item in facts.all(NODES)} - facts.simulated_nodes
     inside: dict[tuple[str, str], list[str]] = {key: [] for key in _of_provisioner(session, facts, real)}
     for node, base, volume in _of_volumes(facts, real):
         inside.setdefault((node, base), []).append(volume)
@@ -96,7 +96,7 @@ def bases(session: Session, facts: Facts) -> tuple[Base, ...]:
 
 
 def _of_provisioner(session: Session, facts: Facts, nodes: set[str]) -> Iterator[tuple[str, str]]:
-    classes = facts.all("storageclasses.storage.k8s.io")
+    classes = facts.all(STORAGE_CLASSES)
     if not any(item["provisioner"] == LOCAL_PATH for item in classes):
         return
     for namespace in {ref.namespace for ref in serving_workloads(facts, LOCAL_PATH)}:
@@ -116,15 +116,15 @@ def _paths(config: Object) -> dict[str, list[str]]:
 
 
 def _of_volumes(facts: Facts, nodes: set[str]) -> Iterator[tuple[str, str, str]]:
-    for volume in facts.all("persistentvolumes"):
+    for volume in facts.all(VOLUMES):
         path, node = PurePosixPath(directory_of(volume) or "/"), node_of(volume)
         parent = path.parent.parent if path.parent.name == "static" else path.parent
         if node in nodes and len(parent.parts) > 1:
             yield node, str(parent), str(path.relative_to(parent))
 
 
-def look(session: Session, base: Base, number: int) -> Seen:
-    """Look at one; `number` makes names unique within the run.
+def look(session: Session, base: Base, number: int, seconds: float) -> Seen:
+    """Look at one for at most `seconds`; `number` makes names unique within the run.
 
     Raises:
         ProbeRefused: the pod is not admitted.
@@ -142,7 +142,7 @@ def look(session: Session, base: Base, number: int) -> Seen:
     security = {"runAsUser": 0, "seccompProfile": {"type": "RuntimeDefault"}}
     spec = {"volumes": [volume], **on_node(base.node)}
     pod = session.create(probe_pod(name, session.namespace(Level.PRIVILEGED), container, spec=spec, security=security))
-    end = watch_to_end(session, pod, _SECONDS)
+    end = watch_to_end(session, pod, seconds)
     session.delete(pod)
     return account(base, end)
 

@@ -13,12 +13,17 @@ from kubeflow_volcano.cluster.pods.exec import ExecResult, execute
 from kubeflow_volcano.experiment.session import Session
 from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.progress import Progress
-from validators.core.facts import Facts
+from validators.core.facts import Facts, Probe
 from validators.core.outcome import CannotJudgeError
+from validators.core.resources import CLAIMS, PODS
+from validators.core.rights import HOMES, Rule
 from validators.probes.storage.consumers import Mount, Skipped, mounts
 from validators.probes.storage.writing import listed
 
-__all__ = ["SCRIPT", "Answer", "Asked", "OwnVolumes", "Who", "answers", "run"]
+__all__ = ["EXEC", "OWN_VOLUMES", "SCRIPT", "Answer", "Asked", "OwnVolumes", "Who", "answers", "run"]
+
+EXEC = (Rule("get", "", "pods/exec", HOMES), Rule("create", "", "pods/exec", HOMES))
+"""Over a websocket the server asks for get, from Kubernetes 1.35 on for create too (kubernetes/kubernetes#134577)."""
 
 MOST_CONTAINERS = 40
 """More containers than these are not asked in one run; the others are named."""
@@ -194,3 +199,6 @@ def _numbers(text: str) -> Iterator[int]:
 
 def _number(text: str) -> int | None:
     return int(text) if text.isdigit() else None
+
+
+OWN_VOLUMES = Probe[OwnVolumes]("own-volumes", run, "nodes", reads=(CLAIMS, PODS), needs=EXEC)

@@ -17,9 +17,6 @@ from validators.probes.storage import claims
 
 __all__ = ["RoundTrip", "Stage", "turn"]
 
-WRITE_SECONDS, READ_SECONDS, GONE_SECONDS = 60.0, 45.0, 60.0
-"""Limits of the stages: provisioning and writing 1 MiB, reading it in another pod, removal of the volume."""
-
 _MEBIBYTE = 1 << 20
 _USER = 65532
 _WRITE = """
@@ -72,17 +69,17 @@ def turn(session: Session, facts: Facts, default_class: str) -> RoundTrip:
         session.delete(made)
         return RoundTrip(default_class, tuple(stages))
     writer = _pod(session, namespace, f"{name}-writer", name, _WRITE)
-    end = watch_to_end(session, writer, WRITE_SECONDS)
+    end = watch_to_end(session, writer, facts.timing.volume_seconds)
     stages.append(_ran("write", session, end, made))
     if stages[-1].done:
         session.delete(writer)
         reader = _pod(session, namespace, f"{name}-reader", name, _READ)
-        end = watch_to_end(session, reader, READ_SECONDS)
+        end = watch_to_end(session, reader, facts.timing.pod_seconds)
         stages.append(_ran("read", session, end, made))
         session.delete(reader)
     volume = claims.release(session, made)
     if stages[-1].done and volume:
-        stages.append(_removed(session, volume))
+        stages.append(_removed(session, volume, facts.timing.volume_seconds))
     return RoundTrip(given, tuple(stages), volume["metadata"]["name"] if volume else "", end.node)
 
 
@@ -129,10 +126,10 @@ def _ran(name: str, session: Session, end: End, made: Object) -> Stage:
     return Stage(name, done=True, seconds=end.seconds)
 
 
-def _removed(session: Session, volume: Object) -> Stage:
+def _removed(session: Session, volume: Object, seconds: float) -> Stage:
     started = time.monotonic()
     item = Tracked.of(volume)
-    left = wait_gone(session.cluster, [item], Deadline(GONE_SECONDS))
+    left = wait_gone(session.cluster, [item], Deadline(seconds))
     if not left:
         session.gone(item.uid)
     text = f"{item.ref} {left[0].why}" if left else ""

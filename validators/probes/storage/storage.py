@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.experiment.session import ProbeRefused, Session
+from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.progress import Progress
-from validators.core.facts import Facts
+from validators.core.facts import Facts, Probe
 from validators.core.outcome import CannotJudgeError
+from validators.core.resources import CLAIMS, NODES, PODS, STORAGE_CLASSES, VOLUMES
+from validators.core.rights import Rule
+from validators.probes.acting import ACTING, POD_EVENTS
 from validators.probes.storage.consumers import Skipped, targets
 from validators.probes.storage.directories import MOST_BASES, Seen, bases, look
 from validators.probes.storage.roundtrip import RoundTrip, turn
 from validators.probes.storage.writing import Target, Written, write
 from validators.subjects.storage_classes import default_classes
 
-__all__ = ["StorageEvidence", "run"]
+__all__ = ["STORAGE", "StorageEvidence", "run"]
 
 _AT_ONCE = 6
 _Answer = TypeVar("_Answer")
@@ -66,31 +69,28 @@ def run(session: Session, facts: Facts, progress: Progress) -> StorageEvidence:
 def _all_at_once(
     session: Session, facts: Facts, evidence: StorageEvidence, wanted: tuple[Target, ...], progress: Progress
 ) -> None:
-    pool = ThreadPoolExecutor(_AT_ONCE, "storage")
-    try:
-        circle = None
-        if evidence.default_class:
-            progress(f"D5 round trip: 1 MiB through class {evidence.default_class}")
-            circle = pool.submit(_tried, lambda: turn(session, facts, evidence.default_class))
-        jobs = {_submit(pool, session, target, number): target for number, target in enumerate(wanted)}
-        written: list[Written] = []
-        for future in as_completed(jobs):
-            answer = future.result()
-            item = answer if isinstance(answer, Written) else Written(jobs[future], trouble=answer)
-            result = item.trouble[0] if item.trouble else item.cause or "may write"
-            progress(f"D6 writing {len(written) + 1} of {len(jobs)}: {item.target}: {result}")
-            written.append(item)
-        evidence.written = tuple(sorted(written, key=lambda item: str(item.target)))
-        answer_of_turn = circle.result() if circle else None
-        if isinstance(answer_of_turn, RoundTrip):
-            evidence.turn = answer_of_turn
+    written: list[Written] = []
+
+    def circle() -> None:
+        answer = _tried(lambda: turn(session, facts, evidence.default_class))
+        if isinstance(answer, RoundTrip):
+            evidence.turn = answer
         else:
-            evidence.turn_trouble = answer_of_turn
-    except BaseException:
-        session.stop()  # ends the waits in the other threads, so that cleaning up may begin
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
+            evidence.turn_trouble = answer
+
+    def consumer(number: int, target: Target) -> None:
+        answer = _tried(lambda: write(session, target, number, facts.timing))
+        item = answer if isinstance(answer, Written) else Written(target, trouble=answer)
+        result = item.trouble[0] if item.trouble else item.cause or "may write"
+        written.append(item)
+        progress(f"D6 writing {len(written)} of {len(wanted)}: {target}: {result}")
+
+    jobs: list[Callable[[], None]] = [partial(consumer, *item) for item in enumerate(wanted)]
+    if evidence.default_class:
+        progress(f"D5 round trip: 1 MiB through class {evidence.default_class}")
+        jobs.insert(0, circle)
+    in_parallel(lambda job: job(), jobs, _AT_ONCE)
+    evidence.written = tuple(sorted(written, key=lambda item: str(item.target)))
 
 
 def _look_at_bases(session: Session, facts: Facts, evidence: StorageEvidence, progress: Progress) -> None:
@@ -102,26 +102,12 @@ def _look_at_bases(session: Session, facts: Facts, evidence: StorageEvidence, pr
         return
     if places:
         progress(f"D8 looking at {len(places)} directories of volumes")
-    pool = ThreadPoolExecutor(_AT_ONCE, "bases")
-    try:
-        jobs = [pool.submit(_tried, partial(look, session, place, number)) for number, place in enumerate(places)]
-        for job in jobs:
-            answer = job.result()
-            if isinstance(answer, Seen):
-                evidence.bases += (answer,)
-            else:
-                evidence.bases_trouble = answer
-    except BaseException:
-        session.stop()
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _submit(
-    pool: ThreadPoolExecutor, session: Session, target: Target, number: int
-) -> Future[Written | tuple[str, str]]:
-    return pool.submit(_tried, lambda: write(session, target, number))
+    jobs = [partial(look, session, place, number, facts.timing.pod_seconds) for number, place in enumerate(places)]
+    for answer in in_parallel(_tried, jobs, _AT_ONCE):
+        if isinstance(answer, Seen):
+            evidence.bases += (answer,)
+        else:
+            evidence.bases_trouble = answer
 
 
 def _tried(action: Callable[[], _Answer]) -> _Answer | tuple[str, str]:
@@ -132,3 +118,17 @@ def _tried(action: Callable[[], _Answer]) -> _Answer | tuple[str, str]:
         return "ProbeRefused", str(refusal)
     except ApiError as error:
         return "ProbeInterrupted", str(error)
+
+
+STORAGE = Probe[StorageEvidence](
+    "storage",
+    run,
+    "storage",
+    reads=(STORAGE_CLASSES, CLAIMS, VOLUMES, PODS, NODES),
+    needs=(
+        *ACTING,
+        *POD_EVENTS,
+        *(Rule(verb, "", "persistentvolumeclaims") for verb in ("create", "delete", "get", "watch")),
+        *(Rule(verb, "", "persistentvolumes") for verb in ("get", "watch", "patch")),
+    ),
+)

@@ -13,6 +13,7 @@ from kubeflow_volcano.experiment.ended import End, watch_to_end
 from kubeflow_volcano.experiment.pods import SCRIPT_RESOURCES, on_node, probe_pod
 from kubeflow_volcano.experiment.session import Session
 from kubeflow_volcano.experiment.spaces import Level
+from validators.core.timing import Timing
 from validators.probes.storage import claims
 from validators.probes.storage.identities import Identity
 
@@ -23,9 +24,6 @@ OPERATIONS = (
     *("mkdir", "chmod-directory", "rename-directory", "rmdir"),
 )
 """What a consumer must be able to do, in this order."""
-
-FRESH_SECONDS, EXISTING_SECONDS = 60.0, 45.0
-"""Limits for a volume that is still to be provisioned, and for a directory that is there."""
 
 SCRIPT = """
 set -u
@@ -112,7 +110,7 @@ class Written:
     seconds: float = 0.0
 
 
-def write(session: Session, target: Target, number: int) -> Written:
+def write(session: Session, target: Target, number: int, timing: Timing) -> Written:
     """Try everything that a consumer does; `number` makes the names unique within the run.
 
     Raises:
@@ -124,7 +122,7 @@ def write(session: Session, target: Target, number: int) -> Written:
     if not target.existing:
         made = claims.claim(session, namespace, name, target.storage_class, (target.access_mode,))
     pod = session.create(_pod(session, namespace, name, target))
-    end = watch_to_end(session, pod, EXISTING_SECONDS if target.existing else FRESH_SECONDS)
+    end = watch_to_end(session, pod, timing.pod_seconds if target.existing else timing.volume_seconds)
     session.delete(pod)
     if made:
         claims.release(session, made)

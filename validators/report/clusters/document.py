@@ -49,7 +49,7 @@ class Judged:
         return Verdict(self.document["summary"]["verdict"]) if self.document else Verdict.INCOMPLETE
 
 
-@dataclass
+@dataclass(frozen=True)
 class Combined:
     """Several clusters, in the order in which they were named."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from validators.report.clusters import html, junit, markdown
@@ -12,8 +13,8 @@ from validators.report.files import manual_from, put
 __all__ = ["write"]
 
 
-def write(combined: Combined, directory: Path) -> None:
-    """Write JSON, Markdown, HTML and JUnit XML; sets `combined.files`, or `combined.unwritten` if that fails."""
+def write(combined: Combined, directory: Path) -> Combined:
+    """Write JSON, Markdown, HTML and JUnit XML; returns the report with its files, or why there are none."""
     document = combined.as_dict(directory)
     manual = manual_from(directory)
     texts = {
@@ -22,6 +23,7 @@ def write(combined: Combined, directory: Path) -> None:
         "html": html.render(document, manual),
         "xml": junit.render(combined.judged),
     }
-    combined.unwritten = put(texts, directory, (combined.stem, f"{PREFIX}latest"))
-    if combined.unwritten is None:
-        combined.files = {kind: str(directory / f"{PREFIX}latest.{kind}") for kind in texts}
+    unwritten = put(texts, directory, (combined.stem, f"{PREFIX}latest"))
+    if unwritten:
+        return replace(combined, unwritten=unwritten)
+    return replace(combined, files={kind: str(directory / f"{PREFIX}latest.{kind}") for kind in texts})

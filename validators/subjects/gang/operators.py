@@ -16,8 +16,9 @@ from kubeflow_volcano.catalog.operator import version_of_image
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from validators.core.facts import Facts
 from validators.core.outcome import CannotJudgeError, failed, skipped
+from validators.core.resources import CRDS, DEPLOYMENTS, PODS
 from validators.core.rights import Rule
-from validators.subjects import crds, simulation
+from validators.subjects import simulation
 from validators.subjects.gang.operator_flags import container_of
 from validators.subjects.pods import workload_of
 
@@ -57,7 +58,7 @@ class Operator:
 
     def version(self, facts: Facts) -> str:
         """Its version by its image, else as the caller says; empty where neither tells."""
-        deployment = facts.get("deployments.apps", self.ref.namespace, self.ref.name)
+        deployment = facts.get(DEPLOYMENTS, self.ref.namespace, self.ref.name)
         image: str = container_of(deployment)["image"] if deployment else ""
         return version_of_image(image) or facts.expectations.operator_version
 
@@ -71,7 +72,7 @@ class Operator:
             raise CannotJudgeError(skipped("GangNotAsked", "the settings ask for no gang scheduling."))
         if self.ref not in facts.expectations.workloads:
             raise CannotJudgeError(skipped("NotExpected", f"the chosen components have no {self.title}."))
-        found = facts.get("deployments.apps", self.ref.namespace, self.ref.name)
+        found = facts.get(DEPLOYMENTS, self.ref.namespace, self.ref.name)
         if found is None:
             todo = f"install component {self.component}."
             text = f"{self.ref} does not exist."
@@ -90,7 +91,7 @@ class Operator:
 
     def service_account(self, facts: Facts) -> str:
         """User name of its service account."""
-        found = facts.get("deployments.apps", self.ref.namespace, self.ref.name)
+        found = facts.get(DEPLOYMENTS, self.ref.namespace, self.ref.name)
         spec = (found or {}).get("spec", {}).get("template", {}).get("spec", {})
         return f"system:serviceaccount:{self.ref.namespace}:{spec.get('serviceAccountName') or 'default'}"
 
@@ -98,7 +99,7 @@ class Operator:
         """When its running container started, in seconds since the epoch; None when none runs."""
         starts = [
             datetime.fromisoformat(running["startedAt"]).timestamp()
-            for pod in facts.all("pods")
+            for pod in facts.all(PODS)
             if workload_of(pod) == self.ref and "deletionTimestamp" not in pod["metadata"]
             for status in pod.get("status", {}).get("containerStatuses") or ()
             if (running := status.get("state", {}).get("running")) and running.get("startedAt")
@@ -112,7 +113,7 @@ class Operator:
 
 def podgroups_since(facts: Facts) -> float | None:
     """When the PodGroup CRD became established, in seconds since the epoch; None when it is not."""
-    crd = facts.get(crds.RESOURCE, "", facts.expectations.gang.podgroups)
+    crd = facts.get(CRDS, "", facts.expectations.gang.podgroups)
     established = conditions(crd).get("Established", {}) if crd else {}
     if established.get("status") != "True":
         return None

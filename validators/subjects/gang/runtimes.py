@@ -9,10 +9,10 @@ from kubeflow_volcano.catalog.gangs import VOLCANO, GangScheduler
 from kubeflow_volcano.catalog.operator import later_jobs
 from kubeflow_volcano.cluster.objects import Object
 from validators.core.facts import Facts
+from validators.core.resources import CLUSTER_RUNTIMES
 
-__all__ = ["RESOURCE", "Fault", "fault", "for_probe", "of_steps"]
+__all__ = ["Fault", "fault", "for_probe", "of_steps"]
 
-RESOURCE = "clustertrainingruntimes.trainer.kubeflow.org"
 _PUBLISHED = "trainer.kubeflow.org/framework"
 """Label of the runtimes that upstream publishes."""
 _FAVOURITE = "torch-distributed"
@@ -61,7 +61,7 @@ def for_probe(facts: Facts) -> Object | None:
     """
     fit = [
         item
-        for item in facts.objects.get(RESOURCE, ())
+        for item in facts.objects.get(CLUSTER_RUNTIMES, ())
         if fault(item, facts.expectations.gang) is None
         and len([*_pods(item)]) == 1
         and "mpi" not in (item["spec"].get("mlPolicy") or {})

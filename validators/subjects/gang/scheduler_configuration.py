@@ -14,6 +14,7 @@ from kubeflow_volcano.catalog.images.names import tag_of
 from kubeflow_volcano.catalog.schedulers import is_newer, known_actions, words_of
 from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.core.facts import Facts
+from validators.core.resources import CONFIGMAPS, DEPLOYMENTS
 
 __all__ = ["Configuration", "Unusable", "faults", "period_seconds", "read", "version"]
 
@@ -51,7 +52,7 @@ def read(scheduler: Object, facts: Facts) -> Configuration | Unusable:
     key = PurePosixPath(path).name
     names = [item["configMap"]["name"] for item in pod.get("volumes") or () if "configMap" in item]
     ref = Ref("v1", "ConfigMap", scheduler["metadata"]["namespace"], (names or ["volcano-scheduler-configmap"])[0])
-    found = facts.get("configmaps", ref.namespace, ref.name)
+    found = facts.get(CONFIGMAPS, ref.namespace, ref.name)
     text = ((found or {}).get("data") or {}).get(key)
     if not text:
         message = f"{ref} has no key {key}." if found else f"{ref} does not exist."
@@ -113,7 +114,7 @@ def version(facts: Facts) -> str:
 
 def _container(facts: Facts) -> Object:
     """The scheduler's container; empty where no Deployment of it is known."""
-    for deployment in facts.objects.get("deployments.apps", ()):
+    for deployment in facts.objects.get(DEPLOYMENTS, ()):
         for container in deployment["spec"]["template"]["spec"]["containers"]:
             if "vc-scheduler" in container["image"]:
                 found: Object = container

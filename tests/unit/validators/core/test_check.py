@@ -6,11 +6,11 @@ import pytest
 
 from tests.samples.facts import facts, ref
 from validators.checks import CHECKS
-from validators.core.check import FAMILIES, LAST, Check, check, natural
-from validators.core.facts import RESOURCES, Facts
+from validators.checks.meta.meta import RUN
+from validators.core.check import FAMILIES, Check, check, natural
+from validators.core.facts import Facts, Probe
 from validators.core.outcome import Outcome, Severity, passed
-from validators.probes import PROBES
-from validators.reading.extras import EXTRAS
+from validators.probes.audit import CLEANUP
 
 
 def test_a_pass_must_name_what_it_looked_at() -> None:
@@ -63,14 +63,17 @@ def test_requirements_and_probes_exist(item: Check) -> None:
     for need in item.requires:
         assert need in by_id
         assert item.probe or not by_id[need].probe, "a static check is judged before any probe runs"
-    assert item.probe in {"", "cleanup", LAST, *PROBES}
+    assert isinstance(item.probe, Probe) or item.probe in {None, CLEANUP, RUN}
 
 
-def test_what_is_listed_is_known_to_the_snapshot_or_fetched_for_the_check() -> None:
-    fetched = {id_ for extra in EXTRAS for id_ in extra.checks}
+def test_what_a_check_reads_is_read_once_and_a_fact_behind_what_it_reads_itself() -> None:
     for item in CHECKS:
-        if item.probe:
-            continue
-        for rule in item.needs:
-            if rule.verb == "list":
-                assert rule.plural_group in RESOURCES or item.id in fetched
+        every = item.everything
+        assert len(set(every)) == len(every)
+        for fact in item.facts:
+            assert all(every.index(read) < every.index(fact) for read in fact.reads)
+
+
+def test_every_fact_and_probe_has_a_name_of_its_own() -> None:
+    for every in ({fact for item in CHECKS for fact in item.facts}, {item.probe for item in CHECKS if item.probe}):
+        assert len({found.name for found in every}) == len(every)

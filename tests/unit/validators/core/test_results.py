@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from kubeflow_volcano.experiment.remains import Cleanup, Tracked
@@ -63,11 +65,11 @@ def test_warnings_end_badly_only_when_strict() -> None:
 def test_leftovers_an_unwritten_report_and_a_signal_show_in_the_exit_code() -> None:
     found = report("pass")
     codes = [int(found.exit_code)]
-    found.cleanup = Cleanup((), (), (Tracked(ref("Node", "n1"), "uid"),), (), 0.0)
+    found = replace(found, cleanup=Cleanup((), (), (Tracked(ref("Node", "n1"), "uid"),), (), 0.0))
     codes.append(int(found.exit_code))
-    found.unwritten = Problem("a", "b", "c")
+    found = replace(found, unwritten=Problem("a", "b", "c"))
     codes.append(int(found.exit_code))
-    found.interrupted = Exit.TERMINATED
+    found = replace(found, interrupted=Exit.TERMINATED)
     assert [*codes, int(found.exit_code)] == [0, 6, 7, 143]
     assert report("error").exit_code == Exit.INCOMPLETE
     assert report("error", "fail").exit_code == Exit.CHECK_FAILED

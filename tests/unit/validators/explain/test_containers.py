@@ -8,8 +8,8 @@ import pytest
 
 from kubeflow_volcano.cluster.objects import Object
 from tests.samples.jobs import explained, group, member, reasons, tfjob
-from validators.core.facts import PodNotes
 from validators.explain.model import Explanation
+from validators.subjects.pods import PodNotes
 
 
 def on_node(

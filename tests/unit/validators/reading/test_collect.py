@@ -10,26 +10,30 @@ import pytest
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.progress import silent
 from tests.samples.facts import ref
+from validators.checks.reach.api_server import READY_ANSWERS
 from validators.core.check import Check
 from validators.core.expectations import Expectations
-from validators.core.facts import Facts
+from validators.core.facts import Facts, Read, Unread
 from validators.core.outcome import Severity, passed
-from validators.core.rights import Rule
+from validators.core.resources import CRDS
+from validators.core.resources import PODS as POD_KIND
+from validators.core.timing import Timing
 from validators.reading.collect import collect, unread
+from validators.subjects.pods import WINDOW
 
 PODS, NODES, NAMESPACES = "/api/v1/pods", "/api/v1/nodes", "/api/v1/namespaces"
 KINDS = [("ConfigMap", "configmaps", True), ("Namespace", "namespaces", False), ("Node", "nodes", False)]
 
 
-def some_check(*needs: Rule, id_: str = "Z1") -> Check:
+def some_check(*reads: Read) -> Check:
     def judge(_facts: Facts) -> Any:
         return passed("well", objects=[ref("Pod", "a/b")])
 
-    return Check(id_, "z", "title", "remedy", Severity.MAJOR, judge, needs=needs)
+    return Check("Z1", "z", "title", "remedy", Severity.MAJOR, judge, reads=reads)
 
 
-WATCHED = some_check(Rule("list", "", "pods"), Rule("watch", "", "pods"))
-LISTED = some_check(Rule("list", "", "pods"))
+WATCHED = some_check(POD_KIND, WINDOW)
+LISTED = some_check(POD_KIND)
 
 
 @pytest.fixture
@@ -77,14 +81,16 @@ def read(api: Any, check: Check) -> Facts:
         probe_namespace="",
         seconds=1.0,
         progress=silent,
+        timing=Timing(),
     )
 
 
 def test_pods_that_were_watched_are_not_listed_a_second_time(server: Any) -> None:
     facts = read(server, WATCHED)
     assert len([request for request in server.seen("GET", PODS) if "watch" not in request.query]) == 1
-    assert facts.window
-    assert facts.window.seconds >= 1.0
+    window = facts.read(WINDOW)
+    assert window
+    assert window.seconds >= 1.0
     (found,) = facts.all("pods")
     assert found["metadata"]["name"] == "p"
     assert facts.cluster_uid == "the-cluster"
@@ -108,8 +114,9 @@ def test_a_kind_that_may_not_be_read_is_unread_and_the_others_are_there(server: 
 def test_a_window_that_cannot_be_watched_is_unread(server: Any) -> None:
     server.on("GET", PODS, server.status(403, "Forbidden", "may not"))
     facts = read(server, WATCHED)
-    assert facts.window is None
-    assert facts.unread["window"].reason == "Forbidden"
+    assert facts.known(WINDOW) is None
+    assert isinstance(facts.found[WINDOW], Unread)
+    assert facts.found[WINDOW].reason == "Forbidden"
 
 
 def test_what_hardly_changes_is_read_while_pods_are_watched_and_once(server: Any) -> None:
@@ -117,7 +124,7 @@ def test_what_hardly_changes_is_read_while_pods_are_watched_and_once(server: Any
     crds = f"/apis/{group}/v1/customresourcedefinitions"
     found = {"metadata": {"name": "tfjobs.kubeflow.org"}, "spec": {"versions": [{"name": "v1", "schema": {}}]}}
     server.on("GET", crds, listing(server, found))
-    facts = read(server, some_check(*WATCHED.needs, Rule("list", group, "customresourcedefinitions")))
+    facts = read(server, some_check(*WATCHED.reads, CRDS))
     (crd,) = facts.all(f"customresourcedefinitions.{group}")
     assert crd["spec"] == {"versions": [{"name": "v1"}]}
     asked = [request.path for request in server.requests]
@@ -127,9 +134,10 @@ def test_what_hardly_changes_is_read_while_pods_are_watched_and_once(server: Any
 
 def test_a_further_fact_that_may_not_be_had_is_unread(server: Any) -> None:
     server.on("GET", "/readyz", server.status(403, "Forbidden", "may not look"))
-    facts = read(server, some_check(id_="A1"))
-    assert facts.unread["readyz"].reason == "Forbidden"
-    assert facts.ready_answers == ()
+    facts = read(server, some_check(READY_ANSWERS))
+    assert isinstance(facts.found[READY_ANSWERS], Unread)
+    assert facts.found[READY_ANSWERS].reason == "Forbidden"
+    assert facts.known(READY_ANSWERS) == ()
 
 
 def test_a_server_that_answers_nothing_ends_the_run_and_not_each_check(

@@ -9,9 +9,9 @@ import pytest
 from kubeflow_volcano.catalog.model import MinorRange
 from kubeflow_volcano.cluster.api.errors import ApiError
 from tests.samples.facts import deployment, facts, ref
+from validators.checks.operator.common import operator_admission
 from validators.core.expectations import Expectations
-from validators.reading.extras import admission
-from validators.reading.extras.operators import operator_admission
+from validators.core.timing import Timing
 from validators.subjects.gang.operators import OPERATORS
 
 NAME = "kubeflow/training-operator"
@@ -19,14 +19,16 @@ KIND = next(job["kind"] for job in OPERATORS["training-operator"].dry_runs)
 SILENCE = 'failed calling webhook "validator.tfjob": connection refused'
 
 
-def asked(api: Any, *replies: Any, served: bool = True) -> Any:
+def asked(api: Any, *replies: Any, served: bool = True, seconds: float = 5.0) -> Any:
     resources = [{"kind": KIND, "name": "jobs", "namespaced": True}] if served else []
     api.on("GET", "/apis/kubeflow.org/v1", api.reply(body={"resources": resources}))
     api.on("POST", "/apis/kubeflow.org/v1/namespaces/default/jobs", *(replies or (api.reply(body={}),)))
     expected = Expectations(
         kubernetes=MinorRange("1.29", None), workloads={ref("Deployment", NAME): "training-operator"}
     )
-    return operator_admission(api.connect(), facts(deployment(NAME), expected=expected))
+    return operator_admission(
+        api.connect(), facts(deployment(NAME), expected=expected, timing=Timing(dry_run_seconds=seconds))
+    )
 
 
 def test_a_job_that_is_taken_or_denied_was_answered(api: Any) -> None:
@@ -39,12 +41,9 @@ def test_a_webhook_s_silence_is_its_trouble(api: Any) -> None:
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_an_api_server_that_cannot_answer_is_no_webhook_s_trouble(
-    api: Any, status: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(admission, "TRY_SECONDS", 0.2)
+def test_an_api_server_that_cannot_answer_is_no_webhook_s_trouble(api: Any, status: int) -> None:
     with pytest.raises(ApiError) as caught:
-        asked(api, api.status(status, "Unavailable", "try again"))
+        asked(api, api.status(status, "Unavailable", "try again"), seconds=0.2)
     assert caught.value.status == status
 
 

@@ -13,8 +13,9 @@ from validators.checks import CHECKS
 from validators.cli import rbac
 from validators.core.check import Check
 from validators.core.expectations import expect
-from validators.core.facts import Facts
+from validators.core.facts import Facts, Probe, Read
 from validators.core.outcome import Outcome, Severity, skipped
+from validators.core.resources import PODS
 from validators.core.rights import BACKENDS, Rule
 from validators.reading.permissions import for_gang, missing_for_probes, missing_for_reading, placed
 from validators.run.options import Options
@@ -27,8 +28,15 @@ def nothing(_facts: Facts) -> Outcome:
     return skipped("Nothing", "nothing.")
 
 
-def a_check(*needs: Rule, id_: str = "A9", probe: str = "", component: str = "") -> Check:
-    return Check(id_, "some", "It holds", "Mend it.", Severity.MAJOR, nothing, (), needs, probe, component)
+def a_check(*needs: Rule | Read, id_: str = "A9", probe: str = "", component: str = "") -> Check:
+    """One that needs these rules, where its probe acts if it has one, and reads the rest."""
+    rules = tuple(item for item in needs if isinstance(item, Rule))
+    reads = tuple(item for item in needs if not isinstance(item, Rule))
+    acting: Probe[None] | None = Probe(probe, lambda *_: None, "room", needs=rules) if probe else None
+    return Check(
+        id_, "some", "It holds", "Mend it.", Severity.MAJOR, nothing,
+        reads=reads, needs=() if acting else rules, probe=acting, component=component,
+    )  # fmt: skip
 
 
 def where(*checks: Check, probe_namespace: str = "", read_only: bool = False) -> dict[str, set[str]]:
@@ -39,15 +47,15 @@ def where(*checks: Check, probe_namespace: str = "", read_only: bool = False) ->
     return {name: rules for name, rules in told.items() if rules}
 
 
-LIST_PODS, GET_SECRETS = Rule("list", "", "pods"), Rule("get", "", "secrets")
+GET_SECRETS = Rule("get", "", "secrets")
 
 
 def test_what_is_listed_for_the_snapshot_is_needed_everywhere() -> None:
-    assert where(a_check(LIST_PODS), probe_namespace="team") == {"": {"list pods"}}
+    assert where(a_check(PODS), probe_namespace="team") == {"": {"list pods"}}
 
 
 def test_what_a_probe_does_is_needed_in_its_namespace_only() -> None:
-    probing = a_check(LIST_PODS, Rule("create", "", "pods"), Rule("create", "", "namespaces"), probe="gang")
+    probing = a_check(PODS, Rule("create", "", "pods"), Rule("create", "", "namespaces"), probe="gang")
     assert where(probing, probe_namespace="team") == {"": {"list pods"}, "team": {"create pods"}}
     assert where(probing) == {"": {"list pods", "create pods", "create namespaces"}}
     assert where(probing, read_only=True) == {}
@@ -66,7 +74,7 @@ def test_secrets_are_read_where_webhooks_are_answered_from() -> None:
 
 def test_what_belongs_to_a_namespace_or_component_that_is_not_expected_is_not_asked_for() -> None:
     assert where(a_check(replace(GET_SECRETS, namespace="auth"))) == {}
-    assert where(a_check(LIST_PODS, component="trainer")) == {}
+    assert where(a_check(PODS, component="trainer")) == {}
 
 
 def test_what_lives_in_no_namespace_is_never_granted_in_one() -> None:
@@ -141,7 +149,7 @@ def reviewing(api: Any, *denied: str) -> list[Any]:
 
 def test_a_missing_right_of_a_probe_is_an_error_that_prints_the_rule(api: Any) -> None:
     reviewing(api, "create pods in team")
-    probing = a_check(Rule("create", "", "pods"), LIST_PODS, id_="H1", probe="gang")
+    probing = a_check(Rule("create", "", "pods"), PODS, id_="H1", probe="gang")
     (found,) = missing_for_probes(api.connect(), [probing], "team").values()
     assert "create pods" in found.message
     assert "list pods" not in found.message
@@ -150,7 +158,7 @@ def test_a_missing_right_of_a_probe_is_an_error_that_prints_the_rule(api: Any) -
 
 def test_what_a_probe_reads_in_a_namespace_that_need_not_be_there_is_not_asked_for(api: Any) -> None:
     asked = reviewing(api, "get configmaps in local-path-storage")
-    looking = a_check(Rule("get", "", "configmaps", "local-path-storage"), LIST_PODS, id_="D8", probe="storage")
+    looking = a_check(Rule("get", "", "configmaps", "local-path-storage"), PODS, id_="D8", probe="storage")
     assert missing_for_probes(api.connect(), [looking], "") == {}
     assert [item["resource"] for item in asked] == ["pods"]
 
@@ -165,9 +173,7 @@ def test_who_may_not_make_namespaces_is_told_of_the_other_way(api: Any) -> None:
 
 def test_every_rule_is_asked_for_where_it_is_needed(api: Any) -> None:
     asked = reviewing(api, "get configmaps in auth")
-    reading = a_check(
-        Rule("get", "", "configmaps", "auth"), LIST_PODS, Rule("create", "kubeflow.org", "tfjobs"), id_="E4"
-    )
+    reading = a_check(Rule("get", "", "configmaps", "auth"), PODS, Rule("create", "kubeflow.org", "tfjobs"), id_="E4")
     found = missing_for_reading(api.connect(), [reading], "", read_only=False)
     assert list(found) == ["get configmaps in auth"]
     places = {(item["verb"], item["resource"], item.get("namespace")) for item in asked}

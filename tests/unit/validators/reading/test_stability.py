@@ -61,9 +61,9 @@ def test_a_young_pod_that_is_not_ready_is_waited_for(seconds: float, late: int) 
     found = Turns()
     young = pod("default/a", status=NOT_READY, metadata={"creationTimestamp": instant(seconds)})
     found.take(Change(PODS, "RESET", (young, pod("default/b")), 0.0, 0.0))
-    assert len(found.late(NOW)) == late
+    assert len(found.late(NOW, 60.0)) == late
     found.take(Change(PODS, "DELETED", (young,), 1.0, 1.0))
-    assert found.late(NOW) == []
+    assert found.late(NOW, 60.0) == []
 
 
 def ready(since: float) -> dict[str, Any]:

@@ -100,8 +100,7 @@ def test_names_that_stand_for_one_cluster_are_told() -> None:
 
 
 def test_every_report_is_led_to_from_where_the_page_lies(tmp_path: Path) -> None:
-    combined = crowd(tmp_path)
-    files.write(combined, tmp_path)
+    combined = files.write(crowd(tmp_path), tmp_path)
 
     assert combined.unwritten is None
     assert {Path(path).name for path in combined.files.values()} == {
@@ -202,8 +201,7 @@ def test_junit_holds_the_suites_of_every_cluster_under_its_name(tmp_path: Path) 
 
 def test_a_report_that_cannot_be_written_is_told_and_changes_the_exit_code(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    combined = Combined([judged("eu", samples.healthy())])
-    files.write(combined, tmp_path / "file" / "reports")
+    combined = files.write(Combined([judged("eu", samples.healthy())]), tmp_path / "file" / "reports")
     assert combined.files == {}
     assert combined.unwritten
     assert combined.exit_code is Exit.REPORT_NOT_WRITTEN

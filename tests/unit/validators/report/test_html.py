@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from importlib.resources import files as resources
 from pathlib import Path
@@ -179,8 +180,7 @@ def test_without_the_page_of_checks_no_link_leads_there() -> None:
 
 
 def test_what_was_not_read_is_said_and_not_shown_as_none() -> None:
-    report = samples.broken()
-    report.facts = None
+    report = replace(samples.broken(), facts=None)
     shown = "".join(rendered(report).texts)
     for told in (
         "The nodes were not read",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,7 @@ def test_a_warning_passes_and_is_told_and_fails_a_strict_run(tmp_path: Path) -> 
 
     assert kind(case(report)) == "pass"
     assert warned["message"] in case(report).system_out
-    report.arguments = {"strict": True}
+    report = replace(report, arguments={"strict": True})
     assert kind(case(report)) == "fail"
 
 

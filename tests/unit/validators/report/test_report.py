@@ -18,12 +18,13 @@ from kubeflow_volcano.experiment.remains import Cleanup, Tracked
 from kubeflow_volcano.problems import Exit
 from tests.samples.facts import facts, node, pod, ref
 from validators.checks import CHECKS
-from validators.core.facts import SimulatedWebhook, Window
 from validators.core.outcome import Outcome, Status, failed, passed, skipped
 from validators.core.results import Result
 from validators.core.safe import LONGEST_EVIDENCE, safe, text
 from validators.report import console, files, markdown
 from validators.report.document import Report
+from validators.subjects.pods import WINDOW, Window
+from validators.subjects.simulation import SIMULATED_WEBHOOKS, SimulatedWebhook
 
 SCHEMA = json.loads(resources("validators").joinpath("schemas/report.v1.json").read_text())
 HOSTILE = "<script>alert(1)</script>\x1b[31m red\x1b[0m ]]> | `rm` \u202e \x00" + "x" * 1_000_000
@@ -41,7 +42,9 @@ def outcome(status: str) -> Outcome:
 
 def report(*outcomes: Outcome, **fields: Any) -> Report:
     results = [Result(item, found, 1.0, 0.01) for item, found in zip(CHECKS, outcomes, strict=False)]
-    known = facts(node(metadata={"annotations": {"kwok.x-k8s.io/node": "fake"}}), pod("default/p"), window=Window(10))
+    known = facts(
+        node(metadata={"annotations": {"kwok.x-k8s.io/node": "fake"}}), pod("default/p"), known={WINDOW: Window(10)}
+    )
     return Report(
         "0123abcd", {"read_only": False}, "kubeconfig a", "1.9.1", "given", 1.0, 43.0, 42.0, results, known, **fields
     )
@@ -71,7 +74,7 @@ def test_a_failure_without_a_remedy_is_refused_by_the_schema() -> None:
 
 def test_checks_are_in_natural_order_and_counts_add_up() -> None:
     found = all_kinds()
-    found.results = tuple(reversed(found.results))
+    found = replace(found, results=tuple(reversed(found.results)))
     document = found.as_dict()
     assert [item["id"] for item in document["checks"]] == [item.id for item in CHECKS[:5]]
     summary = document["summary"]
@@ -93,7 +96,7 @@ def test_webhooks_that_the_rehearsal_answers_are_counted_on_the_console_and_name
     found = all_kinds()
     assert found.facts
     hooks = tuple(SimulatedWebhook("MutatingWebhookConfiguration", f"hook-{n}", ("a", "b"), ()) for n in range(30))
-    document = replace(found, facts=replace(found.facts, simulated_webhooks=hooks)).as_dict()
+    document = replace(found, facts=replace(found.facts, found={SIMULATED_WEBHOOKS: hooks})).as_dict()
 
     assert problems(document) == []
     assert document["cluster"]["simulated_webhooks"][29]["webhooks"] == ["a", "b"]
@@ -140,7 +143,7 @@ def test_the_console_and_the_markdown_say_what_became_of_earlier_findings() -> N
 def test_requests_that_were_sent_again_are_told() -> None:
     found = all_kinds()
     assert "retried" not in console.render(found.as_dict(), {})
-    found.retries = 7
+    found = replace(found, retries=7)
     assert "retried: 7 requests" in console.render(found.as_dict(), {})
 
 
@@ -216,8 +219,7 @@ def test_planted_secrets_reach_no_report(secret: str, tmp_path: Path) -> None:
         commands=[secret], evidence={"log": f"line\n{secret}\nline"},
     )  # fmt: skip
     bad = report(found, cleanup=Cleanup((), (), (Tracked(ref("Pod", "default/p"), "u", secret),), (), 0.0))
-    bad.arguments = {"waive": {"A1": secret}}
-    bad.origin = secret
+    bad = replace(bad, arguments={"waive": {"A1": secret}}, origin=secret)
     files.write(bad, tmp_path)
     written = "".join(path.read_text() for path in tmp_path.rglob("*") if path.is_file())
     shown = console.render(bad.as_dict(), {})
@@ -301,8 +303,7 @@ def test_evidence_is_kept_beside_the_report_and_cannot_leave_it(tmp_path: Path) 
 
 def test_a_report_that_cannot_be_written_shows_in_the_exit_code_and_leaves_the_old_one(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    found = report(outcome("pass"))
-    files.write(found, tmp_path / "file" / "reports")
+    found = files.write(report(outcome("pass")), tmp_path / "file" / "reports")
     assert found.exit_code == Exit.REPORT_NOT_WRITTEN
     assert "--report-dir" in str(found.unwritten)
     assert console.render(found.as_dict(), found.files).startswith("kubeflow-volcano")
@@ -317,8 +318,7 @@ def test_a_full_disk_leaves_the_old_report_as_it_is(tmp_path: Path, monkeypatch:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
-    second = report(outcome("fail"))
-    files.write(second, tmp_path)
+    second = files.write(report(outcome("fail")), tmp_path)
     assert (tmp_path / "latest.json").read_bytes() == before
     assert second.exit_code == Exit.REPORT_NOT_WRITTEN
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []

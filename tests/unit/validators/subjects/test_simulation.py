@@ -9,8 +9,7 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from tests.samples.facts import deployment, facts, node, pod, ref
 from validators.checks.workloads.workloads import deployments, pods_ready
-from validators.core.facts import SimulatedWebhook
-from validators.subjects.simulation import simulated_webhooks, simulated_workload
+from validators.subjects.simulation import SimulatedWebhook, simulated_webhooks, simulated_workload
 
 REGISTER = {
     "kind": "MutatingWebhookConfiguration",

@@ -16,7 +16,9 @@ from tests.samples.facts import facts
 from validators.checks.gang import gang
 from validators.core.facts import Facts
 from validators.core.outcome import Outcome, Status
+from validators.probes.audit import CLEANUP
 from validators.probes.gang.evidence import GangEvidence
+from validators.probes.gang.gang import GANG
 
 AT = "2026-01-01T00:00:00.000Z"
 
@@ -111,7 +113,7 @@ def without(id_: str, *instead: Step) -> tuple[Step, ...]:
 
 
 def judge(seen: GangEvidence) -> Mapping[str, Outcome]:
-    known: Facts = facts(probes={"gang": seen})
+    known: Facts = facts(evidences={GANG: seen})
     return {item.id: item(known) for item in gang.CHECKS if item.id != "H8"}
 
 
@@ -414,7 +416,7 @@ def tracked(name: str, why: str = "") -> Tracked:
 def cleaned(*left: Tracked) -> Outcome:
     made = (tracked("kfv-smoke-0a1b2c3d"),)
     account = Cleanup(made, () if left else made, left, (), 5.1)
-    return gang.nothing_left_behind(facts(probes={"cleanup": account}))
+    return gang.nothing_left_behind(facts(evidences={CLEANUP: account}))
 
 
 def test_a_clean_end_names_what_is_gone() -> None:
@@ -430,5 +432,5 @@ def test_what_is_left_is_told_with_what_holds_it() -> None:
 
 
 def test_no_probe_objects_are_a_skip_and_no_pass() -> None:
-    outcome = gang.nothing_left_behind(facts(probes={"cleanup": Cleanup((), (), (), (), 0.0)}))
+    outcome = gang.nothing_left_behind(facts(evidences={CLEANUP: Cleanup((), (), (), (), 0.0)}))
     assert outcome.status is Status.SKIP

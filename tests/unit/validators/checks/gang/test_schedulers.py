@@ -23,6 +23,7 @@ from validators.core.facts import Facts, Unread
 from validators.core.outcome import CannotJudgeError, Outcome, Status
 from validators.probes.gang.evidence import GangEvidence
 from validators.probes.operator.operator import OperatorEvidence
+from validators.subjects.crds import DISCOVERY
 from validators.subjects.gang import runtimes
 from validators.subjects.gang.operators import TRAINING
 from validators.subjects.pods import waits_for_gang
@@ -61,7 +62,7 @@ def judged(check: Check, found: Facts) -> Outcome:
 
 def test_the_second_scheduler_is_what_f1_and_f2_look_for() -> None:
     served = {"scheduling.x-k8s.io/v1": frozenset({"podgroups"})}
-    up = known(deployment(SCHEDULER), crd(SCHEDULER_PLUGINS.podgroups), discovery=served)
+    up = known(deployment(SCHEDULER), crd(SCHEDULER_PLUGINS.podgroups), known={DISCOVERY: served})
     assert judged(volcano.components, up).status is Status.PASS
     assert judged(volcano.components, known(deployment(SCHEDULER, replicas=0))).status is Status.FAIL
     assert "podgroups.scheduling.x-k8s.io is served" in judged(volcano.volcano_crds, up).message

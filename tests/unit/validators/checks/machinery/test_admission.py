@@ -12,13 +12,15 @@ from kubeflow_volcano.catalog.model import MinorRange
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object
 from tests.samples.facts import crd, facts, obj, ref
-from validators.checks.machinery.admission import no_orphan_webhooks, webhook_blast_radius, webhooks_answer
+from validators.checks.machinery.webhook_answers import WEBHOOK_ANSWERS, HookAnswer, webhook_answers, webhooks_answer
+from validators.checks.machinery.webhooks import no_orphan_webhooks, webhook_blast_radius
 from validators.core.expectations import Expectations
-from validators.core.facts import Facts, HookAnswer, SimulatedWebhook
+from validators.core.facts import Facts
 from validators.core.outcome import Status
 from validators.core.rights import Rule
-from validators.reading.extras import admission
-from validators.reading.extras.admission import answer_of, webhook_answers
+from validators.core.timing import Timing
+from validators.reading.dry_runs import answer_of
+from validators.subjects.simulation import SIMULATED_WEBHOOKS, SimulatedWebhook
 
 VALIDATING = "ValidatingWebhookConfiguration"
 OWNER = ref(VALIDATING, "jobs")
@@ -42,7 +44,7 @@ def known(*entries: Object, kind: str = VALIDATING, more: tuple[Object, ...] = (
 
 
 def answered(*answers: HookAnswer) -> Facts:
-    return known(entry(), webhook_answers=answers)
+    return known(entry(), known={WEBHOOK_ANSWERS: answers})
 
 
 HEARD = HookAnswer(OWNER, "w.example.com")
@@ -58,13 +60,15 @@ def test_answers_of_a_rehearsal_are_told() -> None:
     stub = SimulatedWebhook(VALIDATING, "jobs", ("w.example.com",), ())
     assert (
         "1 of them are answered by the rehearsal"
-        in webhooks_answer(known(entry(), webhook_answers=(HEARD,), simulated_webhooks=(stub,))).message
+        in webhooks_answer(known(entry(), known={WEBHOOK_ANSWERS: (HEARD,), SIMULATED_WEBHOOKS: (stub,)})).message
     )
 
 
 def test_silence_fails_and_names_the_webhook() -> None:
     sound = obj("Service", "volcano-system/admission", spec={"ports": [{"port": 443}]})
-    outcome = webhooks_answer(known(entry(), more=(sound,), webhook_answers=(replace(HEARD, silence="refused"), HEARD)))
+    outcome = webhooks_answer(
+        known(entry(), more=(sound,), known={WEBHOOK_ANSWERS: (replace(HEARD, silence="refused"), HEARD)})
+    )
     assert (outcome.status, outcome.reason) == (Status.FAIL, "Unanswered")
     assert "w.example.com does not answer: refused" in outcome.message
 
@@ -162,16 +166,12 @@ def test_what_is_invalid_was_mutated_before(api: Any) -> None:
     assert (answer.silence, answer.unasked) == ("", "")
 
 
-def test_no_answer_in_time_is_silence_only_while_the_api_server_answers(
-    api: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(admission, "TRY_SECONDS", 1.0)
-
+def test_no_answer_in_time_is_silence_only_while_the_api_server_answers(api: Any) -> None:
     def late(_request: Any) -> Any:
         time.sleep(4)  # the silence itself
         return api.reply(body={})
 
-    (answer,) = Server(api).ask(known(entry()), late)
+    (answer,) = Server(api).ask(known(entry(), timing=Timing(dry_run_seconds=1.0)), late)
     assert "while the API server answers other requests" in answer.silence
 
 

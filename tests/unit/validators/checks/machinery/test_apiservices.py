@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kubeflow_volcano.cluster.objects import Object
 from tests.samples.facts import deployment, facts, instant, obj, pod
-from validators.checks.machinery.machinery import apiservices_available
+from validators.checks.machinery.served import apiservices_available
 from validators.core.outcome import Status
 
 NAME = "v1beta1.metrics.k8s.io"

@@ -13,11 +13,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from kubeflow_volcano.catalog.model import MinorRange
 from kubeflow_volcano.cluster.objects import Object, Ref
 from tests.samples.facts import NOW, facts, instant, obj, pod
-from validators.checks.machinery.certificates import certificates_ready
+from validators.checks.machinery.certificates import TLS_SECRETS, TlsSecret, certificates_ready
 from validators.core.expectations import Expectations
-from validators.core.facts import Facts, TlsSecret, Unread
+from validators.core.facts import Facts, Unread
 from validators.core.outcome import CannotJudgeError, Status
-from validators.reading.extras.tls import tls_secrets
 
 EXPECTED = Expectations(kubernetes=MinorRange("1.29", None), components=frozenset({"cert-manager"}))
 SECRET = Ref("v1", "Secret", "kubeflow", "webhook-tls")
@@ -57,7 +56,7 @@ def certificate(**rest: Any) -> Object:
 
 
 def known(*objects: Object, secret: TlsSecret | None = None, **fields: Any) -> Facts:
-    secrets = {"tls_secrets": {SECRET: secret or TlsSecret(ALL_KEYS, pem())}}
+    secrets = {"known": {TLS_SECRETS: {SECRET: secret or TlsSecret(ALL_KEYS, pem())}}}
     return facts(*(objects or (certificate(), issuer())), expected=EXPECTED, **(secrets | fields))
 
 
@@ -121,11 +120,11 @@ def test_what_is_kept_is_looked_at(secret: TlsSecret, status: Status, reason: st
 
 
 def test_a_secret_that_is_gone_fails_and_one_that_may_not_be_read_is_no_pass() -> None:
-    assert certificates_ready(known(tls_secrets={})).reason == "NoSecret"
-    unread = {"tls-secrets": Unread("Forbidden", "secrets may not be read", "grant it")}
+    assert certificates_ready(known(known={TLS_SECRETS: {}})).reason == "NoSecret"
+    unread = {TLS_SECRETS: Unread("Forbidden", "secrets may not be read", "grant it")}
     with pytest.raises(CannotJudgeError, match="secrets"):
-        certificates_ready(known(tls_secrets={}, unread=unread))
-    found = known(certificate(status=ready("False")), issuer("False"), tls_secrets={}, unread=unread)
+        certificates_ready(known(known=unread))
+    found = known(certificate(status=ready("False")), issuer("False"), known=unread)
     assert certificates_ready(found).reason == "IssuerNotReady"
 
 
@@ -133,5 +132,5 @@ def test_of_a_secret_only_names_and_the_public_part_are_kept(api: Any) -> None:
     api.on("GET", "/api/v1", api.reply(body={"resources": [{"kind": "Secret", "name": "secrets", "namespaced": True}]}))
     data = {"tls.crt": "cHVibGlj", "tls.key": "c2VjcmV0"}
     api.on("GET", "/api/v1/namespaces/kubeflow/secrets/webhook-tls", api.reply(body={"data": data}))
-    found = tls_secrets(api.connect(), known(tls_secrets={}))
+    found = TLS_SECRETS.fetch(api.connect(), known(known={TLS_SECRETS: {}}))
     assert found == {SECRET: TlsSecret(frozenset({"tls.crt", "tls.key"}), b"public")}

@@ -15,10 +15,14 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from kubeflow_volcano.catalog.model import MinorRange
 from kubeflow_volcano.cluster.objects import Object
 from tests.samples.facts import NOW, crd, deployment, facts, obj, pod, ref
-from validators.checks.machinery.machinery import crds_served, webhooks_sound
+from validators.checks.machinery.served import crds_served
+from validators.checks.machinery.webhooks import webhooks_sound
 from validators.core.expectations import Expectations
-from validators.core.facts import Facts, SimulatedWebhook, Unread
+from validators.core.facts import Facts, Unread
 from validators.core.outcome import CannotJudgeError, Status
+from validators.subjects.crds import DISCOVERY
+from validators.subjects.simulation import SIMULATED_WEBHOOKS, SimulatedWebhook
+from validators.subjects.webhooks import SERVING_CERTIFICATES
 
 NAME = "queues.scheduling.volcano.sh"
 EXPECTED = {NAME: "volcano"}
@@ -26,7 +30,7 @@ SERVED = {"scheduling.volcano.sh/v1": frozenset({"queues"})}
 
 
 def test_an_established_crd_in_discovery_passes() -> None:
-    outcome = crds_served(facts(crd(NAME), crds=EXPECTED, discovery=SERVED))
+    outcome = crds_served(facts(crd(NAME), crds=EXPECTED, known={DISCOVERY: SERVED}))
     assert (outcome.status, [item.name for item in outcome.objects]) == (Status.PASS, [NAME])
 
 
@@ -49,7 +53,7 @@ def not_accepted(reason: str) -> Object:
 def test_a_crd_that_is_not_usable_fails_for_its_reason(
     objects: list[Object], discovery: dict[str, frozenset[str]], reason: str
 ) -> None:
-    outcome = crds_served(facts(*objects, crds=EXPECTED, discovery=discovery))
+    outcome = crds_served(facts(*objects, crds=EXPECTED, known={DISCOVERY: discovery}))
     assert (outcome.status, outcome.reason) == (Status.FAIL, reason)
     assert NAME in outcome.message
 
@@ -128,7 +132,7 @@ def cluster(*, bundle: bytes | None = None, ready: bool = True, port: int = 443,
     more = fields.pop("more", ())
     left_out = fields.pop("without", "")
     kept = (item for item in objects if item["kind"] != left_out)
-    return facts(*kept, *more, expected=expected, **({"certificates": {SERVICE: serving()}} | fields))
+    return facts(*kept, *more, expected=expected, **({"known": {SERVING_CERTIFICATES: {SERVICE: serving()}}} | fields))
 
 
 def test_a_sound_webhook_passes_and_is_named() -> None:
@@ -138,13 +142,13 @@ def test_a_sound_webhook_passes_and_is_named() -> None:
 
 def test_a_webhook_that_the_rehearsal_answers_proves_nothing_about_its_backend_and_that_is_told() -> None:
     stub = SimulatedWebhook("MutatingWebhookConfiguration", "pods-mutate", ("m.volcano.sh",), (SERVICE,))
-    outcome = webhooks_sound(cluster(certificates={}, simulated_webhooks=(stub,)))
+    outcome = webhooks_sound(cluster(known={SERVING_CERTIFICATES: {}, SIMULATED_WEBHOOKS: (stub,)}))
     assert outcome.status is Status.PASS
     assert "1 of them are answered by the rehearsal" in outcome.message
     assert "is in no Secret" not in outcome.message
-    assert "is in no Secret" in webhooks_sound(cluster(certificates={})).message
-    unread = {"simulated-webhooks": Unread("Forbidden", "no", "ask")}
-    assert "could not be read" in webhooks_sound(cluster(unread=unread)).message
+    assert "is in no Secret" in webhooks_sound(cluster(known={SERVING_CERTIFICATES: {}})).message
+    unread = {SERVING_CERTIFICATES: {SERVICE: serving()}, SIMULATED_WEBHOOKS: Unread("Forbidden", "no", "ask")}
+    assert "could not be read" in webhooks_sound(cluster(known=unread)).message
 
 
 def expired() -> bytes:
@@ -161,10 +165,10 @@ def expired() -> bytes:
         (lambda: cluster(bundle=expired()), "AuthorityExpired"),
         (lambda: cluster(port=8443), "PortMismatch"),
         (lambda: cluster(without="MutatingWebhookConfiguration"), "Missing"),
-        (lambda: cluster(certificates={SERVICE: serving(issuer="two")}), "UnknownAuthority"),
-        (lambda: cluster(certificates={SERVICE: serving(host="other.svc")}), "WrongName"),
-        (lambda: cluster(certificates={SERVICE: serving(days=-1)}), "CertificateExpired"),
-        (lambda: cluster(certificates={SERVICE: b"text"}), "BadCertificate"),
+        (lambda: cluster(known={SERVING_CERTIFICATES: {SERVICE: serving(issuer="two")}}), "UnknownAuthority"),
+        (lambda: cluster(known={SERVING_CERTIFICATES: {SERVICE: serving(host="other.svc")}}), "WrongName"),
+        (lambda: cluster(known={SERVING_CERTIFICATES: {SERVICE: serving(days=-1)}}), "CertificateExpired"),
+        (lambda: cluster(known={SERVING_CERTIFICATES: {SERVICE: b"text"}}), "BadCertificate"),
     ],
 )
 def test_an_unsound_webhook_fails_for_its_class(broken: Any, reason: str) -> None:
@@ -185,13 +189,13 @@ def test_a_webhook_without_endpoints_follows_what_keeps_its_pods_down() -> None:
 
 
 def test_a_secret_that_may_not_be_read_is_an_error_but_hides_no_failure() -> None:
-    unread = {"certificates": Unread("Forbidden", "secrets may not be read", "grant it")}
+    unread = {SERVING_CERTIFICATES: Unread("Forbidden", "secrets may not be read", "grant it")}
     with pytest.raises(CannotJudgeError, match="secrets"):
-        webhooks_sound(cluster(certificates={}, unread=unread))
-    assert webhooks_sound(cluster(bundle=b"", certificates={}, unread=unread)).reason == "EmptyCaBundle"
+        webhooks_sound(cluster(known=unread))
+    assert webhooks_sound(cluster(bundle=b"", known=unread)).reason == "EmptyCaBundle"
 
 
 def test_a_certificate_in_no_secret_is_told() -> None:
-    outcome = webhooks_sound(cluster(certificates={}))
+    outcome = webhooks_sound(cluster(known={SERVING_CERTIFICATES: {}}))
     assert outcome.status is Status.PASS
     assert "was not looked at" in outcome.message

@@ -9,11 +9,10 @@ import pytest
 from kubeflow_volcano.catalog.model import MinorRange
 from kubeflow_volcano.cluster.objects import Object
 from tests.samples.facts import facts, instant, obj
-from validators.checks.machinery.namespaces import namespaces_active
+from validators.checks.machinery.namespaces import REMAINING, kinds_left, namespaces_active
 from validators.core.expectations import Expectations
 from validators.core.facts import Facts
 from validators.core.outcome import Status
-from validators.reading.extras.remaining import kinds_left, remaining
 
 EXPECTED = Expectations(kubernetes=MinorRange("1.29", None), namespaces=frozenset({"kubeflow", "kube-system"}))
 SYSTEM = obj("Namespace", "kube-system")
@@ -42,7 +41,7 @@ def test_namespaces_that_are_active_pass() -> None:
 
 def test_one_that_is_stuck_fails_with_what_is_left_in_it() -> None:
     left = ("ConfigMap kubeflow/c (finalizers example.com/hold)",)
-    outcome = namespaces_active(known(going(121), remaining={"kubeflow": left}))
+    outcome = namespaces_active(known(going(121), known={REMAINING: {"kubeflow": left}}))
     assert (outcome.status, outcome.reason, outcome.because) == (Status.FAIL, "Stuck", ())
     assert "configmaps. has 1 resource instances" in outcome.message
     assert "finalizers example.com/hold" in outcome.message
@@ -79,5 +78,5 @@ def test_what_is_left_is_listed_as_far_as_it_may_be(api: Any, *, refused: bool) 
     answer = api.reply(body={"metadata": {"resourceVersion": "1"}, "items": [item]})
     path = "/api/v1/namespaces/kubeflow/configmaps"
     api.on("GET", path, api.status(403, "Forbidden", "no") if refused else answer)
-    found = remaining(api.connect(), known(going(600)))
+    found = REMAINING.fetch(api.connect(), known(going(600)))
     assert found == {"kubeflow": () if refused else ("ConfigMap kubeflow/c (finalizers example.com/hold)",)}

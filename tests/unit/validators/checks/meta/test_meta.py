@@ -9,8 +9,8 @@ import pytest
 from kubeflow_volcano.experiment.remains import Cleanup, Tracked
 from tests.samples.facts import facts, ref
 from validators.checks.meta import meta
-from validators.checks.meta.record import RunRecord
-from validators.core.check import LAST, Check
+from validators.checks.meta.meta import RUN, RunRecord
+from validators.core.check import Check
 from validators.core.outcome import CannotJudgeError, Outcome, Severity, errored, failed, passed, skipped
 from validators.core.results import Result
 from validators.probes.audit import Audit
@@ -29,7 +29,7 @@ def result(id_: str, outcome: Outcome, severity: Severity = Severity.BLOCKER) ->
 
 
 def judge(item: Check, record: RunRecord) -> Outcome:
-    return item(facts(probes={LAST: record}))
+    return item(facts(evidences={RUN: record}))
 
 
 RECORD = RunRecord((result("A1", GOOD),), REMOVED, SEEN)

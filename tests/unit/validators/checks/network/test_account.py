@@ -12,11 +12,11 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from tests.samples.facts import deployment, facts, instant, obj, pod, ref
 from validators.checks.network.account import one_owner, profile_visible, published_password
+from validators.checks.network.sign_in import SIGN_IN, SignIn, sign_in
 from validators.core.check import Check
 from validators.core.expectations import Expectations
-from validators.core.facts import Facts, SignIn
+from validators.core.facts import Facts
 from validators.core.outcome import CannotJudgeError, Outcome, Status
-from validators.subjects.sign_in import sign_in
 
 USER = "user@example.com"
 PUBLISHED = bcrypt.hashpw(b"12341234", bcrypt.gensalt(4)).decode()
@@ -32,7 +32,7 @@ def judged(check: Check, found: Facts) -> Outcome:
 
 def known(*objects: Object, users: SignIn | None = None, **expected: Any) -> Facts:
     wanted = Expectations(components=frozenset({"dex", "profiles", "user-namespace"}), **expected)
-    return facts(*objects, expected=wanted, sign_in=users or SignIn((USER,)))
+    return facts(*objects, expected=wanted, known={SIGN_IN: users or SignIn((USER,))})
 
 
 def profile(name: str = "first", owner: str = USER, **meta: Any) -> Object:

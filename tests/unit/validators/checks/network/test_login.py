@@ -14,14 +14,14 @@ from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.progress import silent
 from tests.samples.facts import facts, node, obj, pod
 from tests.unit.validators.probes.network.front_door import PASSWORD, USER, Door, standing
-from validators.checks.network.account import login
+from validators.checks.network.login import login
 from validators.core.expectations import Expectations
 from validators.core.outcome import Outcome, Status
+from validators.probes.acting import ProbeOptions
 from validators.probes.network.browser import Browser, NoAnswerError, Request
 from validators.probes.network.credentials import VARIABLE, Credentials, credentials
 from validators.probes.network.front_door import DEPLOYMENT
-from validators.probes.network.login import Login, gateway_pod, run
-from validators.probes.options import ProbeOptions
+from validators.probes.network.login import LOGIN, Login, gateway_pod, run
 from validators.run.options import Options
 
 OTHER = "https://idp.example.com/authorize?client_id=a"
@@ -36,7 +36,7 @@ def tried(door: Door, password: str = PASSWORD) -> tuple[Outcome, Login]:
 
 def judged(evidence: Login, *objects: Any, expected: bool = False) -> Outcome:
     workloads = {DEPLOYMENT: "istio"} if expected else {}
-    return login(facts(*objects, expected=Expectations(workloads=workloads), probes={"login": evidence}))
+    return login(facts(*objects, expected=Expectations(workloads=workloads), evidences={LOGIN: evidence}))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from kubeflow_volcano.cluster.objects import Object
 from tests.samples.facts import facts, obj, pod
-from validators.checks.network.network import no_sidecar
+from validators.checks.network.sidecars import no_sidecar
 from validators.core.outcome import Status
 
 TRAINER = {"name": "tensorflow", "image": "a"}

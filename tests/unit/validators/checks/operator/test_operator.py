@@ -12,11 +12,14 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.experiment.record import Group, Member
 from tests.samples.facts import crd, deployment, facts, instant, obj, pod, ref
 from validators.checks.operator import operator as checks
+from validators.checks.operator.common import OPERATOR_ACCESS, OPERATOR_ADMISSION, OPERATOR_LOG
 from validators.core.check import Check
 from validators.core.expectations import Expectations
 from validators.core.facts import Facts, Unread
 from validators.core.outcome import CannotJudgeError, Outcome, Status
 from validators.probes.operator.operator import OperatorEvidence
+from validators.probes.operator.training import TRAINING_JOB
+from validators.subjects.crds import DISCOVERY
 from validators.subjects.gang.operator_flags import read_flags
 
 NAME = "kubeflow/training-operator"
@@ -101,9 +104,11 @@ def test_no_gang_asked_for_is_a_skip_and_no_operator_follows_c2() -> None:
 
 def test_a_service_account_with_all_rules_passes_and_one_without_is_told_how_to_see_it() -> None:
     access = {"create podgroups.scheduling.volcano.sh": True, "update tfjobs/finalizers.kubeflow.org": True}
-    assert checks.operator_may_group(known(operator(), operator_access={COMPONENT: access})).status is Status.PASS
+    assert (
+        checks.operator_may_group(known(operator(), known={OPERATOR_ACCESS: {COMPONENT: access}})).status is Status.PASS
+    )
     access["create podgroups.scheduling.volcano.sh"] = False
-    outcome = checks.operator_may_group(known(operator(), operator_access={COMPONENT: access}))
+    outcome = checks.operator_may_group(known(operator(), known={OPERATOR_ACCESS: {COMPONENT: access}}))
     assert (outcome.status, outcome.reason) == (Status.FAIL, "Denied")
     assert outcome.commands == (
         (
@@ -115,8 +120,8 @@ def test_a_service_account_with_all_rules_passes_and_one_without_is_told_how_to_
 
 def test_nothing_asked_proves_nothing() -> None:
     assert checks.operator_may_group(known(operator())).status is Status.ERROR
-    refused = {"operator-access": Unread("Forbidden", "no", "ask")}
-    assert judged(checks.operator_may_group, known(operator(), unread=refused)).reason == "Forbidden"
+    refused = {OPERATOR_ACCESS: Unread("Forbidden", "no", "ask")}
+    assert judged(checks.operator_may_group, known(operator(), known=refused)).reason == "Forbidden"
 
 
 def started(seconds_ago: float) -> Object:
@@ -139,10 +144,10 @@ def test_an_operator_that_started_before_is_judged_by_its_log() -> None:
     early = (operator(), started(300), crd(PODGROUPS, established_ago=200))
     assert checks.operator_after_volcano(known(*early)).status is Status.PASS
     log = "E1 could not find the requested resource (post podgroups.scheduling.volcano.sh)"
-    outcome = checks.operator_after_volcano(known(*early, operator_log={COMPONENT: log}))
+    outcome = checks.operator_after_volcano(known(*early, known={OPERATOR_LOG: {COMPONENT: log}}))
     assert (outcome.reason, outcome.commands[0].split()[-1]) == ("StartedTooEarly", "deployment/training-operator")
-    unread = {"operator-log": Unread("Forbidden", "no", "ask")}
-    assert judged(checks.operator_after_volcano, known(*early, unread=unread)).status is Status.ERROR
+    unread = {OPERATOR_LOG: Unread("Forbidden", "no", "ask")}
+    assert judged(checks.operator_after_volcano, known(*early, known=unread)).status is Status.ERROR
 
 
 def test_an_operator_that_does_not_run_follows_c2() -> None:
@@ -154,27 +159,28 @@ SERVED = {"kubeflow.org/v1": frozenset({"tfjobs", "pytorchjobs"})}
 
 
 def kinds(**fields: Any) -> Facts:
-    return known(operator(), *(crd(name) for name in JOBS), **({"discovery": SERVED} | fields))
+    more = {DISCOVERY: SERVED, **fields.pop("known", {})}
+    return known(operator(), *(crd(name) for name in JOBS), known=more, **fields)
 
 
 def test_served_kinds_with_an_answering_webhook_pass() -> None:
-    outcome = checks.operator_kinds(kinds(operator_admission={"TFJob": ""}))
+    outcome = checks.operator_kinds(kinds(known={OPERATOR_ADMISSION: {"TFJob": ""}}))
     assert (outcome.status, "dry runs of TFJob" in outcome.message) == (Status.PASS, True)
     assert "read-only" in checks.operator_kinds(kinds()).message
 
 
 def test_a_webhook_that_does_not_answer_fails() -> None:
-    outcome = checks.operator_kinds(kinds(operator_admission={"TFJob": "500 failed calling webhook"}))
+    outcome = checks.operator_kinds(kinds(known={OPERATOR_ADMISSION: {"TFJob": "500 failed calling webhook"}}))
     assert (outcome.reason, outcome.because) == ("WebhookUnanswered", ("B4",))
 
 
 def test_kinds_that_are_not_served_follow_b1() -> None:
-    assert checks.operator_kinds(kinds(discovery={})).because == ("B1",)
+    assert checks.operator_kinds(kinds(known={DISCOVERY: {}})).because == ("B1",)
 
 
 def test_a_dry_run_that_may_not_be_made_is_an_error() -> None:
-    unread = {"operator-admission": Unread("Forbidden", "no", "ask")}
-    assert judged(checks.operator_kinds, kinds(unread=unread)).status is Status.ERROR
+    unread = {OPERATOR_ADMISSION: Unread("Forbidden", "no", "ask")}
+    assert judged(checks.operator_kinds, kinds(known=unread)).status is Status.ERROR
 
 
 def made(*pods: str) -> OperatorEvidence:
@@ -186,13 +192,13 @@ def made(*pods: str) -> OperatorEvidence:
 
 
 def test_a_job_that_becomes_a_gang_passes() -> None:
-    outcome = judged(checks.podgroup_made, known(operator(), probes={"operator": made("w-0", "w-1")}))
+    outcome = judged(checks.podgroup_made, known(operator(), evidences={TRAINING_JOB: made("w-0", "w-1")}))
     assert (outcome.status, bool(outcome.objects)) == (Status.PASS, True)
 
 
 def test_pods_that_came_only_when_the_job_was_touched_are_a_warning() -> None:
     evidence = replace(made("w-0", "w-1"), nudged=True)
-    outcome = judged(checks.podgroup_made, known(operator(), probes={"operator": evidence}))
+    outcome = judged(checks.podgroup_made, known(operator(), evidences={TRAINING_JOB: evidence}))
     assert (outcome.status, outcome.reason) == (Status.WARN, "Nudged")
     assert "kubeflow/trainer#1574" in outcome.todo
 
@@ -200,18 +206,18 @@ def test_pods_that_came_only_when_the_job_was_touched_are_a_warning() -> None:
 def test_an_operator_that_is_simulated_proves_nothing() -> None:
     node = obj("Node", "kwok", metadata={"annotations": {"kwok.x-k8s.io/node": "fake"}}, spec={}, status={})
     simulated = pod("kubeflow/o", owner=COMPONENT, spec={"nodeName": "kwok", "containers": []})
-    found = known(operator(), simulated, node, probes={"operator": made("w-0", "w-1")})
+    found = known(operator(), simulated, node, evidences={TRAINING_JOB: made("w-0", "w-1")})
     assert judged(checks.podgroup_made, found).reason == "Simulated"
     assert judged(checks.operator_after_volcano, found).reason == "Simulated"
 
 
 def test_pods_that_do_not_come_may_be_kept_out_by_a_webhook() -> None:
-    outcome = judged(checks.podgroup_made, known(operator(), probes={"operator": made("w-0")}))
+    outcome = judged(checks.podgroup_made, known(operator(), evidences={TRAINING_JOB: made("w-0")}))
     assert (outcome.status, outcome.reason, outcome.because) == (Status.FAIL, "PodsMissing", ("B3",))
 
 
 def test_the_gang_through_the_operator_is_judged_where_there_is_a_real_one() -> None:
-    outcome = judged(checks.gang_through_operator, known(operator(), probes={"operator": made("w-0", "w-1")}))
+    outcome = judged(checks.gang_through_operator, known(operator(), evidences={TRAINING_JOB: made("w-0", "w-1")}))
     assert (outcome.status, outcome.reason, outcome.because) == (Status.ERROR, "NotReached", ("G5",))
     assert judged(checks.gang_through_operator, known(operator(), gang_scheduler="none")).reason == "GangNotAsked"
     assert judged(checks.gang_through_operator, facts()).reason == "NotExpected"

@@ -10,11 +10,14 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.experiment.record import Group, Member
 from tests.samples.facts import crd, deployment, facts, instant, obj, pod, ref
 from validators.checks.operator import trainer as checks
+from validators.checks.operator.common import OPERATOR_ACCESS, OPERATOR_ADMISSION, OPERATOR_LOG
 from validators.core.check import Check
 from validators.core.expectations import Expectations
 from validators.core.facts import Facts
 from validators.core.outcome import CannotJudgeError, Outcome, Status
 from validators.probes.operator.operator import OperatorEvidence
+from validators.probes.operator.trainer import TRAIN_JOB
+from validators.subjects.crds import DISCOVERY
 from validators.subjects.gang import runtimes
 
 NAME = "kubeflow-system/kubeflow-trainer-controller-manager"
@@ -53,7 +56,8 @@ def known(*objects: Object, **fields: Any) -> Facts:
         namespaces=frozenset({"kubeflow-system"}),
     )
     manager = deployment(NAME, serviceAccountName="trainer")
-    return facts(manager, *objects, expected=expected, **({"discovery": SERVED} | fields))
+    more = {DISCOVERY: SERVED, **fields.pop("known", {})}
+    return facts(manager, *objects, expected=expected, known=more, **fields)
 
 
 def judged(check: Check, found: Facts) -> Outcome:
@@ -111,9 +115,9 @@ def test_where_trainer_is_not_expected_its_checks_are_skipped() -> None:
 
 def test_trainers_rights_and_its_start_are_its_own() -> None:
     of_others = {"training-operator": {"create podgroups.scheduling.volcano.sh": True}}
-    assert judged(checks.trainer_may_group, known(operator_access=of_others)).status is Status.ERROR
+    assert judged(checks.trainer_may_group, known(known={OPERATOR_ACCESS: of_others})).status is Status.ERROR
     own = {"trainer": {"create podgroups.scheduling.volcano.sh": False}}
-    outcome = judged(checks.trainer_may_group, known(operator_access=own))
+    outcome = judged(checks.trainer_may_group, known(known={OPERATOR_ACCESS: own}))
     assert "system:serviceaccount:kubeflow-system:trainer" in outcome.message
     running = {"name": "manager", "state": {"running": {"startedAt": instant(300)}}}
     early = pod(
@@ -123,15 +127,19 @@ def test_trainers_rights_and_its_start_are_its_own() -> None:
     )
     group = crd("podgroups.scheduling.volcano.sh", established_ago=200)
     log = {"trainer": "PodGroup CRDs must be installed in advance"}
-    assert judged(checks.trainer_after_volcano, known(early, group, operator_log=log)).reason == "StartedTooEarly"
+    assert (
+        judged(checks.trainer_after_volcano, known(early, group, known={OPERATOR_LOG: log})).reason == "StartedTooEarly"
+    )
     assert judged(checks.trainer_after_volcano, known(early, group)).status is Status.PASS
 
 
 def test_answers_about_other_operators_jobs_are_not_trainers() -> None:
-    found = known(*(crd(name) for name in KINDS), operator_admission={"TFJob": "500", "TrainJob": ""})
+    found = known(*(crd(name) for name in KINDS), known={OPERATOR_ADMISSION: {"TFJob": "500", "TrainJob": ""}})
     outcome = judged(checks.trainer_kinds, found)
     assert (outcome.status, "dry runs of TrainJob were" in outcome.message) == (Status.PASS, True)
-    found = known(*(crd(name) for name in KINDS), operator_admission={"TrainJob": "500 failed calling webhook"})
+    found = known(
+        *(crd(name) for name in KINDS), known={OPERATOR_ADMISSION: {"TrainJob": "500 failed calling webhook"}}
+    )
     assert judged(checks.trainer_kinds, found).reason == "WebhookUnanswered"
 
 
@@ -143,11 +151,11 @@ def evidence(scheduler: str = "volcano") -> OperatorEvidence:
 
 
 def test_a_trainjob_that_becomes_a_gang_passes_and_the_wiring_is_named_where_it_does_not() -> None:
-    outcome = judged(checks.trainjob_ganged, known(probes={"trainer": evidence()}))
+    outcome = judged(checks.trainjob_ganged, known(evidences={TRAIN_JOB: evidence()}))
     assert (outcome.status, "TrainJob of 2 workers" in outcome.message) == (Status.PASS, True)
-    outcome = judged(checks.trainjob_ganged, known(probes={"trainer": evidence("default-scheduler")}))
+    outcome = judged(checks.trainjob_ganged, known(evidences={TRAIN_JOB: evidence("default-scheduler")}))
     assert (outcome.reason, outcome.todo) == ("PodsNotGanged", "see its runtimes (G7).")
-    assert judged(checks.trainjob_ganged, known(probes={"trainer": None})).reason == "NoRuntime"
+    assert judged(checks.trainjob_ganged, known(evidences={TRAIN_JOB: None})).reason == "NoRuntime"
 
 
 def test_the_probe_takes_a_runtime_of_one_kind_of_pods_that_gangs() -> None:

@@ -14,9 +14,9 @@ from tests.samples.facts import facts, node, obj
 from validators.checks.reach.node_facts import node_facts
 from validators.core.facts import Facts
 from validators.core.outcome import Status
-from validators.probes.node_settings import SCRIPT, Settings, account
+from validators.probes.node_settings import NODE_SETTINGS, SCRIPT, Settings, account
 from validators.probes.storage.directories import Base, Seen
-from validators.probes.storage.storage import StorageEvidence
+from validators.probes.storage.storage import STORAGE, StorageEvidence
 
 UID = "0a1b2c3d-0000-4000-8000-000000000001"
 
@@ -37,11 +37,11 @@ def seen(node: str = "n1", **rest: Any) -> Settings:
     )
 
 
-def known(*nodes: Object, looked: tuple[Settings, ...] | None = None, **probes: Any) -> Facts:
+def known(*nodes: Object, looked: tuple[Settings, ...] | None = None, storage: StorageEvidence | None = None) -> Facts:
     of_storage = obj("StorageClass", "local-path", provisioner="rancher.io/local-path")
     names = [item["metadata"]["name"] for item in nodes]
     settings = looked if looked is not None else tuple(seen(name) for name in names)
-    return facts(*nodes, of_storage, probes={"node-settings": settings, **probes})
+    return facts(*nodes, of_storage, evidences={NODE_SETTINGS: settings, **({STORAGE: storage} if storage else {})})
 
 
 def test_nodes_that_tell_what_they_are_pass_and_it_is_shown() -> None:
@@ -100,10 +100,10 @@ def test_selinux_that_enforces_asks_for_labels_of_directories(labels: tuple[str,
 
 
 def test_selinux_matters_where_a_volume_is_a_directory_of_a_node_and_nowhere_else() -> None:
-    looked = {"node-settings": (seen(selinux="enforcing"),)}
-    assert node_facts(facts(told(), probes=looked)).status is Status.PASS
+    looked = {NODE_SETTINGS: (seen(selinux="enforcing"),)}
+    assert node_facts(facts(told(), evidences=looked)).status is Status.PASS
     volume = obj("PersistentVolume", "v", spec={"hostPath": {"path": "/data"}})
-    assert node_facts(facts(told(), volume, probes=looked)).reason == "Confined"
+    assert node_facts(facts(told(), volume, evidences=looked)).reason == "Confined"
 
 
 def run_script(root: Path) -> Settings:

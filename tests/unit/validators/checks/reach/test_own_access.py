@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tests.samples.facts import facts, obj
+from validators.checks.reach.api_server import OWN_ACCESS
 from validators.core.rights import Rule
-from validators.reading.extras.access import own_access
 
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
@@ -17,5 +17,5 @@ def test_nothing_is_asked_for_in_a_namespace_that_does_not_exist_but_for_the_one
     api.on("POST", REVIEWS, api.reply(201, {"status": {"allowed": True}}))
     rights = {where: {Rule("list", "", "events")} for where in ("", "kubeflow", "volcano-monitoring", "team")}
     known = facts(obj("Namespace", "kubeflow"), rights=rights, probe_namespace="team")
-    asked = own_access(api.connect(), known)
+    asked = OWN_ACCESS.fetch(api.connect(), known)
     assert {rule.namespace for rule in asked} == {"", "kubeflow", "team"}

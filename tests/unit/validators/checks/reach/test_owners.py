@@ -9,11 +9,10 @@ import pytest
 from kubeflow_volcano.catalog.model import MinorRange
 from kubeflow_volcano.cluster.objects import Object
 from tests.samples.facts import crd, deployment, facts, obj, ref
-from validators.checks.reach.owners import foreign_owners
+from validators.checks.reach.owners import MANAGERS, foreign_owners, writers
 from validators.core.expectations import Expectations
 from validators.core.facts import Facts, Unread
 from validators.core.outcome import CannotJudgeError, Status
-from validators.reading.extras.owners import writers
 
 ISTIOD = ref("Deployment", "istio-system/istiod")
 OPERATOR = ref("Deployment", "kubeflow/training-operator")
@@ -29,7 +28,7 @@ OWN = {ISTIOD: frozenset({"kubeflow-volcano", "kubectl-client-side-apply"})}
 
 
 def known(*objects: Object, **fields: Any) -> Facts:
-    return facts(*objects, expected=EXPECTED, **({"managers": OWN} | fields))
+    return facts(*objects, expected=EXPECTED, **({"known": {MANAGERS: OWN}} | fields))
 
 
 def istio(**meta: Any) -> tuple[Object, ...]:
@@ -73,7 +72,7 @@ def test_after_the_install_he_is_a_warning() -> None:
 
 def test_another_field_manager_of_a_pod_template_is_an_owner() -> None:
     managers = {ISTIOD: frozenset({"kubeflow-volcano", "helm"})}
-    outcome = foreign_owners(known(*istio(), managers=managers))
+    outcome = foreign_owners(known(*istio(), known={MANAGERS: managers}))
     assert outcome.observed == {"Deployment istio-system/istiod": "field manager helm"}
 
 
@@ -88,10 +87,10 @@ def test_what_is_not_chosen_or_not_there_is_skipped() -> None:
 
 
 def test_managers_that_may_not_be_read_are_no_pass() -> None:
-    unread = {"managers": Unread("Forbidden", "no", "ask")}
+    unread = {MANAGERS: Unread("Forbidden", "no", "ask")}
     with pytest.raises(CannotJudgeError):
-        foreign_owners(known(*istio(), managers={}, unread=unread))
-    assert foreign_owners(known(*istio(**HELM), managers={}, unread=unread)).status is Status.FAIL
+        foreign_owners(known(*istio(), known=unread))
+    assert foreign_owners(known(*istio(**HELM), known=unread)).status is Status.FAIL
 
 
 def test_only_who_wrote_the_template_counts() -> None:

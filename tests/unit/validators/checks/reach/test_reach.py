@@ -11,31 +11,29 @@ from typing import Any
 import pytest
 
 from tests.samples.facts import facts, node, obj
-from validators.checks.reach.reach import api_server, clock_skew, own_permissions
-from validators.core.facts import Clocks, Facts, Unread
+from validators.checks.reach.api_server import OWN_ACCESS, READY_ANSWERS, api_server, own_permissions
+from validators.checks.reach.clock import CLOCKS, Clocks, clock_skew, clocks, drift, narrowed
+from validators.core.facts import Facts, Unread
 from validators.core.outcome import CannotJudgeError, Status
 from validators.core.rights import Rule
-from validators.reading.extras.access import own_access
-from validators.reading.extras.clock import clocks, drift, narrowed
-from validators.reading.extras.server import ready_answers
 
 OK = ("ok", "ok", "ok")
 
 
 def test_a_ready_server_inside_the_range_passes_and_is_named() -> None:
-    outcome = api_server(facts(ready_answers=OK))
+    outcome = api_server(facts(known={READY_ANSWERS: OK}))
     assert (outcome.status, [str(item) for item in outcome.objects]) == (Status.PASS, ["Service default/kubernetes"])
 
 
 def test_one_bad_answer_of_three_fails() -> None:
-    outcome = api_server(facts(ready_answers=("ok", "500 etcd failed", "ok")))
+    outcome = api_server(facts(known={READY_ANSWERS: ("ok", "500 etcd failed", "ok")}))
     assert (outcome.status, outcome.reason) == (Status.FAIL, "NotReady")
     assert "etcd failed" in outcome.message
 
 
 @pytest.mark.parametrize(("version", "status"), [("v1.29.0", "pass"), ("v1.28.15", "fail"), ("v1.35.4+k3s1", "pass")])
 def test_the_server_version_is_held_against_the_release(version: str, status: str) -> None:
-    outcome = api_server(facts(ready_answers=OK, server_version=version))
+    outcome = api_server(facts(known={READY_ANSWERS: OK}, server_version=version))
     assert outcome.status == status
     assert version in outcome.message
 
@@ -45,14 +43,14 @@ def test_readyz_is_asked_again_where_the_server_is_busy_and_believed_where_it_is
     busy = api.status(503, "ServiceUnavailable", "busy")
     broken = api.reply(lines=["x"], cut=True)
     api.on("GET", "/readyz", busy, api.reply(reset=True), api.reply(body=b"ok"), broken, sick, api.reply(body=b"ok"))
-    first, second, third = ready_answers(api.connect(), facts())
+    first, second, third = READY_ANSWERS.fetch(api.connect(), facts())
     assert (first, third) == ("ok", "ok")
     assert "etcd failed" in second
 
 
 def test_readyz_that_may_not_be_asked_cannot_be_judged() -> None:
     with pytest.raises(CannotJudgeError, match="no"):
-        api_server(facts(unread={"readyz": Unread("Forbidden", "no", "ask")}))
+        api_server(facts(known={READY_ANSWERS: Unread("Forbidden", "no", "ask")}))
 
 
 PODS = Rule("list", "", "pods")
@@ -60,13 +58,13 @@ SECRETS = Rule("get", "", "secrets", "volcano-system")
 
 
 def test_a_caller_who_may_do_everything_passes_and_the_rules_are_counted() -> None:
-    outcome = own_permissions(facts(own_access={PODS: True, SECRETS: True}))
+    outcome = own_permissions(facts(known={OWN_ACCESS: {PODS: True, SECRETS: True}}))
     assert outcome.status is Status.PASS
     assert "all 2 rules" in outcome.message
 
 
 def test_what_may_not_be_done_is_an_error_with_its_rule_for_its_place() -> None:
-    outcome = own_permissions(facts(own_access={PODS: True, SECRETS: False}))
+    outcome = own_permissions(facts(known={OWN_ACCESS: {PODS: True, SECRETS: False}}))
     assert (outcome.status, outcome.reason) == (Status.ERROR, "Forbidden")
     assert "get secrets in volcano-system" in outcome.message
     assert "# in namespace volcano-system\n- {apiGroups: [''], resources: ['secrets'], verbs: ['get']}" in outcome.todo
@@ -83,7 +81,7 @@ def test_each_rule_is_asked_where_it_must_hold(api: Any) -> None:
     api.on("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review)
     rights = {"": {PODS}, "volcano-system": {replace(SECRETS, namespace="")}}
     there = facts(obj("Namespace", "volcano-system"), rights=rights | {"not-there": {SECRETS}})
-    assert own_access(api.connect(), there) == {PODS: False, SECRETS: True}
+    assert OWN_ACCESS.fetch(api.connect(), there) == {PODS: False, SECRETS: True}
 
 
 def test_a_server_that_is_busy_for_a_moment_still_tells_the_time(api: Any) -> None:
@@ -105,12 +103,12 @@ TOGETHER = (-0.4, 0.6)
 
 
 def timed(server: tuple[float, float] = TOGETHER, **nodes: tuple[float, float]) -> Facts:
-    return facts(node(), clocks=Clocks(server, nodes))
+    return facts(node(), known={CLOCKS: Clocks(server, nodes)})
 
 
 def test_clocks_that_agree_pass_and_simulated_nodes_have_none() -> None:
     simulated = node("gpu-1", metadata={"annotations": {"kwok.x-k8s.io/node": "fake"}})
-    outcome = clock_skew(facts(node(), simulated, clocks=Clocks(TOGETHER, {"n1": TOGETHER})))
+    outcome = clock_skew(facts(node(), simulated, known={CLOCKS: Clocks(TOGETHER, {"n1": TOGETHER})}))
     assert (outcome.status, [item.name for item in outcome.objects]) == (Status.PASS, ["kubernetes", "n1"])
     assert "1 simulated" in outcome.message
 
@@ -188,7 +186,7 @@ def test_the_servers_clock_is_read_from_its_answers(api: Any, monkeypatch: pytes
     api.on("GET", path, api.reply(body={"metadata": {"resourceVersion": "1"}, "items": items}))
     cluster = api.connect()
     behind = SimpleNamespace(time=lambda: time.time() - 100, sleep=time.sleep)
-    monkeypatch.setattr("validators.reading.extras.clock.time", behind)
+    monkeypatch.setattr("validators.checks.reach.clock.time", behind)
     found = clocks(cluster, facts())
     assert 97 < found.server[0] < 100 < found.server[1] < 103
     assert found.nodes == {"n1": (1.0, 2.0)}

@@ -12,13 +12,13 @@ from kubeflow_volcano.cluster.api.client import Cluster, Listing
 from kubeflow_volcano.cluster.api.errors import ApiError, NotServed
 from kubeflow_volcano.cluster.objects import Object, Ref
 from tests.samples.facts import crd, deployment, facts, node, pod, ref
+from validators.checks.reach.planned_images import images_in
+from validators.checks.reach.recognition import stands_for
 from validators.checks.reach.versions import images_as_planned, release_recognised
 from validators.core.expectations import Expectations, expect
 from validators.core.facts import Facts
 from validators.core.outcome import Status
 from validators.run.options import Options, expectations_of
-from validators.subjects.planned_images import images_in
-from validators.subjects.recognition import stands_for
 
 UPSTREAM = "docker.io/example/program:v2"
 PLACE = (ref("Deployment", "kubeflow/program"), "program")

@@ -16,10 +16,10 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.experiment.ended import End
 from kubeflow_volcano.experiment.session import Session
 from tests.samples.facts import facts, obj
-from validators.checks.storage import storage
+from validators.checks.storage.directories import node_directories
 from validators.core.outcome import Outcome, Status
 from validators.probes.storage.directories import SCRIPT, Base, Seen, account, bases
-from validators.probes.storage.storage import StorageEvidence
+from validators.probes.storage.storage import STORAGE, StorageEvidence
 
 BASE = Base("node-1", "/data/k8s")
 GOOD = Seen(
@@ -46,7 +46,7 @@ def end(said: str = REPORT, reason: str = "", trouble: str = "") -> End:
 
 def judged(*seen: Seen, objects: tuple[Object, ...] = (), **evidence: Any) -> Outcome:
     snapshot = facts(obj("Node", "node-1"), *objects)
-    return storage.node_directories(replace(snapshot, probes={"storage": StorageEvidence(bases=seen, **evidence)}))
+    return node_directories(replace(snapshot, evidences={STORAGE: StorageEvidence(bases=seen, **evidence)}))
 
 
 def test_a_report_is_read_whole() -> None:
@@ -160,9 +160,9 @@ def test_claims_that_wait_for_more_than_there_is_are_a_warning() -> None:
     asked = replace(
         snapshot,
         expectations=replace(snapshot.expectations, claims=(claim,)),
-        probes={"storage": StorageEvidence(bases=(GOOD,))},
+        evidences={STORAGE: StorageEvidence(bases=(GOOD,))},
     )
-    outcome = storage.node_directories(asked)
+    outcome = node_directories(asked)
     assert (outcome.status, outcome.reason) == (Status.WARN, "LittleRoom")
     assert "80 GB are free for volumes, and 1 claims ask for 215 GB" in outcome.message
 

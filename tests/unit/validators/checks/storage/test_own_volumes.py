@@ -13,16 +13,16 @@ from kubeflow_volcano.cluster.pods.exec import ExecResult
 from kubeflow_volcano.progress import silent
 from tests.samples.facts import facts, obj, pod
 from validators.checks.storage import volumes
-from validators.checks.storage.own_volumes import own_volumes_verdict
-from validators.checks.storage.writing import identities_verdict
+from validators.checks.storage.own_volumes import existing_volumes_writable
+from validators.checks.storage.writing import reference_identities
 from validators.core.expectations import Expectations
 from validators.core.facts import Unread
 from validators.core.outcome import CannotJudgeError, Outcome, Status
 from validators.probes.storage import own_volumes
 from validators.probes.storage.consumers import Skipped
 from validators.probes.storage.identities import Identity
-from validators.probes.storage.own_volumes import Answer, Asked, OwnVolumes, Who, answers
-from validators.probes.storage.storage import StorageEvidence
+from validators.probes.storage.own_volumes import OWN_VOLUMES, Answer, Asked, OwnVolumes, Who, answers
+from validators.probes.storage.storage import STORAGE, StorageEvidence
 from validators.probes.storage.writing import Target, Written
 
 DB = Ref("apps/v1", "Deployment", "kubeflow", "mysql")
@@ -131,7 +131,7 @@ def test_an_image_without_shell_is_left_out_and_a_refusal_is_trouble(monkeypatch
 
 
 def judged(**evidence: Any) -> Outcome:
-    return own_volumes_verdict(OwnVolumes(**evidence))
+    return existing_volumes_writable(facts(evidences={OWN_VOLUMES: OwnVolumes(**evidence)}))
 
 
 def answer(*, writable: bool) -> Answer:
@@ -168,7 +168,7 @@ def test_facts_that_are_missing_end_the_judgement(monkeypatch: pytest.MonkeyPatc
     session: Any = Stub()
     found = own_volumes.run(session, facts(unread={"pods": Unread("Forbidden", "no", "ask")}), silent)
     with pytest.raises(CannotJudgeError):
-        own_volumes_verdict(found)
+        existing_volumes_writable(facts(evidences={OWN_VOLUMES: found}))
 
 
 # D4
@@ -205,7 +205,7 @@ def identities(*tried: Identity, **claim: int) -> Outcome:
     users = {"run_as_user": None, "run_as_group": None, "fs_group": None} | claim
     expected = Expectations(claims=(Claim("kubeflow", "mysql", "1Gi", DB, **users),))
     written = tuple(Written(Target(item, (DB,), storage_class="a")) for item in tried)
-    return identities_verdict(StorageEvidence(written=written), facts(expected=expected))
+    return reference_identities(facts(expected=expected, evidences={STORAGE: StorageEvidence(written=written)}))
 
 
 def test_identities_that_were_tried_are_named() -> None:

@@ -8,12 +8,12 @@ import pytest
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 from tests.samples.facts import deployment, facts, instant, obj, pod
-from validators.checks.storage import storage, volumes
+from validators.checks.storage import classes, volumes, writing
 from validators.core.outcome import Outcome, Status
 from validators.probes.storage.consumers import Skipped
 from validators.probes.storage.identities import Identity
 from validators.probes.storage.roundtrip import RoundTrip, Stage
-from validators.probes.storage.storage import StorageEvidence
+from validators.probes.storage.storage import STORAGE, StorageEvidence
 from validators.probes.storage.writing import OPERATIONS, Target, Written
 
 BETA = "storageclass.beta.kubernetes.io/is-default-class"
@@ -34,23 +34,23 @@ def storage_class(
 
 @pytest.mark.parametrize("mark", [NEW, BETA])
 def test_one_default_class_passes_by_either_annotation(mark: str) -> None:
-    outcome = storage.default_class(facts(storage_class("a", mark), storage_class("b", default=False)))
+    outcome = classes.default_class(facts(storage_class("a", mark), storage_class("b", default=False)))
     assert (outcome.status, outcome.observed["default"]) == (Status.PASS, ["a"])
 
 
 def test_no_default_class_fails_and_says_how_to_mark_one() -> None:
-    outcome = storage.default_class(facts(storage_class("a", default=False)))
+    outcome = classes.default_class(facts(storage_class("a", default=False)))
     assert (outcome.status, outcome.reason) == (Status.FAIL, "NoDefault")
     assert outcome.commands == (f"kubectl annotate storageclass a {NEW}=true --overwrite",)
 
 
 def test_no_class_at_all_fails() -> None:
-    outcome = storage.default_class(facts())
+    outcome = classes.default_class(facts())
     assert (outcome.reason, outcome.todo) == ("NoDefault", "install a provisioner.")
 
 
 def test_two_defaults_fail_and_the_newest_wins() -> None:
-    outcome = storage.default_class(facts(storage_class("old", ago=900), storage_class("young", ago=10)))
+    outcome = classes.default_class(facts(storage_class("old", ago=900), storage_class("young", ago=10)))
     assert (outcome.status, outcome.reason) == (Status.FAIL, "SeveralDefaults")
     assert outcome.observed["winner"] == "young"
     assert "young wins" in outcome.message
@@ -59,13 +59,13 @@ def test_two_defaults_fail_and_the_newest_wins() -> None:
 
 def test_of_two_defaults_an_old_server_takes_none() -> None:
     known = facts(storage_class("old", ago=900), storage_class("young", ago=10), server_version="v1.25.16")
-    outcome = storage.default_class(known)
+    outcome = classes.default_class(known)
     assert (outcome.status, outcome.reason) == (Status.FAIL, "SeveralDefaults")
     assert "refuses claims" in outcome.message
 
 
 def test_of_two_defaults_of_one_age_the_first_name_wins() -> None:
-    outcome = storage.default_class(facts(storage_class("b"), storage_class("a")))
+    outcome = classes.default_class(facts(storage_class("b"), storage_class("a")))
     assert outcome.observed["winner"] == "a"
 
 
@@ -74,36 +74,36 @@ def test_of_two_defaults_of_one_age_the_first_name_wins() -> None:
 
 def test_a_provisioner_that_is_up_passes() -> None:
     live = deployment("local-path-storage/local-path-provisioner")
-    outcome = storage.provisioner_alive(facts(storage_class("a"), live, workloads=[PROVISIONER]))
+    outcome = classes.provisioner_alive(facts(storage_class("a"), live, workloads=[PROVISIONER]))
     assert (outcome.status, outcome.objects[0].name) == (Status.PASS, "local-path-provisioner")
 
 
 def test_a_provisioner_scaled_to_zero_is_d2s_own_failure() -> None:
     live = deployment("local-path-storage/local-path-provisioner", replicas=0)
-    outcome = storage.provisioner_alive(facts(storage_class("a"), live, workloads=[PROVISIONER]))
+    outcome = classes.provisioner_alive(facts(storage_class("a"), live, workloads=[PROVISIONER]))
     assert (outcome.status, outcome.reason, outcome.because) == (Status.FAIL, "ScaledToZero", ())
 
 
 def test_a_provisioner_that_is_not_installed_fails() -> None:
-    outcome = storage.provisioner_alive(facts(storage_class("a"), workloads=[PROVISIONER]))
+    outcome = classes.provisioner_alive(facts(storage_class("a"), workloads=[PROVISIONER]))
     assert (outcome.status, outcome.reason) == (Status.FAIL, "Missing")
 
 
 def test_a_provisioner_that_the_catalog_does_not_know_is_found_by_its_name() -> None:
     driver = [{"name": "d", "image": "x/csi:v1", "args": ["--driver-name=nfs.csi.k8s.io"]}]
     live = deployment("storage/csi", available=0, containers=driver)
-    outcome = storage.provisioner_alive(facts(storage_class("a", provisioner="nfs.csi.k8s.io"), live))
+    outcome = classes.provisioner_alive(facts(storage_class("a", provisioner="nfs.csi.k8s.io"), live))
     assert (outcome.status, outcome.because) == (Status.FAIL, ("C2",))
 
 
 def test_volumes_made_in_advance_need_no_provisioner() -> None:
-    outcome = storage.provisioner_alive(facts(storage_class("a", provisioner="kubernetes.io/no-provisioner")))
+    outcome = classes.provisioner_alive(facts(storage_class("a", provisioner="kubernetes.io/no-provisioner")))
     assert (outcome.status, outcome.objects[0].name) == (Status.PASS, "a")
     assert "made in advance" in outcome.message
 
 
 def test_a_provisioner_without_a_workload_is_a_warning() -> None:
-    outcome = storage.provisioner_alive(facts(storage_class("a", provisioner="cloud.example.com")))
+    outcome = classes.provisioner_alive(facts(storage_class("a", provisioner="cloud.example.com")))
     assert (outcome.status, outcome.reason) == (Status.WARN, "UnknownProvisioner")
 
 
@@ -169,7 +169,7 @@ def turned(*stages: Stage, **fields: Any) -> Outcome:
     evidence = StorageEvidence(default_class="a", turn=RoundTrip("a", stages, "pv", "n1"))
     for name, value in fields.items():
         setattr(evidence, name, value)
-    return storage.round_trip(facts(probes={"storage": evidence}))
+    return classes.round_trip(facts(evidences={STORAGE: evidence}))
 
 
 WRITE, READ = Stage("write", done=True, seconds=2.5), Stage("read", done=True, seconds=1.0)
@@ -232,7 +232,7 @@ def written(target: Target = HOST, cause: str = "", **fields: Any) -> Written:
 
 
 def wrote(*items: Written, **fields: Any) -> Outcome:
-    return storage.consumer_can_write(facts(probes={"storage": StorageEvidence(written=items, **fields)}))
+    return writing.consumer_can_write(facts(evidences={STORAGE: StorageEvidence(written=items, **fields)}))
 
 
 def test_consumers_that_can_write_pass_and_the_levels_are_explained() -> None:

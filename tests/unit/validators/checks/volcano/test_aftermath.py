@@ -10,6 +10,7 @@ from kubeflow_volcano.cluster.metadata import RUN_LABEL
 from kubeflow_volcano.cluster.objects import Object, Ref
 from tests.samples.facts import facts, instant, obj, pod
 from validators.checks.volcano import aftermath
+from validators.checks.volcano.aftermath import PREVIOUS_LOGS
 from validators.core.check import Check
 from validators.core.facts import Facts, Unread
 from validators.core.outcome import CannotJudgeError, Outcome, Status
@@ -32,7 +33,7 @@ def scheduler(*, ready: bool = True) -> Object:
 
 
 def logged(text: str, *objects: Object) -> Facts:
-    return facts(*(objects or (scheduler(),)), workloads=VOLCANO, volcano_previous_logs={(POD, "main"): text})
+    return facts(*(objects or (scheduler(),)), workloads=VOLCANO, known={PREVIOUS_LOGS: {(POD, "main"): text}})
 
 
 def test_containers_that_ended_otherwise_or_never_pass() -> None:
@@ -61,7 +62,7 @@ def test_the_pod_of_the_init_job_is_not_volcanos_life() -> None:
 
 
 def test_logs_that_may_not_be_read_leave_the_question_open() -> None:
-    found = facts(scheduler(), workloads=VOLCANO, unread={"volcano-logs": Unread("Forbidden", "no", "ask")})
+    found = facts(scheduler(), workloads=VOLCANO, known={PREVIOUS_LOGS: Unread("Forbidden", "no", "ask")})
     assert judged(aftermath.no_start_panics, found).status is Status.ERROR
 
 

@@ -12,6 +12,7 @@ from tests.samples.facts import crd, deployment, facts, obj, pod
 from validators.checks.volcano import volcano
 from validators.core.facts import Facts
 from validators.core.outcome import CannotJudgeError, Outcome, Status
+from validators.subjects.crds import DISCOVERY
 
 WORKLOADS = ("volcano Deployment volcano-system/volcano-scheduler", "volcano Job volcano-system/volcano-admission-init")
 GOOD = """
@@ -77,7 +78,7 @@ def with_crds(*names: str) -> Facts:
         "batch.volcano.sh/v1": frozenset({"jobs"}),
         "scheduling.volcano.sh/v1": frozenset({"podgroups", "queues"}),
     }
-    return facts(*(crd(name) for name in names), crds=dict.fromkeys(NAMES, "volcano"), discovery=discovery)
+    return facts(*(crd(name) for name in names), crds=dict.fromkeys(NAMES, "volcano"), known={DISCOVERY: discovery})
 
 
 def test_volcanos_kinds_are_served_or_b1_says_why() -> None:

@@ -12,12 +12,12 @@ from kubeflow_volcano.cluster.applied_objects import APPLIED_OBJECTS, serialize
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput
 from tests.samples.facts import crd, deployment, facts, obj, ref
-from validators.checks.workloads import workloads as checks
+from validators.checks.workloads import holdings as checks
+from validators.checks.workloads.holdings import HELD, Holdings
 from validators.core.expectations import Expectations, expect
-from validators.core.facts import Facts, Holdings, Unread
+from validators.core.facts import Facts, Unread
 from validators.core.outcome import CannotJudgeError, Status
 from validators.core.rights import Rule
-from validators.reading.extras.holdings import holdings
 from validators.reading.permissions import placed
 from validators.run.options import Options, expectations_of
 
@@ -36,7 +36,7 @@ EXPECTED = Expectations(
 
 
 def judged(found: Holdings | None, *objects: Object) -> Any:
-    return checks.inventory_complete(facts(*objects, expected=EXPECTED, holdings=found))
+    return checks.inventory_complete(facts(*objects, expected=EXPECTED, known={HELD: found}))
 
 
 def held(*refs: Ref, **rest: Any) -> Holdings:
@@ -81,7 +81,7 @@ def test_a_right_that_is_missing_is_an_error_with_the_rule_and_absence_outweighs
 
 def test_a_list_that_could_not_be_made_is_no_pass() -> None:
     with pytest.raises(CannotJudgeError):
-        checks.inventory_complete(facts(unread={"holdings": Unread("Unreachable", "no answer", "see")}))
+        checks.inventory_complete(facts(known={HELD: Unread("Unreachable", "no answer", "see")}))
 
 
 # how it is looked for
@@ -119,7 +119,8 @@ def wrote(api: Any, **components: str) -> None:
 def test_a_caller_s_list_comes_first_and_names_alone_are_read(server: Any) -> None:
     wrote(server, **{"training-operator": serialize([JOB])})
     given = replace(EXPECTED, objects={ACCOUNT: "a", SECRET: "a"}, objects_from="the manifests")
-    found = holdings(server.connect(), known(expected=given))
+    found = HELD.fetch(server.connect(), known(expected=given))
+    assert found
     assert (found.source, found.absent) == ("the manifests", frozenset())
     assert {ACCOUNT, SECRET, OPERATOR} <= set(found.expected)
     asked = [item for item in server.requests if "/namespaces/kubeflow/" in item.path]
@@ -138,20 +139,24 @@ def test_an_object_without_a_namespace_is_looked_for_where_it_goes(server: Any) 
     kinds = [resource("ServiceAccount", "serviceaccounts"), resource("Namespace", "namespaces") | {"namespaced": False}]
     server.on("GET", "/api/v1", server.reply(body={"resources": kinds}))
     live = known(obj("Namespace", "kubeflow"), expected=given)
-    assert holdings(server.connect(), live).absent == frozenset()
+    found = HELD.fetch(server.connect(), live)
+    assert found
+    assert found.absent == frozenset()
 
 
 def test_then_what_the_roll_out_wrote_down_of_the_chosen_components(server: Any) -> None:
     gone = SECRET._replace(name="gone")
     wrote(server, **{"training-operator": serialize([ACCOUNT, gone, JOB]), "katib": serialize([SECRET]), "broken": "{"})
-    found = holdings(server.connect(), known())
+    found = HELD.fetch(server.connect(), known())
+    assert found
     assert "rollout-objects" in found.source
     assert (set(found.absent), set(found.unserved)) == ({gone, JOB}, {JOB})
     assert SECRET not in found.expected
 
 
 def test_then_the_catalog(server: Any) -> None:
-    found = holdings(server.connect(), known())
+    found = HELD.fetch(server.connect(), known())
+    assert found
     assert "catalog of release 1.9.1" in found.source
     assert {item.kind for item in found.expected} == {"Deployment", "CustomResourceDefinition"}
     assert found.absent == frozenset()
@@ -161,13 +166,16 @@ def test_rights_that_are_missing_are_kept_and_an_outage_is_not_absence(server: A
     given = replace(EXPECTED, objects={ACCOUNT: "a", SECRET: "a"}, objects_from="x")
     server.on("GET", "/api/v1/namespaces/kubeflow/serviceaccounts", server.status(403, "Forbidden", "no"))
     server.on("GET", "/api/v1/namespaces/kubeflow/secrets/cert", server.status(403, "Forbidden", "no"))
-    found = holdings(server.connect(), known(expected=given))
+    found = HELD.fetch(server.connect(), known(expected=given))
+    assert found
     assert set(found.refused) == {Rule("list", "", "serviceaccounts"), Rule("get", "", "secrets", "kubeflow")}
     assert found.absent == frozenset()
     wrote(server)
     path = f"/api/v1/namespaces/{APPLIED_OBJECTS.namespace}/configmaps/{APPLIED_OBJECTS.name}"
     server.on("GET", path, server.status(403, "Forbidden", "no"))
-    assert holdings(server.connect(), known()).refused == (Rule("get", "", "configmaps", APPLIED_OBJECTS.namespace),)
+    found = HELD.fetch(server.connect(), known())
+    assert found
+    assert found.refused == (Rule("get", "", "configmaps", APPLIED_OBJECTS.namespace),)
 
 
 # what the caller says

@@ -11,10 +11,10 @@ import pytest
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 from tests.samples.facts import NOW, deployment, facts, instant, obj, pod
-from validators.checks.workloads import workloads as checks
-from validators.core.facts import Unread, Warned
+from validators.checks.workloads import warning_events as checks
+from validators.checks.workloads.warning_events import WARNING_EVENTS, Warned
+from validators.core.facts import Unread
 from validators.core.outcome import CannotJudgeError, Status
-from validators.reading.extras.events import warning_events
 
 SPACE = obj("Namespace", "kubeflow", status={"phase": "Active"})
 
@@ -34,7 +34,7 @@ def ready(name: str = "kubeflow/a", *, ago: float) -> Object:
 
 
 def judged(event: Warned, *objects: Object) -> Any:
-    return checks.no_warning_events(facts(SPACE, *objects, warning_events=(event,)))
+    return checks.no_warning_events(facts(SPACE, *objects, known={WARNING_EVENTS: (event,)}))
 
 
 def test_without_events_the_namespaces_pass() -> None:
@@ -123,7 +123,7 @@ def test_what_another_check_says_already_is_its_consequence() -> None:
 
 def test_events_that_could_not_be_read_are_no_pass() -> None:
     with pytest.raises(CannotJudgeError):
-        checks.no_warning_events(facts(SPACE, unread={"events": Unread("Forbidden", "no", "ask")}))
+        checks.no_warning_events(facts(SPACE, known={WARNING_EVENTS: Unread("Forbidden", "no", "ask")}))
 
 
 def event(name: str, reason: str, **times: Any) -> Object:
@@ -145,6 +145,6 @@ def test_events_of_the_last_minutes_are_read_by_either_api_s_times(api: Any) -> 
     path = "/api/v1/namespaces/kubeflow/events"
     api.on("GET", "/api/v1", api.reply(body={"resources": [{"kind": "Event", "name": "events", "namespaced": True}]}))
     api.on("GET", path, api.reply(body={"metadata": {"resourceVersion": "1"}, "items": items}))
-    found = warning_events(api.connect(), replace(facts(SPACE), taken=time.time()))
+    found = WARNING_EVENTS.fetch(api.connect(), replace(facts(SPACE), taken=time.time()))
     assert [(item.reason, item.count) for item in found] == [("Once", 1), ("Series", 6), ("Counted", 4)]
     assert api.seen("GET", path)[0].query["fieldSelector"] == "type=Warning"

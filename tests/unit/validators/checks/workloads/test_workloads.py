@@ -10,8 +10,9 @@ from kubeflow_volcano.cluster.objects import Object
 from tests.samples.facts import deployment, facts, instant, obj, pod, ref
 from validators.checks.reach.images import images_arrive
 from validators.checks.workloads import workloads as checks
-from validators.core.facts import PodNotes, Unread, Window
+from validators.core.facts import Unread
 from validators.core.outcome import CannotJudgeError, Status
+from validators.subjects.pods import POD_NOTES, WINDOW, PodNotes, Window
 
 
 def waiting(reason: str, message: str = "", **container: Any) -> Object:
@@ -58,7 +59,7 @@ def test_an_image_that_does_not_exist_belongs_to_a6_and_c2_follows() -> None:
 def test_while_a_pull_backs_off_the_events_say_why() -> None:
     sick = pod("default/a", status=waiting("ImagePullBackOff", 'Back-off pulling image "x"'))
     notes = {sick["metadata"]["uid"]: PodNotes(("Failed to pull image: x509: unknown authority",))}
-    outcome = images_arrive(facts(sick, pod_notes=notes))
+    outcome = images_arrive(facts(sick, known={POD_NOTES: notes}))
     assert (outcome.reason, "x509" in outcome.message) == ("RegistryCertificate", True)
 
 
@@ -78,7 +79,9 @@ def test_the_class_of_a_pull_failure_is_told(message: str, reason: str) -> None:
 def test_a_crash_loop_belongs_to_c7_with_the_last_words_of_the_log() -> None:
     ended = {"terminated": {"exitCode": 2, "reason": "Error"}}
     sick = pod("default/a", status=waiting("CrashLoopBackOff", restartCount=4, lastState=ended))
-    known = facts(sick, pod_notes={sick["metadata"]["uid"]: PodNotes((), "starting\npanic: no configuration\n")})
+    known = facts(
+        sick, known={POD_NOTES: {sick["metadata"]["uid"]: PodNotes((), "starting\npanic: no configuration\n")}}
+    )
     outcome = checks.no_restart_loop(known)
     assert (outcome.status, outcome.reason) == (Status.FAIL, "CrashLoopBackOff")
     assert "panic: no configuration" in outcome.message
@@ -120,9 +123,9 @@ def test_one_own_cause_beside_a_consequence_stands() -> None:
 
 def test_restarts_within_the_window_fail_and_old_ones_warn() -> None:
     calm = pod("default/a")
-    assert checks.no_restart_loop(facts(calm, window=Window(10, restarted={ref("Pod", "default/a"): 1}))).reason == (
-        "Restarting"
-    )
+    assert checks.no_restart_loop(
+        facts(calm, known={WINDOW: Window(10, restarted={ref("Pod", "default/a"): 1})})
+    ).reason == ("Restarting")
     calm["status"]["containerStatuses"][0]["restartCount"] = 6
     assert checks.no_restart_loop(facts(calm)).status is Status.WARN
     calm["status"]["containerStatuses"][0]["restartCount"] = 5
@@ -146,7 +149,7 @@ def test_a_pod_that_is_ready_again_tells_how_its_container_ended(
     again["status"]["containerStatuses"] = [
         {"name": "main", "ready": True, "restartCount": 1, "lastState": {"terminated": state}} for state in states
     ]
-    outcome = checks.no_restart_loop(facts(again, window=Window(10, restarted={ref("Pod", "default/a"): 1})))
+    outcome = checks.no_restart_loop(facts(again, known={WINDOW: Window(10, restarted={ref("Pod", "default/a"): 1})}))
     assert (outcome.status, outcome.reason) == (Status.FAIL, reason)
     assert told in outcome.message
 
@@ -160,13 +163,13 @@ def test_a_pod_that_flaps_fails_whatever_it_is_now(*, ready: bool) -> None:
             {"type": "Ready", "status": "False"},
         ]
         flapping["status"]["containerStatuses"][0]["ready"] = False
-    outcome = checks.pods_ready(facts(flapping, window=Window(10, flapped={ref("Pod", "default/a"): 2})))
+    outcome = checks.pods_ready(facts(flapping, known={WINDOW: Window(10, flapped={ref("Pod", "default/a"): 2})}))
     assert (outcome.status, outcome.reason) == (Status.FAIL, "Flapping")
 
 
 def test_without_a_window_nothing_of_pods_is_judged() -> None:
     with pytest.raises(CannotJudgeError):
-        checks.pods_ready(facts(pod("default/a"), window=None, unread={"window": Unread("Forbidden", "no", "ask")}))
+        checks.pods_ready(facts(pod("default/a"), known={WINDOW: Unread("Forbidden", "no", "ask")}))
 
 
 @pytest.mark.parametrize(("seconds", "status"), [(59, Status.WARN), (61, Status.FAIL)])

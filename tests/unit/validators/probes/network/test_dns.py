@@ -14,11 +14,10 @@ from kubeflow_volcano.experiment.ended import End
 from kubeflow_volcano.experiment.session import Session
 from kubeflow_volcano.progress import silent
 from tests.samples.facts import facts, instant, node, obj
-from validators.checks.network.network import dns
+from validators.checks.network.dns import dns
 from validators.core.facts import Facts
 from validators.core.outcome import Outcome, Status
-from validators.probes.network.dns import SCRIPT, Answer, DnsEvidence, account, run
-from validators.subjects.dns_names import expected
+from validators.probes.network.dns import DNS, SCRIPT, Answer, DnsEvidence, account, expected_names, run
 
 RESOLV = "nameserver 10.96.0.10\nsearch ns.svc.cluster.local svc.cluster.local cluster.local\noptions ndots:5\n"
 # As busybox 1.35 and later answers, with an exit code of 1 for the kind of address that is not there; and as 1.28 did.
@@ -89,7 +88,7 @@ def endpoints(name: str, *, ready: bool) -> Object:
 
 
 def known(*objects: Object, evidence: DnsEvidence | None = None) -> Facts:
-    return facts(service("default/kubernetes", "10.96.0.1"), node(), *objects, probes={"dns": evidence})
+    return facts(service("default/kubernetes", "10.96.0.1"), node(), *objects, evidences={DNS: evidence})
 
 
 def judged(evidence: DnsEvidence, *objects: Object) -> Outcome:
@@ -109,7 +108,7 @@ def test_names_that_must_be_found_are_those_of_the_release_that_can_be() -> None
     young = service("kubeflow/young") | {
         "metadata": {"name": "young", "namespace": "kubeflow", "creationTimestamp": instant(5)}
     }
-    found = expected(
+    found = expected_names(
         known(
             service("kubeflow/a", clusterIPs=["10.96.0.8", "fd00::8"]),
             service("kubeflow/ready", "None"),
@@ -153,7 +152,7 @@ def test_other_answers_are_told_apart(evidence: DnsEvidence, status: Status, rea
 
 def test_a_pod_in_which_nothing_runs_proves_nothing() -> None:
     simulated = node("n1", metadata={"annotations": {"kwok.x-k8s.io/node": "fake"}})
-    found = facts(simulated, probes={"dns": DnsEvidence(node="n1", trouble=("NoReport", "no report"))})
+    found = facts(simulated, evidences={DNS: DnsEvidence(node="n1", trouble=("NoReport", "no report"))})
     assert (dns(found).status, dns(found).reason) == (Status.SKIP, "Simulated")
 
 

@@ -15,10 +15,10 @@ import pytest
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.experiment.ended import End
 from tests.samples.facts import deployment, facts, node, obj, pod
-from validators.checks.network.network import gateway
+from validators.checks.network.gateway import gateway
 from validators.core.expectations import Expectations
 from validators.core.outcome import Outcome, Status
-from validators.probes.network.front_door import DEPLOYMENT, SCRIPT, FrontDoor, Hop, account
+from validators.probes.network.front_door import DEPLOYMENT, GATEWAY, SCRIPT, FrontDoor, Hop, account
 
 busybox = pytest.mark.skipif(not shutil.which("busybox"), reason="needs busybox, whose wget is what probes have")
 
@@ -114,7 +114,7 @@ def test_nobody_at_the_address_is_no_answer(tmp_path: Path) -> None:
 
 def judged(evidence: FrontDoor, *objects: dict[str, object], expected: bool = True) -> Outcome:
     workloads: dict[Ref, str] = {DEPLOYMENT: "istio"} if expected else {}
-    return gateway(facts(*objects, expected=Expectations(workloads=workloads), probes={"gateway": evidence}))
+    return gateway(facts(*objects, expected=Expectations(workloads=workloads), evidences={GATEWAY: evidence}))
 
 
 @pytest.mark.parametrize(

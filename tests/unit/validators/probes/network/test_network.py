@@ -12,9 +12,18 @@ import pytest
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.experiment.ended import End
 from tests.samples.facts import facts, node
-from validators.checks.network.network import pod_to_service
+from validators.checks.network.routes import pod_to_service
 from validators.core.outcome import Outcome, Status
-from validators.probes.network.network import MOST_NODES, SCRIPT, NetworkEvidence, Server, Way, account, candidates
+from validators.probes.network.network import (
+    MOST_NODES,
+    NETWORK,
+    SCRIPT,
+    NetworkEvidence,
+    Server,
+    Way,
+    account,
+    candidates,
+)
 
 SERVERS = (Server("n1", "10.0.0.1:8080", "10.96.0.1:8080"), Server("n2", "10.0.0.2:8080", "10.96.0.2:8080"))
 # The Service of the second server is not there at first, and the first server's pod never is.
@@ -90,7 +99,7 @@ def test_more_nodes_than_can_be_tried_are_named_as_left_out() -> None:
 
 
 def judged(*ways: Way, **fields: Any) -> Outcome:
-    return pod_to_service(facts(probes={"network": NetworkEvidence(ways, **fields)}))
+    return pod_to_service(facts(evidences={NETWORK: NetworkEvidence(ways, **fields)}))
 
 
 def test_open_ways_pass_and_a_single_node_says_what_it_shows() -> None:

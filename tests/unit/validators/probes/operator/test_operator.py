@@ -16,6 +16,7 @@ from kubeflow_volcano.experiment.spaces import Level
 from kubeflow_volcano.progress import silent
 from tests.samples.facts import deployment, facts, obj
 from validators.core.expectations import Expectations
+from validators.core.timing import Timing
 from validators.probes.operator import operator, trainer, training
 from validators.probes.operator.operator import OperatorEvidence
 
@@ -112,14 +113,14 @@ def follow(monkeypatch: pytest.MonkeyPatch) -> Any:
 
         monkeypatch.setattr(operator, "Observer", Observer)
         monkeypatch.setattr(operator, "wait_gone", lambda *_: ())
-        monkeypatch.setattr(operator, "_NUDGE_SECONDS", nudge_after)
-        monkeypatch.setattr(operator, "MADE_SECONDS", 0.2)
-        monkeypatch.setattr(training, "JUDGED_SECONDS", 0.1)
-        monkeypatch.setattr(training, "_HOLD_SECONDS", 0.02)
-        monkeypatch.setattr(training, "DONE_SECONDS", 0.1)
+        timing = Timing(
+            nudge_seconds=nudge_after, made_seconds=0.2, judged_seconds=0.1, job_hold_seconds=0.02, done_seconds=0.1
+        )
         container = {"name": "training-operator", "image": f"kubeflow/training-operator:v{version}"}
         live = deployment("kubeflow/training-operator", containers=[container])
-        return session, training.run(cast("Session", session), facts(live, expected=Expectations()), silent)
+        return session, training.run(
+            cast("Session", session), facts(live, expected=Expectations(), timing=timing), silent
+        )
 
     return play
 

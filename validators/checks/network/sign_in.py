@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import bcrypt
@@ -17,17 +18,32 @@ from kubeflow_volcano import strict_yaml
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput
-from validators.core.facts import Facts, SignIn
+from validators.core.facts import Fact, Facts
 from validators.core.outcome import CannotJudgeError, errored
+from validators.core.resources import DEPLOYMENTS
+from validators.core.rights import Rule
 from validators.subjects.gang.operator_flags import container_of
 
-__all__ = ["CONFIGURATION", "DEX", "sign_in"]
+__all__ = ["CONFIGURATION", "DEX", "SIGN_IN", "SignIn", "sign_in"]
 
 DEX = Ref("apps/v1", "Deployment", "auth", "dex")
 CONFIGURATION = Ref("v1", "ConfigMap", "auth", "dex")
 
 _KEY = "config.yaml"
 _PUBLISHED = b"12341234"  # in upstream's README
+
+
+@dataclass(frozen=True, slots=True)
+class SignIn:
+    """Who may sign in with a password of Dex's own. No hash is kept.
+
+    `published` are the users whose password is the one that upstream publishes, `unknown` those whose hash was not
+    found where Dex looks for it.
+    """
+
+    emails: tuple[str, ...] = ()
+    published: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
 
 
 def sign_in(cluster: Cluster, facts: Facts) -> SignIn | None:
@@ -37,7 +53,7 @@ def sign_in(cluster: Cluster, facts: Facts) -> SignIn | None:
         CannotJudgeError: the configuration is no YAML.
         ApiError: the configuration or a Secret may not be read.
     """
-    dex = facts.get("deployments.apps", DEX.namespace, DEX.name)
+    dex = facts.get(DEPLOYMENTS, DEX.namespace, DEX.name)
     if dex is None:
         return None
     users = _static_users(cluster)
@@ -96,3 +112,13 @@ def _matches(password_hash: str) -> bool:
         return bcrypt.checkpw(_PUBLISHED, password_hash.strip().encode())
     except ValueError:  # no bcrypt hash at all
         return False
+
+
+SIGN_IN = Fact[SignIn | None](
+    "sign-in",
+    sign_in,
+    None,
+    reads=(DEPLOYMENTS,),
+    needs=tuple(Rule("get", "", plural, DEX.namespace) for plural in ("configmaps", "secrets")),
+)
+"""Who may sign in through Dex; None where there is no Dex."""

@@ -12,7 +12,7 @@ from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.catalog.shipped import crd_versions, shipped_images, version_labels
 from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.core.facts import Facts
-from validators.subjects import crds
+from validators.core.resources import CRDS
 from validators.subjects.workloads import RESOURCE_OF_KIND
 
 __all__ = ["Mark", "Recognised", "image_marks", "marks", "recognise", "stands_for"]
@@ -133,7 +133,7 @@ def _of_crds(facts: Facts) -> Iterator[Mark]:
                 having.setdefault(name, set()).add(release)
     differing: Mapping[str, Mapping[frozenset[str], tuple[str, ...]]] = crd_versions()
     for name, releases in sorted(having.items()):
-        live = facts.get(crds.RESOURCE, "", name)
+        live = facts.get(CRDS, "", name)
         if live is None:
             continue
         served = frozenset(item["name"] for item in live["spec"]["versions"] if item.get("served"))

@@ -1,45 +1,108 @@
-"""Which Warning events of the last minutes still stand, and which tell of something that has passed."""
+"""Family C, events: which Warning events of the last minutes still stand, and which are about something past."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 
+from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref, group_of
 from kubeflow_volcano.cluster.readiness import State, assess
-from validators.core.facts import RESOURCES, Facts, Warned
-from validators.core.outcome import Outcome, passed, skipped, warned
+from kubeflow_volcano.parallel import in_parallel
+from validators.core.check import check
+from validators.core.facts import Fact, Facts
+from validators.core.outcome import Outcome, Severity, passed, skipped, warned
+from validators.core.resources import CLAIMS, CONFIGMAPS, DEPLOYMENTS, NAMESPACES, RESOURCES
+from validators.core.rights import HOMES, Rule
 from validators.subjects import pods, services, workloads
 
-__all__ = ["RECENT_SECONDS", "events_verdict", "namespaces"]
-
-RECENT_SECONDS = 15 * 60.0
-"""Older events are history (checks.md, C10)."""
+__all__ = ["CHECKS", "WARNING_EVENTS", "Warned"]
 
 _TOLD = 3
 _BELOW_THRESHOLD = frozenset({"Unhealthy", "ProbeWarning"})
 """The kubelet's events of single probes; those that count make a pod unready, or its container start again."""
-_RESOURCE_OF_KIND = {(group_of(version), kind): resource for resource, (version, kind) in RESOURCES.items()}
-_WHOLE = frozenset(_RESOURCE_OF_KIND.values()) - {"configmaps"}
+_RESOURCE_OF_KIND = {(group_of(item.api_version), item.kind): item for item in RESOURCES.values()}
+_WHOLE = frozenset(_RESOURCE_OF_KIND.values()) - {CONFIGMAPS}
 """What is read whole, so that an object that is not there is gone."""
+_PARALLEL = 6
 
 
-def namespaces(facts: Facts) -> tuple[str, ...]:
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """A Warning event: what it is about, whose uid, how often it came and when last, in seconds since the epoch."""
+
+    about: Ref
+    uid: str
+    reason: str
+    message: str
+    count: int
+    last: float
+
+
+def _namespaces(facts: Facts) -> tuple[str, ...]:
     """The namespaces of the release that exist and are judged."""
-    live = {item["metadata"]["name"] for item in facts.all("namespaces")}
+    live = {item["metadata"]["name"] for item in facts.all(NAMESPACES)}
     return tuple(sorted((facts.expectations.homes & live) - facts.ignored_namespaces))
 
 
-def events_verdict(facts: Facts) -> Outcome:
-    """Warn of the events that still stand, by their reason."""
-    facts.demand("events")
-    names = namespaces(facts)
+def _warning_events(cluster: Cluster, facts: Facts) -> tuple[Warned, ...]:
+    found = in_parallel(lambda name: tuple(_recent(cluster, name, facts)), _namespaces(facts), _PARALLEL)
+    return tuple(sorted((item for items in found for item in items), key=lambda item: item.last))
+
+
+def _recent(cluster: Cluster, namespace: str, facts: Facts) -> Iterator[Warned]:
+    for item in cluster.list("v1", "Event", namespace=namespace, fields="type=Warning").items:
+        last = _last(item)
+        if facts.taken - last <= facts.timing.recent_seconds:
+            yield _noted(item, last)
+
+
+def _noted(event: Object, last: float) -> Warned:
+    about = event["involvedObject"]
+    where = about.get("apiVersion", ""), about.get("kind", ""), about.get("namespace", ""), about.get("name", "")
+    count = (event.get("series") or {}).get("count") or event.get("count") or 1
+    return Warned(
+        Ref(*where), about.get("uid", ""), event.get("reason", ""), event.get("message", "").strip(), count, last
+    )
+
+
+def _last(event: Object) -> float:
+    """When it was seen last, in seconds since the epoch; the older and the newer events API write different fields."""
+    series = event.get("series") or {}
+    texts = (series.get("lastObservedTime"), event.get("lastTimestamp"), event.get("eventTime"))
+    text = next((item for item in texts if item), event["metadata"]["creationTimestamp"])
+    return datetime.fromisoformat(text).timestamp()
+
+
+WARNING_EVENTS = Fact[tuple[Warned, ...]](
+    "events", _warning_events, (), reads=(NAMESPACES,), needs=(Rule("list", "", "events", HOMES),)
+)
+"""Of the last 15 min, about objects in the release's namespaces, newest last; of each only what is judged is kept."""
+
+
+@check(
+    "C10",
+    "no-warning-events",
+    severity=Severity.MINOR,
+    reads=(*services.READS, CLAIMS, WARNING_EVENTS),
+)
+def no_warning_events(facts: Facts) -> Outcome:
+    """No Warning event of the last 15 min about an object of the release still stands.
+
+    Kubernetes writes what goes wrong by itself into events, and forgets them after an hour. Those about objects that
+    are gone, or became well after the event, and about users' jobs are counted and not held against the cluster, as are
+    single probes of a pod that stayed ready.
+    """
+    events = facts.read(WARNING_EVENTS)
+    names = _namespaces(facts)
     if not names:
         return skipped("NoNamespace", "none of the release's namespaces exists.")
-    of_release = [item for item in facts.warning_events if item.about.group not in pods.JOB_GROUPS]
+    of_release = [item for item in events if item.about.group not in pods.JOB_GROUPS]
     real = [item for item in of_release if not _simulated(item, facts)]
     standing = [item for item in real if not _passed(item, facts)]
     history, others = len(real) - len(standing), len(of_release) - len(real)
-    jobs = len(facts.warning_events) - len(of_release)
+    jobs = len(events) - len(of_release)
     told = f" {history} are about objects that are gone, or became well after them." if history else ""
     told += f" {others} are about autoscalers of simulated pods, which nothing measures." if others else ""
     told += f" {jobs} are about users' jobs." if jobs else ""
@@ -99,7 +162,7 @@ def _passed(event: Warned, facts: Facts) -> bool:
     """Whether what the event told of is over: its object is gone, or well since."""
     ref = event.about
     if ref.kind == "ReplicaSet":  # speaks for its Deployment, which is named like it but for the hash
-        owner = facts.get("deployments.apps", ref.namespace, ref.name.rpartition("-")[0])
+        owner = facts.get(DEPLOYMENTS, ref.namespace, ref.name.rpartition("-")[0])
         return owner is None or assess(owner).ready
     if ref.kind in {"Endpoints", "EndpointSlice", "Service"}:
         return _served(event, facts)
@@ -145,3 +208,6 @@ def _owners(ref: Ref, facts: Facts) -> tuple[str, ...]:
             for id_ in item.because or (item.check,)
         )
     )
+
+
+CHECKS = (no_warning_events,)

@@ -1,4 +1,4 @@
-"""Family D, what can be had: does a claim get a volume, and may its consumer write to it."""
+"""Family D, classes: is there one default StorageClass, and does a claim get a volume from it."""
 
 from __future__ import annotations
 
@@ -7,48 +7,35 @@ from dataclasses import replace
 from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.experiment.ended import BAD_STARTS
-from validators.checks.gang.gang import NEEDS_PROBE
 from validators.checks.refusals import interruption, refusal
-from validators.checks.storage.directories import base_verdict
-from validators.checks.storage.volumes import CLAIM_READS
-from validators.checks.storage.writing import identities_verdict, writing_verdict
 from validators.core.check import check
 from validators.core.facts import Facts
 from validators.core.outcome import Outcome, Severity, errored, failed, passed, skipped, warned
-from validators.core.rights import Rule
+from validators.core.resources import STORAGE_CLASSES
 from validators.probes.storage.roundtrip import RoundTrip, Stage
-from validators.probes.storage.storage import StorageEvidence
+from validators.probes.storage.storage import STORAGE
 from validators.subjects import workloads
 from validators.subjects.storage_classes import STATIC, default_classes, serving_workloads
 from validators.subjects.troubles import verdict
 
 __all__ = ["CHECKS"]
 
-_CLASSES = "storageclasses.storage.k8s.io"
 _NEWEST_WINS = (1, 26)
 """Kubernetes version from which on several defaults do not keep claims out (kubernetes/kubernetes#110559)."""
-_CLASS_READS = (Rule("list", "storage.k8s.io", "storageclasses"),)
-_PROBES = (
-    *NEEDS_PROBE,
-    *(Rule(verb, "", "persistentvolumeclaims") for verb in ("create", "delete", "get", "watch")),
-    *(Rule(verb, "", "persistentvolumes") for verb in ("get", "watch", "patch")),
-    *(Rule(verb, "", "events") for verb in ("list", "watch")),
-)
-_PATHS = Rule("get", "", "configmaps", "local-path-storage")
 
 
 def _class(name: str) -> Ref:
     return Ref("storage.k8s.io/v1", "StorageClass", "", name)
 
 
-@check("D1", "default-class", severity=Severity.BLOCKER, needs=_CLASS_READS)
+@check("D1", "default-class", severity=Severity.BLOCKER, reads=(STORAGE_CLASSES,))
 def default_class(facts: Facts) -> Outcome:
     """Exactly one StorageClass is the default.
 
     A claim that names no class waits for ever without a default. With two, servers before 1.26 refuse it and later
     ones take the newest, which is an accident. Mark the class you want and unmark the others.
     """
-    found, every = default_classes(facts), facts.all(_CLASSES)
+    found, every = default_classes(facts), facts.all(STORAGE_CLASSES)
     names = [item["metadata"]["name"] for item in every]
     mark = "storageclass.kubernetes.io/is-default-class"
     observed = {"default": list(found), "classes": names}
@@ -77,7 +64,9 @@ def default_class(facts: Facts) -> Outcome:
     return passed(f"{found[0]} is the only default class.", objects=[_class(found[0])], observed=observed)
 
 
-@check("D2", "provisioner-alive", severity=Severity.BLOCKER, requires=("D1",), needs=(*_CLASS_READS, *workloads.READS))
+@check(
+    "D2", "provisioner-alive", severity=Severity.BLOCKER, requires=("D1",), reads=(STORAGE_CLASSES, *workloads.READS)
+)
 def provisioner_alive(facts: Facts) -> Outcome:
     """The provisioner of the default class is up.
 
@@ -87,7 +76,7 @@ def provisioner_alive(facts: Facts) -> Outcome:
     names = default_classes(facts)
     if not names:
         return skipped("NoDefault", "there is no default class.")
-    found = facts.get(_CLASSES, "", names[0]) or {}
+    found = facts.get(STORAGE_CLASSES, "", names[0]) or {}
     provisioner = found["provisioner"]
     if provisioner == STATIC:
         text = f"class {names[0]} needs no provisioner: its volumes are made in advance."
@@ -116,8 +105,7 @@ def provisioner_alive(facts: Facts) -> Outcome:
     "round-trip",
     severity=Severity.BLOCKER,
     requires=("D1", "D2"),
-    needs=(*CLAIM_READS, *_PROBES),
-    probe="storage",
+    probe=STORAGE,
 )
 def round_trip(facts: Facts) -> Outcome:
     """The default class provisions, keeps what was written, and gives back.
@@ -125,7 +113,7 @@ def round_trip(facts: Facts) -> Outcome:
     A claim is bound, one pod writes 1 MiB, another reads the same bytes, and the volume goes with the claim. The
     stage that does not come out is named with what the kubelet or the provisioner said.
     """
-    evidence: StorageEvidence = facts.probe("storage")
+    evidence = facts.evidence(STORAGE)
     if evidence.trouble or evidence.turn_trouble:
         reason, text = evidence.turn_trouble or ("ProbeInterrupted", evidence.trouble)
         return refusal(text) if reason == "ProbeRefused" else interruption(text)
@@ -159,61 +147,4 @@ def _broken(turn: RoundTrip, stage: Stage, objects: list[Ref], observed: dict[st
     )
 
 
-@check(
-    "D6",
-    "consumer-can-write",
-    severity=Severity.BLOCKER,
-    needs=(*CLAIM_READS, *_PROBES, Rule("list", "", "nodes")),
-    probe="storage",
-)
-def consumer_can_write(facts: Facts) -> Outcome:
-    """Volumes are writable by their consumers.
-
-    A pod with the consumer's own identity creates, changes and removes a file and a directory: on a new volume of
-    the same class, and in the very directory of a hostPath volume. Give the directory to the consumer's uid; fsGroup
-    has no effect on hostPath volumes, and a mode of 0777 gives it to everybody.
-    """
-    return writing_verdict(facts.probe("storage"))
-
-
-@check(
-    "D8",
-    "node-directories",
-    severity=Severity.MAJOR,
-    needs=(*CLAIM_READS, *_PROBES, Rule("list", "", "nodes"), _PATHS),
-    probe="storage",
-)
-def node_directories(facts: Facts) -> Outcome:
-    """The directories of volumes on nodes are fit for them, and not open to everybody.
-
-    A pod on each node looks at the directory: writable, with room, labelled for containers where SELinux is on, and
-    not mode 0777, which lets everybody on the node change what databases wrote. `playbooks/hosts.yml` sets it right.
-    """
-    return base_verdict(facts.probe("storage"), facts)
-
-
-@check(
-    "D9",
-    "reference-identities",
-    severity=Severity.INFO,
-    requires=("D6",),
-    needs=(*CLAIM_READS, *_PROBES, Rule("list", "", "nodes")),
-    probe="storage",
-)
-def reference_identities(facts: Facts) -> Outcome:
-    """D6 acted as every identity that writes to the release's claims.
-
-    They are those of the pods that mount claims, or the catalog's where no pod does. One that is missing belongs to a
-    workload that does not run, or mounts no claim: nothing says yet whether it may write.
-    """
-    return identities_verdict(facts.probe("storage"), facts)
-
-
-CHECKS = (
-    default_class,
-    provisioner_alive,
-    round_trip,
-    consumer_can_write,
-    node_directories,
-    reference_identities,
-)
+CHECKS = (default_class, provisioner_alive, round_trip)

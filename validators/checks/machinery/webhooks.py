@@ -1,21 +1,19 @@
-"""Family B, admission: do webhooks answer, how much hangs on them, and does each have a backend at all."""
+"""Family B, admission webhooks: can the API server reach and trust them, and how much hangs on them."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kubeflow_volcano.cluster.admission.webhooks import Webhook, labelled_namespace
 from kubeflow_volcano.cluster.admission.webhooks import webhooks as entries
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.text import counted
 from validators.core.check import check
-from validators.core.facts import Facts, HookAnswer
-from validators.core.outcome import Outcome, Severity, Status, errored, skipped
-from validators.core.rights import Rule
-from validators.reading.permissions import as_yaml
-from validators.subjects import crds, webhooks
+from validators.core.facts import Facts, Unread
+from validators.core.outcome import Outcome, Severity, Status, failed, skipped
+from validators.core.resources import CRDS, NAMESPACES, SERVICES
+from validators.subjects import webhooks
+from validators.subjects.simulation import SIMULATED_WEBHOOKS
 from validators.subjects.troubles import Trouble, verdict
 
 __all__ = ["CHECKS"]
@@ -26,76 +24,53 @@ _ANYBODYS = labelled_namespace(None, "somebody-elses")
 
 _PODS = frozenset({"pods", "*", "*/*"})
 
-_CREATES = (Rule("create", "", "pods"), Rule("create", "batch.volcano.sh", "jobs"))
-"""What everybody who runs this may try; other kinds are tried by those who may create them anyway."""
 
+@check("B3", "webhooks-sound", severity=Severity.BLOCKER, reads=(*webhooks.READS, webhooks.SERVING_CERTIFICATES))
+def webhooks_sound(facts: Facts) -> Outcome:
+    """Every admission webhook can be reached and trusted by the API server.
 
-@check("B4", "webhooks-answer", severity=Severity.BLOCKER, needs=(*webhooks.READS, *crds.READS, *_CREATES))
-def webhooks_answer(facts: Facts) -> Outcome:
-    """Every admission webhook answers a dry run within 5 s, three times of three.
-
-    For each, an object is made up that it sees and created as a server-side dry run; an answer is an admission or a
-    refusal in its own words. A webhook that does not answer stops every request that it intercepts: see the pods
-    behind its Service and their logs. Webhooks that cannot be asked from outside are named with the reason.
+    The caBundle must hold a valid authority, the Service must exist with that port and a ready endpoint, and the
+    serving certificate must be signed by that authority for the Service's name. A webhook that fails stops every
+    request that it intercepts. Restart the backend, which writes the caBundle, or apply the component again.
     """
-    facts.demand("webhook-answers")
-    answers = facts.webhook_answers
-    if answers is None:
-        return skipped("ReadOnly", "needs dry runs, and this run is read-only.")
-    if not answers and not facts.expectations.webhooks:
-        return skipped("NotExpected", "the chosen components have no webhook, and none calls one of their Services.")
-    unsound = {item.ref for item in webhooks.troubled(facts)}
-    silent = [_silent(item, unsound) for item in answers if item.silence]
-    asked = [item for item in answers if not item.unasked]
-    declared = {(rule.group, rule.resource) for rule in _CREATES}
-    missing = [rule for item in answers if (rule := item.forbidden) and (rule.group, rule.resource) in declared]
-    if missing and not silent:
-        rules = dict.fromkeys(missing)
-        return errored(
-            "Forbidden",
-            f"webhooks cannot be asked, as you may not {', '.join(map(str, rules))}.",
-            objects=sorted({item.owner for item in answers if item.forbidden}),
-            todo=f"grant these rules, which only dry runs are made with:\n{as_yaml(rules)}",
-        )
-    if not asked:
-        return errored(
-            "NoneAsked",
-            f"none of {len(answers)} webhooks could be asked.{_unasked(answers)}",
-            objects=sorted({item.owner for item in answers}),
-            todo="see what the reasons name; B3 looks at what their backends are made of.",
-            because=("B3",),
-        )
+    looked_at = [Ref.of(item) for item in webhooks.configurations(facts)]
+    if not looked_at and not facts.expectations.webhooks:
+        todo = "choose a profile that has components (--profile)."
+        return failed("NothingExpected", "the expectations name no webhook.", todo=todo)
+    found = webhooks.troubled(facts)
+    if not found:
+        facts.read(webhooks.SERVING_CERTIFICATES)
     return verdict(
-        silent,
-        sorted({item.owner for item in asked}),
-        claim=f"{counted(len(asked), 'webhook')} answered.{_simulated(asked, facts)}{_unasked(answers)}",
-        expected="an answer within 5 s, three times of three",
+        found,
+        looked_at,
+        claim=_sound(facts),
+        expected="a valid caBundle, a Service with a ready endpoint, a certificate that chains to the caBundle",
     )
 
 
-def _silent(item: HookAnswer, unsound: set[Ref]) -> Trouble:
-    message = f"{item.owner}: webhook {item.name} does not answer: {item.silence}."
-    todo = "see the pods behind its Service and their logs."
-    because = ("B3",) if item.owner in unsound else ()
-    return Trouble("B4", Status.FAIL, item.owner, "Unanswered", message, todo, because)
-
-
-def _simulated(asked: list[HookAnswer], facts: Facts) -> str:
-    stubs = {(item.kind, name) for item in facts.simulated_webhooks for name in item.webhooks}
-    stubbed = sum((item.owner.kind, item.name) in stubs for item in asked)
-    return f" {stubbed} of them are answered by the rehearsal." if stubbed else ""
-
-
-def _unasked(answers: tuple[HookAnswer, ...]) -> str:
-    reasons = Counter(item.unasked for item in answers if item.unasked)
-    return "".join(f" {number} not asked: {reason}." for reason, number in sorted(reasons.items()))
+def _sound(facts: Facts) -> str:
+    configurations = webhooks.configurations(facts)
+    entries = [entry for item in configurations for entry in item.get("webhooks") or ()]
+    simulated = {ref for item in facts.known(SIMULATED_WEBHOOKS) for ref in item.services}
+    services = [ref for entry in entries if (ref := webhooks.service_of(entry))]
+    stubbed = sum(ref in simulated for ref in services)
+    told = f"{len(entries)} webhooks in {len(configurations)} configurations are sound."
+    if stubbed:
+        told += f" {stubbed} of them are answered by the rehearsal and say nothing about their backends."
+    if isinstance(facts.found.get(SIMULATED_WEBHOOKS), Unread):
+        told += " Whether a rehearsal answers some of them could not be read."
+    known = facts.known(webhooks.SERVING_CERTIFICATES)
+    unchecked = sorted({str(ref) for ref in services if ref not in known and ref not in simulated})
+    if unchecked:
+        told += f" The certificate of {', '.join(unchecked)} is in no Secret and was not looked at."
+    return told
 
 
 @check(
     "B5",
     "webhook-blast-radius",
     severity=Severity.MINOR,
-    needs=(*webhooks.LISTS, Rule("list", "", "namespaces")),
+    reads=(*webhooks.LISTS, NAMESPACES),
 )
 def webhook_blast_radius(facts: Facts) -> Outcome:
     """No webhook of the release can stop pods that have nothing to do with it.
@@ -108,7 +83,7 @@ def webhook_blast_radius(facts: Facts) -> Outcome:
     hooks = [*entries(webhooks.configurations(facts))]
     if not hooks:
         return skipped("NoObjects", "the chosen components have no webhook.")
-    system = labelled_namespace(facts.get("namespaces", "", _SYSTEM), _SYSTEM)
+    system = labelled_namespace(facts.get(NAMESPACES, "", _SYSTEM), _SYSTEM)
     found = [_stops(hook, system) for hook in hooks if _sees_all_pods(hook) and hook.matches_namespace(_ANYBODYS)]
     return verdict(
         sorted(found, key=lambda item: item.reason),
@@ -162,7 +137,7 @@ class _Call:
     "B6",
     "no-orphan-webhooks",
     severity=Severity.MAJOR,
-    needs=(*webhooks.LISTS, *crds.READS, Rule("list", "", "services"), Rule("list", "", "namespaces")),
+    reads=(*webhooks.LISTS, CRDS, SERVICES, NAMESPACES),
 )
 def no_orphan_webhooks(facts: Facts) -> Outcome:
     """Every webhook of the cluster, of admission and of conversion, calls a Service that exists.
@@ -173,8 +148,8 @@ def no_orphan_webhooks(facts: Facts) -> Outcome:
     calls = [*_calls(facts)]
     absent: dict[_Call, str] = {}
     for call in calls:
-        if not facts.get("services", call.service.namespace, call.service.name):
-            there = facts.get("namespaces", "", call.service.namespace)
+        if not facts.get(SERVICES, call.service.namespace, call.service.name):
+            there = facts.get(NAMESPACES, "", call.service.namespace)
             absent[call] = "which does not exist" if there else f"and there is no namespace {call.service.namespace}"
     found = [
         Trouble(
@@ -200,10 +175,10 @@ def _calls(facts: Facts) -> Iterator[_Call]:
     for hook in entries(every):
         if hook.service:
             yield _Call(hook.owner, f"webhook {hook.name}", Ref("v1", "Service", *hook.service))
-    for crd in facts.all(crds.RESOURCE):
+    for crd in facts.all(CRDS):
         webhook = (crd["spec"].get("conversion") or {}).get("webhook") or {}
         if service := webhook.get("clientConfig", {}).get("service"):
             yield _Call(Ref.of(crd), "its conversion", Ref("v1", "Service", service["namespace"], service["name"]))
 
 
-CHECKS = (webhooks_answer, webhook_blast_radius, no_orphan_webhooks)
+CHECKS = (webhooks_sound, webhook_blast_radius, no_orphan_webhooks)

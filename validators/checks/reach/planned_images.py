@@ -9,9 +9,10 @@ from functools import lru_cache
 
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.cluster.objects import Object, Ref
+from validators.checks.reach.recognition import stands_for
 from validators.core.facts import Facts
+from validators.core.resources import NODES, PODS
 from validators.subjects.pods import workload_of
-from validators.subjects.recognition import stands_for
 from validators.subjects.workloads import RESOURCE_OF_KIND
 
 __all__ = ["Running", "as_planned", "images_in", "planned_of", "running"]
@@ -101,9 +102,9 @@ def _contents(facts: Facts) -> Mapping[tuple[Ref, str, str], frozenset[str]]:
     """
     simulated = {item["metadata"]["uid"] for item in facts.simulated_pods}
     planned = {ref for ref, _ in facts.expectations.images}
-    kinds = {item["metadata"]["name"]: _kind(item) for item in facts.all("nodes")}
+    kinds = {item["metadata"]["name"]: _kind(item) for item in facts.all(NODES)}
     found: dict[tuple[Ref, str, str], dict[_Kind, set[str]]] = defaultdict(lambda: defaultdict(set))
-    for pod in facts.all("pods"):
+    for pod in facts.all(PODS):
         owner = workload_of(pod)
         if owner is None or owner not in planned or pod["metadata"]["uid"] in simulated:
             continue

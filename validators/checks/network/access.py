@@ -1,0 +1,100 @@
+"""Family E, access: may an account that has no business in a profile look into it, or act in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.text import counted
+from validators.core.check import check
+from validators.core.facts import Fact, Facts
+from validators.core.outcome import Outcome, Severity, failed, passed, skipped
+from validators.core.resources import NAMESPACES, PROFILES
+from validators.core.rights import Rule
+from validators.reading.permissions import allowed
+from validators.subjects.troubles import judged
+
+__all__ = ["CHECKS", "STRANGER_ACCESS", "TRIED"]
+
+_MOST_PROFILES = 30
+"""More profiles than these are not asked about in one run."""
+
+TRIED = (
+    Rule("get", "", "secrets"),
+    Rule("list", "", "pods"),
+    Rule("create", "", "pods"),
+    Rule("create", "", "pods/exec"),
+    Rule("list", "kubeflow.org", "notebooks"),
+    Rule("create", "rbac.authorization.k8s.io", "rolebindings"),
+)
+"""What gives a stranger the secrets, the data or the rights of a profile."""
+
+_NOBODY = "system:serviceaccount:default:default"
+_EDITOR = "system:serviceaccount:{}:default-editor"
+"""As whom the notebooks and jobs of a profile run (kubeflow/dashboard, profile controller)."""
+
+
+def _stranger_access(cluster: Cluster, facts: Facts) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
+    """By profile and by stranger, which of `TRIED` the server would allow; in the words of a rule.
+
+    Strangers are the default service account of the namespace default, and the editor of the next profile.
+    """
+    names = sorted(item["metadata"]["name"] for item in judged(facts, PROFILES))
+    names = [name for name in names if facts.get(NAMESPACES, "", name)][:_MOST_PROFILES]
+    found: dict[str, Mapping[str, tuple[str, ...]]] = {}
+    for name, following in zip(names, [*names[1:], *names[:1]], strict=True):
+        strangers = [_NOBODY] + ([_EDITOR.format(following)] if following != name else [])
+        found[name] = {user: _allowed(cluster, name, user) for user in strangers}
+    return found
+
+
+def _allowed(cluster: Cluster, namespace: str, user: str) -> tuple[str, ...]:
+    return tuple(str(rule) for rule, yes in allowed(cluster, TRIED, namespace=namespace, user=user).items() if yes)
+
+
+STRANGER_ACCESS = Fact[Mapping[str, Mapping[str, tuple[str, ...]]]](
+    "stranger-access",
+    _stranger_access,
+    {},
+    reads=(PROFILES, NAMESPACES),
+    needs=(Rule("create", "authorization.k8s.io", "subjectaccessreviews"),),
+)
+"""By profile and by account of another namespace, which of the rules that are tried the server would allow."""
+
+
+@check(
+    "E7",
+    "stranger-denied",
+    severity=Severity.MAJOR,
+    reads=(PROFILES, NAMESPACES, STRANGER_ACCESS),
+)
+def stranger_denied(facts: Facts) -> Outcome:
+    """Nobody from another namespace may look into a profile, or act in it.
+
+    The API server is asked what the service account of another profile, and that of the namespace default, may do:
+    read secrets, list and start pods, open notebooks, grant rights. A binding for all service accounts or for all who
+    are signed in is the usual cause; the command names what allows it.
+    """
+    profiles = facts.read(STRANGER_ACCESS)
+    if not profiles:
+        return skipped("NoProfile", "there is no profile with a namespace.")
+    refs = [Ref("v1", "Namespace", "", name) for name in profiles]
+    ways = [(name, user, rules) for name, users in profiles.items() for user, rules in users.items() if rules]
+    strangers = {user for users in profiles.values() for user in users}
+    if not ways:
+        return passed(f"{counted(len(strangers), 'stranger')} denied in {counted(len(refs), 'profile')}.", objects=refs)
+    name, user, rules = ways[0]
+    return failed(
+        "StrangerAllowed",
+        f"{user} may {', '.join(rules)} in profile {name}."
+        + (f" And so in {counted(len(ways) - 1, 'other case')}." if len(ways) > 1 else ""),
+        expected="every access review denied",
+        observed={f"{user} in {name}": list(rules) for name, user, rules in ways},
+        objects=[Ref("v1", "Namespace", "", name) for name in dict.fromkeys(name for name, _, _ in ways)],
+        todo="find the binding that allows it, and bind whom you mean instead.",
+        commands=[f"kubectl auth can-i --list -n {name} --as {user}" for name, user, _ in ways[:3]],
+    )
+
+
+CHECKS = (stranger_denied,)

@@ -1,0 +1,141 @@
+"""Family A: is the API server ready and of the right version, and may the caller ask it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from http import HTTPStatus
+
+import urllib3
+
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.deadline import Deadline
+from validators.core.check import check
+from validators.core.facts import Fact, Facts
+from validators.core.outcome import Outcome, Severity, errored, failed, passed
+from validators.core.resources import NAMESPACES
+from validators.core.rights import Rule
+from validators.reading.permissions import allowed, as_yaml
+
+__all__ = ["API_SERVER", "CHECKS", "OWN_ACCESS", "READY_ANSWERS"]
+
+API_SERVER = Ref("v1", "Service", "default", "kubernetes")
+
+_READYZ_TRIES, _READYZ_SECONDS, _PAUSE_SECONDS = 3, 5.0, 0.2
+
+
+def _ready_answers(cluster: Cluster, _facts: Facts) -> tuple[str, ...]:
+    return tuple(_readyz(cluster) for _ in range(_READYZ_TRIES))
+
+
+def _readyz(cluster: Cluster) -> str:
+    """One answer; a server that is busy, or a connection that breaks, is asked again for some seconds."""
+    deadline = Deadline(_READYZ_SECONDS)
+    while True:
+        try:
+            with cluster.stream("/readyz", {}, deadline) as response:
+                return response.read(1000).decode("utf-8", "replace").strip()
+        except ApiError as error:
+            if error.status in {HTTPStatus.FORBIDDEN, HTTPStatus.UNAUTHORIZED}:
+                raise
+            if not error.transient or deadline.passed:
+                return str(error)
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            if deadline.passed:
+                return f"the answer broke off: {error}"
+        time.sleep(_PAUSE_SECONDS)
+
+
+READY_ANSWERS = Fact[tuple[str, ...]]("readyz", _ready_answers, ())
+"""Three answers of /readyz, one after the other: 'ok', or what was wrong; the body of a refusal names it."""
+
+
+def _own_access(cluster: Cluster, facts: Facts) -> Mapping[Rule, bool]:
+    """Of the release's namespaces those that exist are asked for: nothing can be granted in the others."""
+    there = {"", facts.probe_namespace, *(item["metadata"]["name"] for item in facts.all(NAMESPACES))}
+    rules = [
+        replace(rule, namespace=where) for where, found in facts.rights.items() if where in there for rule in found
+    ]
+    return allowed(cluster, sorted(rules, key=str))
+
+
+OWN_ACCESS = Fact[Mapping[Rule, bool]]("own-access", _own_access, {}, reads=(NAMESPACES,))
+"""Whether the caller is allowed each rule that the run needs; a rule for one namespace carries its name."""
+
+
+@check("A1", "api-server", severity=Severity.BLOCKER, reads=(READY_ANSWERS,))
+def api_server(facts: Facts) -> Outcome:
+    """The API server is ready and its version fits the release.
+
+    /readyz must answer ok three times in a row, and the server's minor version must lie within the range that the
+    chosen Kubeflow release was tested with. Choose a release that fits the server, or upgrade the server.
+    """
+    answers = facts.read(READY_ANSWERS)
+    bounds = facts.expectations.kubernetes
+    release = facts.expectations.release
+    expected = f"/readyz answers ok 3 times; Kubernetes {bounds} for Kubeflow {release}"
+    observed = {"server_version": facts.server_version, "readyz": list(answers)}
+    sick = [answer for answer in answers if answer != "ok"]
+    if sick:
+        return failed(
+            "NotReady",
+            f"{len(sick)} of {len(answers)} answers of /readyz were not ok: {sick[0]}",
+            expected=expected,
+            observed=observed,
+            objects=(API_SERVER,),
+            todo="see which part of the API server is not ready.",
+            commands=("kubectl get --raw '/readyz?verbose'",),
+        )
+    if not bounds.covers(facts.server_version):
+        return failed(
+            "VersionOutsideRange",
+            f"Kubeflow {release} was tested on Kubernetes {bounds}, the server is {facts.server_version}.",
+            expected=expected,
+            observed=observed,
+            objects=(API_SERVER,),
+            todo="choose a release that fits (--release), or another Kubernetes version.",
+        )
+    message = f"/readyz answered ok {len(answers)} times; {facts.server_version} lies within {bounds}."
+    return passed(message, objects=(API_SERVER,), observed=observed)
+
+
+@check("A2", "own-permissions", severity=Severity.MAJOR, reads=(OWN_ACCESS,))
+def own_permissions(facts: Facts) -> Outcome:
+    """Whoever runs this may do everything that the chosen checks need.
+
+    Each rule is asked of the API server by a SelfSubjectAccessReview; a list of one's rights would prove nothing. What
+    is missing makes the checks that need it errors, never passes. Grant the rules that are printed;
+    `python -m validators rbac` prints all that a run needs, as roles and bindings.
+    """
+    access = facts.read(OWN_ACCESS)
+    denied = [rule for rule, granted in access.items() if not granted]
+    if not access:
+        return errored("NothingAsked", "no rule was asked for.", todo="choose a check that needs a right (--select).")
+    if denied:
+        by_place = {where: [rule for rule in denied if rule.namespace == where] for where in _places(denied)}
+        return errored(
+            "Forbidden",
+            f"{len(denied)} of {len(access)} rules are not granted: {', '.join(map(str, denied))}.",
+            expected="every rule that the chosen checks declare",
+            observed={str(rule): "denied" for rule in denied},
+            objects=(API_SERVER,),
+            todo="grant these rules, or run as somebody who has them:\n"
+            + "\n".join(f"# {_place(where)}\n{as_yaml(rules)}" for where, rules in by_place.items()),
+        )
+    places = ", ".join(_place(where) for where in _places(access))
+    message = f"all {len(access)} rules are granted, {places}."
+    return passed(message, objects=(API_SERVER,))
+
+
+def _places(rules: Iterable[Rule]) -> list[str]:
+    return sorted({rule.namespace for rule in rules})
+
+
+def _place(namespace: str) -> str:
+    return f"in namespace {namespace}" if namespace else "for the whole cluster"
+
+
+CHECKS = (api_server, own_permissions)

@@ -1,0 +1,133 @@
+"""The kinds of objects that a snapshot may hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Self
+
+from kubeflow_volcano.cluster.objects import group_of
+from validators.core.rights import Rule
+
+__all__ = [
+    "APISERVICES",
+    "CERTIFICATES",
+    "CLAIMS",
+    "CLUSTER_ISSUERS",
+    "CLUSTER_RUNTIMES",
+    "CONFIGMAPS",
+    "CRDS",
+    "DAEMON_SETS",
+    "DEPLOYMENTS",
+    "ENDPOINT_SLICES",
+    "ISSUERS",
+    "JOBS",
+    "KFDEFS",
+    "MUTATING_WEBHOOKS",
+    "NAMESPACES",
+    "NODES",
+    "PODGROUPS",
+    "PODS",
+    "PROFILES",
+    "QUEUES",
+    "RESOURCES",
+    "SERVICES",
+    "STATEFUL_SETS",
+    "STORAGE_CLASSES",
+    "VALIDATING_WEBHOOKS",
+    "VOLUMES",
+    "Resource",
+]
+
+
+class Resource(str):
+    """A kind of objects, named as kubectl names it: plural and group, such as `deployments.apps`.
+
+    `api_version` and `kind` are the API server's names for it. Only objects in `namespace` are read, where one is
+    named. A `steady` kind is changed by people and installers only, so that it may be read while pods are watched.
+    """
+
+    __slots__ = ("api_version", "kind", "listing", "namespace", "steady")
+
+    api_version: str
+    kind: str
+    namespace: str
+    steady: bool
+    listing: Rule
+    """What the caller must be allowed to do to read it."""
+
+    def __new__(cls, api_version: str, kind: str, plural: str, *, namespace: str = "", steady: bool = False) -> Self:
+        """One kind of the API version `api_version`."""
+        rule = Rule("list", group_of(api_version), plural, namespace)
+        found = super().__new__(cls, rule.plural_group)
+        found.api_version, found.kind, found.namespace, found.steady = api_version, kind, namespace, steady
+        found.listing = rule
+        return found
+
+
+APISERVICES = Resource("apiregistration.k8s.io/v1", "APIService", "apiservices", steady=True)
+CERTIFICATES = Resource("cert-manager.io/v1", "Certificate", "certificates")
+CLUSTER_ISSUERS = Resource("cert-manager.io/v1", "ClusterIssuer", "clusterissuers", steady=True)
+ISSUERS = Resource("cert-manager.io/v1", "Issuer", "issuers", steady=True)
+CLUSTER_RUNTIMES = Resource(
+    "trainer.kubeflow.org/v1alpha1", "ClusterTrainingRuntime", "clustertrainingruntimes", steady=True
+)
+# Only Volcano's own configuration is read.
+CONFIGMAPS = Resource("v1", "ConfigMap", "configmaps", namespace="volcano-system", steady=True)
+CRDS = Resource("apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", steady=True)
+DAEMON_SETS = Resource("apps/v1", "DaemonSet", "daemonsets")
+DEPLOYMENTS = Resource("apps/v1", "Deployment", "deployments")
+ENDPOINT_SLICES = Resource("discovery.k8s.io/v1", "EndpointSlice", "endpointslices")
+JOBS = Resource("batch/v1", "Job", "jobs")
+KFDEFS = Resource("kfdef.apps.kubeflow.org/v1", "KfDef", "kfdefs", steady=True)
+MUTATING_WEBHOOKS = Resource(
+    "admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", steady=True
+)
+NAMESPACES = Resource("v1", "Namespace", "namespaces")
+NODES = Resource("v1", "Node", "nodes")
+CLAIMS = Resource("v1", "PersistentVolumeClaim", "persistentvolumeclaims")
+VOLUMES = Resource("v1", "PersistentVolume", "persistentvolumes")
+PODGROUPS = Resource("scheduling.volcano.sh/v1beta1", "PodGroup", "podgroups")
+PODS = Resource("v1", "Pod", "pods")
+PROFILES = Resource("kubeflow.org/v1", "Profile", "profiles")
+QUEUES = Resource("scheduling.volcano.sh/v1beta1", "Queue", "queues")
+SERVICES = Resource("v1", "Service", "services")
+STATEFUL_SETS = Resource("apps/v1", "StatefulSet", "statefulsets")
+STORAGE_CLASSES = Resource("storage.k8s.io/v1", "StorageClass", "storageclasses", steady=True)
+VALIDATING_WEBHOOKS = Resource(
+    "admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", steady=True
+)
+
+RESOURCES: Mapping[str, Resource] = MappingProxyType(
+    {
+        item: item
+        for item in (
+            APISERVICES,
+            CERTIFICATES,
+            CLUSTER_ISSUERS,
+            ISSUERS,
+            CLUSTER_RUNTIMES,
+            CONFIGMAPS,
+            CRDS,
+            DAEMON_SETS,
+            DEPLOYMENTS,
+            ENDPOINT_SLICES,
+            JOBS,
+            KFDEFS,
+            MUTATING_WEBHOOKS,
+            NAMESPACES,
+            NODES,
+            CLAIMS,
+            VOLUMES,
+            PODGROUPS,
+            PODS,
+            PROFILES,
+            QUEUES,
+            SERVICES,
+            STATEFUL_SETS,
+            STORAGE_CLASSES,
+            VALIDATING_WEBHOOKS,
+        )
+    }
+)
+"""All of them, by their names."""

@@ -1,0 +1,54 @@
+"""What probes have in common: the rights to act, the options, and how an obstacle becomes a part of the evidence."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.experiment.session import Options, ProbeRefused
+from validators.core.outcome import CannotJudgeError
+from validators.core.rights import Rule
+from validators.probes.network.credentials import Credentials
+
+__all__ = ["ACTING", "POD_EVENTS", "Noted", "ProbeOptions", "noting"]
+
+ACTING = (
+    *(Rule(verb, "", "namespaces") for verb in ("create", "delete", "list", "watch")),
+    *(Rule(verb, "", "resourcequotas") for verb in ("create", "patch", "list", "watch")),
+    *(Rule(verb, "", "serviceaccounts") for verb in ("list", "watch")),
+    *(Rule(verb, "", "pods") for verb in ("create", "delete", "list", "watch")),
+    Rule("list", "", "limitranges"),
+)
+"""What every probe must be allowed to do that creates pods."""
+
+POD_EVENTS = tuple(Rule(verb, "", "events") for verb in ("list", "watch"))
+"""What it takes to learn early that a pod will not start."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeOptions(Options):
+    """Beside what every session has: as whom the probe `login` signs in at the gateway, if at all."""
+
+    login: Credentials | None = None
+
+
+class Noted(Protocol):
+    """Evidence that can say why it is not whole: reason and text."""
+
+    trouble: tuple[str, str] | None
+
+
+@contextlib.contextmanager
+def noting(evidence: Noted) -> Iterator[None]:
+    """Note a missing fact, a refusal of the server and an outage in `evidence` instead of raising them."""
+    try:
+        yield
+    except CannotJudgeError as missing:
+        evidence.trouble = missing.outcome.reason, missing.outcome.message
+    except ProbeRefused as refusal:
+        evidence.trouble = "ProbeRefused", str(refusal)
+    except ApiError as error:
+        evidence.trouble = "ProbeInterrupted", str(error)
