@@ -21,7 +21,7 @@ from tests.waiting import until
 from validators.core.timing import Timing
 from validators.run.runner import Options, validate
 
-STATIC = ("reach", "machinery", "workloads", "F1", "F2", "F3", "F4", "F5", "operator")
+STATIC = ("reach", "machinery", "workloads", "F1", "F3", "F4", "F5", "operator")
 Findings = Mapping[str, tuple[str, str]]
 """Status and reason by check id."""
 

@@ -247,7 +247,7 @@ def test_of_several_pods_one_leads_and_another_takes_over(
         (pod,) = (item for item in pods_of(cluster, ref) if item["metadata"]["name"] == name)
         cluster.delete(Ref.of(pod), uid=pod["metadata"]["uid"], grace_seconds=0)
     until(lambda: all(leader(cluster, ref) not in {"", led[ref]} for ref in LEASES))
-    assert judge(kubeconfig, "F6", "G5", read_only=False)["G5"] == ("pass", "AsClaimed")
+    assert judge(kubeconfig, "H1", "G5", read_only=False)["G5"] == ("pass", "AsClaimed")
     kept = beside(cluster)
     assert [ref.kind for ref in kept] == ["PodDisruptionBudget"] * 4 + ["Role", "RoleBinding"]
 

@@ -26,8 +26,8 @@ from kubeflow_volcano.experiment.remains import Cleanup
 from kubeflow_volcano.experiment.session import Options, Session
 from kubeflow_volcano.progress import silent
 from tests.integration.breaking import pods_of
+from tests.samples.gang import blamed
 from tests.waiting import until
-from validators.checks.gang import gang as gang_checks
 from validators.checks.gang.two_gangs import two_gangs
 from validators.checks.operator.verdict import held_then_released, operator_verdict
 from validators.checks.storage.writing import consumer_can_write
@@ -76,10 +76,11 @@ def probe(
     return evidence, account
 
 
-def verdict(cluster: Cluster, timing: Timing = TIMING) -> Outcome:
+def verdict(cluster: Cluster, timing: Timing = TIMING) -> tuple[str, Outcome]:
+    """The check of the gang experiment that is the first to object, with its outcome."""
     evidence, account = probe(cluster, GANG, timing=timing)
     assert account.left == ()
-    return gang_checks.gang_verdict(evidence)
+    return blamed(evidence)
 
 
 def writing(cluster: Cluster) -> Outcome:
@@ -139,7 +140,7 @@ def restart(cluster: Cluster) -> None:
 
 def test_gang_scheduling_is_proved(cluster: Cluster) -> None:
     evidence, account = probe(cluster, GANG)
-    outcome = gang_checks.gang_verdict(evidence)
+    _, outcome = blamed(evidence)
     assert outcome.status is Status.PASS, outcome.message
     blocked = evidence.steps["H2"]
     assert blocked.judged
@@ -176,11 +177,11 @@ def test_without_the_gang_plugin_the_violation_is_seen(cluster: Cluster) -> None
     try:
         with changed(cluster, CONFIGURATION, broken, {"data": live["data"]}):
             restart(cluster)
-            outcome = verdict(cluster)
+            objecting, outcome = verdict(cluster)
             job, _ = probe(cluster, TRAINING_JOB)
     finally:
         restart(cluster)
-    assert (outcome.status, outcome.reason, outcome.because) == (Status.FAIL, "PartialPlacement", ("H2",))
+    assert (outcome.status, outcome.reason, objecting) == (Status.FAIL, "PartialPlacement", "H2")
     assert "h2-p0 on" in outcome.message
     assert "h2-p1 on" in outcome.message
     through = held_then_released(job)
@@ -192,7 +193,7 @@ def test_a_scheduler_that_is_down_is_told_from_a_full_cluster(cluster: Cluster) 
     back = {"spec": {"replicas": 1}}
     with changed(cluster, SCHEDULER, {"spec": {"replicas": 0}}, back):
         until(lambda: not pods_of(cluster, SCHEDULER))  # one that ends may still schedule
-        outcome = verdict(cluster, IMPATIENT)
+        _, outcome = verdict(cluster, IMPATIENT)
     assert wait_ready(cluster, [SCHEDULER], Deadline(240), silent)[SCHEDULER].ready
     assert (outcome.status, outcome.reason) == (Status.FAIL, "SchedulerNotEvaluating")
     assert outcome.observed["judged"] == {}
@@ -205,7 +206,7 @@ def test_nodes_without_room_are_told_from_a_scheduler_that_is_down(cluster: Clus
             node = Ref("v1", "Node", "", name)
             cordon, uncordon = {"spec": {"unschedulable": True}}, {"spec": {"unschedulable": None}}
             stack.enter_context(changed(cluster, node, cordon, uncordon))
-        outcome = verdict(cluster, IMPATIENT)
+        _, outcome = verdict(cluster, IMPATIENT)
     assert (outcome.status, outcome.reason) == (Status.ERROR, "NoRoom")
 
 
@@ -213,7 +214,7 @@ def test_a_closed_queue_is_told_as_such_at_once(cluster: Cluster) -> None:
     shut, opened = {"status": {"state": "Closed"}}, {"status": {"state": "Open"}}
     started = time.monotonic()
     with changed(cluster, QUEUE, shut, opened, status=True):
-        outcome = verdict(cluster, PATIENT)
+        _, outcome = verdict(cluster, PATIENT)
     assert (outcome.status, outcome.reason) == (Status.FAIL, "QueueNotOpen")
     assert time.monotonic() - started < 100
 
@@ -240,7 +241,7 @@ def test_an_evicted_member_is_no_violation_and_the_step_is_repeated(cluster: Clu
     blocked = evidence.steps["H2"]
     assert (blocked.attempts, blocked.premature) == (2, ())
     assert "h2-p0" in blocked.notes[0]
-    assert gang_checks.gang_verdict(evidence).status is Status.PASS
+    assert blamed(evidence)[1].status is Status.PASS
 
 
 def test_the_operator_makes_a_gang_of_a_job(cluster: Cluster) -> None:
@@ -442,7 +443,7 @@ def test_a_namespace_that_refuses_the_probe_leaves_the_question_open(cluster: Cl
         quota = cluster.create({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": meta, "spec": spec})
         until(lambda: "hard" in (cluster.get(Ref.of(quota)) or {}).get("status", {}))  # counted before it refuses
         evidence, account = probe(cluster, GANG, Options(namespace=where))
-        outcome = gang_checks.gang_verdict(evidence)
+        _, outcome = blamed(evidence)
         assert (outcome.status, outcome.reason) == (Status.ERROR, "ProbeRefused")
         assert "exceeded quota" in outcome.message
         assert account.left == ()
@@ -540,7 +541,7 @@ def test_in_a_namespace_of_somebody_else_only_what_was_made_is_removed(cluster: 
         meta = {"name": "precious", "namespace": where, "labels": {RUN_LABEL: "not-ours"}}
         kept = cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {}})
         evidence, account = probe(cluster, GANG, Options(namespace=where))
-        assert gang_checks.gang_verdict(evidence).status is Status.PASS
+        assert blamed(evidence)[1].status is Status.PASS
         assert account.left == ()
         assert not any(item.ref.kind == "Namespace" for item in account.created)
         live = cluster.get(Ref.of(kept))

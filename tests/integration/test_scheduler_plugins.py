@@ -39,7 +39,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 OPERATOR = Ref("apps/v1", "Deployment", "kubeflow", "training-operator")
 HOLD_SECONDS = 5.0
-PROVED = ("F1", "F2", "F6", "G1", "G2", "G3", "G5", "G6", "H1", "H2", "H3", "H4", "H5", "H6", "H8")
+PROVED = ("F1", "G1", "G2", "G3", "G5", "G6", "H1", "H2", "H3", "H4", "H5", "H6", "H8")
 VOLCANOS = ("F3", "F4", "F5", "F8", "F9")
 UNUSED_HERE = ("list events",)
 """Read only where a job gets no pods."""

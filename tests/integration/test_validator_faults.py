@@ -24,7 +24,7 @@ from validators.run.runner import Options, validate
 pytestmark = pytest.mark.cluster
 
 FIRST = "none"  # what the kubeconfig through the proxy has for a token
-STATIC = ("B1", "workloads", "F1", "F2", "F3", "F4", "F5")
+STATIC = ("B1", "workloads", "F1", "F3", "F4", "F5")
 BUSY = [
     status(503, "ServiceUnavailable", "starting"),
     status(429, "TooManyRequests", "slow down", Retry_After="1"),

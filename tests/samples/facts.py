@@ -11,9 +11,23 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.core.expectations import Expectations
 from validators.core.facts import Fact, Facts
 from validators.core.resources import RESOURCES
+from validators.subjects.crds import DISCOVERY
 from validators.subjects.pods import WINDOW, Window
 
-__all__ = ["NOW", "crd", "deployment", "facts", "instant", "node", "obj", "pod", "ref"]
+__all__ = [
+    "NOW",
+    "VOLCANO_KINDS",
+    "VOLCANO_SERVED",
+    "crd",
+    "deployment",
+    "facts",
+    "instant",
+    "node",
+    "obj",
+    "pod",
+    "ref",
+    "with_volcano",
+]
 
 NOW = 1_800_000_000.0
 """When the facts of tests are taken, in seconds since the epoch."""
@@ -47,6 +61,23 @@ def facts(
     defaults: dict[str, Any] = {"server_version": "v1.30.2", "cluster_uid": "cluster", "found": found}
     objects_read = {name: tuple(items) for name, items in by_resource.items()}
     return Facts(expected, NOW, objects=objects_read, **(defaults | fields))
+
+
+VOLCANO_KINDS = ("jobs.batch.volcano.sh", "podgroups.scheduling.volcano.sh", "queues.scheduling.volcano.sh")
+
+
+VOLCANO_SERVED = {
+    "batch.volcano.sh/v1": frozenset({"jobs"}),
+    "scheduling.volcano.sh/v1": frozenset({"podgroups", "queues"}),
+}
+"""Volcano's plurals in discovery."""
+
+
+def with_volcano(*objects: Object, served: Iterable[str] = VOLCANO_KINDS, **fields: Any) -> Facts:
+    """Facts of a cluster that is to serve Volcano's kinds and serves these."""
+    expected = dict.fromkeys(VOLCANO_KINDS, "volcano")
+    known = {DISCOVERY: VOLCANO_SERVED, **fields.pop("known", {})}
+    return facts(*(crd(name) for name in served), *objects, crds=expected, known=known, **fields)
 
 
 def _workload(text: str) -> tuple[Ref, str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from kubeflow_volcano.problems import Exit
@@ -57,6 +58,10 @@ class Summary:
     evaluated: int
     counts: dict[Status, int]
     coverage: float
+    skipped: dict[str, int] = field(default_factory=dict)
+    """How many checks were skipped, by reason."""
+    unevaluated: dict[str, str] = field(default_factory=dict)
+    """Why a check could not be evaluated, by its id."""
 
     def exit_code(self, *, strict: bool) -> Exit:
         """What the verdict means for the process."""
@@ -84,7 +89,15 @@ def summarise(results: Iterable[Result]) -> Summary:
         verdict = Verdict.WARN
     else:
         verdict = Verdict.PASS
-    return Summary(verdict, len(results), evaluated, counts, evaluated / applicable if applicable else 0.0)
+    return Summary(
+        verdict,
+        len(results),
+        evaluated,
+        counts,
+        evaluated / applicable if applicable else 0.0,
+        dict(sorted(Counter(item.outcome.reason for item in results if item.outcome.status is Status.SKIP).items())),
+        {item.check.id: item.outcome.reason for item in results if item.outcome.status is Status.ERROR},
+    )
 
 
 def worst(codes: Iterable[Exit]) -> Exit:

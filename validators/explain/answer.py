@@ -178,7 +178,7 @@ def _nothing_found(situation: Situation, *, complete: bool) -> Iterator[Finding]
             f"pods, {len(situation.pods)} exist, {len(situation.placed)} have a node. Whether {SECOND} runs, its "
             "configuration, and whom it lets go first were not looked at.",
             needed="a scheduler and a controller that act.",
-            todo="read what they said last, below, and its log; the validation judges the scheduler (F1, F6).",
+            todo="read what they said last, below, and its log; the validation judges the scheduler (F1, H1).",
             objects=[situation.job.ref, SECOND],
             commands=[f"kubectl -n {SECOND.namespace} logs deployment/{SECOND.name} --tail 100"],
         )

@@ -180,6 +180,8 @@ def _summary(summary: Summary) -> dict[str, Any]:
         "evaluated": summary.evaluated,
         **counts,
         "coverage": round(summary.coverage, 4),
+        "skipped": summary.skipped,
+        "unevaluated": summary.unevaluated,
     }
 
 

@@ -43,6 +43,7 @@ def _summary(document: Mapping[str, Any]) -> str:
             f"{summary['skip']} skipped, {summary['pass']} passed of {summary['planned']} checks; "
             f"coverage {summary['coverage']:.0%}"
         ),
+        *_left_out(summary),
         (
             f"- cluster {cell(cluster['server_version'] or 'not reached')}, {cluster['nodes']} nodes, "
             f"uid {cell(cluster['uid']) or 'unknown'}, {cell(cluster['origin'])}"
@@ -60,6 +61,14 @@ def _summary(document: Mapping[str, Any]) -> str:
     if note := simulated(document):
         lines.append(f"- {note}")
     return "\n".join(lines)
+
+
+def _left_out(summary: Mapping[str, Any]) -> list[str]:
+    """Why checks were skipped or could not be evaluated, in one line; nothing where all were evaluated."""
+    skipped = ", ".join(f"{reason} {number}" for reason, number in summary["skipped"].items())
+    unevaluated = ", ".join(f"{id_} {reason}" for id_, reason in summary["unevaluated"].items())
+    parts = [f"{word}: {text}" for word, text in (("skipped", skipped), ("not evaluated", unevaluated)) if text]
+    return [f"- {'; '.join(parts)}"] if parts else []
 
 
 def _hosts(hosts: Mapping[str, Any]) -> str:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from http import HTTPStatus
 
+from kubeflow_volcano.catalog.gangs import VOLCANO
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import State, assess
 from validators.core.facts import Fact, Facts, Read
-from validators.core.outcome import Status
+from validators.core.outcome import CannotJudgeError, Status, failed, skipped
 from validators.core.resources import CRDS
 from validators.subjects.troubles import Trouble
 
-__all__ = ["DISCOVERY", "READS", "discovery", "troubled"]
+__all__ = ["DISCOVERY", "READS", "demand_gang_kinds", "discovery", "troubled"]
+
+_OF_VOLCANO = ("jobs.batch.volcano.sh", VOLCANO.podgroups, "queues.scheduling.volcano.sh")
 
 
 def discovery(cluster: Cluster, facts: Facts) -> Mapping[str, frozenset[str]]:
@@ -50,6 +54,25 @@ def troubled(facts: Facts, names: Iterable[str]) -> tuple[Trouble, ...]:
     """Those of the CRDs `names` that are absent, refused, being deleted, or not to be found in discovery."""
     found = (_trouble(name, facts.get(CRDS, "", name), facts) for name in sorted(names))
     return tuple(item for item in found if item)
+
+
+def demand_gang_kinds(facts: Facts) -> None:
+    """End the judgement where the API server does not serve the kinds of the gang scheduler; B1 reports that.
+
+    Raises:
+        CannotJudgeError: they are not served, could not be read, or no gang scheduler is expected.
+    """
+    gang = facts.expectations.gang
+    if gang.name not in facts.expectations.crds.values():
+        raise CannotJudgeError(skipped("NotExpected", f"the chosen components have no {gang.title}."))
+    try:
+        found = troubled(facts, _OF_VOLCANO if gang is VOLCANO else (gang.podgroups,))
+    except CannotJudgeError as unread:
+        raise CannotJudgeError(replace(unread.outcome, because=("B1",))) from unread
+    if found:
+        message, todo = (" ".join(getattr(item, key) for item in found) for key in ("message", "todo"))
+        refs = [item.ref for item in found]
+        raise CannotJudgeError(failed(found[0].reason, message, todo=todo, objects=refs, because=("B1",)))
 
 
 def _trouble(name: str, crd: Object | None, facts: Facts) -> Trouble | None:

@@ -15,41 +15,12 @@ from validators.checks.gang import words as gang_words
 from validators.checks.gang.two_gangs import two_gangs
 from validators.core.check import check
 from validators.core.facts import Facts
-from validators.core.outcome import Outcome, Severity, Status, failed, passed, skipped
+from validators.core.outcome import Outcome, Severity, failed, passed, skipped
 from validators.probes.audit import CLEANUP
 from validators.probes.gang.evidence import GangEvidence
 from validators.probes.gang.gang import GANG
 
-__all__ = ["CHECKS", "gang_verdict"]
-
-_Judge = Callable[[GangEvidence], Outcome | None]
-
-# The verdict list of the whole experiment, from the top; the first that is not good wins.
-_ORDER: tuple[tuple[str, _Judge], ...] = (
-    ("H2", gang_steps.violation),
-    ("H1", gang_steps.fit),
-    ("H4", gang_controls.same_scheduler),
-    ("H3", gang_steps.released),
-    ("H2", gang_steps.blocked),
-)
-
-
-def gang_verdict(evidence: GangEvidence) -> Outcome:
-    """One verdict for the whole experiment: a member bound where none may be comes before everything else.
-
-    It is F6's, and names the step that owns a failure.
-    """
-    for id_, judge in _ORDER:
-        outcome = judge(evidence)
-        if outcome and outcome.status in {Status.FAIL, Status.ERROR}:
-            return replace(outcome, because=(id_,))
-    fit, blocked = evidence.steps["H1"], evidence.steps["H2"]
-    return passed(
-        f"3 pods that fit were bound within {fit.seconds:.1f} s of their creation; with one of 3 that fits nowhere, "
-        f"none was bound in {blocked.held_seconds:.1f} s after all 3 had been judged.",
-        objects=gang_words.step_refs(evidence, fit, blocked),
-        observed=gang_words.observed(evidence, blocked),
-    )
+__all__ = ["CHECKS"]
 
 
 def _step(facts: Facts, judge: Callable[[GangEvidence], Outcome], *, of: str = "") -> Outcome:

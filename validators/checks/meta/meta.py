@@ -6,8 +6,7 @@ That a second roll-out changes nothing (I5 of the specification) is a claim abou
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kubeflow_volcano.cluster.objects import Ref
@@ -19,12 +18,10 @@ from validators.core.outcome import (
     CannotJudgeError,
     Outcome,
     Severity,
-    Status,
     errored,
     failed,
     passed,
     skipped,
-    warned,
 )
 from validators.core.results import Result
 from validators.probes.audit import Audit
@@ -121,50 +118,6 @@ def nothing_else_touched(facts: Facts) -> Outcome:
     return passed(text, objects=own or (_CLUSTER,), observed={"requests": found.writes})
 
 
-@check("I3", "coverage", severity=Severity.MAJOR, probe=RUN)
-def coverage(facts: Facts) -> Outcome:
-    """Whatever applies was judged.
-
-    What could not be judged is named with its reason, and what does not apply is counted by reason. A blocker that
-    could not be judged keeps the run from passing: grant the right or mend what its own finding names.
-    """
-    record = facts.evidence(RUN)
-    results = record.results
-    if not results:
-        return skipped("NothingElse", "no other check was chosen.")
-    unjudged = [item for item in results if item.outcome.status is Status.ERROR]
-    left_out = [item for item in results if item.outcome.status is Status.SKIP]
-    applicable = len(results) - len(left_out)
-    reasons = Counter(item.outcome.reason for item in left_out)
-    told = f"{applicable - len(unjudged)} of {applicable} checks that apply were judged"
-    if left_out:
-        told += (
-            f", {len(left_out)} were left out ({', '.join(f'{reason} {n}' for reason, n in sorted(reasons.items()))})"
-        )
-    observed = {
-        "planned": len(results),
-        "errors": _reasons(unjudged),
-        "skips": _reasons(left_out),
-    }
-    if not unjudged:
-        looked_at = sorted({ref for item in results for ref in item.outcome.objects}) or [_CLUSTER]
-        return passed(f"{told}.", objects=looked_at, observed=observed)
-    blockers = [item for item in unjudged if item.check.severity is Severity.BLOCKER]
-    make = errored if blockers else warned
-    return make(
-        "BlockersNotJudged" if blockers else "NotAllJudged",
-        f"{told}; not judged: {', '.join(f'{item.check.id} ({item.outcome.reason})' for item in unjudged)}.",
-        expected="every blocker that applies is judged",
-        observed=observed,
-        objects=(_CLUSTER,),
-        todo="see the findings of these checks, which say what to grant or mend.",
-    )
-
-
-def _reasons(results: Iterable[Result]) -> dict[str, str]:
-    return {item.check.id: item.outcome.reason for item in results}
-
-
 @check("I4", "stable-verdicts", severity=Severity.MAJOR, probe=RUN, opt_in="twice")
 def stable_verdicts(facts: Facts) -> Outcome:
     """Two whole passes come to the same verdicts.
@@ -197,4 +150,4 @@ def stable_verdicts(facts: Facts) -> Outcome:
     )
 
 
-CHECKS = (clean_up_proven, nothing_else_touched, coverage, stable_verdicts)
+CHECKS = (clean_up_proven, nothing_else_touched, stable_verdicts)

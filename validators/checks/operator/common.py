@@ -123,7 +123,7 @@ OPERATOR_ADMISSION = Fact[Mapping[str, str]](
 """Answers to a dry-run create by job kind: '' for accepted, else the refusal."""
 
 
-READS_START: tuple[Read, ...] = (DEPLOYMENTS, CRDS, PODS, OPERATOR_LOG)
+READS_START: tuple[Read, ...] = (DEPLOYMENTS, *crds.READS, PODS, OPERATOR_LOG)
 READS_KINDS: tuple[Read, ...] = (DEPLOYMENTS, *crds.READS, *webhooks.READS, OPERATOR_ADMISSION)
 
 
@@ -151,6 +151,7 @@ def may_group(operator: Operator, facts: Facts) -> Outcome:
 
 def after_volcano(operator: Operator, facts: Facts) -> Outcome:
     """The operator started when PodGroup was served, or did not miss it."""
+    crds.demand_gang_kinds(facts)
     operator.deployment(facts)
     operator.demand_real(facts)
     started = operator.started(facts)

@@ -19,6 +19,7 @@ from validators.core.outcome import CannotJudgeError, Outcome, Severity, errored
 from validators.core.resources import DEPLOYMENTS, PODGROUPS, PODS
 from validators.core.rights import Rule
 from validators.probes.operator.training import TRAINING_JOB
+from validators.subjects import crds
 from validators.subjects.gang.operator_flags import container_of, faults, flags_of, gang_flags
 from validators.subjects.gang.operators import TRAINING
 from validators.subjects.pods import GROUP_NAME
@@ -95,7 +96,6 @@ def operator_may_group(facts: Facts) -> Outcome:
     "G3",
     "operator-after-volcano",
     severity=Severity.BLOCKER,
-    requires=("F2",),
     reads=judging.READS_START,
     needs=(Rule("get", "", "pods/log", TRAINING.ref.namespace),),
     component="training-operator",
@@ -152,7 +152,7 @@ def podgroup_made(facts: Facts) -> Outcome:
     "G6",
     "gang-through-operator",
     severity=Severity.BLOCKER,
-    requires=("F6", "G5"),
+    requires=("H1", "H2", "H3", "H4", "G5"),
     probe=TRAINING_JOB,
     component="training-operator",
 )
@@ -172,8 +172,7 @@ def gang_through_operator(facts: Facts) -> Outcome:
     "G12",
     "operator-awake",
     severity=Severity.MAJOR,
-    requires=("F2",),
-    reads=(DEPLOYMENTS, PODS, PODGROUPS),
+    reads=(*crds.READS, DEPLOYMENTS, PODS, PODGROUPS),
     component="training-operator",
 )
 def operator_awake(facts: Facts) -> Outcome:
@@ -184,6 +183,7 @@ def operator_awake(facts: Facts) -> Outcome:
     group that has had no pod for a minute is told, with the command that wakes the operator for it; 1.6.0 and later
     are free of it.
     """
+    crds.demand_gang_kinds(facts)
     version, era = _era(facts, container_of(TRAINING.deployment(facts))["image"])
     if era.watches_groups:
         return skipped("NotAffected", f"training operator {version} watches PodGroups.")

@@ -81,7 +81,6 @@ def trainer_may_group(facts: Facts) -> Outcome:
     "G9",
     "trainer-after-volcano",
     severity=Severity.BLOCKER,
-    requires=("F2",),
     reads=judging.READS_START,
     needs=(Rule("get", "", "pods/log", TRAINER.ref.namespace),),
     component="trainer",

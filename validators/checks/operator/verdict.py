@@ -50,7 +50,7 @@ def operator_verdict(evidence: OperatorEvidence) -> Outcome:
         observed=observed,
         objects=objects,
         todo=todo,
-        because=("F6",) if reason == "PodsHeldBack" else (),
+        because=("H1",) if reason == "PodsHeldBack" else (),
     )
 
 
@@ -80,7 +80,7 @@ def _unclear(evidence: OperatorEvidence, held: Step | None) -> Outcome | None:
     if held and not held.judged:
         seconds = evidence.timing.judged_seconds
         text = f"nothing was bound, but not every member was judged within {seconds:.0f} s: that proves nothing."
-        return _unsure(evidence, held, "NeverJudged", text, "see whether the scheduler is alive (F6), and run again.")
+        return _unsure(evidence, held, "NeverJudged", text, "see whether the scheduler is alive (H1), and run again.")
     return interruption(evidence.trouble) if evidence.trouble else None
 
 
@@ -107,7 +107,7 @@ def _after(evidence: OperatorEvidence, held: Step, released: Step) -> Outcome:
         todo = "see whether the operator carries minAvailable over to the PodGroup, and read its log."
         if carried:
             text += "; its PodGroup asks for no more, so that the scheduler had only to place it"
-            todo = f"see whether {evidence.gang.scheduler} is alive (F6) and the cluster has room."
+            todo = f"see whether {evidence.gang.scheduler} is alive (H1) and the cluster has room."
         return _bad(evidence, released, "GangNotReleased", text, todo)
     text = f"the gang was bound, but the job did not succeed within {evidence.timing.done_seconds:.0f} s: {said}"
     return _bad(evidence, released, "JobNotSucceeded", text, "read the operator's log and the pods' events.")
@@ -182,7 +182,7 @@ def _faults(evidence: OperatorEvidence) -> Iterator[tuple[str, str, str]]:
         yield "WrongQueue", f"the PodGroup is in queue {group.queue!r}, not {evidence.queue}.", policy
     if made < wanted and group.tells and group.phase in {"", "Pending"}:
         message = f"the PodGroup has phase {group.phase or 'unset'}: until that changes the operator makes no pods."
-        yield "PodsHeldBack", message, "see whether the scheduler is alive (F6) and the cluster has room."
+        yield "PodsHeldBack", message, "see whether the scheduler is alive (H1) and the cluster has room."
     elif made < wanted:
         todo = "restart the operator, and read its log."
         phase = group.phase or "there"

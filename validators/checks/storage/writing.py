@@ -1,4 +1,4 @@
-"""D6 and D9: who may write where, by the evidence of pods that tried; and the exact remedy for those who may not."""
+"""Family D, writing: who may write where, by the evidence of pods that tried, and the remedy for those who may not."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from kubeflow_volcano.catalog.model import Claim
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.experiment.ended import BAD_STARTS
 from kubeflow_volcano.experiment.spaces import Level
+from kubeflow_volcano.text import counted
 from validators.checks.refusals import interruption, refusal
 from validators.core.check import check
 from validators.core.facts import Facts
@@ -52,57 +53,48 @@ def consumer_can_write(facts: Facts) -> Outcome:
     refused = [item for item in evidence.written if item.cause]
     if refused:
         return _refused(refused)
-    unmade = [item for item in evidence.written if item.trouble]
-    if unmade:
+    if unmade := [item for item in evidence.written if item.trouble]:
         return _unmade(unmade)
+    return _tried(evidence, facts)
+
+
+def _tried(evidence: StorageEvidence, facts: Facts) -> Outcome:
+    """Every probe could write: as whom, and who is left out."""
     left_out = _left_out(evidence)
     if not evidence.written:
         return skipped("NothingToProbe", left_out or "no pod mounts a claim, and there is not one default class.")
     text = _good(evidence) + (f" Not tried: {left_out}." if left_out else "")
+    objects = _objects(evidence.written)
     if any(item.beyond for item in evidence.skipped):
         todo = "validate namespace by namespace to reach the rest."
-        return warned("NotAllProbed", text, objects=_objects(evidence.written), todo=todo)
+        return warned("NotAllProbed", text, objects=objects, todo=todo)
+    if untried := _untried(evidence, facts):
+        missing = ", ".join(f"{claim.consumer} (owner {claim.owner})" for claim in untried[:_TOLD])
+        return warned(
+            "NotTried",
+            f"{text} Not as {missing}, which writes to {untried[0].namespace}/{untried[0].name}.",
+            expected="an experiment as each identity that the catalog knows for the release's claims",
+            objects=[claim.consumer for claim in untried],
+            todo="bring up the workload that is named, so that its pod mounts its claim, and validate again.",
+        )
     observed = {
         "written": [str(item.target) for item in evidence.written],
+        "identities": _identities(evidence),
         "left_out": [f"{item.consumer}: {item.reason}" for item in evidence.skipped],
         "pod_security": _levels(evidence.written),
     }
-    return passed(text, objects=_objects(evidence.written), observed=observed)
+    return passed(text, objects=objects, observed=observed)
 
 
-@check(
-    "D9",
-    "reference-identities",
-    severity=Severity.INFO,
-    requires=("D6",),
-    probe=STORAGE,
-)
-def reference_identities(facts: Facts) -> Outcome:
-    """D6 acted as every identity that writes to the release's claims.
+def _identities(evidence: StorageEvidence) -> list[str]:
+    return sorted({str(item.target.identity) for item in evidence.written})
 
-    They are those of the pods that mount claims, or the catalog's where no pod does. One that is missing belongs to a
-    workload that does not run, or mounts no claim: nothing says yet whether it may write.
-    """
-    evidence = facts.evidence(STORAGE)
-    tried = {item.target.identity: item for item in evidence.written}
-    names = ", ".join(sorted(map(str, tried)))
-    untried = [
-        claim
-        for claim in facts.expectations.claims
-        if claim.owner and not any(_is(identity, claim) for identity in tried)
-    ]
-    whose = "the catalog's reference identities, because no pod mounts a claim" if evidence.references else "consumers"
-    text = f"D6 acted as {len(tried)} identities ({whose}): {names}."
-    if not untried:
-        return passed(text, objects=_objects(evidence.written), observed={"identities": sorted(map(str, tried))})
-    missing = ", ".join(f"{claim.consumer} (owner {claim.owner})" for claim in untried[:_TOLD])
-    return warned(
-        "NotTried",
-        f"{text} Not as {missing}, which writes to {untried[0].namespace}/{untried[0].name}.",
-        expected="an experiment as each identity that the catalog knows for the release's claims",
-        objects=[claim.consumer for claim in untried],
-        todo="bring up the workload that is named, so that its pod mounts its claim, and validate again.",
-    )
+
+def _untried(evidence: StorageEvidence, facts: Facts) -> list[Claim]:
+    """The release's claims that belong to an identity as which nothing was tried."""
+    tried = {item.target.identity for item in evidence.written}
+    claims = (claim for claim in facts.expectations.claims if claim.owner)
+    return [claim for claim in claims if not any(_is(identity, claim) for identity in tried)]
 
 
 def _is(identity: Identity, claim: Claim) -> bool:
@@ -125,8 +117,9 @@ def _good(evidence: StorageEvidence) -> str:
     whose = "the catalog's reference identities, because no pod mounts a claim" if evidence.references else "consumers"
     fresh = [item for item in evidence.written if not item.target.existing]
     return (
-        f"{len(evidence.written)} probes (as {whose}) could do all {len(OPERATIONS)} operations: "
-        f"{len(fresh)} on new volumes, {len(evidence.written) - len(fresh)} in directories in use."
+        f"{counted(len(evidence.written), 'probe')}, as {whose} ({', '.join(_identities(evidence))}), could do all "
+        f"{len(OPERATIONS)} operations: {len(fresh)} on new volumes, {len(evidence.written) - len(fresh)} in "
+        "directories in use."
     )
 
 
@@ -235,4 +228,4 @@ def _of(item: Written) -> Iterator[Ref]:
     yield from item.target.consumers
 
 
-CHECKS = (consumer_can_write, reference_identities)
+CHECKS = (consumer_can_write,)

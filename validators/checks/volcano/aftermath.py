@@ -16,6 +16,7 @@ from validators.core.facts import Fact, Facts
 from validators.core.outcome import CannotJudgeError, Outcome, Severity, failed, passed, skipped, warned
 from validators.core.resources import PODGROUPS, PODS
 from validators.core.rights import Rule
+from validators.subjects import crds
 from validators.subjects.pods import GROUP_NAME, workload_of
 from validators.subjects.troubles import judged
 
@@ -107,7 +108,7 @@ def no_start_panics(facts: Facts) -> Outcome:
     )
 
 
-@check("F8", "no-stale-podgroups", severity=Severity.MINOR, requires=("F2",), reads=(PODGROUPS, PODS))
+@check("F8", "no-stale-podgroups", severity=Severity.MINOR, reads=(*crds.READS, PODGROUPS, PODS))
 def no_stale_podgroups(facts: Facts) -> Outcome:
     """No PodGroup is Running or Inqueue without a live pod for more than 10 minutes.
 
@@ -135,7 +136,7 @@ def no_stale_podgroups(facts: Facts) -> Outcome:
     )
 
 
-@check("F9", "no-broken-gangs", severity=Severity.MINOR, requires=("F2",), reads=(PODGROUPS, PODS))
+@check("F9", "no-broken-gangs", severity=Severity.MINOR, reads=(*crds.READS, PODGROUPS, PODS))
 def no_broken_gangs(facts: Facts) -> Outcome:
     """No PodGroup has been in phase Unknown for more than a minute: a gang of which only a part runs.
 
@@ -168,6 +169,7 @@ def _groups(
     Raises:
         CannotJudgeError: there is none to look at, or the kinds could not be read.
     """
+    crds.demand_gang_kinds(facts)
     gang = facts.expectations.gang
     if gang is not VOLCANO:
         text = f"nothing is held for a PodGroup of {gang.title}, and its phase only follows its pods."

@@ -1,8 +1,8 @@
-"""Family F: is Volcano up, configured to gang, open for work and alive."""
+"""Family F: is Volcano up, configured to gang, and open for work."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 from kubernetes.utils.quantity import parse_quantity
@@ -12,13 +12,11 @@ from kubeflow_volcano.catalog.images.names import tag_of
 from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.catalog.schedulers import known_plugins, words_of
 from kubeflow_volcano.cluster.objects import Object, Ref
-from validators.checks.gang.gang import gang_verdict
 from validators.core.check import check
 from validators.core.consequences import NOT_NEEDED
 from validators.core.facts import Facts
 from validators.core.outcome import CannotJudgeError, Outcome, Severity, failed, passed, skipped, warned
 from validators.core.resources import CONFIGMAPS, DEPLOYMENTS, QUEUES
-from validators.probes.gang.gang import GANG
 from validators.subjects import crds, workloads
 from validators.subjects.gang import scheduler_configuration
 from validators.subjects.gang.queue_opening import open_command
@@ -28,7 +26,6 @@ from validators.subjects.troubles import verdict
 __all__ = ["CHECKS"]
 
 SCHEDULER = Ref("apps/v1", "Deployment", "volcano-system", "volcano-scheduler")
-_CRDS = ("jobs.batch.volcano.sh", "podgroups.scheduling.volcano.sh", "queues.scheduling.volcano.sh")
 
 
 @check("F1", "volcano-components", severity=Severity.BLOCKER, reads=workloads.READS)
@@ -53,29 +50,14 @@ def components(facts: Facts) -> Outcome:
     return verdict(found, expected, claim=claim, expected=f"every Deployment available{job}")
 
 
-@check("F2", "volcano-crds", severity=Severity.BLOCKER, reads=crds.READS)
-def volcano_crds(facts: Facts) -> Outcome:
-    """Volcano's Job, PodGroup and Queue are served.
-
-    Without them nothing can be queued or ganged. Install Volcano. Where scheduler-plugins make the gangs, it is their
-    PodGroup.
-    """
-    gang = facts.expectations.gang
-    if gang.name not in facts.expectations.crds.values():
-        return skipped("NotExpected", f"the chosen components have no {gang.title}.")
-    names = _CRDS if gang is VOLCANO else (gang.podgroups,)
-    found = [replace(item, check="F2", because=("B1",)) for item in crds.troubled(facts, names)]
-    looked_at = [Ref("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", name) for name in names]
-    return verdict(found, looked_at, claim=f"{', '.join(names)} {_are(names)} served.", expected="as B1")
-
-
-@check("F3", "queue-open", severity=Severity.BLOCKER, requires=("F2",), reads=(QUEUES,))
+@check("F3", "queue-open", severity=Severity.BLOCKER, reads=(*crds.READS, QUEUES))
 def queue_open(facts: Facts) -> Outcome:
     """The queue default exists, is open and has room.
 
     A queue that is closed takes no new work, and one that is missing looks exactly like a dead scheduler: pods wait
     without any condition. The scheduler makes the queue at its start; open a closed one with the command below.
     """
+    crds.demand_gang_kinds(facts)
     _demand_volcano(facts, "has no queues")
     ref = Ref("scheduling.volcano.sh/v1beta1", "Queue", "", "default")
     found = {name: facts.get(QUEUES, "", name) for name in ("default", "root")}
@@ -125,10 +107,6 @@ def _demand_volcano(facts: Facts, why: str) -> None:
     gang = facts.expectations.gang
     if gang is not VOLCANO:
         raise CannotJudgeError(skipped(NOT_NEEDED, f"{gang.title} {why}."))
-
-
-def _are(names: Sequence[str]) -> str:
-    return "are" if len(names) > 1 else "is"
 
 
 def _scheduler_off(facts: Facts) -> bool:
@@ -241,14 +219,4 @@ def _minor(version: str) -> str:
     return ".".join(version.split(".")[:2])
 
 
-@check("F6", "scheduler-alive", severity=Severity.BLOCKER, requires=("F1", "F3"), probe=GANG)
-def scheduler_alive(facts: Facts) -> Outcome:
-    """Volcano's scheduler places a gang that fits, within 30 s.
-
-    A ready pod is not enough: a scheduler with a stale cache looks healthy and places nothing. Restart it. Where
-    scheduler-plugins make the gangs, it is their scheduler.
-    """
-    return gang_verdict(facts.evidence(GANG))
-
-
-CHECKS = (components, volcano_crds, queue_open, gang_plugin, version_pair, scheduler_alive)
+CHECKS = (components, queue_open, gang_plugin, version_pair)

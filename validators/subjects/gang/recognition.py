@@ -1,7 +1,7 @@
 """Which gang scheduler a cluster is judged by where nobody says so: the one that is installed, else the operator's.
 
 What contradicts the answer is for checks to find: G1 where the training operator is told of another scheduler or of
-none, F1 and F2 where the one that it is told of is missing.
+none, F1 and B1 where the one that it is told of is missing.
 """
 
 from __future__ import annotations

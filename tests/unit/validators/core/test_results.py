@@ -45,6 +45,12 @@ def test_an_error_of_a_check_that_gates_nothing_is_a_warning() -> None:
     assert summarise([*results("pass"), *results("error", check=MINOR)]).verdict is Verdict.WARN
 
 
+def test_a_summary_says_what_was_left_out_and_what_could_not_be_evaluated_and_why() -> None:
+    summary = summarise([*results("pass", "skip", "skip"), *results("error", check=MINOR)])
+    assert summary.skipped == {"Reason": 2}
+    assert summary.unevaluated == {MINOR.id: "Reason"}
+
+
 ORDER = [130, 2, 5, 7, 1, 3, 6, 4, 0]
 
 

@@ -13,6 +13,7 @@ from kubeflow_volcano.experiment.record import Group, Member, Moment
 from kubeflow_volcano.experiment.remains import Cleanup, Tracked
 from kubeflow_volcano.experiment.stage import Step
 from tests.samples.facts import facts
+from tests.samples.gang import blamed
 from validators.checks.gang import gang
 from validators.core.facts import Facts
 from validators.core.outcome import Outcome, Status
@@ -121,8 +122,7 @@ def test_a_gang_that_is_held_and_released_with_a_good_control_passes_everywhere(
     outcomes = judge(evidence(*GOOD))
     assert {id_: item.status for id_, item in outcomes.items()} == dict.fromkeys(outcomes, Status.PASS)
     assert set(outcomes) == {"H1", "H2", "H3", "H4", "H5", "H6"}
-    verdict = gang.gang_verdict(evidence(*GOOD))
-    assert verdict.status is Status.PASS
+    verdict = outcomes["H2"]
     assert "5.0 s" in verdict.message
     assert Ref("v1", "Pod", "kfv-smoke-0a1b2c3d", "h2-p0") in verdict.objects
 
@@ -149,7 +149,7 @@ def test_pods_that_nobody_looked_at_mean_a_dead_scheduler() -> None:
     outcome = judge(seen)["H1"]
     assert (outcome.status, outcome.reason) == (Status.FAIL, "SchedulerNotEvaluating")
     assert "H1-timeline.txt" in outcome.evidence
-    assert (gang.gang_verdict(seen).reason, gang.gang_verdict(seen).because) == ("SchedulerNotEvaluating", ("H1",))
+    assert (blamed(seen)[1].reason, blamed(seen)[0]) == ("SchedulerNotEvaluating", "H1")
 
 
 def test_pods_that_were_judged_and_found_no_place_leave_the_question_open() -> None:
@@ -157,13 +157,13 @@ def test_pods_that_were_judged_and_found_no_place_leave_the_question_open() -> N
     outcome = judge(seen)["H1"]
     assert (outcome.status, outcome.reason) == (Status.ERROR, "NoRoom")
     assert "h1-p0: 0/1 nodes are available" in outcome.message
-    assert gang.gang_verdict(seen).status is Status.ERROR
+    assert blamed(seen)[1].status is Status.ERROR
 
 
 def test_a_gang_that_fits_and_is_bound_in_part_is_a_violation() -> None:
     seen = evidence(fit(bound=2, judged=True), *GOOD[1:])
     assert (judge(seen)["H1"].status, judge(seen)["H1"].reason) == (Status.FAIL, "PartialPlacement")
-    assert gang.gang_verdict(seen).reason == "PartialPlacement"
+    assert blamed(seen)[1].reason == "PartialPlacement"
 
 
 def test_bound_pods_without_a_running_group_are_a_warning() -> None:
@@ -184,7 +184,7 @@ def test_a_member_bound_while_another_fits_nowhere_is_the_violation() -> None:
     assert (outcome.status, outcome.reason) == (Status.FAIL, "PartialPlacement")
     assert f"h2-p0 on n1 at {AT}, h2-p1 on n1 at {AT}" in outcome.message
     assert outcome.because == ()
-    assert gang.gang_verdict(seen).because == ("H2",)
+    assert blamed(seen)[0] == "H2"
 
 
 def test_a_gang_that_could_be_whole_after_all_is_no_violation_and_no_proof() -> None:
@@ -192,7 +192,7 @@ def test_a_gang_that_could_be_whole_after_all_is_no_violation_and_no_proof() -> 
     outcome = judge(seen)["H2"]
     assert (outcome.status, outcome.reason, outcome.because) == (Status.ERROR, "NotBlocked", ("F4",))
     assert "kfv.io/nowhere" in outcome.todo
-    assert gang.gang_verdict(seen).status is Status.ERROR
+    assert blamed(seen)[1].status is Status.ERROR
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_a_violation_comes_before_everything_else(worse: dict[str, str]) -> None
     bad_control, not_released = control(bound=0), released(bound=1)
     violated = blocked(premature=("h2-p0",), lost="Evicted")
     seen = evidence(fit(bound=0), violated, not_released, bad_control, **worse)
-    assert gang.gang_verdict(seen).reason == "PartialPlacement"
+    assert blamed(seen)[1].reason == "PartialPlacement"
     assert judge(seen)["H2"].reason == "PartialPlacement"
 
 
@@ -215,7 +215,7 @@ def test_nothing_bound_is_no_proof_as_long_as_nobody_looked() -> None:
     seen = evidence(*without("H2", blocked(judged=False)))
     outcome = judge(seen)["H2"]
     assert (outcome.status, outcome.reason, outcome.because) == (Status.ERROR, "NeverJudged", ("F4",))
-    assert gang.gang_verdict(seen).status is Status.ERROR
+    assert blamed(seen)[1].status is Status.ERROR
 
 
 def test_one_unjudged_group_is_enough_to_leave_it_open() -> None:
@@ -231,7 +231,7 @@ def test_a_control_that_does_not_come_out_is_an_error(bad: Step) -> None:
     seen = evidence(*without("H4", bad))
     outcome = judge(seen)["H4"]
     assert (outcome.status, outcome.reason) == (Status.ERROR, "ControlFailed")
-    assert (gang.gang_verdict(seen).status, gang.gang_verdict(seen).because) == (Status.ERROR, ("H4",))
+    assert (blamed(seen)[1].status, blamed(seen)[0]) == (Status.ERROR, "H4")
 
 
 def test_a_control_that_nobody_looked_at_sends_to_the_scheduler_and_not_for_room() -> None:
@@ -255,7 +255,7 @@ def test_a_gang_that_is_not_released_fails() -> None:
     outcome = judge(seen)["H3"]
     assert (outcome.status, outcome.reason) == (Status.FAIL, "GangNotReleased")
     assert "only 2 of 3" in outcome.message
-    assert gang.gang_verdict(seen).because == ("H3",)
+    assert blamed(seen)[0] == "H3"
 
 
 def test_a_gang_that_nobody_looked_at_again_means_a_scheduler_that_stopped() -> None:
@@ -268,7 +268,7 @@ def test_a_gang_that_nobody_looked_at_again_means_a_scheduler_that_stopped() -> 
 
 def test_a_failed_control_comes_before_a_gang_that_is_not_released() -> None:
     seen = evidence(fit(), blocked(), released(bound=0), control(bound=0))
-    assert gang.gang_verdict(seen).reason == "ControlFailed"
+    assert blamed(seen)[1].reason == "ControlFailed"
 
 
 def test_an_evicted_pod_is_no_violation_and_no_proof() -> None:
@@ -304,7 +304,7 @@ def test_an_experiment_that_ends_early_keeps_what_it_has() -> None:
     outcomes = judge(evidence(fit(), trouble="no answer from https://10.0.0.1"))
     assert outcomes["H1"].status is Status.PASS
     assert (outcomes["H2"].status, outcomes["H2"].reason) == (Status.ERROR, "ProbeInterrupted")
-    assert gang.gang_verdict(evidence(fit(), trouble="no answer")).status is Status.ERROR
+    assert blamed(evidence(fit(), trouble="no answer"))[1].status is Status.ERROR
 
 
 def test_a_default_scheduler_that_places_in_part_is_what_the_control_wants() -> None:
@@ -326,7 +326,7 @@ def test_a_default_scheduler_that_does_otherwise_is_a_warning_and_no_doubt_of_th
     known = evidence(*without("H5", seen))
     outcome = judge(known)["H5"]
     assert (outcome.status, outcome.reason) == (Status.WARN, reason)
-    assert gang.gang_verdict(known).status is Status.PASS
+    assert blamed(known)[1].status is Status.PASS
 
 
 def test_the_stuck_one_bound_instead_of_another_is_not_what_the_control_wants() -> None:
@@ -359,7 +359,7 @@ def test_gangs_that_get_into_each_others_way_fail_from_the_version_on_that_can_t
     for version, status in (("1.8.1", Status.FAIL), ("", Status.FAIL), ("1.8.0", Status.SKIP)):
         outcome = judge(evidence(*steps, volcano_version=version))["H6"]
         assert (outcome.status, outcome.reason) == (status, reason if status is Status.FAIL else "AntiAffinityBug")
-    assert gang.gang_verdict(evidence(*steps)).status is Status.PASS
+    assert blamed(evidence(*steps))[1].status is Status.PASS
 
 
 def test_a_gang_that_is_bound_pod_by_pod_within_two_seconds_is_whole() -> None:
@@ -405,7 +405,7 @@ def test_an_evicted_pod_of_two_gangs_proves_nothing(disturbed: str) -> None:
 
 def test_trouble_behind_the_proof_does_not_touch_it() -> None:
     seen = evidence(*(item for item in GOOD if item.id in {"H1", "H2", "H3", "H4"}), trouble="no answer")
-    assert gang.gang_verdict(seen).status is Status.PASS
+    assert blamed(seen)[1].status is Status.PASS
     assert judge(seen)["H5"].status is Status.ERROR
 
 

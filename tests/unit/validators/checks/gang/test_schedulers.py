@@ -13,6 +13,7 @@ from kubeflow_volcano.experiment.record import Group, Member
 from kubeflow_volcano.experiment.stage import Step, was_judged
 from tests.samples.facts import crd, deployment, facts, pod, ref
 from validators.checks.gang.steps import blocked, fit
+from validators.checks.machinery.served import crds_served
 from validators.checks.operator import operator
 from validators.checks.operator.verdict import operator_verdict
 from validators.checks.volcano import aftermath, volcano
@@ -34,7 +35,13 @@ NAME = SCHEDULER_PLUGINS.scheduler
 AT = "2026-01-01T00:00:00.000Z"
 
 
-def known(*objects: Object, version: str = "v1-04f9f13", arguments: tuple[str, ...] = (), **fields: Any) -> Facts:
+def known(
+    *objects: Object,
+    version: str = "v1-04f9f13",
+    arguments: tuple[str, ...] = (),
+    kinds: tuple[str, ...] = (SCHEDULER_PLUGINS.podgroups,),
+    **fields: Any,
+) -> Facts:
     container = {
         "name": "training-operator",
         "image": f"docker.io/kubeflow/training-operator:{version}",
@@ -50,7 +57,10 @@ def known(*objects: Object, version: str = "v1-04f9f13", arguments: tuple[str, .
         crds={SCHEDULER_PLUGINS.podgroups: SCHEDULER_PLUGINS.name},
         namespaces=frozenset({"kubeflow", "scheduler-plugins"}),
     )
-    return facts(deployment(OPERATOR, containers=[container]), *objects, expected=expected, **fields)
+    served = {f"{SCHEDULER_PLUGINS.group}/v1": frozenset({"podgroups"})}
+    more = {DISCOVERY: served, **fields.pop("known", {})}
+    around = (deployment(OPERATOR, containers=[container]), *(crd(name) for name in kinds), *objects)
+    return facts(*around, expected=expected, known=more, **fields)
 
 
 def judged(check: Check, found: Facts) -> Outcome:
@@ -60,13 +70,15 @@ def judged(check: Check, found: Facts) -> Outcome:
         return stop.outcome
 
 
-def test_the_second_scheduler_is_what_f1_and_f2_look_for() -> None:
-    served = {"scheduling.x-k8s.io/v1": frozenset({"podgroups"})}
-    up = known(deployment(SCHEDULER), crd(SCHEDULER_PLUGINS.podgroups), known={DISCOVERY: served})
+def test_the_second_scheduler_is_what_f1_and_b1_look_for() -> None:
+    up = known(deployment(SCHEDULER))
     assert judged(volcano.components, up).status is Status.PASS
     assert judged(volcano.components, known(deployment(SCHEDULER, replicas=0))).status is Status.FAIL
-    assert "podgroups.scheduling.x-k8s.io is served" in judged(volcano.volcano_crds, up).message
-    assert judged(volcano.volcano_crds, known()).status is Status.FAIL
+    assert judged(crds_served, up).status is Status.PASS
+    missing = judged(crds_served, known(kinds=()))
+    assert (missing.status, missing.reason) == (Status.FAIL, "Missing")
+    assert "podgroups.scheduling.x-k8s.io" in missing.message
+    assert judged(aftermath.no_stale_podgroups, known(kinds=())).because == ("B1",)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +95,7 @@ def test_what_is_volcanos_alone_is_left_out_and_holds_nobody_up(check: Check) ->
     found = judged(check, known())
     assert (found.status, found.reason) == (Status.SKIP, NOT_NEEDED)
     assert "scheduler-plugins" in found.message
-    following = replace(volcano.scheduler_alive, requires=(check.id,))
+    following = replace(volcano.components, requires=(check.id,))
     assert not_applicable(following, {check.id: found}, {}) is None
     other = replace(found, reason="NotExpected")
     assert not_applicable(following, {check.id: other}, {}) is not None

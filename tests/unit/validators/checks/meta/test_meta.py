@@ -11,7 +11,7 @@ from tests.samples.facts import facts, ref
 from validators.checks.meta import meta
 from validators.checks.meta.meta import RUN, RunRecord
 from validators.core.check import Check
-from validators.core.outcome import CannotJudgeError, Outcome, Severity, errored, failed, passed, skipped
+from validators.core.outcome import CannotJudgeError, Outcome, Severity, errored, failed, passed
 from validators.core.results import Result
 from validators.probes.audit import Audit
 
@@ -71,23 +71,6 @@ def test_i2_fails_for_a_request_about_others_and_for_a_field_in_theirs() -> None
     theirs = ref("Pod", "team/precious")
     marked = judge(meta.nothing_else_touched, replace(RECORD, audit=replace(SEEN, touched=(theirs,))))
     assert (str(marked.status), marked.objects) == ("fail", (theirs,))
-
-
-def test_i3_passes_with_the_reasons_of_what_was_left_out() -> None:
-    results = (result("A1", GOOD), result("H1", skipped("ReadOnly", "needs a probe.")))
-    outcome = judge(meta.coverage, replace(RECORD, results=results))
-    assert str(outcome.status) == "pass"
-    assert outcome.message == "1 of 1 checks that apply were judged, 1 were left out (ReadOnly 1)."
-    assert outcome.observed["skips"] == {"H1": "ReadOnly"}
-
-
-def test_i3_is_open_while_a_blocker_is_and_warns_of_anything_else() -> None:
-    blocked = judge(meta.coverage, replace(RECORD, results=(result("A1", GOOD), result("C1", UNREAD))))
-    assert (str(blocked.status), blocked.reason) == ("error", "BlockersNotJudged")
-    assert "C1 (Forbidden)" in blocked.message
-    minor = replace(RECORD, results=(result("A1", GOOD), result("C1", UNREAD, Severity.MINOR)))
-    assert str(judge(meta.coverage, minor).status) == "warn"
-    assert judge(meta.coverage, replace(RECORD, results=())).reason == "NothingElse"
 
 
 def test_i4_passes_when_both_passes_agree_and_names_what_differs() -> None:

@@ -10,7 +10,7 @@ import pytest
 from kubeflow_volcano.catalog.model import MinorRange
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.experiment.record import Group, Member
-from tests.samples.facts import crd, deployment, facts, instant, obj, pod, ref
+from tests.samples.facts import VOLCANO_KINDS, VOLCANO_SERVED, crd, deployment, facts, instant, obj, pod, ref
 from validators.checks.operator import operator as checks
 from validators.checks.operator.common import OPERATOR_ACCESS, OPERATOR_ADMISSION, OPERATOR_LOG
 from validators.core.check import Check
@@ -41,10 +41,11 @@ def known(*objects: Object, gang_scheduler: str = "volcano", operator_version: s
         gang_scheduler=gang_scheduler,
         operator_version=operator_version,
         workloads={ref("Deployment", NAME): "training-operator"},
-        crds=JOBS,
+        crds={**dict.fromkeys(VOLCANO_KINDS, "volcano"), **JOBS},
         namespaces=frozenset({"kubeflow"}),
     )
-    return facts(*objects, expected=expected, **fields)
+    more = {DISCOVERY: VOLCANO_SERVED, **fields.pop("known", {})}
+    return facts(*(crd(name) for name in VOLCANO_KINDS), *objects, expected=expected, known=more, **fields)
 
 
 def judged(check: Check, found: Facts) -> Outcome:

@@ -8,7 +8,7 @@ import pytest
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.experiment.record import Group, Member
-from tests.samples.facts import crd, deployment, facts, instant, obj, pod, ref
+from tests.samples.facts import VOLCANO_KINDS, VOLCANO_SERVED, crd, deployment, facts, instant, obj, pod, ref
 from validators.checks.operator import trainer as checks
 from validators.checks.operator.common import OPERATOR_ACCESS, OPERATOR_ADMISSION, OPERATOR_LOG
 from validators.core.check import Check
@@ -52,12 +52,12 @@ def known(*objects: Object, **fields: Any) -> Facts:
     expected = Expectations(
         release="26.03",
         workloads={ref("Deployment", NAME): "trainer"},
-        crds=KINDS,
+        crds={**dict.fromkeys(VOLCANO_KINDS, "volcano"), **KINDS},
         namespaces=frozenset({"kubeflow-system"}),
     )
     manager = deployment(NAME, serviceAccountName="trainer")
-    more = {DISCOVERY: SERVED, **fields.pop("known", {})}
-    return facts(manager, *objects, expected=expected, known=more, **fields)
+    more = {DISCOVERY: {**VOLCANO_SERVED, **SERVED}, **fields.pop("known", {})}
+    return facts(manager, *(crd(name) for name in VOLCANO_KINDS), *objects, expected=expected, known=more, **fields)
 
 
 def judged(check: Check, found: Facts) -> Outcome:

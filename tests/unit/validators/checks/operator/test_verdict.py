@@ -52,8 +52,8 @@ def test_a_gang_that_cannot_be_whole_is_not_asked_where_it_was_placed() -> None:
         (job(group=group(minimum=1)), "WrongMinimum", ()),
         (job(minimum=3), "WrongMinimum", ()),
         (job(group=group(queue="")), "WrongQueue", ()),
-        (job(group=group(phase=""), pods=()), "PodsHeldBack", ("F6",)),
-        (job(group=group(phase="Pending"), pods=()), "PodsHeldBack", ("F6",)),
+        (job(group=group(phase=""), pods=()), "PodsHeldBack", ("H1",)),
+        (job(group=group(phase="Pending"), pods=()), "PodsHeldBack", ("H1",)),
         (job(group=group(phase="Inqueue"), pods=()), "PodsMissing", ()),
         (job(pods=(member(scheduler="default-scheduler"), member("b"))), "PodsNotGanged", ()),
         (job(pods=(member(group=""), member("b"))), "PodsNotGanged", ()),
@@ -150,7 +150,7 @@ def test_a_job_that_does_not_succeed_fails_with_what_is_known(node: str, state: 
     assert "G6-timeline.txt" in outcome.evidence
 
 
-@pytest.mark.parametrize(("minimum", "blamed"), [(2, "is alive (F6)"), (3, "carries minAvailable over")])
+@pytest.mark.parametrize(("minimum", "blamed"), [(2, "is alive (H1)"), (3, "carries minAvailable over")])
 def test_a_gang_that_is_not_released_is_the_scheduler_s_once_its_podgroup_says_so(minimum: int, blamed: str) -> None:
     waits = step(member(node=""), member("j-worker-1", node=""), reached=False)
     outcome = held_then_released(tried(released=replace(waits, groups=(group(minimum=minimum),))))

@@ -1,4 +1,4 @@
-"""D7: what containers say of their volumes, and what it comes to; D4 and D9 beside it."""
+"""D7: what containers say of their volumes, and what it comes to; D4 beside it, and as whom D6 acted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kubeflow_volcano.progress import silent
 from tests.samples.facts import facts, obj, pod
 from validators.checks.storage import volumes
 from validators.checks.storage.own_volumes import existing_volumes_writable
-from validators.checks.storage.writing import reference_identities
+from validators.checks.storage.writing import consumer_can_write
 from validators.core.expectations import Expectations
 from validators.core.facts import Unread
 from validators.core.outcome import CannotJudgeError, Outcome, Status
@@ -198,14 +198,14 @@ def test_without_volumes_there_is_nothing_to_look_at() -> None:
     assert volumes.volumes_sound(facts()).status is Status.SKIP
 
 
-# D9
+# as whom D6 acted
 
 
 def identities(*tried: Identity, **claim: int) -> Outcome:
     users = {"run_as_user": None, "run_as_group": None, "fs_group": None} | claim
     expected = Expectations(claims=(Claim("kubeflow", "mysql", "1Gi", DB, **users),))
     written = tuple(Written(Target(item, (DB,), storage_class="a")) for item in tried)
-    return reference_identities(facts(expected=expected, evidences={STORAGE: StorageEvidence(written=written)}))
+    return consumer_can_write(facts(expected=expected, evidences={STORAGE: StorageEvidence(written=written)}))
 
 
 def test_identities_that_were_tried_are_named() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from kubeflow_volcano.cluster.metadata import RUN_LABEL
 from kubeflow_volcano.cluster.objects import Object, Ref
-from tests.samples.facts import facts, instant, obj, pod
+from tests.samples.facts import facts, instant, obj, pod, with_volcano
 from validators.checks.volcano import aftermath
 from validators.checks.volcano.aftermath import PREVIOUS_LOGS
 from validators.core.check import Check
@@ -90,7 +90,7 @@ WELL = {
 
 @pytest.mark.parametrize("objects", WELL.values(), ids=WELL)
 def test_groups_with_work_or_without_a_claim_are_not_stale(objects: tuple[Object, ...]) -> None:
-    assert aftermath.no_stale_podgroups(facts(*objects)).status is Status.PASS
+    assert aftermath.no_stale_podgroups(with_volcano(*objects)).status is Status.PASS
 
 
 STALE = {
@@ -104,29 +104,31 @@ STALE = {
 
 @pytest.mark.parametrize("objects", STALE.values(), ids=STALE)
 def test_groups_that_hold_resources_for_nobody_are_a_warning(objects: tuple[Object, ...]) -> None:
-    outcome = aftermath.no_stale_podgroups(facts(*objects))
+    outcome = aftermath.no_stale_podgroups(with_volcano(*objects))
     assert (outcome.status, outcome.reason) == (Status.WARN, "StalePodGroups")
     assert "asks for cpu 8, nvidia.com/gpu 4" in outcome.message
     assert [str(ref.name) for ref in outcome.objects] == ["g"]
 
 
 def test_what_is_listed_is_cut_and_what_is_meant_is_not() -> None:
-    outcome = aftermath.no_stale_podgroups(facts(*(group(f"a/g{number}") for number in range(9))))
+    outcome = aftermath.no_stale_podgroups(with_volcano(*(group(f"a/g{number}") for number in range(9))))
     assert ("and 4 more" in outcome.message, len(outcome.objects)) == (True, 9)
 
 
 def test_a_gang_in_pieces_is_a_warning_when_it_stays_so() -> None:
     running = [member(f"a/p{number}") for number in range(8)]
-    outcome = aftermath.no_broken_gangs(facts(group(phase="Unknown"), *running))
+    outcome = aftermath.no_broken_gangs(with_volcano(group(phase="Unknown"), *running))
     assert (outcome.status, outcome.reason) == (Status.WARN, "BrokenGangs")
     assert "8 of 20 members run" in outcome.message
-    assert aftermath.no_broken_gangs(facts(group(phase="Unknown", changed_ago=30), *running)).status is Status.PASS
-    assert aftermath.no_broken_gangs(facts(group(), *running)).status is Status.PASS
+    assert (
+        aftermath.no_broken_gangs(with_volcano(group(phase="Unknown", changed_ago=30), *running)).status is Status.PASS
+    )
+    assert aftermath.no_broken_gangs(with_volcano(group(), *running)).status is Status.PASS
 
 
 @pytest.mark.parametrize("check", [aftermath.no_stale_podgroups, aftermath.no_broken_gangs])
 def test_without_groups_there_is_nothing_to_say_and_those_of_probes_do_not_count(check: Check) -> None:
-    assert judged(check, facts()).reason == "NoPodGroups"
-    assert judged(check, facts(group(labels={RUN_LABEL: "x"}))).reason == "NoPodGroups"
+    assert judged(check, with_volcano()).reason == "NoPodGroups"
+    assert judged(check, with_volcano(group(labels={RUN_LABEL: "x"}))).reason == "NoPodGroups"
     unread = {"podgroups.scheduling.volcano.sh": Unread("Forbidden", "no", "ask")}
-    assert judged(check, facts(unread=unread)).status is Status.ERROR
+    assert judged(check, with_volcano(unread=unread)).status is Status.ERROR

@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.cluster.objects import Object
-from tests.samples.facts import crd, deployment, facts, obj, pod
+from tests.samples.facts import VOLCANO_KINDS, deployment, facts, obj, pod, with_volcano
 from validators.checks.volcano import volcano
 from validators.core.facts import Facts
 from validators.core.outcome import CannotJudgeError, Outcome, Status
-from validators.subjects.crds import DISCOVERY
 
 WORKLOADS = ("volcano Deployment volcano-system/volcano-scheduler", "volcano Job volcano-system/volcano-admission-init")
 GOOD = """
@@ -67,24 +66,16 @@ def test_a_failed_init_job_fails() -> None:
 
 def test_volcano_that_nobody_expects_is_skipped() -> None:
     assert volcano.components(facts()).status is Status.SKIP
-    assert volcano.volcano_crds(facts()).status is Status.SKIP
-
-
-NAMES = ("jobs.batch.volcano.sh", "podgroups.scheduling.volcano.sh", "queues.scheduling.volcano.sh")
-
-
-def with_crds(*names: str) -> Facts:
-    discovery = {
-        "batch.volcano.sh/v1": frozenset({"jobs"}),
-        "scheduling.volcano.sh/v1": frozenset({"podgroups", "queues"}),
-    }
-    return facts(*(crd(name) for name in names), crds=dict.fromkeys(NAMES, "volcano"), known={DISCOVERY: discovery})
+    with pytest.raises(CannotJudgeError) as stop:
+        volcano.queue_open(facts())
+    assert (stop.value.outcome.status, stop.value.outcome.reason) == (Status.SKIP, "NotExpected")
 
 
 def test_volcanos_kinds_are_served_or_b1_says_why() -> None:
-    assert volcano.volcano_crds(with_crds(*NAMES)).status is Status.PASS
-    outcome = volcano.volcano_crds(with_crds(*NAMES[:2]))
-    assert (outcome.status, outcome.because) == (Status.FAIL, ("B1",))
+    assert volcano.queue_open(with_volcano(queue())).status is Status.PASS
+    with pytest.raises(CannotJudgeError) as stop:
+        volcano.queue_open(with_volcano(queue(), served=VOLCANO_KINDS[:2]))
+    assert (stop.value.outcome.status, stop.value.outcome.because) == (Status.FAIL, ("B1",))
 
 
 def queue(name: str = "default", state: str = "Open", **spec: Any) -> Object:
@@ -92,7 +83,7 @@ def queue(name: str = "default", state: str = "Open", **spec: Any) -> Object:
 
 
 def test_an_open_queue_passes() -> None:
-    outcome = volcano.queue_open(facts(queue(), queue("root")))
+    outcome = volcano.queue_open(with_volcano(queue(), queue("root")))
     assert (outcome.status, [item.name for item in outcome.objects]) == (Status.PASS, ["default", "root"])
 
 
@@ -109,7 +100,7 @@ def test_an_open_queue_passes() -> None:
     ],
 )
 def test_a_queue_that_takes_no_work_fails(queues: list[Object], reason: str) -> None:
-    outcome = volcano.queue_open(facts(*queues))
+    outcome = volcano.queue_open(with_volcano(*queues))
     assert (outcome.status, outcome.reason, outcome.because) == (Status.FAIL, reason, ())
     assert outcome.commands
 
@@ -117,7 +108,9 @@ def test_a_queue_that_takes_no_work_fails(queues: list[Object], reason: str) -> 
 @pytest.mark.parametrize(("version", "state_is_theirs"), [("1.8.0", False), ("1.10.2", False), ("1.11.0", True)])
 def test_a_closed_queue_is_opened_so_that_it_can_be_closed_again(version: str, state_is_theirs: bool) -> None:  # noqa: FBT001  a column of the table
     closed = queue(state="Closed")
-    (command,) = volcano.queue_open(facts(closed, scheduler(image=f"volcanosh/vc-scheduler:v{version}"))).commands
+    (command,) = volcano.queue_open(
+        with_volcano(closed, scheduler(image=f"volcanosh/vc-scheduler:v{version}"))
+    ).commands
     assert command.startswith("echo '{" if state_is_theirs else "kubectl patch queues.scheduling.volcano.sh default ")
     if state_is_theirs:
         text = json.loads(command.split("'")[1])
@@ -129,7 +122,7 @@ def test_a_closed_queue_is_opened_so_that_it_can_be_closed_again(version: str, s
 
 
 def test_a_queue_that_no_scheduler_has_made_follows_the_scheduler() -> None:
-    assert volcano.queue_open(facts(scheduler(replicas=0))).because == ("F1",)
+    assert volcano.queue_open(with_volcano(scheduler(replicas=0))).because == ("F1",)
 
 
 def configured(text: str | None = GOOD) -> Facts:
