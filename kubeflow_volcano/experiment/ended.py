@@ -29,14 +29,14 @@ _LASTING_MOUNT_TROUBLE = ("hostPath type check failed",)
 class End:
     """How a pod ended. `said` is what its script wrote to the termination log.
 
-    `trouble` says why it did not run to an end: a word of the kubelet or scheduler in `reason`, its text in `trouble`.
+    `failure` says why it did not run to an end: a word of the kubelet or scheduler in `reason`, its text in `failure`.
     """
 
     succeeded: bool
     node: str
     said: str
     reason: str
-    trouble: str
+    failure: str
     seconds: float
 
 
@@ -65,16 +65,16 @@ def watch_to_end(session: Session, pod: Object, seconds: float) -> End:
                     found = found or _bad_start(obj)
             if found or session.stopped or phase_of(latest) in _ENDED:
                 break
-    reason, trouble = found or ("", "")
+    reason, failure = found or ("", "")
     phase = phase_of(latest)
     said = _termination(latest)
-    if phase not in _ENDED and not trouble:
-        reason, trouble = "TimedOut", _why_not(session, latest, seconds)
+    if phase not in _ENDED and not failure:
+        reason, failure = "TimedOut", _why_not(session, latest, seconds)
     elif phase == "Failed" and not said:
         status = latest["status"]
-        reason, trouble = status.get("reason") or "Failed", status.get("message") or "the probe pod failed in silence"
+        reason, failure = status.get("reason") or "Failed", status.get("message") or "the probe pod failed in silence"
     node = latest["spec"].get("nodeName", "")
-    return End(phase == "Succeeded", node, said, reason, trouble, time.monotonic() - started)
+    return End(phase == "Succeeded", node, said, reason, failure, time.monotonic() - started)
 
 
 def phase_of(pod: Object) -> str:
@@ -130,12 +130,12 @@ def _termination(pod: Object) -> str:
 
 
 def _why_not(session: Session, pod: Object, seconds: float) -> str:
-    told = [*warnings_about(session, pod["metadata"]["namespace"], pod["metadata"]["uid"])]
+    note = [*warnings_about(session, pod["metadata"]["namespace"], pod["metadata"]["uid"])]
     scheduled = conditions(pod).get("PodScheduled", {})
     if scheduled.get("status") == "False":
-        told.append(scheduled.get("message", ""))
+        note.append(scheduled.get("message", ""))
     phase = pod.get("status", {}).get("phase", "Pending")
-    return f"the probe pod is still {phase} after {seconds:.0f} s: {'; '.join(told) or 'no event says why'}"
+    return f"the probe pod is still {phase} after {seconds:.0f} s: {'; '.join(note) or 'no event says why'}"
 
 
 def _statuses(pod: Object) -> Iterator[Object]:

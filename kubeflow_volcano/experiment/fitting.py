@@ -133,6 +133,6 @@ def _taints(node: Object) -> list[Object]:
 
 
 def _takes_pods(node: Object) -> bool:
-    troubled = any(item["key"].startswith(_NODE_TROUBLE) for item in _taints(node))
+    issues = any(item["key"].startswith(_NODE_TROUBLE) for item in _taints(node))
     ready = conditions(node).get("Ready", {}).get("status") == "True"
-    return ready and not troubled and not node["spec"].get("unschedulable")
+    return ready and not issues and not node["spec"].get("unschedulable")

@@ -455,8 +455,8 @@ def test_pod_security_refuses_in_its_own_words(cluster: Cluster, consumer: tuple
     with namespace(cluster, **{"pod-security.kubernetes.io/enforce": "restricted"}) as where:
         evidence, account = probe(cluster, STORAGE, Options(namespace=where))
     (existing,) = (item for item in evidence.written if item.target.existing)
-    assert existing.trouble
-    assert "violates PodSecurity" in existing.trouble[1]
+    assert existing.failure
+    assert "violates PodSecurity" in existing.failure[1]
     assert account.left == ()
 
 

@@ -1,4 +1,4 @@
-"""What it means when a probe object is not admitted: the question stays open, in the server's own words."""
+"""Outcomes of probes that could not be carried out: rejected objects, interruptions, missing images."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ _UNREAD = frozenset({"Forbidden", "Unauthorized", "Unreachable"})
 
 
 def refusal(text: str) -> Outcome:
-    """Quota, LimitRange, Pod Security, authorization or a webhook said no; one that did not answer is B3's finding."""
-    todo = "exempt the probe from the policy that is named, or name a namespace that admits it."
+    """A quota, LimitRange, Pod Security, RBAC or a webhook rejected an object; B3 reports a webhook without answer."""
+    todo = "Exempt the probe from the named policy, or name a namespace that admits it (--probe-namespace)."
     if _WEBHOOK in text:
-        todo = "bring up what answers for the webhook that is named, and run again."
+        todo = "See why the backend of the named webhook is not ready, and run again."
     return errored(
         "ProbeRefused",
-        f"the cluster does not admit a probe object: {text}",
-        expected="small pods at the Pod Security level that their identity needs are admitted",
+        f"The API server rejected a probe object: {text}",
+        expected="small pods are admitted at the Pod Security level of their identity",
         todo=todo,
         because=("B3",) if _WEBHOOK in text else (),
     )
 
 
 def interruption(text: str) -> Outcome:
-    """The server did not answer, or an experiment ran out of its time; a webhook may be why, which B3 finds."""
+    """The API server did not answer, or an experiment timed out; if a webhook is the cause, B3 reports it."""
     return errored(
         "ProbeInterrupted",
-        f"the probe did not come to its end: {text}",
-        expected="the API server and its webhooks answer for as long as the probe takes",
-        todo="see the API server's health, then run again.",
+        f"The probe was interrupted: {text}",
+        expected="the API server and its webhooks answer during the probe",
+        todo="Check the health of the API server, then run again.",
         because=("B3",) if _WEBHOOK in text else (),
     )
 
 
-def not_tried(trouble: tuple[str, str]) -> Outcome:
-    """Why a pod did not do what it was made for, by reason and text: image, admission, outage, or a missing fact."""
-    reason, text = trouble
+def not_tried(failure: tuple[str, str]) -> Outcome:
+    """Why a probe pod did not run, by reason and text: image, admission, interruption, or a missing fact."""
+    reason, text = failure
     if reason in BAD_STARTS:
-        return errored("ProbeImage", f"the probe pod cannot start: {text}", todo="mirror or override its image.")
+        return errored("ProbeImage", f"The probe pod cannot start: {text}", todo="Mirror or override its image.")
     if reason == "ProbeRefused":
         return refusal(text)
     if reason in _UNREAD:
-        return errored(reason, text, todo="see that it can be read, then run again.")
+        return errored(reason, text, todo="Grant the right to read it, or check the API server, then run again.")
     return interruption(text)

@@ -1,4 +1,4 @@
-"""A check: one claim about a cluster, what it reads, and the function that judges it."""
+"""A check: one claim about a cluster, what it reads, and the function that evaluates it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FAMILIES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One claim about a cluster. Call it with facts to judge them; `judge` does no I/O."""
+    """One claim about a cluster. Call it with facts to evaluate them; `judge` does no I/O."""
 
     id: str
     slug: str
@@ -41,17 +41,17 @@ class Check:
     severity: Severity
     judge: Callable[[Facts], Outcome]
     requires: tuple[str, ...] = ()
-    """Ids of checks without which this one says nothing: where one of them failed, this one is skipped."""
+    """Ids of checks that must hold first: this one is skipped when one of them fails."""
     reads: tuple[Read, ...] = ()
     """Kinds of objects and further facts that `judge` reads."""
     needs: tuple[Rule, ...] = ()
-    """What the caller must be allowed to do besides: on hosts' clusters, or where the probe acts."""
+    """Further rules that the caller must be granted, where the probe acts."""
     probe: Evidence[Any] | None = None
-    """What has to be found out by acting before this can be judged."""
+    """The experiment, or other evidence, that has to exist before the check can be evaluated."""
     component: str = ""
-    """Without this component there is nothing to judge, so that no rights are needed for it."""
+    """The check applies only where this component is chosen; otherwise it needs no rights."""
     opt_in: str = ""
-    """Name of the option that has to be on; otherwise the check is skipped, as it costs or touches more than others."""
+    """Name of the option that turns the check on, because it costs or touches more than others."""
 
     @property
     def resources(self) -> tuple[Resource, ...]:
@@ -65,18 +65,18 @@ class Check:
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """What the caller must be allowed to do, whatever the release holds."""
+        """Rules that the caller must be granted for any release."""
         acting = self.probe.needs if isinstance(self.probe, Probe) else ()
         return tuple(dict.fromkeys((*_rules(self.everything), *acting, *self.needs)))
 
     @property
     def rules_with(self) -> tuple[tuple[str, Rule], ...]:
-        """What the caller must be allowed to do where the release expects a CRD, each with the CRD's name."""
+        """Rules that the caller must be granted where the release expects a CRD, each with the CRD's name."""
         return tuple(pair for fact in self.facts for pair in fact.needs_with)
 
     @property
     def everything(self) -> tuple[Read, ...]:
-        """All that has to be read before it can be judged; a fact comes behind what it reads itself."""
+        """All that has to be read before the check can be evaluated; a fact follows what it reads itself."""
         of_probe = self.probe.reads if isinstance(self.probe, Probe) else ()
         return closure((*self.reads, *of_probe))
 
@@ -86,12 +86,12 @@ class Check:
         return FAMILIES[self.id[0]]
 
     def __call__(self, facts: Facts) -> Outcome:
-        """Judge the facts."""
+        """Evaluate the check on these facts."""
         return self.judge(facts)
 
 
 def closure(reads: Iterable[Read]) -> tuple[Read, ...]:
-    """What is named, and what the facts among it read; a fact comes behind what it reads itself."""
+    """These, and what the facts among them read; a fact follows what it reads itself."""
     found: dict[Read, None] = {}
 
     def add(item: Read) -> None:
@@ -124,7 +124,7 @@ def check(
     component: str = "",
     opt_in: str = "",
 ) -> Callable[[Callable[[Facts], Outcome]], Check]:
-    """Make a check of a function of facts; its docstring is the claim (first line) and the remedy (the rest)."""
+    """Make a check of a function of facts. Its docstring holds the claim (first line) and the remedy (the rest)."""
 
     def make(judge: Callable[[Facts], Outcome]) -> Check:
         title, _, remedy = inspect.cleandoc(judge.__doc__ or "").partition("\n")

@@ -1,4 +1,4 @@
-"""One cause, one failure: what follows from another check's failure is reported as skip, and says from which."""
+"""One cause, one failure: a consequence of another check's failure is reported as skip and names that check."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ __all__ = ["NOT_NEEDED", "REASON", "blocked", "blocked_by", "follow", "not_appli
 REASON = "ConsequenceOf"
 
 NOT_NEEDED = "NotNeeded"
-"""Reason of a skip that holds nobody up: what is judged is no part of the gang scheduler that is asked for."""
+"""Reason of a skip that does not block dependent checks: the gang scheduler in use has no such part."""
 
 # A failure is not explained by a mere warning.
 _WEIGHT = {Status.WARN: 1, Status.ERROR: 2, Status.FAIL: 2}
 
 
 def blocked_by(check: Check, outcomes: Mapping[str, Outcome], waived: Mapping[str, str]) -> tuple[str, ...]:
-    """The required checks that were judged and do not hold; a waived one holds nobody up."""
+    """Ids of the required checks that were evaluated and do not hold; a waived one does not block."""
     return tuple(
         id_
         for id_ in check.requires
@@ -29,14 +29,14 @@ def blocked_by(check: Check, outcomes: Mapping[str, Outcome], waived: Mapping[st
 
 
 def blocked(by: tuple[str, ...], outcomes: Mapping[str, Outcome]) -> Outcome:
-    """The outcome of a check that says nothing because of others."""
+    """The outcome of a check that is skipped because of others."""
     roots = tuple(dict.fromkeys(root for id_ in by for root in _roots(id_, outcomes)))
-    told = " ".join(f"{id_}: {outcomes[id_].message}" for id_ in roots)
-    return replace(skipped(REASON, f"not judged, because of {told}"), because=roots)
+    causes = " ".join(f"{id_}: {outcomes[id_].message}" for id_ in roots)
+    return replace(skipped(REASON, f"Skipped because of {causes}"), because=roots)
 
 
 def not_applicable(check: Check, outcomes: Mapping[str, Outcome], waived: Mapping[str, str]) -> Outcome | None:
-    """A skip where a required check was skipped because nobody asks for what it judges; None where none was."""
+    """A skip where a required check was skipped because it does not apply; None where none was."""
     for id_ in check.requires:
         found = outcomes.get(id_)
         if id_ not in waived and found and found.status is Status.SKIP and found.reason not in {REASON, NOT_NEEDED}:
@@ -45,9 +45,9 @@ def not_applicable(check: Check, outcomes: Mapping[str, Outcome], waived: Mappin
 
 
 def follow(outcomes: Mapping[str, Outcome]) -> dict[str, Outcome]:
-    """The outcomes, with those as skip whose every cause belongs to checks that were judged and do not hold.
+    """The outcomes, as skip where every cause belongs to checks that were evaluated and do not hold.
 
-    Built up from the failures that have no further cause, so that a circle of causes explains nothing away.
+    It starts from the failures without a further cause, so that a circle of causes hides no failure.
     """
     followed = dict(outcomes)
     owned = {id_ for id_, outcome in outcomes.items() if _weight(outcome) and not _explainable(outcome, outcomes)}
@@ -81,5 +81,5 @@ def _roots(id_: str, outcomes: Mapping[str, Outcome]) -> tuple[str, ...]:
 
 
 def _demoted(outcome: Outcome) -> Outcome:
-    message = f"consequence of {', '.join(outcome.because)}: {outcome.message}"
+    message = f"Consequence of {', '.join(outcome.because)}: {outcome.message}"
     return replace(outcome, status=Status.SKIP, reason=REASON, message=message, todo="", commands=())

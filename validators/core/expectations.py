@@ -14,12 +14,12 @@ from kubeflow_volcano.cluster.objects import Ref
 __all__ = ["GIVEN", "Expectations", "expect", "newest_for", "releases_of"]
 
 GIVEN = "given"
-"""How something is known that the caller says."""
+"""How something is known that the caller states."""
 
 
 @dataclass(frozen=True)
 class Expectations:
-    """The catalog's answer for one release and profile, flattened to what the checks ask."""
+    """What the catalog says about one release and profile, as the checks need it."""
 
     release: str = ""
     kubernetes: MinorRange = MinorRange("0.0", None)  # noqa: RUF009  an immutable tuple
@@ -28,22 +28,22 @@ class Expectations:
     volcano_kubernetes: Mapping[str, MinorRange] = field(default_factory=dict)
     """Kubernetes minors that each known version of Volcano was tested with."""
     operator_version: str = ""
-    """As the caller says; asked only where the operator's image does not tell."""
+    """As the caller states it; used only where the operator's image does not show the version."""
     gang_scheduler: str = "volcano"
     """Or 'scheduler-plugins', or 'none'."""
     gang_from: str = GIVEN
-    """How it is known that this one is asked for."""
+    """How the gang scheduler is known."""
     user_email: str = ""
-    """Who is to sign in first; empty where nobody says so."""
+    """E-mail address of the first user; empty where it is not given."""
     user_namespace: str = ""
-    """Name of the first user's profile; empty where nobody says so."""
+    """Name of the first user's profile; empty where it is not given."""
     published_password: bool = False
-    """Whether upstream's published password is asked for by name."""
+    """Whether the settings choose upstream's published password explicitly."""
     components: frozenset[str] = frozenset()
     workloads: Mapping[Ref, str] = field(default_factory=dict)
-    """Workloads that must come up, each with the name of its component."""
+    """Workloads that must become ready, by component."""
     crds: Mapping[str, str] = field(default_factory=dict)
-    """Names of CRDs that must be served, each with the name of its component."""
+    """Names of CRDs that must be served, by component."""
     webhooks: Mapping[Ref, str] = field(default_factory=dict)
     namespaces: frozenset[str] = frozenset()
     claims: tuple[Claim, ...] = ()
@@ -51,25 +51,25 @@ class Expectations:
     images: Mapping[tuple[Ref, str], str] = field(default_factory=dict)
     """Planned image by workload and container."""
     images_exact: bool = False
-    """Whether these are the very names that nodes are told, after overrides and mirror rules."""
+    """Whether these names are final: after overrides and mirror rules."""
     objects: Mapping[Ref, str] = field(default_factory=dict)
-    """Every object of the manifests, each with the name of its component, where the caller knows them."""
+    """Component by object of the manifests, where the caller knows them."""
     objects_from: str = ""
-    """How the caller came to know them."""
+    """Where the caller got them from."""
 
     @property
     def gang(self) -> gangs.GangScheduler:
-        """Who is to make gangs; Volcano where nobody is asked to."""
+        """The gang scheduler; Volcano where the settings name none."""
         return gangs.gang_scheduler(self.gang_scheduler) or gangs.VOLCANO
 
     @property
     def homes(self) -> frozenset[str]:
-        """Namespaces of the chosen components; kube-system is the cluster's."""
+        """Namespaces of the chosen components, without kube-system."""
         return self.namespaces - {"kube-system"}
 
     @property
     def backends(self) -> frozenset[str]:
-        """Namespaces in which the workloads of components with webhooks run, which are those that answer them."""
+        """Namespaces with the workloads of components that have webhooks: their backends."""
         answering = frozenset(self.webhooks.values())
         return frozenset(ref.namespace for ref, component in self.workloads.items() if component in answering)
 
@@ -87,12 +87,12 @@ def expect(
     excluded: Sequence[str] = (),
     ignored_namespaces: Iterable[str] = (),
 ) -> Expectations:
-    """What the catalog expects of a release; a version that is not given is the one that goes best with it.
+    """What the catalog expects of a release; a version that is not given is the recommended one.
 
-    `profile` is a name or a list of components, which stand for all that they require but what is `excluded`. Where
-    the cluster brings its own storage (mode existing) or volumes are made in advance (static), no provisioner is
-    expected; without gang scheduling, no Volcano, and with another gang scheduler that one in its place. Images of
-    these are planned only where their version is given.
+    `profile` is a name or a list of components, which includes what they require except for what is `excluded`. With
+    the cluster's own storage (mode existing) or static volumes (static) no provisioner is expected; without gang
+    scheduling no Volcano, and with another gang scheduler that one instead. Images of these are planned only where
+    their version is given.
 
     Raises:
         InvalidInput: an unknown release, profile, component or version.
@@ -144,13 +144,13 @@ def expect(
 
 
 def releases_of(images: Iterable[str]) -> tuple[str, ...]:
-    """Releases, oldest first, whose own operator has one of these images."""
+    """Releases, oldest first, whose operator has one of these images."""
     versions = {found for image in images if (found := version_of_image(image) or _trainer_version(image))}
     return tuple(name for name in read.releases() if read.load_release(name).operator_version in versions)
 
 
 def newest_for(server_version: str) -> str:
-    """The newest release that was tested with that Kubernetes version; where none was, the newest of all."""
+    """The newest release that was tested with this Kubernetes version, or else the newest one."""
     known = read.releases()
     fit = [name for name in known if server_version and read.load_release(name).kubernetes.covers(server_version)]
     return (fit or known)[-1]

@@ -1,4 +1,4 @@
-"""What is known about a cluster when it is judged: one frozen snapshot, further facts, and what probes found out."""
+"""What checks evaluate: one frozen snapshot of a cluster, further facts, and the evidence of probes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """Why something is not known. `reason` is the reason of the error that the checks which read it end with."""
+    """Why something is unknown. Checks that read it end in an error with this reason."""
 
     reason: str
     message: str
@@ -36,17 +36,17 @@ class Unread:
 
 @dataclass(frozen=True, eq=False)
 class Fact(Generic[_T]):
-    """Something about a cluster that is more than a list of objects. It is fetched where a chosen check reads it.
+    """Something about a cluster beyond lists of objects. It is fetched if a chosen check reads it.
 
     Args:
-        name: what it is called where it cannot be read, such as "the clocks".
-        fetch: reads it, given the facts that it names in `reads`; may raise ApiError and CannotJudgeError.
-        default: its value where it was not fetched.
+        name: its name in messages.
+        fetch: reads it, given the facts in `reads`; may raise ApiError and CannotJudgeError.
+        default: its value if it was not fetched.
         reads: what `fetch` reads of the facts.
-        needs: what the caller must be allowed to do besides.
-        needs_with: the same where the release expects a CRD, each with the CRD's name.
-        dry_run: whether it is found out by dry runs, which a read-only run does not make.
-        enriches: whether it only enriches messages, so that a check may pass without it.
+        needs: further rules that the caller must be granted.
+        needs_with: rules for releases that expect a CRD, each with the CRD's name.
+        dry_run: whether it takes dry runs, which a read-only run does not make.
+        enriches: whether it only adds detail to messages, so that a check may pass without it.
     """
 
     name: str
@@ -65,22 +65,22 @@ Read = Resource | Fact[Any]
 
 @dataclass(frozen=True, eq=False)
 class Evidence(Generic[_T]):
-    """Something that is found out by acting, after all else was judged."""
+    """What is found out after the static checks: by a probe, or about the run itself."""
 
     name: str
 
 
 @dataclass(frozen=True, eq=False)
 class Probe(Evidence[_T]):
-    """An experiment in namespaces of the run's own.
+    """An experiment with objects of its own.
 
     Args:
-        name: as it stands in progress lines and in the manual.
-        run: acts, and returns what it saw. Never judges.
-        room: the namespaces in which it acts. Probes of one room run one after the other, those of different rooms
-            side by side.
+        name: its name in progress lines and in the manual.
+        run: acts, and returns what it saw. It does not judge.
+        room: name of the namespaces in which it acts. Probes of one room run one after the other, probes of different
+            rooms run at the same time, so a room holds what must not disturb each other.
         reads: what `run` reads of the facts.
-        needs: what the caller must be allowed to do where it acts.
+        needs: rules that the caller must be granted where it acts.
     """
 
     run: Callable[[Session, Facts, Progress], _T]
@@ -91,28 +91,28 @@ class Probe(Evidence[_T]):
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """One snapshot. What a judge reads through `all`, `get`, `read` and `evidence` ends its judgement if not known."""
+    """One snapshot. `all`, `get`, `read` and `evidence` end the evaluation of a check if something is unknown."""
 
     expectations: Expectations
     taken: float
-    """Seconds since the epoch; ages are counted from here."""
+    """Seconds since the epoch; ages are relative to it."""
     server_version: str = ""
     """gitVersion of the API server, such as v1.30.2."""
     cluster_uid: str = ""
     objects: Mapping[str, tuple[Object, ...]] = field(default_factory=dict)
-    """By the name of their Resource; a kind that is not served has no objects."""
+    """By Resource; a kind that is not served has no objects."""
     unread: Mapping[str, Unread] = field(default_factory=dict)
-    """By the name of a Resource, by a rule in words (`get secrets in auth`), or 'cluster' for all of it."""
+    """By Resource, by rule (`get secrets in auth`), or 'cluster' for everything."""
     found: Mapping[Fact[Any], Any] = field(default_factory=dict)
-    """Further facts, each as its value or as Unread."""
+    """Further facts: the value, or Unread."""
     evidences: Mapping[Evidence[Any], Any] = field(default_factory=dict)
-    """What was found out by acting, each as its value or as Unread."""
+    """Evidence: the value, or Unread."""
     rights: Mapping[str, AbstractSet[Rule]] = field(default_factory=dict)
-    """What the run needs to be allowed, by the namespace in which it must hold; '' is all of them."""
+    """Rules that the run needs, by namespace; '' is cluster-wide."""
     probe_namespace: str = ""
-    """An existing namespace for whatever is tried out; empty where the run makes its own."""
+    """An existing namespace for probes and dry runs; empty if the run creates its own."""
     inventory: Inventory | None = None
-    """Hosts that were looked at over SSH; None where only the cluster was."""
+    """Hosts of a preflight; None in a validation."""
     timing: Timing = Timing()  # noqa: RUF009  it is frozen
     """How long things may take."""
 
@@ -151,10 +151,10 @@ class Facts:
         return fact.default if isinstance(value, Unread) else cast("_T", value)
 
     def evidence(self, of: Evidence[_T]) -> _T:
-        """What was found out by acting.
+        """The evidence of a probe, or about the run.
 
         Raises:
-            CannotJudgeError: the probe did not come to an end, or was not run.
+            CannotJudgeError: the probe failed, or was not run.
         """
         value = self.evidences.get(of, _NOT_RUN)
         if isinstance(value, Unread):
@@ -162,7 +162,7 @@ class Facts:
         return cast("_T", value)
 
     def demand(self, name: str) -> None:
-        """End the judgement when `name` (a key of `unread`) could not be read.
+        """End the evaluation if `name` (a key of `unread`) could not be read.
 
         Raises:
             CannotJudgeError: it could not.
@@ -180,7 +180,7 @@ class Facts:
 
     @cached_property
     def ignored_namespaces(self) -> frozenset[str]:
-        """Namespaces that are not judged: those of probes, and those that the caller left out."""
+        """Namespaces that are not judged: those of probes, and those that the caller excludes."""
         probes = {
             item["metadata"]["name"]
             for item in self.objects.get(NAMESPACES, ())
@@ -212,4 +212,4 @@ def _unknown(why: Unread) -> CannotJudgeError:
     return CannotJudgeError(errored(why.reason, why.message, todo=why.todo))
 
 
-_NOT_RUN = Unread("ProbeNotRun", "the probe was not run.", "run without --read-only.")
+_NOT_RUN = Unread("ProbeNotRun", "The probe was not run.", "Run without --read-only.")

@@ -1,4 +1,4 @@
-"""What a check may answer: a status, a reason, a sentence for people, and what to do."""
+"""The outcome of a check: a status, a reason, a message and a remedy."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ __all__ = ["CannotJudgeError", "Outcome", "Severity", "Status", "errored", "fail
 
 
 class Status(StrEnum):
-    """Verdict of one check."""
+    """Status of one check."""
 
     PASS = "pass"  # noqa: S105  a verdict, not a password
     WARN = "warn"
     FAIL = "fail"
     SKIP = "skip"
-    """Does not apply, or follows from another check that failed; always says why."""
+    """Does not apply, or is a consequence of another check that failed; the message says why."""
     ERROR = "error"
-    """Could not be judged; never counts as pass."""
+    """Could not be evaluated; never counts as pass."""
 
 
 class Severity(StrEnum):
-    """What a failure of a check means for the run."""
+    """How serious a failure of a check is for the run."""
 
     BLOCKER = "blocker"
-    """Gates the run: it must have been evaluated."""
+    """Must be evaluated for the run to pass."""
     MAJOR = "major"
     MINOR = "minor"
     INFO = "info"
@@ -36,11 +36,11 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a check found. `reason` is a stable CamelCase word for machines, `message` a sentence for people.
+    """What a check found. `reason` is a stable CamelCase word for programs, `message` a sentence for people.
 
-    `because` names the checks that own the cause of a fail or an error: where all of them failed in the same run,
-    this outcome is reported as skip, so that one cause does not fail five checks.
-    `evidence` maps a file name to the text that is kept beside the report (logs, listings).
+    `because` names the checks that own the cause of a fail or an error: if all of them failed in the same run, this
+    outcome is reported as skip, so that one cause does not fail five checks.
+    `evidence` maps a file name to text that is written beside the report (logs, listings).
     """
 
     status: Status
@@ -59,10 +59,10 @@ def passed(message: str, *, objects: Sequence[Ref], observed: Mapping[str, Any] 
     """The claim holds for these objects.
 
     Raises:
-        ValueError: there is no object; a pass on an empty set proves nothing.
+        ValueError: there are no objects; a pass on an empty set proves nothing.
     """
     if not objects:
-        raise ValueError(f"a pass must name what it looked at: {message}")
+        raise ValueError(f"a pass must name the objects it evaluated: {message}")
     return Outcome(Status.PASS, "AsClaimed", message, observed=observed or {}, objects=tuple(objects))
 
 
@@ -100,7 +100,7 @@ warned = _negative(Status.WARN)
 failed = _negative(Status.FAIL)
 """failed(reason, message, *, todo, ... , because): the claim does not hold."""
 errored = _negative(Status.ERROR)
-"""errored(reason, message, *, todo, ... , because): could not be judged."""
+"""errored(reason, message, *, todo, ... , because): could not be evaluated."""
 
 
 def skipped(reason: str, message: str, *, objects: Sequence[Ref] = ()) -> Outcome:
@@ -109,7 +109,7 @@ def skipped(reason: str, message: str, *, objects: Sequence[Ref] = ()) -> Outcom
 
 
 class CannotJudgeError(Exception):
-    """Raised inside a judge when a fact is missing; carries the outcome that the check then has."""
+    """Raised while a check is evaluated without a fact that it needs; carries the outcome of the check."""
 
     def __init__(self, outcome: Outcome) -> None:
         super().__init__(outcome.message)

@@ -1,4 +1,4 @@
-"""What the outcomes of all checks mean for the run: verdict, coverage, exit code."""
+"""Verdict, coverage and exit code of a run, from the outcomes of its checks."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class Verdict(StrEnum):
     WARN = "warn"
     FAIL = "fail"
     INCOMPLETE = "incomplete"
-    """Nothing failed, but a blocker could not be judged, or nothing was."""
+    """Nothing failed, but a blocker could not be evaluated, or no check was."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One check of a run. `started` is in seconds since the epoch; a waived finding stands in `waived` instead."""
+    """One check of a run. `started` is in seconds since the epoch; `waived` is the outcome that a waiver replaced."""
 
     check: Check
     outcome: Outcome
@@ -51,7 +51,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Counts of a run; coverage is what was judged of what was planned and applies, from 0 to 1."""
+    """Counts of a run; coverage is the share of applicable checks that were evaluated, from 0 to 1."""
 
     verdict: Verdict
     planned: int
@@ -64,7 +64,7 @@ class Summary:
     """Why a check could not be evaluated, by its id."""
 
     def exit_code(self, *, strict: bool) -> Exit:
-        """What the verdict means for the process."""
+        """Exit code of the verdict."""
         codes = {
             Verdict.PASS: Exit.OK,
             Verdict.WARN: Exit.WARNINGS if strict else Exit.OK,
@@ -75,7 +75,7 @@ class Summary:
 
 
 def summarise(results: Iterable[Result]) -> Summary:
-    """Counts and verdict. The gate asks that every blocker that applies was judged, and that something was."""
+    """Counts and verdict. A run passes only if every applicable blocker, and at least one check, was evaluated."""
     results = tuple(results)
     counts = {status: sum(item.outcome.status is status for item in results) for status in Status}
     evaluated = counts[Status.PASS] + counts[Status.WARN] + counts[Status.FAIL]
@@ -101,5 +101,5 @@ def summarise(results: Iterable[Result]) -> Summary:
 
 
 def worst(codes: Iterable[Exit]) -> Exit:
-    """The one exit code of several."""
+    """The worst of several exit codes."""
     return min(codes, key=_ORDER.index)

@@ -1,4 +1,4 @@
-"""One thing that the caller must be allowed to do, in the words of RBAC."""
+"""RBAC rules that a run needs."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass
 __all__ = ["BACKENDS", "HOMES", "Rule"]
 
 BACKENDS = "the namespaces of webhook backends"
-"""Stands in a rule for the namespaces from which the chosen components answer the API server's webhooks."""
+"""Placeholder in a rule for the namespaces with the webhook backends of the chosen components."""
 
 HOMES = "the namespaces of the release"
-"""Stands in a rule for the namespaces of the chosen components; kube-system is not theirs."""
+"""Placeholder in a rule for the namespaces of the chosen components, without kube-system."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One thing that the caller must be allowed to do, in the words of RBAC; the core group is empty.
+    """One RBAC rule that the caller must be granted; the core group is empty.
 
-    `namespace` is where, when that is known beforehand, or `BACKENDS` or `HOMES`. Without one it is everywhere, but for
-    what a probe or a dry run does: that is needed in the namespace of probes, where there is one.
+    `namespace` is the namespace in which it applies, `BACKENDS` or `HOMES`. A rule without one applies cluster-wide;
+    for probes and dry runs it applies in the probe namespace, where one is given.
     """
 
     verb: str
@@ -28,7 +28,7 @@ class Rule:
 
     @property
     def plural_group(self) -> str:
-        """The resource as one word, such as jobs.batch; the key of what is read."""
+        """The resource with its group, such as jobs.batch."""
         return f"{self.resource}.{self.group}" if self.group else self.resource
 
     def __str__(self) -> str:

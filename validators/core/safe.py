@@ -1,4 +1,4 @@
-"""Text that may stand in a report: no secrets, no terminal sequences, no end without limit."""
+"""Text that is safe in a report: no secrets, no terminal sequences, limited length."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def text(value: str, longest: int = LONGEST_TEXT) -> str:
 
 
 def safe(value: Any) -> Any:
-    """The same for everything inside of `value`; the value under a key that says secret is hidden whole."""
+    """Apply `text` to everything in `value`; the value of a key that looks like a secret is redacted."""
     if isinstance(value, str):
         return text(str(value))
     if isinstance(value, bool | int | float) or value is None:
@@ -85,5 +85,5 @@ def safe(value: Any) -> Any:
 
 
 def _hides(key: str, item: Any) -> bool:
-    """Whether nothing of the item may be shown; numbers and flags tell no secret."""
+    """Whether the item must be redacted; numbers and flags are no secrets."""
     return bool(item) and not isinstance(item, bool | int | float) and bool(_SECRET_KEY.fullmatch(key))

@@ -9,7 +9,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import State, assess_pod
 from validators.core.facts import Facts
 from validators.explain.model import Finding, Situation, finding
-from validators.subjects.pods import POD_NOTES, PodNotes, trouble
+from validators.subjects.pods import POD_NOTES, PodNotes, issue
 
 __all__ = ["containers"]
 
@@ -54,7 +54,7 @@ def _trouble(pod: Object, facts: Facts) -> Finding | None:
             needed="what the node wants for starting it: volumes, network, secrets.",
             todo="correct what the node names.",
         )
-    found = trouble(pod, facts)
+    found = issue(pod, facts)
     if found is None:
         return None
     return finding(

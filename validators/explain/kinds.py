@@ -15,7 +15,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.core.facts import Facts
 from validators.core.resources import CLUSTER_RUNTIMES
 from validators.explain.model import Job, Role
-from validators.subjects.troubles import created
+from validators.subjects.issues import created
 
 __all__ = ["JOBSETS", "KINDS", "QUEUE", "RUNTIMES", "Kind", "runtime_of"]
 

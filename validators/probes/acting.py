@@ -38,7 +38,7 @@ class ProbeOptions(Options):
 class Noted(Protocol):
     """Evidence that can say why it is not whole: reason and text."""
 
-    trouble: tuple[str, str] | None
+    failure: tuple[str, str] | None
 
 
 @contextlib.contextmanager
@@ -47,8 +47,8 @@ def noting(evidence: Noted) -> Iterator[None]:
     try:
         yield
     except CannotJudgeError as missing:
-        evidence.trouble = missing.outcome.reason, missing.outcome.message
+        evidence.failure = missing.outcome.reason, missing.outcome.message
     except ProbeRefused as refusal:
-        evidence.trouble = "ProbeRefused", str(refusal)
+        evidence.failure = "ProbeRefused", str(refusal)
     except ApiError as error:
-        evidence.trouble = "ProbeInterrupted", str(error)
+        evidence.failure = "ProbeInterrupted", str(error)

@@ -50,7 +50,7 @@ done
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What is known of one node. `trouble` is the reason and the text of what kept it from being looked at.
+    """What is known of one node. `failure` is the reason and the text of what kept it from being looked at.
 
     `selinux` is enforcing, permissive or disabled; `cgroups` the version; `kubelet` and `runtime` are the drivers that
     each uses, systemd or cgroupfs, empty where the pod's own group was not found.
@@ -61,7 +61,7 @@ class Settings:
     cgroups: str = ""
     kubelet: str = ""
     runtime: str = ""
-    trouble: tuple[str, str] = ("", "")
+    failure: tuple[str, str] = ("", "")
 
 
 def run(session: Session, facts: Facts, progress: Progress) -> tuple[Settings, ...]:
@@ -73,7 +73,7 @@ def run(session: Session, facts: Facts, progress: Progress) -> tuple[Settings, .
     live = {item["metadata"]["name"]: assess(item).state is State.READY for item in facts.all(NODES)}
     real = sorted(live.keys() - facts.simulated_nodes)
     names = [name for name in real if live[name]][:MOST_NODES]
-    asleep = tuple(Settings(name, trouble=("NotReady", "it is not Ready")) for name in real if not live[name])
+    asleep = tuple(Settings(name, failure=("NotReady", "it is not Ready")) for name in real if not live[name])
     progress(f"A5 looking at {counted(len(names), 'node')}")
     return asleep + tuple(
         in_parallel(lambda item: _look(session, facts.timing.pod_seconds, *item), enumerate(names), _AT_ONCE)
@@ -98,18 +98,18 @@ def _look(session: Session, seconds: float, number: int, node: str) -> Settings:
         end = watch_to_end(session, pod, seconds)
         session.delete(pod)
     except ProbeRefused as refusal:
-        return Settings(node, trouble=("ProbeRefused", str(refusal)))
+        return Settings(node, failure=("ProbeRefused", str(refusal)))
     except ApiError as error:
-        return Settings(node, trouble=("ProbeInterrupted", str(error)))
+        return Settings(node, failure=("ProbeInterrupted", str(error)))
     return account(node, end)
 
 
 def account(node: str, end: End) -> Settings:
     """What the script's report says."""
     said = {word: rest for line in end.said.splitlines() for word, _, rest in [line.partition(" ")]}
-    if end.trouble or "version" not in said:
-        text = end.trouble or "the probe ended before it had seen everything"
-        return Settings(node, trouble=(end.reason or "ProbeInterrupted", text))
+    if end.failure or "version" not in said:
+        text = end.failure or "the probe ended before it had seen everything"
+        return Settings(node, failure=(end.reason or "ProbeInterrupted", text))
     return Settings(node, said.get("selinux", ""), said["version"], said.get("kubelet", ""), said.get("runtime", ""))
 
 

@@ -140,13 +140,12 @@ def _behind(facts: Facts) -> bool:
     if not any(assess(item).state is State.WAIT for items in kinds for item in items):
         return False
     try:
-        found = workloads.troubled(facts)
+        found = workloads.issues(facts)
     except CannotJudgeError:
         return False
     live = (facts.get(workloads.RESOURCE_OF_KIND[item.ref.kind], item.ref.namespace, item.ref.name) for item in found)
     return any(
-        item and not trouble.because and assess(item).state is State.WAIT
-        for trouble, item in zip(found, live, strict=True)
+        item and not issue.because and assess(item).state is State.WAIT for issue, item in zip(found, live, strict=True)
     )
 
 

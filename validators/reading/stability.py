@@ -15,8 +15,8 @@ from kubeflow_volcano.cluster.watch.observer import Change, Observer, Subject
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.progress import Progress
 from validators.reading.trimming import trim_pod
+from validators.subjects.issues import created
 from validators.subjects.pods import Window, waits_for_gang, workload_of
-from validators.subjects.troubles import created
 
 __all__ = ["Turns", "Watch"]
 
@@ -52,15 +52,15 @@ class Watch:
         Raises:
             ApiError: pods may not be read, or the watch came to no end at which everything had been told.
         """
-        turns, seconds, told = Turns(), self._seconds, 0.0
+        turns, seconds, note = Turns(), self._seconds, 0.0
         for change in self._observer.changes(_TICK):
             if change:
                 turns.take(change)
             late = turns.late(time.time(), self._grace) if turns.watched < seconds + self._grace else []
             if turns.watched >= seconds and not late:
                 return Window(turns.watched, dict(turns.flapped), dict(turns.restarted)), tuple(turns.pods.values())
-            if late and turns.watched >= max(seconds, told + _SECONDS_BETWEEN_LINES):
-                told = turns.watched
+            if late and turns.watched >= max(seconds, note + _SECONDS_BETWEEN_LINES):
+                note = turns.watched
                 progress(f"waiting for {len(late)} young pods, first {late[0]}")
         trouble = self._cluster.trouble or "nothing more was heard"
         raise ApiError(0, "NoAnswer", f"the watch over the pods broke off: {trouble}")

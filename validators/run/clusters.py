@@ -188,9 +188,9 @@ def _not_begun(name: str, exit_code: Exit) -> Judged:
 
 
 def _lost(name: str, code: int | None) -> Judged:
-    told = f"signal {-code}" if code and code < 0 else f"exit code {code}"
+    note = f"signal {-code}" if code and code < 0 else f"exit code {code}"
     problem = Problem(
-        f"the process that judged this cluster ended with {told} and without an answer.",
+        f"the process that judged this cluster ended with {note} and without an answer.",
         "a process that is left running.",
         "see who ended it, such as the kernel for want of memory, and run it again.",
     )

@@ -73,7 +73,7 @@ class Options:
     expected_objects: Mapping[Ref, str] = field(default_factory=dict)
     """The same from a caller that has the manifests: component by object."""
     planned_images: Mapping[tuple[Ref, str], str] = field(default_factory=dict)
-    """From such a caller: the image that nodes are told, by workload and container."""
+    """From such a caller: the image that nodes are note, by workload and container."""
     exec_in_pods: bool = False
     """Run `id` and `test -w` in the release's own pods."""
     network_per_node: bool = False

@@ -162,5 +162,5 @@ class _Passes:
             record = replace(record, audit=audit(self.cluster, account, self.runs, self.options.probe_namespace))
         except ApiError as error:
             why = unread("what probes make", error)
-            record = replace(record, trouble=(why.reason, why.message))
+            record = replace(record, failure=(why.reason, why.message))
         judging.judge_run(replace(reached.facts, evidences={RUN: record}))

@@ -84,10 +84,10 @@ def _unknown(word: str, checks: Sequence[Check]) -> Problem:
     families = {item.id[0]: FAMILIES[item.id[0]] for item in checks}
     names = [text for item in checks for text in (item.id, item.slug)] + list(families.values())
     near = difflib.get_close_matches(word, names, n=1, cutoff=0.5)
-    told = f" Did you mean {near[0]}?" if near else ""
+    note = f" Did you mean {near[0]}?" if near else ""
     known = ", ".join(f"{item.id} {item.slug}" for item in checks)
     return Problem(
-        f"{word!r} is no check and no family.{told}",
+        f"{word!r} is no check and no family.{note}",
         f"one of the families {', '.join(f'{letter} {name}' for letter, name in families.items())}, or of {known}.",
         "correct the name; `python -m validators list` shows all of them.",
     )

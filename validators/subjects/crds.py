@@ -1,4 +1,4 @@
-"""Which CustomResourceDefinitions are not usable, and why."""
+"""CustomResourceDefinitions: which of them cannot be used, and why."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from kubeflow_volcano.cluster.readiness import State, assess
 from validators.core.facts import Fact, Facts, Read
 from validators.core.outcome import CannotJudgeError, Status, failed, skipped
 from validators.core.resources import CRDS
-from validators.subjects.troubles import Trouble
+from validators.subjects.issues import Issue
 
-__all__ = ["DISCOVERY", "READS", "demand_gang_kinds", "discovery", "troubled"]
+__all__ = ["DISCOVERY", "READS", "demand_gang_kinds", "discovery", "issues"]
 
 _OF_VOLCANO = ("jobs.batch.volcano.sh", VOLCANO.podgroups, "queues.scheduling.volcano.sh")
 
 
 def discovery(cluster: Cluster, facts: Facts) -> Mapping[str, frozenset[str]]:
-    """Plurals by apiVersion, of every version that an expected CRD says it serves."""
+    """Plurals in discovery by apiVersion, for every served version of an expected CRD."""
     versions = {
         f"{crd['spec']['group']}/{version['name']}"
         for crd in facts.all(CRDS)
@@ -44,29 +44,29 @@ def _plurals(cluster: Cluster, version: str) -> frozenset[str]:
 
 
 DISCOVERY = Fact[Mapping[str, frozenset[str]]]("discovery", discovery, {}, reads=(CRDS,))
-"""Served plurals by apiVersion, for the versions of the expected CRDs."""
+"""Plurals in discovery by apiVersion, for the versions of the expected CRDs."""
 
 READS: tuple[Read, ...] = (CRDS, DISCOVERY)
-"""What `troubled` reads."""
+"""What `issues` reads."""
 
 
-def troubled(facts: Facts, names: Iterable[str]) -> tuple[Trouble, ...]:
-    """Those of the CRDs `names` that are absent, refused, being deleted, or not to be found in discovery."""
-    found = (_trouble(name, facts.get(CRDS, "", name), facts) for name in sorted(names))
+def issues(facts: Facts, names: Iterable[str]) -> tuple[Issue, ...]:
+    """Those of the CRDs `names` that are missing, not accepted, being deleted, or not in discovery."""
+    found = (_issue(name, facts.get(CRDS, "", name), facts) for name in sorted(names))
     return tuple(item for item in found if item)
 
 
 def demand_gang_kinds(facts: Facts) -> None:
-    """End the judgement where the API server does not serve the kinds of the gang scheduler; B1 reports that.
+    """End the evaluation if the API server does not serve the kinds of the gang scheduler, which B1 reports.
 
     Raises:
-        CannotJudgeError: they are not served, could not be read, or no gang scheduler is expected.
+        CannotJudgeError: they are not served, cannot be read, or no gang scheduler is expected.
     """
     gang = facts.expectations.gang
     if gang.name not in facts.expectations.crds.values():
-        raise CannotJudgeError(skipped("NotExpected", f"the chosen components have no {gang.title}."))
+        raise CannotJudgeError(skipped("NotExpected", f"The chosen components do not include {gang.title}."))
     try:
-        found = troubled(facts, _OF_VOLCANO if gang is VOLCANO else (gang.podgroups,))
+        found = issues(facts, _OF_VOLCANO if gang is VOLCANO else (gang.podgroups,))
     except CannotJudgeError as unread:
         raise CannotJudgeError(replace(unread.outcome, because=("B1",))) from unread
     if found:
@@ -75,27 +75,27 @@ def demand_gang_kinds(facts: Facts) -> None:
         raise CannotJudgeError(failed(found[0].reason, message, todo=todo, objects=refs, because=("B1",)))
 
 
-def _trouble(name: str, crd: Object | None, facts: Facts) -> Trouble | None:
+def _issue(name: str, crd: Object | None, facts: Facts) -> Issue | None:
     ref = Ref("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", name)
     component = facts.expectations.crds.get(name, "")
 
-    def trouble(reason: str, message: str, todo: str) -> Trouble:
-        return Trouble("B1", Status.FAIL, ref, reason, message, todo)
+    def issue(reason: str, message: str, todo: str) -> Issue:
+        return Issue("B1", Status.FAIL, ref, reason, message, todo)
 
     if crd is None:
-        return trouble("Missing", f"{ref} of component {component} does not exist.", f"install component {component}.")
+        return issue("Missing", f"{ref} of component {component} does not exist.", f"Install component {component}.")
     if "deletionTimestamp" in crd["metadata"]:
-        return trouble("Terminating", f"{ref} is being deleted.", "wait until it is gone, then install it again.")
+        return issue("Terminating", f"{ref} is being deleted.", "Wait until it is deleted, then install it again.")
     state = assess(crd)
     if state.state is not State.READY:
-        return trouble(state.reason, state.message, "see the CRD's conditions; a conflict names the other CRD.")
+        return issue(state.reason, state.message, "See the conditions of the CRD: a conflict names the other CRD.")
     group, plural = crd["spec"]["group"], crd["spec"]["names"]["plural"]
     served = [f"{group}/{version['name']}" for version in crd["spec"]["versions"] if version.get("served")]
     if not served:
-        return trouble("NotServed", f"{ref} serves no version.", f"install component {component} again.")
+        return issue("NotServed", f"{ref} serves no version.", f"Install component {component} again.")
     found = facts.read(DISCOVERY)
     hidden = [version for version in served if plural not in found.get(version, ())]
     if hidden:
-        message = f"{ref} is accepted, but {plural} is not in discovery of {', '.join(hidden)} yet."
-        return trouble("NotInDiscovery", message, "wait some seconds; then look at the API server's log.")
+        message = f"{ref} is established, but discovery of {', '.join(hidden)} does not list {plural} yet."
+        return issue("NotInDiscovery", message, "Wait a few seconds, then read the log of the API server.")
     return None

@@ -1,4 +1,4 @@
-"""Which pods are not well, and why: image (A6), readiness (C6), restarts (C7), not placed (C8)."""
+"""Pods: which of them are not healthy, and why: image (A6), readiness (C6), restarts (C7), unscheduled (C8)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.cluster.readiness import BAD_IMAGE_REASONS, State, assess_pod
+from kubeflow_volcano.text import counted
 from validators.core.facts import Fact, Facts, Read
 from validators.core.outcome import Status
 from validators.core.resources import NAMESPACES, PODS
 from validators.core.rights import Rule
-from validators.subjects.troubles import Trouble, age, judged
+from validators.subjects.issues import Issue, age, judged
 
 __all__ = [
     "GROUP_NAME",
@@ -29,11 +30,11 @@ __all__ = [
     "WINDOW",
     "PodNotes",
     "Window",
+    "issue",
+    "issues",
     "notes",
     "pod_notes",
     "ready_since",
-    "trouble",
-    "troubled",
     "waits_for_gang",
     "workload_of",
 ]
@@ -42,30 +43,38 @@ _OLD_RESTARTS = 5  # more than this are worth a warning, however long ago (check
 GROUP_NAME = VOLCANO.mark[1]
 """Annotation of a pod: the PodGroup of Volcano that it is a member of."""
 JOB_GROUPS = frozenset({"batch.volcano.sh", "kubeflow.org"})
-"""API groups whose objects make pods of users' jobs; these tell of the jobs, not of the platform."""
+"""API groups of users' jobs. Their pods show the state of the jobs, not of the platform."""
 
 _IMAGE_CLASSES = (
-    (r"x509|certificate", "RegistryCertificate", "give the nodes' container runtime the registry's authority."),
-    (r"toomanyrequests|\b429\b", "RegistryRateLimit", "pull through a mirror, or log in to the registry."),
-    (r"not found|manifest unknown|\b404\b", "ImageMissing", "correct the image's name or tag, or put it there."),
-    (r"\b401\b|\b403\b|unauthorized|denied|forbidden", "ImageDenied", "give the service account a pull secret."),
+    (r"x509|certificate", "RegistryCertificate", "Add the CA of the registry to the container runtime on every node."),
+    (r"toomanyrequests|\b429\b", "RegistryRateLimit", "Pull through a mirror, or log in to the registry."),
+    (
+        r"not found|manifest unknown|\b404\b",
+        "ImageMissing",
+        "Correct the name or tag of the image, or copy it to this registry.",
+    ),
+    (r"\b401\b|\b403\b|unauthorized|denied|forbidden", "ImageDenied", "Add an imagePullSecret to the ServiceAccount."),
     (
         r"no such host|dial tcp|time(d )?out|connection refused|unreachable",
         "RegistryUnreachable",
-        "let the nodes reach the registry: a mirror or a proxy.",
+        "Configure a mirror or a proxy through which the nodes reach the registry.",
     ),
 )
 _PLACEMENT_CLASSES = (
-    (r"unbound|persistentvolumeclaim", "UnboundClaim", "look at the claim first."),
-    (r"Insufficient|NotEnoughResources", "Insufficient", "free or add what is named."),
-    (r"affinity|selector", "Affinity", "label a node as the pod asks, or change what it asks for."),
-    # Behind the others: the taints of a control plane stand in every message, and are meant to keep pods away.
-    (r"taint", "Taints", "tolerate the taint or untaint a node."),
-    (r"gated", "Gated", "see who removes the pod's scheduling gates."),
+    (r"unbound|persistentvolumeclaim", "UnboundClaim", "See why the PersistentVolumeClaim is not bound."),
+    (r"Insufficient|NotEnoughResources", "Insufficient", "Free or add the resource that is named."),
+    (
+        r"affinity|selector",
+        "Affinity",
+        "Label a node to match the pod, or change the affinity or node selector of the pod.",
+    ),
+    # Last: every message names the taints of the control plane, which are there on purpose.
+    (r"taint", "Taints", "Add a toleration to the pod, or remove the taint from a node."),
+    (r"gated", "Gated", "See which controller removes the scheduling gates of the pod."),
 )
 
-_TODO_CRASH = "read the log of the previous container."
-_TODO_MEMORY = "raise the container's memory limit, or find what it keeps."
+_TODO_CRASH = "Read the log of the previous container."
+_TODO_MEMORY = "Raise the memory limit of the container, or find its leak."
 _PLACEMENT_CAUSES = {"UnboundClaim": ("D3",), "Insufficient": ("A4",)}
 
 _MOST_NOTED = 20
@@ -74,7 +83,7 @@ _LOG_LINES = 40
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What a watch over the pods saw in `seconds`: turns from Ready to not Ready, and new container restarts."""
+    """What a watch over all pods saw in `seconds`: changes from Ready to not Ready, and new container restarts."""
 
     seconds: float
     flapped: Mapping[Ref, int] = field(default_factory=dict)
@@ -82,29 +91,29 @@ class Window:
 
 
 def _unwatched(_cluster: Cluster, _facts: Facts) -> None:
-    """Nothing can be seen of a time that is over: the collector watches pods before it takes the snapshot."""
+    """The collector watches pods before it takes the snapshot; there is nothing to fetch afterwards."""
 
 
 WINDOW = Fact[Window | None]("window", _unwatched, None, reads=(PODS,), needs=(Rule("watch", "", "pods"),))
-"""What a watch over all pods saw before the snapshot was taken."""
+"""What a watch over all pods saw before the snapshot."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodNotes:
-    """What else is known of a pod that is not well: its Warning events, newest last, and the end of its log."""
+    """Details of an unhealthy pod: its Warning events, newest last, and the end of its log."""
 
     events: tuple[str, ...] = ()
     log: str = ""
 
 
 def pod_notes(cluster: Cluster, facts: Facts) -> Mapping[str, PodNotes]:
-    """By uid, Warning events of pods that are not well, and the end of the log of those that crashed or failed."""
+    """By uid, Warning events of unhealthy pods, and the end of the log of those that crashed or failed."""
     sick = [pod for pod in judged(facts, PODS) if not assess_pod(pod).ready and not waits_for_gang(pod)]
     return {pod["metadata"]["uid"]: notes(cluster, pod) for pod in sick[:_MOST_NOTED]}
 
 
 def notes(cluster: Cluster, pod: Object) -> PodNotes:
-    """Of one pod. It only enriches a message: an answer that does not come is left out."""
+    """Of one pod. They only add detail to a message: what cannot be read is left out."""
     meta = pod["metadata"]
     selector = f"involvedObject.uid={meta['uid']},type=Warning"
     events: tuple[Object, ...] = ()
@@ -118,7 +127,7 @@ def notes(cluster: Cluster, pod: Object) -> PodNotes:
 
 
 def _log(cluster: Cluster, pod: Object) -> str:
-    """End of the log of the first container that crashed or failed; empty where none did."""
+    """End of the log of the first container that crashed or failed; empty if none did."""
     meta, status = pod["metadata"], pod.get("status", {})
     for item in [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]:
         ended = item.get("state", {}).get("terminated") or {}
@@ -128,17 +137,17 @@ def _log(cluster: Cluster, pod: Object) -> str:
     return ""
 
 
-POD_NOTES = Fact[Mapping[str, PodNotes]]("pod-notes", pod_notes, {}, reads=(PODS, NAMESPACES), enriches=True)
-"""What else is known of pods that are not ready, by their uid."""
+POD_NOTES = Fact[Mapping[str, PodNotes]]("notes on pods", pod_notes, {}, reads=(PODS, NAMESPACES), enriches=True)
+"""Details of pods that are not ready, by uid."""
 
 READS: tuple[Read, ...] = (PODS, NAMESPACES, POD_NOTES)
-"""What `troubled` reads, but for the window, without which it knows of no turns."""
+"""What `issues` reads, except for the window, without which it reports no flapping and no restarts."""
 
 
 @lru_cache(maxsize=4)
-def troubled(facts: Facts) -> tuple[Trouble, ...]:
-    """Every judged pod that is not well, in order of its name."""
-    found = (trouble(pod, facts) for pod in judged(facts, PODS))
+def issues(facts: Facts) -> tuple[Issue, ...]:
+    """Every judged pod that is not healthy, by name."""
+    found = (issue(pod, facts) for pod in judged(facts, PODS))
     return tuple(sorted((item for item in found if item), key=lambda item: item.ref))
 
 
@@ -150,18 +159,18 @@ def _served(facts: Facts) -> frozenset[Ref | None]:
 
 
 def waits_for_gang(pod: Object) -> bool:
-    """Whether the pod is a gang's member that is not placed; waiting is what a gang is for."""
+    """Whether the pod is an unscheduled member of a gang, which waits on purpose."""
     return bool(podgroup_of(pod)) and not pod["spec"].get("nodeName")
 
 
 def ready_since(pod: Object) -> float | None:
-    """When the pod's condition Ready turned last, in seconds since the epoch; None where it never did."""
+    """Time of the last change of the condition Ready in seconds since the epoch; None if it never changed."""
     since = conditions(pod).get("Ready", {}).get("lastTransitionTime")
     return datetime.fromisoformat(since).timestamp() if since else None
 
 
 def workload_of(pod: Object) -> Ref | None:
-    """The workload that made the pod; a ReplicaSet is named after its Deployment and the hash of its template."""
+    """The workload that created the pod; the name of a ReplicaSet is that of its Deployment and a hash."""
     owner = next((item for item in pod["metadata"].get("ownerReferences") or () if item.get("controller")), None)
     if owner is None:
         return None
@@ -172,7 +181,7 @@ def workload_of(pod: Object) -> Ref | None:
     return Ref(owner["apiVersion"], owner["kind"], namespace, owner["name"])
 
 
-def trouble(pod: Object, facts: Facts) -> Trouble | None:
+def issue(pod: Object, facts: Facts) -> Issue | None:
     """What is wrong with a pod; None where nothing is, or its gang waits as a whole."""
     if waits_for_gang(pod):
         return None
@@ -180,9 +189,9 @@ def trouble(pod: Object, facts: Facts) -> Trouble | None:
     ref = Ref.of(pod)
     noted = facts.known(POD_NOTES).get(pod["metadata"]["uid"], PodNotes())
     if state.state is State.FAILED:
-        found = _failed(pod, Trouble("C6", Status.FAIL, ref, state.reason, state.message, ""), noted, facts)
+        found = _failed(pod, Issue("C6", Status.FAIL, ref, state.reason, state.message, ""), noted, facts)
     elif state.state is State.WAIT:
-        found = _waiting(pod, Trouble("C6", Status.FAIL, ref, state.reason, state.message, ""), noted, facts)
+        found = _waiting(pod, Issue("C6", Status.FAIL, ref, state.reason, state.message, ""), noted, facts)
     elif state.state is State.READY:
         found = _ready(pod, ref, facts)
     else:
@@ -196,47 +205,51 @@ def trouble(pod: Object, facts: Facts) -> Trouble | None:
 
 
 def _restart_causes(workload: Ref | None, facts: Facts) -> tuple[str, ...]:
-    """Checks that know why a workload of that kind does not stay up."""
+    """Ids of the checks that report why such a workload does not stay up."""
     if workload == OPERATOR:
-        return ("G1",)  # an argument of another era ends the operator at its start
-    # A panic's last words are a stack; F7 finds the first.
+        return ("G1",)  # the operator exits at its start with an argument of another version
+    # A panic ends in a stack trace; F7 finds its first line.
     return ("F7",) if workload and facts.expectations.workloads.get(workload) == "volcano" else ()
 
 
-def _failed(pod: Object, found: Trouble, noted: PodNotes, facts: Facts) -> Trouble | None:
+def _failed(pod: Object, found: Issue, noted: PodNotes, facts: Facts) -> Issue | None:
     if pod["status"].get("phase") == "Failed":
         return _ended(pod, found, facts)
     if found.reason in BAD_IMAGE_REASONS:
-        # While it backs off, only the events still say why.
+        # During the backoff only the events still show the cause.
         pulls = [item for item in noted.events if "Failed to pull" in item] if "Back-off" in found.message else []
         text = " ".join([found.message, *pulls[-1:]])
-        reason, todo = _class_of(text, _IMAGE_CLASSES, (found.reason, "correct the image or the container's settings."))
+        reason, todo = _class_of(
+            text, _IMAGE_CLASSES, (found.reason, "Correct the image or the settings of the container.")
+        )
         return replace(found, check="A6", reason=reason, todo=todo, message=text)
     if found.reason == "OOMKilled":
         return replace(found, check="C7", todo=_TODO_MEMORY)
     last = noted.log.strip().rpartition("\n")[2]
-    told = f" Its last words: {last}" if last else ""
-    return replace(found, check="C7", message=found.message + told, todo=_TODO_CRASH)
+    note = f" Last line of its log: {last}" if last else ""
+    return replace(found, check="C7", message=found.message + note, todo=_TODO_CRASH)
 
 
-def _ended(pod: Object, found: Trouble, facts: Facts) -> Trouble | None:
-    """A pod in phase Failed: its Job answers for it (C5), a newer ready pod makes up for it, else it counts."""
+def _ended(pod: Object, found: Issue, facts: Facts) -> Issue | None:
+    """A pod in phase Failed: its Job reports it (C5), a newer ready pod replaces it, else it counts."""
     workload = workload_of(pod)
     if workload and workload.kind == "Job":
         return None
     replaced = workload in _served(facts)
     ours = found.ref.namespace in facts.expectations.namespaces
     status = Status.FAIL if ours and not replaced else Status.WARN
-    todo = f"delete the pod{'; its replacement is ready' if replaced else ' when it has been looked at'}."
+    todo = f"Delete the pod{': its replacement is ready' if replaced else ' once you know why it failed'}."
     return replace(found, status=status, todo=todo)
 
 
-def _waiting(pod: Object, found: Trouble, noted: PodNotes, facts: Facts) -> Trouble:
+def _waiting(pod: Object, found: Issue, noted: PodNotes, facts: Facts) -> Issue:
     young = age(pod, facts) < facts.timing.grace_seconds
     status = Status.WARN if young else Status.FAIL
     seconds = f" Created {age(pod, facts):.0f} s ago."
     if conditions(pod).get("PodScheduled", {}).get("status") == "False":
-        reason, todo = _class_of(found.message, _PLACEMENT_CLASSES, ("Unschedulable", "read the scheduler's message."))
+        reason, todo = _class_of(
+            found.message, _PLACEMENT_CLASSES, ("Unschedulable", "Read the message of the scheduler.")
+        )
         because = _PLACEMENT_CAUSES.get(reason, ())
         return replace(
             found,
@@ -249,52 +262,56 @@ def _waiting(pod: Object, found: Trouble, noted: PodNotes, facts: Facts) -> Trou
         )
     if not pod["spec"].get("nodeName"):
         scheduler = pod["spec"].get("schedulerName", "default-scheduler")
-        message = f"{found.ref} was not looked at by its scheduler, {scheduler}.{seconds}"
-        todo = f"see that {scheduler} runs."
+        message = f"{found.ref} has not been evaluated by its scheduler, {scheduler}.{seconds}"
+        todo = f"See whether {scheduler} is running."
         because = ("F1",) if scheduler == facts.expectations.gang.scheduler else ()
         return replace(
             found, check="C8", status=status, reason="NotJudged", message=message, todo=todo, because=because
         )
     if flapping := _flapping(found.ref, facts):
         return flapping
-    told = f" {noted.events[-1]}" if noted.events else ""
-    todo = "see which container is not ready and why."
-    return replace(found, status=status, message=found.message + seconds + told, todo=todo)
+    note = f" {noted.events[-1]}" if noted.events else ""
+    todo = "See which container is not ready and why."
+    return replace(found, status=status, message=found.message + seconds + note, todo=todo)
 
 
-def _ready(pod: Object, ref: Ref, facts: Facts) -> Trouble | None:
+def _ready(pod: Object, ref: Ref, facts: Facts) -> Issue | None:
     window = facts.known(WINDOW)
     if window and (rise := window.restarted.get(ref)):
         end = _last_end(pod)
-        told = f"; the last ended with {end.get('reason', 'Error')}, exit code {end.get('exitCode')}" if end else ""
-        message = f"{ref} restarted {rise} containers within {window.seconds:.0f} s{told}."
+        note = (
+            f"; the last container ended with {end.get('reason', 'Error')}, exit code {end.get('exitCode')}"
+            if end
+            else ""
+        )
+        message = f"{ref}: {counted(rise, 'container restart')} within {window.seconds:.0f} s{note}."
         memory = end.get("reason") == "OOMKilled"
         reason, todo = ("OOMKilled", _TODO_MEMORY) if memory else ("Restarting", _TODO_CRASH)
-        return Trouble("C7", Status.FAIL, ref, reason, message, todo)
+        return Issue("C7", Status.FAIL, ref, reason, message, todo)
     if flapping := _flapping(ref, facts):
         return flapping
     old = sum(item.get("restartCount", 0) for item in pod["status"].get("containerStatuses") or ())
     if old > _OLD_RESTARTS:
-        message = f"{ref} is ready, but its containers were restarted {old} times before."
-        return Trouble("C7", Status.WARN, ref, "OldRestarts", message, _TODO_CRASH)
+        message = f"{ref} is ready, but its containers have restarted {old} times."
+        return Issue("C7", Status.WARN, ref, "OldRestarts", message, _TODO_CRASH)
     return None
 
 
 def _last_end(pod: Object) -> Object:
-    """How the container that was started anew last had ended; empty where none was."""
+    """How the container that restarted last had ended; empty if none restarted."""
     states = (item.get("lastState") or {} for item in pod["status"].get("containerStatuses") or ())
     ends = [state["terminated"] for state in states if "terminated" in state]
     return max(ends, key=lambda end: str(end.get("finishedAt", "")), default={})
 
 
-def _flapping(ref: Ref, facts: Facts) -> Trouble | None:
-    """A pod that turned within the window, whether the moment of reading found it ready or not."""
+def _flapping(ref: Ref, facts: Facts) -> Issue | None:
+    """A pod that became not Ready within the window, whether or not the snapshot shows it ready."""
     window = facts.known(WINDOW)
     turns = window.flapped.get(ref) if window else None
     if not (window and turns):
         return None
-    message = f"{ref} turned from Ready to not Ready {turns} times within {window.seconds:.0f} s."
-    return Trouble("C6", Status.FAIL, ref, "Flapping", message, "read its log and its readiness probe.")
+    message = f"{ref} changed from Ready to not Ready {counted(turns, 'time')} within {window.seconds:.0f} s."
+    return Issue("C6", Status.FAIL, ref, "Flapping", message, "Read its log, and check its readiness probe.")
 
 
 def _class_of(text: str, classes: tuple[tuple[str, str, str], ...], other: tuple[str, str]) -> tuple[str, str]:

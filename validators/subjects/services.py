@@ -1,4 +1,4 @@
-"""Services that no ready pod answers for, and whether their pods or workloads already say why."""
+"""Services: which of them have no ready endpoint, and the checks that report the cause."""
 
 from __future__ import annotations
 
@@ -8,26 +8,27 @@ from functools import lru_cache
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import State, assess, assess_pod
+from kubeflow_volcano.text import counted
 from validators.core.facts import Facts, Read
 from validators.core.outcome import Status
 from validators.core.resources import ENDPOINT_SLICES, PODS, SERVICES
 from validators.subjects import pods, workloads
-from validators.subjects.troubles import Trouble, age, judged
+from validators.subjects.issues import Issue, age, judged
 
-__all__ = ["READS", "backed", "behind", "ready_ports", "troubled", "with_selector"]
+__all__ = ["READS", "backed", "behind", "issues", "ready_ports", "with_selector"]
 
 READS: tuple[Read, ...] = (
     SERVICES,
     ENDPOINT_SLICES,
     *workloads.READS,
 )
-"""What `troubled` reads."""
+"""What `issues` reads."""
 
 _SERVICE_OF_SLICE = "kubernetes.io/service-name"
 
 
 def with_selector(facts: Facts) -> tuple[Object, ...]:
-    """Judged Services whose endpoints the cluster keeps; the others are their maker's own business."""
+    """Judged Services whose endpoints Kubernetes maintains."""
     return tuple(
         item
         for item in judged(facts, SERVICES)
@@ -36,10 +37,9 @@ def with_selector(facts: Facts) -> tuple[Object, ...]:
 
 
 def ready_ports(service: Ref, facts: Facts) -> frozenset[str]:
-    """Names of the ports with a ready endpoint; a port without name is ''.
+    """Names of the ports with a ready endpoint; a port without a name is ''.
 
-    An endpoint that says nothing of its readiness counts as ready, as the field's documentation asks
-    (discovery.k8s.io/v1, EndpointConditions).
+    An endpoint without the condition `ready` counts as ready (discovery.k8s.io/v1, EndpointConditions).
     """
     return _ready_ports(facts).get((service.namespace, service.name), frozenset())
 
@@ -66,22 +66,22 @@ def _wanted(service: Object) -> frozenset[str]:
 
 
 def _names(ports: Sequence[Object] | None) -> frozenset[str]:
-    """A headless Service may have no port at all; it is held for one without name."""
+    """A headless Service may have no port; it counts as one port without a name."""
     return frozenset(port.get("name") or "" for port in ports or [{}])
 
 
 def behind(service: Object, facts: Facts) -> tuple[str, ...]:
-    """The checks that say why no pod answers for the Service: those of its workloads, and of its pods."""
+    """Ids of the checks that report why the Service has no ready pod: those of its workloads and of its pods."""
     namespace = service["metadata"]["namespace"]
     of_workloads = (
         item.because or (item.check,)
-        for item in workloads.troubled(facts)
+        for item in workloads.issues(facts)
         if item.ref.namespace == namespace
         and (obj := facts.get(workloads.RESOURCE_OF_KIND[item.ref.kind], namespace, item.ref.name))
         and _selects(service, obj["spec"]["template"])
     )
     selected = {Ref.of(pod) for pod in _pods(service, facts)}
-    of_pods = (item.because or (item.check,) for item in pods.troubled(facts) if item.ref in selected)
+    of_pods = (item.because or (item.check,) for item in pods.issues(facts) if item.ref in selected)
     return tuple(dict.fromkeys(id_ for ids in (*of_workloads, *of_pods) for id_ in ids))
 
 
@@ -104,13 +104,13 @@ def _pods_of(facts: Facts) -> Mapping[str, tuple[Object, ...]]:
 
 
 @lru_cache(maxsize=4)
-def troubled(facts: Facts) -> tuple[Trouble, ...]:
-    """Every Service with a port that no ready pod answers on, in order of its name."""
-    found = (_trouble(item, facts) for item in with_selector(facts))
+def issues(facts: Facts) -> tuple[Issue, ...]:
+    """Every Service with a port without a ready endpoint, by name."""
+    found = (_issue(item, facts) for item in with_selector(facts))
     return tuple(sorted((item for item in found if item), key=lambda item: item.ref))
 
 
-def _trouble(service: Object, facts: Facts) -> Trouble | None:
+def _issue(service: Object, facts: Facts) -> Issue | None:
     if (
         backed(service, facts)
         or age(service, facts) < facts.timing.grace_seconds
@@ -127,15 +127,15 @@ def _trouble(service: Object, facts: Facts) -> Trouble | None:
         return _nobody(service, ref, facts) if not selected else None
     missing = ", ".join(sorted(name or "its port" for name in _wanted(service) - ready_ports(ref, facts)))
     if ready:
-        text = f"{ref} has no endpoint for {missing}, although {len(ready)} of its pods are ready."
-        todo = "compare its targetPort with the ports of its pods' containers."
-        return Trouble("C9", Status.FAIL, ref, "PortNotServed", text, todo)
-    text = f"{ref} has no ready endpoint for {missing}: none of its {len(live)} pods is ready."
-    return Trouble("C9", Status.FAIL, ref, "NoReadyPod", text, "bring up its pods.", behind(service, facts))
+        text = f"{ref} has no endpoint for {missing}, although it selects {counted(len(ready), 'ready pod')}."
+        todo = "Compare its targetPort with the container ports of its pods."
+        return Issue("C9", Status.FAIL, ref, "PortNotServed", text, todo)
+    text = f"{ref} has no ready endpoint for {missing}: none of its {counted(len(live), 'pod')} is ready."
+    return Issue("C9", Status.FAIL, ref, "NoReadyPod", text, "See why its pods are not ready.", behind(service, facts))
 
 
-def _nobody(service: Object, ref: Ref, facts: Facts) -> Trouble | None:
-    """A Service that selects no pod: on purpose where its workload is scaled to zero or its owner cleans up."""
+def _nobody(service: Object, ref: Ref, facts: Facts) -> Issue | None:
+    """A Service that selects no pod; expected if its workload is scaled to zero or its owner deletes it."""
     ours = ref.namespace in facts.expectations.namespaces
     templates = [item for item in _workloads(ref.namespace, facts) if _selects(service, item["spec"]["template"])]
     because = behind(service, facts) if templates else _absent(ref.namespace, facts)
@@ -145,8 +145,8 @@ def _nobody(service: Object, ref: Ref, facts: Facts) -> Trouble | None:
         return None
     selector = ",".join(f"{key}={value}" for key, value in service["spec"]["selector"].items())
     text = f"{ref} has no endpoint: no pod has the labels {selector}."
-    todo = "see that what makes its pods is installed, or remove the Service."
-    return Trouble("C9", Status.FAIL if ours else Status.WARN, ref, "NoPod", text, todo, because)
+    todo = "Install the workload that it selects, or delete the Service."
+    return Issue("C9", Status.FAIL if ours else Status.WARN, ref, "NoPod", text, todo, because)
 
 
 def _workloads(namespace: str, facts: Facts) -> Iterator[Object]:
@@ -157,14 +157,14 @@ def _workloads(namespace: str, facts: Facts) -> Iterator[Object]:
 
 
 def _absent(namespace: str, facts: Facts) -> tuple[str, ...]:
-    """The checks that miss a workload of this namespace, which may be the one that the Service is for."""
-    found = (item for item in workloads.troubled(facts) if item.ref.namespace == namespace)
+    """Ids of the checks that report a missing workload in this namespace, which may be the Service's."""
+    found = (item for item in workloads.issues(facts) if item.ref.namespace == namespace)
     return tuple(
         dict.fromkeys(id_ for item in found if item.reason == "Missing" for id_ in item.because or (item.check,))
     )
 
 
 def _just_ready(pod: Object, facts: Facts) -> bool:
-    """Whether kube-controller-manager, which may have to elect a leader first, may have yet to write its endpoint."""
+    """Whether kube-controller-manager, which may first elect a leader, may not have written its endpoint yet."""
     since = pods.ready_since(pod)
     return since is not None and facts.taken - since < facts.timing.grace_seconds

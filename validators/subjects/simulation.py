@@ -1,4 +1,4 @@
-"""What of a cluster is simulated: nodes, the pods on them, and the webhooks that a rehearsal answers in their place."""
+"""What a rehearsal simulates: nodes, the pods on them, and webhooks that it answers for these pods."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KEY = "webhooks.json"
 
 @dataclass(frozen=True, slots=True)
 class SimulatedWebhook:
-    """A webhook configuration, or a CRD with conversion, that a rehearsal answers for the pods behind `services`."""
+    """A webhook configuration, or a CRD with conversion, that a rehearsal answers for the pods of `services`."""
 
     kind: str
     name: str
@@ -30,10 +30,10 @@ class SimulatedWebhook:
 
 
 def simulated_webhooks(cluster: Cluster, facts: Facts) -> tuple[SimulatedWebhook, ...]:
-    """What the rehearsal's stub says that it answers; a cluster without simulated nodes has no stub.
+    """The webhooks that the rehearsal's stub answers; a cluster without simulated nodes has no stub.
 
     Raises:
-        ApiError: its list may not be read.
+        ApiError: the list cannot be read.
     """
     found = cluster.get(_REGISTER) if facts.simulated_nodes else None
     entries = json.loads((found or {}).get("data", {}).get(_KEY, "[]"))
@@ -49,9 +49,9 @@ def _services(names: Iterable[str]) -> Iterator[Ref]:
 
 
 SIMULATED_WEBHOOKS = Fact[tuple[SimulatedWebhook, ...]](
-    "simulated-webhooks", simulated_webhooks, (), reads=(NODES,), enriches=True
+    "simulated webhooks", simulated_webhooks, (), reads=(NODES,), enriches=True
 )
-"""What a rehearsal answers in place of simulated pods."""
+"""Webhooks that a rehearsal answers for simulated pods."""
 
 
 def simulated_workload(facts: Facts, workload: Ref) -> bool:
@@ -67,6 +67,6 @@ def _simulated(facts: Facts) -> frozenset[Ref | None]:
 
 
 def of_workloads(facts: Facts, workloads: Iterable[Ref]) -> str:
-    """Half a sentence that says how many of the workloads are simulated; empty when none is."""
+    """A sentence with the number of simulated workloads, after a space; empty if there are none."""
     number = sum(simulated_workload(facts, item) for item in workloads)
-    return f" {number} of them run on simulated nodes, which proves placement and no more." if number else ""
+    return f" {number} of them on simulated nodes, which proves scheduling only." if number else ""

@@ -1,4 +1,4 @@
-"""Which StorageClass is the default one, and who provisions for a class."""
+"""StorageClasses: the default one, and the workloads of a provisioner."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ import json
 from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.core.facts import Facts
 from validators.core.resources import DAEMON_SETS, DEPLOYMENTS, STATEFUL_SETS, STORAGE_CLASSES
-from validators.subjects.troubles import judged
+from validators.subjects.issues import judged
 
 __all__ = ["LOCAL_PATH", "STATIC", "default_classes", "is_default", "serving_workloads", "without_replicas"]
 
 LOCAL_PATH = "rancher.io/local-path"
 STATIC = "kubernetes.io/no-provisioner"
-"""Provisioner of classes whose volumes are made in advance."""
+"""Provisioner of classes with static volumes."""
 
-# A template names the provisioner that it serves; local-path's is compiled in, so its image stands for it.
+# A pod template names its provisioner; local-path's name is compiled in, so its image identifies it.
 _IMAGES = {LOCAL_PATH: "local-path-provisioner"}
 _WORKLOADS = (DEPLOYMENTS, DAEMON_SETS, STATEFUL_SETS)
 _MARKS = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
 
 
 def is_default(storage_class: Object) -> bool:
-    """Whether the class is marked as default, by the annotation of today or the beta one."""
+    """Whether the class is marked as default, by the current or the beta annotation."""
     annotations = storage_class["metadata"].get("annotations") or {}
     return any(annotations.get(mark) == "true" for mark in _MARKS)
 
 
 def default_classes(facts: Facts) -> tuple[str, ...]:
-    """Names of the classes marked as default; the one that wins on a server from 1.26 on comes first.
+    """Names of the default classes; the one that Kubernetes 1.26 and later uses comes first.
 
     It is the newest, ties by name (pkg/volume/util/storageclass.go).
 
@@ -41,7 +41,7 @@ def default_classes(facts: Facts) -> tuple[str, ...]:
 
 
 def serving_workloads(facts: Facts, provisioner: str) -> tuple[Ref, ...]:
-    """Workloads that the catalog expects for this provisioner, or else those whose pod template names it."""
+    """Workloads that the catalog expects for this provisioner, else those whose pod template names it."""
     expected = tuple(ref for ref, name in facts.expectations.workloads.items() if name == "local-path")
     if provisioner == LOCAL_PATH and expected:
         return expected
@@ -55,7 +55,7 @@ def serving_workloads(facts: Facts, provisioner: str) -> tuple[Ref, ...]:
 
 
 def without_replicas(facts: Facts, provisioner: str) -> Ref | None:
-    """A workload that serves the provisioner and has no pod that is available; None where all have, as far as known."""
+    """A workload of the provisioner without an available pod; None if all known ones have one."""
     serving = serving_workloads(facts, provisioner)
     for item in (item for resource in _WORKLOADS for item in facts.objects.get(resource, ())):
         status = item.get("status", {})

@@ -1,4 +1,4 @@
-"""Which admission webhooks cannot be reached or trusted by the API server, and why."""
+"""Admission webhooks: which of them the API server cannot reach or trust, and why."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from validators.core.outcome import Status
 from validators.core.resources import MUTATING_WEBHOOKS, PODS, SERVICES, VALIDATING_WEBHOOKS
 from validators.core.rights import BACKENDS, Rule
 from validators.subjects import services
+from validators.subjects.issues import Issue
 from validators.subjects.simulation import SIMULATED_WEBHOOKS
-from validators.subjects.troubles import Trouble
 
 __all__ = [
     "LISTS",
@@ -34,21 +34,21 @@ __all__ = [
     "configurations",
     "decoded",
     "fault",
+    "issues",
     "parsed",
     "service_of",
-    "troubled",
 ]
 
 LISTS = (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS)
 """What `configurations` reads."""
 RESOURCES = {item.kind: item for item in LISTS}
 READS: tuple[Read, ...] = (*LISTS, *services.READS)
-"""What `troubled` reads, but for certificates."""
+"""What `issues` reads, but for certificates."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Why one webhook cannot answer: a stable word, what follows its name in a sentence, and what to do."""
+    """Why one webhook cannot answer: a stable reason, the rest of a sentence after its name, and a remedy."""
 
     reason: str
     wrong: str
@@ -56,7 +56,7 @@ class Fault:
 
 
 def configurations(facts: Facts) -> tuple[Object, ...]:
-    """The expected webhook configurations that exist, and all that call a service of an expected namespace."""
+    """The expected webhook configurations that exist, and all that call a Service in an expected namespace."""
     return tuple(
         item
         for resource in RESOURCES.values()
@@ -70,13 +70,13 @@ def configurations(facts: Facts) -> tuple[Object, ...]:
 
 
 def service_of(entry: Mapping[str, Any]) -> Ref | None:
-    """The Service that one webhook calls; None when it calls an address outside the cluster."""
+    """The Service that one webhook calls; None if it calls a URL."""
     service = entry["clientConfig"].get("service")
     return Ref("v1", "Service", service["namespace"], service["name"]) if service else None
 
 
 def decoded(text: str) -> bytes:
-    """Bytes of base64 text; empty where it is none."""
+    """Bytes of base64 text; empty if it is not base64."""
     try:
         return base64.b64decode(text, validate=True)
     except (ValueError, binascii.Error):
@@ -84,7 +84,7 @@ def decoded(text: str) -> bytes:
 
 
 def certificates(cluster: Cluster, facts: Facts) -> Mapping[Ref, bytes]:
-    """Public certificates that webhook backends serve with, from the Secrets that their pods mount. No key is kept."""
+    """Public serving certificates of webhook backends, from the Secrets that their pods mount. No key is kept."""
     simulated = {ref for item in facts.known(SIMULATED_WEBHOOKS) for ref in item.services}
     services_called = {
         ref
@@ -116,34 +116,34 @@ def _served_with(cluster: Cluster, facts: Facts, ref: Ref) -> bytes:
 
 
 SERVING_CERTIFICATES = Fact[Mapping[Ref, bytes]](
-    "certificates",
+    "certificates of webhooks",
     certificates,
     {},
     reads=(*LISTS, SERVICES, PODS, SIMULATED_WEBHOOKS),
     needs=(Rule("get", "", "secrets", BACKENDS),),
 )
-"""Public serving certificates (PEM) of webhook backends, by the reference of their Service."""
+"""Public serving certificates (PEM) of webhook backends, by Service."""
 
 
-def troubled(facts: Facts) -> tuple[Trouble, ...]:
-    """One trouble for each reason of each configuration, and one for each expected configuration that is absent.
+def issues(facts: Facts) -> tuple[Issue, ...]:
+    """One issue for each reason in each configuration, and one for each expected configuration that is missing.
 
-    Serving certificates are judged as far as they are known.
+    Serving certificates are evaluated as far as they are known.
     """
     live = {Ref.of(item): item for item in configurations(facts)}
     return (
         *(_absent(ref, facts) for ref in sorted(facts.expectations.webhooks) if ref not in live),
-        *(trouble for ref in sorted(live) for trouble in _troubles(ref, live[ref], facts)),
+        *(issue for ref in sorted(live) for issue in _issues_of(ref, live[ref], facts)),
     )
 
 
-def _absent(ref: Ref, facts: Facts) -> Trouble:
+def _absent(ref: Ref, facts: Facts) -> Issue:
     component = facts.expectations.webhooks[ref]
     message = f"{ref} of component {component} does not exist."
-    return Trouble("B3", Status.FAIL, ref, "Missing", message, f"install component {component} again.")
+    return Issue("B3", Status.FAIL, ref, "Missing", message, f"Install component {component} again.")
 
 
-def _troubles(ref: Ref, configuration: Object, facts: Facts) -> Iterator[Trouble]:
+def _issues_of(ref: Ref, configuration: Object, facts: Facts) -> Iterator[Issue]:
     grouped: dict[Fault, list[Object]] = {}
     for entry in configuration.get("webhooks") or ():
         if found := fault(entry, facts):
@@ -151,11 +151,11 @@ def _troubles(ref: Ref, configuration: Object, facts: Facts) -> Iterator[Trouble
     for found, entries in grouped.items():
         message = f"{ref}: webhook {', '.join(item['name'] for item in entries)} {found.wrong}."
         because = _because(found, entries[0], facts)
-        yield Trouble("B3", Status.FAIL, ref, found.reason, message, found.todo, because)
+        yield Issue("B3", Status.FAIL, ref, found.reason, message, found.todo, because)
 
 
 def _because(found: Fault, entry: Object, facts: Facts) -> tuple[str, ...]:
-    """The checks that own the cause."""
+    """Ids of the checks that own the cause."""
     ref = service_of(entry)
     if found.reason == "NoService":
         return ("B6",)
@@ -165,7 +165,7 @@ def _because(found: Fault, entry: Object, facts: Facts) -> tuple[str, ...]:
 
 
 def fault(entry: Mapping[str, Any], facts: Facts) -> Fault | None:
-    """What is wrong with one webhook, the cause of everything else; None where nothing is known to be."""
+    """The first fault of one webhook; None if there is none."""
     return next(_faults(entry, facts), None)
 
 
@@ -174,18 +174,18 @@ def _faults(entry: Mapping[str, Any], facts: Facts) -> Iterator[Fault]:
     service = service_of(entry)
     authorities: list[x509.Certificate] = []
     if service and not bundle:
-        todo = f"restart the Deployment behind {service}, which writes it at its start, or apply the component again."
-        yield Fault("EmptyCaBundle", "has an empty caBundle, so that the API server trusts no backend of it", todo)
+        todo = f"Restart the Deployment behind {service}, which writes it at its start, or apply the component again."
+        yield Fault("EmptyCaBundle", "has an empty caBundle, so the API server does not trust its backend", todo)
     if bundle:
         try:
             authorities = parsed(decoded(bundle))
         except ValueError:
-            yield Fault("BadCaBundle", "has a caBundle that is not PEM", "apply the component again.")
+            yield Fault("BadCaBundle", "has a caBundle that is not PEM", "Apply the component again.")
     now = datetime.fromtimestamp(facts.taken, UTC)
     if authorities and all(item.not_valid_after_utc <= now for item in authorities):
         end = authorities[0].not_valid_after_utc
-        text = f"has a caBundle that ended {end:%Y-%m-%d}"
-        yield Fault("AuthorityExpired", text, "renew the webhook's certificates.")
+        text = f"has a caBundle that expired on {end:%Y-%m-%d}"
+        yield Fault("AuthorityExpired", text, "Renew the certificates of the webhook.")
     if service:
         port = entry["clientConfig"]["service"].get("port", 443)
         yield from _backend(service, port, facts)
@@ -195,15 +195,15 @@ def _faults(entry: Mapping[str, Any], facts: Facts) -> Iterator[Fault]:
 def _backend(ref: Ref, port: int, facts: Facts) -> Iterator[Fault]:
     service = facts.get(SERVICES, ref.namespace, ref.name)
     if service is None:
-        todo = "apply the component again, or remove the webhook."
+        todo = "Apply the component again, or delete the webhook configuration."
         yield Fault("NoService", f"calls {ref}, which does not exist", todo)
         return
     ports = [item["port"] for item in service["spec"].get("ports") or ()]
     if port not in ports:
         known = ", ".join(map(str, ports))
-        yield Fault("PortMismatch", f"calls port {port} of {ref}, which has {known}", "apply the component again.")
+        yield Fault("PortMismatch", f"calls port {port} of {ref}, which has {known}", "Apply the component again.")
     if not services.ready_ports(ref, facts):
-        yield Fault("NoEndpoint", f"calls {ref}, which has no ready endpoint", "bring up its pods.")
+        yield Fault("NoEndpoint", f"calls {ref}, which has no ready endpoint", "See why its pods are not ready.")
 
 
 def _certificate(ref: Ref, authorities: Iterable[x509.Certificate], now: datetime, facts: Facts) -> Iterator[Fault]:
@@ -213,24 +213,28 @@ def _certificate(ref: Ref, authorities: Iterable[x509.Certificate], now: datetim
     try:
         certificate = parsed(pem)[0]
     except ValueError:
-        yield Fault("BadCertificate", f"is served by {ref} with a certificate that is not PEM", "renew the Secret.")
+        yield Fault("BadCertificate", f"is served by {ref} with a certificate that is not PEM", "Renew the Secret.")
         return
-    renew = "delete the Secret and let the component make it again."
+    renew = "Delete the Secret; the component creates it again."
     if certificate.not_valid_after_utc <= now:
         end = certificate.not_valid_after_utc
-        yield Fault("CertificateExpired", f"is served by {ref} with a certificate that ended {end:%Y-%m-%d}", renew)
+        yield Fault(
+            "CertificateExpired", f"is served by {ref} with a certificate that expired on {end:%Y-%m-%d}", renew
+        )
     if not any(_issued(certificate, item) for item in authorities):
-        yield Fault("UnknownAuthority", f"is served by {ref} with a certificate that the caBundle did not sign", renew)
+        yield Fault(
+            "UnknownAuthority", f"is served by {ref} with a certificate that is not signed by the caBundle", renew
+        )
     host = f"{ref.name}.{ref.namespace}.svc"
     if host not in _names(certificate):
         yield Fault("WrongName", f"is served by {ref} with a certificate that is not for {host}", renew)
 
 
 def parsed(pem: bytes) -> list[x509.Certificate]:
-    """Certificates of a PEM text; a serial number of 0, which some operators' own authorities have, is nobody's harm.
+    """Certificates of a PEM text. The serial number 0, which the CAs of some operators have, is accepted.
 
     Raises:
-        ValueError: there is none, or one cannot be read.
+        ValueError: there is none, or one cannot be parsed.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CryptographyDeprecationWarning)

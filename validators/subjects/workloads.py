@@ -1,4 +1,4 @@
-"""Which Deployments, StatefulSets, DaemonSets and Jobs are not well, and whether their pods already say why."""
+"""Workloads: which Deployments, StatefulSets, DaemonSets and Jobs are not healthy, and whether a pod is the cause."""
 
 from __future__ import annotations
 
@@ -12,58 +12,58 @@ from validators.core.facts import Facts, Read
 from validators.core.outcome import Status
 from validators.core.resources import DAEMON_SETS, DEPLOYMENTS, JOBS, PODS, STATEFUL_SETS
 from validators.subjects import pods
-from validators.subjects.troubles import Trouble, age, judged
+from validators.subjects.issues import Issue, age, judged
 
-__all__ = ["READS", "RESOURCE_OF_KIND", "troubled"]
+__all__ = ["READS", "RESOURCE_OF_KIND", "issues"]
 
 RESOURCE_OF_KIND = {item.kind: item for item in (DEPLOYMENTS, STATEFUL_SETS, DAEMON_SETS, JOBS)}
 _CHECK_OF_KIND = {"Deployment": "C2", "StatefulSet": "C3", "DaemonSet": "C4", "Job": "C5"}
 
-# Who speaks for a component's workload that is absent or scaled to zero; otherwise it is the check of its kind.
+# The check that reports a missing or scaled down workload of this component, instead of the check of its kind.
 _SPEAKER = {"volcano": "F1", "scheduler-plugins": "F1", "local-path": "D2"}
 
 READS: tuple[Read, ...] = (*RESOURCE_OF_KIND.values(), *pods.READS)
-"""What `troubled` reads."""
+"""What `issues` reads."""
 
 
 @lru_cache(maxsize=4)
-def troubled(facts: Facts) -> tuple[Trouble, ...]:
-    """Every judged workload that is not well, and every expected one that is absent, in order of its name."""
-    causes: dict[Ref, list[Trouble]] = {}
-    for trouble in pods.troubled(facts):
-        pod = facts.get(PODS, trouble.ref.namespace, trouble.ref.name)
+def issues(facts: Facts) -> tuple[Issue, ...]:
+    """Every judged workload that is not healthy, and every expected one that is missing, by name."""
+    causes: dict[Ref, list[Issue]] = {}
+    for issue in pods.issues(facts):
+        pod = facts.get(PODS, issue.ref.namespace, issue.ref.name)
         if pod and (owner := pods.workload_of(pod)):
-            causes.setdefault(owner, []).append(trouble)
+            causes.setdefault(owner, []).append(issue)
     live = {Ref.of(item): item for resource in RESOURCE_OF_KIND.values() for item in judged(facts, resource)}
-    found = [_trouble(item, causes.get(ref, ()), facts) for ref, item in live.items()]
+    found = [_issue(item, causes.get(ref, ()), facts) for ref, item in live.items()]
     absent = [_absent(ref, facts) for ref in facts.expectations.workloads if ref not in live]
     return tuple(sorted((item for item in [*found, *absent] if item), key=lambda item: item.ref))
 
 
-def _absent(ref: Ref, facts: Facts) -> Trouble:
+def _absent(ref: Ref, facts: Facts) -> Issue:
     component = facts.expectations.workloads[ref]
     message = f"{ref} of component {component} does not exist."
     check = _CHECK_OF_KIND[ref.kind]
-    return _spoken_for(Trouble(check, Status.FAIL, ref, "Missing", message, f"install component {component}."), facts)
+    return _spoken_for(Issue(check, Status.FAIL, ref, "Missing", message, f"Install component {component}."), facts)
 
 
-def _spoken_for(found: Trouble, facts: Facts) -> Trouble:
+def _spoken_for(found: Issue, facts: Facts) -> Issue:
     speaker = _SPEAKER.get(facts.expectations.workloads.get(found.ref, ""))
     return replace(found, because=(speaker,)) if speaker else found
 
 
-def _trouble(obj: Object, causes: Sequence[Trouble], facts: Facts) -> Trouble | None:
+def _issue(obj: Object, causes: Sequence[Issue], facts: Facts) -> Issue | None:
     ref = Ref.of(obj)
     state = assess(obj)
     expected = ref in facts.expectations.workloads
-    found = Trouble(_CHECK_OF_KIND[ref.kind], Status.FAIL, ref, state.reason, state.message, "")
+    found = Issue(_CHECK_OF_KIND[ref.kind], Status.FAIL, ref, state.reason, state.message, "")
     if state.state is State.READY:
         return None
     if state.state is State.SKIP:
         return _not_asked_for(found, facts) if expected else _no_nodes(found)
     if ref.kind == "Job":
         return _job(obj, found, causes, facts)
-    found = replace(found, todo="see its events and its pods.")
+    found = replace(found, todo="See its events and its pods.")
     if not causes:
         return found
     worst = [item for item in causes if item.status is Status.FAIL] or causes
@@ -72,30 +72,30 @@ def _trouble(obj: Object, causes: Sequence[Trouble], facts: Facts) -> Trouble | 
     return replace(found, status=worst[0].status, message=message, because=because)
 
 
-def _not_asked_for(found: Trouble, facts: Facts) -> Trouble:
+def _not_asked_for(found: Issue, facts: Facts) -> Issue:
     where = f"-n {found.ref.namespace} {found.ref.kind.lower()}/{found.ref.name}"
     if found.reason == "ScaledToZero":
-        found = replace(found, todo=f"scale it up again: kubectl scale {where} --replicas=1.")
+        found = replace(found, todo=f"Scale it up: kubectl scale {where} --replicas=1")
     else:
-        found = replace(found, todo="see which nodes its selector asks for.")
+        found = replace(found, todo="See which nodes its node selector matches.")
     return _spoken_for(found, facts)
 
 
-def _no_nodes(found: Trouble) -> Trouble | None:
+def _no_nodes(found: Issue) -> Issue | None:
     if found.reason != "NoNodes":
         return None
-    return replace(found, status=Status.WARN, todo="remove it, or label the nodes that it asks for.")
+    return replace(found, status=Status.WARN, todo="Delete it, or label the nodes that it is for.")
 
 
-def _job(obj: Object, found: Trouble, causes: Sequence[Trouble], facts: Facts) -> Trouble | None:
+def _job(obj: Object, found: Issue, causes: Sequence[Issue], facts: Facts) -> Issue | None:
     expected = found.ref in facts.expectations.workloads
     failed = assess(obj).state is State.FAILED
     if not expected and not failed:
-        return None  # somebody's running Job is not late
+        return None  # a user's running Job is not late
     because = () if failed else tuple(dict.fromkeys(item.check for item in causes))
     young = not failed and age(obj, facts) < facts.timing.grace_seconds
     status = Status.FAIL if expected and not young else Status.WARN
-    todo = "read its pod's log, correct the cause, delete the Job and apply it again."
+    todo = "Read the log of its pod, correct the cause, delete the Job and apply it again."
     return replace(found, status=status, because=because, todo=todo, evidence=_log_of(found.ref, facts))
 
 

@@ -28,7 +28,7 @@ _PLUGIN = {
 
 
 def _queue_shut(evidence: GangEvidence) -> Outcome | None:
-    if evidence.shut and not (evidence.refused or evidence.trouble):
+    if evidence.shut and not (evidence.refused or evidence.failure):
         state = evidence.queue_state or "missing"
         return failed(
             "QueueNotOpen",

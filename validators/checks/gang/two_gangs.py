@@ -44,14 +44,14 @@ def _released(evidence: GangEvidence, gangs: Step) -> Outcome:
         return _bad(evidence, release, "SecondGangNotPlaced", f"{text}: {gang_words.why(release)}")
     if deadlock is None:
         return gang_words.ended_early(evidence)
-    told = f"one gang of {SIZE} was bound whole, and the other {release.seconds:.1f} s after the first had gone"
+    note = f"one gang of {SIZE} was bound whole, and the other {release.seconds:.1f} s after the first had gone"
     seen = _observed(evidence, release)
     objects = gang_words.step_refs(evidence, gangs)
     if not _deadlocked(deadlock):
         names = ", ".join(sorted(item.name for item in deadlock.bound)) or "none"
         return warned(
             "NoDeadlockWithoutGang",
-            f"{told}; but with the default scheduler the same pods did not block each other (bound: {names}), so that "
+            f"{note}; but with the default scheduler the same pods did not block each other (bound: {names}), so that "
             "nothing shows what the gangs are spared.",
             expected="with the default scheduler each gang gets one of its two members",
             observed=seen,
@@ -60,7 +60,7 @@ def _released(evidence: GangEvidence, gangs: Step) -> Outcome:
             evidence=deadlock.as_file,
         )
     notes = dict.fromkeys(note for step in (gangs, release, deadlock) for note in step.notes)
-    text = f"{told}; with the default scheduler each gang got one member and waits for ever: the deadlock."
+    text = f"{note}; with the default scheduler each gang got one member and waits for ever: the deadlock."
     return passed(" ".join((text, *notes)), objects=objects, observed=seen)
 
 

@@ -20,8 +20,8 @@ def ended_early(evidence: GangEvidence) -> Outcome:
     """The outcome of a step that did not come to its end."""
     if evidence.refused:
         return refusal(evidence.refused)
-    if evidence.trouble:
-        return interruption(evidence.trouble)
+    if evidence.failure:
+        return interruption(evidence.failure)
     return errored("NotReached", "an earlier step of the experiment did not come out.", todo="see that step.")
 
 

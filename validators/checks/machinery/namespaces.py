@@ -1,4 +1,4 @@
-"""Family B, namespaces: is one of the release stuck in its deletion."""
+"""Family B, namespaces: is the deletion of one of the release stuck."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from datetime import datetime
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
+from kubeflow_volcano.text import counted
 from validators.core.check import check
 from validators.core.facts import Fact, Facts
 from validators.core.outcome import Outcome, Severity, Status
 from validators.core.resources import NAMESPACES
-from validators.subjects.troubles import Trouble, verdict
+from validators.subjects.issues import Issue, verdict
 
 __all__ = ["CHECKS", "REMAINING", "kinds_left"]
 
@@ -26,7 +27,7 @@ _ORDER = (
     "NamespaceDeletionContentFailure",
     *_OF_CONTENT,
 )
-"""The namespace controller's conditions, what keeps it from working before what it works on."""
+"""Conditions by the namespace controller: first what keeps it from deleting, then what is left to delete."""
 
 
 _MOST = 10
@@ -41,7 +42,7 @@ def _remaining(cluster: Cluster, facts: Facts) -> Mapping[str, tuple[str, ...]]:
 
 
 def kinds_left(namespace: Object) -> tuple[tuple[str, str], ...]:
-    """Plural and group of what the namespace controller still finds in it."""
+    """Plural and group of what the namespace still contains, by its conditions."""
     message = conditions(namespace).get("NamespaceContentRemaining", {}).get("message", "")
     return tuple((match[1], match[2]) for match in _LEFT.finditer(message))
 
@@ -57,28 +58,28 @@ def _objects(cluster: Cluster, namespace: Object) -> Iterator[str]:
                 yield f"{Ref.of(item)}" + (f" (finalizers {', '.join(held_by)})" if held_by else "")
 
 
-REMAINING = Fact[Mapping[str, tuple[str, ...]]]("remaining", _remaining, {}, reads=(NAMESPACES,), enriches=True)
-"""By name of a namespace that is being deleted, the first objects that are left in it, with their finalizers."""
+REMAINING = Fact[Mapping[str, tuple[str, ...]]]("remaining objects", _remaining, {}, reads=(NAMESPACES,), enriches=True)
+"""By name of a namespace that is being deleted, the first objects left in it, with their finalizers."""
 
 
 @check("B8", "namespaces-active", severity=Severity.BLOCKER, reads=(NAMESPACES, REMAINING))
 def namespaces_active(facts: Facts) -> Outcome:
-    """Every namespace of the release and of its profiles is active.
+    """Every namespace of the release and of its profiles is Active.
 
-    One that is being deleted takes nothing new. It is gone when nothing is left in it; what is left is listed with its
-    finalizers, which whoever set them takes away when his work is done. Bring up that controller, or the backend of
-    the APIService that is named; taking finalizers away by hand leaves behind what they are for.
+    The API server rejects new objects in a namespace that is being deleted. The deletion ends when nothing is left in
+    it; the finding lists what is left with its finalizers. The controllers that set these finalizers must remove them:
+    start that controller, or the backend of the named APIService. Removing finalizers by hand orphans what they guard.
     """
     names = facts.expectations.namespaces - facts.ignored_namespaces
     live = {item["metadata"]["name"]: item for item in facts.all(NAMESPACES)}
     profiles = {name for name, item in live.items() if _of_profile(item)} - facts.ignored_namespaces
     looked_at = sorted(names & live.keys() | profiles)
-    found = [trouble for name in looked_at if (trouble := _trouble(live[name], facts))]
+    found = [issue for name in looked_at if (issue := _issue(live[name], facts))]
     found += [_missing(name) for name in sorted(names - live.keys())]
     return verdict(
         found,
         [_ref(name) for name in looked_at],
-        claim=f"{len(looked_at)} namespaces are active.",
+        claim=f"{counted(len(looked_at), 'namespace')} Active.",
         expected="phase Active",
     )
 
@@ -92,27 +93,31 @@ def _of_profile(namespace: Object) -> bool:
     return (namespace["metadata"].get("labels") or {}).get(label) == value
 
 
-def _missing(name: str) -> Trouble:
+def _missing(name: str) -> Issue:
     message = f"{_ref(name)} does not exist."
-    return Trouble("B8", Status.FAIL, _ref(name), "Missing", message, "install its component.", ("C1",))
+    return Issue("B8", Status.FAIL, _ref(name), "Missing", message, "Install its component.", ("C1",))
 
 
-def _trouble(namespace: Object, facts: Facts) -> Trouble | None:
+def _issue(namespace: Object, facts: Facts) -> Issue | None:
     meta, found = namespace["metadata"], conditions(namespace)
     if "deletionTimestamp" not in meta:
         return None
     ref = _ref(meta["name"])
     seconds = facts.taken - datetime.fromisoformat(meta["deletionTimestamp"]).timestamp()
-    message = f"{ref} is being deleted since {seconds:.0f} s."
+    message = f"{ref} has been terminating for {seconds:.0f} s."
     if seconds <= facts.timing.stuck_seconds:
-        return Trouble("B8", Status.WARN, ref, "Terminating", message, "wait until it is gone, then install again.")
-    told = [found[kind]["message"].rstrip(".") for kind in _ORDER if found.get(kind, {}).get("status") == "True"]
+        return Issue("B8", Status.WARN, ref, "Terminating", message, "Wait for its deletion, then install again.")
+    reported = [found[kind]["message"].rstrip(".") for kind in _ORDER if found.get(kind, {}).get("status") == "True"]
     left = facts.known(REMAINING).get(meta["name"], ())
-    message += f" {'; '.join(told)}." if told else ""
+    message += f" {'; '.join(reported)}." if reported else ""
     message += f" Left: {', '.join(left)}." if left else ""
     failing = found.get(_ORDER[0], {}).get("status") == "True"
-    todo = "bring up the backend of the APIService that is named (B2)." if failing else "see who has to act on them."
-    return Trouble("B8", Status.FAIL, ref, "Stuck", message, todo, ("B2",) if failing else ())
+    todo = (
+        "See why the backend of the named APIService is not ready (B2)."
+        if failing
+        else "The controllers that set these finalizers must remove them."
+    )
+    return Issue("B8", Status.FAIL, ref, "Stuck", message, todo, ("B2",) if failing else ())
 
 
 CHECKS = (namespaces_active,)

@@ -1,4 +1,4 @@
-"""Family B: does the API server serve what is installed."""
+"""Family B, served kinds: CRDs and APIServices."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from functools import partial
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import State, assess
+from kubeflow_volcano.text import counted
 from validators.core.check import check
 from validators.core.facts import Facts
 from validators.core.outcome import Outcome, Severity, Status, failed
 from validators.core.resources import APISERVICES, SERVICES
 from validators.subjects import crds, services
-from validators.subjects.troubles import Trouble, age, verdict
+from validators.subjects.issues import Issue, age, verdict
 
 __all__ = ["CHECKS"]
 
@@ -20,18 +21,19 @@ __all__ = ["CHECKS"]
 def crds_served(facts: Facts) -> Outcome:
     """Every expected CRD is established and served.
 
-    Established and NamesAccepted must be True, and discovery must list the resource; otherwise objects of that kind
-    are refused with "no matches for kind". Install the component that brings the CRD; a conflict of names is named
-    in the CRD's conditions.
+    Established and NamesAccepted must be True, and discovery must list the resource; otherwise the API server rejects
+    objects of that kind with "no matches for kind". Install the component of the CRD; a name conflict is in the CRD's
+    conditions. Volcano's Job, PodGroup and Queue are among them, and scheduler-plugins' PodGroup where that schedules
+    gangs: without them no job can be queued or gang-scheduled.
     """
     names = sorted(facts.expectations.crds)
     if not names:
-        todo = "choose a profile that has components (--profile)."
-        return failed("NothingExpected", "the expectations name no CRD.", todo=todo)
+        todo = "Choose a profile with components (--profile)."
+        return failed("NothingExpected", "The chosen components have no CRD.", todo=todo)
     return verdict(
-        crds.troubled(facts, names),
+        crds.issues(facts, names),
         [Ref("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", name) for name in names],
-        claim=f"{len(names)} CRDs are established and served.",
+        claim=f"{counted(len(names), 'CRD')} established and served.",
         expected="Established=True, NamesAccepted=True, listed in discovery",
     )
 
@@ -45,41 +47,43 @@ def crds_served(facts: Facts) -> Outcome:
 def apiservices_available(facts: Facts) -> Outcome:
     """Every APIService is available.
 
-    One whose backend does not answer hides its kinds from discovery, and no namespace can be deleted any more, as
-    nobody knows what is left in it (kubeflow/kubeflow#4778). Bring up the pods behind the Service that is named, or
-    remove the APIService when its component is gone for good.
+    If its backend does not answer, its kinds are missing from discovery, and the namespace controller cannot finish the
+    deletion of any namespace (kubeflow/kubeflow#4778). See why the pods of the named Service are not ready, or delete
+    the APIService if its component is no longer installed.
     """
     every = facts.all(APISERVICES)
     if not every:
-        return failed("NoObjects", "the API server shows no APIService.", todo="see who hides them from you.")
+        return failed(
+            "NoObjects", "The API server lists no APIService.", todo="Check what hides them from your account."
+        )
     remote = sum(bool(item["spec"].get("service")) for item in every)
     return verdict(
-        [trouble for item in every if (trouble := _unavailable(item, facts))],
+        [issue for item in every if (issue := _unavailable(item, facts))],
         [Ref.of(item) for item in every],
-        claim=f"{len(every)} APIServices are available, {remote} of them answered by pods.",
+        claim=f"{counted(len(every), 'APIService')} available, {remote} of them with pods as backend.",
         expected="Available=True",
     )
 
 
-def _unavailable(apiservice: Object, facts: Facts) -> Trouble | None:
+def _unavailable(apiservice: Object, facts: Facts) -> Issue | None:
     state = assess(apiservice)
     if state.state is State.READY:
         return None
     ref, service = Ref.of(apiservice), apiservice["spec"].get("service")
     young = age(apiservice, facts) < facts.timing.grace_seconds
-    trouble = partial(Trouble, "B2", Status.WARN if young else Status.FAIL, ref)
+    issue = partial(Issue, "B2", Status.WARN if young else Status.FAIL, ref)
     if not service:
-        return trouble(state.reason, state.message, "look at the API server's log.")
+        return issue(state.reason, state.message, "Read the log of the API server.")
     backend = Ref("v1", "Service", service["namespace"], service["name"])
     live = facts.get(SERVICES, backend.namespace, backend.name)
     if live is None:
-        todo = "remove the APIService, or install its component again."
-        return trouble("NoService", f"{state.message} {backend} does not exist.", todo)
+        todo = "Delete the APIService, or install its component again."
+        return issue("NoService", f"{state.message} {backend} does not exist.", todo)
     if services.ready_ports(backend, facts):
-        todo = "see the log of its pods, and whether the API server reaches their port."
-        return trouble(state.reason, f"{state.message} {backend} has ready endpoints.", todo)
+        todo = "Read the log of its pods, and check that the API server can reach their port."
+        return issue(state.reason, f"{state.message} {backend} has ready endpoints.", todo)
     message = f"{state.message} {backend} has no ready endpoint."
-    return trouble("NoEndpoint", message, "bring up its pods.", services.behind(live, facts))
+    return issue("NoEndpoint", message, "See why its pods are not ready.", services.behind(live, facts))
 
 
 CHECKS = (crds_served, apiservices_available)

@@ -1,4 +1,4 @@
-"""Family B, answers: whether admission webhooks answer dry runs of objects that are made up for them.
+"""Family B, webhook answers: do admission webhooks answer dry runs of made-up objects.
 
 An Available Deployment behind a webhook is not enough (GoogleCloudPlatform/kubeflow-distribution#43).
 """
@@ -26,22 +26,22 @@ from validators.core.rights import Rule
 from validators.reading.dry_runs import Answer, answer_of, try_create
 from validators.reading.permissions import DRY_RUN_NAMESPACE, allowed, as_yaml
 from validators.subjects import webhooks
+from validators.subjects.issues import Issue, verdict
 from validators.subjects.simulation import SIMULATED_WEBHOOKS
-from validators.subjects.troubles import Trouble, verdict
 
 __all__ = ["CHECKS", "WEBHOOK_ANSWERS", "HookAnswer", "webhook_answers"]
 
 _NAME = "kfv-dry-run"
-_UNSEEN = "it sees no creation of an object whose shape is known"
+_UNSEEN = "it intercepts no creation of an object that can be made up"
 _PARALLEL = 4
 _DRY_RUN_SAFE = frozenset({"None", "NoneOnDryRun"})
 
 
 @dataclass(frozen=True, slots=True)
 class HookAnswer:
-    """What one admission webhook made of dry runs: it answered, or its silence, or why it was not asked.
+    """How one admission webhook answered dry runs: its failure to answer, or why it was not called; else it answered.
 
-    `forbidden` is the rule without which it could not be asked.
+    `forbidden` is the rule without which it could not be called.
     """
 
     owner: Ref
@@ -53,7 +53,7 @@ class HookAnswer:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """The object by which a webhook is asked and the right that takes, or why it cannot be."""
+    """The object with which a webhook is called and the rule for it, or why it cannot be called."""
 
     hook: Webhook
     obj: Object | None = None
@@ -62,7 +62,7 @@ class _Plan:
 
 
 def webhook_answers(cluster: Cluster, facts: Facts) -> tuple[HookAnswer, ...]:
-    """What every admission webhook of the release made of dry runs, in the order of their configurations.
+    """How every admission webhook of the release answered dry runs, in the order of their configurations.
 
     Raises:
         ApiError: the API server itself did not answer.
@@ -83,7 +83,7 @@ def _key(obj: Object | None) -> str:
 
 def _plan(cluster: Cluster, hook: Webhook, facts: Facts) -> _Plan:
     namespace = _namespace(hook, facts)
-    if why := _never_asked(hook) or ("" if namespace else "it sees no namespace in which to try"):
+    if why := _never_asked(hook) or ("" if namespace else "it intercepts no namespace in which a dry run is possible"):
         return _Plan(hook, unasked=why)
 
     def definition(name: str) -> Object | None:  # with its schema, which the snapshot does not keep
@@ -104,14 +104,14 @@ def _plan(cluster: Cluster, hook: Webhook, facts: Facts) -> _Plan:
 
 def _never_asked(hook: Webhook) -> str:
     if hook.text.get("failurePolicy", "Fail") != "Fail":
-        return "requests go on without them while they are silent (failurePolicy Ignore)"
+        return "requests are admitted if they do not answer (failurePolicy Ignore)"
     if hook.text.get("sideEffects") not in _DRY_RUN_SAFE:
-        return "it takes no dry runs (sideEffects)"
-    return "its matchConditions choose what it sees" if hook.text.get("matchConditions") else ""
+        return "it does not support dry runs (sideEffects)"
+    return "its matchConditions select the requests" if hook.text.get("matchConditions") else ""
 
 
 def _namespace(hook: Webhook, facts: Facts) -> str:
-    """Where to try: where the run stays, or in the namespace that exists everywhere, or in the first that it sees."""
+    """Where to try: the probe namespace, or the one that exists in every cluster, or the first that it intercepts."""
     live = {item["metadata"]["name"]: item for item in facts.all(NAMESPACES)}
     seen = sorted(
         name for name, item in live.items() if hook.matches_namespace(labelled_namespace(item, name)) and _active(item)
@@ -140,40 +140,40 @@ def _answered(
         return HookAnswer(hook.owner, hook.name)
     if answer.kind == "silent" and answer.by in {"", hook.name}:
         return HookAnswer(hook.owner, hook.name, silence=answer.text)
-    # The object is mutated first, then held against its schema, then validated.
+    # The object is mutated first, then checked against its schema, then validated.
     if mutating and (answer.kind == "invalid" or answer.by in validating):
         return HookAnswer(hook.owner, hook.name)
     return HookAnswer(hook.owner, hook.name, unasked=f"the dry run ended before it: {answer.text}")
 
 
 _CREATES = (Rule("create", "", "pods"), Rule("create", "batch.volcano.sh", "jobs"))
-"""What everybody who runs this may try; other kinds are tried by those who may create them anyway."""
+"""The rules that every run needs; webhooks for other kinds are called if the caller may create these."""
 
 WEBHOOK_ANSWERS = Fact[tuple[HookAnswer, ...] | None](
-    "webhook-answers",
+    "answers of webhooks",
     webhook_answers,
     None,
     reads=(*webhooks.LISTS, NAMESPACES, CRDS),
     needs=_CREATES,
     dry_run=True,
 )
-"""What dry runs came to; None where none was made, as by a read-only run."""
+"""Answers of all admission webhooks; None without dry runs, as in a read-only run."""
 
 
 @check("B4", "webhooks-answer", severity=Severity.BLOCKER, reads=(*webhooks.READS, WEBHOOK_ANSWERS))
 def webhooks_answer(facts: Facts) -> Outcome:
-    """Every admission webhook answers a dry run within 5 s, three times of three.
+    """Every admission webhook answers three of three dry runs within 5 s.
 
-    For each, an object is made up that it sees and created as a server-side dry run; an answer is an admission or a
-    refusal in its own words. A webhook that does not answer stops every request that it intercepts: see the pods
-    behind its Service and their logs. Webhooks that cannot be asked from outside are named with the reason.
+    For each webhook an object that it intercepts is created as a server-side dry run; it answers if it admits or
+    rejects the object. A webhook that does not answer rejects every request that it intercepts: see the pods of its
+    Service and their logs. Webhooks that cannot be called this way are listed with the reason.
     """
     answers = facts.read(WEBHOOK_ANSWERS)
     if answers is None:
-        return skipped("ReadOnly", "needs dry runs, and this run is read-only.")
+        return skipped("ReadOnly", "Needs dry runs, and this run is read-only.")
     if not answers and not facts.expectations.webhooks:
-        return skipped("NotExpected", "the chosen components have no webhook, and none calls one of their Services.")
-    unsound = {item.ref for item in webhooks.troubled(facts)}
+        return skipped("NotExpected", "The chosen components have no webhook, and none calls one of their Services.")
+    unsound = {item.ref for item in webhooks.issues(facts)}
     silent = [_silent(item, unsound) for item in answers if item.silence]
     asked = [item for item in answers if not item.unasked]
     declared = {(rule.group, rule.resource) for rule in _CREATES}
@@ -182,42 +182,42 @@ def webhooks_answer(facts: Facts) -> Outcome:
         rules = dict.fromkeys(missing)
         return errored(
             "Forbidden",
-            f"webhooks cannot be asked, as you may not {', '.join(map(str, rules))}.",
+            f"Webhooks cannot be called, because you may not {', '.join(map(str, rules))}.",
             objects=sorted({item.owner for item in answers if item.forbidden}),
-            todo=f"grant these rules, which only dry runs are made with:\n{as_yaml(rules)}",
+            todo=f"Grant these rules, which are used for dry runs only:\n{as_yaml(rules)}",
         )
     if not asked:
         return errored(
             "NoneAsked",
-            f"none of {len(answers)} webhooks could be asked.{_unasked(answers)}",
+            f"None of {counted(len(answers), 'webhook')} could be called.{_unasked(answers)}",
             objects=sorted({item.owner for item in answers}),
-            todo="see what the reasons name; B3 looks at what their backends are made of.",
+            todo="See the reasons; B3 checks the backends.",
             because=("B3",),
         )
     return verdict(
         silent,
         sorted({item.owner for item in asked}),
         claim=f"{counted(len(asked), 'webhook')} answered.{_simulated(asked, facts)}{_unasked(answers)}",
-        expected="an answer within 5 s, three times of three",
+        expected="an answer within 5 s to each of three dry runs",
     )
 
 
-def _silent(item: HookAnswer, unsound: set[Ref]) -> Trouble:
+def _silent(item: HookAnswer, unsound: set[Ref]) -> Issue:
     message = f"{item.owner}: webhook {item.name} does not answer: {item.silence}."
-    todo = "see the pods behind its Service and their logs."
+    todo = "See the pods of its Service and their logs."
     because = ("B3",) if item.owner in unsound else ()
-    return Trouble("B4", Status.FAIL, item.owner, "Unanswered", message, todo, because)
+    return Issue("B4", Status.FAIL, item.owner, "Unanswered", message, todo, because)
 
 
 def _simulated(asked: list[HookAnswer], facts: Facts) -> str:
     stubs = {(item.kind, name) for item in facts.known(SIMULATED_WEBHOOKS) for name in item.webhooks}
     stubbed = sum((item.owner.kind, item.name) in stubs for item in asked)
-    return f" {stubbed} of them are answered by the rehearsal." if stubbed else ""
+    return f" The rehearsal answered for {stubbed} of them." if stubbed else ""
 
 
 def _unasked(answers: tuple[HookAnswer, ...]) -> str:
     reasons = Counter(item.unasked for item in answers if item.unasked)
-    return "".join(f" {number} not asked: {reason}." for reason, number in sorted(reasons.items()))
+    return "".join(f" {number} not called: {reason}." for reason, number in sorted(reasons.items()))
 
 
 CHECKS = (webhooks_answer,)

@@ -1,4 +1,4 @@
-"""Family B, admission webhooks: can the API server reach and trust them, and how much hangs on them."""
+"""Family B, webhooks: can the API server reach and trust them, and which requests depend on them."""
 
 from __future__ import annotations
 
@@ -8,43 +8,44 @@ from dataclasses import dataclass
 from kubeflow_volcano.cluster.admission.webhooks import Webhook, labelled_namespace
 from kubeflow_volcano.cluster.admission.webhooks import webhooks as entries
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.text import counted, few
 from validators.core.check import check
 from validators.core.facts import Facts, Unread
 from validators.core.outcome import Outcome, Severity, Status, failed, skipped
 from validators.core.resources import CRDS, NAMESPACES, SERVICES
 from validators.subjects import webhooks
+from validators.subjects.issues import Issue, verdict
 from validators.subjects.simulation import SIMULATED_WEBHOOKS
-from validators.subjects.troubles import Trouble, verdict
 
 __all__ = ["CHECKS"]
 
 _SYSTEM = "kube-system"
-_ANYBODYS = labelled_namespace(None, "somebody-elses")
-"""A namespace without labels, of which nobody knows."""
+_UNRELATED = labelled_namespace(None, "unrelated")
+"""A namespace without labels."""
 
 _PODS = frozenset({"pods", "*", "*/*"})
 
 
 @check("B3", "webhooks-sound", severity=Severity.BLOCKER, reads=(*webhooks.READS, webhooks.SERVING_CERTIFICATES))
 def webhooks_sound(facts: Facts) -> Outcome:
-    """Every admission webhook can be reached and trusted by the API server.
+    """The API server can reach and trust every admission webhook.
 
-    The caBundle must hold a valid authority, the Service must exist with that port and a ready endpoint, and the
-    serving certificate must be signed by that authority for the Service's name. A webhook that fails stops every
-    request that it intercepts. Restart the backend, which writes the caBundle, or apply the component again.
+    The caBundle must contain a valid CA, the Service must exist with the port and a ready endpoint, and the CA must
+    have signed the serving certificate for the name of the Service. A failing webhook rejects every request that it
+    intercepts. Restart the backend, which writes the caBundle, or apply the component again.
     """
     looked_at = [Ref.of(item) for item in webhooks.configurations(facts)]
     if not looked_at and not facts.expectations.webhooks:
-        todo = "choose a profile that has components (--profile)."
-        return failed("NothingExpected", "the expectations name no webhook.", todo=todo)
-    found = webhooks.troubled(facts)
+        todo = "Choose a profile with components (--profile)."
+        return failed("NothingExpected", "The chosen components have no webhook.", todo=todo)
+    found = webhooks.issues(facts)
     if not found:
         facts.read(webhooks.SERVING_CERTIFICATES)
     return verdict(
         found,
         looked_at,
         claim=_sound(facts),
-        expected="a valid caBundle, a Service with a ready endpoint, a certificate that chains to the caBundle",
+        expected="a valid caBundle, a Service with a ready endpoint, a certificate signed by the caBundle",
     )
 
 
@@ -54,16 +55,17 @@ def _sound(facts: Facts) -> str:
     simulated = {ref for item in facts.known(SIMULATED_WEBHOOKS) for ref in item.services}
     services = [ref for entry in entries if (ref := webhooks.service_of(entry))]
     stubbed = sum(ref in simulated for ref in services)
-    told = f"{len(entries)} webhooks in {len(configurations)} configurations are sound."
+    whole = f"{counted(len(entries), 'webhook')} in {counted(len(configurations), 'configuration')}"
+    note = f"{whole} can be reached and trusted."
     if stubbed:
-        told += f" {stubbed} of them are answered by the rehearsal and say nothing about their backends."
+        note += f" The rehearsal answers {stubbed} of them, which says nothing about their backends."
     if isinstance(facts.found.get(SIMULATED_WEBHOOKS), Unread):
-        told += " Whether a rehearsal answers some of them could not be read."
+        note += " Whether a rehearsal answers some of them could not be read."
     known = facts.known(webhooks.SERVING_CERTIFICATES)
     unchecked = sorted({str(ref) for ref in services if ref not in known and ref not in simulated})
     if unchecked:
-        told += f" The certificate of {', '.join(unchecked)} is in no Secret and was not looked at."
-    return told
+        note += f" The certificate of {few(unchecked)} is in no Secret and was not checked."
+    return note
 
 
 @check(
@@ -73,42 +75,41 @@ def _sound(facts: Facts) -> str:
     reads=(*webhooks.LISTS, NAMESPACES),
 )
 def webhook_blast_radius(facts: Facts) -> Outcome:
-    """No webhook of the release can stop pods that have nothing to do with it.
+    """No webhook of the release with failurePolicy Fail intercepts pods in unrelated namespaces.
 
-    One that sees the creation of all pods and fails closed keeps pods of everybody from starting while its backend is
-    down; where it sees kube-system too, its own backend and the cluster's DNS do not come back. Volcano 1.7 to 1.11 is
-    shipped so, but for kube-system. Give it failurePolicy Ignore, or a namespaceSelector with a label that only the
-    namespaces have that it is for.
+    While the backend of such a webhook is down, no pod can be created in these namespaces; if kube-system is among
+    them, its own backend and the cluster DNS cannot restart. Volcano 1.7 to 1.11 ships such a webhook, except for
+    kube-system. Set failurePolicy Ignore, or a namespaceSelector with a label of the namespaces that it is for.
     """
     hooks = [*entries(webhooks.configurations(facts))]
     if not hooks:
-        return skipped("NoObjects", "the chosen components have no webhook.")
+        return skipped("NoObjects", "The chosen components have no webhook.")
     system = labelled_namespace(facts.get(NAMESPACES, "", _SYSTEM), _SYSTEM)
-    found = [_stops(hook, system) for hook in hooks if _sees_all_pods(hook) and hook.matches_namespace(_ANYBODYS)]
+    found = [_stops(hook, system) for hook in hooks if _sees_all_pods(hook) and hook.matches_namespace(_UNRELATED)]
     return verdict(
         sorted(found, key=lambda item: item.reason),
         sorted({hook.owner for hook in hooks}),
-        claim=f"{len(hooks)} webhooks see only pods of namespaces that ask for it, or fail open.",
-        expected="failurePolicy Ignore, or a selector by a label that strangers' namespaces do not have",
+        claim=f"{counted(len(hooks), 'webhook')} with failurePolicy Ignore, or for selected namespaces only.",
+        expected="failurePolicy Ignore, or a namespaceSelector that unrelated namespaces do not match",
     )
 
 
-def _stops(hook: Webhook, system: Object) -> Trouble:
+def _stops(hook: Webhook, system: Object) -> Issue:
     everywhere = hook.matches_namespace(system)
-    where = "any namespace" if everywhere else "namespaces that have nothing to do with it"
-    return Trouble(
+    where = "any namespace" if everywhere else "unrelated namespaces"
+    return Issue(
         "B5",
         Status.WARN,
         hook.owner,
         "StopsEveryPod" if everywhere else "StopsOthersPods",
         f"{hook.owner}: while webhook {hook.name} is down, no pod can be created in {where}.",
-        "give it failurePolicy Ignore, or a namespaceSelector with a label; of Volcano's a roll-out sees to that "
-        "(volcano_pod_webhook_failure_policy, volcano_pod_webhook_namespace_labels).",
+        "Set failurePolicy Ignore, or a namespaceSelector with a label; for Volcano's webhook set "
+        "volcano_pod_webhook_failure_policy or volcano_pod_webhook_namespace_labels and run the rollout.",
     )
 
 
 def _sees_all_pods(hook: Webhook) -> bool:
-    """Whether it fails closed and no label of a pod keeps the pod from it."""
+    """Whether it has failurePolicy Fail and intercepts pods with any labels."""
     text = hook.text
     return (
         text.get("failurePolicy", "Fail") == "Fail"
@@ -126,7 +127,7 @@ def _sees_all_pods(hook: Webhook) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """Who calls which Service: an admission webhook, or a CRD whose versions are converted by one."""
+    """An admission webhook, or the conversion webhook of a CRD, and the Service that it calls."""
 
     owner: Ref
     words: str
@@ -140,10 +141,10 @@ class _Call:
     reads=(*webhooks.LISTS, CRDS, SERVICES, NAMESPACES),
 )
 def no_orphan_webhooks(facts: Facts) -> Outcome:
-    """Every webhook of the cluster, of admission and of conversion, calls a Service that exists.
+    """Every admission and conversion webhook calls a Service that exists.
 
-    What is left of an uninstall refuses whatever it intercepts, for ever. Remove the webhook configuration, or the
-    CRD's conversion, or install its component again.
+    An orphaned webhook of a former installation rejects every request that it intercepts. Delete the webhook
+    configuration or the conversion of the CRD, or install its component again.
     """
     calls = [*_calls(facts)]
     absent: dict[_Call, str] = {}
@@ -152,20 +153,20 @@ def no_orphan_webhooks(facts: Facts) -> Outcome:
             there = facts.get(NAMESPACES, "", call.service.namespace)
             absent[call] = "which does not exist" if there else f"and there is no namespace {call.service.namespace}"
     found = [
-        Trouble(
+        Issue(
             "B6",
             Status.FAIL,
             call.owner,
             "NoService",
             f"{call.owner}: {call.words} calls {call.service}, {why}.",
-            "remove it if its component is gone for good, else install the component again.",
+            "Delete it if its component is no longer installed, else install the component again.",
         )
         for call, why in absent.items()
     ]
     return verdict(
         found,
         sorted({call.owner for call in calls}),
-        claim=f"the Services of all {len(calls)} webhooks exist.",
+        claim=f"{counted(len(calls), 'webhook')} with an existing Service.",
         expected="a Service for every webhook",
     )
 

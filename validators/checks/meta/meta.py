@@ -37,13 +37,13 @@ class RunRecord:
     """Evidence for the checks that judge the run itself.
 
     `results` are those of all other checks. `audit` is None where the look at the cluster failed, for the reason and
-    text of `trouble`. `again` holds the outcomes of a second pass by check id, and is None where there was none.
+    text of `failure`. `again` holds the outcomes of a second pass by check id, and is None where there was none.
     """
 
     results: tuple[Result, ...]
     cleanup: Cleanup
     audit: Audit | None = None
-    trouble: tuple[str, str] = ("", "")
+    failure: tuple[str, str] = ("", "")
     again: Mapping[str, Outcome] | None = None
 
 
@@ -53,7 +53,7 @@ RUN = Evidence[RunRecord]("run")
 
 def _audit(record: RunRecord) -> Audit:
     if record.audit is None:
-        reason, text = record.trouble
+        reason, text = record.failure
         todo = "see the API server's health, then run again."
         raise CannotJudgeError(errored(reason, f"the cluster could not be looked at once more: {text}", todo=todo))
     return record.audit
@@ -72,11 +72,11 @@ def clean_up_proven(facts: Facts) -> Outcome:
         return skipped("NothingCreated", "no probe created anything.")
     found = _audit(record)
     if found.present:
-        told = ", ".join(f"{item.ref} (uid {item.uid})" for item in found.present)
+        note = ", ".join(f"{item.ref} (uid {item.uid})" for item in found.present)
         known = {item.uid for item in account.left}
         return failed(
             "StillThere",
-            f"{len(found.present)} of {len(account.created)} probe objects are found after the clean-up: {told}.",
+            f"{len(found.present)} of {len(account.created)} probe objects are found after the clean-up: {note}.",
             expected="0 objects of this run",
             observed={str(item.ref): item.uid for item in found.present},
             objects=[item.ref for item in found.present],

@@ -13,7 +13,7 @@ from validators.core.outcome import Outcome, Severity, failed, passed, skipped
 from validators.core.resources import NAMESPACES, PROFILES
 from validators.core.rights import Rule
 from validators.reading.permissions import allowed
-from validators.subjects.troubles import judged
+from validators.subjects.issues import judged
 
 __all__ = ["CHECKS", "STRANGER_ACCESS", "TRIED"]
 

@@ -22,7 +22,7 @@ from validators.core.outcome import (
 )
 from validators.core.resources import NAMESPACES, PROFILES
 from validators.subjects import simulation, workloads
-from validators.subjects.troubles import Trouble, age, judged, verdict
+from validators.subjects.issues import Issue, age, judged, verdict
 
 __all__ = ["CHECKS"]
 
@@ -93,7 +93,7 @@ def profile_visible(facts: Facts) -> Outcome:
         text = f"{_CONTROLLER} is simulated in this rehearsal: nobody makes the namespaces of {lacking}."
         raise CannotJudgeError(skipped("Simulated", text, objects=(_CONTROLLER,)))
     looked_at = [item for item in profiles if not (unmade and item in missing)]
-    found = [trouble for item in looked_at if (trouble := _namespace(item, facts))]
+    found = [issue for item in looked_at if (issue := _namespace(item, facts))]
     refs = [Ref.of(item) for item in looked_at]
     outcome = verdict(
         found,
@@ -115,28 +115,28 @@ def _owner(profile: Object) -> str:
     return name
 
 
-def _namespace(profile: Object, facts: Facts) -> Trouble | None:
+def _namespace(profile: Object, facts: Facts) -> Issue | None:
     name, owner = profile["metadata"]["name"], _owner(profile)
     ref = Ref("v1", "Namespace", "", name)
     namespace = facts.get(NAMESPACES, "", name)
     if namespace is None:
         young = age(profile, facts) < facts.timing.grace_seconds
-        down = any(item.ref == _CONTROLLER for item in workloads.troubled(facts))
+        down = any(item.ref == _CONTROLLER for item in workloads.issues(facts))
         text = f"profile {name} has no namespace."
         status = Status.WARN if young else Status.FAIL
-        return Trouble("E5", status, ref, "NoNamespace", text, "see the log of the profile controller.", ("C2",) * down)
+        return Issue("E5", status, ref, "NoNamespace", text, "see the log of the profile controller.", ("C2",) * down)
     meta = namespace["metadata"]
     of = (meta.get("annotations") or {}).get("owner")
     if of != owner:
         who = f"belongs to {of}" if of else "has no annotation owner"
         text = f"namespace {name} {who}, its profile to {owner}: the dashboard shows it to nobody."
         todo = "hand it over, or give the profile another name."
-        return Trouble("E5", Status.FAIL, ref, "OtherOwner", text, todo)
+        return Issue("E5", Status.FAIL, ref, "OtherOwner", text, todo)
     if (meta.get("labels") or {}).get(_PART_OF[0]) != _PART_OF[1]:
         text = (
             f"namespace {name} lacks the label {'='.join(_PART_OF)}, by which webhooks know the namespace of a profile."
         )
-        return Trouble("E5", Status.WARN, ref, "NoLabel", text, "see the log of the profile controller, which sets it.")
+        return Issue("E5", Status.WARN, ref, "NoLabel", text, "see the log of the profile controller, which sets it.")
     return None
 
 

@@ -7,18 +7,17 @@ from ipaddress import ip_address
 from typing import Any
 
 from kubeflow_volcano.cluster.objects import Ref
-from kubeflow_volcano.text import counted
+from kubeflow_volcano.text import counted, few
 from validators.checks.refusals import not_tried
 from validators.core.check import check
 from validators.core.facts import Facts
 from validators.core.outcome import Outcome, Severity, failed, passed, skipped, warned
 from validators.probes.network.dns import DNS, Answer, DnsEvidence, expected_names
-from validators.subjects.troubles import few
 
 __all__ = ["CHECKS"]
 
 _SERVER = Ref("v1", "Service", "kube-system", "kube-dns")
-_TOLD = 5
+_MOST_SHOWN = 5
 
 
 @check("E1", "dns", severity=Severity.BLOCKER, probe=DNS)
@@ -32,8 +31,8 @@ def dns(facts: Facts) -> Outcome:
     evidence = facts.evidence(DNS)
     if evidence.node in facts.simulated_nodes:
         return skipped("Simulated", "the pod that was to ask is simulated: nothing runs in it.")
-    if evidence.trouble:
-        return not_tried(evidence.trouble)
+    if evidence.failure:
+        return not_tried(evidence.failure)
     observed = {"server": evidence.server, "domain": evidence.domain, "node": evidence.node}
     if not evidence.domain:
         return failed(
@@ -68,7 +67,7 @@ def _wrong(evidence: DnsEvidence, wanted: Mapping[str, frozenset[str]], observed
         return failed(
             "OtherAddress",
             f"{evidence.server} gives another address than the Service has: {few(list(wrong))}.",
-            expected="; ".join(f"{name}: {', '.join(sorted(wanted[name]))}" for name in list(wrong)[:_TOLD]),
+            expected="; ".join(f"{name}: {', '.join(sorted(wanted[name]))}" for name in list(wrong)[:_MOST_SHOWN]),
             observed={**observed, "answers": wrong},
             objects=(_SERVER, *map(_service, wrong)),
             todo="restart CoreDNS: it does not hear of changes; or see who else answers for the cluster's domain.",

@@ -69,23 +69,23 @@ def gateway(facts: Facts) -> Outcome:
     followed, so that a sign-in that does not answer is found as well.
     """
     evidence = facts.evidence(GATEWAY)
-    if evidence.trouble:
-        return not_tried(evidence.trouble)
+    if evidence.failure:
+        return not_tried(evidence.failure)
     if not evidence.address:
         return nobody(facts)
-    told = " -> ".join(map(_told, evidence.hops)) or evidence.error
+    note = " -> ".join(map(_describe, evidence.hops)) or evidence.error
     reason, meaning, todo = _fault(evidence)
-    observed = {"host": evidence.host, "answers": [_told(item) for item in evidence.hops], "error": evidence.error}
+    observed = {"host": evidence.host, "answers": [_describe(item) for item in evidence.hops], "error": evidence.error}
     if reason:
         return failed(
             reason,
-            f"{evidence.address}: {told}: {meaning}.",
+            f"{evidence.address}: {note}: {meaning}.",
             expected="302 to the sign-in, its page, or 200",
             observed=observed,
             objects=(SERVICE,),
             todo=todo,
         )
-    return passed(f"{evidence.address} answers {told}.", objects=(SERVICE,), observed=observed)
+    return passed(f"{evidence.address} answers {note}.", objects=(SERVICE,), observed=observed)
 
 
 def nobody(facts: Facts) -> Outcome:
@@ -114,7 +114,7 @@ def _fault(evidence: FrontDoor) -> tuple[str, str, str]:
     return "", "", ""
 
 
-def _told(hop: Hop) -> str:
+def _describe(hop: Hop) -> str:
     return f"{hop.status} {hop.location}".strip()
 
 

@@ -62,11 +62,11 @@ def login(facts: Facts) -> Outcome:
     or authservice say why. The password is given in KFV_LOGIN_PASSWORD or a file, never as an argument.
     """
     evidence = facts.evidence(LOGIN)
-    if evidence.trouble:
-        return _not_tried(evidence, evidence.trouble)
+    if evidence.failure:
+        return _not_tried(evidence, evidence.failure)
     if not evidence.way:
         return nobody(facts)
-    told = " -> ".join(map(str, evidence.steps))
+    note = " -> ".join(map(str, evidence.steps))
     observed = {
         "way": evidence.way,
         "steps": [str(item) for item in evidence.steps],
@@ -79,7 +79,7 @@ def login(facts: Facts) -> Outcome:
     if reason:
         return failed(
             reason,
-            f"{evidence.email} at {evidence.way}: {meaning} ({told}).",
+            f"{evidence.email} at {evidence.way}: {meaning} ({note}).",
             expected="a session of this user, and the first page",
             observed=observed,
             objects=(SERVICE, CONFIGURATION),
@@ -119,9 +119,9 @@ def _fault(evidence: Login) -> tuple[str, str, str]:
     return "", "", ""
 
 
-def _not_tried(evidence: Login, trouble: tuple[str, str]) -> Outcome:
+def _not_tried(evidence: Login, failure: tuple[str, str]) -> Outcome:
     """The gateway did not answer, or the API server does not lead to it."""
-    reason, text = trouble
+    reason, text = failure
     way = f"{evidence.way} through the API server" if evidence.forwarded else evidence.way or "the gateway"
     todo = "correct --gateway-url, or see who answers there; SSL_CERT_FILE names an authority."
     if evidence.forwarded:

@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kubeflow_volcano.cluster.objects import Ref
-from kubeflow_volcano.text import counted
+from kubeflow_volcano.text import counted, few
 from validators.checks.refusals import not_tried
 from validators.core.check import check
 from validators.core.facts import Facts
 from validators.core.outcome import Outcome, Severity, errored, failed, passed, skipped
 from validators.probes.network.network import NETWORK, NetworkEvidence, Way
-from validators.subjects.troubles import few
 
 __all__ = ["CHECKS"]
 
@@ -32,10 +31,10 @@ def pod_to_service(facts: Facts) -> Outcome:
     not reached, kube-proxy or what takes its place does not work on the node of the client.
     """
     evidence = facts.evidence(NETWORK)
-    if evidence.trouble:
-        return not_tried(evidence.trouble)
+    if evidence.failure:
+        return not_tried(evidence.failure)
     observed = {"left out": dict(evidence.left_out), "not judged": dict(evidence.unjudged)}
-    broken = [item for item in evidence.ways if item.trouble]
+    broken = [item for item in evidence.ways if item.failure]
     if broken:
         return _unreached(broken, evidence, observed)
     if evidence.unjudged:
@@ -72,10 +71,10 @@ def _unreached(broken: Sequence[Way], evidence: NetworkEvidence, observed: Mappi
     )
     pairs = sorted({f"{item.client} to {item.server}" for item in broken})
     every = {(item.client, item.server) for item in evidence.ways}
-    ways = {f"{item.client} to {item.server}{' through a Service' * item.through}": item.trouble for item in broken}
+    ways = {f"{item.client} to {item.server}{' through a Service' * item.through}": item.failure for item in broken}
     return failed(
         reason,
-        f"{len(pairs)} of {counted(len(every), 'pair')} of nodes fail at {how}: {few(pairs)}. {broken[0].trouble}",
+        f"{len(pairs)} of {counted(len(every), 'pair')} of nodes fail at {how}: {few(pairs)}. {broken[0].failure}",
         expected="the server's text, from every node, by both ways",
         observed={**observed, **ways},
         objects=[_node(name) for name in clients],

@@ -8,7 +8,7 @@ from validators.core.check import check
 from validators.core.facts import Facts
 from validators.core.outcome import Outcome, Severity, Status, skipped
 from validators.core.resources import NAMESPACES, PODS
-from validators.subjects.troubles import Trouble, judged, verdict
+from validators.subjects.issues import Issue, judged, verdict
 
 __all__ = ["CHECKS"]
 
@@ -38,7 +38,7 @@ def no_sidecar(facts: Facts) -> Outcome:
     injected = {
         item["metadata"]["name"] for item in facts.all(NAMESPACES) if _injects(item["metadata"].get("labels") or {})
     }
-    found = [trouble for item in pods if (trouble := _sidecar(item, injected))]
+    found = [issue for item in pods if (issue := _sidecar(item, injected))]
     return verdict(
         sorted(found, key=lambda item: item.status is not Status.FAIL),
         [Ref.of(item) for item in pods],
@@ -62,16 +62,16 @@ def _injects(labels: dict[str, str]) -> bool:
     return labels.get("istio-injection") == "enabled" or "istio.io/rev" in labels
 
 
-def _sidecar(pod: Object, injected: set[str]) -> Trouble | None:
+def _sidecar(pod: Object, injected: set[str]) -> Issue | None:
     ref, meta = Ref.of(pod), pod["metadata"]
     todo = f'put the label and the annotation {_INJECT}: "false" into the pod template, and start the job again.'
     if any(item["name"] == _PROXY for item in pod["spec"]["containers"]):
         text = f"{ref} has the container {_PROXY}, which never ends."
-        return Trouble("E6", Status.FAIL, ref, "Sidecar", text, todo)
+        return Issue("E6", Status.FAIL, ref, "Sidecar", text, todo)
     says = (meta.get("labels") or {}).get(_INJECT) or (meta.get("annotations") or {}).get(_INJECT)
     if ref.namespace in injected and says != "false" and not _native(pod):
         text = f"{ref} has no {_PROXY} yet, but does not opt out, and namespace {ref.namespace} injects."
-        return Trouble("E6", Status.WARN, ref, "NotOptedOut", text, todo)
+        return Issue("E6", Status.WARN, ref, "NotOptedOut", text, todo)
     return None
 
 

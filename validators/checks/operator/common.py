@@ -17,8 +17,8 @@ from validators.reading.dry_runs import try_create
 from validators.reading.permissions import DRY_RUN_NAMESPACE, allowed
 from validators.subjects import crds, webhooks
 from validators.subjects.gang.operators import OPERATORS, Operator, podgroups_since
+from validators.subjects.issues import verdict
 from validators.subjects.pods import workload_of
-from validators.subjects.troubles import verdict
 
 __all__ = [
     "OPERATOR_ACCESS",
@@ -88,14 +88,14 @@ OPERATOR_LOG = Fact[Mapping[str, str]]("operator-log", _logs, {}, reads=(DEPLOYM
 
 
 def operator_admission(cluster: Cluster, facts: Facts) -> Mapping[str, str]:
-    """Answers to dry-run creates of a job: '' where the webhook answered, whatever it said, else the trouble.
+    """Answers to dry-run creates of a job: '' where the webhook answered, whatever it said, else the failure.
 
     Kinds that are not served are left out.
     """
     seconds = facts.timing.dry_run_seconds
     meta = {"name": "kfv-dry-run", "namespace": facts.probe_namespace or DRY_RUN_NAMESPACE}
     jobs = [{**job, "metadata": meta} for operator in _installed(facts).values() for job in operator.dry_runs]
-    return {job["kind"]: _trouble(cluster, job, seconds) for job in jobs if _served(cluster, job)}
+    return {job["kind"]: _failure(cluster, job, seconds) for job in jobs if _served(cluster, job)}
 
 
 def _served(cluster: Cluster, job: Object) -> bool:
@@ -106,7 +106,7 @@ def _served(cluster: Cluster, job: Object) -> bool:
     return True
 
 
-def _trouble(cluster: Cluster, job: Object, seconds: float) -> str:
+def _failure(cluster: Cluster, job: Object, seconds: float) -> str:
     error = try_create(cluster, job, seconds)
     if error is None or error.status in _ANSWERS:
         return ""
@@ -182,10 +182,10 @@ def kinds(operator: Operator, facts: Facts, check: str) -> Outcome:
     names = operator.kinds(facts)
     if not names:
         return skipped("NotExpected", f"the chosen components have no {operator.title}.")
-    broken = [replace(item, check=check, because=("B1",)) for item in crds.troubled(facts, names)]
+    broken = [replace(item, check=check, because=("B1",)) for item in crds.issues(facts, names)]
     hooks = [
         replace(item, check=check, because=("B3",))
-        for item in webhooks.troubled(facts)
+        for item in webhooks.issues(facts)
         if facts.expectations.webhooks.get(item.ref) == operator.component
     ]
     looked_at = [Ref("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", name) for name in sorted(names)]
@@ -203,10 +203,10 @@ def kinds(operator: Operator, facts: Facts, check: str) -> Outcome:
             todo="see the operator's pod and its webhook configuration.",
             because=("B4",),
         )
-    told = f"dry runs of {', '.join(answers)} were answered" if answers else "no dry run was made (read-only)"
+    note = f"dry runs of {', '.join(answers)} were answered" if answers else "no dry run was made (read-only)"
     return verdict(
         [*broken, *hooks],
         looked_at,
-        claim=f"{len(names)} kinds are served; {told}.",
+        claim=f"{len(names)} kinds are served; {note}.",
         expected="CRDs as B1, webhooks as B3, every dry-run create answered",
     )

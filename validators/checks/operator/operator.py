@@ -9,6 +9,7 @@ from kubeflow_volcano.catalog.operator import DEPLOYMENT as OPERATOR
 from kubeflow_volcano.catalog.operator import GangEra, era_of, version_of_image
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput
+from kubeflow_volcano.text import few
 from validators.checks.operator import common as judging
 from validators.checks.operator.verdict import held_then_released, operator_verdict
 from validators.core.check import check
@@ -22,8 +23,8 @@ from validators.probes.operator.training import TRAINING_JOB
 from validators.subjects import crds
 from validators.subjects.gang.operator_flags import container_of, faults, flags_of, gang_flags
 from validators.subjects.gang.operators import TRAINING
+from validators.subjects.issues import age, judged
 from validators.subjects.pods import GROUP_NAME
-from validators.subjects.troubles import age, few, judged
 
 __all__ = ["CHECKS"]
 
@@ -180,7 +181,7 @@ def operator_awake(facts: Facts) -> Outcome:
 
     Up to 1.5 the operator does not watch PodGroups: it looks at one when its job changes. Where a gang is admitted
     (Inqueue) a moment after it looked, it makes no pods, until somebody touches the job (kubeflow/trainer#1574). A
-    group that has had no pod for a minute is told, with the command that wakes the operator for it; 1.6.0 and later
+    group that has had no pod for a minute is note, with the command that wakes the operator for it; 1.6.0 and later
     are free of it.
     """
     crds.demand_gang_kinds(facts)

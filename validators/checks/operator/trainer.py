@@ -41,8 +41,8 @@ def runtimes_gang(facts: Facts) -> Outcome:
     if not found:
         steps, whole = ([item for item in every if runtimes.of_steps(item) is of] for of in (True, False))
         rest = f" Jobs of steps are none: {_named(steps)}." if steps else ""
-        told = f"{len(whole)} runtimes make gangs: {_named(whole)}.{rest}"
-        return passed(told, objects=[Ref.of(item) for item in every])
+        note = f"{len(whole)} runtimes make gangs: {_named(whole)}.{rest}"
+        return passed(note, objects=[Ref.of(item) for item in every])
     own = [ref for ref, fault in found.items() if not (fault.half or fault.published)]
     make, reason = (failed, "HalfWired") if half else (failed, "GangOff")
     if len(own) == len(found) < len(every):

@@ -18,8 +18,8 @@ def operator_verdict(evidence: OperatorEvidence) -> Outcome:
     """Whether the operator made a gang of a job: its PodGroup as the job asks, its pods handed to its scheduler."""
     if evidence.refused and (evidence.group is None or len(evidence.pods) < evidence.replicas):
         return refusal(evidence.refused)
-    if evidence.group is None and evidence.trouble:
-        return interruption(evidence.trouble)
+    if evidence.group is None and evidence.failure:
+        return interruption(evidence.failure)
     fault = next(_faults(evidence), None)
     objects = _objects(evidence)
     group = evidence.group
@@ -81,7 +81,7 @@ def _unclear(evidence: OperatorEvidence, held: Step | None) -> Outcome | None:
         seconds = evidence.timing.judged_seconds
         text = f"nothing was bound, but not every member was judged within {seconds:.0f} s: that proves nothing."
         return _unsure(evidence, held, "NeverJudged", text, "see whether the scheduler is alive (H1), and run again.")
-    return interruption(evidence.trouble) if evidence.trouble else None
+    return interruption(evidence.failure) if evidence.failure else None
 
 
 def _after(evidence: OperatorEvidence, held: Step, released: Step) -> Outcome:
@@ -190,5 +190,5 @@ def _faults(evidence: OperatorEvidence) -> Iterator[tuple[str, str, str]]:
     scheduler = evidence.gang.scheduler
     stray = [item for item in evidence.pods if item.scheduler != scheduler or item.group != group.name]
     if stray:
-        told = ", ".join(f"{item.name} has schedulerName {item.scheduler} and group {item.group!r}" for item in stray)
-        yield "PodsNotGanged", f"{told}.", f"see {wiring}."
+        note = ", ".join(f"{item.name} has schedulerName {item.scheduler} and group {item.group!r}" for item in stray)
+        yield "PodsNotGanged", f"{note}.", f"see {wiring}."

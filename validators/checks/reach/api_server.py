@@ -1,4 +1,4 @@
-"""Family A: is the API server ready and of the right version, and may the caller ask it."""
+"""Family A, API server: readiness, version, and the rights of the caller."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.text import counted
 from validators.core.check import check
 from validators.core.facts import Fact, Facts
 from validators.core.outcome import Outcome, Severity, errored, failed, passed
@@ -32,7 +33,7 @@ def _ready_answers(cluster: Cluster, _facts: Facts) -> tuple[str, ...]:
 
 
 def _readyz(cluster: Cluster) -> str:
-    """One answer; a server that is busy, or a connection that breaks, is asked again for some seconds."""
+    """One answer; a busy server or a broken connection is retried for some seconds."""
     deadline = Deadline(_READYZ_SECONDS)
     while True:
         try:
@@ -45,16 +46,16 @@ def _readyz(cluster: Cluster) -> str:
                 return str(error)
         except (urllib3.exceptions.HTTPError, OSError) as error:
             if deadline.passed:
-                return f"the answer broke off: {error}"
+                return f"the connection broke: {error}"
         time.sleep(_PAUSE_SECONDS)
 
 
-READY_ANSWERS = Fact[tuple[str, ...]]("readyz", _ready_answers, ())
-"""Three answers of /readyz, one after the other: 'ok', or what was wrong; the body of a refusal names it."""
+READY_ANSWERS = Fact[tuple[str, ...]]("/readyz", _ready_answers, ())
+"""Three consecutive answers of /readyz: 'ok', or what is not ready."""
 
 
 def _own_access(cluster: Cluster, facts: Facts) -> Mapping[Rule, bool]:
-    """Of the release's namespaces those that exist are asked for: nothing can be granted in the others."""
+    """Only namespaces that exist are reviewed: nothing can be granted in the others."""
     there = {"", facts.probe_namespace, *(item["metadata"]["name"] for item in facts.all(NAMESPACES))}
     rules = [
         replace(rule, namespace=where) for where, found in facts.rights.items() if where in there for rule in found
@@ -62,16 +63,16 @@ def _own_access(cluster: Cluster, facts: Facts) -> Mapping[Rule, bool]:
     return allowed(cluster, sorted(rules, key=str))
 
 
-OWN_ACCESS = Fact[Mapping[Rule, bool]]("own-access", _own_access, {}, reads=(NAMESPACES,))
-"""Whether the caller is allowed each rule that the run needs; a rule for one namespace carries its name."""
+OWN_ACCESS = Fact[Mapping[Rule, bool]]("your own rights", _own_access, {}, reads=(NAMESPACES,))
+"""Whether the caller has each rule that the run needs; a rule for one namespace carries its name."""
 
 
 @check("A1", "api-server", severity=Severity.BLOCKER, reads=(READY_ANSWERS,))
 def api_server(facts: Facts) -> Outcome:
-    """The API server is ready and its version fits the release.
+    """The API server is ready, and the release was tested with its version.
 
-    /readyz must answer ok three times in a row, and the server's minor version must lie within the range that the
-    chosen Kubeflow release was tested with. Choose a release that fits the server, or upgrade the server.
+    /readyz must answer ok three times in a row, and the minor version must be in the range that the chosen Kubeflow
+    release was tested with. Choose a release that supports this version, or upgrade the API server.
     """
     answers = facts.read(READY_ANSWERS)
     bounds = facts.expectations.kubernetes
@@ -86,47 +87,47 @@ def api_server(facts: Facts) -> Outcome:
             expected=expected,
             observed=observed,
             objects=(API_SERVER,),
-            todo="see which part of the API server is not ready.",
+            todo="See which part of the API server is not ready.",
             commands=("kubectl get --raw '/readyz?verbose'",),
         )
     if not bounds.covers(facts.server_version):
         return failed(
             "VersionOutsideRange",
-            f"Kubeflow {release} was tested on Kubernetes {bounds}, the server is {facts.server_version}.",
+            f"Kubeflow {release} was tested with Kubernetes {bounds}; the API server is {facts.server_version}.",
             expected=expected,
             observed=observed,
             objects=(API_SERVER,),
-            todo="choose a release that fits (--release), or another Kubernetes version.",
+            todo="Choose a release for this Kubernetes version (--release), or another Kubernetes version.",
         )
-    message = f"/readyz answered ok {len(answers)} times; {facts.server_version} lies within {bounds}."
+    message = f"/readyz answered ok {counted(len(answers), 'time')}; {facts.server_version} is within {bounds}."
     return passed(message, objects=(API_SERVER,), observed=observed)
 
 
 @check("A2", "own-permissions", severity=Severity.MAJOR, reads=(OWN_ACCESS,))
 def own_permissions(facts: Facts) -> Outcome:
-    """Whoever runs this may do everything that the chosen checks need.
+    """Your account has every right that the chosen checks need.
 
-    Each rule is asked of the API server by a SelfSubjectAccessReview; a list of one's rights would prove nothing. What
-    is missing makes the checks that need it errors, never passes. Grant the rules that are printed;
-    `python -m validators rbac` prints all that a run needs, as roles and bindings.
+    The API server answers a SelfSubjectAccessReview for each rule; a list of rights would prove nothing. A check that
+    needs a missing right ends in an error and never passes. Grant the rules that are printed; `python -m validators
+    rbac` prints all rules of a run, as roles and bindings.
     """
     access = facts.read(OWN_ACCESS)
     denied = [rule for rule, granted in access.items() if not granted]
     if not access:
-        return errored("NothingAsked", "no rule was asked for.", todo="choose a check that needs a right (--select).")
+        return errored("NothingAsked", "No rule was reviewed.", todo="Choose a check that needs a right (--select).")
     if denied:
         by_place = {where: [rule for rule in denied if rule.namespace == where] for where in _places(denied)}
         return errored(
             "Forbidden",
-            f"{len(denied)} of {len(access)} rules are not granted: {', '.join(map(str, denied))}.",
-            expected="every rule that the chosen checks declare",
+            f"{len(denied)} of {counted(len(access), 'rule')} not granted: {', '.join(map(str, denied))}.",
+            expected="every rule that the chosen checks need",
             observed={str(rule): "denied" for rule in denied},
             objects=(API_SERVER,),
-            todo="grant these rules, or run as somebody who has them:\n"
+            todo="Grant these rules, or run with an account that has them:\n"
             + "\n".join(f"# {_place(where)}\n{as_yaml(rules)}" for where, rules in by_place.items()),
         )
     places = ", ".join(_place(where) for where in _places(access))
-    message = f"all {len(access)} rules are granted, {places}."
+    message = f"All {counted(len(access), 'rule')} granted, {places}."
     return passed(message, objects=(API_SERVER,))
 
 
@@ -135,7 +136,7 @@ def _places(rules: Iterable[Rule]) -> list[str]:
 
 
 def _place(namespace: str) -> str:
-    return f"in namespace {namespace}" if namespace else "for the whole cluster"
+    return f"in namespace {namespace}" if namespace else "cluster-wide"
 
 
 CHECKS = (api_server, own_permissions)

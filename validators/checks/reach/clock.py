@@ -1,4 +1,4 @@
-"""Family A, clocks: how far those of the API server and of the nodes are from each other, and from this host's."""
+"""Family A, clocks: how far the clocks of this host, of the API server and of the nodes are apart."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
-from kubeflow_volcano.text import counted
+from kubeflow_volcano.text import counted, few
 from validators.checks.reach.api_server import API_SERVER
 from validators.core.check import check
 from validators.core.facts import Fact, Facts
@@ -29,7 +29,7 @@ _SECONDS, _PAUSE_SECONDS = 10.0, 0.2
 _LEASES = ("coordination.k8s.io/v1", "Lease", "kube-node-lease")
 _RENEWED = "f:renewTime"
 _EVERY_WRITE = (1, 25)
-"""Before, managedFields keep the time of the first write with the same fields (seen in 1.22.17, not in 1.25.0)."""
+"""Earlier versions keep the time of the first write of the same fields in managedFields (1.22.17 does, 1.25.0 not)."""
 _LEASE_SECONDS = 40.0
 
 Bounds = tuple[float, float]
@@ -37,9 +37,9 @@ Bounds = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Clocks:
-    """How far clocks are apart, in seconds, each as the bounds between which the difference lies.
+    """Differences between clocks in seconds, each as its lower and upper bound.
 
-    `server` is the API server's clock less that of this host; `nodes` hold each node's less the API server's.
+    `server` is the API server's clock minus this host's; `nodes` are the nodes' clocks minus the API server's.
     """
 
     server: Bounds
@@ -47,15 +47,15 @@ class Clocks:
 
 
 def clocks(cluster: Cluster, _facts: Facts) -> Clocks:
-    """Differences in seconds; nodes whose Lease does not tell are left out.
+    """Differences in seconds; a node is missing if its Lease does not show its clock.
 
-    A Lease is renewed every 10 s, so its age says nothing. But the kubelet's clock gives its renewTime, and the API
-    server's the time of the same write in managedFields (apimachinery, util/managedfields, managedfieldsupdater.go).
-    An API server that does not note every write tells no more than that a node that lives has renewed its Lease
-    before it ran out.
+    A Lease is renewed every 10 s, so its age shows nothing. But its renewTime is from the kubelet's clock, and the time
+    of the same write in managedFields from the API server's (apimachinery, util/managedfields,
+    managedfieldsupdater.go). If the API server does not record every write, only this is known: a running kubelet
+    renewed its Lease before it expired.
 
     Raises:
-        ApiError: the server does not answer, or Leases may not be read.
+        ApiError: the API server does not answer, or Leases may not be read.
     """
     server = narrowed(_sample(cluster) for _ in range(_SAMPLES))
     api_version, kind, namespace = _LEASES
@@ -67,7 +67,7 @@ def clocks(cluster: Cluster, _facts: Facts) -> Clocks:
 
 
 def narrowed(samples: Iterator[Bounds]) -> Bounds:
-    """What all samples agree on; where a clock was set in between, the last one."""
+    """The intersection of all samples; the last sample if a clock was set in between."""
     low, high = next(samples)
     for last in samples:
         shared = max(low, last[0]), min(high, last[1])
@@ -76,7 +76,7 @@ def narrowed(samples: Iterator[Bounds]) -> Bounds:
 
 
 def _sample(cluster: Cluster) -> Bounds:
-    """The header Date is in whole seconds, and the answer was under way for a while: hence bounds."""
+    """Bounds, because the header Date is in whole seconds and the answer takes time."""
     deadline = Deadline(_SECONDS)
     while True:
         before = time.time()
@@ -89,15 +89,15 @@ def _sample(cluster: Cluster) -> Bounds:
                 raise
             time.sleep(_PAUSE_SECONDS)
     if not text:
-        raise ApiError(0, "NoDate", "the API server's answers carry no Date, or something between takes it out")
+        raise ApiError(0, "NoDate", "the answers of the API server have no header Date, or a proxy removes it")
     date = parsedate_to_datetime(text).timestamp()
     return date - after, date + 1 - before
 
 
 def drift(lease: Object, now: float | None = None) -> Bounds | None:
-    """A node's clock less the API server's when its Lease was last renewed; None where nobody noted when that was.
+    """The node's clock minus the API server's at the last renewal of its Lease; None if that time is not recorded.
 
-    `now` is the API server's time where it notes the first renewal only, else None.
+    `now` is the API server's time if it records the first renewal only, else None.
     """
     renewed = lease.get("spec", {}).get("renewTime")
     written = [
@@ -117,7 +117,7 @@ def drift(lease: Object, now: float | None = None) -> Bounds | None:
 CLOCKS = Fact[Clocks | None](
     "clocks", clocks, None, needs=(Rule("list", "coordination.k8s.io", "leases", "kube-node-lease"),)
 )
-"""How far the clocks are apart."""
+"""Differences between clocks; None if they were not read."""
 
 
 @check(
@@ -127,56 +127,56 @@ CLOCKS = Fact[Clocks | None](
     reads=(CLOCKS, NODES),
 )
 def clock_skew(facts: Facts) -> Outcome:
-    """The clocks of this host, of the API server and of every node agree within 5 s.
+    """The clocks of this host, the API server and all nodes agree within 5 s.
 
-    From 60 s on certificates are not valid yet or any more, tokens expire, and Leases are taken from those who hold
-    them. The API server's clock is read from its answers, a node's from the moment at which its kubelet last renewed
-    its Lease; before Kubernetes 1.25 that tells of a clock that is behind only from 40 s on. Let chronyd keep the
-    clocks of all hosts (`timedatectl`, `chronyc tracking`).
+    From a difference of 60 s on certificates are not valid, tokens expire, and controllers lose their Leases. The API
+    server's clock is read from its answers, a node's from the last renewal of its Lease; before Kubernetes 1.25 a node
+    that is behind is found from 40 s on. Synchronize the clocks of all hosts with chronyd (`timedatectl`, `chronyc
+    tracking`).
     """
     found = facts.read(CLOCKS)
     if found is None:
-        return errored("NotRead", "no clock was read.", todo="run again.")
+        return errored("NotRead", "No clock was read.", todo="Run again.")
     real = {item["metadata"]["name"] for item in facts.all(NODES)} - facts.simulated_nodes
     apart = {"this host and the API server": _least(found.server)}
     apart |= {
         f"node {name} and the API server": _least(found.nodes[name]) for name in sorted(real & found.nodes.keys())
     }
     wrong = {who: seconds for who, seconds in apart.items() if seconds > facts.timing.skew_warn_seconds}
-    untold = sorted(real - found.nodes.keys())
+    unknown = sorted(real - found.nodes.keys())
     refs = [API_SERVER, *(Ref("v1", "Node", "", name) for name in sorted(real))]
     if wrong:
         make = failed if max(wrong.values()) > facts.timing.skew_fail_seconds else warned
         return make(
             "ClockSkew",
-            f"{'; '.join(f'{who} are {seconds:.0f} s apart' for who, seconds in wrong.items())}.",
+            f"The clocks of {'; '.join(f'{who} are {seconds:.0f} s apart' for who, seconds in wrong.items())}.",
             expected=f"at most {facts.timing.skew_warn_seconds:.0f} s apart",
             observed={who: f"{seconds:.1f} s" for who, seconds in wrong.items()},
             objects=[ref for ref in refs if ref == API_SERVER or f"node {ref.name} and the API server" in wrong],
-            todo="set the clocks, and let chronyd keep them.",
+            todo="Set the clocks, and synchronize them with chronyd.",
             commands=("timedatectl", "chronyc tracking"),
         )
-    if untold:
+    if unknown:
         return errored(
             "NotTold",
-            f"the Leases of {', '.join(untold)} do not tell the clock of their nodes.",
+            f"The Leases of {few(unknown)} do not show the clock of their nodes.",
             expected="a Lease in kube-node-lease for every node, renewed by its kubelet",
-            objects=[ref for ref in refs if ref.name in untold],
-            todo="see that their kubelets run.",
+            objects=[ref for ref in refs if ref.name in unknown],
+            todo="See whether their kubelets are running.",
             because=("A4",),
         )
     simulated = len(facts.simulated_nodes)
-    told = f" {simulated} simulated nodes have no clock of their own." if simulated else ""
+    note = f" {counted(simulated, 'simulated node')} without a clock." if simulated else ""
     return passed(
-        f"this host, the API server and {counted(len(real), 'node')} agree within "
-        f"{facts.timing.skew_warn_seconds:.0f} s.{told}",
+        f"The clocks of this host, the API server and {counted(len(real), 'node')} agree within "
+        f"{facts.timing.skew_warn_seconds:.0f} s.{note}",
         objects=refs,
         observed={who: f"{seconds:.1f} s" for who, seconds in apart.items()},
     )
 
 
 def _least(bounds: Bounds) -> float:
-    """The smallest difference that lies within the bounds; 0 where they hold none for certain."""
+    """The smallest difference within the bounds; 0 if they include it."""
     low, high = bounds
     return max(low, -high, 0.0)
 

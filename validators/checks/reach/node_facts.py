@@ -1,4 +1,4 @@
-"""Family A, what nodes are: their system and versions, and what only a pod on them can see."""
+"""Family A, node facts: system and versions of the nodes, and what only a pod on them can see."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.pods.volumes import directory_of
-from kubeflow_volcano.text import counted
+from kubeflow_volcano.text import counted, few
 from validators.checks.refusals import refusal
 from validators.core.check import check
 from validators.core.facts import Facts
@@ -20,7 +20,7 @@ from validators.subjects.storage_classes import LOCAL_PATH
 
 __all__ = ["CHECKS"]
 
-_TOLD = 3
+_MOST_SHOWN = 3
 _MOST_BEHIND = 3
 """Minor versions that a kubelet may be older than the API server (kubernetes.io, "Version Skew Policy")."""
 _INFO = ("osImage", "kernelVersion", "containerRuntimeVersion", "kubeletVersion")
@@ -34,12 +34,12 @@ _INFO = ("osImage", "kernelVersion", "containerRuntimeVersion", "kubeletVersion"
     probe=NODE_SETTINGS,
 )
 def node_facts(facts: Facts) -> Outcome:
-    """Every node tells what it runs; its kubelet goes with the API server and with its container runtime.
+    """Kubelet versions are within the supported skew, and cgroup drivers match.
 
-    System, kernel, container runtime and kubelet are what the Node says. A kubelet may not be newer than the API
-    server, and three minor versions older at most. A pod on each node reads from /sys how SELinux stands and who drives
-    control groups: kubelet and runtime must agree, else pods end when systemd tidies up. Where SELinux is enforcing and
-    volumes are directories of nodes, those need the type container_file_t; D8 looks at their labels.
+    The Node reports system, kernel, container runtime and kubelet. A kubelet must not be newer than the API server, and
+    at most three minor versions older. A pod on each node reads the SELinux mode and the cgroup drivers from /sys:
+    kubelet and container runtime must use the same driver, or systemd ends pods. Where SELinux is enforcing and volumes
+    are directories on nodes, these need the type container_file_t; D8 checks their labels.
     """
     real = {
         item["metadata"]["name"]: item.get("status", {}).get("nodeInfo", {})
@@ -47,17 +47,16 @@ def node_facts(facts: Facts) -> Outcome:
         if item["metadata"]["name"] not in facts.simulated_nodes
     }
     if not real:
-        return skipped("Simulated", "every node is simulated, and has no machine to tell of.")
-    if found := _untold(real) or _skewed(real, facts):
+        return skipped("Simulated", "Every node is simulated.")
+    if found := _unreported(real) or _skewed(real, facts):
         return found
     seen = facts.evidence(NODE_SETTINGS)
     if found := _at_odds(seen) or _not_seen(seen) or _confined(seen, facts):
         return found
-    by_name = {item.node: _told(item) for item in seen}
+    by_name = {item.node: _describe(item) for item in seen}
     kinds = Counter(", ".join([*(info[key] for key in _INFO), by_name.get(name, "")]) for name, info in real.items())
-    told = "; ".join(f"{number} with {kind}" for kind, number in kinds.most_common(_TOLD))
-    more = f"; {len(kinds) - _TOLD} more kinds of nodes" if len(kinds) > _TOLD else ""
-    message = f"{counted(len(real), 'node')}: {told}{more}."
+    groups = few([f"{number} with {kind}" for kind, number in kinds.most_common()], _MOST_SHOWN, "; ", "kind of node")
+    message = f"{counted(len(real), 'node')}: {groups}."
     return passed(message, objects=[_ref(name) for name in sorted(real)], observed=dict(kinds))
 
 
@@ -65,17 +64,17 @@ def _ref(name: str) -> Ref:
     return Ref("v1", "Node", "", name)
 
 
-def _untold(real: Mapping[str, Object]) -> Outcome | None:
-    untold = sorted(name for name, info in real.items() if not all(info.get(key) for key in _INFO))
-    if not untold:
+def _unreported(real: Mapping[str, Object]) -> Outcome | None:
+    missing = sorted(name for name, info in real.items() if not all(info.get(key) for key in _INFO))
+    if not missing:
         return None
     return errored(
         "NotTold",
-        f"{', '.join(untold)} does not tell what it runs.",
+        f"The Node does not report its system or versions: {few(missing)}.",
         expected=", ".join(_INFO),
-        observed={name: dict(real[name]) for name in untold},
-        objects=[_ref(name) for name in untold],
-        todo="see that the node's kubelet runs and may write the Node's status.",
+        observed={name: dict(real[name]) for name in missing},
+        objects=[_ref(name) for name in missing],
+        todo="See whether the kubelet is running and may update the status of its Node.",
         because=("A4",),
     )
 
@@ -90,7 +89,7 @@ def _skewed(real: Mapping[str, Object], facts: Facts) -> Outcome | None:
         expected=f"a kubelet of {facts.server_version} or up to {_MOST_BEHIND} minor versions older",
         observed=skewed,
         objects=[_ref(name) for name in sorted(skewed)],
-        todo="upgrade the API server first, then the kubelets, a minor version at a time.",
+        todo="Upgrade the API server first, then the kubelets, one minor version at a time.",
     )
 
 
@@ -98,19 +97,21 @@ def _at_odds(seen: Sequence[Settings]) -> Outcome | None:
     odd = {item.node: item for item in seen if item.kubelet != item.runtime}
     if not odd:
         return None
-    told = {name: f"the kubelet uses {item.kubelet}, the runtime {item.runtime}" for name, item in odd.items()}
+    drivers = {
+        name: f"the kubelet uses {item.kubelet}, the container runtime {item.runtime}" for name, item in odd.items()
+    }
     return warned(
         "DriversDiffer",
-        f"{'; '.join(f'on {name} {text}' for name, text in told.items())} to drive control groups.",
-        expected="the same driver, systemd where systemd is the first process",
-        observed=told,
+        f"Different cgroup drivers: {'; '.join(f'on {name} {text}' for name, text in drivers.items())}.",
+        expected="the same cgroup driver, systemd where systemd is the init process",
+        observed=drivers,
         objects=[_ref(name) for name in odd],
-        todo="set cgroupDriver of the kubelet and SystemdCgroup of containerd to the same; P11 looks at both on hosts.",
+        todo="Set cgroupDriver of the kubelet and SystemdCgroup of containerd to match; P11 checks both on hosts.",
     )
 
 
 def _not_seen(seen: Sequence[Settings]) -> Outcome | None:
-    missed = {item.node: item.trouble for item in seen if item.trouble[0]}
+    missed = {item.node: item.failure for item in seen if item.failure[0]}
     if not missed:
         return None
     reason, text = next(iter(missed.values()))
@@ -118,16 +119,16 @@ def _not_seen(seen: Sequence[Settings]) -> Outcome | None:
         return refusal(text)
     return errored(
         reason,
-        f"{len(missed)} of {counted(len(seen), 'node')} could not be looked at; {next(iter(missed))}: {text}",
+        f"No evidence from {len(missed)} of {counted(len(seen), 'node')}; {next(iter(missed))}: {text}",
         expected="a pod on every node that may read /sys/fs",
         objects=[_ref(name) for name in missed],
-        todo="see why the pod does not run there.",
+        todo="See why the probe pod does not run there.",
         because=("A4",),
     )
 
 
 def _confined(seen: Sequence[Settings], facts: Facts) -> Outcome | None:
-    """SELinux enforcing where volumes are directories of nodes, unless D8 has seen that all of them are labelled."""
+    """SELinux is enforcing and volumes are directories on nodes, unless D8 has seen the right label on all of them."""
     names = [item.node for item in seen if item.selinux == "enforcing"]
     storage = facts.evidences.get(STORAGE)
     bases = storage.bases if isinstance(storage, StorageEvidence) else ()
@@ -136,11 +137,11 @@ def _confined(seen: Sequence[Settings], facts: Facts) -> Outcome | None:
         return None
     return warned(
         "Confined",
-        f"SELinux is enforcing on {', '.join(names)}, and volumes are directories there whose labels nobody has seen.",
-        expected="directories of volumes of type container_file_t",
+        f"SELinux is enforcing on {few(names)}, and the labels of the volume directories there are not known.",
+        expected="volume directories of type container_file_t",
         observed={item.node: item.selinux for item in seen},
         objects=[_ref(name) for name in names],
-        todo="run playbooks/hosts.yml, which labels them, and select D8, which looks at them.",
+        todo="Run playbooks/hosts.yml, which labels them, and select D8, which checks the labels.",
     )
 
 
@@ -149,17 +150,17 @@ def _volumes_are_directories(facts: Facts) -> bool:
     return any(item.get("provisioner") == LOCAL_PATH for item in classes) or any(map(directory_of, volumes))
 
 
-def _told(item: Settings) -> str:
-    driver = f" driven by {item.kubelet}" if item.kubelet else ""
-    return f"SELinux {item.selinux}, control groups version {item.cgroups}{driver}"
+def _describe(item: Settings) -> str:
+    driver = f" with driver {item.kubelet}" if item.kubelet else ""
+    return f"SELinux {item.selinux}, cgroups v{item.cgroups}{driver}"
 
 
 def _skew(kubelet: str, facts: Facts) -> str:
-    """What is wrong with the kubelet's version; empty where it goes with the API server."""
+    """What is wrong with the kubelet's version; empty if the skew is supported."""
     try:
         behind = version_key(facts.server_version)[1] - version_key(kubelet)[1]
     except (ValueError, IndexError):
-        return f"kubelet {kubelet}, which is no version"
+        return f"kubelet {kubelet}, which is not a version"
     if 0 <= behind <= _MOST_BEHIND:
         return ""
     way = "newer" if behind < 0 else f"more than {_MOST_BEHIND} minor versions older"

@@ -1,4 +1,4 @@
-"""Family A, nodes: are they healthy, and is there room on them."""
+"""Family A, nodes: their health, and the room on them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from decimal import Decimal
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.pods.quantities import Amounts, amounts, pod_requests, readable, total
 from kubeflow_volcano.cluster.readiness import State, assess
+from kubeflow_volcano.text import counted, few
 from validators.core.check import check
 from validators.core.facts import Facts
 from validators.core.outcome import Outcome, Severity, errored, failed, passed, warned
@@ -18,29 +19,32 @@ __all__ = ["CHECKS"]
 
 _READS = (NODES, PODS)
 
-# What the gang smoke test asks for at most (checks.md, 4.4): less than this free, and it cannot tell anything.
+# What the gang experiment requests at most (checks.md, 4.4); with less free it proves nothing.
 _PROBES: Amounts = {"cpu": Decimal("0.2"), "memory": Decimal(400 * 2**20)}
 _KEEP_AWAY = frozenset({"NoSchedule", "NoExecute"})
 
 
 @check("A4", "nodes", severity=Severity.BLOCKER, reads=_READS)
 def nodes(facts: Facts) -> Outcome:
-    """Every node is healthy, one at least takes pods, and there is room for what the profile still has to place.
+    """Every node is Ready, and the schedulable nodes have room for pending pods.
 
-    Ready, no pressure on memory, disk or processes, network available. The nodes that are not cordoned must have left
-    what the probes ask for and what those pods of the profile ask for that have no node yet. `kubectl describe node`
-    names a condition and its cause; `kubectl uncordon` lets a node take pods again.
+    A node must be Ready without pressure on memory, disk or processes, and have its network. The nodes that are not
+    cordoned must have room for the probes and for the unscheduled pods of the profile. `kubectl describe node` shows a
+    condition and its cause; `kubectl uncordon` makes a node schedulable again.
     """
     every = facts.all(NODES)
     if not every:
-        return failed("NoNodes", "the cluster has no node.", expected="at least one node", todo="join a node.")
+        return failed("NoNodes", "The cluster has no node.", expected="at least one node", todo="Join a node.")
     taking = [item for item in every if not item["spec"].get("unschedulable")]
     found = _sick(every) or _none_takes_pods(every, taking) or _short_of_room(taking, facts) or _some_away(every)
     if found:
         return found
     simulated = len(facts.simulated_nodes)
-    told = f", {simulated} of them simulated" if simulated else ""
-    return passed(f"{len(every)} nodes are Ready and take pods{told}.", objects=[Ref.of(item) for item in every])
+    note = f", {simulated} of them simulated" if simulated else ""
+    return passed(
+        f"{counted(len(every), 'node')} {'is' if len(every) == 1 else 'are'} Ready and schedulable{note}.",
+        objects=[Ref.of(item) for item in every],
+    )
 
 
 def _sick(every: Sequence[Object]) -> Outcome | None:
@@ -54,7 +58,7 @@ def _sick(every: Sequence[Object]) -> Outcome | None:
         expected="every node Ready without pressure",
         observed={ref.name: state.reason for ref, state in sick.items()},
         objects=tuple(sick),
-        todo="repair what the node's condition names.",
+        todo="Repair what the condition of the node names.",
         commands=tuple(f"kubectl describe node {ref.name}" for ref in sick),
     )
 
@@ -65,34 +69,34 @@ def _none_takes_pods(every: Sequence[Object], taking: Sequence[Object]) -> Outco
     names = [item["metadata"]["name"] for item in every]
     return failed(
         "AllCordoned",
-        f"all {len(every)} nodes are cordoned: {', '.join(names)}.",
-        expected="at least one node that takes pods",
+        f"All nodes are cordoned: {few(names)}.",
+        expected="at least one schedulable node",
         objects=[Ref.of(item) for item in every],
-        todo="uncordon a node.",
+        todo="Uncordon a node.",
         commands=tuple(f"kubectl uncordon {name}" for name in names),
     )
 
 
 def _some_away(every: Sequence[Object]) -> Outcome | None:
-    """Cordoned nodes, or none that takes a pod without tolerations."""
+    """Cordoned nodes, or no node for pods without tolerations."""
     cordoned = [item for item in every if item["spec"].get("unschedulable")]
     if cordoned:
         names = [item["metadata"]["name"] for item in cordoned]
         return warned(
             "Cordoned",
-            f"{len(cordoned)} of {len(every)} nodes are cordoned: {', '.join(names)}.",
+            f"{len(cordoned)} of {counted(len(every), 'node')} cordoned: {few(names)}.",
             expected="no cordoned node",
             objects=[Ref.of(item) for item in cordoned],
-            todo="uncordon them when their maintenance is over.",
+            todo="Uncordon them after their maintenance.",
             commands=tuple(f"kubectl uncordon {name}" for name in names),
         )
     if all(_taints(item) for item in every):
         return warned(
             "AllTainted",
-            f"all {len(every)} nodes have taints that keep pods away: {', '.join(sorted(_keys(every)))}.",
-            expected="a node without such a taint, as upstream's manifests carry no tolerations",
+            f"All nodes have taints that upstream's pods do not tolerate: {', '.join(sorted(_keys(every)))}.",
+            expected="a node without such a taint, because upstream's manifests have no tolerations",
             objects=[Ref.of(item) for item in every],
-            todo="untaint a node, or give the workloads tolerations.",
+            todo="Remove the taint from a node, or add tolerations to the workloads.",
             commands=tuple(f"kubectl taint nodes --all {key}-" for key in sorted(_keys(every))),
         )
     return None
@@ -107,25 +111,25 @@ def _keys(every: Iterable[Object]) -> set[str]:
 
 
 def _short_of_room(taking: Sequence[Object], facts: Facts) -> Outcome | None:
-    """Whether the nodes have less left than is still to be placed; a node's taints may make it less than that."""
+    """Whether the schedulable nodes have less room than pending pods request; taints may reduce it further."""
     try:
         waiting = [pod for pod in facts.all(PODS) if _is_to_be_placed(pod, facts)]
         wanted = total((_PROBES, *(pod_requests(pod["spec"]) for pod in waiting)))
         left = _left(taking, facts)
     except ValueError as error:
-        return errored("BadQuantity", f"a quantity cannot be read: {error}.", todo="correct the object that states it.")
+        return errored("BadQuantity", f"Invalid quantity: {error}.", todo="Correct the object that contains it.")
     short = {name: amount for name, amount in wanted.items() if left.get(name, Decimal(0)) < amount}
     if not short:
         return None
-    of_pods = f" and {len(waiting)} pods that have no node yet" if waiting else ""
+    of_pods = f" and {counted(len(waiting), 'pending pod')}" if waiting else ""
     has, needs = ({name: readable(name, found.get(name, Decimal(0))) for name in short} for found in (left, wanted))
     return failed(
         "NoRoom",
-        f"the nodes that take pods have {_listed(has)} left; the probes{of_pods} ask for {_listed(needs)}.",
+        f"The schedulable nodes have {_listed(has)} left; the probes{of_pods} request {_listed(needs)}.",
         expected=f"at least {_listed(needs)}",
         observed={"left": has, "wanted": needs},
         objects=[Ref.of(item) for item in taking],
-        todo="remove pods or add a node.",
+        todo="Remove pods or add a node.",
     )
 
 
@@ -150,8 +154,8 @@ def _left(taking: Sequence[Object], facts: Facts) -> Amounts:
     return {name: amount - used.get(name, Decimal(0)) for name, amount in room.items()}
 
 
-def _listed(told: dict[str, str]) -> str:
-    return " and ".join(f"{amount} {name}" for name, amount in told.items())
+def _listed(amounts_by_name: dict[str, str]) -> str:
+    return " and ".join(f"{amount} {name}" for name, amount in amounts_by_name.items())
 
 
 CHECKS = (nodes,)

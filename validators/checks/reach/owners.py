@@ -1,4 +1,4 @@
-"""Family A, owners: is software that Kubeflow brings along installed by somebody else."""
+"""Family A, owners: is shared software such as Istio managed by another tool."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.metadata import may_be_overwritten
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.text import counted
+from kubeflow_volcano.text import counted, few
 from validators.core.check import check
 from validators.core.facts import Fact, Facts
 from validators.core.outcome import Outcome, Severity, failed, passed, skipped, warned
@@ -16,7 +16,6 @@ from validators.subjects import webhooks, workloads
 
 __all__ = ["CHECKS", "MANAGERS", "writers"]
 
-_TOLD = 5
 _WORKLOADS = tuple(workloads.RESOURCE_OF_KIND.values())
 _SHARED = ("cert-manager", "istio", "knative", "cluster-local-gateway")
 
@@ -32,19 +31,19 @@ _LABELS: Mapping[str, str] = {
     "addonmanager.kubernetes.io/mode": "add-on manager, mode",
     "install.operator.istio.io/owning-resource": "Istio operator's",
 }
-"""Helm writes its annotations only into what it installs itself (helm/helm, pkg/action/validate.go); the label
-managed-by stands in rendered charts too. Manifests that istioctl rendered name the owner 'unknown'."""
+"""Helm adds its annotations only to what it installs itself (helm/helm, pkg/action/validate.go); rendered charts have
+the label managed-by too. Manifests that istioctl rendered name the owner 'unknown'."""
 
-_NOBODY = frozenset({"", "unknown"})
+_NO_OWNER = frozenset({"", "unknown"})
 
 
 def _is_shared(component: str) -> bool:
-    """Whether the component is other people's software, which may serve others in the cluster as well."""
+    """Whether the component is software that others in the cluster may use as well."""
     return component.startswith(_SHARED)
 
 
 def _own_parts(facts: Facts) -> bool:
-    """Whether something of Kubeflow itself is there, that is: whether the install is behind us."""
+    """Whether a workload of Kubeflow itself exists, which means that Kubeflow is installed."""
     return any(
         facts.get(workloads.RESOURCE_OF_KIND[ref.kind], ref.namespace, ref.name)
         for ref, component in facts.expectations.workloads.items()
@@ -53,14 +52,14 @@ def _own_parts(facts: Facts) -> bool:
 
 
 def _shared_workloads(facts: Facts) -> Iterator[Ref]:
-    """The workloads of shared components that are there."""
+    """The existing workloads of shared components."""
     for ref, component in facts.expectations.workloads.items():
         if _is_shared(component) and facts.get(workloads.RESOURCE_OF_KIND[ref.kind], ref.namespace, ref.name):
             yield ref
 
 
 def _shared_objects(facts: Facts) -> Iterator[Object]:
-    """CRDs, webhook configurations and workloads of shared components that are there."""
+    """The existing CRDs, webhook configurations and workloads of shared components."""
     expected = facts.expectations
     for name, component in expected.crds.items():
         if _is_shared(component) and (found := facts.get(CRDS, "", name)):
@@ -74,19 +73,19 @@ def _shared_objects(facts: Facts) -> Iterator[Object]:
 
 
 def _foreign_mark(obj: Object) -> str:
-    """Who says of himself that the object is his; empty where nobody does."""
+    """The tool that marks the object as its own; empty if there is no mark."""
     meta = obj["metadata"]
     for marks, known in ((meta.get("annotations"), _ANNOTATIONS), (meta.get("labels"), _LABELS)):
         for key, words in known.items():
             value = (marks or {}).get(key, "")
-            if value not in _NOBODY:
+            if value not in _NO_OWNER:
                 return f"{words} {value}"
     owner = next((item for item in meta.get("ownerReferences") or () if item.get("controller")), None)
     return f"{owner['kind']} {owner['name']}" if owner else ""
 
 
 def _managers(cluster: Cluster, facts: Facts) -> Mapping[Ref, frozenset[str]]:
-    """The snapshot keeps no managedFields."""
+    """Read separately, because the snapshot does not keep managedFields."""
     found: dict[Ref, frozenset[str]] = {}
     for ref in _shared_workloads(facts):
         fields = f"metadata.name={ref.name}"
@@ -96,7 +95,7 @@ def _managers(cluster: Cluster, facts: Facts) -> Mapping[Ref, frozenset[str]]:
 
 
 def writers(live: Object) -> frozenset[str]:
-    """Managers that own a part of the object's pod template; status and scale are not written as a whole."""
+    """Field managers of the object's pod template; status and scale do not count."""
     return frozenset(
         entry.get("manager", "")
         for entry in live["metadata"].get("managedFields") or ()
@@ -104,8 +103,8 @@ def writers(live: Object) -> frozenset[str]:
     )
 
 
-MANAGERS = Fact[Mapping[Ref, frozenset[str]]]("managers", _managers, {}, reads=_WORKLOADS)
-"""Field managers of the pod templates of workloads that other software may have installed as well."""
+MANAGERS = Fact[Mapping[Ref, frozenset[str]]]("field managers", _managers, {}, reads=_WORKLOADS)
+"""Field managers of the pod templates of workloads of shared components."""
 
 
 @check(
@@ -115,34 +114,36 @@ MANAGERS = Fact[Mapping[Ref, frozenset[str]]]("managers", _managers, {}, reads=_
     reads=(*_WORKLOADS, CRDS, *webhooks.LISTS, MANAGERS),
 )
 def foreign_owners(facts: Facts) -> Outcome:
-    """Istio, cert-manager and Knative belong to nobody else: no Helm release, no operator, no other field manager.
+    """Istio, cert-manager and Knative are not managed by another tool.
 
-    Two who apply the same objects undo each other's work, and an upgrade by one breaks the other. Before Kubeflow is
-    installed this fails, afterwards it warns. Leave the component out (kubeflow_exclude) and let its owner keep it in
-    a version that the release was tested with, or remove it with the tool that installed it.
+    Marks of another tool are a Helm release, an operator or another field manager. Two tools that apply the same
+    objects overwrite each other, and an upgrade by one breaks the other. Before Kubeflow is installed this fails,
+    afterwards it warns. Exclude the component (kubeflow_exclude) and keep it at a version that the release was tested
+    with, or remove it with the tool that installed it.
     """
     if not any(map(_is_shared, facts.expectations.components)):
-        return skipped("NotExpected", "the chosen components bring neither Istio nor cert-manager nor Knative.")
+        return skipped("NotExpected", "The chosen components include neither Istio nor cert-manager nor Knative.")
     objects = [*_shared_objects(facts)]
     if not objects:
-        return skipped("NotInstalled", "there is neither Istio nor cert-manager nor Knative.")
+        return skipped("NotInstalled", "Neither Istio nor cert-manager nor Knative is installed.")
     marks = {Ref.of(item): mark for item in objects if (mark := _foreign_mark(item))}
     for ref, managers in facts.known(MANAGERS).items():
         if foreign := sorted(name for name in managers if not may_be_overwritten(name)):
             marks.setdefault(ref, f"field manager {', '.join(foreign)}")
     if not marks:
         facts.read(MANAGERS)
-        return passed(f"{counted(len(objects), 'object')} belong to nobody else.", objects=[Ref.of(i) for i in objects])
-    make, when = (warned, "") if _own_parts(facts) else (failed, " The install would fight over them.")
-    told = "; ".join(f"{ref}: {mark}" for ref, mark in sorted(marks.items())[:_TOLD])
-    more = f"; and {len(marks) - _TOLD} more" if len(marks) > _TOLD else ""
+        return passed(
+            f"{counted(len(objects), 'object')} without marks of another tool.", objects=[Ref.of(i) for i in objects]
+        )
+    make, when = (warned, "") if _own_parts(facts) else (failed, " The installation would overwrite them.")
+    names = few([f"{ref}: {mark}" for ref, mark in sorted(marks.items())], separator="; ")
     return make(
         "ForeignOwner",
-        f"{counted(len(marks), 'object')} of {len(objects)} belong to somebody else: {told}{more}.{when}",
-        expected="objects of this project, or of nobody who applies them again",
+        f"Another tool manages {len(marks)} of {counted(len(objects), 'object')}: {names}.{when}",
+        expected="objects that only this project applies",
         observed={str(ref): mark for ref, mark in sorted(marks.items())},
         objects=sorted(marks),
-        todo="leave the component to its owner (kubeflow_exclude), or remove it with the tool that installed it.",
+        todo="Exclude the component (kubeflow_exclude), or remove it with the tool that installed it.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Images as planned beside images as running, container by container."""
+"""Planned and running images, container by container."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _STATUSES = ("initContainerStatuses", "containerStatuses")
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """One container of a workload: the image that is planned for it and the one that it asks for, both in full.
+    """One container of a workload: its planned image and the one in its pod template, both as full names.
 
-    `contents` are the digests that real pods run under that one name, on nodes of one architecture and container
-    runtime; more than one means that its tag has moved.
+    `contents` are the digests that real pods run for this name, on nodes of one architecture and container runtime;
+    more than one means that the tag has moved.
     """
 
     workload: Ref
@@ -38,18 +38,18 @@ class Running:
 
     @property
     def same(self) -> bool:
-        """Whether it is the planned image, under the planned name."""
+        """Whether it is the planned image with the planned name."""
         return self.planned == self.image
 
     @property
     def elsewhere(self) -> bool:
-        """Whether it is the planned image, under the name of another registry."""
+        """Whether it is the planned image from another registry."""
         return not self.same and stands_for(self.image, self.planned)
 
 
 @lru_cache(maxsize=4)
 def running(facts: Facts) -> tuple[Running, ...]:
-    """Every container of a live workload for which an image is planned.
+    """Every container of an existing workload for which an image is planned.
 
     Raises:
         CannotJudgeError: workloads or pods could not be read.
@@ -59,7 +59,7 @@ def running(facts: Facts) -> tuple[Running, ...]:
 
 
 def images_in(obj: Object) -> Iterator[tuple[tuple[Ref, str], str]]:
-    """Image by workload and container, of an object's text; nothing for one that is no workload."""
+    """Image by workload and container of a manifest; nothing if it is not a workload."""
     if obj["kind"] in RESOURCE_OF_KIND:
         for key in _SPECS:
             for item in obj["spec"]["template"]["spec"].get(key) or ():
@@ -67,13 +67,13 @@ def images_in(obj: Object) -> Iterator[tuple[tuple[Ref, str], str]]:
 
 
 def planned_of(facts: Facts, pod: Object, container: str) -> str:
-    """The image that is planned for a container of a pod; empty where none is."""
+    """The planned image of a container of a pod; empty if none is planned."""
     owner = workload_of(pod)
     return facts.expectations.images.get((owner, container), "") if owner else ""
 
 
 def as_planned(facts: Facts, image: str, planned: str) -> bool:
-    """Whether `image` is what is planned; under another registry's name only where the plan does not say which."""
+    """Whether `image` is the planned one; from another registry only if the plan does not name the registry."""
     one, other = ImageName.parse(image), ImageName.parse(planned)
     if one is None or other is None:
         return False
@@ -95,10 +95,10 @@ def _image(pod: Object, container: str) -> str:
 
 
 def _contents(facts: Facts) -> Mapping[tuple[Ref, str, str], frozenset[str]]:
-    """Digests by planned workload, container and image as asked for, of pods in which something runs.
+    """Digests by planned workload, container and image of real pods.
 
-    Runtimes tell the digest of a list of images, or that of the one for their architecture; so only those of one kind
-    of node are held against each other, and where there are several kinds the one with the most digests counts.
+    Container runtimes report the digest of a manifest list, or that of the manifest for their architecture. So only
+    nodes of one kind are compared, and of several kinds the one with the most digests counts.
     """
     simulated = {item["metadata"]["uid"] for item in facts.simulated_pods}
     planned = {ref for ref, _ in facts.expectations.images}

@@ -1,4 +1,4 @@
-"""Which Kubeflow release a cluster looks like, whoever installed it, and what speaks against that."""
+"""Recognizing the Kubeflow release of a cluster by its images, labels and CRDs, however it was installed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SURE, _LIKELY, _ENOUGH = 0.9, 0.6, 3
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Something of an object by which releases differ: what was found, and the releases that have it so."""
+    """A property of an object in which releases differ: its value, and the releases with this value."""
 
     ref: Ref
     found: str
@@ -32,7 +32,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Recognised:
-    """The releases, oldest first, that most of the marks fit; `against` are the marks that fit none of these."""
+    """The releases, oldest first, that most marks match; `against` are the marks that match none of them."""
 
     releases: tuple[str, ...]
     marks: int
@@ -40,12 +40,12 @@ class Recognised:
 
     @property
     def fitting(self) -> int:
-        """How many marks fit."""
+        """Number of marks that match."""
         return self.marks - len(self.against)
 
     @property
     def confidence(self) -> str:
-        """High: nine of ten marks, and three at least, fit one release; medium: six of ten, or two releases; or low."""
+        """High: at least 90 % of the marks, and three, match one release; medium: 60 %, or two releases; else low."""
         share = self.fitting / self.marks
         if share >= _SURE and self.marks >= _ENOUGH and len(self.releases) == 1:
             return "high"
@@ -53,7 +53,7 @@ class Recognised:
 
 
 def recognise(found: Iterable[Mark], among: Collection[str] = ()) -> Recognised | None:
-    """The release behind these marks, one of those `among` where any are named; None where no mark is of a release."""
+    """The release with these marks, one of those `among` if any are named; None if no mark belongs to a release."""
     found = tuple(found)
     counts = Counter(release for item in found for release in item.releases if not among or release in among)
     if not counts:
@@ -64,13 +64,13 @@ def recognise(found: Iterable[Mark], among: Collection[str] = ()) -> Recognised 
 
 
 def marks(facts: Facts) -> tuple[Mark, ...]:
-    """Images, version labels and CRD versions of what releases have; what all of them have alike is no mark.
+    """Images, version labels and CRD versions of objects that releases have; what all releases share is no mark.
 
-    An unknown version is one only in Kubeflow's own namespaces: Istio, cert-manager and Knative are often there for
-    others, in versions of their own.
+    An unknown version counts only in Kubeflow's own namespaces: Istio, cert-manager and Knative are often installed
+    independently, in other versions.
 
     Raises:
-        CannotJudgeError: what is needed could not be read.
+        CannotJudgeError: a kind that is needed could not be read.
     """
     every = frozenset(read.releases())
     images = image_marks(lambda ref: facts.get(RESOURCE_OF_KIND[ref.kind], ref.namespace, ref.name))
@@ -83,9 +83,9 @@ def _is_own(ref: Ref) -> bool:
 
 
 def stands_for(image: ImageName, upstream: ImageName) -> bool:
-    """Whether `image` is `upstream`'s, or what the catalog has for it where that is gone, in whatever registry.
+    """Whether `image` is `upstream`'s, or the catalog's replacement for it, from any registry.
 
-    The last step of the path and the version must agree: the digests where both have one, else the tags.
+    The last path element and the version must match: the digests if both have one, else the tags.
     """
     end = tables.gone(upstream)
     wanted = [upstream, end.replaces(upstream)] if end else [upstream]
@@ -100,7 +100,7 @@ def _same(one: ImageName, other: ImageName) -> bool:
 
 
 def image_marks(live_object: Callable[[Ref], Object | None]) -> Iterator[Mark]:
-    """The image of each container of a workload that releases have, as far as `live_object` knows the workload."""
+    """The image of each container of a workload that releases have, if `live_object` returns the workload."""
     for (ref, container), known in shipped_images().items():
         live = live_object(ref)
         image = ImageName.parse(_image(live, container)) if live else None
@@ -125,7 +125,7 @@ def _of_labels(facts: Facts) -> Iterator[Mark]:
 
 
 def _of_crds(facts: Facts) -> Iterator[Mark]:
-    """Served versions, where releases differ in them; and kinds that only some releases have."""
+    """Served versions in which releases differ, and kinds that only some releases have."""
     having: dict[str, set[str]] = {}
     for release in read.releases():
         for part in read.load_release(release).components.values():
@@ -138,5 +138,4 @@ def _of_crds(facts: Facts) -> Iterator[Mark]:
             continue
         served = frozenset(item["name"] for item in live["spec"]["versions"] if item.get("served"))
         fitting = differing[name].get(served, ()) if name in differing else releases
-        told = " ".join(sorted(served))
-        yield Mark(Ref.of(live), f"versions {told}", frozenset(fitting))
+        yield Mark(Ref.of(live), f"versions {' '.join(sorted(served))}", frozenset(fitting))

@@ -1,10 +1,10 @@
-"""Family A: do the planned images run, and which Kubeflow release is this."""
+"""Family A, versions: do the planned images run, and which Kubeflow release is this."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubeflow_volcano.text import counted
+from kubeflow_volcano.text import counted, few
 from validators.checks.reach.planned_images import Running, running
 from validators.checks.reach.recognition import Recognised, marks, recognise
 from validators.core.check import check
@@ -12,7 +12,7 @@ from validators.core.facts import Facts, Read
 from validators.core.outcome import Outcome, Severity, Status, passed, skipped, warned
 from validators.core.resources import CRDS
 from validators.subjects import workloads
-from validators.subjects.troubles import Trouble, few, verdict
+from validators.subjects.issues import Issue, verdict
 
 __all__ = ["CHECKS"]
 
@@ -21,69 +21,67 @@ _READS: tuple[Read, ...] = (*workloads.READS, CRDS)
 
 @check("A8", "images-as-planned", severity=Severity.MAJOR, reads=_READS)
 def images_as_planned(facts: Facts) -> Outcome:
-    """Every workload of the release runs the image that is planned for it.
+    """Every workload of the release runs its planned image.
 
-    Planned is what the release's manifests name, after the inventory's overrides and mirror rules where an inventory
-    is validated; then another version fails. Without one, names of mirrors are nobody's concern, and another version
-    is a warning. Different contents under one name mean that the tag was pushed anew between two pulls: name the image
-    by digest, or pull it again on all nodes. Run the roll-out to get back to the plan, or put into the plan what you
-    want (image_mirror_overrides).
+    The plan is the image in the release's manifests, after overrides and mirror rules if an inventory is validated;
+    then another version fails. Without an inventory the registry may differ, and another version is a warning.
+    Different digests for one name mean that the tag was pushed again between two pulls: pin the image by digest, or
+    pull it again on all nodes. Run the rollout to return to the plan, or change the plan (image_mirror_overrides).
     """
     found = running(facts)
     if not found:
-        return skipped("NoPlan", "no image is planned for any workload that is here.")
+        return skipped("NoPlan", "No image is planned for any existing workload.")
     elsewhere = sum(item.elsewhere for item in found)
     mirrored = f" {counted(elsewhere, 'image')} from another registry." if elsewhere else ""
     return verdict(
         sorted(_differing(facts, found), key=lambda item: item.status is not Status.FAIL),
         list(dict.fromkeys(item.workload for item in found)),
-        claim=f"{counted(len(found), 'container')} as planned.{mirrored}",
-        expected="the planned name, or without an inventory its last step and version; one content under each name",
+        claim=f"{counted(len(found), 'container')} with the planned image.{mirrored}",
+        expected="the planned name, or without an inventory its last path element and version; one digest per name",
     )
 
 
-def _differing(facts: Facts, found: tuple[Running, ...]) -> Iterator[Trouble]:
+def _differing(facts: Facts, found: tuple[Running, ...]) -> Iterator[Issue]:
     exact = facts.expectations.images_exact
     for item in found:
         where = f"{item.workload}, container {item.container},"
         if not (item.same or item.elsewhere):
-            text = f"{where} runs {item.image}; planned is {item.planned}."
+            text = f"{where} runs {item.image}; the plan is {item.planned}."
             status = Status.FAIL if exact else Status.WARN
-            todo = "run the roll-out, or change the plan."
-            yield Trouble("A8", status, item.workload, "OtherImage", text, todo, _because(facts))
+            todo = "Run the rollout, or change the plan."
+            yield Issue("A8", status, item.workload, "OtherImage", text, todo, _because(facts))
         elif item.elsewhere and exact:
-            text = f"{where} runs {item.image}; planned is the same image as {item.planned}."
-            todo = "see who renames images, or run the roll-out with the mirror's rules."
-            yield Trouble("A8", Status.WARN, item.workload, "OtherRegistry", text, todo)
+            text = f"{where} runs {item.image}; the plan is the same image from {item.planned}."
+            todo = "Find out what renames images, or run the rollout with the mirror rules."
+            yield Issue("A8", Status.WARN, item.workload, "OtherRegistry", text, todo)
         if len(item.contents) > 1:
-            text = f"{where} runs {len(item.contents)} contents under the name {item.image}."
-            todo = "name the image by its digest, or pull it again on all nodes."
-            yield Trouble("A8", Status.WARN, item.workload, "MovedTag", text, todo)
+            text = f"{where} runs {len(item.contents)} different digests of {item.image}."
+            todo = "Pin the image by digest, or pull it again on all nodes."
+            yield Issue("A8", Status.WARN, item.workload, "MovedTag", text, todo)
 
 
 def _because(facts: Facts) -> tuple[str, ...]:
-    """A9 where the plan is that of another release than the cluster looks like."""
+    """A9 if the plan is for another release than the recognized one."""
     recognised = None if facts.expectations.images_exact else recognise(marks(facts))
     return ("A9",) if recognised and facts.expectations.release not in recognised.releases else ()
 
 
 @check("A9", "release-recognised", severity=Severity.INFO, reads=_READS)
 def release_recognised(facts: Facts) -> Outcome:
-    """The cluster looks like one Kubeflow release, and like the one that it is judged by.
+    """The cluster runs one Kubeflow release, the one it is validated against.
 
-    Told by images, labels and the versions of CRDs, whoever installed it. Marks of another release show an upgrade
-    that was not finished, or a part that somebody replaced; several of no known release, a release between those that
-    the catalog knows, and the nearest is named. Where the cluster is another release than it was judged by, name it
-    with --release: what was expected of it was wrong.
+    The release is recognized by images, labels and CRD versions, however it was installed. Marks of another release
+    show an incomplete upgrade or a replaced part. If the release is not in the catalog, the nearest one is named. If
+    the cluster runs another release than the one it is validated against, set --release.
     """
     found = marks(facts)
     recognised = recognise(found)
     if recognised is None:
-        return skipped("NoKubeflow", "nothing here is known from a Kubeflow release.")
+        return skipped("NoKubeflow", "No object of a known Kubeflow release was found.")
     names, judged_by = " or ".join(recognised.releases), facts.expectations.release
     text = (
-        f"looks like Kubeflow {names}, with {recognised.confidence} confidence: "
-        f"{recognised.fitting} of {counted(recognised.marks, 'mark')} fit."
+        f"Recognized as Kubeflow {names} with {recognised.confidence} confidence: "
+        f"{recognised.fitting} of {counted(recognised.marks, 'mark')} match."
     )
     observed = {
         "release": names,
@@ -94,20 +92,20 @@ def release_recognised(facts: Facts) -> Outcome:
     if judged_by and judged_by not in recognised.releases:
         return warned(
             "OtherRelease",
-            f"{text} It was judged as {judged_by}.",
+            f"{text} It was validated as {judged_by}.",
             expected=f"Kubeflow {judged_by}",
             observed=observed,
             objects=[item.ref for item in found if item.releases.intersection(recognised.releases)],
-            todo=f"validate it with --release {recognised.releases[-1]}.",
+            todo=f"Validate it with --release {recognised.releases[-1]}.",
         )
     if recognised.against:
         return warned(
             "Mixed",
-            f"{text} Against it: {_against(recognised)}.",
-            expected=f"marks of Kubeflow {names} alone",
+            f"{text} Contrary marks: {_against(recognised)}.",
+            expected=f"only marks of Kubeflow {names}",
             observed=observed,
             objects=[item.ref for item in recognised.against],
-            todo="finish the upgrade, or remember that these parts are not the release's.",
+            todo="Finish the upgrade, or keep in mind that these parts are not from this release.",
         )
     return passed(text, objects=[item.ref for item in found], observed=observed)
 

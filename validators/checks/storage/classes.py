@@ -15,8 +15,8 @@ from validators.core.resources import STORAGE_CLASSES
 from validators.probes.storage.roundtrip import RoundTrip, Stage
 from validators.probes.storage.storage import STORAGE
 from validators.subjects import workloads
+from validators.subjects.issues import verdict
 from validators.subjects.storage_classes import STATIC, default_classes, serving_workloads
-from validators.subjects.troubles import verdict
 
 __all__ = ["CHECKS"]
 
@@ -91,13 +91,13 @@ def provisioner_alive(facts: Facts) -> Outcome:
             objects=(_class(names[0]),),
             todo="see that its driver is installed, unless it lives outside of the cluster.",
         )
-    trouble = [
+    issue = [
         replace(item, check="D2", because=() if item.because == ("D2",) else item.because or (item.check,))
-        for item in workloads.troubled(facts)
+        for item in workloads.issues(facts)
         if item.ref in serving
     ]
     claim = f"{', '.join(map(str, serving))} serves class {names[0]}."
-    return verdict(trouble, serving, claim=claim, expected="every workload of the provisioner available")
+    return verdict(issue, serving, claim=claim, expected="every workload of the provisioner available")
 
 
 @check(
@@ -114,8 +114,8 @@ def round_trip(facts: Facts) -> Outcome:
     stage that does not come out is named with what the kubelet or the provisioner said.
     """
     evidence = facts.evidence(STORAGE)
-    if evidence.trouble or evidence.turn_trouble:
-        reason, text = evidence.turn_trouble or ("ProbeInterrupted", evidence.trouble)
+    if evidence.failure or evidence.turn_failure:
+        reason, text = evidence.turn_failure or ("ProbeInterrupted", evidence.failure)
         return refusal(text) if reason == "ProbeRefused" else interruption(text)
     turn = evidence.turn
     if turn is None:
@@ -127,8 +127,8 @@ def round_trip(facts: Facts) -> Outcome:
     broken = next((stage for stage in turn.stages if not stage.done), None)
     if broken:
         return _broken(turn, broken, objects, observed)
-    told = ", ".join(f"{stage.name} {stage.seconds:.1f} s" for stage in turn.stages)
-    text = f"1 MiB through class {turn.storage_class} on node {turn.node}: {told}."
+    note = ", ".join(f"{stage.name} {stage.seconds:.1f} s" for stage in turn.stages)
+    text = f"1 MiB through class {turn.storage_class} on node {turn.node}: {note}."
     return passed(text, objects=objects, observed=observed)
 
 

@@ -21,7 +21,7 @@ __all__ = ["CHECKS"]
 _GB = 1000**3
 _FULL = _GB
 _OTHERS_WRITE, _OTHERS_LIST = 0o002, 0o004
-_TOLD = 3
+_MOST_SHOWN = 3
 
 
 @check(
@@ -39,10 +39,10 @@ def node_directories(facts: Facts) -> Outcome:
     not mode 0777, which lets everybody on the node change what databases wrote. `playbooks/hosts.yml` sets it right.
     """
     evidence = facts.evidence(STORAGE)
-    if evidence.trouble:
-        return interruption(evidence.trouble)
-    if evidence.bases_trouble:
-        reason, text = evidence.bases_trouble
+    if evidence.failure:
+        return interruption(evidence.failure)
+    if evidence.bases_failure:
+        reason, text = evidence.bases_failure
         return refusal(text) if reason == "ProbeRefused" else interruption(text)
     if not evidence.bases:
         return skipped("NoNodeDisks", "no volumes lie on the disks of real nodes.")
@@ -54,8 +54,8 @@ def _wrong(found: Sequence[Seen]) -> Outcome | None:
         if wrong := [item for item in found if fails(item)]:
             make = failed if reason in {"ReadOnly", "Full"} else warned
             return make(reason, f"{_names(wrong)} {words}.", todo=todo, **_shown(found, wrong))
-    if unseen := [item for item in found if item.trouble]:
-        text = f"{_names(unseen)} could not be looked at: {unseen[0].trouble}"
+    if unseen := [item for item in found if item.failure]:
+        text = f"{_names(unseen)} could not be looked at: {unseen[0].failure}"
         return errored("NotSeen", text, todo="remove what is named, and run again.", **_shown(found, unseen))
     return None
 
@@ -136,8 +136,8 @@ _RULES: Sequence[tuple[str, Callable[[Seen], bool], str, str]] = (
 
 
 def _names(found: Sequence[Seen]) -> str:
-    more = f" and {len(found) - _TOLD} more" if len(found) > _TOLD else ""
-    return ", ".join(str(item.base) for item in found[:_TOLD]) + more
+    more = f" and {len(found) - _MOST_SHOWN} more" if len(found) > _MOST_SHOWN else ""
+    return ", ".join(str(item.base) for item in found[:_MOST_SHOWN]) + more
 
 
 def _nodes(found: Sequence[Seen]) -> tuple[Ref, ...]:

@@ -14,7 +14,7 @@ from validators.reading.permissions import as_yaml
 
 __all__ = ["CHECKS"]
 
-_TOLD = 3
+_MOST_SHOWN = 3
 
 
 @check(
@@ -37,15 +37,15 @@ def existing_volumes_writable(facts: Facts) -> Outcome:
     refused = [item for item in evidence.answers if not item.writable]
     if refused:
         return _refused(refused)
-    if evidence.troubles:
-        return _unasked(evidence.troubles)
-    left_out = "; ".join(f"{item.consumer} {item.reason}" for item in evidence.skipped[:_TOLD])
-    more = f"; and {len(evidence.skipped) - _TOLD} more" if len(evidence.skipped) > _TOLD else ""
+    if evidence.failures:
+        return _unasked(evidence.failures)
+    left_out = "; ".join(f"{item.consumer} {item.reason}" for item in evidence.skipped[:_MOST_SHOWN])
+    more = f"; and {len(evidence.skipped) - _MOST_SHOWN} more" if len(evidence.skipped) > _MOST_SHOWN else ""
     if not evidence.answers:
         return skipped("NothingToAsk", f"{left_out}{more}." if left_out else "no pod of the release mounts a claim.")
-    told = f" Not asked: {left_out}{more}." if left_out else ""
+    note = f" Not asked: {left_out}{more}." if left_out else ""
     users = ", ".join(dict.fromkeys(f"{item.asked.consumer} as {item.who}" for item in evidence.answers))
-    text = f"{len(evidence.answers)} mounts of claims are writable by those who use them: {users}.{told}"
+    text = f"{len(evidence.answers)} mounts of claims are writable by those who use them: {users}.{note}"
     objects = _objects(evidence.answers)
     if any(item.beyond for item in evidence.skipped):
         return warned(
@@ -58,10 +58,10 @@ def existing_volumes_writable(facts: Facts) -> Outcome:
 
 def _refused(refused: Sequence[Answer]) -> Outcome:
     first = refused[0]
-    more = f" And {len(refused) - _TOLD} more." if len(refused) > _TOLD else ""
+    more = f" And {len(refused) - _MOST_SHOWN} more." if len(refused) > _MOST_SHOWN else ""
     sentences = (
         f"{item.asked.consumer} runs as {item.who} and may not write to {item.path}: {item.listing}."
-        for item in refused[:_TOLD]
+        for item in refused[:_MOST_SHOWN]
     )
     return failed(
         "NotWritable",
@@ -71,7 +71,7 @@ def _refused(refused: Sequence[Answer]) -> Outcome:
         objects=_objects(refused),
         todo=f"give the volume's directory to uid {first.who.user}, or set securityContext.fsGroup where the class "
         "honours it; a volume that is mounted read-only after errors on its disk needs that disk repaired.",
-        commands=[_look(item) for item in refused[:_TOLD]],
+        commands=[_look(item) for item in refused[:_MOST_SHOWN]],
     )
 
 
@@ -80,15 +80,15 @@ def _look(item: Answer) -> str:
     return f"kubectl -n {pod.namespace} exec {pod.name} -c {item.asked.container} -- ls -ldn {item.path}"
 
 
-def _unasked(troubles: Sequence[tuple[Ref, str, str]]) -> Outcome:
-    pod, reason, text = troubles[0]
+def _unasked(failures: Sequence[tuple[Ref, str, str]]) -> Outcome:
+    pod, reason, text = failures[0]
     if reason == "ProbeInterrupted":
         return interruption(f"{pod}: {text}")
     return errored(
         reason,
-        f"{len(troubles)} pods could not be asked. {pod}: {text}",
+        f"{len(failures)} pods could not be asked. {pod}: {text}",
         expected="a command in each of them answers within 15 s",
-        objects=[item[0] for item in troubles],
+        objects=[item[0] for item in failures],
         todo=f"grant these rules:\n{as_yaml(EXEC)}" if reason == "Forbidden" else "run the command by hand and see.",
     )
 

@@ -10,7 +10,7 @@ from validators.core.facts import Facts
 from validators.core.outcome import Outcome, Severity, Status
 from validators.core.resources import CLAIMS, PODS, STORAGE_CLASSES, VOLUMES
 from validators.subjects import pods
-from validators.subjects.troubles import Trouble, age, judged, verdict
+from validators.subjects.issues import Issue, age, judged, verdict
 
 __all__ = ["CHECKS"]
 
@@ -25,7 +25,7 @@ def claims_bound(facts: Facts) -> Outcome:
     provisioner (D2) and the claim's events.
     """
     claims = [item for item in judged(facts, CLAIMS) if "deletionTimestamp" not in item["metadata"]]
-    found = [trouble for item in claims if (trouble := _claim(item, facts))]
+    found = [issue for item in claims if (issue := _claim(item, facts))]
     refs = [Ref.of(item) for item in claims]
     bound = sum(item.get("status", {}).get("phase") == "Bound" for item in claims)
     young = " The others are too young to tell." if bound < len(refs) else ""
@@ -41,34 +41,34 @@ def volumes_sound(facts: Facts) -> Outcome:
     `spec.claimRef.uid` to give it to the next claim of that name.
     """
     volumes = list(judged(facts, VOLUMES))
-    found = [trouble for item in volumes if (trouble := _volume(item, facts))]
+    found = [issue for item in volumes if (issue := _volume(item, facts))]
     refs = [Ref.of(item) for item in volumes]
     return verdict(found, refs, claim=f"none of {len(refs)} volumes has failed.", expected="Bound or Available")
 
 
-def _volume(item: Object, facts: Facts) -> Trouble | None:
+def _volume(item: Object, facts: Facts) -> Issue | None:
     ref, status = Ref.of(item), item.get("status", {})
     claim = item["spec"].get("claimRef") or {}
     whose = f"{claim.get('namespace', '')}/{claim.get('name', '')}"
     if status.get("phase") == "Failed":
         text = f"{ref} of claim {whose} has failed: {status.get('message') or status.get('reason') or 'no message'}."
         todo = "correct what its message names, then delete the volume."
-        return Trouble("D4", Status.FAIL, ref, "Failed", text, todo)
+        return Issue("D4", Status.FAIL, ref, "Failed", text, todo)
     kept = status.get("phase") == "Released" and item["spec"].get("persistentVolumeReclaimPolicy") == "Retain"
     if kept and claim.get("namespace") in facts.expectations.homes:
         text = f"{ref} is kept with what the former claim {whose} wrote."
         todo = "save what is in it, then delete it, or give it to the next claim by removing its spec.claimRef.uid."
-        return Trouble("D4", Status.WARN, ref, "Kept", text, todo)
+        return Issue("D4", Status.WARN, ref, "Kept", text, todo)
     return None
 
 
-def _claim(item: Object, facts: Facts) -> Trouble | None:
+def _claim(item: Object, facts: Facts) -> Issue | None:
     ref, phase = Ref.of(item), item.get("status", {}).get("phase", "Pending")
     if phase == "Bound":
         return _bound_back(item, ref, facts)
     if phase == "Lost":
         text = f"{ref} has lost its volume {item['spec'].get('volumeName', '')}."
-        return Trouble("D3", Status.FAIL, ref, "Lost", text, "restore the volume, or make the claim anew.")
+        return Issue("D3", Status.FAIL, ref, "Lost", text, "restore the volume, or make the claim anew.")
     name = item["spec"].get("storageClassName") or ""
     storage_class = facts.get(STORAGE_CLASSES, "", name) if name else None
     users = [pod for pod in judged(facts, PODS) if _mounts(pod, ref)]
@@ -79,29 +79,29 @@ def _claim(item: Object, facts: Facts) -> Trouble | None:
     text = (
         f"{ref} is {phase} for {age(item, facts):.0f} s, class {name or 'none'}{'' if storage_class else ' (missing)'}."
     )
-    return Trouble("D3", Status.FAIL, ref, "NotBound", text, "see the claim's events.")
+    return Issue("D3", Status.FAIL, ref, "NotBound", text, "see the claim's events.")
 
 
-def _waits_for_consumer(item: Object, ref: Ref, users: Iterable[Object]) -> Trouble | None:
+def _waits_for_consumer(item: Object, ref: Ref, users: Iterable[Object]) -> Issue | None:
     placed = (item["metadata"].get("annotations") or {}).get(_SELECTED_NODE)
     waiting = [pod["metadata"]["name"] for pod in users if not pods.waits_for_gang(pod)]
     if not waiting:
         text = f"{ref} waits for its first consumer, and no pod wants it."
-        return Trouble("D3", Status.WARN, ref, "Unused", text, "remove the claim when nothing is to use it.")
+        return Issue("D3", Status.WARN, ref, "Unused", text, "remove the claim when nothing is to use it.")
     where = f"node {placed} is chosen" if placed else "no node is chosen"
     text = f"{ref} is not bound although pod {waiting[0]} waits for it; {where}."
     # Without a node the scheduler is at work, and the pod's own check has its reasons.
     because = () if placed else ("C8",)
-    return Trouble("D3", Status.FAIL, ref, "NotBound", text, "see the claim's events.", because)
+    return Issue("D3", Status.FAIL, ref, "NotBound", text, "see the claim's events.", because)
 
 
-def _bound_back(item: Object, ref: Ref, facts: Facts) -> Trouble | None:
+def _bound_back(item: Object, ref: Ref, facts: Facts) -> Issue | None:
     name = item["spec"].get("volumeName", "")
     volume = facts.get(VOLUMES, "", name)
     if volume and (volume["spec"].get("claimRef") or {}).get("uid") == item["metadata"]["uid"]:
         return None
     text = f"{ref} says that it is bound to volume {name}, which {'is bound to another' if volume else 'is missing'}."
-    return Trouble("D3", Status.FAIL, ref, "NotBoundBack", text, "restore the volume, or make the claim anew.")
+    return Issue("D3", Status.FAIL, ref, "NotBoundBack", text, "restore the volume, or make the claim anew.")
 
 
 def _mounts(pod: Object, claim: Ref) -> bool:

@@ -8,7 +8,7 @@ from kubeflow_volcano.catalog.model import Claim
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.experiment.ended import BAD_STARTS
 from kubeflow_volcano.experiment.spaces import Level
-from kubeflow_volcano.text import counted
+from kubeflow_volcano.text import counted, few
 from validators.checks.refusals import interruption, refusal
 from validators.core.check import check
 from validators.core.facts import Facts
@@ -31,7 +31,7 @@ _WHY_LEVEL = {
     Level.BASELINE: "consumers that start as root",
     Level.PRIVILEGED: "directories of hostPath volumes in use, or consumers with rights beyond baseline",
 }
-_TOLD = 3
+_MOST_SHOWN = 3
 
 
 @check(
@@ -48,12 +48,12 @@ def consumer_can_write(facts: Facts) -> Outcome:
     has no effect on hostPath volumes, and a mode of 0777 gives it to everybody.
     """
     evidence = facts.evidence(STORAGE)
-    if evidence.trouble:
-        return interruption(evidence.trouble)
+    if evidence.failure:
+        return interruption(evidence.failure)
     refused = [item for item in evidence.written if item.cause]
     if refused:
         return _refused(refused)
-    if unmade := [item for item in evidence.written if item.trouble]:
+    if unmade := [item for item in evidence.written if item.failure]:
         return _unmade(unmade)
     return _tried(evidence, facts)
 
@@ -69,7 +69,7 @@ def _tried(evidence: StorageEvidence, facts: Facts) -> Outcome:
         todo = "validate namespace by namespace to reach the rest."
         return warned("NotAllProbed", text, objects=objects, todo=todo)
     if untried := _untried(evidence, facts):
-        missing = ", ".join(f"{claim.consumer} (owner {claim.owner})" for claim in untried[:_TOLD])
+        missing = ", ".join(f"{claim.consumer} (owner {claim.owner})" for claim in untried[:_MOST_SHOWN])
         return warned(
             "NotTried",
             f"{text} Not as {missing}, which writes to {untried[0].namespace}/{untried[0].name}.",
@@ -108,9 +108,7 @@ def _is(identity: Identity, claim: Claim) -> bool:
 
 
 def _left_out(evidence: StorageEvidence) -> str:
-    told = "; ".join(f"{item.consumer} {item.reason}" for item in evidence.skipped[:_TOLD])
-    more = len(evidence.skipped) - _TOLD
-    return told + (f"; and {more} more" if more > 0 else "")
+    return few([f"{item.consumer} {item.reason}" for item in evidence.skipped], _MOST_SHOWN, "; ")
 
 
 def _good(evidence: StorageEvidence) -> str:
@@ -125,10 +123,10 @@ def _good(evidence: StorageEvidence) -> str:
 
 def _refused(refused: Sequence[Written]) -> Outcome:
     first = refused[0]
-    more = f" And {len(refused) - _TOLD} more." if len(refused) > _TOLD else ""
+    more = f" And {len(refused) - _MOST_SHOWN} more." if len(refused) > _MOST_SHOWN else ""
     return failed(
         _REASONS[first.cause],
-        " ".join(_sentence(item) for item in refused[:_TOLD]) + more,
+        " ".join(_sentence(item) for item in refused[:_MOST_SHOWN]) + more,
         expected=f"{', '.join(OPERATIONS)} succeed as the consumer",
         observed={
             "mode": first.mode,
@@ -196,7 +194,7 @@ def _commands(item: Written) -> Iterator[str]:
 
 
 def _unmade(unmade: Sequence[Written]) -> Outcome:
-    reason, text = unmade[0].trouble or ("", "")
+    reason, text = unmade[0].failure or ("", "")
     if reason in {"ProbeRefused", "ProbeInterrupted"}:
         return refusal(text) if reason == "ProbeRefused" else interruption(text)
     image = reason in BAD_STARTS
@@ -205,7 +203,7 @@ def _unmade(unmade: Sequence[Written]) -> Outcome:
         "ProbeImage" if image else reason,
         f"{len(unmade)} probes could not be made. {unmade[0].target}: {text}",
         expected="the probe pod runs to its end",
-        observed={str(item.target): (item.trouble or ("", ""))[1] for item in unmade},
+        observed={str(item.target): (item.failure or ("", ""))[1] for item in unmade},
         objects=_objects(unmade),
         todo="mirror or override the probe's image." if image else "remove what is named, and run again.",
         because=("D2",) if timed_out else (),

@@ -1,1 +1,1 @@
-"""Family F: Volcano, its configuration, queues, and what earlier troubles left."""
+"""Family F: Volcano, its configuration, queues, and what earlier failures left."""

@@ -1,4 +1,4 @@
-"""Family F, what is left of earlier troubles: panics at the start, PodGroups that nobody runs, gangs in pieces."""
+"""Family F, what is left of earlier failures: panics at the start, PodGroups that nobody runs, gangs in pieces."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from validators.core.outcome import CannotJudgeError, Outcome, Severity, failed,
 from validators.core.resources import PODGROUPS, PODS
 from validators.core.rights import Rule
 from validators.subjects import crds
+from validators.subjects.issues import judged
 from validators.subjects.pods import GROUP_NAME, workload_of
-from validators.subjects.troubles import judged
 
 __all__ = ["CHECKS", "PREVIOUS_LOGS", "previous_logs"]
 
 _PANIC = re.compile(r"^panic: .*", re.MULTILINE)
 _QUEUE_PANIC = "failed init default queue"
-_TOLD = 5
+_MOST_SHOWN = 5
 _LINES = 400
 """A panic stands before the stack of one goroutine, at the end of the log."""
 
@@ -189,11 +189,11 @@ def _groups(
     }
     if not found:
         return passed(f"{len(groups)} PodGroups: {wrong[1]}.", objects=[Ref.of(item) for item in groups])
-    told = "; ".join(f"{ref} {text}" for ref, text in list(found.items())[:_TOLD])
-    more = f"; and {len(found) - _TOLD} more" if len(found) > _TOLD else ""
+    note = "; ".join(f"{ref} {text}" for ref, text in list(found.items())[:_MOST_SHOWN])
+    more = f"; and {len(found) - _MOST_SHOWN} more" if len(found) > _MOST_SHOWN else ""
     return warned(
         wrong[0],
-        f"{told}{more}.",
+        f"{note}{more}.",
         expected=wrong[1],
         observed={str(ref): text for ref, text in found.items()},
         objects=tuple(found),

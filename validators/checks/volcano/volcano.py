@@ -21,7 +21,7 @@ from validators.subjects import crds, workloads
 from validators.subjects.gang import scheduler_configuration
 from validators.subjects.gang.queue_opening import open_command
 from validators.subjects.gang.scheduler_configuration import Unusable
-from validators.subjects.troubles import verdict
+from validators.subjects.issues import verdict
 
 __all__ = ["CHECKS"]
 
@@ -42,7 +42,7 @@ def components(facts: Facts) -> Outcome:
         return skipped("NotExpected", f"the chosen components have no {gang.title}.")
     found = [
         replace(item, check="F1", because=() if item.because == ("F1",) else item.because or (item.check,))
-        for item in workloads.troubled(facts)
+        for item in workloads.issues(facts)
         if item.ref in expected
     ]
     claim = f"{len(expected)} workloads of {gang.title} are up."

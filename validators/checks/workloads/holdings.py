@@ -14,17 +14,25 @@ from kubeflow_volcano.cluster.api.errors import ApiError, NotServed
 from kubeflow_volcano.cluster.applied_objects import APPLIED_OBJECTS, parse
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.parallel import in_parallel
+from kubeflow_volcano.text import few
 from validators.core.check import check
 from validators.core.facts import Fact, Facts
 from validators.core.outcome import Outcome, Severity, errored, failed, passed
-from validators.core.resources import CONFIGMAPS, MUTATING_WEBHOOKS, SERVICES, STORAGE_CLASSES, VALIDATING_WEBHOOKS
+from validators.core.resources import (
+    CONFIGMAPS,
+    MUTATING_WEBHOOKS,
+    NAMESPACES,
+    SERVICES,
+    STORAGE_CLASSES,
+    VALIDATING_WEBHOOKS,
+)
 from validators.core.rights import BACKENDS, HOMES, Rule
 from validators.reading.permissions import as_yaml
 from validators.subjects import crds, workloads
 
 __all__ = ["CHECKS", "HELD", "Holdings"]
 
-_TOLD = 8
+_MOST_SHOWN = 8
 _CRD = "CustomResourceDefinition"
 _WEBHOOKS = frozenset({"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"})
 _RBAC = "rbac.authorization.k8s.io"
@@ -134,7 +142,7 @@ def _expected(cluster: Cluster, facts: Facts) -> tuple[str, Mapping[Ref, str], s
 
 def _written(cluster: Cluster, facts: Facts) -> Mapping[Ref, str]:
     """What the roll-out wrote down of the components that are expected; nothing where it was not this project's."""
-    if facts.get("namespaces", "", APPLIED_OBJECTS.namespace) is None:
+    if facts.get(NAMESPACES, "", APPLIED_OBJECTS.namespace) is None:
         return {}
     live = cluster.get(APPLIED_OBJECTS) or {}
     found: dict[Ref, str] = {}
@@ -230,11 +238,10 @@ def inventory_complete(facts: Facts) -> Outcome:
 
 def _missing(found: Holdings, absent: list[Ref], facts: Facts) -> Outcome:
     counted = _by_component(found, absent)
-    more = f" and {len(absent) - _TOLD} more" if len(absent) > _TOLD else ""
     owners = [_owner(ref, found, facts) for ref in absent]
     return failed(
         "Absent",
-        f"{len(absent)} of {len(found.expected)} objects do not exist: {', '.join(map(str, absent[:_TOLD]))}{more}. "
+        f"{len(absent)} of {len(found.expected)} objects do not exist: {few(list(map(str, absent)), _MOST_SHOWN)}. "
         f"The list is {found.source}.",
         expected="every object of the release's manifests",
         observed={"source": found.source, "absent": counted},
@@ -255,8 +262,8 @@ def _owner(ref: Ref, found: Holdings, facts: Facts) -> str:
     if ref.kind in _WEBHOOKS and ref in expected.webhooks:
         return "B3"
     if ref in expected.workloads:
-        trouble = next((item for item in workloads.troubled(facts) if item.ref == ref), None)
-        return trouble.because[0] if trouble and trouble.because else trouble.check if trouble else ""
+        issue = next((item for item in workloads.issues(facts) if item.ref == ref), None)
+        return issue.because[0] if issue and issue.because else issue.check if issue else ""
     return ""
 
 

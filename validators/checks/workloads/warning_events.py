@@ -19,7 +19,7 @@ from validators.subjects import pods, services, workloads
 
 __all__ = ["CHECKS", "WARNING_EVENTS", "Warned"]
 
-_TOLD = 3
+_MOST_SHOWN = 3
 _BELOW_THRESHOLD = frozenset({"Unhealthy", "ProbeWarning"})
 """The kubelet's events of single probes; those that count make a pod unready, or its container start again."""
 _RESOURCE_OF_KIND = {(group_of(item.api_version), item.kind): item for item in RESOURCES.values()}
@@ -103,20 +103,20 @@ def no_warning_events(facts: Facts) -> Outcome:
     standing = [item for item in real if not _passed(item, facts)]
     history, others = len(real) - len(standing), len(of_release) - len(real)
     jobs = len(events) - len(of_release)
-    told = f" {history} are about objects that are gone, or became well after them." if history else ""
-    told += f" {others} are about autoscalers of simulated pods, which nothing measures." if others else ""
-    told += f" {jobs} are about users' jobs." if jobs else ""
+    note = f" {history} are about objects that are gone, or became well after them." if history else ""
+    note += f" {others} are about autoscalers of simulated pods, which nothing measures." if others else ""
+    note += f" {jobs} are about users' jobs." if jobs else ""
     looked_at = [Ref("v1", "Namespace", "", name) for name in names]
     if not standing:
         return passed(
-            f"no Warning event of the last 15 min stands in {len(names)} namespaces.{told}", objects=looked_at
+            f"no Warning event of the last 15 min stands in {len(names)} namespaces.{note}", objects=looked_at
         )
     by_reason = _by_reason(standing)
     causes = [_owners(item.about, facts) for item in standing]
     about = tuple(dict.fromkeys(item.about for item in standing))
     return warned(
         standing[-1].reason,
-        f"{len(standing)} Warning events of the last 15 min stand: {_told(by_reason)}{told}",
+        f"{len(standing)} Warning events of the last 15 min stand: {_describe(by_reason)}{note}",
         expected="no Warning event about objects of the release in the last 15 min",
         observed={reason: sum(item.count for item in items) for reason, items in by_reason.items()},
         objects=about,
@@ -137,12 +137,12 @@ def _by_reason(events: Iterable[Warned]) -> Mapping[str, list[Warned]]:
     return dict(sorted(found.items(), key=lambda pair: -sum(item.count for item in pair[1])))
 
 
-def _told(by_reason: Mapping[str, Sequence[Warned]]) -> str:
+def _describe(by_reason: Mapping[str, Sequence[Warned]]) -> str:
     parts = []
-    for reason, items in list(by_reason.items())[:_TOLD]:
+    for reason, items in list(by_reason.items())[:_MOST_SHOWN]:
         last = max(items, key=lambda item: item.last)
         parts.append(f"{reason} x{sum(item.count for item in items)}, last of {last.about}: {last.message}")
-    more = len(by_reason) - _TOLD
+    more = len(by_reason) - _MOST_SHOWN
     return "; ".join(parts) + (f"; and {more} more reasons." if more > 0 else ".")
 
 
@@ -199,7 +199,7 @@ def _served(event: Warned, facts: Facts) -> bool:
 def _owners(ref: Ref, facts: Facts) -> tuple[str, ...]:
     """The checks that already say that this object is not well."""
     own = ref.kind in {"ReplicaSet", "Endpoints", "EndpointSlice"}
-    found = (*pods.troubled(facts), *workloads.troubled(facts), *services.troubled(facts))
+    found = (*pods.issues(facts), *workloads.issues(facts), *services.issues(facts))
     return tuple(
         dict.fromkeys(
             id_

@@ -12,7 +12,7 @@ from validators.core.resources import (
     PODS,
 )
 from validators.subjects import pods, services, simulation, workloads
-from validators.subjects.troubles import judged, verdict
+from validators.subjects.issues import judged, verdict
 from validators.subjects.workloads import READS
 
 __all__ = ["CHECKS"]
@@ -24,7 +24,7 @@ _WORKLOADS: tuple[Read, ...] = (*READS, pods.WINDOW)
 def _of_kind(facts: Facts, check_id: str, kind: str, expected: str) -> Outcome:
     facts.read(pods.WINDOW)
     looked_at = [Ref.of(item) for item in judged(facts, workloads.RESOURCE_OF_KIND[kind])]
-    found = [item for item in workloads.troubled(facts) if item.check == check_id]
+    found = [item for item in workloads.issues(facts) if item.check == check_id]
     claim = f"{len(looked_at)} of kind {kind} are as asked for.{simulation.of_workloads(facts, looked_at)}"
     return verdict(found, looked_at, claim=claim, expected=expected)
 
@@ -40,12 +40,12 @@ def _looked_at(facts: Facts) -> tuple[tuple[Ref, ...], int, int]:
 def _of_pods(facts: Facts, check_id: str, claim: str, expected: str) -> Outcome:
     facts.read(pods.WINDOW)
     looked_at, simulated, waiting = _looked_at(facts)
-    told = f" {simulated} of them are simulated." if simulated else ""
-    told += f" {waiting} members of gangs wait for their group and are not counted." if waiting else ""
-    found = [item for item in pods.troubled(facts) if item.check == check_id]
-    owners = [item.check for item in pods.troubled(facts) if item.check != check_id and item.status is Status.FAIL]
-    told += f" {len(owners)} more are told by {', '.join(sorted(set(owners)))}." if owners else ""
-    claim = f"{len(looked_at) - len(owners)} pods {claim}.{told}"
+    note = f" {simulated} of them are simulated." if simulated else ""
+    note += f" {waiting} members of gangs wait for their group and are not counted." if waiting else ""
+    found = [item for item in pods.issues(facts) if item.check == check_id]
+    owners = [item.check for item in pods.issues(facts) if item.check != check_id and item.status is Status.FAIL]
+    note += f" {len(owners)} more are told by {', '.join(sorted(set(owners)))}." if owners else ""
+    claim = f"{len(looked_at) - len(owners)} pods {claim}.{note}"
     return verdict(found, looked_at, claim=claim, expected=expected)
 
 
@@ -127,7 +127,7 @@ def services_backed(facts: Facts) -> Outcome:
     looked_at = [Ref.of(item) for item in services.with_selector(facts)]
     claim = f"{len(looked_at)} Services are backed, or belong to what is scaled to zero or has ended."
     expected = "a ready endpoint for each port, from pods that the selector names"
-    return verdict(services.troubled(facts), looked_at, claim=claim, expected=expected)
+    return verdict(services.issues(facts), looked_at, claim=claim, expected=expected)
 
 
 CHECKS = (

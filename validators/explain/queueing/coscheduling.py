@@ -16,7 +16,7 @@ from validators.explain.queueing.schedulers import unnoticed
 from validators.subjects.gang.operator_flags import container_of, flags_of
 from validators.subjects.gang.operators import TRAINING
 from validators.subjects.gang.recognition import named_by
-from validators.subjects.troubles import age
+from validators.subjects.issues import age
 
 __all__ = ["SECOND", "coscheduling", "made_by_plugins"]
 

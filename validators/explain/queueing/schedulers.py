@@ -9,7 +9,7 @@ from kubeflow_volcano.cluster.readiness import State, assess
 from validators.explain.model import GROUP_NAME, VOLCANO, Finding, Situation, finding
 from validators.explain.queueing.queues import SCHEDULER
 from validators.subjects.gang import scheduler_configuration
-from validators.subjects.troubles import age
+from validators.subjects.issues import age
 
 __all__ = ["gates", "schedulers", "unnoticed"]
 

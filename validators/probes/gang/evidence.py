@@ -18,7 +18,7 @@ class GangEvidence:
     """What the experiment saw. `steps` holds only steps that came to an end, by id.
 
     `queue_state` is empty when the queue does not exist, or the scheduler `gang` has none. `refused` is the server's
-    text when a probe object was not admitted, `trouble` what else ended the experiment early. `volcano_version` is
+    text when a probe object was not admitted, `failure` what else ended the experiment early. `volcano_version` is
     empty where nothing tells it.
     """
 
@@ -32,7 +32,7 @@ class GangEvidence:
     simulated_nodes: frozenset[str] = frozenset()
     steps: dict[str, Step] = field(default_factory=dict)
     refused: str = ""
-    trouble: str = ""
+    failure: str = ""
     seconds: float = 0.0
     gang: GangScheduler = VOLCANO
     timing: Timing = Timing()  # noqa: RUF009  it is frozen

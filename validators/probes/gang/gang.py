@@ -66,7 +66,7 @@ def run(session: Session, facts: Facts, progress: Progress) -> GangEvidence:
     except ProbeRefused as refusal:
         evidence.refused = str(refusal)
     except (ApiError, TimeoutError) as error:
-        evidence.trouble = str(error)
+        evidence.failure = str(error)
     evidence.seconds = time.monotonic() - started
     return evidence
 

@@ -14,7 +14,7 @@ from kubeflow_volcano.text import counted
 from validators.core.facts import Facts, Probe
 from validators.core.resources import ENDPOINT_SLICES, NAMESPACES, NODES, SERVICES
 from validators.probes.acting import ACTING, POD_EVENTS, noting
-from validators.subjects.troubles import age, judged
+from validators.subjects.issues import age, judged
 
 __all__ = ["DNS", "FIRST", "SCRIPT", "Answer", "DnsEvidence", "account", "expected_names", "run"]
 
@@ -73,7 +73,7 @@ class DnsEvidence:
     """What a pod was told. `domain` is the cluster's, empty where the pod's resolver does not know it.
 
     Of `names`, those without an answer in `answers` were not asked for: the time was over, or already the first had no
-    address. `trouble` is reason and text of what kept the pod from asking at all.
+    address. `failure` is reason and text of what kept the pod from asking at all.
     """
 
     names: tuple[str, ...] = ()
@@ -81,7 +81,7 @@ class DnsEvidence:
     domain: str = ""
     node: str = ""
     answers: tuple[Answer, ...] = ()
-    trouble: tuple[str, str] | None = None
+    failure: tuple[str, str] | None = None
 
     @property
     def left(self) -> tuple[str, ...]:
@@ -156,7 +156,7 @@ def run(session: Session, facts: Facts, progress: Progress) -> DnsEvidence:
         for number, start in enumerate(range(0, max(1, len(rest)), _PER_POD - 1)):
             some = (FIRST, *rest[start : start + _PER_POD - 1])
             account(evidence, some, _ask(session, some, number))
-            if evidence.trouble or not evidence.domain or not evidence.answers[0].addresses:
+            if evidence.failure or not evidence.domain or not evidence.answers[0].addresses:
                 break
     return evidence
 
@@ -178,8 +178,8 @@ def account(evidence: DnsEvidence, names: Sequence[str], end: End) -> None:
     evidence.node = end.node
     said = [line.split() for line in end.said.splitlines()]
     facts = {words[0]: words[1] if len(words) > 1 else "" for words in said if words and not words[0].isdigit()}
-    if end.trouble or "domain" not in facts:
-        evidence.trouble = end.reason or "NoReport", end.trouble or "the probe pod ended without a report"
+    if end.failure or "domain" not in facts:
+        evidence.failure = end.reason or "NoReport", end.failure or "the probe pod ended without a report"
         return
     evidence.server, evidence.domain = facts.get("server", ""), facts["domain"]
     known = {item.name for item in evidence.answers}

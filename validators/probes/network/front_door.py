@@ -73,7 +73,7 @@ class Hop:
 
 @dataclass
 class FrontDoor:
-    """What was answered, hop by hop. `error` is what ended the chain; `trouble` what kept the pod from asking.
+    """What was answered, hop by hop. `error` is what ended the chain; `failure` what kept the pod from asking.
 
     Without an `address` nobody asked: there is no gateway, or none that a pod stands behind.
     """
@@ -82,7 +82,7 @@ class FrontDoor:
     host: str = ""
     hops: tuple[Hop, ...] = ()
     error: str = ""
-    trouble: tuple[str, str] | None = None
+    failure: tuple[str, str] | None = None
 
 
 def run(session: Session, facts: Facts, progress: Progress) -> FrontDoor:
@@ -134,8 +134,8 @@ def _ask(session: Session, evidence: FrontDoor) -> End:
 def account(evidence: FrontDoor, end: End) -> None:
     """Add what the pod's report says."""
     lines = end.said.splitlines()
-    if end.trouble or lines[-1:] != ["end"]:
-        evidence.trouble = end.reason or "NoReport", end.trouble or "the probe pod ended without a report"
+    if end.failure or lines[-1:] != ["end"]:
+        evidence.failure = end.reason or "NoReport", end.failure or "the probe pod ended without a report"
         return
     for word, _, rest in (line.partition(" ") for line in lines):
         if word == "status" and (number := re.match(r"\d{3}", rest)):

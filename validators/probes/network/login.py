@@ -60,7 +60,7 @@ class Step:
 class Login:
     """How far one came. `ending` is a word for where the way ended, `cookies` the names of those that came with it.
 
-    Without a `way` nobody tried: there is no gateway, or only a simulated one. `trouble` is what kept from the answer.
+    Without a `way` nobody tried: there is no gateway, or only a simulated one. `failure` is what kept from the answer.
     """
 
     email: str = ""
@@ -73,7 +73,7 @@ class Login:
     cookies: tuple[str, ...] = ()
     user: str = ""
     """Who the dashboard says it is; empty where it does not say."""
-    trouble: tuple[str, str] | None = None
+    failure: tuple[str, str] | None = None
 
 
 def run(session: Session, facts: Facts, progress: Progress) -> Login:
@@ -103,7 +103,7 @@ def run(session: Session, facts: Facts, progress: Progress) -> Login:
         try:
             sign_in(browser, credentials, evidence)
         except NoAnswerError as error:
-            evidence.trouble = "NoAnswer", str(error)
+            evidence.failure = "NoAnswer", str(error)
     return evidence
 
 

@@ -53,13 +53,13 @@ done
 class Way:
     """From a pod on node `client` to a pod on node `server`, by its own address or `through` a Service.
 
-    `trouble` is empty where the server's text came back.
+    `failure` is empty where the server's text came back.
     """
 
     client: str
     server: str
     through: bool
-    trouble: str = ""
+    failure: str = ""
 
 
 @dataclass
@@ -67,13 +67,13 @@ class NetworkEvidence:
     """Every way that was tried.
 
     `left_out` are nodes on which no pod was tried, and why; `unjudged` those whose pod did not come to report all.
-    `trouble` is reason and text of what kept every way from being tried.
+    `failure` is reason and text of what kept every way from being tried.
     """
 
     ways: tuple[Way, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
     unjudged: Mapping[str, str] = field(default_factory=dict)
-    trouble: tuple[str, str] | None = None
+    failure: tuple[str, str] | None = None
     seconds: float = 0.0
 
 
@@ -160,7 +160,7 @@ def _addresses(session: Session, pods: Sequence[Object]) -> Mapping[str, str]:
 def _try_all(session: Session, evidence: NetworkEvidence, nodes: Sequence[str], servers: Sequence[Server]) -> None:
     found = in_parallel(lambda item: _client(session, servers, *item), enumerate(nodes), _AT_ONCE)
     evidence.ways = tuple(way for ways, _ in found for way in ways)
-    evidence.unjudged = {node: trouble for node, (_, trouble) in zip(nodes, found, strict=True) if trouble}
+    evidence.unjudged = {node: failure for node, (_, failure) in zip(nodes, found, strict=True) if failure}
 
 
 def _client(session: Session, servers: Sequence[Server], number: int, node: str) -> tuple[tuple[Way, ...], str]:
@@ -185,7 +185,7 @@ def account(node: str, servers: Sequence[Server], end: End) -> tuple[tuple[Way, 
         if target in said
     )
     complete = len(ways) == 2 * len(servers)
-    return ways, "" if complete else end.trouble or "the probe pod ended before it had tried everything"
+    return ways, "" if complete else end.failure or "the probe pod ended before it had tried everything"
 
 
 def _pod(

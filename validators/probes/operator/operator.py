@@ -55,7 +55,7 @@ class OperatorEvidence:
     state: str = ""
     attempts: int = 1
     refused: str = ""
-    trouble: str = ""
+    failure: str = ""
     seconds: float = 0.0
 
     @property
@@ -137,7 +137,7 @@ def observe(
     except ProbeRefused as refusal:
         evidence.refused = str(refusal)
     except (ApiError, TimeoutError) as error:
-        evidence.trouble = str(error)
+        evidence.failure = str(error)
     evidence.seconds += time.monotonic() - started
     return evidence
 

@@ -86,7 +86,7 @@ def _play(session: Session, asked: OperatorEvidence, progress: Progress) -> Oper
         released=second.released,
         state=second.state,
         refused=second.refused,
-        trouble=second.trouble,
+        failure=second.failure,
         seconds=evidence.seconds + second.seconds,
     )
 

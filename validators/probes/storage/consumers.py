@@ -15,9 +15,9 @@ from validators.core.resources import CLAIMS, PODS, VOLUMES
 from validators.probes.storage import claims
 from validators.probes.storage.identities import Identity, of_container, of_reference
 from validators.probes.storage.writing import Target
+from validators.subjects.issues import judged
 from validators.subjects.pods import workload_of
 from validators.subjects.storage_classes import default_classes
-from validators.subjects.troubles import judged
 
 __all__ = ["MOST_DIRECTORIES", "Mount", "Skipped", "mounts", "targets"]
 

@@ -62,7 +62,7 @@ class Base:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What is known of one base; `missing` where it is not there, `trouble` where it could not be looked at.
+    """What is known of one base; `missing` where it is not there, `failure` where it could not be looked at.
 
     `mode` is octal, `free_bytes` what its file system has left, `options` are those of its mount. `volumes` are there,
     of which `open` let everybody write.
@@ -70,7 +70,7 @@ class Seen:
 
     base: Base
     missing: bool = False
-    trouble: str = ""
+    failure: str = ""
     mode: str = ""
     uid: int | None = None
     label: str = ""
@@ -152,8 +152,8 @@ def account(base: Base, end: End) -> Seen:
     if end.reason == "FailedMount":
         return Seen(base, missing=True)
     said = {word: rest for line in end.said.splitlines() for word, _, rest in [line.partition(" ")]}
-    if end.trouble or "volumes" not in said:
-        return Seen(base, trouble=end.trouble or "the probe ended before it had seen everything")
+    if end.failure or "volumes" not in said:
+        return Seen(base, failure=end.failure or "the probe ended before it had seen everything")
     mode, uid, _ = listed(said.get("ls", ""))
     mount, room = said.get("mount", "").split(), said.get("df", "").split()
     every, _, opened = said["volumes"].partition(" ")

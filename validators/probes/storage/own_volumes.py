@@ -91,11 +91,11 @@ class Answer:
 
 @dataclass
 class OwnVolumes:
-    """What the containers said; of `troubles` the reason and the text of each that could not be asked."""
+    """What the containers said; of `failures` the reason and the text of each that could not be asked."""
 
     answers: tuple[Answer, ...] = ()
     skipped: tuple[Skipped, ...] = ()
-    troubles: tuple[tuple[Ref, str, str], ...] = ()
+    failures: tuple[tuple[Ref, str, str], ...] = ()
     unread: CannotJudgeError | None = field(default=None, repr=False)
 
 
@@ -110,7 +110,7 @@ def run(session: Session, facts: Facts, progress: Progress) -> OwnVolumes:
     return OwnVolumes(
         answers=tuple(answer for item in found if isinstance(item, list) for answer in item),
         skipped=(*skipped, *(item for item in found if isinstance(item, Skipped))),
-        troubles=tuple(item for item in found if isinstance(item, tuple)),
+        failures=tuple(item for item in found if isinstance(item, tuple)),
     )
 
 

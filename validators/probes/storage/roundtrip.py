@@ -113,9 +113,9 @@ def _digest(text: str) -> str:
 
 
 def _ran(name: str, session: Session, end: End, made: Object) -> Stage:
-    if end.trouble:
+    if end.failure:
         said = warnings_about(session, made["metadata"]["namespace"], made["metadata"]["uid"])
-        text = "; ".join(dict.fromkeys((end.trouble, *said)))
+        text = "; ".join(dict.fromkeys((end.failure, *said)))
         return Stage(name, done=False, seconds=end.seconds, reason=end.reason, text=text)
     if not end.succeeded:
         return Stage(name, done=False, seconds=end.seconds, reason="ScriptFailed", text=end.said.strip())

@@ -31,20 +31,20 @@ _Answer = TypeVar("_Answer")
 
 @dataclass
 class StorageEvidence:
-    """What the experiments saw. `turn` is None when there is not one default class, or in case of `turn_trouble`.
+    """What the experiments saw. `turn` is None when there is not one default class, or in case of `turn_failure`.
 
     `references` says that no live pod mounts a claim, so that the catalog's identities were tried instead.
     """
 
     default_class: str = ""
     turn: RoundTrip | None = None
-    turn_trouble: tuple[str, str] | None = None
+    turn_failure: tuple[str, str] | None = None
     written: tuple[Written, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     references: bool = False
     bases: tuple[Seen, ...] = ()
-    bases_trouble: tuple[str, str] | None = None
-    trouble: str = ""
+    bases_failure: tuple[str, str] | None = None
+    failure: str = ""
     seconds: float = 0.0
 
 
@@ -57,7 +57,7 @@ def run(session: Session, facts: Facts, progress: Progress) -> StorageEvidence:
         evidence.default_class = defaults[0] if len(defaults) == 1 else ""  # which one people get is D1's matter
         wanted, evidence.skipped = targets(facts)
     except CannotJudgeError as missing:
-        evidence.trouble = missing.outcome.message
+        evidence.failure = missing.outcome.message
         return evidence
     evidence.references = not any(item.consumers for item in wanted)
     _all_at_once(session, facts, evidence, wanted, progress)
@@ -76,12 +76,12 @@ def _all_at_once(
         if isinstance(answer, RoundTrip):
             evidence.turn = answer
         else:
-            evidence.turn_trouble = answer
+            evidence.turn_failure = answer
 
     def consumer(number: int, target: Target) -> None:
         answer = _tried(lambda: write(session, target, number, facts.timing))
-        item = answer if isinstance(answer, Written) else Written(target, trouble=answer)
-        result = item.trouble[0] if item.trouble else item.cause or "may write"
+        item = answer if isinstance(answer, Written) else Written(target, failure=answer)
+        result = item.failure[0] if item.failure else item.cause or "may write"
         written.append(item)
         progress(f"D6 writing {len(written)} of {len(wanted)}: {target}: {result}")
 
@@ -98,7 +98,7 @@ def _look_at_bases(session: Session, facts: Facts, evidence: StorageEvidence, pr
     try:
         places = bases(session, facts)[:MOST_BASES]
     except (ApiError, CannotJudgeError) as error:
-        evidence.bases_trouble = "ProbeInterrupted", str(error)
+        evidence.bases_failure = "ProbeInterrupted", str(error)
         return
     if places:
         progress(f"D8 looking at {len(places)} directories of volumes")
@@ -107,7 +107,7 @@ def _look_at_bases(session: Session, facts: Facts, evidence: StorageEvidence, pr
         if isinstance(answer, Seen):
             evidence.bases += (answer,)
         else:
-            evidence.bases_trouble = answer
+            evidence.bases_failure = answer
 
 
 def _tried(action: Callable[[], _Answer]) -> _Answer | tuple[str, str]:

@@ -90,7 +90,7 @@ class Target:
 class Written:
     """What became of one target. `cause` is empty when every operation came out.
 
-    `cause` is Permission, ReadOnly, Full, Missing or Other when the volume is at fault, `trouble` the reason and text
+    `cause` is Permission, ReadOnly, Full, Missing or Other when the volume is at fault, `failure` the reason and text
     when the probe could not be carried out at all. `mode` is octal, `listing` the line of `ls -ldn` of the mount.
     """
 
@@ -99,7 +99,7 @@ class Written:
     failed_at: str = ""
     cause: str = ""
     text: str = ""
-    trouble: tuple[str, str] | None = None
+    failure: tuple[str, str] | None = None
     mode: str = ""
     uid: int | None = None
     gid: int | None = None
@@ -166,14 +166,14 @@ def account(target: Target, end: End) -> Written:
             text += f" {line}"
     mode, uid, gid = listed(facts.get("ls", ""))
     complete = tuple(done) == OPERATIONS
-    trouble = None
+    failure = None
     cause = _cause(text) if failed_at else ""
     if end.reason == "FailedMount":
-        cause, failed_at, text = "Missing", "mount", end.trouble
+        cause, failed_at, text = "Missing", "mount", end.failure
     elif not complete and not failed_at:
-        trouble = (
+        failure = (
             end.reason or "Unfinished",
-            end.trouble or f"the probe ended after {done[-1] if done else 'nothing'}",
+            end.failure or f"the probe ended after {done[-1] if done else 'nothing'}",
         )
     return Written(
         target,
@@ -181,7 +181,7 @@ def account(target: Target, end: End) -> Written:
         failed_at,
         cause,
         text,
-        trouble,
+        failure,
         mode,
         uid,
         gid,

@@ -1,4 +1,4 @@
-"""The training operator's arguments as Go's flag package reads them."""
+"""The arguments of the training operator, parsed like Go's flag package does."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ __all__ = ["container_of", "faults", "flags_of", "gang_flags", "read_flags"]
 
 
 def container_of(deployment: Object) -> Object:
-    """The operator's own container: the one that is named like the Deployment, else the first."""
+    """The container with the name of the Deployment, else the first."""
     containers: list[Object] = deployment["spec"]["template"]["spec"]["containers"]
     named = [item for item in containers if item["name"] == deployment["metadata"]["name"]]
     return (named or containers)[0]
 
 
 def flags_of(container: Object) -> Mapping[str, str]:
-    """Values by flag of what a container is started with."""
+    """Values by flag of a container's command and arguments."""
     return read_flags([*(container.get("command") or ()), *(container.get("args") or ())])
 
 
@@ -40,12 +40,12 @@ def read_flags(words: Sequence[str]) -> Mapping[str, str]:
 def faults(
     flags: Mapping[str, str], era: GangEra, required: Sequence[str] | None = None
 ) -> tuple[tuple[str, str], ...]:
-    """Reason and text of everything about the flags that this era does not want; what ends the process comes first.
+    """Reason and text of each fault of the flags for operators of this era; those that end the process come first.
 
-    `required` are the arguments that it needs; those for Volcano where none are given.
+    `required` are the arguments that it needs, by default those for Volcano.
     """
     gone = [
-        ("UnknownFlag", f"{name} is given, which this version does not know: it ends at its start")
+        ("UnknownFlag", f"this version does not know {name}, and exits at its start")
         for name in era.forbidden_flags
         if name in flags
     ]
@@ -54,12 +54,12 @@ def faults(
         name, _, wanted = argument.partition("=")
         given = flags.get(name)
         if given is None:
-            missing.append(("GangOff", f"{argument} is not given, so that no job is ganged"))
+            missing.append(("GangOff", f"{argument} is missing, so the operator creates no PodGroups"))
         elif given.lower() != wanted:
-            missing.append(("GangOther", f"{name} is {given!r} and not {wanted!r}"))
+            missing.append(("GangOther", f"{name} is {given!r}, not {wanted!r}"))
     return (*gone, *missing)
 
 
 def gang_flags(flags: Mapping[str, str]) -> Mapping[str, str]:
-    """Those of the flags that are about gangs."""
+    """The flags that configure gang scheduling."""
     return {name: value for name, value in flags.items() if name in GANG_FLAGS}

@@ -1,4 +1,4 @@
-"""The two operators that make gangs of training jobs, side by side: what they are called, need and make."""
+"""The two operators that create PodGroups for training jobs: their names, rights and job kinds."""
 
 from __future__ import annotations
 
@@ -27,11 +27,10 @@ __all__ = ["OPERATORS", "TRAINER", "TRAINING", "Operator", "podgroups_since"]
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """One operator. `podgroup_verbs` is what its service account needs to make gangs.
+    """One operator. `podgroup_verbs` are the verbs on PodGroups that its ServiceAccount needs.
 
-    `owns_since` is the version since which its role has the finalizers of jobs. `late` is what it logs when it looked
-    for the PodGroup CRD before that was there. `dry_runs` are small jobs without metadata, which its webhook is asked
-    about.
+    `owns_since` is the version since which its role includes the finalizers of jobs. `late` is its log line if it
+    started before the PodGroup CRD existed. `dry_runs` are small jobs without metadata for dry runs of its webhook.
     """
 
     ref: Ref
@@ -45,9 +44,9 @@ class Operator:
     dry_runs: tuple[Mapping[str, Any], ...]
 
     def rules(self, plurals: Iterable[str], version: str, gang: GangScheduler = VOLCANO) -> tuple[Rule, ...]:
-        """What that version must be allowed to do: PodGroups, and the finalizers of its kinds of jobs.
+        """The rules that this version needs: on PodGroups, and on the finalizers of its job kinds.
 
-        Without the latter it cannot name a job as owner where OwnerReferencesPermissionEnforcement is on
+        Without the latter it cannot set a job as owner where OwnerReferencesPermissionEnforcement is enabled
         (volcano-sh/volcano#2024).
         """
         if version and version_key(version) < version_key(self.owns_since):
@@ -57,7 +56,7 @@ class Operator:
         return (*podgroups, *finalizers)
 
     def version(self, facts: Facts) -> str:
-        """Its version by its image, else as the caller says; empty where neither tells."""
+        """Its version by its image, else as the caller states it; empty if neither shows it."""
         deployment = facts.get(DEPLOYMENTS, self.ref.namespace, self.ref.name)
         image: str = container_of(deployment)["image"] if deployment else ""
         return version_of_image(image) or facts.expectations.operator_version
@@ -69,34 +68,34 @@ class Operator:
             CannotJudgeError: none is expected, or it is missing.
         """
         if facts.expectations.gang_scheduler == "none":
-            raise CannotJudgeError(skipped("GangNotAsked", "the settings ask for no gang scheduling."))
+            raise CannotJudgeError(skipped("GangNotAsked", "The settings disable gang scheduling."))
         if self.ref not in facts.expectations.workloads:
-            raise CannotJudgeError(skipped("NotExpected", f"the chosen components have no {self.title}."))
+            raise CannotJudgeError(skipped("NotExpected", f"The chosen components do not include {self.title}."))
         found = facts.get(DEPLOYMENTS, self.ref.namespace, self.ref.name)
         if found is None:
-            todo = f"install component {self.component}."
+            todo = f"Install component {self.component}."
             text = f"{self.ref} does not exist."
             raise CannotJudgeError(failed("Missing", text, objects=(self.ref,), todo=todo, because=("C2",)))
         return found
 
     def demand_real(self, facts: Facts) -> None:
-        """End the judgement where its pods are simulated: nobody acts there.
+        """End the evaluation if its pods are simulated: then no controller acts on jobs.
 
         Raises:
             CannotJudgeError: they are.
         """
         if simulation.simulated_workload(facts, self.ref):
-            text = f"{self.ref} is simulated in this rehearsal: nobody acts on jobs."
+            text = f"{self.ref} is simulated in this rehearsal: no controller acts on jobs."
             raise CannotJudgeError(skipped("Simulated", text, objects=(self.ref,)))
 
     def service_account(self, facts: Facts) -> str:
-        """User name of its service account."""
+        """User name of its ServiceAccount."""
         found = facts.get(DEPLOYMENTS, self.ref.namespace, self.ref.name)
         spec = (found or {}).get("spec", {}).get("template", {}).get("spec", {})
         return f"system:serviceaccount:{self.ref.namespace}:{spec.get('serviceAccountName') or 'default'}"
 
     def started(self, facts: Facts) -> float | None:
-        """When its running container started, in seconds since the epoch; None when none runs."""
+        """Start of its running container in seconds since the epoch; None if none is running."""
         starts = [
             datetime.fromisoformat(running["startedAt"]).timestamp()
             for pod in facts.all(PODS)
@@ -112,7 +111,7 @@ class Operator:
 
 
 def podgroups_since(facts: Facts) -> float | None:
-    """When the PodGroup CRD became established, in seconds since the epoch; None when it is not."""
+    """When the PodGroup CRD became established, in seconds since the epoch; None if it is not."""
     crd = facts.get(CRDS, "", facts.expectations.gang.podgroups)
     established = conditions(crd).get("Established", {}) if crd else {}
     if established.get("status") != "True":
@@ -140,7 +139,7 @@ TRAINING = Operator(
         _job("TFJob", "tfReplicaSpecs", "Worker", "tensorflow"),
     ),
 )
-"""The training operator, API version v1, whose flags say whether it gangs."""
+"""The training operator (API version v1), whose arguments enable gang scheduling."""
 
 TRAINER = Operator(
     ref=Ref("apps/v1", "Deployment", "kubeflow-system", "kubeflow-trainer-controller-manager"),
@@ -160,7 +159,7 @@ TRAINER = Operator(
         },
     ),
 )
-"""Trainer 2, whose runtimes say which jobs are gangs."""
+"""Trainer 2, whose runtimes enable gang scheduling for the jobs that use them."""
 
 OPERATORS: Mapping[str, Operator] = MappingProxyType({item.component: item for item in (TRAINING, TRAINER)})
-"""Both, by the name of their component."""
+"""Both, by component."""

@@ -1,8 +1,8 @@
-"""How a person opens one of Volcano's queues.
+"""The command that opens a Volcano queue.
 
-Rules: pkg/controllers/queue of Volcano v1.8.0 to v1.15.1. From v1.11.0 on its controllers apply a queue's state
-server-side: where somebody else has written it they could never close the queue again. Before, they cannot open a queue
-that is Closing, and do not mind who has written the state.
+Rules: pkg/controllers/queue of Volcano v1.8.0 to v1.15.1. From v1.11.0 on its controllers write the state of a queue by
+server-side apply: after another field manager wrote it, they could not close the queue again. Earlier controllers
+cannot open a queue that is Closing, and ignore field managers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _STATE = """--subresource=status --type=merge -p '{"status":{"state":"Open"}}'""
 
 
 def open_command(queue: Object, version: str) -> str:
-    """The command for a shell; `version` is Volcano's, empty where it is not known."""
+    """The shell command; `version` is Volcano's, empty if it is not known."""
     meta = queue["metadata"]
     if version and version_key(version) < _APPLIES_STATES:
         return f"kubectl patch queues.scheduling.volcano.sh {meta['name']} {_STATE}"

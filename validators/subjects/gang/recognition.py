@@ -1,7 +1,7 @@
-"""Which gang scheduler a cluster is judged by where nobody says so: the one that is installed, else the operator's.
+"""Detecting the gang scheduler of a cluster: the installed one, else the one in the operator's arguments.
 
-What contradicts the answer is for checks to find: G1 where the training operator is told of another scheduler or of
-none, F1 and B1 where the one that it is told of is missing.
+Checks report contradictions: G1 if the training operator uses another scheduler or none, F1 and B1 if the scheduler
+that it uses is missing.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ __all__ = ["named_by", "recognise_gang"]
 
 
 def recognise_gang(cluster: Cluster, operator: Object | None, operator_version: str) -> tuple[GangScheduler, str]:
-    """The gang scheduler of a cluster, and how it is known.
+    """The gang scheduler of a cluster, and how it was detected.
 
-    `operator` is the Deployment of the training operator; `operator_version` counts where its image does not tell.
-    Asks only what the server serves, which everybody may.
+    `operator` is the Deployment of the training operator; `operator_version` is used if its image does not show the
+    version. Only discovery is read, which every user may.
     """
     installed = [item for item in GANG_SCHEDULERS.values() if _served(cluster, item)]
     if len(installed) == 1:
@@ -35,22 +35,22 @@ def recognise_gang(cluster: Cluster, operator: Object | None, operator_version: 
 def _served(cluster: Cluster, gang: GangScheduler) -> bool:
     try:
         cluster.resource(*gang.podgroup)
-    except ApiError:  # not served, or not told; the checks that want to know say why
+    except ApiError:  # not served, or not readable; the checks that need it report why
         return False
     return True
 
 
 def named_by(operator: Object, version: str = "") -> GangScheduler | None:
-    """Whom the training operator makes gangs for by its arguments, as its era reads them; None for nobody.
+    """The gang scheduler in the arguments of the training operator, as its version reads them; None if there is none.
 
-    `version` counts where its image does not tell; without either it is read as the newest.
+    `version` is used if its image does not show the version; without either the newest is assumed.
     """
     container = container_of(operator)
     version = version_of_image(container["image"]) or version or eras()[-1].lowest
     flags = flags_of(container)
     try:
         required = [argument.partition("=") for argument in VOLCANO.arguments(version)]
-    except InvalidInput:  # no training operator that the catalog knows
+    except InvalidInput:  # the catalog does not know this version
         return None
     if all(flags.get(flag, "").lower() == value for flag, _, value in required):
         return VOLCANO

@@ -1,4 +1,4 @@
-"""Which ClusterTrainingRuntimes make gangs (Trainer 2.1 and later, pkg/runtime/framework/plugins)."""
+"""ClusterTrainingRuntimes with gang scheduling (Trainer 2.1 and later, pkg/runtime/framework/plugins)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from validators.core.resources import CLUSTER_RUNTIMES
 __all__ = ["Fault", "fault", "for_probe", "of_steps"]
 
 _PUBLISHED = "trainer.kubeflow.org/framework"
-"""Label of the runtimes that upstream publishes."""
+"""Label of upstream's runtimes."""
 _FAVOURITE = "torch-distributed"
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What a runtime lacks; `half` where only one of policy and scheduler is there, `published` for upstream's."""
+    """What a runtime lacks; `half` if it has only one of policy and scheduler, `published` if it is upstream's."""
 
     text: str
     half: bool
@@ -28,12 +28,12 @@ class Fault:
 
 
 def fault(runtime: Object, gang: GangScheduler = VOLCANO) -> Fault | None:
-    """What keeps the runtime's jobs from being gangs, or makes gangs of those that can be none; None when nothing does.
+    """Why the runtime's jobs are not gang-scheduled, or must not be; None if there is no fault.
 
-    Trainer counts the pods of all steps into one gang, which waits for those that are made when others have ended.
+    Trainer counts the pods of all steps into one gang, which then waits for pods of later steps forever.
     """
     if of_steps(runtime):
-        text = "makes pods in steps and has a podGroupPolicy, so that its gangs wait for themselves"
+        text = "creates pods in steps and has a podGroupPolicy, so its gangs wait for their own later pods"
         wrong = runtime["spec"].get("podGroupPolicy")
         return Fault(text, half=True, published=_published(runtime)) if wrong else None
     policy = gang.policy in (runtime["spec"].get("podGroupPolicy") or {})
@@ -41,12 +41,12 @@ def fault(runtime: Object, gang: GangScheduler = VOLCANO) -> Fault | None:
     if policy and not others:
         return None
     missing = [] if policy else [f"has no podGroupPolicy.{gang.policy}"]
-    missing += [f"leaves pods to {', '.join(others)}"] if others else []
+    missing += [f"leaves its pods to {', '.join(others)}"] if others else []
     return Fault(" and ".join(missing), half=policy or not others, published=_published(runtime))
 
 
 def of_steps(runtime: Object) -> bool:
-    """Whether some of its pods are made when others are ready or have ended, as after those that fetch a model."""
+    """Whether some of its pods are created after others are ready or have ended, such as after a model download."""
     return bool(later_jobs(runtime["spec"]["template"]["spec"]))
 
 
@@ -55,9 +55,9 @@ def _published(runtime: Object) -> bool:
 
 
 def for_probe(facts: Facts) -> Object | None:
-    """A runtime of the cluster that makes gangs and has one kind of pods, which run as long as they like.
+    """A runtime with gang scheduling and one kind of pods that a pause container can replace; None if there is none.
 
-    MPI's launcher logs in to its nodes, which takes more than a pause.
+    MPI's launcher logs in to its nodes, so it cannot be replaced.
     """
     fit = [
         item

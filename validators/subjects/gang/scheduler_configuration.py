@@ -1,4 +1,4 @@
-"""The configuration of Volcano's scheduler: where it stands, what it says, what of it keeps gangs from being gangs."""
+"""The configuration of Volcano's scheduler: its ConfigMap, its content, and its faults for gang scheduling."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from validators.core.resources import CONFIGMAPS, DEPLOYMENTS
 
 __all__ = ["Configuration", "Unusable", "faults", "period_seconds", "read", "version"]
 
-# A gang that may start before it is whole, or that is never found short, is none (checks.md, F4).
+# Without these a gang may start before minMember pods fit, or is never found starving (checks.md, F4).
 _GANG_SWITCHES = ("enableJobReady", "enableJobPipelined", "enableJobStarving")
 
 _UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -26,7 +26,7 @@ _UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What the ConfigMap `ref` says; plugins in the order of their tiers, each with its own options."""
+    """The content of the ConfigMap `ref`: plugins with their options, in the order of the tiers."""
 
     ref: Ref
     actions: tuple[str, ...]
@@ -35,7 +35,7 @@ class Configuration:
 
 @dataclass(frozen=True, slots=True)
 class Unusable:
-    """Why there is no configuration to read."""
+    """Why the configuration cannot be read."""
 
     ref: Ref
     reason: str
@@ -44,7 +44,7 @@ class Unusable:
 
 
 def read(scheduler: Object, facts: Facts) -> Configuration | Unusable:
-    """The configuration that the scheduler's Deployment names in its arguments and mounts as a volume."""
+    """The configuration that the Deployment of the scheduler mounts and names in its arguments."""
     pod = scheduler["spec"]["template"]["spec"]
     container = pod["containers"][0]
     arguments = [*(container.get("command") or ()), *(container.get("args") or ())]
@@ -56,31 +56,31 @@ def read(scheduler: Object, facts: Facts) -> Configuration | Unusable:
     text = ((found or {}).get("data") or {}).get(key)
     if not text:
         message = f"{ref} has no key {key}." if found else f"{ref} does not exist."
-        return Unusable(ref, "NoConfiguration", message, "apply Volcano's manifest again.")
+        return Unusable(ref, "NoConfiguration", message, "Apply Volcano's manifests again.")
     try:
         parsed = yaml.safe_load(text)
         plugins = {item["name"]: item for tier in parsed["tiers"] or () for item in tier["plugins"] or ()}
         actions = tuple(item.strip() for item in parsed["actions"].split(","))
     except (yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
-        message = f"{ref} cannot be read as a scheduler configuration: {type(error).__name__}: {error}."
-        todo = "correct it; the scheduler goes on with what it read last, or with its built-in configuration."
+        message = f"{ref} is not a valid scheduler configuration: {type(error).__name__}: {error}."
+        todo = "Correct it; until then the scheduler uses what it read last, or its built-in configuration."
         return Unusable(ref, "Unreadable", message, todo)
     return Configuration(ref, actions, plugins)
 
 
 def faults(configuration: Configuration, version: str) -> Iterator[tuple[str, str]]:
-    """Reason and text of everything that is missing or turned off in that version of Volcano, gang first.
+    """Reason and text of everything that is missing or disabled for this version of Volcano, gang first.
 
-    Where the version is not known, or older than what is known of versions, every word counts.
+    If the version is not known, or older than the catalog, every action and plugin is accepted.
     """
     plugins, words = configuration.plugins, words_of(version or "0")
     for action in configuration.actions if words.actions else ():
-        # What is newer than the catalog may know actions that the catalog does not.
+        # Versions newer than the catalog may have actions that the catalog does not know.
         if action not in words.actions and (action in known_actions() or not is_newer(version)):
-            text = f"action {action} is unknown to Volcano {version}, which passes over the whole configuration for it"
+            text = f"Volcano {version} does not know action {action}, and ignores the whole configuration because of it"
             yield "ActionUnknown", text
     if "gang" not in plugins:
-        yield "GangMissing", "plugin gang is missing, so that members of a group are placed one by one"
+        yield "GangMissing", "plugin gang is missing, so members of a PodGroup are scheduled one by one"
     for switch in _GANG_SWITCHES:
         if plugins.get("gang", {}).get(switch) is False:
             yield "GangDisabled", f"plugin gang has {switch}: false"
@@ -88,16 +88,16 @@ def faults(configuration: Configuration, version: str) -> Iterator[tuple[str, st
         if action not in configuration.actions:
             yield "ActionMissing", f"action {action} is missing"
     if "predicates" not in plugins:
-        yield "PluginMissing", "plugin predicates is missing, so that pods go to nodes that cannot run them"
+        yield "PluginMissing", "plugin predicates is missing, so pods are scheduled to nodes that cannot run them"
     shares = {"proportion", "capacity"} & set(plugins)
     deaf = shares - words.plugins if words.plugins else set()
     if not shares - deaf:
-        told = f"plugin {', '.join(deaf)} is unknown to Volcano {version}" if deaf else "neither is there"
-        yield "PluginMissing", f"plugins proportion and capacity: {told}, so that queues have no share"
+        note = f"Volcano {version} does not know {', '.join(deaf)}" if deaf else "both are missing"
+        yield "PluginMissing", f"plugins proportion and capacity: {note}, so queues have no share"
 
 
 def period_seconds(facts: Facts) -> float:
-    """Seconds between two sessions of the scheduler; 1, its default, where nothing else is known."""
+    """Seconds between two sessions of the scheduler; 1, its default, if nothing else is configured."""
     container = _container(facts)
     given = (*(container.get("command") or ()), *(container.get("args") or ()))
     flags = (word.partition("=") for item in given for word in item.split())
@@ -107,13 +107,13 @@ def period_seconds(facts: Facts) -> float:
 
 
 def version(facts: Facts) -> str:
-    """Volcano's version by the scheduler's image, else as the caller expects it; empty where neither tells."""
+    """Volcano's version by the scheduler's image, else as the caller states it; empty if neither shows it."""
     tag = tag_of(_container(facts).get("image", "")).removeprefix("v")
     return tag if re.fullmatch(r"\d+(\.\d+)+([-+].*)?", tag) else facts.expectations.volcano_version
 
 
 def _container(facts: Facts) -> Object:
-    """The scheduler's container; empty where no Deployment of it is known."""
+    """The scheduler's container; empty if there is no Deployment of it."""
     for deployment in facts.objects.get(DEPLOYMENTS, ()):
         for container in deployment["spec"]["template"]["spec"]["containers"]:
             if "vc-scheduler" in container["image"]:

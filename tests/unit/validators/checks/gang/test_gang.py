@@ -200,7 +200,7 @@ def test_a_gang_that_could_be_whole_after_all_is_no_violation_and_no_proof() -> 
     [
         pytest.param({"queue_state": "Closed"}, id="queue"),
         pytest.param({"refused": "exceeded quota"}, id="refused"),
-        pytest.param({"trouble": "no answer"}, id="trouble"),
+        pytest.param({"failure": "no answer"}, id="failure"),
     ],
 )
 def test_a_violation_comes_before_everything_else(worse: dict[str, str]) -> None:
@@ -296,15 +296,15 @@ def test_a_webhook_that_does_not_answer_is_b3s_finding() -> None:
     text = 'Pod a/b: Internal error occurred: failed calling webhook "mutatepod.volcano.sh": no endpoints'
     refused = judge(evidence(refused=text))["H1"]
     assert refused.because == ("B3",)
-    assert refused.todo == "bring up what answers for the webhook that is named, and run again."
-    assert judge(evidence(trouble=text))["H1"].because == ("B3",)
+    assert refused.todo == "See why the backend of the named webhook is not ready, and run again."
+    assert judge(evidence(failure=text))["H1"].because == ("B3",)
 
 
 def test_an_experiment_that_ends_early_keeps_what_it_has() -> None:
-    outcomes = judge(evidence(fit(), trouble="no answer from https://10.0.0.1"))
+    outcomes = judge(evidence(fit(), failure="no answer from https://10.0.0.1"))
     assert outcomes["H1"].status is Status.PASS
     assert (outcomes["H2"].status, outcomes["H2"].reason) == (Status.ERROR, "ProbeInterrupted")
-    assert blamed(evidence(fit(), trouble="no answer"))[1].status is Status.ERROR
+    assert blamed(evidence(fit(), failure="no answer"))[1].status is Status.ERROR
 
 
 def test_a_default_scheduler_that_places_in_part_is_what_the_control_wants() -> None:
@@ -390,7 +390,7 @@ def test_without_the_deadlock_of_the_default_scheduler_nothing_is_shown(bound: S
 
 @pytest.mark.parametrize("missing", ["H6s", "H6", "H6r", "H6c"])
 def test_a_step_of_two_gangs_that_did_not_end_leaves_the_question_open(missing: str) -> None:
-    outcome = judge(evidence(*without(missing), trouble="no answer"))["H6"]
+    outcome = judge(evidence(*without(missing), failure="no answer"))["H6"]
     assert (outcome.status, outcome.reason) == (Status.ERROR, "ProbeInterrupted")
 
 
@@ -404,7 +404,7 @@ def test_an_evicted_pod_of_two_gangs_proves_nothing(disturbed: str) -> None:
 
 
 def test_trouble_behind_the_proof_does_not_touch_it() -> None:
-    seen = evidence(*(item for item in GOOD if item.id in {"H1", "H2", "H3", "H4"}), trouble="no answer")
+    seen = evidence(*(item for item in GOOD if item.id in {"H1", "H2", "H3", "H4"}), failure="no answer")
     assert blamed(seen)[1].status is Status.PASS
     assert judge(seen)["H5"].status is Status.ERROR
 

@@ -198,7 +198,7 @@ def test_a_runtime_needs_its_policy_and_its_name() -> None:
     assert runtimes.fault(runtime("coscheduling", NAME), SCHEDULER_PLUGINS) is None
     wrong = runtimes.fault(runtime("volcano", "volcano"), SCHEDULER_PLUGINS)
     assert wrong is not None
-    assert wrong.text == "has no podGroupPolicy.coscheduling and leaves pods to volcano"
+    assert wrong.text == "has no podGroupPolicy.coscheduling and leaves its pods to volcano"
 
 
 def test_the_second_scheduler_is_expected_in_volcanos_place() -> None:

@@ -53,13 +53,13 @@ HEARD = HookAnswer(OWNER, "w.example.com")
 def test_webhooks_that_answer_pass_and_those_that_cannot_be_asked_are_told() -> None:
     outcome = webhooks_answer(answered(HEARD, HookAnswer(OWNER, "x", unasked="they take no dry runs")))
     assert (outcome.status, outcome.objects) == (Status.PASS, (OWNER,))
-    assert "1 webhook answered. 1 not asked: they take no dry runs." in outcome.message
+    assert "1 webhook answered. 1 not called: they take no dry runs." in outcome.message
 
 
 def test_answers_of_a_rehearsal_are_told() -> None:
     stub = SimulatedWebhook(VALIDATING, "jobs", ("w.example.com",), ())
     assert (
-        "1 of them are answered by the rehearsal"
+        "The rehearsal answered for 1 of them"
         in webhooks_answer(known(entry(), known={WEBHOOK_ANSWERS: (HEARD,), SIMULATED_WEBHOOKS: (stub,)})).message
     )
 
@@ -184,7 +184,7 @@ def test_without_the_right_nothing_is_sent(api: Any) -> None:
 @pytest.mark.parametrize(
     ("rest", "why"),
     [
-        ({"failurePolicy": "Ignore"}, "requests go on without them while they are silent (failurePolicy Ignore)"),
+        ({"failurePolicy": "Ignore"}, "requests are admitted if they do not answer (failurePolicy Ignore)"),
         ({"sideEffects": "Some"}, "sideEffects"),
         ({"matchConditions": [{"name": "x", "expression": "true"}]}, "matchConditions"),
         ({"namespaceSelector": {"matchLabels": {"nobody": "has"}}}, "no namespace"),
@@ -219,9 +219,7 @@ def test_one_that_fails_open_or_sees_only_who_asks_for_it_passes(rest: dict[str,
 def test_one_that_leaves_only_kube_system_alone_stops_the_pods_of_others() -> None:
     outcome = webhook_blast_radius(known(entry(namespaceSelector={"matchExpressions": [EXCLUDED]})))
     assert (outcome.status, outcome.reason) == (Status.WARN, "StopsOthersPods")
-    assert "w.example.com is down, no pod can be created in namespaces that have nothing to do with it" in (
-        outcome.message
-    )
+    assert "w.example.com is down, no pod can be created in unrelated namespaces" in (outcome.message)
 
 
 def conversion(namespace: str) -> Object:

@@ -30,7 +30,7 @@ def test_apiservices_that_are_available_pass_and_those_of_pods_are_counted() -> 
     local = obj("APIService", "v1.apps", spec={}, status={"conditions": [{"type": "Available", "status": "True"}]})
     outcome = apiservices_available(facts(apiservice(available=True), local))
     assert (outcome.status, len(outcome.objects)) == (Status.PASS, 2)
-    assert "2 APIServices are available, 1 of them answered by pods" in outcome.message
+    assert "2 APIServices available, 1 of them with pods as backend" in outcome.message
 
 
 def test_no_apiservice_at_all_is_no_pass() -> None:

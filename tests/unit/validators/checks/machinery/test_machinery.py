@@ -144,7 +144,7 @@ def test_a_webhook_that_the_rehearsal_answers_proves_nothing_about_its_backend_a
     stub = SimulatedWebhook("MutatingWebhookConfiguration", "pods-mutate", ("m.volcano.sh",), (SERVICE,))
     outcome = webhooks_sound(cluster(known={SERVING_CERTIFICATES: {}, SIMULATED_WEBHOOKS: (stub,)}))
     assert outcome.status is Status.PASS
-    assert "1 of them are answered by the rehearsal" in outcome.message
+    assert "The rehearsal answers 1 of them" in outcome.message
     assert "is in no Secret" not in outcome.message
     assert "is in no Secret" in webhooks_sound(cluster(known={SERVING_CERTIFICATES: {}})).message
     unread = {SERVING_CERTIFICATES: {SERVICE: serving()}, SIMULATED_WEBHOOKS: Unread("Forbidden", "no", "ask")}
@@ -198,4 +198,4 @@ def test_a_secret_that_may_not_be_read_is_an_error_but_hides_no_failure() -> Non
 def test_a_certificate_in_no_secret_is_told() -> None:
     outcome = webhooks_sound(cluster(known={SERVING_CERTIFICATES: {}}))
     assert outcome.status is Status.PASS
-    assert "was not looked at" in outcome.message
+    assert "was not checked" in outcome.message

@@ -52,7 +52,7 @@ def test_i1_fails_for_what_is_still_there_and_follows_h8_when_that_knew() -> Non
 
 def test_i1_is_skipped_when_nothing_was_created_and_open_when_nobody_could_look() -> None:
     assert judge(meta.clean_up_proven, replace(RECORD, cleanup=NOTHING)).reason == "NothingCreated"
-    blind = replace(RECORD, audit=None, trouble=("Unreachable", "no answer"))
+    blind = replace(RECORD, audit=None, failure=("Unreachable", "no answer"))
     with pytest.raises(CannotJudgeError) as stop:
         judge(meta.clean_up_proven, blind)
     assert (str(stop.value.outcome.status), stop.value.outcome.reason) == ("error", "Unreachable")

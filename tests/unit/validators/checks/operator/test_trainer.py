@@ -100,7 +100,7 @@ def test_a_runtime_that_makes_pods_in_steps_is_to_make_no_gangs() -> None:
     steps["spec"]["podGroupPolicy"] = {"volcano": {}}
     outcome = judged(checks.runtimes_gang, known(runtime(), steps))
     assert (outcome.status, outcome.reason) == (Status.FAIL, "HalfWired")
-    assert "its gangs wait for themselves" in outcome.message
+    assert "its gangs wait for their own later pods" in outcome.message
 
 
 def test_no_runtime_is_no_pass_and_where_none_gangs_own_ones_fail_too() -> None:

@@ -65,7 +65,7 @@ def test_a_job_that_became_no_gang_fails_by_its_kind(seen: OperatorEvidence, rea
 
 
 @pytest.mark.parametrize(
-    ("fields", "reason"), [({"refused": "no"}, "ProbeRefused"), ({"trouble": "x"}, "ProbeInterrupted")]
+    ("fields", "reason"), [({"refused": "no"}, "ProbeRefused"), ({"failure": "x"}, "ProbeInterrupted")]
 )
 def test_a_job_that_could_not_be_tried_is_an_error(fields: dict[str, Any], reason: str) -> None:
     for judge in (operator_verdict, held_then_released):
@@ -81,7 +81,7 @@ def test_pods_that_are_not_admitted_are_no_fault_of_the_operator() -> None:
 
 
 def test_what_came_behind_the_pods_does_not_touch_what_the_operator_made() -> None:
-    assert operator_verdict(job(trouble="no answer", refused="no")).status is Status.PASS
+    assert operator_verdict(job(failure="no answer", refused="no")).status is Status.PASS
 
 
 def step(*members: Member, judged: str = AT, **fields: Any) -> Step:
@@ -108,7 +108,7 @@ def test_a_job_that_is_held_and_then_succeeds_passes_with_its_events() -> None:
 
 def test_pods_bound_while_the_gang_is_short_of_one_are_the_violation_whatever_else_happened() -> None:
     bound = replace(HELD, members=DONE.members, premature=("j-worker-0",), reached=False)
-    outcome = held_then_released(tried(held=bound, released=None, trouble="no answer"))
+    outcome = held_then_released(tried(held=bound, released=None, failure="no answer"))
     assert (outcome.status, outcome.reason) == (Status.FAIL, "PartialPlacement")
     assert "j-worker-0 on n1" in outcome.message
 
@@ -125,7 +125,7 @@ UNPULLED = step(member(phase="Pending", waiting="ImagePullBackOff: no such image
         ({"held": EVICTED, "attempts": 2}, "Disturbed"),
         ({"released": UNPULLED}, "ImageMissing"),
         ({"held": None, "released": None}, "NotReached"),
-        ({"released": None, "trouble": "x"}, "ProbeInterrupted"),
+        ({"released": None, "failure": "x"}, "ProbeInterrupted"),
         ({"released": None, "refused": "x"}, "ProbeRefused"),
     ],
 )

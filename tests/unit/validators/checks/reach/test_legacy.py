@@ -28,28 +28,32 @@ def test_a_cluster_of_today_has_nothing_of_them() -> None:
     ("left", "reason", "way"),
     [
         (crd("podgroups.scheduling.incubator.k8s.io", versions=["v1alpha1"]), "KubeBatch", "schedulerName volcano"),
-        (crd("queues.scheduling.sigs.dev", versions=["v1alpha2"]), "KubeBatch", "CRDs last"),
+        (crd("queues.scheduling.sigs.dev", versions=["v1alpha2"]), "KubeBatch", "then its CRDs"),
         (
             deployment("kube-system/scheduler", containers=[{"name": "a", "image": "kubesigs/kube-batch:v0.5"}]),
             "KubeBatch",
             "delete its Deployment",
         ),
         (pod("user/job", spec={"schedulerName": "kube-batch", "containers": []}), "KubeBatch", "G1"),
-        (obj("KfDef", "kubeflow/kf"), "KfDef", "stop that operator first"),
-        (crd("kfdefs.kfdef.apps.kubeflow.org"), "KfDef", "stop that operator first"),
+        (obj("KfDef", "kubeflow/kf"), "KfDef", "Stop that operator first"),
+        (crd("kfdefs.kfdef.apps.kubeflow.org"), "KfDef", "Stop that operator first"),
         (
             labelled("Service", "kubeflow/a", annotations={"kfctl.kubeflow.io/kfdef-instance": "kf.kubeflow"}),
             "KfDef",
             "plan.yml",
         ),
-        (labelled("Service", "kubeflow/a", labels={"ksonnet.io/component": "argo"}), "Ksonnet", "take the labels"),
-        (labelled("Namespace", "old", annotations={"ksonnet.io/managed": "{}"}), "Ksonnet", "install the release"),
+        (labelled("Service", "kubeflow/a", labels={"ksonnet.io/component": "argo"}), "Ksonnet", "remove the labels"),
+        (
+            labelled("Namespace", "old", annotations={"ksonnet.io/managed": "{}"}),
+            "Ksonnet",
+            "Install the component of a release",
+        ),
         (
             labelled("Namespace", "old", labels={"app.kubernetes.io/deploy-manager": "ksonnet"}),
             "Ksonnet",
-            "install the release",
+            "Install the component of a release",
         ),
-        (deployment("kubeflow/pytorch-operator"), "SingleOperator", "training operator does its work"),
+        (deployment("kubeflow/pytorch-operator"), "SingleOperator", "the training operator replaces it"),
     ],
 )
 def test_what_is_left_is_a_warning_that_says_the_way_off(left: Object, reason: str, way: str) -> None:

@@ -48,7 +48,7 @@ def test_nodes_that_tell_what_they_are_pass_and_it_is_shown() -> None:
     outcome = node_facts(known(told(), told("n2"), told("n3", kernelVersion="6.6.0")))
     assert (outcome.status, len(outcome.objects)) == (Status.PASS, 3)
     assert "2 with openEuler 22.03 (LTS-SP4), 5.10.0, containerd://1.6.33, v1.30.2" in outcome.message
-    assert "SELinux disabled, control groups version 2 driven by systemd" in outcome.message
+    assert "SELinux disabled, cgroups v2 with driver systemd" in outcome.message
 
 
 def test_a_node_that_does_not_tell_is_no_pass() -> None:
@@ -76,7 +76,7 @@ def test_simulated_nodes_have_nothing_to_tell() -> None:
 def test_a_kubelet_and_a_runtime_with_two_drivers_are_a_warning() -> None:
     outcome = node_facts(known(told(), looked=(seen(runtime="cgroupfs"),)))
     assert (outcome.status, outcome.reason) == (Status.WARN, "DriversDiffer")
-    assert "on n1 the kubelet uses systemd, the runtime cgroupfs" in outcome.message
+    assert "on n1 the kubelet uses systemd, the container runtime cgroupfs" in outcome.message
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_a_kubelet_and_a_runtime_with_two_drivers_are_a_warning() -> None:
     [(("ProbeRefused", "hostPath is not allowed"), ()), (("TimedOut", "still Pending"), ("A4",))],
 )
 def test_a_node_that_cannot_be_looked_at_is_no_pass(trouble: tuple[str, str], because: tuple[str, ...]) -> None:
-    outcome = node_facts(known(told(), looked=(Settings("n1", trouble=trouble),)))
+    outcome = node_facts(known(told(), looked=(Settings("n1", failure=trouble),)))
     assert (outcome.status, outcome.reason, outcome.because) == (Status.ERROR, trouble[0], because)
     assert trouble[1] in outcome.message
 
@@ -132,7 +132,7 @@ def test_the_script_tells_drivers_by_the_names_of_groups(
     for path in paths:
         (tmp_path / path).mkdir(parents=True)
     settings = run_script(tmp_path)
-    assert (settings.kubelet, settings.runtime, settings.trouble) == (*found, ("", ""))
+    assert (settings.kubelet, settings.runtime, settings.failure) == (*found, ("", ""))
 
 
 @pytest.mark.parametrize(("enforce", "mode"), [("1", "enforcing"), ("0", "permissive"), (None, "disabled")])
@@ -147,5 +147,5 @@ def test_the_script_reads_how_selinux_stands(tmp_path: Path, enforce: str | None
 
 
 def test_a_script_that_ended_early_has_seen_nothing() -> None:
-    cut = account("n1", End(succeeded=False, node="n1", said="selinux disabled", reason="", trouble="", seconds=0.1))
-    assert cut.trouble[0] == "ProbeInterrupted"
+    cut = account("n1", End(succeeded=False, node="n1", said="selinux disabled", reason="", failure="", seconds=0.1))
+    assert cut.failure[0] == "ProbeInterrupted"

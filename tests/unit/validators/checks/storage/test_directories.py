@@ -41,7 +41,7 @@ volumes 3 1
 
 
 def end(said: str = REPORT, reason: str = "", trouble: str = "") -> End:
-    return End(succeeded=not reason, node="node-1", said=said, reason=reason, trouble=trouble, seconds=1)
+    return End(succeeded=not reason, node="node-1", said=said, reason=reason, failure=trouble, seconds=1)
 
 
 def judged(*seen: Seen, objects: tuple[Object, ...] = (), **evidence: Any) -> Outcome:
@@ -58,8 +58,8 @@ def test_a_report_is_read_whole() -> None:
 
 def test_a_directory_that_is_not_there_and_a_pod_that_did_not_run_are_told_apart() -> None:
     assert account(BASE, end("", "FailedMount", "hostPath type check failed")).missing
-    assert account(BASE, end("", "TimedOut", "still Pending")).trouble == "still Pending"
-    assert "before it had seen everything" in account(BASE, end("ls x\n")).trouble
+    assert account(BASE, end("", "TimedOut", "still Pending")).failure == "still Pending"
+    assert "before it had seen everything" in account(BASE, end("ls x\n")).failure
 
 
 def test_the_script_counts_volumes_that_are_open_to_everybody(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_a_directory_as_it_should_be_passes_and_names_its_node() -> None:
         ({"file_system": "tmpfs"}, Status.WARN, "Volatile"),
         ({"options": frozenset({"rw", "noexec"})}, Status.WARN, "NoExec"),
         ({"missing": True, "mode": ""}, Status.WARN, "Missing"),
-        ({"trouble": "still Pending"}, Status.ERROR, "NotSeen"),
+        ({"failure": "still Pending"}, Status.ERROR, "NotSeen"),
     ],
 )
 def test_what_is_wrong_with_it_has_its_own_word(changes: dict[str, Any], status: Status, reason: str) -> None:
@@ -172,6 +172,6 @@ def test_without_volumes_on_nodes_there_is_nothing_to_judge() -> None:
 
 
 def test_a_refused_pod_leaves_the_question_open() -> None:
-    outcome = judged(bases_trouble=("ProbeRefused", "hostPath is forbidden"))
+    outcome = judged(bases_failure=("ProbeRefused", "hostPath is forbidden"))
     assert outcome.status is Status.ERROR
     assert "hostPath is forbidden" in outcome.message

@@ -121,10 +121,10 @@ def test_pods_of_users_simulated_ones_and_those_that_do_not_run_are_not_asked(mo
 def test_an_image_without_shell_is_left_out_and_a_refusal_is_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
     mute = ExecResult(None, 'exec: "sh": executable file not found in $PATH')
     assert "no shell" in run(monkeypatch, mute, mysql(), CLAIM).skipped[0].reason
-    assert run(monkeypatch, ExecResult(None, "container is gone"), mysql(), CLAIM).troubles[0][1] == "Unfinished"
+    assert run(monkeypatch, ExecResult(None, "container is gone"), mysql(), CLAIM).failures[0][1] == "Unfinished"
     refused = run(monkeypatch, ApiError(403, "Forbidden", "no"), mysql(), CLAIM)
-    assert refused.troubles[0][1] == "Forbidden"
-    assert run(monkeypatch, said("id 9 9"), mysql(), CLAIM).troubles[0][1] == "Unfinished"
+    assert refused.failures[0][1] == "Forbidden"
+    assert run(monkeypatch, said("id 9 9"), mysql(), CLAIM).failures[0][1] == "Unfinished"
 
 
 # the verdict
@@ -146,17 +146,17 @@ def test_writable_volumes_pass_and_tell_as_whom() -> None:
 
 
 def test_one_that_is_not_fails_before_anything_else() -> None:
-    outcome = judged(answers=(answer(writable=False),), troubles=((ASKED.pod, "Forbidden", "no"),))
+    outcome = judged(answers=(answer(writable=False),), failures=((ASKED.pod, "Forbidden", "no"),))
     assert (outcome.status, outcome.reason) == (Status.FAIL, "NotWritable")
     assert "drwxr-xr-x 2 0 0" in outcome.message
     assert outcome.commands == ("kubectl -n kubeflow exec mysql-0 -c mysql -- ls -ldn /var/lib/mysql",)
 
 
 def test_what_could_not_be_asked_is_an_error_and_nothing_to_ask_a_skip() -> None:
-    outcome = judged(answers=(answer(writable=True),), troubles=((ASKED.pod, "Forbidden", "no"),))
+    outcome = judged(answers=(answer(writable=True),), failures=((ASKED.pod, "Forbidden", "no"),))
     assert (outcome.status, outcome.reason) == (Status.ERROR, "Forbidden")
     assert "pods/exec" in outcome.todo
-    assert judged(troubles=((ASKED.pod, "ProbeInterrupted", "no answer"),)).reason == "ProbeInterrupted"
+    assert judged(failures=((ASKED.pod, "ProbeInterrupted", "no answer"),)).reason == "ProbeInterrupted"
     assert judged().status is Status.SKIP
     assert judged(skipped=(Skipped(DB, "has no shell"),)).status is Status.SKIP
     beyond = judged(answers=(answer(writable=True),), skipped=(Skipped(DB, "is beyond", beyond=True),))

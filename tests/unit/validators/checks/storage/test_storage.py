@@ -209,7 +209,7 @@ def test_the_stage_that_breaks_is_named(stage: Stage, status: Status, reason: st
 
 
 def test_a_refused_turn_is_an_error() -> None:
-    outcome = turned(turn=None, turn_trouble=("ProbeRefused", "exceeded quota"))
+    outcome = turned(turn=None, turn_failure=("ProbeRefused", "exceeded quota"))
     assert (outcome.status, outcome.reason) == (Status.ERROR, "ProbeRefused")
 
 
@@ -279,7 +279,7 @@ def test_a_new_volume_that_refuses_is_the_provisioners_matter() -> None:
 
 
 def test_a_refusing_volume_is_worse_than_a_probe_that_was_not_made() -> None:
-    outcome = wrote(written(FRESH, trouble=("ErrImagePull", "x")), written(cause="Permission"))
+    outcome = wrote(written(FRESH, failure=("ErrImagePull", "x")), written(cause="Permission"))
     assert outcome.status is Status.FAIL
 
 
@@ -293,7 +293,7 @@ def test_a_refusing_volume_is_worse_than_a_probe_that_was_not_made() -> None:
     ],
 )
 def test_a_probe_that_was_not_made_is_an_error(trouble: Any, reason: str, because: Any) -> None:
-    outcome = wrote(Written(FRESH, trouble=trouble))
+    outcome = wrote(Written(FRESH, failure=trouble))
     assert (outcome.status, outcome.reason, outcome.because) == (Status.ERROR, reason, because)
 
 

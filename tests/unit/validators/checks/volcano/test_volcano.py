@@ -181,16 +181,16 @@ KEY = "volcano-scheduler.conf"
 @pytest.mark.parametrize(
     ("version", "text", "reason", "words"),
     [
-        ("1.8.0", GOOD, "PluginMissing", "plugin capacity is unknown to Volcano 1.8.0, so that queues have no share"),
+        ("1.8.0", GOOD, "PluginMissing", "Volcano 1.8.0 does not know capacity, so queues have no share"),
         ("1.8.0", GOOD.replace("capacity", "proportion"), "AsClaimed", ""),
         ("1.10.0", GOOD, "AsClaimed", ""),
         (
             "1.8.0",
             GOOD.replace("allocate, ", "allocate, gangpreempt, ").replace("capacity", "proportion"),
             "ActionUnknown",
-            "action gangpreempt is unknown to Volcano 1.8.0, which passes over the whole configuration for it",
+            "Volcano 1.8.0 does not know action gangpreempt, and ignores the whole configuration because of it",
         ),
-        ("1.10.0", GOOD.replace("allocate, ", "allocate, alocate, "), "ActionUnknown", "action alocate is unknown"),
+        ("1.10.0", GOOD.replace("allocate, ", "allocate, alocate, "), "ActionUnknown", "does not know action alocate"),
         ("1.16.0", GOOD.replace("allocate, ", "allocate, later, "), "AsClaimed", ""),
         ("1.8.0", GOOD.replace("capacity", "proportion}, {name: pdb"), "UnknownPlugin", "Volcano 1.8.0 does not bring"),
         ("1.7.0", GOOD, "AsClaimed", ""),

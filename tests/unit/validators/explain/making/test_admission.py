@@ -85,7 +85,7 @@ def test_a_webhook_on_pods_without_a_backend_is_told_before_anybody_has_tried() 
         "each Pod of the job is sent to webhook mutatepod.volcano.sh, which calls Service "
         f"{SYSTEM}/{BACKEND}, which has no ready endpoint: none is created before it answers."
     )
-    assert found.problem.todo == "bring up its pods."
+    assert found.problem.todo == "See why its pods are not ready."
     assert found.commands == (f"kubectl -n {SYSTEM} get pods,endpoints",)
 
 
@@ -94,7 +94,7 @@ def test_a_service_that_is_gone_is_told_as_such() -> None:
     answer = explained(job, group(job, phase="Inqueue"), hook())
     assert reasons(answer) == ["WebhookUnanswered"]
     assert "which does not exist" in answer.findings[0].problem.found
-    assert "remove the webhook" in answer.findings[0].problem.todo
+    assert "delete the webhook configuration" in answer.findings[0].problem.todo
 
 
 @pytest.mark.parametrize(

@@ -87,8 +87,8 @@ def test_a_runtime_that_is_ganged_is_nobody_s_cause() -> None:
     ("scheduler", "policy", "reason", "text"),
     [
         ("volcano", None, "RuntimeHalfWired", "has no podGroupPolicy.volcano"),
-        ("", {"volcano": {}}, "RuntimeHalfWired", "leaves pods to the default scheduler"),
-        ("", None, "RuntimeWithoutGang", "has no podGroupPolicy.volcano and leaves pods to the default scheduler"),
+        ("", {"volcano": {}}, "RuntimeHalfWired", "leaves its pods to the default scheduler"),
+        ("", None, "RuntimeWithoutGang", "has no podGroupPolicy.volcano and leaves its pods to the default scheduler"),
     ],
 )
 def test_a_runtime_that_is_wired_by_half_or_not_at_all_is_told_when_all_pods_are_there(

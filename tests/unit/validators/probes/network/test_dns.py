@@ -50,13 +50,13 @@ def ask(tmp_path: Path, *names: str, resolv: str = RESOLV) -> tuple[DnsEvidence,
     )
     assert (ended.returncode, ended.stderr) == (0, "")
     evidence = DnsEvidence(names=names)
-    account(evidence, names, End(succeeded=True, node="n1", said=log.read_text(), reason="", trouble="", seconds=1.0))
+    account(evidence, names, End(succeeded=True, node="n1", said=log.read_text(), reason="", failure="", seconds=1.0))
     return evidence, asked.read_text().split()
 
 
 def test_names_are_asked_for_in_full_and_answers_of_old_and_new_busybox_are_understood(tmp_path: Path) -> None:
     evidence, asked = ask(tmp_path, "kubernetes.default", "old.ns", "gone.ns")
-    assert (evidence.server, evidence.domain, evidence.trouble) == ("10.96.0.10", "cluster.local", None)
+    assert (evidence.server, evidence.domain, evidence.failure) == ("10.96.0.10", "cluster.local", None)
     assert [(item.name, item.addresses) for item in evidence.answers] == [
         ("kubernetes.default", ("10.96.0.1",)),
         ("old.ns", ("10.96.0.7",)),
@@ -140,9 +140,9 @@ def test_names_that_are_found_soon_at_the_address_of_their_service_pass() -> Non
         (evidence_of(Answer("a.kubeflow", 0.02, ("10.96.9.9",))), Status.FAIL, "OtherAddress"),
         (evidence_of(Answer("a.kubeflow", 5.02, ("10.96.0.7",))), Status.WARN, "Slow"),
         (evidence_of(names=("kubernetes.default", "a.kubeflow")), Status.WARN, "Slow"),
-        (evidence_of(trouble=("ErrImagePull", "image x: not there")), Status.ERROR, "ProbeImage"),
-        (evidence_of(trouble=("ProbeRefused", "exceeded quota")), Status.ERROR, "ProbeRefused"),
-        (evidence_of(trouble=("TimedOut", "still Pending")), Status.ERROR, "ProbeInterrupted"),
+        (evidence_of(failure=("ErrImagePull", "image x: not there")), Status.ERROR, "ProbeImage"),
+        (evidence_of(failure=("ProbeRefused", "exceeded quota")), Status.ERROR, "ProbeRefused"),
+        (evidence_of(failure=("TimedOut", "still Pending")), Status.ERROR, "ProbeInterrupted"),
     ],
 )
 def test_other_answers_are_told_apart(evidence: DnsEvidence, status: Status, reason: str) -> None:
@@ -152,17 +152,17 @@ def test_other_answers_are_told_apart(evidence: DnsEvidence, status: Status, rea
 
 def test_a_pod_in_which_nothing_runs_proves_nothing() -> None:
     simulated = node("n1", metadata={"annotations": {"kwok.x-k8s.io/node": "fake"}})
-    found = facts(simulated, evidences={DNS: DnsEvidence(node="n1", trouble=("NoReport", "no report"))})
+    found = facts(simulated, evidences={DNS: DnsEvidence(node="n1", failure=("NoReport", "no report"))})
     assert (dns(found).status, dns(found).reason) == (Status.SKIP, "Simulated")
 
 
 def test_where_every_node_is_simulated_no_pod_is_made() -> None:
     simulated = node("n1", metadata={"annotations": {"kwok.x-k8s.io/node": "fake"}})
     evidence = run(cast("Session", None), facts(simulated), silent)
-    assert (evidence.node, evidence.names, evidence.trouble) == ("n1", (), None)
+    assert (evidence.node, evidence.names, evidence.failure) == ("n1", (), None)
 
 
 def test_a_pod_that_ends_without_a_report_is_trouble() -> None:
     evidence = DnsEvidence(names=("kubernetes.default",))
-    account(evidence, evidence.names, End(succeeded=True, node="n1", said="", reason="", trouble="", seconds=1.0))
-    assert evidence.trouble == ("NoReport", "the probe pod ended without a report")
+    account(evidence, evidence.names, End(succeeded=True, node="n1", said="", reason="", failure="", seconds=1.0))
+    assert evidence.failure == ("NoReport", "the probe pod ended without a report")

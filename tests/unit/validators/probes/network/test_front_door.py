@@ -63,7 +63,7 @@ def ask(address: str, tmp_path: Path) -> FrontDoor:
     env["PATH"] = f"{tmp_path}:{env['PATH']}"
     subprocess.run(["/bin/sh", "-c", script], env=env, check=True)
     evidence = FrontDoor(address, env["KFV_HOST"])
-    account(evidence, End(succeeded=True, node="n1", said=log.read_text(), reason="", trouble="", seconds=1.0))
+    account(evidence, End(succeeded=True, node="n1", said=log.read_text(), reason="", failure="", seconds=1.0))
     return evidence
 
 
@@ -160,7 +160,7 @@ def test_a_simulated_gateway_answers_nobody() -> None:
 
 
 def test_a_pod_that_could_not_ask_proves_nothing() -> None:
-    assert judged(FrontDoor("a", trouble=("ProbeRefused", "quota"))).status is Status.ERROR
+    assert judged(FrontDoor("a", failure=("ProbeRefused", "quota"))).status is Status.ERROR
     evidence = FrontDoor("a")
-    account(evidence, End(succeeded=True, node="n1", said="status 200 OK", reason="", trouble="", seconds=1.0))
-    assert evidence.trouble == ("NoReport", "the probe pod ended without a report")
+    account(evidence, End(succeeded=True, node="n1", said="status 200 OK", reason="", failure="", seconds=1.0))
+    assert evidence.failure == ("NoReport", "the probe pod ended without a report")

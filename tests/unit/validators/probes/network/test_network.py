@@ -50,10 +50,10 @@ def test_ways_are_tried_again_and_another_servers_answer_is_none(tmp_path: Path)
     script = SCRIPT.replace("/dev/termination-log", str(log))
     subprocess.run(["/bin/sh", "-c", script, "client", *targets], env=env, check=True)
     ways, trouble = account(
-        "n3", SERVERS, End(succeeded=True, node="n3", said=log.read_text(), reason="", trouble="", seconds=1)
+        "n3", SERVERS, End(succeeded=True, node="n3", said=log.read_text(), reason="", failure="", seconds=1)
     )
     assert trouble == ""
-    assert [(item.server, item.through, item.trouble) for item in ways] == [
+    assert [(item.server, item.through, item.failure) for item in ways] == [
         ("n1", False, "no answer: wget: can't connect: No route to host"),
         ("n1", True, "somebody else"),
         ("n2", False, ""),
@@ -62,7 +62,7 @@ def test_ways_are_tried_again_and_another_servers_answer_is_none(tmp_path: Path)
 
 
 def test_a_report_that_is_not_whole_is_trouble() -> None:
-    end = End(succeeded=False, node="n3", said="10.0.0.1:8080 yes", reason="", trouble="", seconds=1)
+    end = End(succeeded=False, node="n3", said="10.0.0.1:8080 yes", reason="", failure="", seconds=1)
     ways, trouble = account("n3", SERVERS, end)
     assert (len(ways), trouble) == (1, "the probe pod ended before it had tried everything")
 
@@ -114,12 +114,12 @@ def test_open_ways_pass_and_a_single_node_says_what_it_shows() -> None:
     ("ways", "reason", "told"),
     [
         (
-            (Way("n2", "n1", through=False, trouble="timeout"), Way("n2", "n1", through=True, trouble="timeout")),
+            (Way("n2", "n1", through=False, failure="timeout"), Way("n2", "n1", through=True, failure="timeout")),
             "PodNetwork",
             "n2 to n1",
         ),
         (
-            (Way("n2", "n1", through=False), Way("n2", "n1", through=True, trouble="timeout")),
+            (Way("n2", "n1", through=False), Way("n2", "n1", through=True, failure="timeout")),
             "ServiceProxy",
             "kube-proxy",
         ),
@@ -136,5 +136,5 @@ def test_a_node_that_could_not_be_tried_leaves_the_question_open() -> None:
     outcome = judged(Way("n1", "n1", through=True), unjudged={"n2": "Insufficient cpu"})
     assert (outcome.status, outcome.reason) == (Status.ERROR, "NodeNotTried")
     assert judged(left_out={"n1": "cordoned"}).reason == "NoNode"
-    assert judged(trouble=("ProbeRefused", "exceeded quota")).reason == "ProbeRefused"
-    assert judged(trouble=("Forbidden", "services may not be read")).reason == "Forbidden"
+    assert judged(failure=("ProbeRefused", "exceeded quota")).reason == "ProbeRefused"
+    assert judged(failure=("Forbidden", "services may not be read")).reason == "Forbidden"

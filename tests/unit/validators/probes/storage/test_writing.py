@@ -55,7 +55,7 @@ def test_an_owner_can_do_everything_and_leaves_nothing(volume: Path, tmp_path: P
     (volume / "precious").write_text("kept")
     os.chown(volume, CONSUMER, CONSUMER)
     written = run(volume, tmp_path, user=CONSUMER)
-    assert (written.done, written.cause, written.trouble) == (OPERATIONS, "", None)
+    assert (written.done, written.cause, written.failure) == (OPERATIONS, "", None)
     assert (written.uid, written.gid, written.mode) == (CONSUMER, CONSUMER, "0755")
     assert [item.name for item in volume.iterdir()] == ["precious"]
     assert (volume / "precious").read_text() == "kept"
@@ -78,8 +78,8 @@ def test_a_sticky_directory_shows_its_special_bit(volume: Path, tmp_path: Path) 
     assert (written.mode, written.cause) == ("1777", "")
 
 
-def ended(said: str, *, succeeded: bool = False, reason: str = "", trouble: str = "") -> Written:
-    return account(TARGET, End(succeeded, "n1", said, reason, trouble, 1.0))
+def ended(said: str, *, succeeded: bool = False, reason: str = "", failure: str = "") -> Written:
+    return account(TARGET, End(succeeded, "n1", said, reason, failure, 1.0))
 
 
 @pytest.mark.parametrize(
@@ -100,18 +100,18 @@ def test_causes_are_told_apart(text: str, cause: str) -> None:
 
 def test_a_directory_that_is_missing_is_the_volumes_fault() -> None:
     text = 'MountVolume.SetUp failed for volume "data": hostPath type check failed: /data/pv is not a directory'
-    written = ended("", reason="FailedMount", trouble=text)
-    assert (written.cause, written.failed_at, written.trouble) == ("Missing", "mount", None)
+    written = ended("", reason="FailedMount", failure=text)
+    assert (written.cause, written.failed_at, written.failure) == ("Missing", "mount", None)
 
 
 def test_a_pod_that_never_ran_proves_nothing() -> None:
-    written = ended("", reason="ErrImagePull", trouble="image busybox: not found")
-    assert (written.cause, written.trouble) == ("", ("ErrImagePull", "image busybox: not found"))
+    written = ended("", reason="ErrImagePull", failure="image busybox: not found")
+    assert (written.cause, written.failure) == ("", ("ErrImagePull", "image busybox: not found"))
 
 
 def test_a_report_that_breaks_off_proves_nothing() -> None:
     written = ended("id 999 0 0\nok create\nok chmod", succeeded=True)
-    assert written.trouble == ("Unfinished", "the probe ended after chmod")
+    assert written.failure == ("Unfinished", "the probe ended after chmod")
 
 
 def test_a_label_is_kept_without_the_path() -> None:

@@ -1,7 +1,7 @@
-"""Objects that are not well, each with the one check that owns the cause.
+"""Objects that are not healthy, each with the one check that owns the cause.
 
-A Deployment whose image does not exist shows as a bad pod, a Deployment that is not available and a component that is
-down. Exactly one check says so: the pod's (A6, C6, C7 or C8). The others name it in `because`.
+A Deployment with a missing image shows as a bad pod, an unavailable Deployment and a component that is down. Exactly
+one check reports it: the pod's (A6, C6, C7 or C8). The others name that check in `because`.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.core.facts import Facts
 from validators.core.outcome import Outcome, Status, failed, passed, skipped, warned
 
-__all__ = ["Trouble", "age", "created", "few", "judged", "verdict"]
+__all__ = ["Issue", "age", "created", "judged", "verdict"]
 
-_TOLD = 3  # troubles that are told in full; the others by name
+_MOST_SHOWN = 3
+"""Issues whose message is quoted in full; the others are listed by name."""
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
-    """One object that is not well. `check` owns it; `because` names other checks that own what caused it."""
+class Issue:
+    """One object that is not healthy. `check` reports it; `because` names the checks that own the cause."""
 
     check: str
     status: Status
@@ -37,7 +38,7 @@ class Trouble:
 
 @lru_cache(maxsize=32)  # the kinds of one run; most checks go through all pods
 def judged(facts: Facts, resource: str) -> Sequence[Object]:
-    """The objects of a kind, without those of probes and those in namespaces that are not judged."""
+    """The objects of a kind, without those of probes and those in ignored namespaces."""
     ignored = facts.ignored_namespaces
     return tuple(
         item
@@ -52,28 +53,32 @@ def age(obj: Object, facts: Facts) -> float:
 
 
 def created(obj: Object) -> float:
-    """When the object was created, in seconds since the epoch."""
+    """Creation time in seconds since the epoch."""
     text: str = obj["metadata"]["creationTimestamp"]
     return datetime.fromisoformat(text).timestamp()
 
 
-def verdict(found: Iterable[Trouble], looked_at: Sequence[Ref], *, claim: str, expected: str) -> Outcome:
-    """One outcome of all troubles: the worst decides; every failure is named.
+def verdict(found: Iterable[Issue], looked_at: Sequence[Ref], *, claim: str, expected: str) -> Outcome:
+    """One outcome for all issues: the worst decides, and every failure is named.
 
-    `claim` is the sentence of a pass; `expected` what a failure is held against. Nothing looked at is a skip: the
-    objects that must exist are troubles when they are absent.
+    `claim` is the message of a pass, `expected` what a failure lacks. Without objects the check is skipped: an object
+    that must exist is an issue itself when it is missing.
     """
     found = tuple(found)
     # What this check owns itself comes before what follows from others.
     worst = sorted([item for item in found if item.status is Status.FAIL] or found, key=lambda item: bool(item.because))
     if not worst:
-        return passed(claim, objects=looked_at) if looked_at else skipped("NoObjects", "there are none to look at.")
+        return (
+            passed(claim, objects=looked_at)
+            if looked_at
+            else skipped("NoObjects", "There are no objects of this kind.")
+        )
     make = failed if worst[0].status is Status.FAIL else warned
     todos = tuple(dict.fromkeys(item.todo for item in worst))
     caused = all(item.because for item in worst)
     return make(
         worst[0].reason,
-        _told(worst),
+        _describe(worst),
         expected=expected,
         observed={str(item.ref): item.reason for item in worst},
         objects=tuple(item.ref for item in worst),
@@ -84,16 +89,10 @@ def verdict(found: Iterable[Trouble], looked_at: Sequence[Ref], *, claim: str, e
     )
 
 
-def few(texts: Sequence[str], most: int = 5) -> str:
-    """The first of the texts, and how many more there are."""
-    more = len(texts) - most
-    return ", ".join(texts[:most]) + (f" and {more} more" if more > 0 else "")
-
-
-def _told(found: Sequence[Trouble]) -> str:
-    more = len(found) - _TOLD
-    rest = f" And {more} more: {', '.join(str(item.ref) for item in found[_TOLD:])}." if more > 0 else ""
-    return " ".join(item.message for item in found[:_TOLD]) + rest
+def _describe(found: Sequence[Issue]) -> str:
+    more = len(found) - _MOST_SHOWN
+    rest = f" And {more} more: {', '.join(str(item.ref) for item in found[_MOST_SHOWN:])}." if more > 0 else ""
+    return " ".join(item.message for item in found[:_MOST_SHOWN]) + rest
 
 
 def _look(ref: Ref) -> str:
