@@ -15,7 +15,7 @@ from kubeflow_volcano.rollout.settings.settings import parse
 from kubeflow_volcano.rollout.settings.variables import PREFIXES, SECRETS
 from kubeflow_volcano.text import few
 from validators.checks import CHECKS
-from validators.hosts.checks import CHECKS as HOST_CHECKS
+from validators.hosts import CHECKS as HOST_CHECKS
 from validators.run.selection import select, waivers
 
 

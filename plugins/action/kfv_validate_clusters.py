@@ -12,9 +12,9 @@ from ansible.utils.display import Display
 
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action
 from kubeflow_volcano.problems import Exit, Problem
-from validators.report.clusters import files
-from validators.report.clusters.console import render, told
-from validators.report.clusters.document import Combined, Judged
+from validators.report.clusters import Combined, Judged, describe_verdicts
+from validators.report.console import render_clusters
+from validators.report.files import write_clusters
 
 _RUN = "__validation_run"
 """Variable in which the role registers each cluster's answer of kfv_validate."""
@@ -34,13 +34,18 @@ class ActionModule(Action):
         combined = Combined([_judged(name, known[name].get(_RUN)) for name in arguments["clusters"]])
         directory = None if self.check_mode else Path(arguments["report_directory"])
         if directory:
-            files.write(combined, directory)
+            combined = write_clusters(combined, directory)
         document = combined.as_dict(directory)
-        Display().display(f"\n{render(document, combined.files, colour=ANSIBLE_COLOR)}")
+        Display().display(f"\n{render_clusters(document, combined.files, colour=ANSIBLE_COLOR)}")
         exit_code = int(combined.exit_code)
         if combined.unwritten:
             return {"failed": True, "msg": str(combined.unwritten), "exit_code": exit_code}
-        return {"exit_code": exit_code, "msg": told(document), "report": document, "files": dict(combined.files)}
+        return {
+            "exit_code": exit_code,
+            "msg": describe_verdicts(document),
+            "report": document,
+            "files": dict(combined.files),
+        }
 
 
 def _judged(name: str, registered: Mapping[str, Any] | None) -> Judged:

@@ -29,7 +29,7 @@ def gang_table(samples: Sequence[Sample]) -> str:
         "default scheduler, s",
         "ratio",
     )
-    short = ("gang without room", "placed by Volcano", "told after, s", "placed by the default scheduler")
+    short = ("gang without room", "placed by Volcano", "reported after, s", "placed by the default scheduler")
     return f"{markdown(head, fitting)}\n{markdown(short, others)}" if samples else ""
 
 

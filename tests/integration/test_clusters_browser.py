@@ -24,8 +24,8 @@ from tests.integration.test_report_browser import (
 )
 from tests.samples import reports as samples
 from tests.samples.clusters import PROBLEM, crowd, judged
-from validators.report.clusters import files
-from validators.report.clusters.document import Combined, Judged
+from validators.report.clusters import Combined, Judged
+from validators.report.files import write_clusters
 
 __all__ = ["browser"]  # a fixture, by its name
 
@@ -36,14 +36,14 @@ LATEST = "clusters-latest.html"
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Pages on four clusters, on thirty, and on some whose names and texts would like to be more than that."""
     directory = tmp_path_factory.mktemp("clusters")
-    files.write(crowd(directory / "four"), directory / "four")
+    write_clusters(crowd(directory / "four"), directory / "four")
     thirty = [judged(f"region-{number:02}-production", samples.broken()) for number in range(30)]
-    files.write(Combined(thirty), directory / "thirty")
+    write_clusters(Combined(thirty), directory / "thirty")
     hostile = [
         judged(samples.HOSTILE, samples.hostile(), uid="a"),
         Judged(f"b{samples.HOSTILE}", Exit(2), problems=(PROBLEM,)),
     ]
-    files.write(Combined(hostile), directory / "hostile")
+    write_clusters(Combined(hostile), directory / "hostile")
     return directory
 
 

@@ -20,9 +20,9 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput
 from validators.__main__ import main
-from validators.explain.answer import explain
 from validators.explain.model import Explanation, State
-from validators.explain.reading.reading import rules, situation
+from validators.explain.reading.situation import read_situation, rules
+from validators.explain.stages import explain
 
 pytestmark = pytest.mark.cluster
 
@@ -184,7 +184,7 @@ def answer(cluster: Cluster, name: str, reasons: Collection[str], seconds: float
     """What is said of the job, as soon as just this is in its way, at the latest after some seconds."""
     deadline = time.monotonic() + seconds
     while True:
-        found = explain(situation(cluster, SPACE, name))
+        found = explain(read_situation(cluster, SPACE, name))
         seen = {item.reason for item in found.findings if item.blocks}
         if (seen == set(reasons) and (seen or found.state is State.STARTED)) or time.monotonic() > deadline:
             return found
@@ -213,8 +213,8 @@ def test_the_command_prints_text_or_a_document(
     given = ["explain", "job", f"{SPACE}/over", "--kubeconfig", str(kubeconfig)]
     assert main(given) == 1
     text = capsys.readouterr().out
-    assert text.startswith(f"Job {SPACE}/over is not starting: 1 thing is in its way.\n")
-    assert "the gang asks for 1.4, 0 of 1 are taken" in " ".join(text.split())
+    assert text.startswith(f"Job {SPACE}/over is not starting: 1 cause.\n")
+    assert "the gang requests 1.4, 0 of 1 in use" in " ".join(text.split())
     assert main([*given, "--json", "--kind", "vcjob"]) == 1
     schema = json.loads(files("validators").joinpath("schemas/explanation.v1.json").read_text("utf-8"))
     jsonschema.validate(json.loads(capsys.readouterr().out), schema)
@@ -222,7 +222,7 @@ def test_the_command_prints_text_or_a_document(
 
 def test_a_job_that_is_not_there_is_told_as_such(cluster: Cluster) -> None:
     with pytest.raises(InvalidInput, match=f"there is no job {SPACE}/nobody"):
-        situation(cluster, SPACE, "nobody")
+        read_situation(cluster, SPACE, "nobody")
 
 
 def _as_user(cluster: Cluster, kubeconfig: Path, directory: Path, without: str = "") -> Path:
@@ -282,7 +282,7 @@ def test_the_rules_are_enough_and_a_missing_one_is_told(cluster: Cluster, kubeco
     assert [item.reason for item in found.findings] == ["GangDoesNotFit"]
     assert found.unread == ()
     less = Cluster.connect(_as_user(cluster, kubeconfig, tmp_path, without="nodes"))
-    blind = explain(situation(less, SPACE, "six-gpus"))
+    blind = explain(read_situation(less, SPACE, "six-gpus"))
     assert not blind.blocked
     assert [item.message for item in blind.unread] == ["you may not list nodes."]
     assert "resources: ['nodes'], verbs: ['list']" in blind.unread[0].todo

@@ -12,9 +12,9 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from tests.integration.breaking import made, patched, space
 from tests.waiting import until
-from validators.explain.answer import explain
 from validators.explain.model import Explanation, State
-from validators.explain.reading.reading import situation
+from validators.explain.reading.situation import read_situation
+from validators.explain.stages import explain
 
 pytestmark = pytest.mark.cluster
 
@@ -68,7 +68,7 @@ def answer(cluster: Cluster, namespace: str, name: str, reasons: set[str], state
     """What is said, once just this is in the way."""
 
     def told() -> Explanation | None:
-        found = explain(situation(cluster, namespace, name))
+        found = explain(read_situation(cluster, namespace, name))
         seen = {item.reason for item in found.findings if item.blocks}
         return found if seen == reasons and found.state is state else None
 
@@ -82,11 +82,11 @@ def test_a_webhook_without_a_backend_is_told_and_its_remedy_helps(cluster: Clust
         found = answer(cluster, home, "hooked", {"WebhookUnanswered"})
         assert "webhook nobody.example.com, which calls Service" in found.findings[0].problem.found
         assert found.unread == ()
-        refused = until(lambda: explain(situation(cluster, home, "hooked")).situation.events)
+        refused = until(lambda: explain(read_situation(cluster, home, "hooked")).situation.events)
         assert refused
     # The webhook was removed, as the remedy says. The controller pauses, and looks at once when it is told to.
     assert cluster.get(VOLCANOS) is not None
-    healed = explain(situation(cluster, home, "hooked"))
+    healed = explain(read_situation(cluster, home, "hooked"))
     if healed.state is State.WAITING and not healed.situation.pods:
         assert [item.reason for item in healed.findings if item.blocks] in (["NotTriedAgain"], [])
     cluster.patch(Ref.of(job), {"metadata": {"annotations": {"kfv.io/look-again": "now"}}})

@@ -12,7 +12,7 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from tests.integration.breaking import judge, made, space
 from tests.waiting import until
-from validators.explain.placing.nodes import Node, nodes_of
+from validators.explain.placement.nodes import Node, nodes_of
 
 pytestmark = pytest.mark.cluster
 

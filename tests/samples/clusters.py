@@ -7,7 +7,7 @@ from pathlib import Path
 from kubeflow_volcano.problems import Exit, Problem
 from tests.samples import reports as samples
 from validators.report import files
-from validators.report.clusters.document import Combined, Judged
+from validators.report.clusters import Combined, Judged
 from validators.report.document import Report
 
 __all__ = ["PROBLEM", "crowd", "judged"]

@@ -11,11 +11,11 @@ from tests.samples.facts import NOW, instant
 from validators.checks.operator.common import OPERATOR_ACCESS
 from validators.core.expectations import Expectations
 from validators.core.facts import Facts, Unread
-from validators.explain.answer import explain
 from validators.explain.kinds import KINDS
 from validators.explain.model import GROUP_NAME, Explanation
-from validators.explain.reading.lists import KINDS_READ
-from validators.explain.reading.reading import assemble
+from validators.explain.reading.queries import KINDS_READ
+from validators.explain.reading.situation import assemble
+from validators.explain.stages import explain
 from validators.subjects.crds import DISCOVERY
 from validators.subjects.pods import POD_NOTES, PodNotes
 

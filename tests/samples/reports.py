@@ -20,7 +20,7 @@ from validators.checks import CHECKS
 from validators.core.facts import Facts
 from validators.core.outcome import failed
 from validators.core.results import Result
-from validators.hosts.checks import CHECKS as HOST_CHECKS
+from validators.hosts import CHECKS as HOST_CHECKS
 from validators.probes.audit import CLEANUP
 from validators.probes.gang.evidence import GangEvidence
 from validators.probes.gang.gang import GANG

@@ -1,1 +1,1 @@
-"""The command line: options, RBAC manifests, the manual of checks."""
+"""`python -m validators`: options, commands, permissions of a run, and the manual of checks."""

@@ -1,8 +1,12 @@
-"""docs/checks.md: every check for reading. `python -m validators.cli.manual` writes it anew."""
+"""Checks described for people: as a list, one by one on a terminal, and all of them as docs/checks.md.
+
+`python -m validators.cli.manual` writes docs/checks.md.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from validators.checks import CHECKS
@@ -10,106 +14,123 @@ from validators.checks.meta.meta import RUN
 from validators.core.check import FAMILIES, Check
 from validators.core.facts import Probe
 from validators.core.rights import BACKENDS, HOMES, Rule
-from validators.hosts.checks import CHECKS as HOST_CHECKS
+from validators.hosts import CHECKS as HOST_CHECKS
 from validators.report.document import MANUAL, anchor
 
-__all__ = ["ALL_CHECKS", "render"]
+__all__ = ["ALL_CHECKS", "describe", "overview", "render"]
 
 ALL_CHECKS: tuple[Check, ...] = (*CHECKS, *HOST_CHECKS)
-"""Those of clusters and those of hosts."""
+"""Checks of clusters and of hosts."""
+
+_WIDTH = 110
 
 _HEAD = f"""\
 # Checks
 
-What is judged, and what to do when it does not hold. Written by `.venv/bin/python -m validators.cli.manual` from the checks themselves; `{MANUAL}` is not edited by hand. `python -m validators explain D6` prints the same for one check, and each finding of a report links here.
+What each check claims, and what to do when it fails. `.venv/bin/python -m validators.cli.manual` writes this page from the checks; do not edit `{MANUAL}` by hand. `python -m validators explain D6` prints the same for one check, and each finding of a report links to this page.
 
-A check ends as pass, warn, fail, skip (does not apply, and why) or error (could not be judged; never counted as passed).
-Its severity says what a failure means: a **blocker** must have been judged for a run to pass; **major**, **minor** and **info** are judged where they can be.
-Checks and families are chosen with `--select` (`validation_select`, for hosts `preflight_select`), and their findings accepted with `--waive` (`validation_waivers`, `preflight_waivers`) and a reason."""  # noqa: E501  paragraphs are lines
+A check ends as pass, warn, fail, skip (does not apply, with the reason) or error (could not be evaluated; never counts as passed).
+Its severity says what a failure means: every **blocker** must have been evaluated for a run to pass; **major**, **minor** and **info** are evaluated where possible.
+`--select` (`validation_select`, for hosts `preflight_select`) selects checks and families; `--waive` (`validation_waivers`, `preflight_waivers`) accepts their findings with a reason."""  # noqa: E501  paragraphs are lines
 
 _NOTES = {
-    "I": "What a run says of itself, judged after everything else. That a second roll-out changes nothing (I5 in the list of this family) is no matter of a validation, which sees no roll-out: `playbooks/install.yml` says so itself with `changed=0`, and tests/integration/test_rollout.py holds it to that."  # noqa: E501  paragraphs are lines
+    "I": "What a run reports about itself, evaluated after everything else. No check covers whether a second roll-out changes nothing (I5 in the list of this family), because a validation sees no roll-out: `playbooks/install.yml` reports it as `changed=0`, and tests/integration/test_rollout.py tests it."  # noqa: E501  paragraphs are lines
 }
-"""What is to be said of a family as a whole."""
+"""Remarks about a whole family."""
+
+
+def overview() -> str:
+    """Every check in one line, by family, for a terminal."""
+    lines: list[str] = []
+    for letter, checks in _families().items():
+        lines.append(f"{letter} {FAMILIES[letter]}")
+        lines += [f"  {item.id:<3} {item.slug:<24} {item.severity:<8} {item.title}" for item in checks]
+    return "\n".join(lines) + "\n"
+
+
+def describe(checks: Iterable[Check]) -> str:
+    """Claim, remedy and properties of these checks, for a terminal."""
+    lines: list[str] = []
+    for item in checks:
+        lines += [f"{item.id} {item.slug}: {item.title}", textwrap.indent(item.remedy, "  ")]
+        for text in (f"Family: {item.family}", *_properties(item, str, str)):
+            lines.append(textwrap.fill(text, _WIDTH, initial_indent="  - ", subsequent_indent="    "))
+    return "\n".join(lines) + "\n"
 
 
 def render() -> str:
-    """The document's text."""
-    families = {
-        letter: [item for item in ALL_CHECKS if item.id[0] == letter]
-        for letter in FAMILIES
-        if any(item.id[0] == letter for item in ALL_CHECKS)
-    }
+    """Text of docs/checks.md."""
+    families = _families()
     parts = [_HEAD, _contents(families.values())]
     for letter, checks in families.items():
         parts.append(f"## {letter}: {FAMILIES[letter]}")
         parts += [_NOTES[letter]] if letter in _NOTES else []
-        parts += [_check(item) for item in checks]
+        parts += [_section(item) for item in checks]
     return "\n\n".join(parts) + "\n"
 
 
+def _families() -> Mapping[str, Sequence[Check]]:
+    """The checks by family letter."""
+    found = {letter: [item for item in ALL_CHECKS if item.id[0] == letter] for letter in FAMILIES}
+    return {letter: checks for letter, checks in found.items() if checks}
+
+
 def _contents(families: Iterable[Sequence[Check]]) -> str:
-    rows = [
-        f"| [{item.id} {item.slug}](#{anchor(item)}) | {item.severity} | {_cell(item.title)} |"
-        for checks in families
-        for item in checks
-    ]
+    rows = [f"| {_link(item.id)} | {item.severity} | {item.title} |" for checks in families for item in checks]
     return "\n".join(("| check | severity | claim |", "| --- | --- | --- |", *rows))
 
 
-def _check(item: Check) -> str:
-    lines = [f"- Severity: {item.severity}"]
-    if item.requires:
-        lines.append(f"- Says nothing when these fail: {', '.join(map(_link, item.requires))}")
-    if item.component:
-        lines.append(f"- Only where the component `{item.component}` is chosen")
-    if item.opt_in:
-        flag = f"--{item.opt_in.replace('_', '-')}"
-        lines.append(f"- Judged only when asked for, with `{flag}` (`validation_{item.opt_in}`)")
-    if item.probe is RUN:
-        lines.append("- Judged last, of the run itself")
-    elif isinstance(item.probe, Probe):
-        lines.append(f"- Judges what the probe `{item.probe.name}` finds out; skipped with `--read-only`")
-    elif item.probe:
-        lines.append("- Judged when everything that the probes created has been removed; skipped with `--read-only`")
-    lines.append(f"- Needs: {_needs(item)}")
-    if item.rules_with:
-        lines.append(f"- Needs where the release holds them: {_rules(rule for _, rule in item.rules_with)}")
+def _section(item: Check) -> str:
     remedy = "\n\n".join(" ".join(part.split()) for part in item.remedy.split("\n\n"))
-    return f"### {item.id} {item.slug}\n\n**{item.title}.**\n\n{remedy}\n\n" + "\n".join(lines)
+    properties = "\n".join(f"- {text}" for text in _properties(item, _link, lambda text: f"`{text}`"))
+    return f"### {item.id} {item.slug}\n\n**{item.title}.**\n\n{remedy}\n\n{properties}"
 
 
 def _link(id_: str) -> str:
     (found,) = (item for item in ALL_CHECKS if item.id == id_)
-    return f"[{found.id} {found.slug}](#{anchor(found)})"
+    return f"[{found.id} {found.slug}](#{anchor(found.id, found.slug)})"
 
 
-def _needs(item: Check) -> str:
-    """Rights on the Kubernetes API: verbs by resource."""
+def _properties(item: Check, name: Callable[[str], str], code: Callable[[str], str]) -> Iterator[str]:
+    """What else there is to know about a check; `name` formats the id of another one, `code` words of a computer."""
+    yield f"Severity: {item.severity}"
+    if item.requires:
+        yield f"Skipped when these fail: {', '.join(map(name, item.requires))}"
+    if item.component:
+        yield f"Only if the component {code(item.component)} is selected"
+    if item.opt_in:
+        flag = code(f"--{item.opt_in.replace('_', '-')}")
+        yield f"Only with {flag} ({code(f'validation_{item.opt_in}')})"
+    if item.probe is RUN:
+        yield "Evaluated last, about the run itself"
+    elif isinstance(item.probe, Probe):
+        yield f"Evaluates the probe {code(item.probe.name)}; skipped with {code('--read-only')}"
+    elif item.probe:
+        yield f"Evaluated after everything that the probes created was deleted; skipped with {code('--read-only')}"
     if item in HOST_CHECKS:
-        return "a login to the hosts, with become; no right on the Kubernetes API" + (
-            f" but {_rules(item.rules)}" if item.rules else ""
-        )
-    return _rules(item.rules) if item.rules else "no right of its own"
+        more = f", and {_rules(item.rules, code)} on the Kubernetes API" if item.rules else ""
+        yield f"Needs: a login to the hosts with become{more}"
+    else:
+        yield f"Needs: {_rules(item.rules, code) if item.rules else 'no permission of its own'}"
+    if item.rules_with:
+        yield f"Needs for the CRDs of the release: {_rules((rule for _, rule in item.rules_with), code)}"
 
 
-def _rules(rules: Iterable[Rule]) -> str:
+def _rules(rules: Iterable[Rule], code: Callable[[str], str]) -> str:
+    """Permissions on the Kubernetes API: verbs by resource."""
     verbs: dict[tuple[str, str], dict[str, None]] = {}
     for rule in rules:
         verbs.setdefault((rule.plural_group, rule.namespace), {})[rule.verb] = None
     return "; ".join(
-        f"{', '.join(words)} `{resource}`{_within(namespace)}" for (resource, namespace), words in verbs.items()
+        f"{', '.join(words)} {code(resource)}{_within(namespace, code)}"
+        for (resource, namespace), words in verbs.items()
     )
 
 
-def _within(namespace: str) -> str:
+def _within(namespace: str, code: Callable[[str], str]) -> str:
     if namespace in {BACKENDS, HOMES}:
         return f" in {namespace}"
-    return f" in `{namespace}`" if namespace else ""
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
+    return f" in {code(namespace)}" if namespace else ""
 
 
 if __name__ == "__main__":

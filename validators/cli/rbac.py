@@ -1,4 +1,4 @@
-"""The least rights of a run as objects for `kubectl apply`: a ClusterRole, Roles where these do, and bindings."""
+"""The least permissions of a run as objects for `kubectl apply`: a ClusterRole, Roles where they suffice, bindings."""
 
 from __future__ import annotations
 
@@ -22,36 +22,36 @@ from validators.subjects.gang.operators import OPERATORS
 __all__ = ["NAME", "manifests", "render"]
 
 NAME = "kubeflow-volcano-validators"
-"""Of every role and binding."""
+"""Name of every role and binding."""
 
 _OPERATORS = Rule("list", "apps", "deployments")
-"""By which the release is known: the image of the operator of training jobs tells it."""
+"""Detects the release: the version is in the image of the training operator."""
 _API = "rbac.authorization.k8s.io/v1"
 _HEAD = """\
-# The least rights of this validation of Kubeflow {release}, for ServiceAccount {account}.
-# Gang scheduler {gang} ({gang_from}); another one needs other rights: --gang-scheduler.
-# They add to what every cluster grants to all who sign in: system:basic-user, system:discovery and
-# system:public-info-viewer. A Role for a namespace that this cluster does not have is refused, and not missed.
+# The least permissions to validate Kubeflow {release}, for ServiceAccount {account}.
+# Gang scheduler {gang} ({gang_from}); another one needs other permissions: --gang-scheduler.
+# Every cluster also grants system:basic-user, system:discovery and system:public-info-viewer to all authenticated
+# users. The API server refuses a Role for a namespace that this cluster does not have; such a Role is not needed.
 """
 _OWN_SPACE = """\
-# Probes make a namespace of their own, whose name nobody knows beforehand: what they do in it is granted everywhere.
-# --probe-namespace NAME keeps all of it to one namespace that exists; --read-only needs none of it.
+# Probes create a namespace with a random name, so their permissions are granted in all namespaces.
+# --probe-namespace NAME limits them to one existing namespace; --read-only needs none of them.
 """
 
 
 def render(options: Options, account: str) -> str:
-    """YAML of what a run with these options needs, for the ServiceAccount `namespace/name`.
+    """YAML of the permissions that a run with these options needs, for the ServiceAccount `namespace/name`.
 
-    The cluster is asked only for its release and gang scheduler, and only where the options leave the release open.
+    The cluster is read only for its release and gang scheduler, and only if the options do not set the release.
 
     Raises:
-        InvalidInput: the options make no sense, or `account` is not of that form.
-        Unreachable: the cluster has to be asked and does not answer.
+        InvalidInput: the options are invalid, or `account` does not have that form.
+        Unreachable: the cluster has to be read and does not answer.
     """
     namespace, _, name = account.partition("/")
     if not namespace or not name or "/" in name:
         raise InvalidInput(
-            Problem(f"--service-account {account}.", "NAMESPACE/NAME.", "name the ServiceAccount that validates.")
+            Problem(f"--service-account {account}.", "NAMESPACE/NAME.", "name the ServiceAccount of the validation.")
         )
     chosen = [item for item in select(CHECKS, options.select) if not item.opt_in or item.opt_in in options.asked]
     cluster = Cluster.connect(options.kubeconfig, options.context) if options.release == AUTO else None
@@ -59,7 +59,7 @@ def render(options: Options, account: str) -> str:
     checks = for_gang(chosen, expectations.gang)
     rules = placed(checks, expectations, probe_namespace=options.probe_namespace, read_only=options.read_only)
     if cluster is not None:
-        rules = _and_to_know_the_release(rules, expectations)
+        rules = _with_release_detection(rules, expectations)
     head = _HEAD.format(
         release=expectations.release,
         account=account,
@@ -71,10 +71,10 @@ def render(options: Options, account: str) -> str:
     return head + yaml.safe_dump_all(manifests(rules, namespace, name), sort_keys=False, explicit_start=True, width=120)
 
 
-def _and_to_know_the_release(
+def _with_release_detection(
     rules: Mapping[str, AbstractSet[Rule]], expectations: Expectations
 ) -> Mapping[str, AbstractSet[Rule]]:
-    """The rules, with what the run needs that asks for the release by itself."""
+    """The rules, with those that a run needs to detect the release."""
     homes = expectations.namespaces & {item.ref.namespace for item in OPERATORS.values()}
     if _OPERATORS in rules[""]:
         return rules
@@ -82,7 +82,7 @@ def _and_to_know_the_release(
 
 
 def manifests(rules: Mapping[str, AbstractSet[Rule]], namespace: str, name: str) -> Iterator[Object]:
-    """Roles and bindings of rules by namespace, for the ServiceAccount of that namespace and name."""
+    """Roles and bindings for rules by namespace, for the ServiceAccount of that namespace and name."""
     for where, wanted in rules.items():
         if not wanted:
             continue
@@ -99,7 +99,7 @@ def manifests(rules: Mapping[str, AbstractSet[Rule]], namespace: str, name: str)
 
 
 def _policies(rules: Iterable[Rule]) -> Iterator[Object]:
-    """The rules, those of one group with the same verbs as one."""
+    """The rules; those of one API group with the same verbs are joined."""
     verbs: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     for rule in rules:
         verbs[rule.group, rule.resource].add(rule.verb)

@@ -1,4 +1,4 @@
-"""Pods that have a node and do not run: image, settings, volumes, init containers, crashes."""
+"""Pods that have a node but are not ready: image, configuration, volumes, init containers, crashes."""
 
 from __future__ import annotations
 
@@ -7,27 +7,29 @@ from dataclasses import replace
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import State, assess_pod
+from kubeflow_volcano.text import counted, few
 from validators.core.facts import Facts
 from validators.explain.model import Finding, Situation, finding
 from validators.subjects.pods import POD_NOTES, PodNotes, issue
 
 __all__ = ["containers"]
 
-_TOLD = 5
-_SETTINGS = frozenset({"CreateContainerConfigError", "RunContainerError"})
+_MOST = 5
+"""Names of pods, and lines of a log."""
+_NOT_CONFIGURED = frozenset({"CreateContainerConfigError", "RunContainerError"})
 
 
 def containers(situation: Situation) -> Iterator[Finding]:
-    """One finding for pods that suffer from the same thing."""
-    told: dict[tuple[str, str], list[tuple[Object, Finding]]] = {}
+    """One finding for all pods with the same trouble."""
+    alike: dict[tuple[str, str], list[tuple[Object, Finding]]] = {}
     own = replace(situation.facts, objects={"pods": situation.pods}, unread={})
     for pod in situation.placed:
         if found := _trouble(pod, own):
-            told.setdefault((found.reason, found.problem.todo), []).append((pod, found))
-    for items in told.values():
+            alike.setdefault((found.reason, found.problem.todo), []).append((pod, found))
+    for items in alike.values():
         pod, found = items[0]
         others = [str(Ref.of(other)) for other, _ in items[1:]]
-        more = [f"and the same of {', '.join(others[:_TOLD])}{' …' if len(others) > _TOLD else ''}"] if others else []
+        more = [f"the same holds for {few(others, _MOST)}"] if others else []
         yield finding(
             found.reason,
             found.problem.found,
@@ -43,16 +45,14 @@ def _trouble(pod: Object, facts: Facts) -> Finding | None:
     notes = facts.known(POD_NOTES).get(pod["metadata"]["uid"], PodNotes())
     if assess_pod(pod).state in {State.READY, State.SKIP}:
         return None
-    if waiting := _init(pod, notes):
-        return waiting
-    if settings := _settings(pod):
-        return settings
-    if pod.get("status", {}).get("phase") == "Pending" and notes.events and not _images(pod, notes):
+    if own := _init_container(pod, notes) or _configuration(pod):
+        return own
+    if pod.get("status", {}).get("phase") == "Pending" and notes.events and not _waits_for_image(pod, notes):
         return finding(
             "NotStarted",
             f"{Ref.of(pod)} is on {pod['spec']['nodeName']} and has not started: {notes.events[-1].rstrip('.')}.",
-            needed="what the node wants for starting it: volumes, network, secrets.",
-            todo="correct what the node names.",
+            needed="volumes, network and Secrets that the node can set up for the pod.",
+            todo="fix what the message names.",
         )
     found = issue(pod, facts)
     if found is None:
@@ -60,62 +60,64 @@ def _trouble(pod: Object, facts: Facts) -> Finding | None:
     return finding(
         found.reason,
         found.message,
-        needed="a container that runs and is ready.",
+        needed="containers that are running and ready.",
         todo=found.todo,
-        details=notes.log.strip().splitlines()[-_TOLD:],
+        details=notes.log.strip().splitlines()[-_MOST:],
     )
 
 
-def _images(pod: Object, notes: PodNotes) -> bool:
-    """Whether a container waits for its image or for its next try, of which the pod's own state says more."""
+def _waits_for_image(pod: Object, notes: PodNotes) -> bool:
+    """Whether a container waits for its image or its next restart, which the pod's own status explains better."""
     waiting = (item.get("state", {}).get("waiting") or {} for item in pod["status"].get("containerStatuses") or ())
     return "pull" in notes.events[-1].lower() or any(
         item.get("reason") not in {None, "ContainerCreating", "PodInitializing"} for item in waiting
     )
 
 
-def _init(pod: Object, notes: PodNotes) -> Finding | None:
-    """The first init container that has not ended well; the rest waits for it."""
+def _init_container(pod: Object, notes: PodNotes) -> Finding | None:
+    """The first init container that has not succeeded; all other containers wait for it."""
     for status in pod.get("status", {}).get("initContainerStatuses") or ():
         state = status.get("state", {})
         last = (status.get("lastState") or {}).get("terminated") or state.get("terminated") or {}
-        if (state.get("terminated") or {}).get("exitCode") == 0 or (status.get("started") and _sidecar(pod, status)):
+        if (state.get("terminated") or {}).get("exitCode") == 0 or (status.get("started") and _is_sidecar(pod, status)):
             continue
         if last.get("exitCode"):
             return finding(
                 "InitContainerFails",
-                f"{Ref.of(pod)}: init container {status['name']} ends with exit code {last['exitCode']}, "
-                f"{status.get('restartCount', 0)} restarts.",
+                f"{Ref.of(pod)}: init container {status['name']} ends with exit code {last['exitCode']} "
+                f"({counted(status.get('restartCount', 0), 'restart')}).",
                 needed="init containers that end with exit code 0.",
                 todo=f"read its log: kubectl -n {Ref.of(pod).namespace} logs {Ref.of(pod).name} -c {status['name']}.",
-                details=notes.log.strip().splitlines()[-_TOLD:],
+                details=notes.log.strip().splitlines()[-_MOST:],
             )
         if "running" in state:
             return finding(
                 "InitContainerRuns",
-                f"{Ref.of(pod)}: init container {status['name']} runs since {state['running'].get('startedAt')}.",
-                needed="that it ends; the others start after it.",
-                todo="see what it waits for. One of an operator waits for the name of the master or launcher in DNS.",
+                f"{Ref.of(pod)}: init container {status['name']} has been running since "
+                f"{state['running'].get('startedAt')}.",
+                needed="an init container that ends: the other containers start after it.",
+                todo="find what it waits for. An operator's init container waits for the DNS name of the master or "
+                "launcher.",
             )
         return None
     return None
 
 
-def _sidecar(pod: Object, status: Object) -> bool:
+def _is_sidecar(pod: Object, status: Object) -> bool:
     return any(
         item["name"] == status["name"] and item.get("restartPolicy") == "Always"
         for item in pod["spec"].get("initContainers") or ()
     )
 
 
-def _settings(pod: Object) -> Finding | None:
+def _configuration(pod: Object) -> Finding | None:
     for status in pod.get("status", {}).get("containerStatuses") or ():
         waiting = status.get("state", {}).get("waiting") or {}
-        if waiting.get("reason") in _SETTINGS:
+        if waiting.get("reason") in _NOT_CONFIGURED:
             return finding(
                 str(waiting["reason"]),
-                f"{Ref.of(pod)}: container {status['name']} cannot be set up: {waiting.get('message', 'no message')}.",
+                f"{Ref.of(pod)}: container {status['name']} cannot be created: {waiting.get('message', 'no message')}.",
                 needed="every ConfigMap, Secret and key that the container names.",
-                todo="make what is missing, or correct the name in the pod template.",
+                todo="create what is missing, or correct the name in the pod template.",
             )
     return None

@@ -1,4 +1,4 @@
-"""The kinds of jobs that can be explained, and how each says what it wants.
+"""The kinds of jobs that can be explained, and how each is read.
 
 Fields: pkg/apis/kubeflow.org/v1/*_types.go and common_types.go of training-operator v1.5.0 to v1.9.2,
 pkg/apis/trainer/v1alpha1/trainjob_types.go of trainer v2.1.0, pkg/apis/batch/v1alpha1/job.go of volcano-sh/apis.
@@ -27,7 +27,7 @@ RUNTIMES = "trainingruntimes.trainer.kubeflow.org"
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of job; `read` makes a Job of an object and of what else is known."""
+    """A kind of job; `read` turns an object and the facts around it into a Job."""
 
     api_version: str
     kind: str
@@ -36,12 +36,12 @@ class Kind:
 
     @property
     def resource(self) -> str:
-        """As `plural.group`."""
+        """Name as `plural.group`."""
         return f"{self.plural}.{self.api_version.rpartition('/')[0]}"
 
 
 def runtime_of(job: Object, facts: Facts) -> Object | None:
-    """The runtime that a TrainJob names; None where there is none of that name.
+    """The runtime that a TrainJob names; None where it does not exist.
 
     Raises:
         CannotJudgeError: runtimes could not be read.
@@ -82,7 +82,7 @@ def _volcano(obj: Object, _facts: Facts) -> Job:
     tasks = spec.get("tasks") or ()
     scheduler = spec.get("schedulerName") or "volcano"
     roles = tuple(
-        Role(task.get("name", ""), int(task.get("replicas", 0)), _handed_to(scheduler, task.get("template") or {}))
+        Role(task.get("name", ""), int(task.get("replicas", 0)), _with_scheduler(scheduler, task.get("template") or {}))
         for task in tasks
     )
     return Job(
@@ -93,14 +93,14 @@ def _volcano(obj: Object, _facts: Facts) -> Job:
         min_available=spec.get("minAvailable"),
         queue=spec.get("queue") or "",
         priority_class=spec.get("priorityClassName") or "",
-        # An aborted job waits for a command that resumes it.
+        # An aborted job waits for a resume command.
         suspended=_phase(obj) in {"Aborted", "Aborting"},
         groups=(f"{meta['name']}-{meta['uid']}", meta["name"]),
         later=frozenset(task.get("name", "") for task in tasks if (task.get("dependsOn") or {}).get("name")),
     )
 
 
-def _handed_to(scheduler: str, template: Object) -> Object:
+def _with_scheduler(scheduler: str, template: Object) -> Object:
     spec = template.get("spec") or {"containers": []}
     return {**template, "spec": {"schedulerName": scheduler, **spec}}
 
@@ -118,7 +118,7 @@ def _trainer(obj: Object, facts: Facts) -> Job:
     source = jobset["spec"] if jobset else template.get("spec", {})
     annotations = {
         **((template.get("metadata") or {}).get("annotations") or {}),
-        **(spec.get("annotations") or {}),  # those in its metadata are its own
+        **(spec.get("annotations") or {}),  # Trainer ignores those in the metadata
     }
     roles = tuple(_replicated(item, None if jobset else spec) for item in source.get("replicatedJobs") or ())
     classes = (role.template["spec"].get("priorityClassName") for role in roles)
@@ -136,7 +136,7 @@ def _trainer(obj: Object, facts: Facts) -> Job:
 
 
 def _replicated(item: Object, trainjob: Object | None) -> Role:
-    """Pods of one replicated job of a JobSet; `trainjob` says how many nodes where the JobSet is not made yet."""
+    """Pods of one replicated job of a JobSet; `trainjob` has the number of nodes until the JobSet exists."""
     job = item["template"]["spec"]
     count = _count(item.get("replicas")) * _count(job.get("parallelism"))
     nodes = ((trainjob or {}).get("trainer") or {}).get("numNodes")
@@ -158,7 +158,7 @@ def _group(obj: Object, _facts: Facts) -> Job:
 
 
 def _count(value: int | None) -> int:
-    """Replicas where 1 is what nothing means."""
+    """Replicas; 1 where none are given."""
     return 1 if value is None else int(value)
 
 
@@ -174,8 +174,8 @@ KINDS: Mapping[str, Kind] = {
         Kind("kubeflow.org/v1", "JAXJob", "jaxjobs", _kubeflow("jaxReplicaSpecs")),
         Kind("trainer.kubeflow.org/v1alpha1", "TrainJob", "trainjobs", _trainer),
         Kind("batch.volcano.sh/v1alpha1", "Job", "jobs", _volcano),
-        # Last: a job and its PodGroup often have one name.
+        # Last: a job and its PodGroup often share a name.
         Kind("scheduling.volcano.sh/v1beta1", "PodGroup", "podgroups", _group),
     )
 } | {f"PodGroup.{SCHEDULER_PLUGINS.group}": Kind(*SCHEDULER_PLUGINS.podgroup, "podgroups", _group)}
-"""By kind, in the order in which they are looked for; the last one shares its name with Volcano's."""
+"""By kind, in the order of lookup; the last one shares its kind with Volcano's."""

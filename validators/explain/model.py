@@ -1,4 +1,4 @@
-"""One job, whatever its kind, what is around it, and what is found about it."""
+"""One job of any kind with the objects that its start depends on, and the findings about it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.catalog import gangs
+from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.problems import Problem
 from validators.core.facts import Facts, Unread
 
@@ -21,32 +21,43 @@ __all__ = [
     "Role",
     "Situation",
     "State",
-    "counted",
     "finding",
-    "of_single_pods",
+    "is_for_single_pods",
+    "pod_group_name",
 ]
 
-GROUP_NAME = "scheduling.k8s.io/group-name"
+GROUP_NAME = gangs.VOLCANO.mark[1]
 """Annotation of a pod with the name of its PodGroup."""
-VOLCANO = "volcano"
+VOLCANO = gangs.VOLCANO.scheduler
 """schedulerName of Volcano, unless it was started with another one."""
-_OF_SINGLE_PODS = "podgroup-"
+_FOR_SINGLE_PODS = "podgroup-"
+_STARTED = frozenset({"Running", "Succeeded"})
 
 
 class State(StrEnum):
-    """How far a job has come."""
+    """Progress of a job."""
 
     WAITING = "waiting"
-    """Fewer pods run than its gang needs."""
+    """Fewer pods are running than its gang needs."""
     STARTED = "started"
     SUSPENDED = "suspended"
     SUCCEEDED = "succeeded"
     FAILED = "failed"
 
 
+_ENDS: Mapping[str, State] = {
+    "Succeeded": State.SUCCEEDED,
+    "Complete": State.SUCCEEDED,
+    "Completed": State.SUCCEEDED,
+    "Failed": State.FAILED,
+    "Terminated": State.FAILED,
+}
+"""Condition types of Kubeflow's jobs and of TrainJobs, and phases of Volcano's."""
+
+
 @dataclass(frozen=True, slots=True)
 class Role:
-    """Pods of a job that are alike: `replicas` are made from `template`, which has metadata and spec of a pod."""
+    """Identical pods of a job: `replicas` are created from `template`, which has metadata and spec of a pod."""
 
     name: str
     replicas: int
@@ -55,10 +66,10 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job of any kind. `min_available` and `queue` are what its own text asks for: None and empty where it is silent.
+    """A job of any kind. `min_available` and `queue` are those of its own spec: None and empty where it sets none.
 
-    `groups` are the names that its PodGroup may have, the likeliest first. `later` are the roles whose pods are made
-    when those of other roles run or have ended.
+    `groups` are the possible names of its PodGroup, the likeliest first. `later` are the roles whose pods are created
+    only when pods of other roles are running or have ended.
     """
 
     ref: Ref
@@ -74,18 +85,18 @@ class Job:
 
     @property
     def wanted(self) -> int:
-        """How many pods it has when all are there."""
+        """Number of pods of all roles."""
         return sum(role.replicas for role in self.roles)
 
     @property
-    def first(self) -> int:
-        """How many pods it has before any are made of the roles that wait for others."""
+    def initial(self) -> int:
+        """Number of pods of the roles that depend on no other role."""
         return sum(role.replicas for role in self.roles if role.name not in self.later)
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A Warning about the job, its PodGroup, its pods or its claims; `count` times, last at `last` (RFC3339)."""
+    """A Warning about the job, its PodGroup, pods or claims: seen `count` times, last at `last` (RFC3339)."""
 
     ref: Ref
     reason: str
@@ -97,9 +108,9 @@ class Event:
 
 @dataclass(frozen=True, eq=False)
 class Situation:
-    """All that is known. `pods` are the job's own that are not being deleted, `group` is its PodGroup.
+    """Everything that was read. `pods` are the job's own that are not being deleted; `group` is its PodGroup.
 
-    `facts` has what is around them; a kind that is not served has no objects there.
+    `facts` has the other objects; a kind that the API server does not serve has none there.
     """
 
     job: Job
@@ -112,15 +123,48 @@ class Situation:
 
     @property
     def minimum(self) -> int:
-        """How many pods must be placed together: what the PodGroup says, else what the job will ask for."""
+        """Number of pods that must be placed together: the PodGroup's minMember, else what the job will request."""
         if self.group:
             return int(self.group["spec"].get("minMember") or 1)
-        # Without a gang, a job of steps waits for the pods of the steps that it has come to.
-        return self.job.min_available or (max(self.job.first, len(self.pods)) if self.job.later else self.job.wanted)
+        # Without a gang, a job of steps waits for the pods of the steps that have begun.
+        steps = max(self.job.initial, len(self.pods)) if self.job.later else self.job.wanted
+        return self.job.min_available or steps
+
+    @property
+    def missing(self) -> int:
+        """Number of pods that are still to be created."""
+        return max(self.job.wanted, self.minimum) - len(self.pods)
+
+    @property
+    def unscheduled(self) -> int:
+        """Number of pods that still need a node before the gang has its minimum."""
+        return self.minimum - len(self.placed)
+
+    @property
+    def state(self) -> State:
+        """Progress, by the job's own conditions and by its pods."""
+        if end := self.end:
+            return end[0]
+        if self.job.suspended:
+            return State.SUSPENDED
+        started = [pod for pod in self.pods if pod.get("status", {}).get("phase") in _STARTED]
+        return State.STARTED if len(started) >= max(self.minimum, 1) else State.WAITING
+
+    @property
+    def end(self) -> tuple[State, str] | None:
+        """How the job ended, and the message about it; None while it has not."""
+        for kind, condition in conditions(self.obj).items() if _has_conditions(self.obj) else ():
+            if kind in _ENDS and condition.get("status") == "True":
+                return _ENDS[kind], str(condition.get("message") or condition.get("reason") or "no message")
+        status = self.obj.get("status") or {}
+        phase = str(status.get("phase") or (status.get("state") or {}).get("phase"))
+        if phase in _ENDS:
+            return _ENDS[phase], str((status.get("state") or {}).get("message") or f"phase {phase}")
+        return None
 
     @property
     def task_minimums(self) -> Mapping[str, int]:
-        """How many of each role must be among them; Volcano heeds that only where minMember covers all of it.
+        """Minimum for each role; Volcano applies them only where minMember is at least their sum.
 
         Rule: CheckTaskValid and CheckTaskReady of pkg/scheduler/api/job_info.go, v1.10.0.
         """
@@ -129,25 +173,25 @@ class Situation:
 
     @property
     def phase(self) -> str:
-        """Of the PodGroup; empty where there is none or no scheduler has judged it."""
+        """Phase of the PodGroup; empty where there is no PodGroup or no scheduler has set one."""
         phase: str = (self.group or {}).get("status", {}).get("phase") or ""
         return phase
 
     @property
     def queue(self) -> str:
-        """Name of the queue; a PodGroup without one goes to the default queue, one of another scheduler to none."""
-        if self.group and self.group["apiVersion"] == SCHEDULER_PLUGINS.api_version:
+        """Name of the queue: `default` where none is set, empty where another scheduler without queues has the gang."""
+        if self.group and self.group["apiVersion"] == gangs.SCHEDULER_PLUGINS.api_version:
             return ""
         return (self.group["spec"].get("queue") if self.group else self.job.queue) or "default"
 
     @property
     def placed(self) -> tuple[Object, ...]:
-        """The pods that have a node."""
+        """Pods that have a node."""
         return tuple(pod for pod in self.pods if pod["spec"].get("nodeName"))
 
     @property
     def unplaced(self) -> tuple[Object, ...]:
-        """The pods that exist and have no node."""
+        """Pods that exist and have no node."""
         return tuple(pod for pod in self.pods if not pod["spec"].get("nodeName"))
 
     @property
@@ -158,9 +202,9 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing about the job. `reason` is a stable CamelCase word; `details` are lines such as one per node.
+    """One thing about the job. `reason` is a stable CamelCase word; `details` are lines, for example one per node.
 
-    `blocks` is False for what is worth knowing and does not keep the job from starting.
+    `blocks` is False where the finding does not keep the job from starting.
     """
 
     reason: str
@@ -171,17 +215,23 @@ class Finding:
     blocks: bool = True
 
 
-def of_single_pods(group: Object) -> bool:
-    """Whether Volcano made the PodGroup itself, for pods that name none: each of them is placed alone.
+def pod_group_name(pod: Object) -> str:
+    """Name of the Volcano PodGroup that the pod is a member of; empty where it names none."""
+    return str((pod["metadata"].get("annotations") or {}).get(GROUP_NAME) or "")
+
+
+def is_for_single_pods(group: Object) -> bool:
+    """Whether Volcano created the PodGroup itself, for pods that name none: each of them is scheduled alone.
 
     Rule: PodgroupNamePrefix and createNormalPodPGIfNotExist of pkg/controllers/podgroup, v1.8.0 to v1.10.0.
     """
-    return str(group["metadata"]["name"]).startswith(_OF_SINGLE_PODS) and bool(group["metadata"].get("ownerReferences"))
+    name = str(group["metadata"]["name"])
+    return name.startswith(_FOR_SINGLE_PODS) and bool(group["metadata"].get("ownerReferences"))
 
 
-def counted(number: int, word: str) -> str:
-    """A number with its noun."""
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+def _has_conditions(obj: Object) -> bool:
+    """Whether status.conditions has types; Volcano's jobs keep a history under that name."""
+    return all("type" in item for item in (obj.get("status") or {}).get("conditions") or ())
 
 
 def finding(
@@ -195,16 +245,13 @@ def finding(
     details: Sequence[str] = (),
     blocks: bool = True,
 ) -> Finding:
-    """A finding of its three sentences."""
+    """A finding from its three sentences: what was found, what is needed, and what to do."""
     return Finding(reason, Problem(found, needed, todo), tuple(objects), tuple(commands), tuple(details), blocks)
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The answer: how far the job is, what was found in causal order, and what could not be looked at.
-
-    `unread` says what could not be read, as a reason and what to do about it.
-    """
+    """The answer: the job's state, the findings in causal order, and what could not be read, each with a remedy."""
 
     situation: Situation
     state: State
@@ -213,5 +260,5 @@ class Explanation:
 
     @property
     def blocked(self) -> bool:
-        """Whether anything was found that keeps the job from starting."""
+        """Whether a finding keeps the job from starting."""
         return any(item.blocks for item in self.findings)

@@ -1,4 +1,4 @@
-"""Family P, part eight: clocks."""
+"""Clocks: their skew, and the service that keeps them synchronized."""
 
 from __future__ import annotations
 
@@ -8,63 +8,63 @@ from kubeflow_volcano.hosts.facts import Host, HostFacts, Time
 from validators.core.check import check
 from validators.core.facts import Facts
 from validators.core.outcome import Outcome, Severity
-from validators.hosts.each import Finding, bad, each, good, worse
+from validators.hosts.judging import Finding, failing, judge_hosts, passing, warning
 
 __all__ = ["CHECKS"]
 
-_WARNS, _FAILS = 5.0, 60.0
+_WARNS_SECONDS, _FAILS_SECONDS = 5.0, 60.0
 
 
 @check("P17", "clock-skew", severity=Severity.BLOCKER)
 def clock_skew(facts: Facts) -> Outcome:
-    """The clock of every host agrees with that of the machine that runs Ansible.
+    """Every host's clock agrees with the clock of the Ansible controller.
 
-    More than 5 s warn and more than 60 s fail: certificates are "not yet valid", and leases end too early. What the
-    question took on its way is not held against the host. Where all hosts are wrong alike, look at this machine first.
+    More than 5 s warn and more than 60 s fail: certificates are "not yet valid", and leases end too early. The time
+    that Ansible's request took does not count. If all hosts differ alike, check the controller's clock first.
     """
-    return each(facts, _skew, expected="within 5 s", holds="every clock agrees within 5 s")
+    return judge_hosts(facts, _skew, expected="within 5 s", holds="every clock agrees within 5 s")
 
 
 def _skew(host: Host, facts: HostFacts) -> Iterator[Finding]:
-    """How far off the clock is at least: it was read at some moment between question and answer."""
+    """The least possible skew: the clock was read at some moment between request and answer."""
     found: Time = facts.need("time")
     least, most = found.epoch - host.received, found.epoch - host.sent
-    off = max(least, -most, 0.0)
-    direction = "ahead" if least > 0 else "behind"
-    detail = f"{off:.0f} s {direction}"
-    todo = "start chronyd (`systemctl enable --now chronyd`) and see `chronyc tracking`."
-    if off > _FAILS:
-        yield bad("ClockWrong", "the clock is more than 60 s off", detail=detail, todo=todo)
-    elif off > _WARNS:
-        yield worse("ClockOff", "the clock is more than 5 s off", detail=detail, todo=todo)
+    seconds = max(least, -most, 0.0)
+    detail = f"{seconds:.0f} s {'ahead' if least > 0 else 'behind'}"
+    todo = "start chronyd (`systemctl enable --now chronyd`), and check `chronyc tracking`."
+    if seconds > _FAILS_SECONDS:
+        yield failing("ClockWrong", "the clock is more than 60 s off", detail=detail, todo=todo)
+    elif seconds > _WARNS_SECONDS:
+        yield warning("ClockOff", "the clock is more than 5 s off", detail=detail, todo=todo)
     else:
-        yield good("the clock agrees", f"within {max(abs(least), abs(most)):.1f} s")
+        yield passing("the clock agrees", f"within {max(abs(least), abs(most)):.1f} s")
 
 
 @check("P18", "clock-kept", severity=Severity.MINOR)
 def clock_kept(facts: Facts) -> Outcome:
-    """Something keeps the clock of every host right.
+    """A time service keeps every host's clock synchronized.
 
-    Clocks of virtual machines drift by seconds a day. chrony is part of openEuler: install it and name a server that
-    the host can reach.
+    Clocks of virtual machines drift by seconds a day. chrony is part of openEuler: install it, and configure a server
+    that the host can reach.
     """
-    return each(
+    return judge_hosts(
         facts,
-        lambda _, found: _kept(found),
-        expected="chronyd, ntpd or systemd-timesyncd, synchronised",
-        holds="every clock is kept",
+        lambda _, found: _synchronized(found),
+        expected="chronyd, ntpd or systemd-timesyncd, synchronized",
+        holds="every clock is synchronized",
     )
 
 
-def _kept(facts: HostFacts) -> Iterator[Finding]:
+def _synchronized(facts: HostFacts) -> Iterator[Finding]:
     found: Time = facts.need("time")
     if found.synchronised:
-        yield good(f"kept by {found.service or 'the machine below'}")
+        yield passing(f"synchronized by {found.service or 'the hypervisor'}")
     elif found.service:
-        yield worse("NotSynchronised", f"{found.service} runs, and is not synchronised", todo="see `chronyc sources`.")
+        text = f"{found.service} is running but not synchronized"
+        yield warning("NotSynchronised", text, todo="check `chronyc sources`.")
     else:
         todo = "install and start chrony (`dnf install chrony`, `systemctl enable --now chronyd`)."
-        yield worse("NotKept", "nothing keeps the clock", todo=todo)
+        yield warning("NotKept", "no time service is running", todo=todo)
 
 
 CHECKS = (clock_skew, clock_kept)

@@ -1,4 +1,4 @@
-"""Family P, part nine: names and proxies."""
+"""Network of hosts: names of mirrors, and proxies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from validators.core.check import check
 from validators.core.facts import Facts
 from validators.core.inventory import Inventory
 from validators.core.outcome import Outcome, Severity, skipped
-from validators.hosts.each import Finding, asked, bad, each, good, worse
+from validators.hosts.judging import Finding, failing, inventory_of, judge_hosts, passing, warning
 
 __all__ = ["CHECKS"]
 
@@ -21,55 +21,55 @@ _PROXIES = frozenset({"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"})
 
 @check("P23", "mirror-names", severity=Severity.BLOCKER)
 def mirror_names(facts: Facts) -> Outcome:
-    """Every host finds the names of the image mirrors.
+    """Every host can resolve the names of the image mirrors.
 
-    A node that cannot resolve its mirror waits for each image until it gives up. Correct image_mirror_rules, the
-    host's /etc/resolv.conf, or add the name to /etc/hosts.
+    A node that cannot resolve its mirror waits for a timeout with each image. Correct image_mirror_rules or the host's
+    /etc/resolv.conf, or add the name to /etc/hosts.
     """
-    inventory = asked(facts)
+    inventory = inventory_of(facts)
     if not inventory.mirror_names:
         return skipped("NotExpected", "no mirror is configured (image_mirror_mode: none), or none has a name.")
-    return each(
+    return judge_hosts(
         facts,
         lambda _, found: _names(found, inventory.mirror_names),
         expected=f"addresses for {', '.join(inventory.mirror_names)}",
-        holds="every mirror's name is found",
+        holds="every mirror's name resolves",
     )
 
 
-def _names(facts: HostFacts, wanted: tuple[str, ...]) -> Iterator[Finding]:
+def _names(facts: HostFacts, mirrors: tuple[str, ...]) -> Iterator[Finding]:
     found: Mapping[str, Name] = facts.need("names")
-    for name in wanted:
+    for name in mirrors:
         answer = found.get(name)
         if answer is None or not answer.addresses:
-            why = answer.error if answer else "not asked"
-            yield bad(
+            why = answer.error if answer else "it was not looked up"
+            yield failing(
                 "NameNotFound",
-                f"{name} is not found ({why})",
+                f"{name} does not resolve ({why})",
                 todo="correct the name, or the resolver of the host.",
                 commands=(f"getent hosts {name}",),
             )
         else:
-            yield good(f"{name} is found", answer.addresses[0])
+            yield passing(f"{name} resolves", answer.addresses[0])
 
 
 @check("P24", "proxies", severity=Severity.MAJOR)
 def proxies(facts: Facts) -> Outcome:
-    """Whoever uses a proxy goes past it within the cluster.
+    """NO_PROXY exempts the cluster's own addresses wherever a proxy is configured.
 
-    NO_PROXY must hold the networks of Services and pods and `.svc`: the API server would call webhooks through the
+    It must have the networks of Services and pods and `.svc`: otherwise the API server calls webhooks through the
     proxy, which fails every apply. kubeadm copies the variables of its shell into the control plane's manifests.
     """
-    inventory = asked(facts)
-    return each(
+    inventory = inventory_of(facts)
+    return judge_hosts(
         facts,
         lambda _, found: _proxies(inventory, found),
-        expected=f"NO_PROXY with {', '.join(_wanted(inventory))}",
-        holds="no proxy is in the way",
+        expected=f"NO_PROXY with {', '.join(_exempt(inventory))}",
+        holds="no proxy intercepts traffic within the cluster",
     )
 
 
-def _wanted(inventory: Inventory) -> tuple[str, ...]:
+def _exempt(inventory: Inventory) -> tuple[str, ...]:
     return (*inventory.cidrs("services"), *inventory.cidrs("pods"), ".svc")
 
 
@@ -77,16 +77,16 @@ def _proxies(inventory: Inventory, facts: HostFacts) -> Iterator[Finding]:
     found: tuple[Proxy, ...] = facts.need("proxies")
     users = sorted({item.of for item in found if item.name in _PROXIES})
     if not users:
-        yield good("no proxy")
+        yield passing("no proxy")
     for user in users:
         own = [item for item in found if item.of == user]
-        process = [item for item in own if item.where.startswith("process ")]
-        counts = process or own  # what a daemon was started with, else what it will be
-        spared = ",".join(item.value for item in counts if item.name == "NO_PROXY")
-        missing = [item for item in _wanted(inventory) if not is_exempt(spared, _SERVICES if item == ".svc" else item)]
+        running = [item for item in own if item.where.startswith("process ")]
+        current = running or own  # the environment of the running process, else of the next one
+        given = ",".join(item.value for item in current if item.name == "NO_PROXY")
+        missing = [item for item in _exempt(inventory) if not is_exempt(given, _SERVICES if item == ".svc" else item)]
         if missing:
             through = next(item for item in own if item.name in _PROXIES)
-            make = bad if user == _CALLS_WEBHOOKS else worse
+            make = failing if user == _CALLS_WEBHOOKS else warning
             yield make(
                 "ProxyInBetween",
                 f"{user} uses the proxy {through.value}, and its NO_PROXY lacks {', '.join(missing)}",
@@ -94,7 +94,7 @@ def _proxies(inventory: Inventory, facts: HostFacts) -> Iterator[Finding]:
                 todo=f"add {','.join(missing)} to NO_PROXY where it is set, and restart {user}.",
             )
         else:
-            yield good(f"{user} goes past its proxy within the cluster")
+            yield passing(f"{user} uses no proxy within the cluster")
 
 
 CHECKS = (mirror_names, proxies)

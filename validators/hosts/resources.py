@@ -1,22 +1,23 @@
-"""Family P, part seven: swap, disks, processors and memory."""
+"""Resources of hosts: swap, disks, CPU and memory."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
 from kubeflow_volcano.hosts.facts import Host, HostFacts, Place, Swap
+from kubeflow_volcano.text import counted
 from validators.core.check import check
 from validators.core.facts import Facts
 from validators.core.inventory import Inventory
 from validators.core.outcome import Outcome, Severity, errored, failed, passed, skipped
-from validators.hosts.each import Finding, asked, bad, each, good, ref, worse
+from validators.hosts.judging import Finding, failing, host_ref, inventory_of, judge_hosts, passing, warning
 
 __all__ = ["CHECKS"]
 
 GB = 1000**3
 
 # The kubelet's own thresholds (kubernetes.io, "Node-pressure Eviction" and "Garbage collection"): below them it evicts
-# pods, and from 85 % in use on it removes images down to 80 %, among them those that were pulled in advance.
+# pods, and from 85 % in use on it deletes images down to 80 %, including those that were pulled in advance.
 _EVICTS = {"images": 0.15, "kubelet": 0.10, "volumes": 0.10}
 _COLLECTS = 0.20
 _INODES_EVICT, _INODES_WARN = 0.05, 0.10
@@ -26,12 +27,12 @@ _WORDS = {"images": "images", "kubelet": "the kubelet", "volumes": "volumes"}
 
 @check("P16", "swap", severity=Severity.BLOCKER)
 def swap(facts: Facts) -> Outcome:
-    """No host swaps, now or after a boot, unless its kubelet was told to bear it.
+    """Swap is off, also after a reboot, unless the kubelet allows it.
 
-    A kubelet does not start with swap in use unless failSwapOn is false. `swapoff -a` turns it off until the next boot;
-    a line of /etc/fstab or a unit brings it back.
+    A kubelet does not start with swap in use unless failSwapOn is false. `swapoff -a` turns swap off until the next
+    boot; a line of /etc/fstab or a unit turns it on again.
     """
-    return each(facts, lambda _, found: _swap(found), expected="no swap", holds="no host swaps")
+    return judge_hosts(facts, lambda _, found: _swap(found), expected="no swap", holds="swap is off")
 
 
 def _swap(facts: HostFacts) -> Iterator[Finding]:
@@ -40,39 +41,42 @@ def _swap(facts: HostFacts) -> Iterator[Finding]:
     if found.devices:
         detail = ", ".join(f"{item.name} {item.kib / 1024**2:.1f} GiB" for item in found.devices)
         if facts.kubelet and facts.kubelet.fail_swap_on is False:
-            yield worse(
-                "SwapTolerated", "swap is in use, which the kubelet bears", detail=detail, todo="see that it is meant."
+            yield warning(
+                "SwapTolerated",
+                "swap is in use, and the kubelet allows it",
+                detail=detail,
+                todo="check that this is intended; failSwapOn: true forbids it.",
             )
             return
-        yield bad(
+        yield failing(
             "SwapOn",
             "swap is in use",
             detail=detail,
-            todo="set preflight_repair: true, or turn it off and comment its line in /etc/fstab.",
+            todo="set preflight_repair: true, or turn swap off and comment out its line in /etc/fstab.",
             commands=("swapoff -a",),
             repairs=repairs,
         )
     elif found.fstab or found.units:
-        yield worse(
+        yield warning(
             "SwapAfterBoot",
-            "no swap now, but the next boot brings it back",
+            "swap is off now, but on again after the next boot",
             detail=", ".join([*(line.split()[0] for line in found.fstab), *found.units]),
-            todo="set preflight_repair: true, which comments lines of /etc/fstab; mask units by hand.",
+            todo="set preflight_repair: true, which comments out lines of /etc/fstab; mask units by hand.",
             repairs=repairs,
         )
     else:
-        yield good("no swap")
+        yield passing("no swap")
 
 
 @check("P19", "disk-space", severity=Severity.BLOCKER)
 def disk_space(facts: Facts) -> Outcome:
-    """The file systems of images and volumes are large enough and not full.
+    """File systems of images and volumes are large enough and not full.
 
-    Each has 50 GB at least (plan_minimum_storage_gb), and enough is free that the kubelet does not evict: 15 % where
-    images are, 10 % elsewhere; from 80 % in use on it removes images. Enlarge the file system or clear it.
+    Each needs 50 GB (plan_minimum_storage_gb), and enough free space to keep the kubelet from evicting pods: 15 %
+    for images, 10 % elsewhere; from 80 % in use on it deletes images. Enlarge the file system, or delete files.
     """
-    inventory = asked(facts)
-    return each(
+    inventory = inventory_of(facts)
+    return judge_hosts(
         facts,
         lambda host, found: _space(inventory, host, found),
         expected=f"{inventory.minimum_storage_gb} GB each, of which 20 % are free",
@@ -81,7 +85,7 @@ def disk_space(facts: Facts) -> Outcome:
 
 
 def _places(inventory: Inventory, host: Host, facts: HostFacts) -> Iterator[tuple[str, Place]]:
-    """What is asked of this host: volumes lie on workers only."""
+    """The directories that matter on this host, by purpose; volumes are on workers only."""
     found: Mapping[str, Place] = facts.need("paths")
     for purpose, place in sorted(found.items()):
         if purpose in _WORDS and (purpose != "volumes" or inventory.is_worker(host)):
@@ -95,33 +99,35 @@ def _space(inventory: Inventory, host: Host, facts: HostFacts) -> Iterator[Findi
         share = place.free / place.bytes if place.bytes else 0.0
         least = inventory.minimum_storage_gb
         if share < _EVICTS[purpose]:
-            yield bad("DiskFull", f"{where} is nearly full", detail=detail, todo="clear it or enlarge it.")
+            yield failing("DiskFull", f"{where} is nearly full", detail=detail, todo="delete files, or enlarge it.")
         elif purpose != "kubelet" and place.bytes < least * GB:
-            yield bad(
+            yield failing(
                 "DiskSmall",
                 f"{where} is smaller than {least} GB",
                 detail=detail,
                 todo="enlarge it, mount a larger one there, or lower plan_minimum_storage_gb.",
             )
         elif purpose == "images" and share < _COLLECTS:
-            yield worse("DiskFilling", f"{where} is more than 80 % full", detail=detail, todo="clear it or enlarge it.")
+            yield warning(
+                "DiskFilling", f"{where} is more than 80 % full", detail=detail, todo="delete files, or enlarge it."
+            )
         else:
-            yield good(f"{where} is large enough")
+            yield passing(f"{where} is large enough")
 
 
 @check("P20", "disk-inodes", severity=Severity.BLOCKER)
 def disk_inodes(facts: Facts) -> Outcome:
-    """The file systems of images and volumes have inodes left.
+    """File systems of images and volumes have free inodes.
 
-    Images are many small files; below 5 % the kubelet evicts, whatever space is left. Remove files, or make the file
-    system anew with more inodes; xfs and btrfs make them as they are needed.
+    Images are many small files; below 5 % free inodes the kubelet evicts pods, even with free space. Delete files, or
+    recreate the file system with more inodes; xfs and btrfs allocate inodes as needed.
     """
-    inventory = asked(facts)
-    return each(
+    inventory = inventory_of(facts)
+    return judge_hosts(
         facts,
         lambda host, found: _inodes(inventory, host, found),
         expected="10 % of the inodes free",
-        holds="inodes are left everywhere",
+        holds="every file system has free inodes",
     )
 
 
@@ -131,25 +137,27 @@ def _inodes(inventory: Inventory, host: Host, facts: HostFacts) -> Iterator[Find
         share = place.inodes_free / place.inodes if place.inodes else 1.0  # btrfs counts none
         detail = f"{place.inodes_free} of {place.inodes} free, {place.mount}"
         if share >= _INODES_WARN:
-            yield good(f"{where} has inodes")
+            yield passing(f"{where} has free inodes")
         else:
-            make = bad if share < _INODES_EVICT else worse
-            yield make("InodesUsedUp", f"{where} has nearly no inodes", detail=detail, todo="remove small files there.")
+            make = failing if share < _INODES_EVICT else warning
+            yield make(
+                "InodesUsedUp", f"{where} has nearly no free inodes", detail=detail, todo="delete small files there."
+            )
 
 
 @check("P21", "disk-mounts", severity=Severity.BLOCKER)
 def disk_mounts(facts: Facts) -> Outcome:
-    """The file systems of images and volumes are kept, and programs on them may run.
+    """File systems of images and volumes are persistent, writable and allow execution.
 
-    A tmpfs is gone after a boot, a read-only one takes nothing, and noexec is inherited by pods: below the runtime and
-    the kubelet nothing starts. Mount another file system there, or remount it.
+    A tmpfs is empty after a boot, a read-only file system takes no files, and pods inherit noexec: in the directories
+    of the runtime and the kubelet it stops every container. Mount another file system there, or remount it.
     """
-    inventory = asked(facts)
-    return each(
+    inventory = inventory_of(facts)
+    return judge_hosts(
         facts,
         lambda host, found: _mounts(inventory, host, found),
         expected="a file system on a disk, rw, without noexec",
-        holds="images and volumes lie on file systems that serve",
+        holds="images and volumes are on suitable file systems",
     )
 
 
@@ -158,44 +166,44 @@ def _mounts(inventory: Inventory, host: Host, facts: HostFacts) -> Iterator[Find
         where = f"{_WORDS[purpose]} ({place.path}) on {place.type}"
         todo = f"mount a file system of a disk at {place.path}."
         if place.type in _IN_MEMORY:
-            yield bad("InMemory", f"{where}, which a boot empties", detail=place.mount, todo=todo)
+            yield failing("InMemory", f"{where}, which a boot empties", detail=place.mount, todo=todo)
         elif "ro" in place.options:
-            yield bad("ReadOnly", f"{where}, which is read-only", detail=place.mount, todo="remount it rw.")
+            yield failing("ReadOnly", f"{where}, which is read-only", detail=place.mount, todo="remount it rw.")
         elif "noexec" in place.options:
-            make = worse if purpose == "volumes" else bad
+            make = warning if purpose == "volumes" else failing
             yield make("NoExec", f"{where}, with noexec", detail=place.mount, todo="remount it without noexec.")
         else:
-            yield good(where)
+            yield passing(where)
 
 
 @check("P22", "capacity", severity=Severity.BLOCKER)
 def capacity(facts: Facts) -> Outcome:
-    """The hosts that run pods have processors and memory enough, together.
+    """Worker hosts together have enough CPU and memory.
 
-    4 CPUs and 12 GB are what Kubeflow asks for at least (plan_minimum_cpu, plan_minimum_memory_gb); the plan says what
-    your components ask for. Add hosts, or leave components out.
+    Kubeflow needs at least 4 CPUs and 12 GB (plan_minimum_cpu, plan_minimum_memory_gb); the plan reports what your
+    components request. Add hosts, or exclude components.
     """
-    inventory = asked(facts)
+    inventory = inventory_of(facts)
     if not inventory.workers:
-        return skipped("NoHosts", "no host that runs pods answered.")
+        return skipped("NoHosts", "no worker host answered.")
     machines = [host.facts.machine for host in inventory.workers if host.facts and host.facts.machine]
     cpus, memory = sum(item.cpus for item in machines), sum(item.memory_bytes for item in machines)
-    told = f"{cpus} CPUs and {memory / GB:.1f} GB of memory on {len(machines)} hosts"
+    sums = f"{counted(cpus, 'CPU')} and {memory / GB:.1f} GB of memory on {counted(len(machines), 'host')}"
     observed = {"cpus": cpus, "memory_bytes": memory, "hosts": len(machines)}
     expected = f"{inventory.minimum_cpu} CPUs and {inventory.minimum_memory_gb} GB"
-    objects = [ref(host.name) for host in inventory.workers]
+    objects = [host_ref(host.name) for host in inventory.workers]
     if cpus >= inventory.minimum_cpu and memory >= inventory.minimum_memory_gb * GB:
-        return passed(f"{told}.", objects=objects, observed=observed)
+        return passed(f"{sums}.", objects=objects, observed=observed)
     if inventory.left_out:
-        return skipped("Limited", f"{told}; {len(inventory.left_out)} hosts of the inventory are left out (--limit).")
+        return skipped("Limited", f"{sums}; --limit excludes {counted(len(inventory.left_out), 'host')}.")
     make = errored if len(machines) < sum(map(inventory.is_worker, inventory.hosts)) else failed
     return make(
         "TooSmall",
-        f"{told}, not {expected}." + (" Not every host told." if make is errored else ""),
+        f"{sums}, not {expected}." + (" Not every host answered." if make is errored else ""),
         expected=expected,
         observed=observed,
         objects=objects,
-        todo="add hosts, or lower plan_minimum_cpu and plan_minimum_memory_gb where less is meant.",
+        todo="add hosts, or lower plan_minimum_cpu and plan_minimum_memory_gb if less is intended.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Family P, part six: SELinux and firewalls."""
+"""SELinux and firewalls."""
 
 from __future__ import annotations
 
@@ -10,121 +10,122 @@ from validators.core.check import check
 from validators.core.facts import Facts
 from validators.core.inventory import Inventory
 from validators.core.outcome import Outcome, Severity
-from validators.hosts.each import Finding, asked, each, good, worse
+from validators.hosts.judging import Finding, inventory_of, judge_hosts, passing, warning
 
 __all__ = ["CHECKS"]
 
 _ACCEPTING = "trusted"
 """firewalld's zone whose target is ACCEPT."""
-_OWN_DIRECTORIES = frozenset({"local_path", "static"})
+_DIRECTORY_MODES = frozenset({"local_path", "static"})
+"""Storage modes whose volumes are directories on hosts."""
 
 
 @check("P14", "selinux", severity=Severity.MAJOR)
 def selinux(facts: Facts) -> Outcome:
-    """SELinux is known, and does not come between pods and directories of volumes.
+    """SELinux does not block pods' access to volume directories.
 
-    It stays switched on. Where it enforces, and containers are confined, a volume on the host must carry the type
-    container_file_t, which the role local_path gives by a rule; label directories of your own in the same way.
+    It stays enabled. Where it is enforcing and containers are confined, a volume on the host needs the type
+    container_file_t, which a rule of the role local_path sets; label your own directories in the same way.
     """
-    own = asked(facts).storage_mode in _OWN_DIRECTORIES
-    return each(
+    directories = inventory_of(facts).storage_mode in _DIRECTORY_MODES
+    return judge_hosts(
         facts,
-        lambda _, found: _selinux(found, own=own),
+        lambda _, found: _selinux(found, directories=directories),
         expected="disabled or permissive, or volumes labelled container_file_t",
-        holds="SELinux is no obstacle",
+        holds="SELinux blocks no volume",
     )
 
 
-def _selinux(facts: HostFacts, *, own: bool) -> Iterator[Finding]:
+def _selinux(facts: HostFacts, *, directories: bool) -> Iterator[Finding]:
     found: SELinux = facts.need("selinux")
-    if found.mode == "enforcing" and own:
-        yield worse(
+    if found.mode == "enforcing" and directories:
+        yield warning(
             "Enforcing",
-            "SELinux enforces, so that volumes on the host need the type container_file_t",
-            todo="let the role local_path label them (playbooks/hosts.yml); D6 and D8 of the validation prove it.",
+            "SELinux is enforcing: volumes on the host need the type container_file_t",
+            todo="run playbooks/hosts.yml, whose role local_path labels them; checks D6 and D8 verify it.",
         )
     elif found.configured == "enforcing" != found.mode:
-        yield worse(
+        yield warning(
             "EnforcingAfterBoot",
-            f"SELinux is {found.mode} now and enforces after the next boot",
-            todo="decide for one; a volume that works now may not after a boot.",
+            f"SELinux is {found.mode} now and will be enforcing after the next boot",
+            todo="set one mode for both: a volume that works now may fail after a boot.",
         )
     else:
-        yield good(f"SELinux is {found.mode}")
+        yield passing(f"SELinux is {found.mode}")
 
 
 @check("P15", "firewall", severity=Severity.MAJOR)
 def firewall(facts: Facts) -> Outcome:
-    """No firewall of a host stands between pods, Services and webhooks.
+    """No host firewall blocks traffic of pods, Services and webhooks.
 
-    firewalld rejects what comes from networks of pods unless a zone accepts them (kubernetes#116169); an accept in the
-    rules of the network's own does not overrule it. Add the networks at runtime and for good: never reload or restart
-    firewalld on a live node, which takes the rules of kube-proxy and of the network away (firewalld#779). Each host
-    also tries a connection to the next one's kubelet, and to the API server of the control plane.
+    firewalld rejects traffic from pod networks unless a zone accepts them (kubernetes#116169); accept rules of the
+    network plugin do not override that. Add the networks at runtime and permanently. Never reload or restart firewalld
+    on a live node: that deletes the rules of kube-proxy and of the network plugin (firewalld#779). Each host also tries
+    to connect to the next host's kubelet, and to the API server of the control plane.
     """
-    inventory = asked(facts)
-    wanted = tuple(cidr for of in ("pods", "services") for cidr in inventory.cidrs(of) if "/" in cidr)
-    return each(
+    inventory = inventory_of(facts)
+    networks = tuple(cidr for of in ("pods", "services") for cidr in inventory.cidrs(of) if "/" in cidr)
+    return judge_hosts(
         facts,
-        lambda _, found: [*_firewall(found, wanted), *_connections(inventory, found)],
+        lambda _, found: [*_firewall(found, networks), *_connections(inventory, found)],
         expected="no firewall, or one that accepts the networks of pods and Services",
-        holds="no firewall is in the way",
+        holds="no firewall blocks cluster traffic",
     )
 
 
-def _firewall(facts: HostFacts, wanted: tuple[str, ...]) -> Iterator[Finding]:
+def _firewall(facts: HostFacts, networks: tuple[str, ...]) -> Iterator[Finding]:
     found: Firewall = facts.need("firewall")
     for name in found.active:
         if name != "firewalld":
-            yield worse(
+            yield warning(
                 "OtherFirewall",
-                f"the service {name} filters, by rules that are not looked at",
-                todo="see that they accept the networks of pods and Services, and the ports in docs/hosts.md.",
+                f"the service {name} filters traffic, and its rules were not examined",
+                todo="check that they accept the networks of pods and Services, and the ports in docs/hosts.md.",
             )
     if "firewalld" not in found.active:
-        yield good("firewalld does not run")
+        yield passing("firewalld is not running")
         return
     accepted = set(found.zones.get(_ACCEPTING, ()))
-    missing = [cidr for cidr in wanted if cidr not in accepted]
-    flushes = "; a reload would take the rules of kube-proxy away (FlushAllOnReload)" if found.flushes else ""
+    missing = [cidr for cidr in networks if cidr not in accepted]
+    flushes = "; a reload would delete the rules of kube-proxy (FlushAllOnReload)" if found.flushes else ""
     if missing:
-        yield worse(
+        yield warning(
             "NotAccepted",
-            f"firewalld runs, and no accepting zone has {', '.join(missing)}{flushes}",
-            todo="add them at runtime and for good; do not reload.",
+            f"firewalld is running, and no accepting zone has {', '.join(missing)}{flushes}",
+            todo="add them at runtime and permanently; do not reload.",
             commands=tuple(
                 f"firewall-cmd {lasting}--zone={_ACCEPTING} --add-source={cidr}"
                 for cidr in missing
                 for lasting in ("", "--permanent ")
             ),
         )
-    elif not wanted:
-        yield worse(
+    elif not networks:
+        yield warning(
             "NetworksUnknown",
-            f"firewalld runs, and the networks of pods and Services are not known{flushes}",
-            todo="see that the zone trusted has them as sources (firewall-cmd --zone=trusted --list-sources).",
+            f"firewalld is running, and the networks of pods and Services are unknown{flushes}",
+            todo="check that the zone trusted has them as sources (firewall-cmd --zone=trusted --list-sources).",
         )
     else:
-        yield good(f"firewalld accepts {', '.join(wanted)}")
+        yield passing(f"firewalld accepts {', '.join(networks)}")
 
 
 def _connections(inventory: Inventory, facts: HostFacts) -> Iterator[Finding]:
-    """What the host could not reach although it is there: of a port where nothing runs there is nothing to say."""
+    """Peers that the host could not connect to, although a process listens there."""
     for target, trouble in facts.need("connections").items():
         address, port = address_of(target)
         peer = inventory.by_address.get(address)
-        if trouble and peer and peer.facts and _listens(peer.facts, port):
-            yield worse(
+        if trouble and peer and peer.facts and _is_listening(peer.facts, port):
+            yield warning(
                 "NotConnected",
                 f"no connection to {peer.name} at {target} ({trouble})",
-                todo="open that port between the hosts, or see that the inventory names addresses that hosts share.",
+                todo="open that port between the hosts, and check that the inventory has addresses that hosts reach.",
             )
 
 
-def _listens(facts: HostFacts, port: int) -> bool:
+def _is_listening(facts: HostFacts, port: int) -> bool:
     if port == KUBELET:
         return bool(facts.kubelet and facts.kubelet.running)
-    return bool(facts.networks and facts.networks.services)  # only an API server tells them
+    return bool(facts.networks and facts.networks.services)  # read from an API server's arguments
 
 
 CHECKS = (selinux, firewall)

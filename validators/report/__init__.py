@@ -1,1 +1,1 @@
-"""The report of a run: one document, and what people read of it."""
+"""Reports of runs: the document of one cluster or of several, and its formats."""

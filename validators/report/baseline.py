@@ -1,4 +1,4 @@
-"""Comparison with an earlier report: which findings are new, which are gone, which are still there."""
+"""Comparison with an earlier report: which findings are new, which are fixed, which are still there."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.text import counted
 
 __all__ = ["compare", "read"]
 
@@ -21,7 +22,7 @@ def read(path: Path) -> Mapping[str, Any]:
     """The document of an earlier run.
 
     Raises:
-        InvalidInput: there is no such file, or it is no report of this kind.
+        InvalidInput: the file cannot be read, or is not a report of kfv.report/v1.
     """
     needed = "the JSON file of an earlier run, such as reports/latest.json."
     try:
@@ -37,16 +38,20 @@ def read(path: Path) -> Mapping[str, Any]:
     if wrong:
         where = f"{wrong[0].json_path}: {wrong[0].message[:200]}"
         raise InvalidInput(
-            Problem(f"{path} is no report of this kind: {len(wrong)} faults, the first {where}.", needed, "name one.")
+            Problem(
+                f"{path} is not a report of kfv.report/v1: {counted(len(wrong), 'error')}, first {where}.",
+                needed,
+                "correct --baseline.",
+            )
         )
     return document
 
 
 def compare(before: Mapping[str, Any], checks: list[dict[str, Any]], cluster_uid: str) -> dict[str, Any]:
-    """What became of each finding (fail, error or warn) between the two runs.
+    """What became of each finding (fail, error or warn) since the earlier run.
 
-    `fixed` are findings whose check passes now. One whose check was skipped this time or not chosen is `unjudged`:
-    nobody knows whether it is gone. `same_cluster` is null where one of the runs did not learn whose cluster it was.
+    `fixed` are findings whose check passes now; `unjudged` are those whose check was skipped or not selected this time,
+    so that their state is unknown. `same_cluster` is null where a run could not read the cluster's UID.
     """
     then = {item["id"]: item for item in before["checks"]}
     now = {item["id"]: item for item in checks}

@@ -1,8 +1,7 @@
-"""What the checks show of the gang-scheduling requirement of Kubernetes AI conformance: evidence, no certificate.
+"""Evidence for the gang-scheduling requirement of Kubernetes AI conformance, for a self-assessment.
 
-The requirement has the id gang_scheduling in the checklists of cncf/k8s-ai-conformance (a MUST since v1.33); how it is
-tested stands in KAR-0053 of kubernetes-sigs/ai-conformance: one case in which the gang fits, one in which it does not,
-and the removal of what was made.
+The requirement has the id gang_scheduling in the checklists of cncf/k8s-ai-conformance (a MUST since v1.33). KAR-0053
+of kubernetes-sigs/ai-conformance describes its tests: a gang that fits, one that does not fit, and the clean-up.
 """
 
 from __future__ import annotations
@@ -17,17 +16,25 @@ __all__ = ["conformance"]
 _SOURCE = "https://github.com/kubernetes-sigs/ai-conformance/tree/main/kars/0053-gang-scheduling"
 _TITLE = "A gang scheduler is installed and works: the pods of a distributed job are placed all together or not at all"
 _CASES = (
-    ("positive", "a gang that fits is placed whole, as soon as it can be, and its job completes", ("H1", "H3", "G6")),
-    ("negative", "while one member fits nowhere no pod is placed, although the others have room", ("H2", "H4")),
-    ("clean-up", "everything that was made for it is gone", ("H8",)),
+    (
+        "positive",
+        "a gang that fits is placed completely as soon as possible, and its job completes",
+        ("H1", "H3", "G6"),
+    ),
+    (
+        "negative",
+        "while one member fits no node, no pod is placed, although the others would fit",
+        ("H2", "H4"),
+    ),
+    ("clean-up", "everything that the test created is deleted", ("H8",)),
 )
 _SHOWN, _PARTLY, _NOT = "shown", "partly shown", "not shown"
 
 
 def conformance(checks: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Requirements with their cases, the checks that speak for each, and what they show; none where none was planned.
+    """Requirements with their cases, the checks of each case, and its status; empty without such a check.
 
-    A case is shown where all of its checks hold, not shown where one fails, and partly shown where one has no verdict.
+    A case is shown if all of its checks hold, not shown if one fails, and partly shown if one has no verdict.
     """
     verdicts = {item["id"]: item["status"] for item in checks}
     cases: list[dict[str, Any]] = [

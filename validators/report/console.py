@@ -1,129 +1,115 @@
-"""What a person sees at the end of a run: everything that needs attention, within one screen."""
+"""The report on a terminal: everything that needs attention, within one screen."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-__all__ = ["ATTENTION", "MARKS", "attention", "changes", "counted", "finding", "line", "paint", "render", "simulated"]
+from kubeflow_volcano.text import counted
+from validators.report.clusters import describe_cluster, describe_verdicts
+from validators.report.summary import ATTENTION, MARKS, attention, changes, counts, simulation
 
-MARKS = {"fail": "✗", "error": "?", "warn": "!", "skip": "-", "pass": "✓"}
+__all__ = ["render", "render_clusters"]
+
 _COLOURS = {"fail": "31", "error": "35", "warn": "33", "skip": "2", "pass": "32", "incomplete": "35"}
-ATTENTION = ("fail", "error", "warn")
-_LONGEST_LINE = 600
+_BEST_FIRST = ("pass", "warn", "incomplete", "fail")
+_LONGEST_LINE, _LONGEST_SKIP = 600, 160
+_MOST_COMMANDS = 3
 
 
 def render(document: Mapping[str, Any], files: Mapping[str, str], *, colour: bool = False) -> str:
-    """The summary of a report document, the failures last, where a terminal stays. `files` are the written reports."""
+    """The summary of a report document, failures last, next to the prompt. `files` are the written reports."""
     summary = document["summary"]
-    verdict: str = summary["verdict"]
-    lines = [_head(document), paint(f"{verdict.upper()}  {counted(summary)}", verdict, colour=colour)]
+    lines = [_head(document), _verdict(summary["verdict"], counts(summary), colour=colour)]
     lines.extend(_skips(document))
-    cleaned = "" if "hosts" in document else _cleaned(document)
-    lines.append(paint(f" {MARKS['pass']} {summary['pass']} passed", "pass", colour=colour) + cleaned)
-    lines.extend(_compared(document["baseline"]))
-    if note := simulated(document):
+    cleanup = "" if "hosts" in document else _cleanup(document)
+    lines.append(_paint(f" {MARKS['pass']} {summary['pass']} passed", "pass", colour=colour) + cleanup)
+    lines.extend(_comparison(document["baseline"]))
+    if note := simulation(document):
         lines.append(note)
     if retries := document["run"]["retries"]:
-        lines.append(f"retried: {retries} requests were sent again after transient trouble of the API server.")
-    for items in sorted(attention(document), key=lambda items: -ATTENTION.index(items[0]["status"])):
-        lines.extend(finding(items, colour=colour))
-    lines.extend(f" ! left behind: {_name(item)} ({item['why']})" for item in document["cleanup"]["left"])
-    lines.extend(f"report  {path}" for path in files.values())
-    return "\n".join(lines) + "\n"
+        lines.append(f"retried: {counted(retries, 'request')} after transient API server errors.")
+    for items in _worst_last(attention(document), lambda items: items[0]["status"]):
+        lines.extend(_finding(items, colour=colour))
+    lines.extend(f" ! left behind: {_object(item)} ({item['why']})" for item in document["cleanup"]["left"])
+    return _whole(lines, files)
 
 
-def attention(document: Mapping[str, Any]) -> list[list[Mapping[str, Any]]]:
-    """Failures, then what was not judged, then warnings; checks with one and the same message stand together."""
-    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-    for status in ATTENTION:
-        for item in document["checks"]:
-            if item["status"] == status:
-                groups.setdefault((status, item["message"]), []).append(item)
-    return list(groups.values())
+def render_clusters(document: Mapping[str, Any], files: Mapping[str, str], *, colour: bool = False) -> str:
+    """The summary of a document of several clusters: a line for each, then every finding once, failures last."""
+    summary = document["summary"]
+    lines = [f"kubeflow-volcano {document['run']['tool']}  {counted(summary['clusters'], 'cluster')}"]
+    lines.append(_verdict(summary["verdict"], describe_verdicts(document), colour=colour))
+    for item in sorted(document["clusters"], key=lambda item: _BEST_FIRST.index(item["verdict"])):
+        lines.extend(_cluster(item, colour=colour))
+    lines.extend(f"same cluster: {', '.join(names)}" for names in document["same_cluster"])
+    for row in _worst_last(document["attention"], lambda row: row["status"]):
+        first, *rest = _finding([{**row, **check} for check in row["checks"]], colour=colour)
+        lines += [first, f"       on        {', '.join(row['clusters'])}", *rest]
+    return _whole(lines, files)
 
 
-def changes(baseline: Mapping[str, Any]) -> dict[str, list[str]]:
-    """What became of the findings of an earlier run, in words, to the names of the checks."""
-    words = {"new": "new", "still": "still there", "unjudged": "not judged this time", "fixed": "fixed"}
-    return {
-        told: [f"{item['id']} {item['slug']}" for item in baseline[key]] for key, told in words.items() if baseline[key]
-    }
+def _worst_last(items: Sequence[Any], status: Callable[[Any], str]) -> list[Any]:
+    return sorted(items, key=lambda item: -ATTENTION.index(status(item)))
 
 
-def simulated(document: Mapping[str, Any]) -> str:
-    """What of the cluster is simulated, in a few sentences; empty when nothing is."""
-    cluster = document["cluster"]
-    nodes, pods, hooks = cluster["simulated_nodes"], cluster["simulated_pods"], cluster["simulated_webhooks"]
-    if not (nodes or pods):
-        return ""
-    told = (
-        f"simulated: {nodes} of {cluster['nodes']} nodes and {pods} of {cluster['pods'] or pods} pods; nothing runs on "
-        "those nodes, so that a pod there proves placement, not that its containers work."
-    )
-    if hooks:
-        number = sum(len(item["webhooks"]) for item in hooks)
-        told += (
-            f" The rehearsal answers {number} webhooks of {len(hooks)} objects in place of simulated pods; "
-            "nothing was validated or filled in by them."
-        )
-    return told
+def _whole(lines: Sequence[str], files: Mapping[str, str]) -> str:
+    return "\n".join([*lines, *(f"report  {path}" for path in files.values())]) + "\n"
+
+
+def _verdict(verdict: str, words: str, *, colour: bool) -> str:
+    return _paint(f"{verdict.upper()}  {words}", verdict, colour=colour)
 
 
 def _head(document: Mapping[str, Any]) -> str:
     run, cluster = document["run"], document["cluster"]
-    systems = ", ".join(cluster["os"])
-    where = f"{cluster['server_version'] or 'not reached'}, {cluster['nodes']} nodes{', ' if systems else ''}{systems}"
-    checks = document["summary"]["planned"]
+    rest = f"Kubeflow {run['release']}  {counted(document['summary']['planned'], 'check')}  {run['duration_s']:.0f} s"
     if hosts := document.get("hosts"):
         answered = f"{hosts['answered']} of {len(hosts['asked'])} hosts answered ({', '.join(hosts['os'])})"
-        known = cluster["server_version"] or "no cluster"
-        return (
-            f"kubeflow-volcano {run['tool']}  preflight: {answered}, {known}  Kubeflow {run['release']}"
-            f"  {checks} checks  {run['duration_s']:.0f} s"
-        )
-    return (
-        f"kubeflow-volcano {run['tool']}  cluster {cluster['origin']} ({where})  Kubeflow {run['release']}"
-        f"  {checks} checks  {run['duration_s']:.0f} s"
-    )
+        where = f"preflight: {answered}, {cluster['server_version'] or 'no cluster'}"
+    else:
+        known = (cluster["server_version"] or "not reached", counted(cluster["nodes"], "node"), *cluster["os"])
+        where = f"cluster {cluster['origin']} ({', '.join(known)})"
+    return f"kubeflow-volcano {run['tool']}  {where}  {rest}"
 
 
-def counted(summary: Mapping[str, Any]) -> str:
-    """How many checks ended how, in words, and the coverage."""
-    parts = (
-        (summary["fail"], "failed"),
-        (summary["warn"], "warnings"),
-        (summary["error"], "not evaluated"),
-        (summary["skip"], "skipped"),
-        (summary["pass"], "passed"),
-    )
-    told = ", ".join(f"{number} {word}" for number, word in parts if number or word == "passed")
-    return f"{told} (coverage {summary['coverage']:.0%})"
+def _cluster(item: Mapping[str, Any], *, colour: bool) -> Iterator[str]:
+    how = f": {counts(item['summary'])}, {item['run']['duration_s']:.0f} s" if item["summary"] else ""
+    verdict = item["verdict"]
+    yield _paint(f" {MARKS[verdict]} {item['name']}  {describe_cluster(item)}{how}", verdict, colour=colour)
+    yield from (f"       {_one_line(text)}" for text in item["problems"])
+    if item["left_behind"]:
+        yield f"       left behind: {counted(item['left_behind'], 'probe object')}"
+    if item["run"] and item["run"]["interrupted"]:
+        yield "       the run was interrupted"
 
 
-def finding(items: Sequence[Mapping[str, Any]], *, colour: bool) -> list[str]:
+def _finding(items: Sequence[Mapping[str, Any]], *, colour: bool) -> list[str]:
     """Lines of one finding, of one check or of several with the same message: found, needed, do."""
     item, status = items[0], items[0]["status"]
     names = f"{item['id']:<3} {item['slug']}  {item['title']}"
     if len(items) > 1:
         names = f"{len(items)} checks: {' '.join(each['id'] for each in items)}"
-    lines = [paint(f" {MARKS[status]} {names}", status, colour=colour)]
-    lines.append(f"       found     {line(item['message'])}")
+    lines = [_paint(f" {MARKS[status]} {names}", status, colour=colour)]
+    lines.append(f"       found     {_one_line(item['message'])}")
     if item["expected"] and len(items) == 1:
-        lines.append(f"       needed    {line(item['expected'])}")
+        lines.append(f"       needed    {_one_line(item['expected'])}")
     if item["remediation"]["text"]:
-        lines.append(f"       do        {line(item['remediation']['text'])}")
-    lines.extend(f"                 $ {line(command)}" for command in item["remediation"]["commands"][:3])
+        lines.append(f"       do        {_one_line(item['remediation']['text'])}")
+    commands = item["remediation"]["commands"][:_MOST_COMMANDS]
+    lines.extend(f"                 $ {_one_line(command)}" for command in commands)
     return lines
 
 
 def _skips(document: Mapping[str, Any]) -> list[str]:
-    """One line for each reason; checks that are skipped for one and the same stand together."""
+    """One line for each reason, with all checks that were skipped for it."""
     groups: dict[str, list[Mapping[str, Any]]] = {}
     for item in document["checks"]:
         if item["status"] == "skip":
             groups.setdefault(item["message"], []).append(item)
-    return [f" {MARKS['skip']} {_names(items)}  {line(message, 160)}" for message, items in groups.items()]
+    return [
+        f" {MARKS['skip']} {_names(items)}  {_one_line(message, _LONGEST_SKIP)}" for message, items in groups.items()
+    ]
 
 
 def _names(items: list[Mapping[str, Any]]) -> str:
@@ -132,30 +118,30 @@ def _names(items: list[Mapping[str, Any]]) -> str:
     return " ".join(item["id"] for item in items)
 
 
-def _compared(baseline: Mapping[str, Any] | None) -> list[str]:
+def _comparison(baseline: Mapping[str, Any] | None) -> list[str]:
     if baseline is None:
         return []
-    found = "; ".join(f"{word}: {', '.join(names)}" for word, names in changes(baseline).items())
-    where = {True: "", False: " of another cluster", None: ""}[baseline["same_cluster"]]
+    found = "; ".join(f"{words}: {', '.join(names)}" for words, names in changes(baseline).items())
+    where = " of another cluster" if baseline["same_cluster"] is False else ""
     return [f"compared with run {baseline['run']} of {baseline['started']}{where}: {found or 'no finding in either'}"]
 
 
-def _cleaned(document: Mapping[str, Any]) -> str:
+def _cleanup(document: Mapping[str, Any]) -> str:
     cleanup = document["cleanup"]
-    swept = f", {cleanup['swept']} leftovers of earlier runs removed" if cleanup["swept"] else ""
+    swept = f", {counted(cleanup['swept'], 'leftover')} of earlier runs removed" if cleanup["swept"] else ""
     return f"  cleanup: {cleanup['removed']} of {cleanup['created']} probe objects removed{swept}"
 
 
-def _name(item: Mapping[str, str]) -> str:
+def _object(item: Mapping[str, str]) -> str:
     return f"{item['kind']} {item['namespace']}{'/' if item['namespace'] else ''}{item['name']}"
 
 
-def line(text: str, longest: int = _LONGEST_LINE) -> str:
+def _one_line(text: str, longest: int = _LONGEST_LINE) -> str:
     """The text in one line, cut to `longest` characters."""
     flat = " ".join(text.split())
     return flat if len(flat) <= longest else flat[: longest - 1] + "…"
 
 
-def paint(text: str, status: str, *, colour: bool) -> str:
-    """The text in the colour of a status, where colours are wanted."""
+def _paint(text: str, status: str, *, colour: bool) -> str:
+    """The text in the colour of a status or verdict, with `colour`."""
     return f"\x1b[{_COLOURS[status]}m{text}\x1b[0m" if colour else text

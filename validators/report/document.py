@@ -1,4 +1,4 @@
-"""The document of a run, kfv.report/v1: plain data, sorted, safe to show. The other formats are made of it."""
+"""The document of a run, kfv.report/v1: plain data, sorted, safe to show. The other formats render it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kubeflow_volcano import __version__
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.experiment.remains import Cleanup
 from kubeflow_volcano.problems import Exit, Problem
-from validators.core.check import Check, natural
+from validators.core.check import natural
 from validators.core.facts import Facts
 from validators.core.results import Result, Summary, summarise, worst
 from validators.core.safe import LONGEST_EVIDENCE, safe, text
@@ -27,13 +27,13 @@ __all__ = ["MANUAL", "SCHEMA", "Report", "anchor", "stem"]
 
 SCHEMA = "kfv.report/v1"
 MANUAL = "docs/checks.md"
-"""Where every check is described, from the top of the checkout."""
+"""The manual of all checks, as a path from the top of the checkout."""
 _MOST_OBJECTS = 200
 
 
 @dataclass(frozen=True)
 class Report:
-    """All that a run found. `started` and `ended` are seconds since the epoch; `seconds` is monotonic."""
+    """Everything that a run found. `started` and `ended` are seconds since the epoch; `seconds` is monotonic."""
 
     run: str
     arguments: Mapping[str, Any]
@@ -52,18 +52,18 @@ class Report:
     unwritten: Problem | None = None
     files: Mapping[str, str] = field(default_factory=dict)
     prefix: str = ""
-    """What the names of all files of this kind of run begin with."""
+    """Prefix of the names of all files of this kind of run."""
     baseline: Mapping[str, Any] | None = None
     """The document of an earlier run, to compare with."""
 
     @property
     def stem(self) -> str:
-        """What the names of this run's files begin with."""
+        """Common prefix of the names of this run's files."""
         return f"{self.prefix}{stem(_time(self.started), self.run)}"
 
     @property
     def evidence(self) -> dict[str, str]:
-        """Texts that are kept beside the report, by their path relative to it; as safe to show as the document."""
+        """Texts that are written beside the report, by their path relative to it; as safe to show as the document."""
         return {
             path: text(str(content), LONGEST_EVIDENCE)
             for item in self.results
@@ -77,7 +77,7 @@ class Report:
 
     @property
     def exit_code(self) -> Exit:
-        """The worst of all that ends a run badly."""
+        """The worst of verdict, interruption, unwritten report and leftovers."""
         codes = [self.summary.exit_code(strict=self.strict)]
         if self.interrupted:
             codes.append(self.interrupted)
@@ -143,7 +143,7 @@ class Report:
         }
 
     def _hosts(self) -> dict[str, Any]:
-        """The hosts that a preflight looked at; nothing where only a cluster was judged."""
+        """The hosts of a preflight; empty where only a cluster was judged."""
         inventory = self.facts.inventory if self.facts else None
         if inventory is None:
             return {}
@@ -159,13 +159,13 @@ class Report:
 
 
 def stem(started: str, run: str) -> str:
-    """What the names of a run's files begin with, from two fields of its document."""
+    """Common prefix of the names of a run's files, from two fields of its document."""
     return f"{re.sub(r'[-:]', '', started)}-{run}"
 
 
-def anchor(check: Check) -> str:
-    """Where the manual describes the check: what Markdown makes of the heading `C2 deployments-available`."""
-    return f"{check.id.lower()}-{check.slug}"
+def anchor(id_: str, slug: str) -> str:
+    """Fragment of a check in the manual: what Markdown makes of the heading `C2 deployments-available`."""
+    return f"{id_.lower()}-{slug}"
 
 
 def _time(seconds: float) -> str:
@@ -208,7 +208,7 @@ def _check(result: Result, stem: str) -> dict[str, Any]:
             "text": text(outcome.todo),
             "commands": [text(item) for item in outcome.commands[:_MOST_OBJECTS]],
             "about": check.remedy,
-            "url": f"{MANUAL}#{anchor(check)}",
+            "url": f"{MANUAL}#{anchor(check.id, check.slug)}",
         },
         "evidence": sorted(_evidence(result, stem)),
         "duration_s": round(result.seconds, 3),
@@ -217,7 +217,7 @@ def _check(result: Result, stem: str) -> dict[str, Any]:
 
 
 def _evidence(result: Result, stem: str) -> list[str]:
-    """Where the texts of one check are kept; names that come from a cluster cannot leave the directory."""
+    """Paths of the texts of one check; names that come from a cluster cannot leave the directory."""
     names = (re.sub(r"[^\w.-]", "_", name)[:120] for name in result.outcome.evidence)
     return [f"{stem}.evidence/{result.check.id}-{name}" for name in names]
 

@@ -1,52 +1,56 @@
-"""The report for a browser: one file that needs no network and no script, made of the document alone."""
+"""The report for a browser: one file that needs no network and no script, rendered from the document alone.
+
+`manual` is the URL of the manual of checks, relative to the report; empty where there is none.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from importlib.resources import files
 from typing import Any
 
 import jinja2
 
 from kubeflow_volcano.experiment.timeline import WIDTH, pictures
+from kubeflow_volcano.text import counted
 from validators.core.outcome import Status
-from validators.report.console import attention, simulated
-from validators.report.pages import MARKS, environment, hashed, source
+from validators.report.clusters import clusters_with, describe_cluster, describe_verdicts, differing_checks
+from validators.report.document import anchor
+from validators.report.summary import MARKS, WORDS, attention, counts, simulation
 
-__all__ = ["render"]
+__all__ = ["render", "render_clusters"]
 
-_WORDS = {"fail": "failed", "error": "not evaluated", "warn": "warnings", "pass": "passed", "skip": "skipped"}
-_ORDER = tuple(_WORDS)
-_CLUSTER = "(cluster-wide)"  # no namespace may be called that
+_ORDER = tuple(WORDS)
+_WORST_FIRST = ("fail", "incomplete", "warn", "pass")
+_CLUSTER = "(cluster-wide)"  # not a valid name of a namespace
 _MOST_EVIDENCE = 8_000
 _MOST_SQUARES = 40
 _MOST_NAMESPACES = 100
 
 
 def render(document: Mapping[str, Any], evidence: Mapping[str, str], manual: str = "") -> str:
-    """HTML of a report document. `evidence` are the texts kept beside it, by path.
-
-    `manual` is the address of the page that describes the checks, seen from where the report lies; empty where there is
-    none.
-    """
+    """HTML of a report document. `evidence` has the texts that are written beside it, by path."""
     namespaces = _namespaces(document["checks"])
     families = list(dict.fromkeys(item["category"] for item in document["checks"]))
-    style = source("report.css") + _filters(families, namespaces)
-    script = source("report.js")
-    return _template().render(
-        document=document,
-        style=style,
+    script = _source("report.js")
+    groups = attention(document)
+    return _page(
+        "report.html.j2",
+        document,
+        manual,
+        _source("report.css") + _filters(families, namespaces),
         script=script,
-        style_hash=hashed(style),
-        script_hash=hashed(script),
+        script_hash=_hash(script),
         kind="Preflight" if "hosts" in document else "Validation",
         checks=sorted(document["checks"], key=lambda item: _ORDER.index(item["status"])),
-        attention=attention(document),
-        alone={items[0]["id"] for items in attention(document) if len(items) == 1},
-        simulated=simulated(document),
+        attention=groups,
+        alone={items[0]["id"] for items in groups if len(items) == 1},
+        simulation=simulation(document),
         share=_share(document["summary"]),
-        statuses=_ORDER,
         families=families,
         namespaces=namespaces,
         classes={name: f"n{number}" for number, name in enumerate(namespaces)},
@@ -55,26 +59,71 @@ def render(document: Mapping[str, Any], evidence: Mapping[str, str], manual: str
         width=WIDTH,
         evidence={path: text[-_MOST_EVIDENCE:] for path, text in evidence.items()},
         most_evidence=_MOST_EVIDENCE,
-        manual=manual,
-        marks=MARKS,
-        words=_WORDS,
         most_squares=_MOST_SQUARES,
     )
 
 
+def render_clusters(document: Mapping[str, Any], manual: str = "") -> str:
+    """HTML of a document of several clusters, with links to the report of each."""
+    rows, rest = differing_checks(document)
+    return _page(
+        "clusters.html.j2",
+        document,
+        manual,
+        _source("report.css"),
+        verdicts=describe_verdicts(document),
+        clusters=sorted(document["clusters"], key=lambda item: _WORST_FIRST.index(item["verdict"])),
+        pages={item["name"]: item["files"].get("html", "") for item in document["clusters"]},
+        rows=rows,
+        rest=rest,
+    )
+
+
+def _page(template: str, document: Mapping[str, Any], manual: str, style: str, **more: Any) -> str:
+    return (
+        _environment()
+        .get_template(template)
+        .render(document=document, manual=manual, style=style, style_hash=_hash(style), **more)
+    )
+
+
 @cache
-def _template() -> jinja2.Template:
-    own = environment()
-    own.filters["shown"] = _shown
-    own.filters["where"] = _where
-    return own.get_template("report.html.j2")
+def _environment() -> jinja2.Environment:
+    """Of templates by their file's name; they escape everything."""
+    found = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_source),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.globals |= {"marks": MARKS, "words": WORDS, "counted": counted, "anchor": anchor}
+    found.filters |= {
+        "counts": counts,
+        "describe_cluster": describe_cluster,
+        "namespaces": _namespaces_of,
+        "plain": _plain,
+        "with_status": clusters_with,
+    }
+    return found
+
+
+@cache
+def _source(name: str) -> str:
+    """Text of one file of the page."""
+    return (files("validators.report") / "page" / name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    """Source expression with which a Content-Security-Policy allows this one style or script."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 def _filters(families: Sequence[str], namespaces: Sequence[str]) -> str:
-    """Rules that hide what a person has not chosen. Names of the cluster do not stand in them, only their numbers.
+    """CSS rules that hide what is not selected. They contain numbers in place of the cluster's names.
 
-    They reach no further than the form's siblings: a browser that had to look at the whole page of a large cluster for
-    each rule would take a minute to turn it.
+    They reach only the form's siblings: with rules for the whole page, a browser would take a minute to apply each
+    one to the report of a large cluster.
     """
     rules = [
         *(f".filters:has(#s-{name}:not(:checked)) ~ .check.{name}" for name in Status),
@@ -84,18 +133,18 @@ def _filters(families: Sequence[str], namespaces: Sequence[str]) -> str:
     return ",\n".join(rules) + "{display:none}\n"
 
 
-def _where(item: Mapping[str, Any]) -> list[str]:
+def _namespaces_of(item: Mapping[str, Any]) -> list[str]:
     """Namespaces of the objects of a check."""
     return list(dict.fromkeys(ref["namespace"] or _CLUSTER for ref in item["objects"])) or [_CLUSTER]
 
 
 def _namespaces(checks: Iterable[Mapping[str, Any]]) -> list[str]:
-    found = {name for item in checks for name in _where(item)}
+    found = {name for item in checks for name in _namespaces_of(item)}
     return sorted(found, key=lambda name: (name == _CLUSTER, name))[:_MOST_NAMESPACES]
 
 
 def _share(summary: Mapping[str, Any]) -> list[tuple[str, float, float]]:
-    """Status, start and width of each part of the bar, of 100."""
+    """Status, start and width of each part of the bar, in percent."""
     parts, start = [], 0.0
     for status in _ORDER:
         width = 100 * summary[status] / summary["planned"]
@@ -105,7 +154,7 @@ def _share(summary: Mapping[str, Any]) -> list[tuple[str, float, float]]:
 
 
 def _hosts(document: Mapping[str, Any]) -> dict[str, list[dict[str, str]]]:
-    """Of a preflight: what stands against each host that was asked, by its name."""
+    """Findings of a preflight by host; every host of the run has an entry."""
     found: dict[str, list[dict[str, str]]] = {name: [] for name in document.get("hosts", {}).get("asked", ())}
     for item in document["checks"]:
         for row in item["observed"].get("findings", ()) if found else ():
@@ -115,6 +164,6 @@ def _hosts(document: Mapping[str, Any]) -> dict[str, list[dict[str, str]]]:
     return found
 
 
-def _shown(value: Any) -> str:
-    """What was observed under one key, for reading."""
+def _plain(value: Any) -> str:
+    """An observed value as text."""
     return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)

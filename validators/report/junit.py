@@ -1,8 +1,7 @@
 """The report for CI systems, as JUnit XML: one suite for each family, one case for each check.
 
-The elements and attributes are those that Jenkins' xunit plugin (junit-10.xsd) and Ant's formatter have in common:
-properties belong to suites, a case has at most one of failure, error and skipped, and what else is known of it is its
-system-out.
+It uses the elements and attributes that Jenkins' xunit plugin (junit-10.xsd) and Ant's formatter have in common:
+suites have properties, a case has at most one of failure, error and skipped, and everything else is its system-out.
 """
 
 from __future__ import annotations
@@ -12,42 +11,58 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from xml.etree import ElementTree as ET
 
-__all__ = ["SUITE", "render", "suites", "unjudged", "whole"]
+from kubeflow_volcano.text import counted
+from validators.report.clusters import Judged
 
-SUITE = "kfv"
+__all__ = ["render", "render_clusters"]
+
+_SUITE = "kfv"
 # https://www.w3.org/TR/xml/#charsets
 _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _Item = Mapping[str, Any]
 
 
 def render(document: Mapping[str, Any], evidence: Mapping[str, str]) -> str:
-    """JUnit XML of a report document; `evidence` are the texts kept beside it, by path.
+    """JUnit XML of a report document; `evidence` has the texts that are written beside it, by path.
 
-    A warning is a passed case with the finding in its output; in a strict run, where it counts, a failure.
+    A warning is a passed case with the finding in its output; in a strict run it is a failure.
     """
-    return whole(
-        f"{SUITE} {document['run']['release']}", suites(document, evidence), seconds=document["run"]["duration_s"]
-    )
+    run = document["run"]
+    return _whole(f"{_SUITE} {run['release']}", _suites(document, evidence, _SUITE), seconds=run["duration_s"])
 
 
-def suites(document: Mapping[str, Any], evidence: Mapping[str, str], prefix: str = SUITE) -> list[ET.Element]:
-    """One suite for each family of a report document; their names, and those of classes, begin with `prefix`."""
+def render_clusters(judged: Sequence[Judged]) -> str:
+    """JUnit XML of several clusters, each with its own suites. A cluster without a report is one case, an error."""
+    parts: list[ET.Element] = []
+    for item in judged:
+        # A dot would end the name of a package, which is the cluster.
+        prefix = f"{_SUITE}.{item.name.replace('.', '_')}"
+        if item.document:
+            parts += _suites(item.document, {}, prefix)
+        else:
+            parts.append(_unjudged(prefix, "\n".join(str(problem) for problem in item.problems)))
+    seconds = sum(item.document["run"]["duration_s"] for item in judged if item.document)
+    return _whole(f"{_SUITE} {counted(len(judged), 'cluster')}", parts, seconds=seconds)
+
+
+def _suites(document: Mapping[str, Any], evidence: Mapping[str, str], prefix: str) -> list[ET.Element]:
+    """One suite for each family; names of suites and classes begin with `prefix`."""
     families: dict[str, list[_Item]] = {}
     for item in document["checks"]:
         families.setdefault(item["category"], []).append(item)
     return [_suite(document, f"{prefix}.{family}", checks, evidence) for family, checks in families.items()]
 
 
-def unjudged(name: str, message: str) -> ET.Element:
-    """The suite of something of which there is no report document: one case, which is an error."""
+def _unjudged(name: str, message: str) -> ET.Element:
+    """A suite with one case, which is an error."""
     suite = ET.Element("testsuite", name=_legal(name), tests="1", failures="0", errors="1", skipped="0", time="0.000")
     case = ET.SubElement(suite, "testcase", classname=_legal(name), name="validation", time="0.000")
     ET.SubElement(case, "error", message=_legal(message), type="NotJudged").text = _legal(message)
     return suite
 
 
-def whole(name: str, parts: Sequence[ET.Element], *, seconds: float) -> str:
-    """The file that holds these suites, with their counts added up."""
+def _whole(name: str, parts: Sequence[ET.Element], *, seconds: float) -> str:
+    """The file with these suites and the sums of their counts."""
     root = ET.Element("testsuites")
     root.extend(parts)
     counts = {key: sum(int(suite.get(key, "0")) for suite in root) for key in ("tests", "failures", "errors")}
@@ -108,8 +123,8 @@ def _case(suite: str, item: _Item, evidence: Mapping[str, str], *, strict: bool)
     )
     if tag:
         mark = ET.SubElement(case, tag, message=_legal(item["message"]), type=_legal(item["reason"]))
-        mark.text = _legal(_told(item)) if tag != "skipped" else None
-    output = [] if tag or item["status"] == "pass" else [f"{item['status']}: {_told(item)}"]
+        mark.text = _legal(_describe(item)) if tag != "skipped" else None
+    output = [] if tag or item["status"] == "pass" else [f"{item['status']}: {_describe(item)}"]
     if waived := item["waived"]:
         output.append(f"{item['message']}\nfound {waived['status']}: {waived['message']}")
     output += [f"--- {path}\n{evidence[path]}" for path in item["evidence"] if path in evidence]
@@ -118,7 +133,7 @@ def _case(suite: str, item: _Item, evidence: Mapping[str, str], *, strict: bool)
     return case
 
 
-def _told(item: _Item) -> str:
+def _describe(item: _Item) -> str:
     parts = (
         ("found", item["message"]),
         ("needed", item["expected"]),
@@ -126,9 +141,9 @@ def _told(item: _Item) -> str:
         *(("$", command) for command in item["remediation"]["commands"]),
         ("see", item["remediation"]["url"]),
     )
-    return "\n".join(f"{name:<7} {told}" for name, told in parts if told)
+    return "\n".join(f"{name:<7} {words}" for name, words in parts if words)
 
 
 def _legal(text: str) -> str:
-    """Characters that XML cannot hold, not even as references, as Python would spell them."""
+    """The text with characters that XML forbids, even as references, as Python escapes."""
     return _ILLEGAL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)

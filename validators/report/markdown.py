@@ -1,64 +1,81 @@
-"""The report for a pull request or a chat: ten lines first, then what failed, then everything."""
+"""The report in Markdown, for a pull request or a chat: ten lines first, then the findings, then every check.
+
+Text that came from a cluster is escaped. `manual` is the URL of the manual of checks, relative to the report; empty
+where there is none.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from validators.report.console import attention, changes, simulated
+from kubeflow_volcano.text import counted
+from validators.report.clusters import clusters_with, describe_cluster, describe_verdicts, differing_checks
+from validators.report.document import anchor
+from validators.report.summary import WORDS, attention, changes, counts, simulation
 
-__all__ = ["cell", "code", "render", "table"]
+__all__ = ["render", "render_clusters"]
 
 _LONGEST_CELL = 400
+_MOST_NAMES = 4
+_MOST_COMMANDS = 3
 
 
 def render(document: Mapping[str, Any], manual: str = "") -> str:
-    """Markdown of a report document. Text that came from a cluster is escaped.
-
-    `manual` is the address of the page that describes the checks, seen from where the report lies.
-    """
-    parts = [
+    """Markdown of a report document."""
+    return _joined(
         _summary(document),
-        table("Needs attention", _attention(document, manual)),
-        _compared(document["baseline"]),
-        table("Kubernetes AI conformance", _conformance(document)),
-        table("All checks", _all(document, manual)),
-        table("Webhooks that the rehearsal answers", _simulated_webhooks(document)),
+        _section("Needs attention", _attention(document, manual)),
+        _comparison(document["baseline"]),
+        _section("Kubernetes AI conformance", _conformance(document)),
+        _section("All checks", _all(document, manual)),
+        _section("Webhooks answered by the rehearsal", _simulated_webhooks(document)),
+    )
+
+
+def render_clusters(document: Mapping[str, Any], manual: str = "") -> str:
+    """Markdown of a document of several clusters."""
+    run, summary = document["run"], document["summary"]
+    head = [
+        f"# Validation of {counted(summary['clusters'], 'cluster')}: {summary['verdict']}",
+        f"- {describe_verdicts(document)}",
+        f"- run {run['id']} from {run['started']} to {run['ended']}",
+        *(f"- same cluster: {', '.join(map(_cell, names))}" for names in document["same_cluster"]),
     ]
+    rows, rest = differing_checks(document)
+    return _joined(
+        "\n".join(head),
+        _section("Clusters", _clusters(document)),
+        _section("Needs attention", _attention_of_clusters(document, manual)),
+        _section("Checks by cluster", _matrix(rows, manual)),
+        f"{counted(rest, 'check')} passed or did not apply on every evaluated cluster." if rest else "",
+    )
+
+
+def _joined(*parts: str) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _gang(run: Mapping[str, Any]) -> str:
-    known = run["gang_scheduler"]
-    return f"gang scheduler {cell(known)} ({cell(run['gang_scheduler_from'])}); " if known else ""
-
-
 def _summary(document: Mapping[str, Any]) -> str:
-    run, cluster, summary, cleanup = (document[key] for key in ("run", "cluster", "summary", "cleanup"))
+    run, cluster, summary = document["run"], document["cluster"], document["summary"]
+    gang = f"gang scheduler {_cell(run['gang_scheduler'])} ({_cell(run['gang_scheduler_from'])}); "
     lines = [
         f"# {'Preflight' if 'hosts' in document else 'Validation'}: {summary['verdict']}",
+        f"- {counted(summary['planned'], 'check')}: {counts(summary)}",
         (
-            f"- {summary['fail']} failed, {summary['warn']} warnings, {summary['error']} not evaluated, "
-            f"{summary['skip']} skipped, {summary['pass']} passed of {summary['planned']} checks; "
-            f"coverage {summary['coverage']:.0%}"
+            f"- cluster {_cell(cluster['server_version'] or 'not reached')}, {counted(cluster['nodes'], 'node')}, "
+            f"uid {_cell(cluster['uid']) or 'unknown'}, {_cell(cluster['origin'])}"
         ),
         *_left_out(summary),
         (
-            f"- cluster {cell(cluster['server_version'] or 'not reached')}, {cluster['nodes']} nodes, "
-            f"uid {cell(cluster['uid']) or 'unknown'}, {cell(cluster['origin'])}"
-        ),
-        (
-            f"- Kubeflow {cell(run['release'])} ({cell(run['release_from'])}); "
-            f"{_gang(run)}run {run['id']} from {run['started']}, {run['duration_s']:.0f} s"
+            f"- Kubeflow {_cell(run['release'])} ({_cell(run['release_from'])}); "
+            f"{gang if run['gang_scheduler'] else ''}run {run['id']} from {run['started']}, {run['duration_s']:.0f} s"
             + (", interrupted" if run["interrupted"] else "")
         ),
-        _hosts(document["hosts"])
-        if "hosts" in document
-        else f"- probes: {cleanup['removed']} of {cleanup['created']} objects removed"
-        + (f", **{len(cleanup['left'])} left behind**" if cleanup["left"] else ""),
+        _hosts(document["hosts"]) if "hosts" in document else _cleanup(document["cleanup"]),
     ]
-    if note := simulated(document):
+    if note := simulation(document):
         lines.append(f"- {note}")
     return "\n".join(lines)
 
@@ -72,9 +89,14 @@ def _left_out(summary: Mapping[str, Any]) -> list[str]:
 
 
 def _hosts(hosts: Mapping[str, Any]) -> str:
-    systems = ", ".join(cell(name) for name in hosts["os"]) or "unknown systems"
+    systems = ", ".join(_cell(name) for name in hosts["os"]) or "unknown systems"
     left_out = f"; {len(hosts['left_out'])} left out" if hosts["left_out"] else ""
     return f"- {hosts['answered']} of {len(hosts['asked'])} hosts answered ({systems}){left_out}; nothing was changed"
+
+
+def _cleanup(cleanup: Mapping[str, Any]) -> str:
+    left = f", **{len(cleanup['left'])} left behind**" if cleanup["left"] else ""
+    return f"- probes: {cleanup['removed']} of {cleanup['created']} objects removed{left}"
 
 
 def _attention(document: Mapping[str, Any], manual: str) -> list[list[str]]:
@@ -82,30 +104,54 @@ def _attention(document: Mapping[str, Any], manual: str) -> list[list[str]]:
         [
             "<br>".join(_link(item, f"{item['id']} {item['slug']}", manual) for item in items),
             items[0]["status"],
-            cell(items[0]["message"]),
-            "<br>".join(dict.fromkeys(cell(item["expected"]) for item in items)),
-            cell(items[0]["remediation"]["text"])
-            + "".join(f"<br>`{code(text)}`" for text in items[0]["remediation"]["commands"][:3]),
+            _cell(items[0]["message"]),
+            "<br>".join(dict.fromkeys(_cell(item["expected"]) for item in items)),
+            _remedy(items[0]["remediation"]),
         ]
         for items in attention(document)
     ]
     return [["check", "status", "found", "needed", "do"], *rows] if rows else []
 
 
-def _compared(baseline: Mapping[str, Any] | None) -> str:
+def _attention_of_clusters(document: Mapping[str, Any], manual: str) -> list[list[str]]:
+    rows = [
+        [
+            _checks(row["checks"], manual),
+            row["status"],
+            ", ".join(map(_cell, row["clusters"])),
+            _cell(row["message"]),
+            _remedy(row["remediation"]),
+        ]
+        for row in document["attention"]
+    ]
+    return [["check", "status", "on", "found", "do"], *rows] if rows else []
+
+
+def _checks(checks: Sequence[Mapping[str, Any]], manual: str) -> str:
+    if len(checks) > _MOST_NAMES:
+        return f"{len(checks)} checks: {', '.join(_link(check, check['id'], manual) for check in checks)}"
+    return "<br>".join(_link(check, f"{check['id']} {check['slug']}", manual) for check in checks)
+
+
+def _remedy(remediation: Mapping[str, Any]) -> str:
+    commands = remediation["commands"][:_MOST_COMMANDS]
+    return _cell(remediation["text"]) + "".join(f"<br>`{_code(text)}`" for text in commands)
+
+
+def _comparison(baseline: Mapping[str, Any] | None) -> str:
     if baseline is None:
         return ""
-    lines = [f"- {word}: {', '.join(names)}" for word, names in changes(baseline).items()]
-    told = f"With run {cell(baseline['run'])} of {baseline['started']}, which ended as {baseline['verdict']}"
-    where = {True: "", False: "; **of another cluster**", None: "; whether of the same cluster is not known"}
+    lines = [f"- {words}: {', '.join(names)}" for words, names in changes(baseline).items()]
+    earlier = f"With run {_cell(baseline['run'])} of {baseline['started']}, verdict {baseline['verdict']}"
+    where = {True: "", False: "; **another cluster**", None: "; whether it is the same cluster is unknown"}
     return "\n".join(
-        (f"## Compared\n\n{told}{where[baseline['same_cluster']]}.\n", *(lines or ["- no finding in either run"]))
+        (f"## Compared\n\n{earlier}{where[baseline['same_cluster']]}.\n", *(lines or ["- no finding in either run"]))
     )
 
 
 def _all(document: Mapping[str, Any], manual: str) -> list[list[str]]:
     rows = [
-        [_link(item, item["id"], manual), item["title"], item["status"], item["severity"], cell(item["message"])]
+        [_link(item, item["id"], manual), item["title"], item["status"], item["severity"], _cell(item["message"])]
         for item in document["checks"]
     ]
     return [["id", "claim", "status", "severity", "found"], *rows]
@@ -125,20 +171,49 @@ def _conformance(document: Mapping[str, Any]) -> list[list[str]]:
     return [["case", "claim", "shown by", "result"], *rows] if rows else []
 
 
-def _link(item: Mapping[str, Any], told: str, manual: str) -> str:
-    return f"[{told}]({manual}#{item['remediation']['url'].partition('#')[2]})" if manual else told
-
-
 def _simulated_webhooks(document: Mapping[str, Any]) -> list[list[str]]:
     rows = [
-        [cell(item["kind"]), cell(item["name"]), str(len(item["webhooks"]))]
+        [_cell(item["kind"]), _cell(item["name"]), str(len(item["webhooks"]))]
         for item in document["cluster"]["simulated_webhooks"]
     ]
     return [["kind", "name", "webhooks"], *rows] if rows else []
 
 
-def table(title: str, rows: Iterable[list[str]]) -> str:
-    """A section with a table whose first row is its head; nothing where there is no row. Cells are Markdown."""
+def _clusters(document: Mapping[str, Any]) -> list[list[str]]:
+    rows = []
+    for item in document["clusters"]:
+        name, page = _cell(item["name"]), item["files"].get("md")
+        summary = item["summary"] or dict.fromkeys(WORDS, "")
+        problems = "".join(f"<br>{_cell(text)}" for text in item["problems"])
+        left = f"<br>**{counted(item['left_behind'], 'probe object')} left behind**" if item["left_behind"] else ""
+        rows.append(
+            [
+                f"[{name}](<{page}>)" if page else name,
+                item["verdict"],
+                f"{_cell(describe_cluster(item))}{problems}{left}",
+                *(str(summary[key]) for key in WORDS),
+            ]
+        )
+    return [["cluster", "verdict", "versions and nodes", *WORDS.values()], *rows]
+
+
+def _matrix(rows: Sequence[Mapping[str, Any]], manual: str) -> list[list[str]]:
+    body = [
+        [
+            _link(row, f"{row['id']} {row['slug']}", manual),
+            *(", ".join(map(_cell, clusters_with(row, key))) for key in WORDS),
+        ]
+        for row in rows
+    ]
+    return [["check", *WORDS.values()], *body] if body else []
+
+
+def _link(check: Mapping[str, Any], words: str, manual: str) -> str:
+    return f"[{words}]({manual}#{anchor(check['id'], check['slug'])})" if manual else words
+
+
+def _section(title: str, rows: Iterable[list[str]]) -> str:
+    """A section with a table whose first row is its head; empty without rows. Cells are Markdown."""
     rows = list(rows)
     if not rows:
         return ""
@@ -147,14 +222,17 @@ def table(title: str, rows: Iterable[list[str]]) -> str:
     return f"## {title}\n\n" + "\n".join(lines)
 
 
-def cell(text: str) -> str:
-    """Text that means nothing to Markdown, fit for a cell of a table."""
+def _cell(text: str) -> str:
+    """Text for a cell of a table, with everything escaped that Markdown interprets."""
+    escaped = _cut(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return re.sub(r"([\\`*_{}\[\]|#!~])", r"\\\1", escaped)
+
+
+def _code(text: str) -> str:
+    """Text for a code span in a cell, in which only backticks and pipes have a meaning."""
+    return _cut(text.replace("`", "'").replace("|", "\\|"))
+
+
+def _cut(text: str) -> str:
     flat = " ".join(text.split())
-    flat = flat if len(flat) <= _LONGEST_CELL else flat[: _LONGEST_CELL - 1] + "…"
-    return re.sub(r"([\\`*_{}\[\]|#!~])", r"\\\1", flat.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))
-
-
-def code(text: str) -> str:
-    """The same for a code span, where nothing but its end and the end of the cell means anything."""
-    flat = " ".join(text.split()).replace("`", "'").replace("|", "\\|")
     return flat if len(flat) <= _LONGEST_CELL else flat[: _LONGEST_CELL - 1] + "…"

@@ -1,4 +1,4 @@
-"""What of the facts stands in the document whatever was judged: nodes and their pods, storage, images that run."""
+"""The part of the document that no check decides: nodes with their pods, storage, and images of pods."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ __all__ = ["snapshot"]
 
 _MOST_NODES, _MOST_CLAIMS, _MOST_IMAGES, _MOST_DIGESTS = 200, 200, 300, 3
 _WELL = {State.READY, State.SKIP}
-"""Pods that have run to their end or are being deleted are not waited for either."""
+"""States of healthy pods; SKIP are those that have completed or are being deleted."""
 _Row = dict[str, Any]
 
 
 @lru_cache(maxsize=2)
 def snapshot(facts: Facts | None) -> Mapping[str, Any]:
-    """Rows for tables and pictures; null for what was not read. What is not well comes before what is.
+    """Rows for tables and pictures, unhealthy ones first; null for what was not read.
 
-    Of each kind at most some hundred rows are kept; the key `left_out` says how many rows are not there.
+    Each kind has at most some hundred rows; `left_out` has the number of rows that are not included.
     """
     pods = _read(facts, "pods")
-    sick = {pod["metadata"]["uid"] for pod in pods or () if assess_pod(pod).state not in _WELL}
+    unwell_pods = {pod["metadata"]["uid"] for pod in pods or () if assess_pod(pod).state not in _WELL}
     rows: dict[str, tuple[list[_Row], int] | None] = {
-        "nodes": _nodes(facts, pods, sick),
+        "nodes": _nodes(facts, pods, unwell_pods),
         "classes": _classes(facts),
         "claims": _claims(facts),
-        "images": _images(facts, pods, sick),
+        "images": _images(facts, pods, unwell_pods),
     }
     return {
         **{key: found and found[0] for key, found in rows.items()},
-        "unplaced": None if pods is None else _by_namespace((pod for pod in pods if not _node_of(pod)), sick),
+        "unplaced": None if pods is None else _by_namespace((pod for pod in pods if not _node_of(pod)), unwell_pods),
         "left_out": {key: found[1] if found else 0 for key, found in rows.items()},
     }
 
@@ -59,7 +59,7 @@ def _node_of(pod: Object) -> str:
 
 
 def _nodes(
-    facts: Facts | None, pods: tuple[Object, ...] | None, sick: Collection[str]
+    facts: Facts | None, pods: tuple[Object, ...] | None, unwell_pods: Collection[str]
 ) -> tuple[list[_Row], int] | None:
     nodes = _read(facts, "nodes")
     if nodes is None or facts is None:
@@ -79,7 +79,7 @@ def _nodes(
                 "os": text(info.get("osImage", "")),
                 "kubelet": text(info.get("kubeletVersion", "")),
                 "runtime": text(info.get("containerRuntimeVersion", "")),
-                "pods": None if pods is None else _by_namespace(on_node[name], sick),
+                "pods": None if pods is None else _by_namespace(on_node[name], unwell_pods),
             }
         )
     return _most(rows, _MOST_NODES, _node_order)
@@ -90,12 +90,12 @@ def _node_order(row: _Row) -> tuple[bool, bool, bool, bool, str]:
     return row["ready"], not row["cordoned"], not unwell, row["simulated"], row["name"]
 
 
-def _by_namespace(pods: Iterable[Object], sick: Collection[str]) -> list[_Row]:
-    """Pods that are ready or done (`well`) and others, by namespace."""
+def _by_namespace(pods: Iterable[Object], unwell_pods: Collection[str]) -> list[_Row]:
+    """Number of ready or completed pods (`well`) and of others, by namespace."""
     well: Counter[str] = Counter()
     unwell: Counter[str] = Counter()
     for pod in pods:
-        counter = unwell if pod["metadata"]["uid"] in sick else well
+        counter = unwell if pod["metadata"]["uid"] in unwell_pods else well
         counter[pod["metadata"]["namespace"]] += 1
     return [{"namespace": text(name), "well": well[name], "unwell": unwell[name]} for name in sorted(well | unwell)]
 
@@ -142,9 +142,9 @@ def _claim(item: Object, spec: Mapping[str, Any], status: Mapping[str, Any]) -> 
 
 
 def _images(
-    facts: Facts | None, pods: tuple[Object, ...] | None, sick: Collection[str]
+    facts: Facts | None, pods: tuple[Object, ...] | None, unwell_pods: Collection[str]
 ) -> tuple[list[_Row], int] | None:
-    """Images as pods ask for them, with what the nodes' runtimes say they took, and what was planned."""
+    """Images as pods name them, with the digests that container runtimes report, and the planned images."""
     if facts is None or pods is None:
         return None
     simulated = {item["metadata"]["uid"] for item in facts.simulated_pods}
@@ -165,7 +165,7 @@ def _images(
             "image": text(image),
             "pods": len(users),
             "simulated": sum(uid in simulated for uid in users),
-            "unwell": sum(uid in sick for uid in users),
+            "unwell": sum(uid in unwell_pods for uid in users),
             "namespaces": sorted({text(pod["metadata"]["namespace"]) for pod in users.values()}),
             "digests": sorted(map(text, digests[image]))[:_MOST_DIGESTS],
             "planned": sorted(map(text, planned[image]))[:_MOST_DIGESTS],

@@ -19,8 +19,8 @@ from pathlib import Path
 from kubeflow_volcano.experiment.interruption import Interrupted, interruptible, postponed
 from kubeflow_volcano.problems import Exit, InvalidInput, Problem, ProblemsError
 from kubeflow_volcano.progress import Progress, silent
-from validators.report.clusters import files
-from validators.report.clusters.document import Combined, Judged
+from validators.report.clusters import Combined, Judged
+from validators.report.files import write_clusters
 from validators.run.runner import Options, validate
 
 __all__ = ["directory_of", "named", "validate_all"]
@@ -94,7 +94,7 @@ def validate_all(clusters: Mapping[str, Options], report_dir: Path | None, *, qu
         raise InvalidInput(dict.fromkeys(problem for item in judged for problem in item.problems))
     combined = Combined(judged)
     with postponed():
-        return files.write(combined, report_dir) if report_dir else combined
+        return write_clusters(combined, report_dir) if report_dir else combined
 
 
 class _Crowd:

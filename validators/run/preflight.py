@@ -21,7 +21,7 @@ from validators.core.inventory import Inventory
 from validators.core.outcome import Status
 from validators.core.resources import NODES
 from validators.core.results import Result
-from validators.hosts.checks import CHECKS
+from validators.hosts import CHECKS
 from validators.reading.collect import unread
 from validators.report import files
 from validators.report.document import Report

@@ -1,1 +1,1 @@
-"""Reading one job and what is around it."""
+"""Reads one job and the objects that its start depends on."""

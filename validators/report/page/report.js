@@ -1,8 +1,8 @@
-// The filters work without this: it only tells how many checks are left, and opens a check that a link leads to.
+// The filters work without this script: it counts the checks shown, and opens the check that a link targets.
 (() => {
   const form = document.querySelector(".filters");
   const checks = [...document.querySelectorAll("details.check")];
-  const tell = () => {
+  const count = () => {
     const shown = checks.filter((item) => getComputedStyle(item).display !== "none").length;
     document.getElementById("shown").textContent = `${shown} of ${checks.length} checks shown`;
     document.getElementById("reset").hidden = shown === checks.length;
@@ -14,10 +14,10 @@
       target.open = true;
     }
   };
-  form.addEventListener("change", tell);
-  form.addEventListener("reset", () => setTimeout(tell));
+  form.addEventListener("change", count);
+  form.addEventListener("reset", () => setTimeout(count));
   form.addEventListener("submit", (event) => event.preventDefault());
   addEventListener("hashchange", follow);
-  tell();
+  count();
   follow();
 })();

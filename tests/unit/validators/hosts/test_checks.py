@@ -13,7 +13,7 @@ from tests.samples.hosts import GB, answer, broken, facts, host, place, sysctl
 from validators.core.check import Check
 from validators.core.facts import Facts, Unread
 from validators.core.outcome import Outcome, Status
-from validators.hosts.checks import CHECKS
+from validators.hosts import CHECKS
 from validators.hosts.system import ALWAYS_BUILT
 
 BY_ID = {item.id: item for item in CHECKS}
@@ -44,7 +44,12 @@ def test_every_check_holds_on_good_hosts_of_a_good_cluster(item: Check) -> None:
         ("P5", {"machine": {"architecture": "riscv64"}}, "NoImages", "riscv64 has no images"),
         ("P5", {"machine": {"architecture": "aarch64"}}, "NotPlanned", "aarch64 (arm64) is not planned for"),
         ("P6", {"modules": {"states": {"xt_owner": "absent"}}}, "ModuleAbsent", "no module xt_owner"),
-        ("P6", {"modules": {"states": {"overlay": "forbidden"}}}, "ModuleForbidden", "nobody may load overlay"),
+        (
+            "P6",
+            {"modules": {"states": {"overlay": "forbidden"}}},
+            "ModuleForbidden",
+            "the host forbids loading overlay",
+        ),
         ("P7", {"sysctls": {"net.ipv4.ip_forward": sysctl("0")}}, "SettingWrong", "net.ipv4.ip_forward is 0, not 1"),
         (
             "P7",
@@ -59,7 +64,7 @@ def test_every_check_holds_on_good_hosts_of_a_good_cluster(item: Check) -> None:
             "P10",
             {"cgroup": {"version": 2, "delegated": ["memory", "pids"]}},
             "CpuNotDelegated",
-            "a realtime process outside of the root group keeps it away",
+            "a realtime process outside of the root group prevents that",
         ),
         (
             "P11",
@@ -76,11 +81,16 @@ def test_every_check_holds_on_good_hosts_of_a_good_cluster(item: Check) -> None:
         ("P12", {"runtime": {"name": ""}}, "NoRuntime", "no container runtime"),
         ("P12", {"runtime": {"socket": False}}, "NoSocket", "the endpoint of the kubelet does not exist"),
         ("P12", {"runtime": {"name": "docker", "through": "dockershim"}}, "Dockershim", "dropped in 1.24"),
-        ("P12", {"runtime": {"name": "isulad", "cri_v1": False}}, "OldCri", "speaks CRI v1alpha2 only"),
+        ("P12", {"runtime": {"name": "isulad", "cri_v1": False}}, "OldCri", "supports CRI v1alpha2 only"),
         ("P13", {"runtime": {"version": "1.5.9"}}, "NoCriV1", "containerd 1.5.9 has no CRI v1"),
-        ("P12", {"runtime": {"running": False}}, "NotRunning", "containerd does not run"),
+        ("P12", {"runtime": {"running": False}}, "NotRunning", "containerd is not running"),
         ("P13", {"runtime": {"config_version": 3}}, "ConfigurationTooNew", "of version 3"),
-        ("P13", {"runtime": {"config_readable": False}}, "ConfigurationBroken", "the next restart would be its end"),
+        (
+            "P13",
+            {"runtime": {"config_readable": False}},
+            "ConfigurationBroken",
+            "it will not start again after the next restart",
+        ),
         (
             "P16",
             {"swap": {"devices": [{"name": "/dev/dm-1", "type": "partition", "kib": 8388608}]}},
@@ -95,12 +105,12 @@ def test_every_check_holds_on_good_hosts_of_a_good_cluster(item: Check) -> None:
         ("P21", {"paths": {"volumes": place("/data", type="tmpfs")}}, "InMemory", "on tmpfs, which a boot empties"),
         ("P21", {"paths": {"kubelet": place("/k", options=["noexec", "rw"])}}, "NoExec", "with noexec"),
         ("P21", {"paths": {"images": place("/c", options=["ro"])}}, "ReadOnly", "read-only"),
-        ("P22", {"machine": {"cpus": 2}}, "TooSmall", "2 CPUs and 32.0 GB of memory on 1 hosts"),
+        ("P22", {"machine": {"cpus": 2}}, "TooSmall", "2 CPUs and 32.0 GB of memory on 1 host"),
         (
             "P23",
             {"names": {"reg.lan": {"addresses": [], "error": "Name or service not known"}}},
             "NameNotFound",
-            "reg.lan is not found (Name or service not known)",
+            "reg.lan does not resolve (Name or service not known)",
         ),
         (
             "P24",
@@ -243,7 +253,7 @@ def test_a_host_that_answers_nonsense_could_not_be_looked_at_and_hides_no_other(
     strange = host("n2", **nonsense)
     outcome = item(facts(host("n1"), strange, **MIRROR))
     assert outcome.status is Status.ERROR, outcome.message
-    assert "could not be looked at" in outcome.message
+    assert "could not be examined" in outcome.message
     assert [ref.name for ref in outcome.objects] == ["n2"]
 
 
@@ -275,7 +285,7 @@ def test_images_that_are_not_built_for_a_host_fail_where_no_other_host_can_take_
     mixed = facts(host("n1", **ARM), host("n2"), architectures=BOTH, lacking=lacking)
     assert (judged("P5", alone).status, judged("P5", mixed).status) == (Status.FAIL, Status.WARN)
     assert (
-        "aarch64 (arm64): 1 images of the release are known not to be built for it: gcr.io/ml"
+        "aarch64 (arm64): 1 image of the release is known not to be built for it: gcr.io/ml"
         in judged("P5", alone).message
     )
     assert judged("P5", facts(host("n1", **ARM), architectures=BOTH, images_unknown="no source")).status is Status.WARN
@@ -293,7 +303,7 @@ def test_hosts_that_cannot_be_told_apart_are_told_together() -> None:
     assert (outcome.status, outcome.reason) == (Status.WARN, "SameMachine")
     assert outcome.message == "the same /etc/machine-id as another host: n1, n2."
     twins = [host(name, machine={"hostname": "localhost"}) for name in ("n1", "n2")]
-    assert "the hostname localhost is that of several hosts: n1, n2" in judged("P28", facts(*twins)).message
+    assert "several hosts have the hostname localhost: n1, n2" in judged("P28", facts(*twins)).message
     unknown = [host(name, machine={"identity": ""}) for name in ("n1", "n2")]
     assert judged("P28", facts(*unknown)).status is Status.PASS
 
@@ -363,7 +373,7 @@ def test_a_cluster_that_does_not_answer_fails_and_none_at_all_is_skipped() -> No
 def test_a_host_that_is_no_node_is_told_with_the_name_that_it_has() -> None:
     outcome = judged("P26", facts(host("web", machine={"hostname": "n1"}), nodes=[node("n1")], server="v1.30.2"))
     assert (outcome.status, outcome.reason) == (Status.FAIL, "NoSuchNode")
-    assert "no node for web. web calls itself n1." in outcome.message
+    assert "no node for web; the hostname of web is n1." in outcome.message
 
 
 def test_a_node_that_is_not_in_the_inventory_is_told() -> None:

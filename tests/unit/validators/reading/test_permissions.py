@@ -199,9 +199,9 @@ def test_roles_come_with_bindings_to_the_account() -> None:
 
 def test_the_head_says_why_probes_are_granted_so_much_where_they_are() -> None:
     own = rbac.render(Options(release="1.9.1", select=("gang",)), "ci/validator")
-    assert "granted everywhere" in own
+    assert "granted in all namespaces" in own
     for narrower in (Options(release="1.9.1", probe_namespace="team"), Options(release="1.9.1", read_only=True)):
-        assert "granted everywhere" not in rbac.render(narrower, "ci/validator")
+        assert "granted in all namespaces" not in rbac.render(narrower, "ci/validator")
 
 
 @pytest.mark.parametrize("account", ["validator", "/validator", "ci/", "a/b/c"])

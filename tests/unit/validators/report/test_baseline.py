@@ -71,7 +71,7 @@ def test_reports_of_before_there_was_a_snapshot_can_still_be_compared_with(tmp_p
 
 @pytest.mark.parametrize(
     ("content", "told"),
-    [(None, "cannot be read"), ("{", "is not JSON"), ('{"schema": "x"}', "no report"), ("[]", "no report")],
+    [(None, "cannot be read"), ("{", "is not JSON"), ('{"schema": "x"}', "is not a report"), ("[]", "is not a report")],
 )
 def test_what_is_no_report_is_refused(tmp_path: Path, content: str | None, told: str) -> None:
     path = tmp_path / "before.json"

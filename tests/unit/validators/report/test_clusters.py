@@ -18,8 +18,8 @@ from kubeflow_volcano.problems import Exit
 from tests.samples import reports as samples
 from tests.samples.clusters import PROBLEM, crowd, judged
 from validators.core.check import natural
-from validators.report.clusters import console, files, html, junit, markdown
-from validators.report.clusters.document import Combined, Judged
+from validators.report import console, files, html, junit, markdown
+from validators.report.clusters import Combined, Judged
 
 SCHEMA = json.loads((resources("validators") / "schemas" / "clusters.v1.json").read_text(encoding="utf-8"))
 
@@ -94,13 +94,17 @@ def test_names_that_stand_for_one_cluster_are_told() -> None:
     other = judged("c", samples.healthy(), uid="other")
     document = Combined([*twice, other]).as_dict()
     assert document["same_cluster"] == [["a", "b"]]
-    for text in (console.render(document, {}), markdown.render(document), html.render(document)):
-        assert "one and the same cluster" in text
-    assert "one and the same" not in console.render(crowd().as_dict(), {})
+    for text in (
+        console.render_clusters(document, {}),
+        markdown.render_clusters(document),
+        html.render_clusters(document),
+    ):
+        assert "same cluster" in text
+    assert "same cluster" not in console.render_clusters(crowd().as_dict(), {})
 
 
 def test_every_report_is_led_to_from_where_the_page_lies(tmp_path: Path) -> None:
-    combined = files.write(crowd(tmp_path), tmp_path)
+    combined = files.write_clusters(crowd(tmp_path), tmp_path)
 
     assert combined.unwritten is None
     assert {Path(path).name for path in combined.files.values()} == {
@@ -120,12 +124,12 @@ def test_every_report_is_led_to_from_where_the_page_lies(tmp_path: Path) -> None
 
 def test_a_page_stays_when_the_next_run_has_its_own(tmp_path: Path) -> None:
     for _ in range(2):
-        files.write(crowd(), tmp_path)
+        files.write_clusters(crowd(), tmp_path)
     assert len(list(tmp_path.glob("clusters-2*.html"))) == 2
 
 
 def test_the_console_tells_failures_last_and_each_cluster_in_a_line() -> None:
-    lines = console.render(crowd().as_dict(), {"md": "reports/clusters-latest.md"}).splitlines()
+    lines = console.render_clusters(crowd().as_dict(), {"md": "reports/clusters-latest.md"}).splitlines()
 
     assert lines[1] == "FAIL  2 failed, 1 incomplete, 1 passed"
     begins = [
@@ -140,15 +144,15 @@ def test_the_console_tells_failures_last_and_each_cluster_in_a_line() -> None:
     assert lines[-1] == "report  reports/clusters-latest.md"
     assert any(str(PROBLEM) in line for line in lines)
     assert "\x1b" not in "".join(lines)
-    assert "\x1b[31m" in console.render(crowd().as_dict(), {}, colour=True)
+    assert "\x1b[31m" in console.render_clusters(crowd().as_dict(), {}, colour=True)
 
 
 def test_checks_that_are_well_everywhere_are_counted_and_not_listed() -> None:
     document = crowd().as_dict()
     well = [row for row in document["checks"] if {*row["statuses"].values()} <= {"pass", "skip"}]
-    text = markdown.render(document)
+    text = markdown.render_clusters(document)
     assert well
-    assert f"{len(well)} checks passed, or do not apply, on every cluster that could be judged." in text
+    assert f"{len(well)} checks passed or did not apply on every evaluated cluster." in text
     matrix = text.partition("## Checks by cluster")[2]
     assert re.search(rf"^\| {differing()} [a-z-]+ \| us, ap \|  \|  \| eu \|  \|$", matrix, re.MULTILINE)
     assert f"{well[0]['id']} {well[0]['slug']}" not in matrix
@@ -160,8 +164,8 @@ def test_a_cluster_that_does_not_answer_makes_no_table_of_checks() -> None:
         item["status"] = "error"
     silent["summary"] |= {"verdict": "incomplete", "evaluated": 0}
     document = Combined([judged("eu", samples.healthy()), Judged("us", Exit.INCOMPLETE, silent)]).as_dict()
-    assert "Checks by cluster" not in markdown.render(document)
-    assert "Checks by cluster" not in html.render(document)
+    assert "Checks by cluster" not in markdown.render_clusters(document)
+    assert "Checks by cluster" not in html.render_clusters(document)
 
 
 def test_hostile_names_and_texts_are_text_in_every_format(tmp_path: Path) -> None:
@@ -170,21 +174,26 @@ def test_hostile_names_and_texts_are_text_in_every_format(tmp_path: Path) -> Non
     document = combined.as_dict(tmp_path)
 
     assert faults(document) == []
-    page = html.render(document)
+    page = html.render_clusters(document)
     assert "<script" not in page
     assert "<img" not in page
-    for text in (page, markdown.render(document), console.render(document, {}), junit.render(combined.judged)):
+    for text in (
+        page,
+        markdown.render_clusters(document),
+        console.render_clusters(document, {}),
+        junit.render_clusters(combined.judged),
+    ):
         assert "\x1b" not in text
         assert "\x00" not in text
-    assert "<script>" not in re.sub(r"`[^`]*`", "", markdown.render(document))
+    assert "<script>" not in re.sub(r"`[^`]*`", "", markdown.render_clusters(document))
     path = tmp_path / "all.xml"
-    path.write_text(junit.render(combined.judged), "utf-8")
+    path.write_text(junit.render_clusters(combined.judged), "utf-8")
     assert JUnitXml.fromfile(str(path)).tests == len((hostile.document or {})["checks"]) + 1
 
 
 def test_junit_holds_the_suites_of_every_cluster_under_its_name(tmp_path: Path) -> None:
     combined = crowd()
-    (tmp_path / "all.xml").write_text(junit.render(combined.judged), "utf-8")
+    (tmp_path / "all.xml").write_text(junit.render_clusters(combined.judged), "utf-8")
     found = JUnitXml.fromfile(str(tmp_path / "all.xml"))
 
     planned = {item.name: len(item.document["checks"]) if item.document else 1 for item in combined.judged}
@@ -201,7 +210,7 @@ def test_junit_holds_the_suites_of_every_cluster_under_its_name(tmp_path: Path) 
 
 def test_a_report_that_cannot_be_written_is_told_and_changes_the_exit_code(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    combined = files.write(Combined([judged("eu", samples.healthy())]), tmp_path / "file" / "reports")
+    combined = files.write_clusters(Combined([judged("eu", samples.healthy())]), tmp_path / "file" / "reports")
     assert combined.files == {}
     assert combined.unwritten
     assert combined.exit_code is Exit.REPORT_NOT_WRITTEN

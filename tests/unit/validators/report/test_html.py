@@ -161,14 +161,14 @@ def test_the_comparison_names_what_changed() -> None:
     page = rendered(samples.broken(baseline=samples.healthy().as_dict()))
     shown = " ".join("".join(page.texts).split())
     assert "Compared with the run of" in shown
-    assert "findings that were not there before" in shown
-    assert "findings that are gone" not in shown
+    assert "that the earlier run did not have" in shown
+    assert "fixed since" not in shown
 
 
 def test_a_preflight_says_of_each_host_what_stands_against_it_and_nothing_of_a_cluster() -> None:
     text = html.render(samples.preflight().as_dict(), {})
     rows = dict(re.findall(r'rowheader">(n\d)</th>(.*?)</tr>', text, re.DOTALL))
-    assert "nothing" in rows["n1"]
+    assert "</span> none</span>" in rows["n1"]
     assert 'href="#P16"' in rows["n2"]
     assert 'href="#P1"' in rows["n3"]
     assert 'id="storage"' not in text
@@ -184,7 +184,7 @@ def test_what_was_not_read_is_said_and_not_shown_as_none() -> None:
     shown = "".join(rendered(report).texts)
     for told in (
         "The nodes were not read",
-        "Storage classes were not read",
+        "StorageClasses were not read",
         "Claims were not read",
         "Pods were not read",
     ):
@@ -196,3 +196,14 @@ def test_links_lead_from_the_report_to_the_page_of_checks(tmp_path: Path) -> Non
     for kind in ("html", "md"):
         (found, *_) = re.findall(r'["(]([^"(]*checks\.md)#a4-nodes', (tmp_path / f"latest.{kind}").read_text())
         assert (tmp_path / found).resolve() == ROOT / "docs" / "checks.md"
+
+
+def test_an_image_that_differs_from_the_plan_shows_what_was_planned() -> None:
+    document = samples.healthy().as_dict()
+    rows = document["snapshot"]["images"]
+    planned = {"as_planned": False, "planned": ["registry.example/kubeflow/katib:v0.17.0"]}
+    document["snapshot"] = {**document["snapshot"], "images": [{**rows[0], **planned}, *rows[1:]]}
+    table = html.render(document, {}).partition('id="images-title"')[2]
+    (cell,) = re.findall(r'data-label="planned">(?!as planned|<span class="muted">no plan)(.*?)</td>', table)
+    assert "not as planned" in cell
+    assert "registry.example/kubeflow/katib:v0.17.0" in cell

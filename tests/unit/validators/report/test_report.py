@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import time
 from dataclasses import replace
@@ -329,3 +330,21 @@ def test_leftovers_are_named() -> None:
     document = report(outcome("pass"), cleanup=Cleanup((left,), (), (left,), (), 0.0)).as_dict()
     assert problems(document) == []
     assert "left behind: Namespace kfv-smoke-1 (finalizer x)" in console.render(document, {})
+
+
+def test_reports_follow_the_umask(tmp_path: Path) -> None:
+    found = report(failed("Bad", "m", todo="t", evidence={"log": "the end"}))
+    before = os.umask(0o027)
+    try:
+        files.write(found, tmp_path)
+    finally:
+        os.umask(before)
+    written = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(written) == 9
+    assert {path.stat().st_mode & 0o777 for path in written} == {0o640}
+
+
+def test_one_of_a_kind_is_singular() -> None:
+    document = report(outcome("warn"), outcome("pass")).as_dict()
+    assert "1 warning, 1 passed (coverage 100%)" in console.render(document, {})
+    assert "- 2 checks: 1 warning, 1 passed (coverage 100%)" in markdown.render(document)

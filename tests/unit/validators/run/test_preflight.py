@@ -152,7 +152,7 @@ def test_the_cluster_is_asked_where_there_is_a_kubeconfig(monkeypatch: pytest.Mo
     assert found.inventory
     report = preflight(Options(kubeconfig=with_kubeconfig(tmp_path), report_dir=None), bounds, found.inventory, silent)
     messages = {item.check.id: item.outcome.message for item in report.results}
-    assert messages["P25"] == "v1.30.2 lies within 1.29 and later."
+    assert messages["P25"] == "v1.30.2 is within 1.29 and later."
     assert messages["P26"] == "the cluster has no node for n2."
     assert "its NO_PROXY lacks 10.96.0.1, 10.244.1.0/24, .svc" in messages["P24"]
 

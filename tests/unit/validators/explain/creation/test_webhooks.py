@@ -1,0 +1,192 @@
+"""Webhooks that cannot answer, and accounts that may not, before any event tells of them."""
+
+from __future__ import annotations
+
+import base64
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from kubeflow_volcano.cluster.objects import Object
+from tests.samples.facts import NOW, instant
+from tests.samples.jobs import SPACE, event, explained, group, healthy, member, reasons, tfjob, vcjob
+from validators.core.facts import Unread
+
+SYSTEM = "volcano-system"
+BACKEND = "volcano-admission-service"
+
+
+@cache
+def bundle() -> str:
+    """An authority's certificate as a caBundle has it."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "authority")])
+    start = datetime.fromtimestamp(NOW, UTC) - timedelta(days=1)
+    builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+    signed = builder.serial_number(7).not_valid_before(start).not_valid_after(start + timedelta(days=9))
+    pem = signed.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+    return base64.b64encode(pem).decode()
+
+
+def obj(api_version: str, kind: str, name: str, namespace: str = "", **rest: Any) -> Object:
+    meta = {"name": name, "uid": f"uid-{kind}-{name}", "creationTimestamp": instant(600), **rest.pop("metadata", {})}
+    return {
+        "apiVersion": api_version,
+        "kind": kind,
+        "metadata": meta | ({"namespace": namespace} if namespace else {}),
+        **rest,
+    }
+
+
+def hook(name: str = "mutatepod.volcano.sh", resources: str = "pods", group_: str = "", **rest: Any) -> Object:
+    """A mutating webhook of Volcano on creations of one resource."""
+    version = "v1beta1" if group_ else "v1"
+    rule = {"operations": ["CREATE"], "apiGroups": [group_], "apiVersions": [version], "resources": [resources]}
+    service = {"namespace": SYSTEM, "name": BACKEND, "port": 443}
+    entry = {
+        "name": name,
+        "clientConfig": {"service": service, "caBundle": bundle()},
+        "rules": [rule],
+        "namespaceSelector": {
+            "matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [SYSTEM]}]
+        },
+        **rest,
+    }
+    kind = "MutatingWebhookConfiguration"
+    return obj("admissionregistration.k8s.io/v1", kind, f"cfg-{name}", webhooks=[entry])
+
+
+def backend(*, ready: bool = True) -> list[Object]:
+    service = obj("v1", "Service", BACKEND, SYSTEM, spec={"ports": [{"port": 443}], "selector": {"app": "x"}})
+    labels = {"kubernetes.io/service-name": BACKEND}
+    slices = obj(
+        "discovery.k8s.io/v1",
+        "EndpointSlice",
+        f"{BACKEND}-1",
+        SYSTEM,
+        metadata={"labels": labels},
+        ports=[{"port": 8443, "name": ""}],
+        endpoints=[{"conditions": {"ready": ready}}],
+    )
+    return [service, slices]
+
+
+def test_a_webhook_on_pods_without_a_backend_is_told_before_anybody_has_tried() -> None:
+    job = tfjob()
+    answer = explained(job, group(job, phase="Inqueue"), hook(), *backend(ready=False))
+    assert reasons(answer) == ["WebhookUnanswered"]
+    found = answer.findings[0]
+    assert found.problem.found == (
+        "each Pod of the job is sent to webhook mutatepod.volcano.sh, which calls Service "
+        f"{SYSTEM}/{BACKEND}, which has no ready endpoint: no Pod is created until the webhook answers."
+    )
+    assert found.problem.todo == "See why its pods are not ready."
+    assert found.commands == (f"kubectl -n {SYSTEM} get pods,endpoints",)
+
+
+def test_a_service_that_is_gone_is_told_as_such() -> None:
+    job = tfjob()
+    answer = explained(job, group(job, phase="Inqueue"), hook())
+    assert reasons(answer) == ["WebhookUnanswered"]
+    assert "which does not exist" in answer.findings[0].problem.found
+    assert "delete the webhook configuration" in answer.findings[0].problem.todo
+
+
+@pytest.mark.parametrize(
+    "harmless",
+    [
+        hook(failurePolicy="Ignore"),
+        hook(namespaceSelector={"matchLabels": {"kubernetes.io/metadata.name": "elsewhere"}}),
+        hook(objectSelector={"matchLabels": {"app": "other"}}),
+        hook(resources="deployments"),
+    ],
+)
+def test_a_webhook_that_does_not_matter_is_not_told(harmless: Object) -> None:
+    job = tfjob()
+    assert reasons(explained(job, group(job, phase="Inqueue"), harmless)) == ["Unexplained"]
+
+
+def test_a_webhook_that_answers_and_one_whose_pods_are_all_there_are_in_nobody_s_way() -> None:
+    job = tfjob()
+    assert reasons(explained(job, group(job, phase="Inqueue"), hook(), *backend())) == ["Unexplained"]
+    pods = [member(job, 0), member(job, 1)]
+    assert reasons(explained(job, group(job, phase="Inqueue"), *pods, hook())) == ["Unexplained"]
+
+
+def test_labels_of_operators_are_known_before_the_pods_are() -> None:
+    picky = hook(objectSelector={"matchExpressions": [{"key": "training.kubeflow.org/job-name", "operator": "Exists"}]})
+    job = tfjob()
+    assert reasons(explained(job, group(job, phase="Inqueue"), picky)) == ["WebhookUnanswered"]
+
+
+def test_conditions_that_nobody_can_evaluate_here_are_told() -> None:
+    job = tfjob()
+    answer = explained(job, group(job, phase="Inqueue"), hook(matchConditions=[{"name": "a", "expression": "true"}]))
+    assert "(unless its matchConditions exclude it)" in answer.findings[0].problem.found
+
+
+def test_a_webhook_on_podgroups_is_why_there_is_none() -> None:
+    of_groups = hook("mutatepodgroup.volcano.sh", "podgroups", "scheduling.volcano.sh")
+    answer = explained(tfjob(), of_groups, *backend(ready=False))
+    assert reasons(answer) == ["WebhookUnanswered"]
+    assert answer.findings[0].problem.found.startswith("each PodGroup of the job is sent to webhook mutatepodgroup")
+    both = explained(tfjob(), of_groups, hook(), *backend(ready=False))
+    assert reasons(both) == ["WebhookUnanswered", "WebhookUnanswered"]
+    assert "each Pod of" in both.findings[1].problem.found
+
+
+def test_an_event_of_the_same_webhook_is_not_told_again() -> None:
+    job = tfjob()
+    said = event(job, "FailedCreatePod", 'failed calling webhook "mutatepod.volcano.sh": connection refused')
+    answer = explained(job, group(job, phase="Inqueue"), said, hook(), *backend(ready=False))
+    assert reasons(answer) == ["WebhookUnanswered"]
+
+
+def test_a_webhook_that_answers_again_leaves_the_pause_of_the_controller() -> None:
+    job = tfjob()
+    said = event(job, "FailedCreatePod", 'failed calling webhook "mutatepod.volcano.sh": connection refused')
+    said["lastTimestamp"] = instant(120)
+    healed = explained(job, group(job, phase="Inqueue"), said, hook(), *backend())
+    assert reasons(healed) == ["NotTriedAgain"]
+    assert "Since then webhook mutatepod.volcano.sh has a ready endpoint." in healed.findings[0].problem.found
+    assert healed.findings[0].commands == (f"kubectl -n {SPACE} annotate tfjob mnist kfv.io/look-again=now",)
+    said["lastTimestamp"] = instant(3)
+    assert reasons(explained(job, group(job, phase="Inqueue"), said, hook(), *backend())) == ["WebhookUnanswered"]
+    gone = explained(job, group(job, phase="Inqueue"), said)
+    assert reasons(gone) == ["NotTriedAgain"]
+    assert "webhook mutatepod.volcano.sh was deleted" in gone.findings[0].problem.found
+
+
+def test_an_operator_that_may_not_make_podgroups_is_why_there_is_none() -> None:
+    denied = {"create podgroups.scheduling.volcano.sh": False, "list podgroups.scheduling.volcano.sh": True}
+    operator = next(item for item in healthy() if item["metadata"]["name"] == "training-operator")
+    operator["spec"]["template"]["spec"]["serviceAccountName"] = "training-operator"
+    answer = explained(tfjob(), operator, access={"training-operator": denied})
+    assert reasons(answer) == ["ControllerMayNot"]
+    account = "system:serviceaccount:kubeflow:training-operator"
+    assert answer.findings[0].problem.found == (
+        f"{account}, the account of Deployment kubeflow/training-operator, may not create "
+        f"podgroups.scheduling.volcano.sh in namespace {SPACE}."
+    )
+    assert answer.findings[0].commands == (
+        f"kubectl -n {SPACE} auth can-i create podgroups.scheduling.volcano.sh --as {account}",
+    )
+
+
+def test_a_controller_that_may_not_make_pods_is_told_while_pods_are_missing() -> None:
+    job, denied = vcjob(), {"volcano": {"create pods": False}}
+    assert reasons(explained(job, group(job, phase="Inqueue"), access=denied)) == ["ControllerMayNot"]
+    pods = [member(job, 0, on="n1"), member(job, 1, on="n2")]
+    assert explained(job, group(job, phase="Running"), *pods, access=denied).findings == ()
+
+
+def test_who_may_not_ask_is_told_what_to_ask_for() -> None:
+    missing = {"operator-access": Unread("Forbidden", "you may not create subjectaccessreviews.", "have it granted.")}
+    answer = explained(tfjob(), unread=missing)
+    assert not answer.blocked
+    assert [item.message for item in answer.unread] == ["you may not create subjectaccessreviews."]

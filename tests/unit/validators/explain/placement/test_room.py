@@ -1,0 +1,298 @@
+"""Nodes: which take a pod, and whether there is room for enough of them together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kubeflow_volcano.cluster.objects import Object
+from tests.samples.jobs import explained, group, member, node, reasons, tfjob, vcjob
+
+GPU = "nvidia.com/gpu"
+TAINT = {"key": "gpu", "value": "true", "effect": "NoSchedule"}
+
+
+def waiting(template: Object | None = None, *nodes: Object, workers: int = 1, cpu: str = "1") -> Any:
+    """The answer for workers without a node, on these nodes and no others."""
+    job = tfjob(workers=workers, cpu=cpu, template=template)
+    pod = job["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]
+    pods = [member(job, number, cpu=cpu, spec=pod | {"schedulerName": "volcano"}) for number in range(workers)]
+    return explained(job, group(job, workers, phase="Inqueue"), *pods, *nodes, without=["n1", "n2"])
+
+
+def gpus(count: str) -> dict[str, Any]:
+    return {"containers": [{"name": "tensorflow", "resources": {"limits": {GPU: count}}}]}
+
+
+@pytest.mark.parametrize(
+    ("template", "where", "reason", "text"),
+    [
+        (None, node("a", taints=[TAINT]), "NoNodeFitsTaint", "has the taint gpu=true:NoSchedule"),
+        (None, node("a", unschedulable=True), "NoNodeFitsCordoned", "is cordoned"),
+        ({"nodeSelector": {"disk": "ssd"}}, node("a"), "NoNodeFitsSelector", "lacks the label disk=ssd"),
+        (gpus("2"), node("a", allocatable={GPU: "1"}), "NoNodeFitsNever", f"{GPU}: requests 2, 1 of 1 free"),
+        (gpus("1"), node("a"), "NoNodeFitsAbsent", f"has no {GPU}"),
+        (
+            {
+                "affinity": {
+                    "nodeAffinity": {
+                        "requiredDuringSchedulingIgnoredDuringExecution": {
+                            "nodeSelectorTerms": [
+                                {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a", "b"]}]}
+                            ]
+                        }
+                    }
+                }
+            },
+            node("a"),
+            "NoNodeFitsAffinity",
+            "does not match zone In a,b",
+        ),
+    ],
+)
+def test_a_node_says_why_it_does_not_take_a_pod(template: Object, where: Object, reason: str, text: str) -> None:
+    answer = waiting(template, where)
+    assert reasons(answer) == [reason]
+    assert text in answer.findings[0].details[0]
+    assert "a:" in answer.findings[0].details[0]
+
+
+def test_what_was_asked_for_makes_the_node_take_it() -> None:
+    tolerant = {"tolerations": [{"key": "gpu", "operator": "Exists"}], "nodeSelector": {"disk": "ssd"}}
+    answer = waiting(tolerant, node("a", taints=[TAINT], labels={"disk": "ssd"}))
+    assert reasons(answer) == ["Unexplained"]
+
+
+def test_a_node_that_is_not_ready_takes_nothing() -> None:
+    gone = node("a")
+    gone["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
+    assert reasons(waiting(None, gone)) == ["NoNodeFitsNotReady"]
+
+
+def test_nodes_with_different_reasons_are_summed_up_and_listed() -> None:
+    answer = waiting(gpus("1"), node("a", taints=[TAINT], allocatable={GPU: "4"}), node("b"), node("c"))
+    found = answer.findings[0]
+    assert found.reason == "NoNodeFits"
+    assert "has no nvidia.com/gpu (2 nodes), has the taint gpu=true:NoSchedule (1 node)" in found.problem.found
+    assert [line.partition(":")[0] for line in found.details] == ["a", "b, c"]
+    assert "tolerate the taint" in found.problem.todo
+
+
+def test_the_whole_gang_needs_room_at_the_same_time() -> None:
+    answer = waiting(None, node("a", cpu="2"), node("b", cpu="1"), workers=4)
+    assert reasons(answer) == ["GangDoesNotFit"]
+    found = answer.findings[0].problem
+    assert "room for 3 of the 4 pods that must be placed together" in found.found
+    assert "They request 4 cpu, 3 free, on the 2 of 2 nodes" in found.found
+    assert reasons(waiting(None, node("a", cpu="3"), node("b", cpu="1"), workers=4)) == ["Unexplained"]
+
+
+def test_free_room_that_lies_on_too_many_nodes_is_told_from_too_little() -> None:
+    answer = waiting(None, node("a", cpu="3"), node("b", cpu="3"), node("c", cpu="2"), workers=4, cpu="2")
+    assert reasons(answer) == ["GangDoesNotFit"]
+    assert "spread over too many nodes" in answer.findings[0].problem.found
+
+
+def test_others_on_the_nodes_take_their_room() -> None:
+    other = tfjob("other")
+    job = tfjob(workers=2, cpu="3")
+    around = [group(other, phase="Running"), member(other, 0, on="n1", cpu="2"), member(other, 1, on="n2", cpu="1")]
+    answer = explained(job, group(job, 2, phase="Inqueue"), member(job, 0, cpu="3"), member(job, 1, cpu="3"), *around)
+    assert reasons(answer) == ["GangDoesNotFit"]
+    assert "1 of the 2" in answer.findings[0].problem.found
+    ended = member(other, 0, on="n1", cpu="2", status={"phase": "Succeeded"})
+    rest = [group(other, phase="Running"), ended, member(other, 1, on="n2", cpu="1")]
+    free = explained(job, group(job, 2, phase="Inqueue"), member(job, 0, cpu="3"), member(job, 1, cpu="3"), *rest)
+    assert reasons(free) == ["Unexplained"]
+
+
+def test_pods_that_differ_in_their_tokens_alone_are_alike() -> None:
+    job = tfjob(workers=2, cpu="5")
+    pods = [member(job, n, cpu="5", spec={"volumes": [{"name": f"kube-api-access-{n}"}]}) for n in range(2)]
+    answer = explained(job, group(job, 2, phase="Inqueue"), *pods)
+    assert reasons(answer) == ["NoNodeFitsNever"]
+    assert answer.findings[0].problem.found.startswith("2 pods of worker: none of 2 nodes")
+
+
+def test_pods_that_are_held_back_are_judged_by_their_template() -> None:
+    job = tfjob(workers=3, cpu="5")
+    answer = explained(job, group(job, 3))
+    assert reasons(answer) == ["NoNodeFitsNever"]
+    assert "3 pods of Worker: none of 2 nodes" in answer.findings[0].problem.found
+
+
+def test_a_gang_may_begin_without_the_pods_that_fit_nowhere() -> None:
+    job = tfjob(workers=2)
+    job["spec"]["tfReplicaSpecs"]["PS"] = {
+        "replicas": 1,
+        "template": {"spec": {"nodeSelector": {"disk": "ssd"}, "containers": []}},
+    }
+    assert reasons(explained(job, group(job, 3))) == ["NoNodeFitsSelector"]
+    answer = explained(job, group(job, 2))
+    assert next((item.reason, item.blocks) for item in answer.findings) == ("NoNodeFitsSelector", False)
+    assert "GangDoesNotFit" not in reasons(answer)
+
+
+def test_tasks_that_wait_for_others_to_run_do_not_fill_the_gang() -> None:
+    job = vcjob(workers=1, minAvailable=1)
+    first = job["spec"]["tasks"][0]
+    first["template"]["spec"]["nodeSelector"] = {"disk": "ssd"}
+    second = {**first, "name": "ps", "template": {"spec": {"containers": []}}}
+    job["spec"]["tasks"].append(second)
+    nowhere = [(item.reason, item.blocks) for item in explained(job, group(job, 1)).findings]
+    assert ("NoNodeFitsSelector", False) in nowhere  # the other task may begin
+    second["dependsOn"] = {"name": [first["name"]]}
+    answer = explained(job, group(job, 1))
+    assert [(item.reason, item.blocks) for item in answer.findings] == [("NoNodeFitsSelector", True)]
+
+
+def test_anti_affinity_within_the_gang_needs_a_node_each() -> None:
+    rule = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "mnist"}}}
+    apart = {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [rule]}}}
+    job = tfjob(workers=3, template=apart)
+    job["spec"]["tfReplicaSpecs"]["Worker"]["template"]["metadata"] = {"labels": {"app": "mnist"}}
+    answer = explained(job, group(job, 3))
+    assert reasons(answer) == ["GangDoesNotFit"]
+    assert "2 of the 3" in answer.findings[0].problem.found
+    assert "GangDoesNotFit" not in reasons(explained(job, group(job, 3), node("n3")))
+
+
+def test_pod_affinity_wants_company_unless_it_is_the_first_of_its_kind() -> None:
+    def near(app: str) -> Object:
+        rule = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": app}}}
+        job = tfjob(template={"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [rule]}}})
+        job["spec"]["tfReplicaSpecs"]["Worker"]["template"]["metadata"] = {"labels": {"app": "mnist"}}
+        return job
+
+    assert reasons(explained(near("cache"), group(near("cache")))) == ["NoNodeFitsPodAffinity"]
+    assert reasons(explained(near("mnist"), group(near("mnist")))) == ["Unexplained"]
+
+
+def test_a_host_port_is_there_once_on_a_node() -> None:
+    port = {"containers": [{"name": "tensorflow", "ports": [{"hostPort": 2222}]}]}
+    job = tfjob(workers=3, template=port)
+    answer = explained(job, group(job, 3))
+    assert reasons(answer) == ["GangDoesNotFit"]
+
+
+def test_gates_keep_pods_from_every_scheduler() -> None:
+    job = tfjob(workers=1)
+    gated = member(job, 0, spec={"schedulingGates": [{"name": "example.com/approval"}]})
+    answer = explained(job, group(job, 1, phase="Inqueue"), gated)
+    assert reasons(answer) == ["Gated"]
+    assert "example.com/approval" in answer.findings[0].problem.found
+
+
+def test_a_resource_that_no_node_has_is_told_with_those_that_there_are() -> None:
+    other = {"containers": [{"name": "tensorflow", "resources": {"limits": {"amd.com/gpu": "1"}}}]}
+    answer = waiting(other, node("a", allocatable={GPU: "4"}), node("b"))
+    assert reasons(answer) == ["NoNodeFitsAbsent"]
+    found = answer.findings[0]
+    assert f"no node has any amd.com/gpu; there are {GPU}" in found.details
+    assert found.problem.todo.startswith("correct the name of the resource")
+
+
+def test_a_gpu_node_that_is_full_is_nearer_than_nodes_without_gpus() -> None:
+    other = tfjob("other")
+    busy = member(other, 0, on="gpu", spec=gpus("4"))
+    job = tfjob(workers=1, template=gpus("1"))
+    pod = member(job, 0, spec=gpus("1"))
+    gpu = node("gpu", allocatable={GPU: "4"})
+    answer = explained(job, group(job, 1, phase="Inqueue"), pod, busy, gpu)
+    assert reasons(answer) == ["NoNodeFits"]
+    assert answer.findings[0].problem.todo == "free the missing resource, wait until other pods end, or add a node."
+
+
+def test_a_node_that_is_full_of_pods_takes_no_more() -> None:
+    answer = waiting(None, node("a", allocatable={"pods": "1"}), node("b", allocatable={"pods": "1"}), workers=3)
+    assert reasons(answer) == ["GangDoesNotFit"]
+    found = answer.findings[0]
+    assert "They request 3 pods, 2 free, on the 2 of 2 nodes" in found.problem.found
+    assert found.details[-1] == "a, b: 4 cpu, 1 pods free"
+
+
+def test_amounts_that_read_alike_are_told_apart() -> None:
+    answer = waiting(None, node("a", cpu="3990m"), cpu="3991m")
+    assert "cpu: requests 4, 4 of 4 free (rounded; 0.001 too little)" in answer.findings[0].details[0]
+
+
+def two_roles(job: Object, ps: Object, workers: int) -> list[Object]:
+    """One PS and some workers that ask for a GPU each, without nodes; the job gets the PS, too."""
+    job["spec"]["tfReplicaSpecs"]["PS"] = {"replicas": 1, "template": {"spec": {"containers": [ps]}}}
+    role = {"labels": {"training.kubeflow.org/replica-type": "ps"}, "name": "mnist-ps-0", "uid": "ps"}
+    return [
+        member(job, 9, spec={"containers": [ps]}, metadata=role),
+        *(member(job, n, spec=gpus("1")) for n in range(workers)),
+    ]
+
+
+def test_pods_of_a_gang_that_may_go_anywhere_leave_gpu_nodes_to_those_that_may_not() -> None:
+    """The PS is larger and comes first by name; on the GPU node it would leave no CPU to the worker."""
+    job = tfjob(workers=1)
+    ps = {"name": "tensorflow", "resources": {"requests": {"cpu": "3"}}}
+    pods = two_roles(job, ps, 1)
+    pods[1]["spec"]["containers"][0]["resources"]["requests"] = {"cpu": "2"}
+    where = [node("a", allocatable={GPU: "1"}), node("b")]
+    assert reasons(explained(job, group(job, 2, phase="Inqueue"), *pods, *where, without=["n1", "n2"])) == [
+        "Unexplained"
+    ]
+
+
+def test_a_gang_of_several_roles_that_does_not_fit_tells_what_each_asks_for() -> None:
+    job = tfjob(workers=2)
+    pods = two_roles(job, {"name": "tensorflow", "resources": {"requests": {"cpu": "1"}}}, 2)
+    where = [node("a", allocatable={GPU: "1"}), node("b")]
+    answer = explained(job, group(job, 3, phase="Inqueue"), *pods, *where, without=["n1", "n2"])
+    assert reasons(answer) == ["GangDoesNotFit"]
+    assert "1 pod of ps: 1 cpu each" in answer.findings[0].details
+    assert f"2 pods of worker: 1 {GPU} each" in answer.findings[0].details
+
+
+def test_an_elastic_gang_begins_with_the_pods_that_fit() -> None:
+    """Two of three are enough: the large one would take the room of both small ones."""
+    job = tfjob(workers=3)
+    pods = [member(job, 0, cpu="3"), member(job, 1), member(job, 2)]
+    one = node("a", cpu="3")
+    assert reasons(explained(job, group(job, 2, phase="Inqueue"), *pods, one, without=["n1", "n2"])) == ["Unexplained"]
+    assert reasons(explained(job, group(job, 3, phase="Inqueue"), *pods, one, without=["n1", "n2"])) == [
+        "GangDoesNotFit"
+    ]
+
+
+def test_a_role_that_the_gang_cannot_do_without_counts_by_itself() -> None:
+    job = tfjob(workers=2)
+    pods = two_roles(job, {"name": "tensorflow", "resources": {"requests": {"disk.example/ssd": "1"}}}, 0)
+    pods += [member(job, 0), member(job, 1)]
+    minimum: Object = {"minTaskMember": {"ps": 1, "worker": 1}}
+    answer = explained(job, group(job, 2, phase="Inqueue", **minimum), *pods)
+    assert reasons(answer) == ["NoNodeFitsAbsent"]
+    free = explained(job, group(job, 2, phase="Inqueue"), *pods)
+    assert reasons(free) == ["Unexplained"]
+
+
+def test_pods_without_a_gang_are_not_told_to_start_together() -> None:
+    job = tfjob(workers=3, cpu="4")
+    pods = [member(job, n, cpu="4", spec={"schedulerName": "default-scheduler"}) for n in range(3)]
+    answer = explained(job, *pods, without=["training-operator"])
+    assert reasons(answer) == ["PodsDoNotFit"]
+    assert "room for 2 of the 3 pods without a node" in answer.findings[0].problem.found
+    assert "minMember" not in answer.findings[0].problem.needed
+
+
+def test_pods_of_a_bare_podgroup_have_no_role_and_are_alike_all_the_same() -> None:
+    job = tfjob()
+    bare = group(job, 2)
+    del bare["metadata"]["ownerReferences"]
+    pods = [member(job, n, cpu="9", metadata={"labels": {}}) for n in range(2)]
+    answer = explained(bare, *pods)
+    assert reasons(answer) == ["NoNodeFitsNever"]
+    assert answer.findings[0].problem.found.startswith("2 pods such as mnist-worker-0: none of 2 nodes")
+
+
+def test_a_gang_that_runs_is_not_blocked_by_what_its_further_pods_lack() -> None:
+    job = tfjob(workers=3, cpu="3")
+    pods = [member(job, 0, on="n1", cpu="3"), member(job, 1, on="n2", cpu="3"), member(job, 2, cpu="3")]
+    answer = explained(job, group(job, 2, phase="Running"), *pods, without=["volcano-scheduler"])
+    assert not answer.blocked
+    assert [(item.reason, item.blocks) for item in answer.findings] == [("SchedulerMissing", False)]

@@ -1,0 +1,156 @@
+"""The commands of `python -m validators`: validate, list, explain, rbac."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.problems import Exit, InvalidInput, NotWritten, Problem, ProblemsError, Unreachable
+from kubeflow_volcano.progress import silent, to_stderr
+from validators.cli import manual, rbac
+from validators.cli.parser import options, parser
+from validators.explain.reading.situation import read_situation
+from validators.explain.rendering import document, render
+from validators.explain.stages import explain
+from validators.report import console
+from validators.run.clusters import directory_of, named, validate_all
+from validators.run.runner import validate
+from validators.run.selection import select
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit code."""
+    try:
+        parsed = parser().parse_args(arguments)
+        return _COMMANDS[parsed.command](parsed)
+    except ProblemsError as error:
+        for problem in error.problems:
+            sys.stderr.write(f"{problem}\n")
+        return error.exit_code
+    except KeyboardInterrupt:  # before the run began, or after it ended
+        return Exit.INTERRUPTED
+
+
+def _list(_parsed: argparse.Namespace) -> int:
+    return _print(manual.overview())
+
+
+def _explain(parsed: argparse.Namespace) -> int:
+    if parsed.words[0] == "job":
+        return _explain_job(parsed)
+    return _print(manual.describe(select(manual.ALL_CHECKS, parsed.words)))
+
+
+def _rbac(parsed: argparse.Namespace) -> int:
+    chosen = replace(options(parsed), kubeconfig=parsed.kubeconfig, context=parsed.context)
+    return _print(rbac.render(chosen, parsed.service_account))
+
+
+def _validate(parsed: argparse.Namespace) -> int:
+    clusters = named(parsed.kubeconfig, parsed.context)
+    if len(clusters) > 1:
+        return _validate_all(parsed, clusters)
+    ((kubeconfig, context),) = clusters.values()
+    chosen = replace(options(parsed), kubeconfig=kubeconfig, context=context)
+    report = validate(chosen, silent if parsed.quiet else to_stderr())
+    _print(console.render(report.as_dict(), report.files, colour=_has_colour()))
+    return _exit(report.exit_code, report.unwritten)
+
+
+def _validate_all(parsed: argparse.Namespace, clusters: Mapping[str, tuple[Path | None, str | None]]) -> int:
+    for name in ("baseline", "gateway_url"):
+        if getattr(parsed, name):
+            raise InvalidInput(
+                Problem(
+                    f"--{name.replace('_', '-')} with several clusters.",
+                    "a single cluster: this option belongs to one.",
+                    f"omit it, or set validation_{name} for each cluster of an inventory.",
+                )
+            )
+    directories = directory_of(clusters)
+    common = options(parsed)
+    combined = validate_all(
+        {
+            name: replace(common, kubeconfig=path, context=context, report_dir=parsed.report_dir / directories[name])
+            for name, (path, context) in clusters.items()
+        },
+        parsed.report_dir,
+        quiet=parsed.quiet,
+    )
+    _print(console.render_clusters(combined.as_dict(parsed.report_dir), combined.files, colour=_has_colour()))
+    return _exit(combined.exit_code, combined.unwritten)
+
+
+def _exit(code: Exit, unwritten: Problem | None) -> Exit:
+    if unwritten:
+        sys.stderr.write(f"{unwritten}\n")
+    return code
+
+
+def _explain_job(parsed: argparse.Namespace) -> int:
+    """Explain one job; 1 where something blocks it, 3 where too little could be read."""
+    clusters = named(parsed.kubeconfig, parsed.context)
+    names = parsed.words[1:]
+    if len(clusters) != 1 or len(names) != 1:
+        found = f"jobs: {len(names)}, clusters: {len(clusters)}."
+        raise InvalidInput(Problem(found, "one job and one cluster: explain job NAMESPACE/NAME.", "run it for each."))
+    namespace, _, name = names[0].rpartition("/")
+    if not name or not namespace or "/" in namespace:
+        raise InvalidInput(Problem(f"the job {names[0]!r}.", "NAMESPACE/NAME.", "add or correct the namespace."))
+    ((kubeconfig, context),) = clusters.values()
+    cluster = Cluster.connect(kubeconfig, context, user_agent="kubeflow-volcano-explain")
+    try:
+        explanation = explain(read_situation(cluster, namespace, name, parsed.kind))
+    except ApiError as error:
+        raise Unreachable(
+            Problem(
+                f"job {names[0]} could not be read: {error}.",
+                "an API server that answers, and permission to get the job.",
+                f"check the API server, and run kubectl auth can-i get RESOURCE -n {namespace}.",
+            )
+        ) from error
+    answer = document(explanation)
+    _print(json.dumps(answer, indent=2, ensure_ascii=False) + "\n" if parsed.json else render(answer))
+    if explanation.blocked:
+        return Exit.CHECK_FAILED
+    return Exit.INCOMPLETE if explanation.unread else Exit.OK
+
+
+def _has_colour() -> bool:
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+
+
+def _print(text: str) -> Exit:
+    """Write to standard output; a reader that closes it early (`| head`) is no error.
+
+    Raises:
+        NotWritten: there is no space left for it.
+    """
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # no second attempt at interpreter exit
+        found = f"standard output cannot be written: {error}."
+        raise NotWritten(Problem(found, "free space.", "free some space, or redirect it elsewhere.")) from error
+    return Exit.OK
+
+
+_COMMANDS: Mapping[str | None, Callable[[argparse.Namespace], int]] = {
+    None: _validate,
+    "list": _list,
+    "explain": _explain,
+    "rbac": _rbac,
+}
+"""By the name on the command line; without one, a cluster is validated."""

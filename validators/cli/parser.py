@@ -1,0 +1,199 @@
+"""The command line of `python -m validators`, and the options of a run that result from it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from kubeflow_volcano.catalog.gangs import GANG_SCHEDULERS
+from kubeflow_volcano.catalog.read import releases
+from kubeflow_volcano.problems import InvalidInput, Problem
+from validators.run.options import AUTO, Options
+
+__all__ = ["options", "parser"]
+
+_KUBECONFIG = "default: $KUBECONFIG, ~/.kube/config, in-cluster"
+_CONTEXT = "default: the kubeconfig's current context"
+_EXITS = """\
+exit codes: 0 gate met, 1 a check failed, 2 invalid options, 3 incomplete, 4 warnings with --strict, 5 busy,
+6 probe objects left behind, 7 report not written, 130 and 143 interrupted"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line."""
+    whole = argparse.ArgumentParser(
+        prog="python -m validators",
+        description="Validate a Kubernetes cluster with Kubeflow and Volcano: read it, probe it, report what to do.",
+        epilog=_EXITS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    commands = whole.add_subparsers(dest="command", metavar="{list,explain,rbac}", title="other commands")
+    commands.add_parser("list", help="print every check in one line")
+    _explain(
+        commands.add_parser(
+            "explain",
+            help="print what a check claims and what to do when it fails; or why a job does not start",
+            usage="python -m validators explain CHECK [CHECK ...]\n"
+            "       python -m validators explain job NAMESPACE/NAME [--kind KIND] [--json]",
+            allow_abbrev=False,
+        )
+    )
+    _rbac(
+        commands.add_parser(
+            "rbac", help="print the least permissions of a run, for `kubectl apply -f -`", allow_abbrev=False
+        )
+    )
+    _clusters(whole.add_argument_group("cluster"))
+    _installation(whole.add_argument_group("expected installation"))
+    checks = whole.add_argument_group("checks")
+    _selection(checks)
+    _repeatable(checks, "--waive", "CHECK=REASON", "accept its findings")
+    _repeatable(checks, "--ignore-namespace", "NAME", "ignore this namespace")
+    checks.add_argument(
+        "--stability-seconds", type=float, default=10.0, metavar="S", help="seconds to watch pods for flapping (10)"
+    )
+    output = whole.add_argument_group("output")
+    output.add_argument("--report-dir", type=Path, default=Path("reports"), metavar="DIR", help="default: reports")
+    output.add_argument("--baseline", type=Path, metavar="FILE", help="earlier report (JSON) to compare findings with")
+    _flag(output, "--strict", "exit with 4 on warnings")
+    _flag(output, "--quiet", "print only the summary, no progress")
+    return whole
+
+
+def _explain(command: argparse.ArgumentParser) -> None:
+    command.add_argument("words", nargs="+", metavar="CHECK", help="id, slug, family letter or family name")
+    job = command.add_argument_group("explain job", "exit code 1: something blocks it, 3: not everything could be read")
+    _text(job, "--kind", "KIND", "needed if several jobs have the name: TFJob, vcjob, PodGroup …")
+    _flag(job, "--json", "print a document, kfv.explanation/v1")
+    # Without a default, so that options before the command stay in force.
+    unset = argparse.SUPPRESS
+    job.add_argument("--kubeconfig", type=Path, action="append", default=unset, metavar="FILE", help=_KUBECONFIG)
+    job.add_argument("--context", action="append", default=unset, metavar="NAME", help=_CONTEXT)
+
+
+def _rbac(command: argparse.ArgumentParser) -> None:
+    where = command.add_argument_group("cluster", "read only to detect the release, without --release")
+    where.add_argument("--kubeconfig", type=Path, metavar="FILE", help=_KUBECONFIG)
+    where.add_argument("--context", metavar="NAME", help=_CONTEXT)
+    _installation(command.add_argument_group("expected installation"))
+    _selection(command.add_argument_group("checks"))
+    command.add_argument(
+        "--service-account",
+        default="default/kubeflow-volcano-validators",
+        metavar="NAMESPACE/NAME",
+        help="ServiceAccount to grant them to (%(default)s)",
+    )
+
+
+def _clusters(group: argparse._ArgumentGroup) -> None:
+    each = "repeatable: one cluster each"
+    group.add_argument(
+        "--kubeconfig", type=Path, action="append", default=[], metavar="FILE", help=f"{_KUBECONFIG}; {each}"
+    )
+    group.add_argument("--context", action="append", default=[], metavar="NAME", help=f"{_CONTEXT}; {each}")
+
+
+def _installation(group: argparse._ArgumentGroup) -> None:
+    release = f"{', '.join(releases())}, or auto (default): detected from the operator's image"
+    group.add_argument("--release", default=AUTO, help=release)
+    group.add_argument("--profile", default="training", metavar="NAME", help="training (default) or full")
+    _repeatable(group, "--component", "NAME[,…]", "these components instead of a profile")
+    _repeatable(group, "--exclude", "NAME[,…]", "without these components")
+    _text(group, "--volcano-version", "V", "default: the release's version")
+    _text(group, "--local-path-version", "V", "default: the release's version")
+    _text(group, "--operator-version", "V", "needed if its image has no version")
+    group.add_argument(
+        "--gang-scheduler",
+        default=AUTO,
+        choices=(AUTO, *GANG_SCHEDULERS, "none"),
+        help="auto (default): the installed one; of several, the one in the operator's arguments",
+    )
+    group.add_argument("--storage-mode", default="local_path", choices=("local_path", "existing", "static"))
+    group.add_argument(
+        "--expected", type=Path, metavar="FILE", help="objects.json of a plan: C1 checks that each object exists"
+    )
+    _text(group, "--user-email", "ADDRESS", "email address of the first user")
+    _text(group, "--user-namespace", "NAME", "profile of the first user")
+    _flag(group, "--published-password", "upstream's published password is intended: E4 warns instead of failing")
+
+
+def _selection(group: argparse._ArgumentGroup) -> None:
+    """Options that decide which permissions a run needs."""
+    _repeatable(group, "--select", "CHECK[,…]", "ids, slugs or families")
+    _flag(group, "--read-only", "create nothing; checks that need a probe are skipped")
+    _text(group, "--probe-namespace", "NAME", "existing namespace for probes; it is not deleted")
+    _flag(group, "--exec-in-pods", "run commands in the release's own pods to check that they can write (D7)")
+    _flag(group, "--network-per-node", "test the network from a pod on each node (E2)")
+    _text(group, "--login-as", "EMAIL", "sign in at the gateway (E9); password in $KFV_LOGIN_PASSWORD or in a file")
+    group.add_argument(
+        "--login-password-file",
+        type=Path,
+        metavar="FILE",
+        help="file of mode 0600 with the password, or with a roll-out's account",
+    )
+    _text(group, "--gateway-url", "URL", "default: a pod of the gateway, through the API server")
+    _flag(group, "--twice", "two complete passes with equal verdicts (I4)")
+
+
+def _flag(group: argparse._ArgumentGroup, name: str, words: str) -> None:
+    group.add_argument(name, action="store_true", help=words)
+
+
+def _text(group: argparse._ArgumentGroup, name: str, metavar: str, words: str) -> None:
+    group.add_argument(name, default="", metavar=metavar, help=words)
+
+
+def _repeatable(group: argparse._ArgumentGroup, name: str, metavar: str, words: str) -> None:
+    group.add_argument(name, action="append", default=[], metavar=metavar, help=f"{words}; repeatable")
+
+
+def options(parsed: argparse.Namespace) -> Options:
+    """The options of a run, without its cluster.
+
+    Raises:
+        InvalidInput: a waiver has no reason.
+    """
+    return Options(
+        release=parsed.release,
+        profile=_words(parsed.component) or parsed.profile,
+        exclude=_words(parsed.exclude),
+        storage_mode=parsed.storage_mode,
+        user_email=parsed.user_email,
+        user_namespace=parsed.user_namespace,
+        published_password=parsed.published_password,
+        volcano_version=parsed.volcano_version,
+        local_path_version=parsed.local_path_version,
+        operator_version=parsed.operator_version,
+        gang_scheduler=parsed.gang_scheduler,
+        select=_words(parsed.select),
+        waive=_waivers(parsed.waive),
+        ignore_namespaces=tuple(parsed.ignore_namespace),
+        probe_namespace=parsed.probe_namespace,
+        read_only=parsed.read_only,
+        twice=parsed.twice,
+        expected=parsed.expected,
+        exec_in_pods=parsed.exec_in_pods,
+        network_per_node=parsed.network_per_node,
+        login_as=parsed.login_as,
+        login_password_file=parsed.login_password_file,
+        gateway_url=parsed.gateway_url,
+        strict=parsed.strict,
+        stability_seconds=parsed.stability_seconds,
+        report_dir=parsed.report_dir,
+        baseline=parsed.baseline,
+    )
+
+
+def _words(texts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(word for text in texts for word in text.split(",") if word)
+
+
+def _waivers(texts: Sequence[str]) -> dict[str, str]:
+    if wrong := [text for text in texts if not text.partition("=")[2].strip()]:
+        raise InvalidInput(
+            Problem(f"--waive {text}.", "CHECK=REASON; the report repeats the reason.", "add the reason.")
+            for text in wrong
+        )
+    return {word: reason for word, _, reason in (text.partition("=") for text in texts)}

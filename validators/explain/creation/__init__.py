@@ -1,0 +1,1 @@
+"""What keeps a job's PodGroup and pods from being created."""

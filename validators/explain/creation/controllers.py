@@ -1,0 +1,117 @@
+"""The controllers that create a job's pods and PodGroup: which they are, whether they run, what they may create."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.cluster.readiness import State, assess
+from validators.checks.operator.common import OPERATOR_ACCESS
+from validators.core.facts import Facts
+from validators.core.rights import Rule
+from validators.explain.kinds import JOBSETS
+from validators.explain.model import Finding, Situation, finding
+from validators.subjects.gang.operators import TRAINER, TRAINING
+
+__all__ = ["CONTROLLERS", "PODGROUPS", "Controller", "controllers", "down", "missing_permissions"]
+
+PODGROUPS = "podgroups.scheduling.volcano.sh"
+_VERBS_ON_PODGROUPS = ("get", "list", "watch", "create")
+
+
+@dataclass(frozen=True, slots=True)
+class Controller:
+    """A Deployment that creates `kinds`, given as `plural.group`. It also watches its PodGroups."""
+
+    component: str
+    ref: Ref
+    kinds: tuple[str, ...]
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """What its account must be allowed to do in the job's namespace."""
+        return tuple(rule for kind in self.kinds for rule in self.rules_of(kind))
+
+    def rules_of(self, kind: str) -> tuple[Rule, ...]:
+        """What its account must be allowed to do in order to create one kind."""
+        plural, _, group = kind.partition(".")
+        return tuple(Rule(verb, group, plural) for verb in (_VERBS_ON_PODGROUPS if kind == PODGROUPS else ("create",)))
+
+    def account(self, facts: Facts) -> str:
+        """User name of its ServiceAccount."""
+        found = facts.get("deployments.apps", self.ref.namespace, self.ref.name) or {}
+        spec = found.get("spec", {}).get("template", {}).get("spec", {})
+        return f"system:serviceaccount:{self.ref.namespace}:{spec.get('serviceAccountName') or 'default'}"
+
+
+_JOBSET = Ref("apps/v1", "Deployment", TRAINER.ref.namespace, "jobset-controller-manager")
+_VOLCANO = Ref("apps/v1", "Deployment", "volcano-system", "volcano-controllers")
+CONTROLLERS: Mapping[str, tuple[Controller, ...]] = MappingProxyType(
+    {
+        "kubeflow.org": (Controller(TRAINING.component, TRAINING.ref, (PODGROUPS, "pods")),),
+        "trainer.kubeflow.org": (
+            Controller(TRAINER.component, TRAINER.ref, (PODGROUPS, JOBSETS)),
+            Controller("jobset", _JOBSET, ("jobs.batch",)),
+        ),
+        "batch.volcano.sh": (Controller("volcano", _VOLCANO, (PODGROUPS, "pods")),),
+    }
+)
+"""By the API group of a job's kind: the Deployments that turn it into pods."""
+
+
+def controllers(situation: Situation) -> Iterator[Finding]:
+    """Controllers that are missing or down while pods are still to be created."""
+    job = situation.job
+    if job.roles and len(situation.pods) >= job.wanted:
+        return
+    for item in CONTROLLERS.get(job.ref.group, ()):
+        if found := down(item.ref, situation):
+            yield found
+
+
+def down(ref: Ref, situation: Situation) -> Finding | None:
+    """Why the controller creates nothing: it does not exist, or is not available. None where it runs."""
+    job, pods = situation.job, len(situation.pods)
+    needed = f"the controller that creates the pods of a {job.ref.kind}."
+    found = situation.facts.get("deployments.apps", ref.namespace, ref.name)
+    if found is None:
+        return finding(
+            "ControllerMissing",
+            f"{ref} does not exist; {pods} of {job.wanted} pods exist.",
+            needed=needed,
+            todo="install it, or run the job in a cluster that has it.",
+            objects=[ref],
+        )
+    state = assess(found)
+    if state.state is State.READY:
+        return None
+    return finding(
+        "ControllerDown",
+        f"{state.message} {pods} of {job.wanted} pods exist.",
+        needed=needed,
+        todo="bring it up; `python -m validators --select workloads` reports what keeps it down.",
+        objects=[ref],
+        commands=[f"kubectl -n {ref.namespace} describe deployment {ref.name}"],
+    )
+
+
+def missing_permissions(situation: Situation, kind: str) -> Iterator[Finding]:
+    """Controllers whose account may not create `kind`, given as `plural.group`, for the job."""
+    facts, space = situation.facts, situation.job.ref.namespace
+    for item in CONTROLLERS.get(situation.job.ref.group, ()):
+        if kind not in item.kinds:
+            continue
+        answers = facts.read(OPERATOR_ACCESS).get(item.component, {})
+        denied = [rule for rule in item.rules_of(kind) if answers.get(str(rule)) is False]
+        if denied:
+            account = item.account(facts)
+            yield finding(
+                "ControllerMayNot",
+                f"{account}, the account of {item.ref}, may not {', '.join(map(str, denied))} in namespace {space}.",
+                needed=f"permissions to create {kind} for a {situation.job.ref.kind}.",
+                todo="apply the controller's ClusterRole and ClusterRoleBinding again, and restart it.",
+                objects=[item.ref],
+                commands=[f"kubectl -n {space} auth can-i {denied[0]} --as {account}"],
+            )

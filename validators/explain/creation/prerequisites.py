@@ -1,0 +1,71 @@
+"""What must exist before any pod is created: the job and its namespace, PriorityClasses, ServiceAccounts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from validators.explain.model import Finding, Situation, finding
+
+__all__ = ["accounts", "deletion", "priority"]
+
+_CLASSES = "priorityclasses.scheduling.k8s.io"
+_BUILT_IN = frozenset({"system-node-critical", "system-cluster-critical"})
+
+
+def deletion(situation: Situation) -> Iterator[Finding]:
+    """The job or its namespace is being deleted: controllers create nothing more."""
+    ref, meta = situation.job.ref, situation.obj["metadata"]
+    if since := meta.get("deletionTimestamp"):
+        yield finding(
+            "BeingDeleted",
+            f"{ref} is being deleted since {since}; finalizers: {', '.join(meta.get('finalizers') or ()) or 'none'}.",
+            needed="a job that is not being deleted.",
+            todo="bring up the controllers that set these finalizers, which must remove them; then recreate the job.",
+            objects=[ref],
+        )
+    spaces = situation.facts.objects.get("namespaces", ())
+    if any("deletionTimestamp" in item["metadata"] for item in spaces):
+        yield finding(
+            "NamespaceEnding",
+            f"namespace {ref.namespace} is being deleted: nothing can be created in it.",
+            needed="a namespace that is not being deleted.",
+            todo="create the job in another namespace.",
+            objects=[ref],
+        )
+
+
+def accounts(situation: Situation) -> Iterator[Finding]:
+    """ServiceAccounts that pod templates name and that do not exist."""
+    if len(situation.pods) >= situation.job.wanted:
+        return
+    space = situation.job.ref.namespace
+    named = dict.fromkeys(str(role.template["spec"].get("serviceAccountName") or "") for role in situation.job.roles)
+    for name in named:
+        if name and situation.facts.get("serviceaccounts", space, name) is None:
+            yield finding(
+                "ServiceAccountMissing",
+                f"the job's pods use ServiceAccount {space}/{name}, which does not exist: the API server refuses them.",
+                needed="the ServiceAccount that the pod template names.",
+                todo="create it, or name an existing one.",
+                objects=[situation.job.ref],
+                commands=[f"kubectl -n {space} get serviceaccounts"],
+            )
+
+
+def priority(situation: Situation) -> Iterator[Finding]:
+    """PriorityClasses that job, PodGroup or pod templates name and that do not exist."""
+    of_pods = [role.template["spec"].get("priorityClassName") for role in situation.job.roles]
+    of_group = (situation.group or {"spec": {}})["spec"].get("priorityClassName")
+    for name in dict.fromkeys((situation.job.priority_class, of_group, *of_pods)):
+        if not name or name in _BUILT_IN or situation.facts.get(_CLASSES, "", name):
+            continue
+        consequence = "the API server refuses its pods" if name in of_pods else "the job has priority 0"
+        yield finding(
+            "PriorityClassMissing",
+            f"the job names PriorityClass {name}, which does not exist: {consequence}.",
+            needed=f"a PriorityClass {name}.",
+            todo="create it, or name an existing one.",
+            objects=[situation.job.ref],
+            commands=["kubectl get priorityclasses"],
+            blocks=name in of_pods and not situation.pods,
+        )

@@ -1,0 +1,197 @@
+"""ResourceQuotas and LimitRanges of the namespace: do they admit all pods of the job.
+
+Rules: plugin/pkg/admission/resourcequota and limitranger of Kubernetes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.pods.quantities import Amounts, amounts, pod_requests, readable, total
+from validators.explain.model import Finding, Role, Situation, finding
+
+__all__ = ["exhausted_quotas", "limit_ranges", "quotas"]
+
+_QUOTAS, _LIMITS = "resourcequotas", "limitranges"
+_MUST_BE_SET = frozenset({"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"})
+"""What every container must set where a quota limits it; a limit alone counts as its request."""
+
+
+def quotas(situation: Situation) -> Iterator[Finding]:
+    """ResourceQuotas without room for the pods that do not exist yet."""
+    missing = _missing(situation)
+    if not missing:
+        return
+    asked = _usage(missing, situation)
+    for item in situation.facts.all(_QUOTAS):
+        if item["spec"].get("scopes") or item["spec"].get("scopeSelector"):
+            continue  # counts only some pods; a refusal reports it
+        hard, used = amounts(item.get("status", {}).get("hard")), amounts(item.get("status", {}).get("used"))
+        over = {
+            name: amount
+            for name, amount in asked.items()
+            if name in hard and used.get(name, Decimal(0)) + amount > hard[name]
+        }
+        if over:
+            yield _over(Ref.of(item), over, hard, used)
+        if unset := _unset(missing, _defaults(situation), hard):
+            yield finding(
+                "QuotaNeedsRequests",
+                f"{Ref.of(item)} limits {', '.join(sorted(unset))}, which containers of the job do not set: the API "
+                "server refuses such pods.",
+                needed="requests and limits for every resource that a quota of the namespace limits.",
+                todo="set them in the pod template, or create a LimitRange with defaults in the namespace.",
+                objects=[Ref.of(item)],
+            )
+
+
+def exhausted_quotas(situation: Situation, name: str) -> Iterator[Finding]:
+    """ResourceQuotas that admit no further object; `name` is their name for its kind, such as `count/jobs.batch`."""
+    for item in situation.facts.all(_QUOTAS):
+        hard, used = amounts(item.get("status", {}).get("hard")), amounts(item.get("status", {}).get("used"))
+        if name in hard and used.get(name, Decimal(0)) + 1 > hard[name]:
+            yield _over(Ref.of(item), {name: Decimal(1)}, hard, used)
+
+
+def _over(ref: Ref, over: Amounts, hard: Amounts, used: Amounts) -> Finding:
+    def shown(name: str, amount: Decimal) -> str:
+        return readable(name.removeprefix("requests.").removeprefix("limits."), amount)
+
+    numbers = "; ".join(
+        f"{name}: {shown(name, amount)} more needed, {shown(name, used.get(name, Decimal(0)))} of "
+        f"{shown(name, hard[name])} used"
+        for name, amount in over.items()
+    )
+    never = [name for name, amount in over.items() if amount > hard[name]]
+    less = f"request less {', '.join(never)}" if never else "wait until other pods end"
+    return finding(
+        "QuotaTooSmall",
+        f"{ref} has no room for what is still to be created: {numbers}.",
+        needed="room in every quota of the namespace for all pods of the job and the objects that create them.",
+        todo=f"{less}, or raise the quota.",
+        objects=[ref],
+        commands=[f"kubectl -n {ref.namespace} describe resourcequota {ref.name}"],
+    )
+
+
+def _unset(
+    missing: Mapping[str, tuple[Role, int]], defaults: tuple[Mapping[str, str], Mapping[str, str]], hard: Amounts
+) -> set[str]:
+    """CPU and memory entries of the quota that some container does not set."""
+    found: set[str] = set()
+    for role, _ in missing.values():
+        spec = _filled(role.template["spec"], defaults)
+        for container in (*spec["containers"], *spec["initContainers"]):
+            given = container["resources"]
+            known = {f"{kind}.{name}" for kind in ("requests", "limits") for name in given[kind]} | {*given["requests"]}
+            found |= {name for name in hard if name in _MUST_BE_SET and name not in known}
+    return found
+
+
+def _missing(situation: Situation) -> Mapping[str, tuple[Role, int]]:
+    """Roles that still lack pods, each with how many, by name."""
+    missing = situation.job.wanted - len(situation.pods)
+    if missing <= 0:
+        return {}
+    if not situation.pods:
+        return {role.name: (role, role.replicas) for role in situation.job.roles if role.replicas}
+    # Not every kind shows which ones are missing: the last roles are counted instead.
+    found: dict[str, tuple[Role, int]] = {}
+    for role in reversed(situation.job.roles):
+        count = min(role.replicas, missing)
+        if count:
+            found[role.name] = (role, count)
+        missing -= count
+    return found
+
+
+def _usage(missing: Mapping[str, tuple[Role, int]], situation: Situation) -> dict[str, Decimal]:
+    """What the pods will add to a quota's usage, by the quota's names."""
+    defaults = _defaults(situation)
+    sums: list[Amounts] = []
+    for role, count in missing.values():
+        spec = _filled(role.template["spec"], defaults)
+        requests, limits_ = pod_requests(spec), pod_requests(_only_limits(spec))
+        one = {f"requests.{name}": amount for name, amount in requests.items()}
+        one |= {name: requests[name] for name in ("cpu", "memory") if name in requests}
+        one |= {f"limits.{name}": amount for name, amount in limits_.items()}
+        one |= {"pods": Decimal(1), "count/pods": Decimal(1)}
+        sums.append({name: amount * count for name, amount in one.items()})
+    return total(sums)
+
+
+def _only_limits(spec: Object) -> Object:
+    def cut(items: list[Object] | None) -> list[Object]:
+        return [
+            {**item, "resources": {"requests": (item.get("resources") or {}).get("limits") or {}}}
+            for item in items or ()
+        ]
+
+    return {"containers": cut(spec.get("containers")), "initContainers": cut(spec.get("initContainers"))}
+
+
+def _defaults(situation: Situation) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """Default requests and limits of the namespace's LimitRanges."""
+    items = [
+        limit
+        for item in situation.facts.objects.get(_LIMITS, ())
+        for limit in item["spec"].get("limits") or ()
+        if limit.get("type") == "Container"
+    ]
+    requests = {name: text for item in items for name, text in (item.get("defaultRequest") or {}).items()}
+    ceilings = {name: text for item in items for name, text in (item.get("default") or {}).items()}
+    return {**ceilings, **requests}, ceilings
+
+
+def _filled(spec: Object, defaults: tuple[Mapping[str, str], Mapping[str, str]]) -> Object:
+    requests, ceilings = defaults
+
+    def fill(container: Object) -> Object:
+        own = container.get("resources") or {}
+        limit = {**ceilings, **(own.get("limits") or {})}
+        request = {**requests, **(own.get("limits") or {}), **(own.get("requests") or {})}
+        return {**container, "resources": {"limits": limit, "requests": request}}
+
+    return {**spec, **{key: [fill(item) for item in spec.get(key) or ()] for key in ("containers", "initContainers")}}
+
+
+def limit_ranges(situation: Situation) -> Iterator[Finding]:
+    """Containers that a LimitRange of the namespace does not admit."""
+    if not _missing(situation):
+        return
+    for item in situation.facts.all(_LIMITS):
+        for limit in item["spec"].get("limits") or ():
+            for role in situation.job.roles:
+                for text in _outside(limit, _filled(role.template["spec"], _defaults(situation))):
+                    yield finding(
+                        "OutsideLimits",
+                        f"{Ref.of(item)} does not admit pods of {role.name}: {text}.",
+                        needed="requests and limits within every LimitRange of the namespace.",
+                        todo="change the resources in the pod template, or change the LimitRange.",
+                        objects=[Ref.of(item)],
+                    )
+
+
+def _outside(limit: Object, spec: Object) -> Iterator[str]:
+    if limit.get("type") == "Pod":
+        yield from _beyond(limit, "the pod", pod_requests(spec), pod_requests(_only_limits(spec)))
+    elif limit.get("type") == "Container":
+        for container in spec.get("containers") or ():
+            resources = container["resources"]
+            asked, ceiling = amounts(resources.get("requests")), amounts(resources.get("limits"))
+            yield from _beyond(limit, f"container {container['name']}", asked, ceiling)
+
+
+def _beyond(limit: Object, who: str, asked: Amounts, ceiling: Amounts) -> Iterator[str]:
+    for name, least in amounts(limit.get("min")).items():
+        if asked.get(name, Decimal(0)) < least:
+            yield f"{who} requests {readable(name, asked.get(name, Decimal(0)))} {name}, min {readable(name, least)}"
+    for name, most in amounts(limit.get("max")).items():
+        if name not in ceiling or ceiling[name] > most:
+            found = f"a limit of {readable(name, ceiling[name])}" if name in ceiling else "no limit of"
+            yield f"{who} has {found} {name}, max {readable(name, most)}"
+    for name, ratio in amounts(limit.get("maxLimitRequestRatio")).items():
+        if asked.get(name) and name in ceiling and ceiling[name] / asked[name] > ratio:
+            yield f"{who} has a {name} limit of more than {ratio} times its request"

@@ -1,0 +1,211 @@
+"""Objects that the API server refuses to create for the job: expected refusals, and those that events report."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from decimal import Decimal
+
+from kubeflow_volcano.cluster.pods.quantities import amounts
+from kubeflow_volcano.text import counted
+from validators.checks.operator.common import OPERATOR_ACCESS
+from validators.core.facts import Facts
+from validators.explain.creation.controllers import CONTROLLERS, missing_permissions
+from validators.explain.creation.webhooks import failing_webhooks, webhook_named
+from validators.explain.kinds import JOBSETS, runtime_of
+from validators.explain.model import Event, Finding, Situation, finding
+from validators.explain.scheduling.queues import is_open
+from validators.subjects import webhooks
+
+__all__ = ["expected_refusals", "refusals", "refused"]
+
+_VOLCANO_WEBHOOK = "validatepod.volcano.sh"
+
+# What the API server writes into events when it refuses a pod: the same words since 1.16.
+_REASONS = (
+    (
+        r"failed calling webhook",
+        "WebhookUnanswered",
+        "bring up the webhook's backend: until then pods are refused.",
+    ),
+    (r"admission webhook .* denied the request", "WebhookRefused", "meet the webhook's condition, or ask its owner."),
+    (r"violates PodSecurity", "PodSecurity", "make the pod template meet the namespace's level, or lower the level."),
+    (r"failed quota: .* must specify", "QuotaNeedsRequests", "set them in the pod template."),
+    (r"exceeded quota", "QuotaTooSmall", "wait until other pods end, request less, or raise the quota."),
+    (r"(?:maximum|minimum|max|min) .* usage per|limit to request ratio", "OutsideLimits", "keep to the LimitRange."),
+    (r"ValidatingAdmissionPolicy", "PolicyRefused", "meet the policy's condition, or ask its owner."),
+    (r"no PriorityClass with name", "PriorityClassMissing", "create the class, or name an existing one."),
+    (r"serviceaccount .* not found|service account", "ServiceAccountMissing", "create the ServiceAccount."),
+    (r"is being terminated", "NamespaceEnding", "create the job in another namespace."),
+    (r"already exists|object is being deleted", "NameTaken", "find what has the name, often a pod that does not end."),
+    (r"is forbidden: User ", "ControllerMayNot", "apply the controller's ClusterRole and ClusterRoleBinding again."),
+)
+
+# plugin/pkg/admission/resourcequota/controller.go of Kubernetes: the same words since 1.6.
+_QUOTA = re.compile(r"exceeded quota: (?P<name>[^,]+), requested: (?P<asked>.*?), used: ")
+_CLASS = re.compile(r"no PriorityClass with name (?P<name>\S+)")
+_ACCOUNT = re.compile(r"service account [^/\s]+/(?P<name>[^:\s]+)")
+_WEBHOOK = re.compile(r'webhook "(?P<name>[^"]+)"')
+_OF_MPIJOB = "pod created failed: "
+_WORDLESS = re.compile(r"^Created \w+ pod:\s*$")
+"""An event of an MPIJob without a cause, which the next event has (pkg/controller.v1/mpi of the operator, 1.8)."""
+_OF_TRAINJOB, _OF_JOBSET = "TrainJobResourcesCreationFailed", "JobCreationFailed"
+_SETTLED_SECONDS = 30.0
+"""The API server may not yet reach a webhook whose Service has had an endpoint for less than this."""
+
+
+def expected_refusals(situation: Situation) -> Iterator[Finding]:
+    """What will refuse the missing pods, even where no controller has tried to create them."""
+    if situation.missing <= 0:
+        return
+    yield from failing_webhooks(situation, "Pod")
+    for kind in ("pods", "jobs.batch"):
+        yield from missing_permissions(situation, kind)
+
+
+def refusals(situation: Situation) -> Iterator[Finding]:
+    """What the API server refused to create for the job, in its own words: one finding for each reason."""
+    if situation.missing <= 0:
+        return
+    found: dict[str, Finding] = {}
+    for event in reversed(refused(situation)):
+        reason, todo = _classify(event.message)
+        if _VOLCANO_WEBHOOK in event.message and (not is_open(situation) or _lacks_group(situation)):
+            continue  # the stages queue and podgroup report what Volcano's webhook found there
+        if past := _change_since(reason, event, situation):
+            found.setdefault(reason, _not_tried_again(event, past, situation))
+            continue
+        found.setdefault(
+            reason,
+            finding(
+                reason,
+                f"{_describe(event, situation)}.",
+                needed=f"{'pods' if _is_of_pod(event) else 'objects'} that the API server accepts.",
+                todo=todo,
+                objects=[event.ref],
+                blocks=len(situation.pods) < situation.minimum,
+            ),
+        )
+    yield from found.values()
+
+
+def refused(situation: Situation) -> tuple[Event, ...]:
+    """Events about refused pods, or refused objects that create pods; oldest first.
+
+    Rules: pkg/controller/trainjob_controller.go of Trainer v2.1.0, pkg/constants of JobSet v0.10.1.
+    """
+    return tuple(
+        item
+        for item in situation.events
+        if (_is_of_pod(item) or item.reason == _OF_JOBSET or _is_of_trainer(item, situation))
+        and not _WORDLESS.search(item.message)
+    )
+
+
+def _is_of_pod(event: Event) -> bool:
+    """Whether a pod was refused; for an MPIJob the operator reports that in the event of the job's failure."""
+    return "FailedCreate" in event.reason or _OF_MPIJOB in event.message
+
+
+def _is_of_trainer(event: Event, situation: Situation) -> bool:
+    """Whether Trainer could not create a PodGroup or JobSet that is still missing; not for a missing runtime."""
+    if event.reason != _OF_TRAINJOB:
+        return False
+    jobset = situation.facts.get(JOBSETS, situation.job.ref.namespace, situation.job.ref.name)
+    missing = jobset is None or situation.group is None
+    return missing and runtime_of(situation.obj, situation.facts) is not None
+
+
+def _lacks_group(situation: Situation) -> bool:
+    """Whether the job has no PodGroup although a controller creates one for its kind."""
+    return situation.group is None and situation.job.ref.group in CONTROLLERS
+
+
+def _classify(message: str) -> tuple[str, str]:
+    """Reason and remedy of a refusal."""
+    for pattern, reason, todo in _REASONS:
+        if re.search(pattern, message, re.IGNORECASE):
+            return reason, todo
+    return "PodsRefused", "do what the message says."
+
+
+def _describe(event: Event, situation: Situation) -> str:
+    what = "a pod" if _is_of_pod(event) else "an object that creates them"
+    return (
+        f"{len(situation.pods)} of {situation.job.wanted or situation.minimum} pods exist; the API server refused to "
+        f"create {what}: {event.message.rstrip('.')} ({counted(event.count, 'time')}, last at {event.last})"
+    )
+
+
+def _not_tried_again(event: Event, past: str, situation: Situation) -> Finding:
+    """The cause of the refusal is gone, but the controller has not retried: its backoff grows with each refusal."""
+    ref = situation.job.ref
+    owners = [item.ref for item in CONTROLLERS.get(ref.group, ()) if "pods" in item.kinds]
+    commands = [f"kubectl -n {item.namespace} rollout restart deployment/{item.name}" for item in owners]
+    if ref.group == "kubeflow.org" or (ref.group == "trainer.kubeflow.org" and not _is_of_pod(event)):
+        commands = [f"kubectl -n {ref.namespace} annotate {ref.kind.lower()} {ref.name} kfv.io/look-again=now"]
+    return finding(
+        "NotTriedAgain",
+        f"{_describe(event, situation)}. Since then {past}.",
+        needed="the next attempt of the controller, whose backoff grows with each refusal, up to minutes.",
+        todo="wait for it, or make the controller reconcile now; a new event reports a further refusal.",
+        objects=[event.ref],
+        commands=commands,
+        blocks=len(situation.pods) < situation.minimum,
+    )
+
+
+def _change_since(reason: str, event: Event, situation: Situation) -> str:
+    """How the cause that the event names has changed since; empty where it has not, or that is unknown."""
+    facts, space = situation.facts, situation.job.ref.namespace
+    match reason:
+        case "QuotaTooSmall":
+            return _room_in_quota(event, situation)
+        case "PriorityClassMissing":
+            return _created("priorityclasses.scheduling.k8s.io", "", _CLASS.search(event.message), facts)
+        case "ServiceAccountMissing":
+            return _created("serviceaccounts", space, _ACCOUNT.search(event.message), facts)
+        case "ControllerMayNot":
+            granted = any(answers.get("create pods") for answers in facts.known(OPERATOR_ACCESS).values())
+            return "the permission was granted" if granted else ""
+        case "WebhookUnanswered" | "WebhookRefused":
+            return _webhook_since(reason, event, situation)
+    return ""
+
+
+def _created(resource: str, namespace: str, found: re.Match[str] | None, facts: Facts) -> str:
+    name = found["name"].strip('"') if found else ""
+    return f"{name} was created" if name and facts.get(resource, namespace, name) else ""
+
+
+def _room_in_quota(event: Event, situation: Situation) -> str:
+    found = _QUOTA.search(event.message)
+    if found is None:
+        return ""
+    quota = situation.facts.get("resourcequotas", situation.job.ref.namespace, found["name"])
+    if quota is None:
+        return f"quota {found['name']} was deleted"
+    asked = amounts(dict(pair.split("=", 1) for pair in found["asked"].split(",") if "=" in pair))
+    hard, used = (amounts(quota.get("status", {}).get(key)) for key in ("hard", "used"))
+    zero, count = Decimal(0), max(situation.job.wanted - len(situation.pods), 1) if _is_of_pod(event) else 1
+    fits = all(used.get(name, zero) + count * amount <= hard[name] for name, amount in asked.items() if name in hard)
+    return f"quota {found['name']} has room for everything that is missing" if asked and fits else ""
+
+
+def _webhook_since(reason: str, event: Event, situation: Situation) -> str:
+    found = _WEBHOOK.search(event.message)
+    if found is None or situation.facts.unread.keys() & {*webhooks.RESOURCES.values()}:
+        return ""
+    name = found["name"]
+    hook = webhook_named(situation, name)
+    if hook is None:
+        return f"webhook {name} was deleted"
+    if reason == "WebhookUnanswered":
+        old = situation.facts.taken - datetime.fromisoformat(event.last).timestamp() > _SETTLED_SECONDS
+        return f"webhook {name} has a ready endpoint" if old and not webhooks.fault(hook.text, situation.facts) else ""
+    if name == _VOLCANO_WEBHOOK and "to get PodGroup" in event.message:
+        return "its PodGroup was created" if situation.group else ""
+    if name == _VOLCANO_WEBHOOK and "queue" in event.message and is_open(situation):
+        return f"queue {situation.queue} was opened"
+    return ""

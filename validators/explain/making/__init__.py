@@ -1,1 +1,0 @@
-"""Why pods of a job do not exist: controllers, webhooks, quotas, refusals."""

@@ -1,0 +1,117 @@
+"""The claims that a job's pods mount: do they exist, are they bound, and which nodes can reach their volumes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kubeflow_volcano.cluster.objects import Object, Ref
+from validators.core.facts import Facts
+from validators.explain.model import Event, Finding, Situation, finding
+from validators.subjects.storage_classes import default_classes
+
+__all__ = ["claims", "missing_claims", "volume_terms"]
+
+_CLAIMS = "persistentvolumeclaims"
+_CLASSES = "storageclasses.storage.k8s.io"
+
+
+def claims(situation: Situation) -> Iterator[Finding]:
+    """Claims that are missing, lost, or not going to be bound."""
+    namespace = situation.job.ref.namespace
+    pods = [*situation.unplaced, *({"spec": role.template["spec"]} for role in situation.job.roles)]
+    names = dict.fromkeys(name for pod in pods for name in _names(pod))
+    for name in names:
+        ref = Ref("v1", "PersistentVolumeClaim", namespace, name)
+        claim = situation.facts.get(_CLAIMS, namespace, name)
+        if claim is None:
+            yield finding(
+                "ClaimMissing",
+                f"{ref} does not exist.",
+                needed="every claim that the pods mount.",
+                todo="create the claim, or correct claimName in the pod template.",
+                objects=[ref],
+            )
+        elif found := _trouble(claim, situation):
+            yield found
+
+
+def volume_terms(pod: Object, facts: Facts) -> tuple[tuple[str, Sequence[Object]], ...]:
+    """Claim and node selector terms of each bound volume that only some nodes can reach."""
+    namespace = pod["metadata"].get("namespace", "")
+    found = ((name, facts.get(_CLAIMS, namespace, name)) for name in _names(pod))
+    volumes = (
+        (name, facts.get("persistentvolumes", "", claim["spec"]["volumeName"]))
+        for name, claim in found
+        if claim and claim["spec"].get("volumeName")
+    )
+    required = (
+        (name, ((volume or {}).get("spec", {}).get("nodeAffinity") or {}).get("required")) for name, volume in volumes
+    )
+    return tuple((name, terms["nodeSelectorTerms"]) for name, terms in required if terms)
+
+
+def missing_claims(pod: Object, facts: Facts) -> list[str]:
+    """Claims that the pod mounts and that do not exist."""
+    return [name for name in _names(pod) if facts.get(_CLAIMS, pod["metadata"]["namespace"], name) is None]
+
+
+def _names(pod: Object) -> list[str]:
+    """Names of the claims that the pod mounts; a generic ephemeral volume's claim has the pod's name in it."""
+    found = []
+    for volume in pod["spec"].get("volumes") or ():
+        if "persistentVolumeClaim" in volume:
+            found.append(volume["persistentVolumeClaim"]["claimName"])
+        elif "ephemeral" in volume and pod.get("metadata", {}).get("name"):
+            found.append(f"{pod['metadata']['name']}-{volume['name']}")
+    return found
+
+
+def _trouble(claim: Object, situation: Situation) -> Finding | None:
+    ref = Ref.of(claim)
+    phase = claim.get("status", {}).get("phase")
+    if phase == "Bound":
+        return None
+    if phase == "Lost":
+        return finding(
+            "ClaimLost",
+            f"{ref} has lost its volume {claim['spec'].get('volumeName', '')}.",
+            needed="a claim whose volume exists.",
+            todo="restore the volume, or recreate the claim, which starts empty.",
+            objects=[ref],
+        )
+    name = claim["spec"].get("storageClassName")
+    if name is None:
+        name = next(iter(default_classes(situation.facts)), None)
+        if name is None:
+            return finding(
+                "NoDefaultClass",
+                f"{ref} names no StorageClass, and none is the default.",
+                needed="a StorageClass for the claim, or a default one.",
+                todo="name a class in the claim, or mark a class as default.",
+                objects=[ref],
+            )
+    found = situation.facts.get(_CLASSES, "", name) if name else None
+    if name and found is None:
+        known = ", ".join(sorted(item["metadata"]["name"] for item in situation.facts.all(_CLASSES)))
+        return finding(
+            "ClassMissing",
+            f"{ref} names the StorageClass {name}, which does not exist.",
+            needed=f"an existing StorageClass; there are {known or 'none'}.",
+            todo="create the class, or recreate the claim with an existing one.",
+            objects=[ref],
+        )
+    message = _last_message(ref, situation.events)
+    if (found or {}).get("volumeBindingMode") == "WaitForFirstConsumer" and not message:
+        return None  # it is bound when its pod is placed
+    return finding(
+        "ClaimUnbound",
+        f"{ref} is {phase or 'not bound'}{': ' + message if message else ''}.",
+        needed="a volume for the claim before its pod can be placed.",
+        todo=f"check the provisioner of class {name}." if name else "create a PersistentVolume that matches the claim.",
+        objects=[ref],
+        commands=[f"kubectl -n {ref.namespace} describe pvc {ref.name}"],
+    )
+
+
+def _last_message(ref: Ref, events: Sequence[Event]) -> str:
+    return next((item.message.rstrip(".") for item in reversed(events) if item.ref == ref), "")

@@ -1,1 +1,0 @@
-"""Why pods fit on no node: predicates, room, claims."""

@@ -1,1 +1,0 @@
-"""Why a gang is not admitted or scheduled: queues, shares, schedulers."""

@@ -1,0 +1,103 @@
+"""Reads what decides whether missing parts of a job can be created: webhooks, and permissions of controllers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.parallel import in_parallel
+from validators.checks.operator.common import OPERATOR_ACCESS
+from validators.core.facts import Unread
+from validators.core.rights import Rule
+from validators.explain.creation.controllers import CONTROLLERS
+from validators.explain.creation.webhooks import intercepting, to_create
+from validators.explain.model import Situation
+from validators.explain.reading.queries import Query, list_objects, refusal
+from validators.reading.permissions import allowed
+from validators.subjects import webhooks
+
+__all__ = ["rules", "with_admission"]
+
+_PARALLEL = 8
+_REVIEW = Rule("create", "authorization.k8s.io", "subjectaccessreviews")
+_SLICES = "endpointslices.discovery.k8s.io"
+_QUERIES = tuple(Query(item) for item in webhooks.RESOURCES.values())
+
+
+def rules(namespace: str) -> tuple[Rule, ...]:
+    """Permissions to read all of it for jobs of the namespace."""
+    return (
+        *(query.rule for query in _QUERIES),
+        Rule("get", "", "namespaces", namespace),
+        Rule("get", "", "services"),
+        Query(_SLICES).rule,
+        _REVIEW,
+    )
+
+
+def with_admission(cluster: Cluster, situation: Situation) -> Situation:
+    """The situation with the webhooks that intercept what is missing, and the permissions of the controllers."""
+    if not to_create(situation):
+        return situation
+    found = _with(situation, _webhooks(cluster, situation.job.ref.namespace))
+    return _with_permissions(cluster, _with(found, _backends(cluster, found)))
+
+
+def _webhooks(cluster: Cluster, namespace: str) -> Mapping[str, tuple[Object, ...] | Unread]:
+    answers = in_parallel(lambda query: list_objects(cluster, query), _QUERIES, _PARALLEL)
+    space = _read(cluster, Ref("v1", "Namespace", "", namespace), Rule("get", "", "namespaces", namespace))
+    return {**{query.resource: answer for query, answer in zip(_QUERIES, answers, strict=True)}, "namespaces": space}
+
+
+def _backends(cluster: Cluster, situation: Situation) -> Mapping[str, tuple[Object, ...] | Unread]:
+    """Services and EndpointSlices of the intercepting webhooks."""
+    if situation.facts.unread.keys() & {*webhooks.RESOURCES.values(), "namespaces"}:
+        return {}
+    hooks = intercepting(situation, to_create(situation))
+    refs = sorted({ref for hook in hooks if (ref := webhooks.service_of(hook.text))})
+    found: dict[str, tuple[Object, ...] | Unread] = {"services": (), _SLICES: ()}
+    for ref in refs:
+        slices = Query(_SLICES, ref.namespace, f"kubernetes.io/service-name={ref.name}")
+        for resource, answer in (
+            ("services", _read(cluster, ref, Rule("get", "", "services", ref.namespace))),
+            (_SLICES, list_objects(cluster, slices)),
+        ):
+            known = found[resource]
+            found[resource] = answer if isinstance(answer, Unread) or isinstance(known, Unread) else (*known, *answer)
+    return found
+
+
+def _read(cluster: Cluster, ref: Ref, rule: Rule) -> tuple[Object, ...] | Unread:
+    try:
+        found = cluster.get(ref)
+    except ApiError as error:
+        return refusal(error, rule, str(ref))
+    return (found,) if found else ()
+
+
+def _with_permissions(cluster: Cluster, situation: Situation) -> Situation:
+    """The API server's answers about what the accounts of existing controllers may do."""
+    facts = situation.facts
+    access: dict[str, Mapping[str, bool]] = {}
+    for item in CONTROLLERS.get(situation.job.ref.group, ()):
+        if "deployments.apps" in facts.unread or not facts.get("deployments.apps", item.ref.namespace, item.ref.name):
+            continue
+        try:
+            answers = allowed(cluster, item.rules, namespace=situation.job.ref.namespace, user=item.account(facts))
+        except ApiError as error:
+            why = refusal(error, _REVIEW, "permissions of controllers")
+            unread = {**facts.unread, OPERATOR_ACCESS.name: why}
+            return replace(situation, facts=replace(facts, unread=unread, found={**facts.found, OPERATOR_ACCESS: why}))
+        access[item.component] = {str(rule): answer for rule, answer in answers.items()}
+    return replace(situation, facts=replace(facts, found={**facts.found, OPERATOR_ACCESS: access}))
+
+
+def _with(situation: Situation, answers: Mapping[str, tuple[Object, ...] | Unread]) -> Situation:
+    facts = situation.facts
+    objects = {name: answer for name, answer in answers.items() if not isinstance(answer, Unread)}
+    missing = {name: answer for name, answer in answers.items() if isinstance(answer, Unread)}
+    more = replace(facts, objects={**facts.objects, **objects}, unread={**facts.unread, **missing})
+    return replace(situation, facts=more)

@@ -1,0 +1,82 @@
+"""Which kinds an explanation lists, the permission for each list, and the remedy where it is denied."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from types import MappingProxyType
+
+from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError, NotServed
+from kubeflow_volcano.cluster.objects import Object
+from validators.core.facts import Unread
+from validators.core.resources import CLUSTER_RUNTIMES, RESOURCES
+from validators.core.rights import Rule
+from validators.explain.kinds import JOBSETS, RUNTIMES
+from validators.reading.permissions import as_yaml
+from validators.subjects import webhooks
+
+__all__ = ["KINDS_READ", "Query", "list_objects", "refusal"]
+
+_OWN = {
+    JOBSETS: ("jobset.x-k8s.io/v1alpha2", "JobSet"),
+    RUNTIMES: ("trainer.kubeflow.org/v1alpha1", "TrainingRuntime"),
+    "events": ("v1", "Event"),
+    "limitranges": ("v1", "LimitRange"),
+    "priorityclasses.scheduling.k8s.io": ("scheduling.k8s.io/v1", "PriorityClass"),
+    "resourcequotas": ("v1", "ResourceQuota"),
+    "serviceaccounts": ("v1", "ServiceAccount"),
+    SCHEDULER_PLUGINS.podgroups: SCHEDULER_PLUGINS.podgroup,
+}
+"""Kinds that only explanations read."""
+_LISTED = (
+    *("configmaps", "deployments.apps", "jobs.batch", "nodes", "persistentvolumeclaims", "persistentvolumes"),
+    *("podgroups.scheduling.volcano.sh", "pods", "queues.scheduling.volcano.sh", "storageclasses.storage.k8s.io"),
+    *("namespaces", "services", "endpointslices.discovery.k8s.io", *webhooks.RESOURCES.values()),
+    CLUSTER_RUNTIMES,
+)
+KINDS_READ: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {**_OWN, **{name: (RESOURCES[name].api_version, RESOURCES[name].kind) for name in _LISTED}}
+)
+"""Every kind that is listed, as `plural.group`, to its apiVersion and kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One list: of a kind, in one namespace or all of them, optionally by labels."""
+
+    resource: str
+    namespace: str = ""
+    labels: str = ""
+
+    @property
+    def rule(self) -> Rule:
+        """The permission that it needs."""
+        plural, _, group = self.resource.partition(".")
+        return Rule("list", group, plural, self.namespace)
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        """Its apiVersion and kind."""
+        return KINDS_READ[self.resource]
+
+
+def list_objects(cluster: Cluster, query: Query) -> tuple[Object, ...] | Unread:
+    """The objects, none of a kind that is not served; or why they could not be read."""
+    try:
+        return cluster.list(*query.kind, namespace=query.namespace, labels=query.labels).items
+    except NotServed:
+        return ()
+    except ApiError as error:
+        return refusal(error, query.rule, query.resource)
+
+
+def refusal(error: ApiError, rule: Rule, what: str) -> Unread:
+    """Why `what` could not be read, and the permission to grant where it was denied."""
+    if error.status in {HTTPStatus.FORBIDDEN, HTTPStatus.UNAUTHORIZED}:
+        where = f"in namespace {rule.namespace}" if rule.namespace else "in all namespaces"
+        todo = f"grant this permission {where}:\n{as_yaml((replace(rule, namespace=''),))}"
+        return Unread("Forbidden", f"you may not {rule}.", todo)
+    return Unread("Unreachable", f"{what} could not be read: {error}", "run the command again.")

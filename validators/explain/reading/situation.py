@@ -1,0 +1,223 @@
+"""Reads one job and the objects that its start depends on, with the least permissions; denied reads are reported."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from http import HTTPStatus
+
+from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS, podgroup_of
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.readiness import State as Readiness
+from kubeflow_volcano.cluster.readiness import assess_pod
+from kubeflow_volcano.experiment.stage import PODGROUP
+from kubeflow_volcano.parallel import in_parallel
+from kubeflow_volcano.problems import InvalidInput, Problem
+from validators.core.expectations import Expectations
+from validators.core.facts import Facts, Unread
+from validators.core.resources import CLUSTER_RUNTIMES
+from validators.core.rights import Rule
+from validators.explain.creation.controllers import CONTROLLERS
+from validators.explain.kinds import JOBSETS, KINDS, RUNTIMES, Kind
+from validators.explain.model import Event, Situation, State, is_for_single_pods
+from validators.explain.reading import creation
+from validators.explain.reading.queries import KINDS_READ, Query, list_objects
+from validators.explain.scheduling.volcano import PODGROUPS, SCHEDULER
+from validators.subjects.crds import DISCOVERY
+from validators.subjects.pods import POD_NOTES, notes
+
+__all__ = ["assemble", "read_situation", "rules"]
+
+_PARALLEL = 8
+_IN_STRUCTURE = re.compile(r'Message:"((?:[^"\\]|\\.)*)"')
+_MOST_NOTES = 5
+"""Pods whose events and logs are read."""
+_EVERYWHERE = (
+    "nodes",
+    "persistentvolumes",
+    PODGROUPS,
+    "pods",
+    "priorityclasses.scheduling.k8s.io",
+    "queues.scheduling.volcano.sh",
+    "storageclasses.storage.k8s.io",
+)
+_IN_NAMESPACE = (
+    *("events", "limitranges", "persistentvolumeclaims", "resourcequotas", "serviceaccounts"),
+    SCHEDULER_PLUGINS.podgroups,
+)
+_OF_TRAINJOBS = (JOBSETS, RUNTIMES, "jobs.batch")
+
+
+def rules(namespace: str) -> tuple[Rule, ...]:
+    """Permissions to explain any job of the namespace."""
+    jobs = (Rule("get", kind.resource.partition(".")[2], kind.plural, namespace) for kind in KINDS.values())
+    lists = {query.rule for kind in KINDS.values() for query in _queries(kind, namespace)}
+    return (*jobs, Rule("get", "", "pods/log", namespace), *sorted(lists, key=str), *creation.rules(namespace))
+
+
+def read_situation(cluster: Cluster, namespace: str, name: str, kind: str = "") -> Situation:
+    """The job of that name and the objects around it; `kind` is needed where several jobs have the name.
+
+    Raises:
+        InvalidInput: no job, or more than one, has the name.
+        ApiError: the job itself could not be read.
+    """
+    chosen, obj = _find(cluster, namespace, name, kind)
+    queries = _queries(chosen, namespace)
+    answers = in_parallel(lambda query: list_objects(cluster, query), queries, _PARALLEL)
+    objects: dict[str, tuple[Object, ...]] = dict.fromkeys(KINDS_READ, ())
+    unread: dict[str, Unread] = {}
+    for query, answer in zip(queries, answers, strict=True):
+        if isinstance(answer, Unread):
+            unread[query.resource] = answer
+        else:
+            objects[query.resource] += answer
+    if "pods" in unread:  # the pods of the job's namespace may be readable where others are not
+        own = list_objects(cluster, Query("pods", namespace))
+        objects["pods"] = () if isinstance(own, Unread) else own
+    served = frozenset(cluster.kinds(PODGROUP[0]))
+    facts = Facts(Expectations(), time.time(), objects=objects, unread=unread, found={DISCOVERY: {PODGROUP[0]: served}})
+    found = assemble(chosen, obj, facts)
+    if found.state is State.WAITING or (found.state is State.STARTED and len(found.pods) < found.job.wanted):
+        found = creation.with_admission(cluster, found)
+    unready = [pod for pod in found.placed if assess_pod(pod).state not in {Readiness.READY, Readiness.SKIP}]
+    noted = {pod["metadata"]["uid"]: notes(cluster, pod) for pod in unready[:_MOST_NOTES]}
+    return replace(found, facts=replace(found.facts, found={**found.facts.found, POD_NOTES: noted}))
+
+
+def _find(cluster: Cluster, namespace: str, name: str, word: str) -> tuple[Kind, Object]:
+    """The kind that has an object of that name, and the object."""
+    kinds = {key.lower(): item for key, item in KINDS.items()} | {"vcjob": KINDS["Job"]}
+    if word and word.lower() not in kinds:
+        raise InvalidInput(Problem(f"--kind {word}.", f"one of {', '.join([*KINDS, 'vcjob'])}.", "correct or omit it."))
+    asked = (kinds[word.lower()],) if word else tuple(KINDS.values())
+    found: list[tuple[Kind, Object]] = []
+    denied: list[ApiError] = []
+    for item in asked:
+        try:
+            obj = cluster.get(Ref(item.api_version, item.kind, namespace, name))
+        except ApiError as error:
+            if error.status != HTTPStatus.FORBIDDEN:
+                raise
+            denied.append(error)
+            continue
+        if obj:
+            found.append((item, obj))
+    jobs = [pair for pair in found if pair[0].kind != PODGROUP[1]] or found
+    if len(jobs) == 1:
+        return jobs[0]
+    if jobs:
+        several = ", ".join(name for name, item in KINDS.items() if any(item is kind for kind, _ in jobs))
+        raise InvalidInput(
+            Problem(f"several jobs are named {namespace}/{name}: {several}.", "one of them.", "add --kind KIND.")
+        )
+    if denied:
+        raise denied[0]
+    raise InvalidInput(
+        Problem(
+            f"there is no {word or 'job'} {namespace}/{name}.",
+            f"an existing job of kind {', '.join(dict.fromkeys(item.kind for item in asked))}.",
+            "correct namespace and name. If the API server refused to create the job, its answer to that request has "
+            "the cause.",
+        )
+    )
+
+
+def _queries(kind: Kind, namespace: str) -> tuple[Query, ...]:
+    group = kind.api_version.rpartition("/")[0]
+    of_kind = [Query(item, namespace) for item in _OF_TRAINJOBS] + [Query(CLUSTER_RUNTIMES)]
+    spaces = {SCHEDULER.namespace, *(item.ref.namespace for item in CONTROLLERS.get(group, ()))}
+    return (
+        *(Query(item) for item in _EVERYWHERE),
+        *(Query(item, namespace) for item in _IN_NAMESPACE),
+        *(Query("deployments.apps", item) for item in sorted(spaces)),
+        Query("configmaps", SCHEDULER.namespace),
+        *(of_kind if kind.kind == "TrainJob" else ()),
+    )
+
+
+def assemble(kind: Kind, obj: Object, facts: Facts) -> Situation:
+    """The job with its PodGroup, its pods and the events about them."""
+    job = kind.read(obj, facts)
+    owners = {job.uid} | {item["metadata"]["uid"] for item in _jobs_of(obj, facts)}
+    space = job.ref.namespace
+    beside = [pod for pod in facts.objects["pods"] if pod["metadata"]["namespace"] == space]
+    own = [pod for pod in beside if _is_owned(pod, owners)]
+    group = _group_of(job.groups, owners, own, space, facts)
+    name = group["metadata"]["name"] if group else ""
+    if kind.kind == PODGROUP[1]:
+        own = [pod for pod in beside if podgroup_of(pod) == name]
+    pods = _current([pod for pod in own if "deletionTimestamp" not in pod["metadata"]], job.wanted)
+    claims = [item for item in facts.objects["persistentvolumeclaims"] if item["metadata"]["namespace"] == space]
+    about = owners | {item["metadata"]["uid"] for item in (*pods, *claims, *([group] if group else ()))}
+    events = tuple(_events(facts.objects["events"], about))
+    return Situation(job, obj, facts, group, tuple(pods), events)
+
+
+def _current(pods: list[Object], wanted: int) -> list[Object]:
+    """Without failed pods that were replaced: a Job keeps them beside the new ones."""
+    others = [pod for pod in pods if pod.get("status", {}).get("phase") != "Failed"]
+    return others if wanted and len(others) >= wanted else pods
+
+
+def _jobs_of(obj: Object, facts: Facts) -> Iterator[Object]:
+    """The JobSet of a TrainJob, and the Jobs of that."""
+    sets = [item for item in facts.objects.get(JOBSETS, ()) if _is_owned(item, {obj["metadata"]["uid"]})]
+    yield from sets
+    uids = {item["metadata"]["uid"] for item in sets}
+    yield from (item for item in facts.objects.get("jobs.batch", ()) if _is_owned(item, uids))
+
+
+def _is_owned(obj: Object, owners: set[str]) -> bool:
+    return any(item["uid"] in owners for item in obj["metadata"].get("ownerReferences") or ())
+
+
+def _group_of(
+    names: Iterable[str], owners: set[str], pods: Iterable[Object], space: str, facts: Facts
+) -> Object | None:
+    """The PodGroup that the job owns, else one without owner that its pods name, or that has one of these names.
+
+    Of several, one that was created for the job comes before those that Volcano creates for single pods.
+    """
+    every = (*facts.objects[PODGROUPS], *facts.objects[SCHEDULER_PLUGINS.podgroups])
+    groups = [item for item in every if item["metadata"]["namespace"] == space]
+    owned = [item for item in groups if _is_owned(item, owners) or item["metadata"]["uid"] in owners]
+    if owned:
+        return min(owned, key=lambda item: (is_for_single_pods(item), item["metadata"]["name"]))
+    named = [podgroup_of(pod) for pod in pods]
+    free: Mapping[str, Object] = {
+        item["metadata"]["name"]: item for item in groups if not item["metadata"].get("ownerReferences")
+    }
+    return next((free[name] for name in (*named, *names) if name in free), None)
+
+
+def _plain(message: str) -> str:
+    """The message without the Go structures in which Volcano's controller wraps the API server's answer."""
+    inner = dict.fromkeys(item.replace('\\"', '"') for item in _IN_STRUCTURE.findall(message))
+    return "; ".join(inner) or message
+
+
+def _events(every: Iterable[Object], about: set[str]) -> list[Event]:
+    """Warnings about the objects with these UIDs, oldest first."""
+    found = [
+        Event(
+            ref=Ref(
+                item["involvedObject"].get("apiVersion", "v1"),
+                item["involvedObject"]["kind"],
+                item["involvedObject"].get("namespace", ""),
+                item["involvedObject"]["name"],
+            ),
+            reason=str(item.get("reason", "")),
+            message=_plain(str(item.get("message", ""))),
+            count=int(item.get("count") or 1),
+            last=str(item.get("lastTimestamp") or item.get("eventTime") or item["metadata"]["creationTimestamp"]),
+            source=str((item.get("source") or {}).get("component") or item.get("reportingComponent") or ""),
+        )
+        for item in every
+        if item.get("type") == "Warning" and item.get("involvedObject", {}).get("uid") in about
+    ]
+    return sorted(found, key=lambda event: event.last)

@@ -1,0 +1,151 @@
+"""An explanation as a document (`kfv.explanation/v1`), and that document as text for a terminal."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kubeflow_volcano.cluster.objects import Ref, conditions
+from kubeflow_volcano.text import counted
+from validators.core.safe import safe
+from validators.explain.model import Explanation, Finding, Situation, State
+
+__all__ = ["document", "render"]
+
+_WIDTH = 110
+_MOST_LINES = 20
+_LONGEST = 400
+_MOST_EVENTS, _MOST_MESSAGES = 3, 6
+_REPEATING = frozenset({"FailedScheduling", "PodGroupPending", "Unschedulable"})
+"""Reasons of events that repeat the conditions of pods and PodGroups."""
+_HEADS = {
+    State.STARTED: "has started",
+    State.SUSPENDED: "is suspended",
+    State.SUCCEEDED: "has succeeded",
+    State.FAILED: "has failed",
+}
+
+
+def document(explanation: Explanation) -> Mapping[str, Any]:
+    """The explanation as schemas/explanation.v1.json describes it, without secrets and control characters."""
+    situation = explanation.situation
+    running = sum(pod.get("status", {}).get("phase") == "Running" for pod in situation.pods)
+    group = situation.group_ref
+    return {
+        "schema": "kfv.explanation/v1",
+        "job": _object(situation.job.ref),
+        "state": explanation.state.value,
+        "blocked": explanation.blocked,
+        "gang": {
+            "pod_group": group.name if group else None,
+            "phase": situation.phase or None,
+            "min_member": situation.minimum,
+            "queue": situation.queue if group or situation.job.queue else None,
+        },
+        "pods": {
+            "wanted": situation.job.wanted or situation.minimum,
+            "made": len(situation.pods),
+            "placed": len(situation.placed),
+            "running": running,
+        },
+        "findings": [safe(_finding(item)) for item in explanation.findings],
+        "last_words": [safe(item) for item in _last_messages(situation)],
+        "unread": [
+            {"reason": item.reason, "message": safe(item.message), "todo": safe(item.todo)}
+            for item in explanation.unread
+        ],
+    }
+
+
+def _finding(item: Finding) -> dict[str, Any]:
+    return {
+        "reason": item.reason,
+        "blocks": item.blocks,
+        "found": item.problem.found,
+        "needed": item.problem.needed,
+        "todo": item.problem.todo,
+        "objects": [_object(ref) for ref in item.objects],
+        "commands": list(item.commands),
+        "details": list(item.details),
+    }
+
+
+def _object(ref: Ref) -> dict[str, str]:
+    return {"api_version": ref.api_version, "kind": ref.kind, "namespace": ref.namespace, "name": ref.name}
+
+
+def _last_messages(situation: Situation) -> list[str]:
+    """The last messages of schedulers and controllers, unchanged; each only once."""
+    messages = []
+    if situation.group and situation.phase not in {"Running", "Completed"}:
+        unschedulable = conditions(situation.group).get("Unschedulable", {})
+        messages.append((unschedulable.get("message"), f"{situation.group_ref}"))
+    scheduled = ((Ref.of(pod), conditions(pod).get("PodScheduled", {})) for pod in situation.unplaced)
+    messages += [(condition.get("message"), f"{ref}") for ref, condition in scheduled]
+    first = {message: source for message, source in reversed(messages) if message}
+    events = [item for item in situation.events if item.reason not in _REPEATING]
+    first |= {item.message: f"{item.ref}, {item.reason}" for item in events[-_MOST_EVENTS:]}
+    return [f"{source}: {message}" for message, source in first.items()][-_MOST_MESSAGES:]
+
+
+def render(explanation: Mapping[str, Any]) -> str:
+    """The document as text: blocking findings, causes first, then the others, then the last messages."""
+    return "\n".join([*_head(explanation), *_findings(explanation), *_rest(explanation)]) + "\n"
+
+
+def _head(explanation: Mapping[str, Any]) -> Iterator[str]:
+    job, gang, pods = explanation["job"], explanation["gang"], explanation["pods"]
+    blocking = sum(item["blocks"] for item in explanation["findings"])
+    state = _HEADS.get(explanation["state"]) or ("is not starting" if blocking else "has not started yet")
+    causes = f": {counted(blocking, 'cause')}" if blocking and explanation["state"] == State.WAITING else ""
+    yield f"{job['kind']} {job['namespace']}/{job['name']} {state}{causes}."
+    group = f"PodGroup {gang['pod_group']} (phase {gang['phase'] or 'none'})" if gang["pod_group"] else "no PodGroup"
+    queue = f", queue {gang['queue']}" if gang["queue"] else ""
+    yield _wrapped(
+        f"{group}, minimum {counted(gang['min_member'], 'pod')}{queue}. Pods: {pods['wanted']} wanted, {pods['made']} "
+        f"created, {pods['placed']} scheduled, {pods['running']} running.",
+        "  ",
+        0,
+    )
+
+
+def _findings(explanation: Mapping[str, Any]) -> Iterator[str]:
+    number = 0
+    for item in sorted(explanation["findings"], key=lambda item: not item["blocks"]):
+        number += item["blocks"]
+        yield ""
+        yield f"{f'{number}.' if item['blocks'] else '-'} {item['reason']}"
+        for word, key in (("Found", "found"), ("Needed", "needed"), ("Do", "todo")):
+            yield _wrapped(f"{word + ':':<8}{item[key]}", "   ", 8)
+        details = item["details"]
+        yield from (_wrapped(line, "     ", 2) for line in details[:_MOST_LINES])
+        if len(details) > _MOST_LINES:
+            yield f"     … and {counted(len(details) - _MOST_LINES, 'more line')} (--json prints all)"
+        yield from (f"     $ {line}" for line in item["commands"])
+
+
+def _rest(explanation: Mapping[str, Any]) -> Iterator[str]:
+    if explanation["last_words"] and explanation["findings"]:
+        yield ""
+        yield "Last messages of schedulers and controllers:"
+        for line in explanation["last_words"]:
+            yield _wrapped(textwrap.shorten(line, _LONGEST, placeholder=" …"), "  ", 2)
+    if explanation["unread"]:
+        yield ""
+        yield "Not read, so there may be more causes:"
+        for item in explanation["unread"]:
+            first, *rest = item["todo"].splitlines() or [""]
+            yield _wrapped(f"{item['message']} {first}", "  ", 2)
+            yield from (f"    {line}" for line in rest)
+
+
+def _wrapped(text: str, indent: str, hang: int) -> str:
+    return textwrap.fill(
+        text,
+        _WIDTH,
+        initial_indent=indent,
+        subsequent_indent=indent + " " * hang,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

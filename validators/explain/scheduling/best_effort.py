@@ -1,0 +1,94 @@
+"""Pods without requests: Volcano's action backfill places them one after the other, outside of their gang.
+
+Before v1.12.0 it stops at the first one that fits no node, and all behind it wait (volcano-sh/volcano#4028).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kubeflow_volcano.catalog.model import version_key
+from kubeflow_volcano.cluster.objects import Object, Ref, conditions
+from kubeflow_volcano.cluster.pods.quantities import pod_requests
+from kubeflow_volcano.text import counted
+from validators.core.facts import Facts
+from validators.explain.model import VOLCANO, Finding, Situation, finding, pod_group_name
+from validators.explain.placement.claims import missing_claims
+from validators.explain.placement.nodes import Node, Wish, nodes_with_pods, refusals
+from validators.explain.scheduling.volcano import PODGROUPS
+from validators.subjects.gang import scheduler_configuration
+
+__all__ = ["best_effort"]
+
+_CONTINUES_SINCE = "1.12.0"
+_MOST_PODS = 200
+_CLAIM = "persistentvolumeclaim"
+
+
+def best_effort(situation: Situation) -> Iterator[Finding]:
+    """Pods without requests start without their gang, and wait behind a pod of another job that fits no node."""
+    alone = [pod for pod in situation.placed if _is_best_effort(pod)]
+    if alone and situation.unscheduled > 0:
+        yield finding(
+            "NotHeldTogether",
+            f"{counted(len(alone), 'pod')} of the job got a node before the whole gang: Volcano does not hold back "
+            "pods without resource requests (volcano-sh/volcano#645).",
+            needed="requests in the pod template, so that all pods start together.",
+            todo="set requests for the job's containers.",
+            objects=[Ref.of(pod) for pod in alone],
+            blocks=False,
+        )
+    waiting = [pod for pod in situation.unplaced if _is_best_effort(pod)]
+    if not waiting or situation.phase in {"", "Pending"} or not _stops_at_first(situation.facts):
+        return
+    nodes = nodes_with_pods(situation.facts)
+    own = {pod["metadata"]["uid"] for pod in situation.pods}
+    others = [pod for pod in _waiting(situation.facts) if pod["metadata"]["uid"] not in own][:_MOST_PODS]
+    stuck = [pod for pod in others if _fits_no_node(pod, nodes, situation)]
+    if stuck:
+        yield finding(
+            "BehindBestEffort",
+            f"{counted(len(waiting), 'pod')} of the job {'has' if len(waiting) == 1 else 'have'} no resource requests. "
+            "Volcano places such pods one after the other and stops at the first that fits no node: "
+            f"{Ref.of(stuck[0])}.",
+            needed=f"requests in the pod template, or Volcano {_CONTINUES_SINCE} or later (volcano-sh/volcano#4028).",
+            todo=f"set requests for the job's containers, or fix or delete {Ref.of(stuck[0])}.",
+            objects=[Ref.of(pod) for pod in stuck],
+        )
+
+
+def _stops_at_first(facts: Facts) -> bool:
+    version = scheduler_configuration.version(facts)
+    return bool(version) and version_key(version) < version_key(_CONTINUES_SINCE)
+
+
+def _is_best_effort(pod: Object) -> bool:
+    return not any(pod_requests(pod["spec"]).values())
+
+
+def _waiting(facts: Facts) -> Iterator[Object]:
+    """Volcano's pods without requests and node, of gangs that were admitted and have all their pods."""
+    groups = {(item["metadata"]["namespace"], item["metadata"]["name"]): item for item in facts.all(PODGROUPS)}
+    members: dict[tuple[str, str], list[Object]] = {}
+    for pod in facts.all("pods"):
+        members.setdefault((pod["metadata"]["namespace"], pod_group_name(pod)), []).append(pod)
+    for key, pods in members.items():
+        group = groups.get(key)
+        admitted = group and group.get("status", {}).get("phase") not in {None, "", "Pending"}
+        if group and admitted and len(pods) >= int(group["spec"].get("minMember") or 1):
+            yield from (
+                pod
+                for pod in pods
+                if pod["spec"].get("schedulerName") == VOLCANO
+                and not pod["spec"].get("nodeName")
+                and not pod["spec"].get("schedulingGates")
+                and _is_best_effort(pod)
+            )
+
+
+def _fits_no_node(pod: Object, nodes: Sequence[Node], situation: Situation) -> bool:
+    if pod["metadata"]["namespace"] == situation.job.ref.namespace:
+        lacks_claim = bool(missing_claims(pod, situation.facts))
+    else:  # its claims were not read: the scheduler reports them
+        lacks_claim = _CLAIM in conditions(pod).get("PodScheduled", {}).get("message", "").lower()
+    return lacks_claim or all(refusals(Wish.of(pod), node, nodes) for node in nodes)

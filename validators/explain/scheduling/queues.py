@@ -1,0 +1,159 @@
+"""Does the queue admit the gang: does it exist, is it open, and is there room under its capability.
+
+Rules: pkg/scheduler/cache (a PodGroup of an unknown queue is ignored), pkg/webhooks/admission (only an open queue
+accepts new pods) and JobEnqueueable of the plugins proportion and capacity, Volcano v1.8.0 to v1.10.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+
+from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.pods.quantities import Amounts, pod_requests, readable, total
+from validators.core.facts import Facts
+from validators.explain.model import Finding, Situation, finding, pod_group_name
+from validators.explain.scheduling.volcano import (
+    PODGROUPS,
+    QUEUES,
+    ancestors,
+    capability,
+    gang_requests,
+    is_hierarchical,
+    min_resources,
+    queue_of,
+    queue_ref,
+    queues_by_name,
+)
+from validators.subjects.gang import scheduler_configuration
+from validators.subjects.gang.queue_opening import open_command
+
+__all__ = ["is_open", "queue"]
+
+_ENDED = frozenset({"Succeeded", "Failed"})
+_MOST_HOLDERS = 3
+_ZERO = Decimal(0)
+
+
+def queue(situation: Situation) -> Iterator[Finding]:
+    """The gang's queue, or a parent of it, does not admit the gang."""
+    if situation.group is None:
+        return
+    name = situation.queue
+    queues = queues_by_name(situation.facts)
+    if name not in queues:
+        yield finding(
+            "QueueMissing",
+            f"{situation.group_ref} names the queue {name}, which does not exist: Volcano ignores the PodGroup.",
+            needed=f"an existing queue; there are {', '.join(sorted(queues)) or 'none'}.",
+            todo="create the Queue, or recreate the job with an existing one (a job's queue is immutable).",
+            objects=[queue_ref(name)],
+        )
+        return
+    state = queues[name].get("status", {}).get("state") or "Unknown"
+    if state != "Open":
+        yield _not_open(state, queues[name], situation)
+    children = [item for item, other in queues.items() if other["spec"].get("parent") == name]
+    if children and is_hierarchical(situation.facts):
+        yield finding(
+            "QueueNotLeaf",
+            f"queue {name} has child queues, {', '.join(sorted(children))}: plugin capacity schedules no pod of it.",
+            needed="a queue without child queues.",
+            todo="recreate the job with one of these child queues.",
+            objects=[queue_ref(name)],
+        )
+    for above in ancestors(name, queues, situation.facts):
+        if found := _over_capability(above, queues, situation):
+            yield found
+            return
+
+
+def _not_open(state: str, found: Object, situation: Situation) -> Finding:
+    name, missing = found["metadata"]["name"], situation.missing > 0
+    return finding(
+        f"Queue{state}",
+        f"queue {name} is {state}; {len(situation.pods)} of {max(situation.job.wanted, situation.minimum)} pods exist. "
+        f"{'It accepts no new pods' if missing else 'Existing pods keep running'}.",
+        needed="an Open queue.",
+        todo="open the queue, or recreate the job with another one.",
+        objects=[queue_ref(name)],
+        commands=[open_command(found, scheduler_configuration.version(situation.facts))],
+        blocks=missing,
+    )
+
+
+def is_open(situation: Situation) -> bool:
+    """Whether the queue is known to accept new pods."""
+    found = situation.facts.get(QUEUES, "", situation.queue)
+    return bool(found) and (found or {}).get("status", {}).get("state") == "Open"
+
+
+def _over_capability(name: str, queues: Mapping[str, Object], situation: Situation) -> Finding | None:
+    """The queue's capability is too small for the gang beside the other gangs of the queue."""
+    limits = capability(queues[name])
+    if not limits or situation.unscheduled <= 0 or situation.group is None:
+        return None
+    asked = gang_requests(situation)
+    own = (situation.job.ref.namespace, situation.group["metadata"]["name"])
+    below = {item for item in queues if name in ancestors(item, queues, situation.facts)}
+    held = {key: amount for key, amount in _held(situation.facts, below).items() if key != own}
+    in_use = total(held.values())
+    over = {
+        key: most
+        for key, most in limits.items()
+        if asked.get(key, _ZERO) > 0 and asked[key] + in_use.get(key, _ZERO) > most
+    }
+    if not over:
+        return None
+    never = [key for key, most in over.items() if asked[key] > most]
+    numbers = "; ".join(
+        f"{key}: the gang requests {readable(key, asked[key])}, {readable(key, in_use.get(key, _ZERO))} of "
+        f"{readable(key, most)} in use"
+        for key, most in over.items()
+    )
+    first = next(iter(over))
+    holders = sorted(held, key=lambda key: held[key].get(first, _ZERO), reverse=True)
+    return finding(
+        "OverCapability" if never else "QueueFull",
+        f"the capability of queue {name} is too small: {numbers}.",
+        needed=f"room for the whole gang within the capability of queue {name}.",
+        todo=f"raise spec.capability of the queue, or request less {', '.join(never)}: otherwise the gang never starts."
+        if never
+        else "wait until other gangs of the queue end, raise its spec.capability, or use another queue.",
+        objects=[queue_ref(name)],
+        commands=[f"kubectl get {QUEUES} {name} -o yaml"],
+        details=[
+            f"PodGroup {'/'.join(key)} holds "
+            + ", ".join(f"{readable(item, held[key][item])} {item}" for item in over if held[key].get(item))
+            for key in holders[:_MOST_HOLDERS]
+            if any(held[key].get(item) for item in over)
+        ],
+    )
+
+
+def _held(facts: Facts, queues: set[str]) -> dict[tuple[str, str], Amounts]:
+    """What each PodGroup of these queues holds: its pods on nodes, or all of minResources once it is admitted."""
+    placed = _placed(facts)
+    found: dict[tuple[str, str], Amounts] = {}
+    for group in facts.all(PODGROUPS):
+        if queue_of(group) not in queues:
+            continue
+        key = (group["metadata"]["namespace"], group["metadata"]["name"])
+        if group.get("status", {}).get("phase") == "Inqueue":
+            promised, on_nodes = min_resources(group), placed.get(key, {})
+            names = {**promised, **on_nodes}
+            found[key] = {name: max(promised.get(name, _ZERO), on_nodes.get(name, _ZERO)) for name in names}
+        elif key in placed:
+            found[key] = placed[key]
+    return found
+
+
+def _placed(facts: Facts) -> dict[tuple[str, str], dict[str, Decimal]]:
+    """What the pods of each PodGroup that have a node request."""
+    found: dict[tuple[str, str], dict[str, Decimal]] = {}
+    for pod in facts.all("pods"):
+        name = pod_group_name(pod)
+        if name and pod["spec"].get("nodeName") and pod.get("status", {}).get("phase") not in _ENDED:
+            key = (pod["metadata"]["namespace"], name)
+            found[key] = total((found.get(key, {}), pod_requests(pod["spec"])))
+    return found

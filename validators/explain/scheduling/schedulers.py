@@ -1,0 +1,127 @@
+"""The scheduler of the pods: does it run, is it configured for gangs, do all members name it, has it seen them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubeflow_volcano.cluster.objects import Object, Ref, conditions
+from kubeflow_volcano.cluster.readiness import State, assess
+from kubeflow_volcano.text import counted
+from validators.explain.model import GROUP_NAME, VOLCANO, Finding, Situation, finding, pod_group_name
+from validators.explain.scheduling.volcano import SCHEDULER
+from validators.subjects.gang import scheduler_configuration
+from validators.subjects.issues import age
+
+__all__ = ["gates", "is_unnoticed", "scheduler"]
+
+_DEFAULT = "default-scheduler"
+_PATIENCE_SECONDS = 10.0
+
+
+def scheduler(situation: Situation) -> Iterator[Finding]:
+    """The pods' scheduler is not working, or does not schedule them as one gang."""
+    names = {_name_of(pod) for pod in situation.unplaced}
+    if situation.group and not situation.pods and situation.unscheduled > 0:
+        names |= {VOLCANO}  # it admits the PodGroup before the controller creates pods
+    if VOLCANO in names:
+        yield from _volcano(situation)
+    if situation.group:
+        yield from _scheduled_alone(situation)
+    for pod in situation.unplaced:
+        name = _name_of(pod)
+        if name not in {VOLCANO, _DEFAULT} and is_unnoticed(pod, situation):
+            yield finding(
+                "SchedulerUnknown",
+                f"{Ref.of(pod)} names the scheduler {name}, but no scheduler has handled it for "
+                f"{age(pod, situation.facts):.0f} s.",
+                needed=f"a running scheduler {name}.",
+                todo=f"correct schedulerName in the pod template ({VOLCANO} for gangs), and recreate the job.",
+                objects=[Ref.of(pod)],
+            )
+            return
+
+
+def gates(situation: Situation) -> Iterator[Finding]:
+    """Pods that no scheduler may place until a controller removes their scheduling gates."""
+    gated = [pod for pod in situation.unplaced if pod["spec"].get("schedulingGates")]
+    if gated:
+        names = dict.fromkeys(item["name"] for pod in gated for item in pod["spec"]["schedulingGates"])
+        yield finding(
+            "Gated",
+            f"{counted(len(gated), 'pod')} with scheduling gates: {', '.join(names)}.",
+            needed="pods without scheduling gates.",
+            todo="check the controllers that set these gates: they must remove them.",
+            objects=[Ref.of(pod) for pod in gated[:1]],
+        )
+
+
+def _volcano(situation: Situation) -> Iterator[Finding]:
+    found = situation.facts.get("deployments.apps", SCHEDULER.namespace, SCHEDULER.name)
+    state = assess(found) if found else None
+    if state is None or state.state is not State.READY:
+        yield finding(
+            "SchedulerDown" if state else "SchedulerMissing",
+            state.message if state else f"{SCHEDULER} does not exist.",
+            needed="Volcano's scheduler, which the pods name.",
+            todo="bring it up." if state else "install Volcano.",
+            objects=[SCHEDULER],
+            commands=[f"kubectl -n {SCHEDULER.namespace} get deployment,pod"],
+        )
+        return
+    configuration = scheduler_configuration.read(found or {}, situation.facts)
+    if isinstance(configuration, scheduler_configuration.Unusable):
+        yield finding(
+            configuration.reason,
+            configuration.message,
+            needed="a configuration that the scheduler can read.",
+            todo=configuration.todo,
+            objects=[configuration.ref],
+            blocks=False,
+        )
+        return
+    for reason, text in scheduler_configuration.faults(configuration, scheduler_configuration.version(situation.facts)):
+        yield finding(
+            reason,
+            f"{configuration.ref}: {text}.",
+            needed="actions enqueue and allocate; plugins gang, predicates, and proportion or capacity.",
+            todo="correct the scheduler's configuration; Volcano reloads it within a minute.",
+            objects=[configuration.ref],
+            blocks="allocate" not in configuration.actions,
+        )
+
+
+def _scheduled_alone(situation: Situation) -> Iterator[Finding]:
+    """Members of another scheduler, or without the PodGroup's name, are not scheduled with the gang."""
+    others = [pod for pod in situation.pods if _name_of(pod) != VOLCANO]
+    if others:
+        names = ", ".join(sorted({_name_of(pod) for pod in others}))
+        yield finding(
+            "OtherScheduler",
+            f"{len(others)} of {len(situation.pods)} pods name the scheduler {names}, which ignores "
+            f"{situation.group_ref} and places them one by one.",
+            needed=f"schedulerName {VOLCANO} in every pod, for jobs that start as a gang.",
+            todo=f"remove schedulerName from the pod templates, or set it to {VOLCANO}, and recreate the job.",
+            objects=[Ref.of(pod) for pod in others[:1]],
+            blocks=False,
+        )
+    name = situation.group["metadata"]["name"] if situation.group else ""
+    strays = [pod for pod in situation.pods if pod_group_name(pod) != name]
+    if strays and not others:
+        yield finding(
+            "NotInGroup",
+            f"{len(strays)} of {len(situation.pods)} pods do not name {situation.group_ref}: Volcano places "
+            "each of them alone.",
+            needed=f"the annotation {GROUP_NAME}: {name} on every pod of the gang.",
+            todo="find what removes this annotation, which the operator sets: a webhook, or a pod template.",
+            objects=[Ref.of(pod) for pod in strays[:1]],
+        )
+
+
+def _name_of(pod: Object) -> str:
+    name: str = pod["spec"].get("schedulerName") or _DEFAULT
+    return name
+
+
+def is_unnoticed(pod: Object, situation: Situation) -> bool:
+    """Whether no scheduler has handled the pod, although it has existed for some seconds."""
+    return "PodScheduled" not in conditions(pod) and age(pod, situation.facts) > _PATIENCE_SECONDS

@@ -1,0 +1,163 @@
+"""All stages in causal order: from the job's own spec to the containers of its pods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from validators.core.facts import Unread
+from validators.core.outcome import CannotJudgeError
+from validators.explain.containers import containers
+from validators.explain.creation.controllers import controllers
+from validators.explain.creation.coscheduling import SECOND_SCHEDULER, coscheduling, is_coscheduled
+from validators.explain.creation.podgroups import podgroup
+from validators.explain.creation.prerequisites import accounts, deletion, priority
+from validators.explain.creation.quotas import limit_ranges, quotas
+from validators.explain.creation.refusals import expected_refusals, refusals
+from validators.explain.creation.trainjobs import jobset, runtime
+from validators.explain.model import Explanation, Finding, Situation, State, finding
+from validators.explain.placement.claims import claims
+from validators.explain.placement.room import room
+from validators.explain.scheduling.best_effort import best_effort
+from validators.explain.scheduling.overcommit import overcommit
+from validators.explain.scheduling.preemption import preemption
+from validators.explain.scheduling.queues import queue
+from validators.explain.scheduling.schedulers import gates, scheduler
+from validators.explain.scheduling.shares import guarantees, share
+from validators.explain.scheduling.volcano import SCHEDULER
+
+__all__ = ["STAGES", "explain"]
+
+STAGES: tuple[Callable[[Situation], Iterator[Finding]], ...] = (
+    # Can its PodGroup and pods be created?
+    deletion,
+    runtime,
+    controllers,
+    jobset,
+    podgroup,
+    coscheduling,
+    priority,
+    accounts,
+    quotas,
+    limit_ranges,
+    queue,  # Volcano's admission webhook refuses pods of a queue that is not open
+    expected_refusals,
+    refusals,
+    # Does their scheduler run, and may it place them?
+    scheduler,
+    gates,
+    # Is there a node for each, and room for all of them?
+    claims,
+    room,
+    # Does Volcano give that room to this gang?
+    preemption,
+    guarantees,
+    overcommit,
+    share,
+    best_effort,
+    # Do the placed pods run?
+    containers,
+)
+"""Causes come before their consequences."""
+
+_OF_VOLCANO = frozenset({podgroup, queue, scheduler, preemption, guarantees, overcommit, share, best_effort})
+_OF_SCHEDULER_PLUGINS = frozenset({coscheduling})
+
+_YOUNG_SECONDS = 15.0
+
+
+def explain(situation: Situation) -> Explanation:
+    """The findings, causes before their consequences. A stage whose facts could not be read is skipped and reported."""
+    state = situation.state
+    unread = dict(situation.facts.unread)
+    if state in {State.SUCCEEDED, State.FAILED, State.SUSPENDED}:
+        return Explanation(situation, state, tuple(_of_inactive(situation)), ())
+    found: list[Finding] = []
+    of_other = _OF_VOLCANO if is_coscheduled(situation) else _OF_SCHEDULER_PLUGINS
+    for stage in (stage for stage in STAGES if stage not in of_other):
+        # A refused pod and the quota that refuses it are one cause.
+        known = {item.reason for item in found} if stage is refusals else set()
+        try:
+            for item in stage(situation):
+                if item.reason not in known:
+                    # Once the gang runs, only trouble of its own containers is in the job's way.
+                    blocks = item.blocks and (state is State.WAITING or stage is containers)
+                    found.append(replace(item, blocks=blocks))
+        except CannotJudgeError as stop:
+            why = stop.outcome
+            if all(item.message != why.message for item in unread.values()):
+                unread[stage.__name__] = Unread(why.reason, why.message, why.todo)
+    if state is State.WAITING and not any(item.blocks for item in found):
+        found += _without_cause(situation, complete=not unread)
+    return Explanation(situation, state, tuple(found), tuple(unread.values()))
+
+
+def _of_inactive(situation: Situation) -> Iterator[Finding]:
+    """Why a job is suspended or has failed."""
+    ref, end = situation.job.ref, situation.end
+    if situation.state is State.SUSPENDED:
+        volcano = ref.group == "batch.volcano.sh"
+        yield finding(
+            "Aborted" if volcano else "Suspended",
+            f"{ref} is {'aborted' if volcano else 'suspended'}: its controller creates no pods.",
+            needed="a job that is not aborted." if volcano else "suspend: false.",
+            todo=f"resume it: vcctl job resume -n {ref.namespace} -N {ref.name}."
+            if volcano
+            else "set suspend to false, or find what suspends the job: a queueing system such as Kueue does.",
+            objects=[ref],
+        )
+    elif situation.state is State.FAILED and end:
+        yield finding(
+            "Failed",
+            f"{ref} has failed: {end[1].rstrip('.')}.",
+            needed="a job that has not ended; a failed job does not start again.",
+            todo="read the logs of its pods, fix the cause, and recreate the job.",
+            objects=[ref],
+        )
+
+
+def _without_cause(situation: Situation, *, complete: bool) -> Iterator[Finding]:
+    """No stage found a cause: report that instead of guessing one."""
+    age = situation.facts.taken - situation.job.created
+    missing = f"{len(situation.pods)} exist, {len(situation.placed)} have a node"
+    if age < _YOUNG_SECONDS:
+        yield finding(
+            "Young",
+            f"the job was created {age:.0f} s ago, and nothing blocks it.",
+            needed="a few seconds.",
+            todo="run the command again.",
+            blocks=False,
+        )
+    elif complete and is_coscheduled(situation):
+        yield finding(
+            "Unexplained",
+            f"no known cause: nodes and claims have room for {situation.minimum} pods, {missing}. Whether "
+            f"{SECOND_SCHEDULER} runs, its configuration, and the order of its queue were not examined.",
+            needed="a scheduler and a controller that work on the job.",
+            todo="read their last messages below and the scheduler's log; check F1 validates the scheduler.",
+            objects=[situation.job.ref, SECOND_SCHEDULER],
+            commands=[f"kubectl -n {SECOND_SCHEDULER.namespace} logs deployment/{SECOND_SCHEDULER.name} --tail 100"],
+        )
+    elif complete and situation.group and not situation.phase:
+        yield finding(
+            "SchedulerSilent",
+            f"{situation.group_ref} has no phase after {age:.0f} s: no scheduler has handled it, although {SCHEDULER} "
+            "is up.",
+            needed="a scheduler that is named volcano and watches PodGroups.",
+            todo="read its log and restart it: its cache may be stale, or it may be waiting for the leader lease.",
+            objects=[SCHEDULER],
+            commands=[
+                f"kubectl -n {SCHEDULER.namespace} logs deployment/{SCHEDULER.name} --tail 100",
+                f"kubectl -n {SCHEDULER.namespace} rollout restart deployment/{SCHEDULER.name}",
+            ],
+        )
+    elif complete:
+        yield finding(
+            "Unexplained",
+            f"no known cause: queue, nodes and claims have room for {situation.minimum} pods, {missing}, PodGroup "
+            f"phase {situation.phase or 'none'}.",
+            needed="a scheduler and a controller that work on the job.",
+            todo="read their last messages below, and their logs.",
+            objects=[situation.job.ref],
+            commands=[f"kubectl -n {SCHEDULER.namespace} logs deployment/{SCHEDULER.name} --tail 100"],
+        )

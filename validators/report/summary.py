@@ -1,0 +1,69 @@
+"""What every format says of a report document in the same words: statuses, counts, findings, simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kubeflow_volcano.text import counted
+
+__all__ = ["ATTENTION", "MARKS", "WORDS", "attention", "changes", "counts", "simulation"]
+
+MARKS = {"fail": "✗", "error": "?", "warn": "!", "pass": "✓", "skip": "-", "incomplete": "?"}
+"""Sign of each status and verdict, so that colour alone distinguishes none."""
+WORDS = {"fail": "failed", "error": "not evaluated", "warn": "warnings", "pass": "passed", "skip": "skipped"}
+"""Statuses in the order in which they are shown."""
+ATTENTION = ("fail", "error", "warn")
+"""Statuses that need attention, the worst first."""
+
+_CHANGES = {"new": "new", "still": "still there", "unjudged": "not evaluated this time", "fixed": "fixed"}
+
+
+def attention(document: Mapping[str, Any]) -> list[list[Mapping[str, Any]]]:
+    """Checks that need attention, the worst status first; those with the same status and message are one group."""
+    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for status in ATTENTION:
+        for item in document["checks"]:
+            if item["status"] == status:
+                groups.setdefault((status, item["message"]), []).append(item)
+    return list(groups.values())
+
+
+def counts(summary: Mapping[str, Any]) -> str:
+    """Number of checks of each status, and the coverage: `2 failed, 1 warning, 40 passed (coverage 98%)`."""
+    parts = (
+        (summary["fail"], f"{summary['fail']} failed"),
+        (summary["warn"], counted(summary["warn"], "warning")),
+        (summary["error"], f"{summary['error']} not evaluated"),
+        (summary["skip"], f"{summary['skip']} skipped"),
+        (True, f"{summary['pass']} passed"),
+    )
+    return f"{', '.join(words for number, words in parts if number)} (coverage {summary['coverage']:.0%})"
+
+
+def changes(baseline: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Names of checks by what became of their findings since an earlier run, in words."""
+    return {
+        words: [f"{item['id']} {item['slug']}" for item in baseline[key]]
+        for key, words in _CHANGES.items()
+        if baseline[key]
+    }
+
+
+def simulation(document: Mapping[str, Any]) -> str:
+    """What of the cluster is simulated, in sentences; empty where nothing is."""
+    cluster = document["cluster"]
+    nodes, pods, hooks = cluster["simulated_nodes"], cluster["simulated_pods"], cluster["simulated_webhooks"]
+    if not (nodes or pods):
+        return ""
+    note = (
+        f"simulated: {nodes} of {cluster['nodes']} nodes and {pods} of {cluster['pods'] or pods} pods. No container "
+        "runs on these nodes: a pod there proves placement, not that its containers work."
+    )
+    if hooks:
+        number = sum(len(item["webhooks"]) for item in hooks)
+        note += (
+            f" The rehearsal answers {counted(number, 'webhook')} of {counted(len(hooks), 'object')} for simulated "
+            "pods: these webhooks validated and defaulted nothing."
+        )
+    return note
