@@ -10,7 +10,7 @@ from dataclasses import replace
 from gang_demo.jobs.jobs import GPU
 from gang_demo.model import Outcome
 from gang_demo.play.stand import Case, Stand
-from kubeflow_volcano.catalog.images.names import tag_of
+from kubeflow_volcano.catalog.images.names import version_tag
 from kubeflow_volcano.catalog.operator import DEPLOYMENT, version_of_image
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
@@ -99,7 +99,7 @@ def versions(cluster: Cluster) -> dict[str, str]:
     for name, refs in _PROGRAMS.items():
         if live := cluster.get(refs[0]):
             image = live["spec"]["template"]["spec"]["containers"][0]["image"]
-            found[name] = version_of_image(image) or tag_of(image).removeprefix("v")
+            found[name] = version_of_image(image) or version_tag(image)
     return found
 
 

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 from kubeflow_volcano.catalog.data import load
+from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.decode import decode
 from kubeflow_volcano.problems import InvalidInput, Problem
@@ -109,12 +110,12 @@ def trainer_gangs(trainer_version: str) -> bool:
 
 def version_of_image(image: str) -> str | None:
     """The operator version of an image reference, on any mirror; None for other images and unknown tags."""
-    name, _, tag = image.partition("@")[0].rpartition("/")[2].partition(":")
-    if name not in {"training-operator", "tf-operator", "tf_operator"}:
+    parsed = ImageName.parse(image)
+    if parsed is None or parsed.name not in {"training-operator", "tf-operator", "tf_operator"}:
         return None
-    if re.fullmatch(r"v?\d+\.\d+\.\d+", tag):
-        return tag.removeprefix("v")
-    return _operators().images.get(tag)
+    if re.fullmatch(r"v?\d+\.\d+\.\d+", parsed.tag):
+        return parsed.tag.removeprefix("v")
+    return _operators().images.get(parsed.tag)
 
 
 def later_jobs(spec: Mapping[str, Any]) -> frozenset[str]:

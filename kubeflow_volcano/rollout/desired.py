@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kubeflow_volcano.catalog import read
+from kubeflow_volcano.catalog.images.names import version_tag
 from kubeflow_volcano.catalog.model import Component, version_key
 from kubeflow_volcano.catalog.operator import COMPONENT
 from kubeflow_volcano.cluster.objects import Object, Ref
@@ -16,12 +17,11 @@ from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.gang.notifier import with_notifier
 from kubeflow_volcano.rollout.images.rename.rewrite import Rewritten, rewrite
 from kubeflow_volcano.rollout.manifests.kustomizations import Kustomizations
-from kubeflow_volcano.rollout.manifests.remote_bases import without_remotes
+from kubeflow_volcano.rollout.manifests.remote_bases import with_local_bases
 from kubeflow_volcano.rollout.manifests.render import Renderer
 from kubeflow_volcano.rollout.manifests.sources import Sources, variable_of
-from kubeflow_volcano.rollout.patches.joint_values import filled
-from kubeflow_volcano.rollout.patches.newer_apis import in_newer_apis
 from kubeflow_volcano.rollout.patches.table import patched
+from kubeflow_volcano.rollout.patches.upstream import fill_joint_values, replace_apis
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.storage.static_volumes import objects_of
 
@@ -57,7 +57,7 @@ def desired(
         InvalidInput: every problem of sources, manifests and settings.
     """
     upstream, notes = render_upstream(settings, components, progress, offline=offline)
-    parts, replaced = in_newer_apis(upstream, settings.release)
+    parts, replaced = replace_apis(upstream, settings.release)
     problems: list[Problem] = []
     for part in components:
         with collecting(problems):
@@ -96,9 +96,9 @@ def render_upstream(
         with collecting(problems):
             places = {**places, part.name: sources.place(part)}
     with collecting(problems):
-        places = without_remotes(places, settings.release, sources, known, progress)
+        places = with_local_bases(places, settings.release, sources, known, progress)
         renderer = Renderer(settings.kustomize, settings.cache_directory, progress, known)
-        parts = filled(renderer.render(places), settings.release)
+        parts = fill_joint_values(renderer.render(places), settings.release)
     if problems:
         raise InvalidInput(dict.fromkeys(problems))
     return {part.name: parts.get(part.name, ()) for part in components}, tuple(sources.notes)
@@ -151,8 +151,7 @@ def _require_version(part: Component, objects: Sequence[Object]) -> None:
 def _tags(workload: Object) -> Iterator[str]:
     """Image tags of the containers, without a leading v."""
     for container in workload["spec"]["template"]["spec"]["containers"]:
-        image = container["image"].partition("@")[0].rpartition("/")[2]
-        yield image.partition(":")[2].removeprefix("v")
+        yield version_tag(container["image"])
 
 
 def _once(parts: Parts, problems: list[Problem]) -> Parts:

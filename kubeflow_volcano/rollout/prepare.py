@@ -62,7 +62,7 @@ def prepare(cluster: Cluster, settings: Settings, scope: Scope, *, check: bool, 
         with collecting(problems):
             require_kubernetes(settings, cluster.version["gitVersion"])
         with collecting(problems):
-            settings = with_account(cluster, settings, scope.components, check=check, progress=progress)
+            settings = with_account(cluster, settings, scope.components)
         found = _desired(settings, scope, problems, progress)
         if found:
             problems += _cluster_problems(cluster, settings, scope, found, check=check, progress=progress)

@@ -15,6 +15,7 @@ from kubeflow_volcano.cluster.watch.waiting import wait_ready
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.rollout.account.stored import keep_password
 from kubeflow_volcano.rollout.gang.replicas import delete_unused_companions
 from kubeflow_volcano.rollout.gang.wiring import OPERATORS, operator_deployment, restart_older_operators
 from kubeflow_volcano.rollout.prepare import Prepared, prepare
@@ -67,6 +68,7 @@ def _locked(cluster: Cluster, engine: Engine, prepared: Prepared, progress: Prog
         ensure_namespace(cluster, prepared.settings.namespace_labels)
         with Lock(cluster, progress) as lock:
             engine.lost = lock.lost
+            keep_password(cluster, prepared.settings, progress)
             applied = engine.apply()
             record_created_queues(engine)
             if applied and engine.finish():

@@ -20,10 +20,10 @@ from kubeflow_volcano.hosts.pulling.table import beginning, problems, progress_o
 from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
 from kubeflow_volcano.rollout.desired import desired
 from kubeflow_volcano.rollout.images.registry.access import mirror_registry, own_registry
-from kubeflow_volcano.rollout.images.registry.probe import Probe, ask, pace_for
+from kubeflow_volcano.rollout.images.registry.probe import Probe, ask
+from kubeflow_volcano.rollout.images.registry.rate import rate_limit_for
 from kubeflow_volcano.rollout.images.rename.rules import Rules
-from kubeflow_volcano.rollout.images.report.image_list import report
-from kubeflow_volcano.rollout.images.report.pulls import crowded, why_not
+from kubeflow_volcano.rollout.images.report.image_list import crowded, report, why_unavailable
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
 from kubeflow_volcano.text import few
 
@@ -132,7 +132,7 @@ def _wanted(settings: Settings, nodes: int) -> tuple[list[Wanted], Sequence[Prob
     for entry in found.entries:
         name, mirrored = ImageName.parse(entry.use.final), ImageName.parse(entry.use.mirrored)
         if name and mirrored:
-            known = why_not(entry, settings)
+            known = why_unavailable(entry, settings)
             wanted.append(Wanted(tagged(name), tagged(mirrored), entry.judgement.architectures, known))
     return wanted, tuple(crowded(found, nodes))
 
@@ -141,31 +141,33 @@ def _begin(settings: Settings, work: Mapping[str, Todo], mirrored: Mapping[str, 
     """Request every image that a node lacks from here, and note the answers for all nodes."""
     names = {name: mirrored.get(name) or _renamed(name, settings) for item in work.values() for name in item.missing}
     own, most = bool(settings.registry.address), settings.mirror.refusals
-    pace = pace_for(names.values(), settings.mirror.probe_per_minute)
-    registry = own_registry(settings) if own else mirror_registry(settings, pace)
+    rate = rate_limit_for(names.values(), settings.mirror.probe_per_minute)
+    registry = own_registry(settings) if own else mirror_registry(settings, rate)
     once = dict.fromkeys(names.values(), "")
     probe = Probe((), 0, "")
     if once:
-        probe = ask(once, registry, pace, settings.mirror.probe_parallel, show, most_refusals=most)
+        probe = ask(once, registry, rate, settings.mirror.probe_parallel, show, most_refusals=most)
+    answers = {item.image: item for item in probe.answers}
+    refused = {name: answers[on] for name, on in names.items() if answers[on].verdict in {"missing", "refused"}}
     ledger = Ledger.begin(
         new_place(settings.cache_directory / "pulls"),
-        per_minute=0 if own else pace.limit,
+        per_minute=0 if own else rate.per_minute,
         most_refusals=most,
         nodes={name: len(item.missing) for name, item in work.items()},
+        refusals=probe.refusals,
+        refused={
+            name: f"{item.image} answers {item.why}" if name != item.image else f"answers {item.why}"
+            for name, item in refused.items()
+        },
+        digests={name: answers[on].digest for name, on in names.items() if answers[on].digest},
+        stopped="" if probe.unreachable else probe.stopped,
     )
-    ledger.charge(min(probe.requests, pace.limit))
-    answers = {item.image: item for item in probe.answers}
-    for name, mirror_name in names.items():
-        answer = answers[mirror_name]
-        if answer.verdict in {"missing", "refused"}:
-            why = f"answers {answer.why}"
-            ledger.refuse(name, f"{mirror_name} {why}" if name != mirror_name else why)
-        elif answer.digest:
-            ledger.digest(name, answer.digest)
-    if probe.stopped and probe.silent:
-        warn(f"from here {probe.stopped}; nodes are compared with each other instead of with the registry")
-    elif probe.stopped:
-        ledger.stop(probe.stopped)
+    ledger.charge(min(probe.requests, rate.per_minute))
+    if probe.stopped and probe.unreachable:
+        warn(
+            f"the machine that runs Ansible cannot ask the registry: {probe.stopped}; "
+            "images are compared between nodes instead"
+        )
     return ledger
 
 
@@ -188,7 +190,7 @@ def _list(work: Iterable[Todo]) -> None:
 def _report_progress(ledger: Ledger, stop: threading.Event) -> None:
     """Print the progress of all nodes, unless the process of another node has just done so."""
     while not stop.wait(_BEAT_SECONDS):
-        if state := ledger.to_tell(_REPORT_SECONDS):
+        if state := ledger.to_report(_REPORT_SECONDS):
             show(progress_of(state))
 
 

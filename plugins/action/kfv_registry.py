@@ -10,11 +10,10 @@ from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action i
 from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
 from kubeflow_volcano.rollout.desired import desired
 from kubeflow_volcano.rollout.images.registry.access import authority, mirror_registry, own_registry
-from kubeflow_volcano.rollout.images.registry.copying import Filled, Filling, problems, warnings
+from kubeflow_volcano.rollout.images.registry.copying import Copying, CopyResult, problems, warnings
 from kubeflow_volcano.rollout.images.registry.endpoints import Archive, End, RegistryEnd
-from kubeflow_volcano.rollout.images.registry.pace import PerMinute
 from kubeflow_volcano.rollout.images.registry.plan import Copy, copies
-from kubeflow_volcano.rollout.images.registry.probe import pace_for
+from kubeflow_volcano.rollout.images.registry.rate import RateLimit, rate_limit_for
 from kubeflow_volcano.rollout.images.registry.skopeo import Skopeo
 from kubeflow_volcano.rollout.images.report.image_list import report
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
@@ -27,16 +26,16 @@ class ActionModule(Action):
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Return what was copied; fail with everything that keeps the registry from being complete."""
-        filled = _fill(parse(arguments["settings"]), check=self.check_mode)
-        show(str(filled))
-        for warning in warnings(filled):
+        copied = _copy(parse(arguments["settings"]), check=self.check_mode)
+        show(str(copied))
+        for warning in warnings(copied):
             warn(warning)
-        found = tuple(problems(filled))
-        result = {"changed": bool(filled.copied), **asdict(filled)}
+        found = tuple(problems(copied))
+        result = {"changed": bool(copied.copied), **asdict(copied)}
         return result | (failed(ProblemsError(found)) if found else {})
 
 
-def _fill(settings: Settings, *, check: bool) -> Filled:
+def _copy(settings: Settings, *, check: bool) -> CopyResult:
     if not settings.registry.address:
         raise InvalidInput(
             Problem(
@@ -48,20 +47,20 @@ def _fill(settings: Settings, *, check: bool) -> Filled:
     skopeo = Skopeo.find(settings.registry.authfile, settings.pull.timeout_seconds)
     images = report(desired(settings, settings.components, show).images, settings)
     wanted = copies(images, settings)
-    source, target, pace = _ends(settings, wanted)
+    source, target, rate = _ends(settings, wanted)
     most = settings.mirror.refusals
-    filling = Filling(source, target, skopeo, pace=pace, most_refusals=most, progress=show, check=check)
-    return filling.fill(wanted)
+    copying = Copying(source, target, skopeo, rate=rate, most_refusals=most, progress=show, check=check)
+    return copying.run(wanted)
 
 
-def _ends(settings: Settings, wanted: tuple[Copy, ...]) -> tuple[End, End, PerMinute | None]:
-    """Source and target of the copies, and the pace of requests to a source that is not one's own."""
+def _ends(settings: Settings, wanted: tuple[Copy, ...]) -> tuple[End, End, RateLimit | None]:
+    """Source and target of the copies, and the rate limit of the source; None for a directory."""
     registry = settings.registry
-    pace = pace_for((str(copy.source) for copy in wanted), settings.mirror.probe_per_minute)
-    mirror = RegistryEnd(mirror_registry(settings, pace), attrgetter("source"))
+    rate = rate_limit_for((str(copy.source) for copy in wanted), settings.mirror.probe_per_minute)
+    mirror = RegistryEnd(mirror_registry(settings, rate), attrgetter("source"))
     trusted = authority(registry.ca, settings.cache_directory) if registry.ca else None
     own = RegistryEnd(own_registry(settings), attrgetter("target"), trusted, insecure=registry.insecure)
     if registry.archive is None:
-        return mirror, own, pace
+        return mirror, own, rate
     archive = Archive(registry.archive)
-    return (mirror, archive, pace) if registry.step == "export" else (archive, own, None)
+    return (mirror, archive, rate) if registry.step == "export" else (archive, own, None)

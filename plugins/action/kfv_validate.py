@@ -10,11 +10,13 @@ from typing import Any, ClassVar
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, failed, show
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.verdict import result_of
 from kubeflow_volcano.catalog.images.probes import BUSYBOX, PAUSE
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.applied_objects import lasting_objects
 from kubeflow_volcano.problems import InvalidInput, ProblemsError
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.ref import Ref
-from kubeflow_volcano.rollout.account.stored import credentials_file
+from kubeflow_volcano.rollout.account.stored import kept_password
 from kubeflow_volcano.rollout.desired import desired
 from kubeflow_volcano.rollout.images.rename.rules import renamed
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
@@ -85,7 +87,8 @@ def _options(settings: Settings, arguments: dict[str, Any], *, check: bool) -> O
         read_only=arguments["read_only"] or check,
         exec_in_pods=arguments["exec_in_pods"],
         login_as=arguments["login_as"],
-        login_password_file=_password_file(settings, arguments),
+        login_password_file=Path(arguments["login_password_file"]) if arguments["login_password_file"] else None,
+        login_password=_kept_password(settings, arguments),
         gateway_url=arguments["gateway_url"],
         twice=arguments["twice"],
         strict=arguments["strict"],
@@ -94,12 +97,14 @@ def _options(settings: Settings, arguments: dict[str, Any], *, check: bool) -> O
     )
 
 
-def _password_file(settings: Settings, arguments: dict[str, Any]) -> Path | None:
-    """The file that is named; else, without the environment variable, the one that the roll-out keeps."""
-    if arguments["login_password_file"]:
-        return Path(arguments["login_password_file"])
-    kept = credentials_file(settings)
-    return kept if arguments["login_as"] and VARIABLE not in os.environ and kept.exists() else None
+def _kept_password(settings: Settings, arguments: dict[str, Any]) -> str:
+    """The random password that a roll-out keeps in the cluster, if no other is given; empty if it may not be read."""
+    if not arguments["login_as"] or arguments["login_password_file"] or VARIABLE in os.environ:
+        return ""
+    try:
+        return kept_password(Cluster.connect(settings.kubeconfig, settings.context), arguments["login_as"])
+    except (ApiError, ProblemsError):
+        return ""  # E9 then says which password it lacks, and the validation what is wrong with the API server
 
 
 def _manifests(settings: Settings, words: list[str]) -> tuple[dict[Ref, str], dict[tuple[Ref, str], str]]:

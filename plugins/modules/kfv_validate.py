@@ -69,7 +69,8 @@ options:
   login_password_file:
     description:
       - File of mode 0600 with that user's password; the password itself is never an argument.
-      - Empty means the environment variable C(KFV_LOGIN_PASSWORD), else the roll-out's own record.
+      - Empty means the environment variable C(KFV_LOGIN_PASSWORD), else the random password that the roll-out keeps in
+        the cluster.
     type: path
     default: ""
   gateway_url:

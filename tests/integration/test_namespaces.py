@@ -11,7 +11,7 @@ import pytest
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.rollout.account.stored import strange_owners
+from kubeflow_volcano.rollout.account.stored import validate_profile_owner
 from kubeflow_volcano.rollout.patches.namespaces import label_namespaces, refused_namespaces
 from kubeflow_volcano.rollout.settings.settings import parse
 from tests.waiting import until
@@ -91,7 +91,7 @@ def test_a_policy_that_wants_a_label_is_told_and_met(tenancy: Cluster) -> None:
 def test_a_namespace_without_an_owner_stands_in_the_way_of_the_profile(cluster: Cluster) -> None:
     settings = parse({"kubeflow_user_namespace": "kfv-test-none"})
     components = [settings.component("user-namespace")]
-    assert list(strange_owners(cluster, settings, components)) == []
+    assert list(validate_profile_owner(cluster, settings, components)) == []
     taken = replace(settings, user=replace(settings.user, namespace="default"))
-    (problem,) = strange_owners(cluster, taken, components)
+    (problem,) = validate_profile_owner(cluster, taken, components)
     assert "namespace default exists and has no annotation owner" in problem.found

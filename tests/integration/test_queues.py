@@ -16,7 +16,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.progress import Progress, silent
-from kubeflow_volcano.rollout.patches.scheduler import scheduled
+from kubeflow_volcano.rollout.patches.volcano import configure_scheduling
 from kubeflow_volcano.rollout.queues.drain import CREATED_QUEUES
 from kubeflow_volcano.rollout.queues.reconcile import reconcile_queues, record_created_queues, validate_queues
 from kubeflow_volcano.rollout.queues.view import API, state_of
@@ -67,7 +67,7 @@ def bring(
         queues=tuple({"name": name, "state": state} for name, state in states.items()), drain_seconds=seconds
     )
     objects: list[Object] = []
-    scheduled(objects, asked)
+    configure_scheduling(objects, asked)
     validate_queues(cluster, asked, objects)
     engine = Engine(cluster, {"volcano": objects}, {}, deadline=Deadline(60), progress=progress, check=check)
     assert engine.apply()

@@ -10,7 +10,7 @@ import yaml
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.metadata import may_be_overwritten
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.rollout.patches.scheduler import CONFIGURATION, scheduled
+from kubeflow_volcano.rollout.patches.volcano import CONFIGURATION, configure_scheduling
 from kubeflow_volcano.rollout.settings.volcano import SchedulingSettings
 from tests.integration.breaking import vanish
 
@@ -30,7 +30,7 @@ ASKED = SchedulingSettings(
 
 def test_queues_and_classes_are_accepted_and_a_second_time_changes_nothing(cluster: Cluster) -> None:
     objects: list[Object] = []
-    scheduled(objects, ASKED)
+    configure_scheduling(objects, ASKED)
     try:
         for item in objects:
             cluster.apply(item, manager=MANAGER)
@@ -55,7 +55,7 @@ def test_the_queue_that_the_scheduler_made_is_owned_by_somebody_who_may_be_overr
     assert owners
     assert {name for name in owners if not may_be_overwritten(name)} == set()
     objects: list[Object] = []
-    scheduled(objects, SchedulingSettings(queues=({"name": "default", "weight": 7},)))
+    configure_scheduling(objects, SchedulingSettings(queues=({"name": "default", "weight": 7},)))
     tried = cluster.apply(objects[0], manager=MANAGER, force=True, dry_run=True)
     assert tried["spec"]["weight"] == 7
 
@@ -65,7 +65,7 @@ def test_the_configuration_is_one_that_the_api_server_takes_and_holds_what_was_a
     assert live
     wanted = {"apiVersion": "v1", "kind": "ConfigMap", "data": dict(live["data"])}
     wanted["metadata"] = {"name": LIVE.name, "namespace": LIVE.namespace}
-    scheduled([wanted], SchedulingSettings(actions=("enqueue", "allocate", "preempt", "backfill")))
+    configure_scheduling([wanted], SchedulingSettings(actions=("enqueue", "allocate", "preempt", "backfill")))
     tried = cluster.apply(wanted, manager=MANAGER, force=True, dry_run=True)
     parsed = yaml.safe_load(tried["data"][CONFIGURATION])
     assert parsed["actions"] == "enqueue, allocate, preempt, backfill"

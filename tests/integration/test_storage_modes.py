@@ -254,7 +254,7 @@ def test_each_claim_gets_the_volume_that_was_made_for_it_and_its_consumer_writes
         assert bound
         assert bound["spec"]["volumeName"] == "kubeflow-volcano-kubeflow-mysql-pv-claim"
         assert rolled(cluster, static) == {}
-    with pytest.raises(InvalidInput, match="holds what an earlier claim wrote"):
+    with pytest.raises(InvalidInput, match="has the data of an earlier claim"):
         until(lambda: rolled(cluster, static))
 
     # As the message says, and nothing is left to be done.

@@ -65,8 +65,8 @@ FLOORS: Mapping[str, Sequence[set[str]]] = {
     ),
     "kubeflow_volcano.rollout": (
         {"settings"},
-        {"account", "images", "manifests", "state"},
-        {"queues", "storage"},
+        {"images", "manifests", "state"},
+        {"account", "queues", "storage"},
         {"gang"},
         {"patches"},
         {"scope", "desired"},

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kubeflow_volcano.catalog import gangs, read
+from kubeflow_volcano.catalog.images.names import ImageName, version_tag
 from kubeflow_volcano.catalog.model import Claim, MinorRange
 from kubeflow_volcano.catalog.operator import version_of_image
 from kubeflow_volcano.catalog.shipped import images_of_release, images_outside
@@ -157,5 +158,5 @@ def newest_for(server_version: str) -> str:
 
 
 def _trainer_version(image: str) -> str:
-    name, _, tag = image.partition("@")[0].rpartition("/")[2].partition(":")
-    return tag.removeprefix("v") if name == "trainer-controller-manager" else ""
+    name = ImageName.parse(image)
+    return version_tag(image) if name and name.name == "trainer-controller-manager" else ""

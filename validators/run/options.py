@@ -81,7 +81,9 @@ class Options:
     login_as: str = ""
     """The e-mail address of a user who signs in at the gateway."""
     login_password_file: Path | None = None
-    """Where the password is, if not in the environment; it is itself no option, as options stand in reports."""
+    """The file with the password, if it is not in the environment."""
+    login_password: str = field(default="", repr=False)
+    """The password from a caller, if neither has it. No report contains it."""
     gateway_url: str = ""
     """Where the gateway is reached; empty goes through the API server."""
     twice: bool = False
@@ -96,6 +98,7 @@ class Options:
     def shown(self) -> dict[str, Any]:
         """What a report says of them; of the expected objects and images only their number."""
         plain = asdict(replace(self, expected_objects={}, planned_images={}))
+        del plain["login_password"]
         plain |= {"expected_objects": len(self.expected_objects), "planned_images": len(self.planned_images)}
         return {key: str(value) if isinstance(value, Path) else value for key, value in plain.items()}
 
@@ -126,7 +129,7 @@ def login_of(options: Options) -> Credentials | None:
     Raises:
         InvalidInput: the password is not where it should be, or others may read it.
     """
-    return credentials(options.login_as, options.login_password_file, options.gateway_url)
+    return credentials(options.login_as, options.login_password_file, options.gateway_url, known=options.login_password)
 
 
 def _expected(options: Options, release: str) -> Expectations:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-__all__ = ["FLOATING", "ImageName", "matches", "tag_of"]
+__all__ = ["FLOATING", "ImageName", "matches", "version_tag"]
 
 FLOATING = frozenset({"latest", "master", "main", "edge", "nightly", "dev", "canary", "stable"})
 """Tags that are known to move; all others count as fixed."""
@@ -38,6 +38,11 @@ class ImageName:
     def repository(self) -> str:
         """Host and path."""
         return f"{self.host}/{self.path}"
+
+    @property
+    def name(self) -> str:
+        """The last step of the path."""
+        return self.path.rpartition("/")[2]
 
     @property
     def pinned(self) -> bool:
@@ -73,10 +78,10 @@ def _parsed(text: str) -> ImageName | None:
     return ImageName(host, path, match["tag"] or "", match["digest"] or "")
 
 
-def tag_of(image: str) -> str:
-    """Tag of an image reference, without its digest; empty where it has none."""
-    name = image.partition("@")[0]
-    return name.rpartition(":")[2] if ":" in name.rpartition("/")[2] else ""
+def version_tag(image: str) -> str:
+    """The tag of a reference without a leading v, such as 1.10.0; empty without a tag, or if it is no reference."""
+    name = ImageName.parse(image)
+    return name.tag.removeprefix("v") if name else ""
 
 
 def _is_host(text: str) -> bool:

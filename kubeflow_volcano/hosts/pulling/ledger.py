@@ -1,4 +1,4 @@
-"""What the nodes of one run know together, while a process of its own works for each: turns, refusals, digests."""
+"""What all nodes of one run share, while each has a process of its own: rate limit, answers, digests, progress."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from kubeflow_volcano.catalog.images.limits import Meaning, Tally
+from kubeflow_volcano.files import write_file
+
 __all__ = ["Ledger", "new_place"]
 
 _MINUTE_SECONDS = 60.0
-_PAUSE_SECONDS = 60.0
-"""After a 429: longer than the minute in which the known mirror counts."""
-
 _KEPT_SECONDS = 24 * 3600.0
 
 State = dict[str, Any]
 
 
 class Ledger:
-    """A small file on the machine that runs Ansible, changed under a lock, and a reader sees it whole.
+    """A small file on the machine that runs Ansible, changed under a lock.
 
-    The pace is kept as the moment from which the next request is free: each request moves it on by its share of a
-    minute, so that the nodes together never ask faster than `per_minute`, on average and without bursts.
+    The rate limit is the time from which the next request is free: each request adds its share of a minute, so that
+    all nodes together stay below `per_minute`, without bursts.
     """
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
@@ -42,9 +42,25 @@ class Ledger:
         per_minute: int,
         most_refusals: int,
         nodes: Mapping[str, int],
+        refusals: int = 0,
+        refused: Mapping[str, str] | None = None,
+        digests: Mapping[str, str] | None = None,
+        stopped: str = "",
         clock: Callable[[], float] = time.monotonic,
     ) -> Ledger:
-        """A new one. `per_minute` 0 sets no pace; `nodes` says how many images each is to pull."""
+        """A new one.
+
+        Args:
+            path: its file.
+            per_minute: the rate limit of the registry; 0 is none.
+            most_refusals: after so many answers that count towards a ban nothing more is pulled.
+            nodes: how many images each is to pull.
+            refusals: how many such answers there were already.
+            refused: images that the registry refused already, with its answers.
+            digests: of images, as far as the registry said.
+            stopped: why nothing may be pulled at all.
+            clock: in seconds, the same for all processes.
+        """
         ledger = cls(path, clock)
         with ledger._held() as state:
             state.clear()
@@ -52,11 +68,11 @@ class Ledger:
                 per_minute=float(per_minute),
                 most_refusals=most_refusals,
                 free_at=0.0,
-                told_at=clock(),
-                refusals=0,
-                refused={},
-                stopped="",
-                digests={},
+                reported_at=clock(),
+                refusals=refusals,
+                refused=dict(refused or {}),
+                stopped=stopped,
+                digests=dict(digests or {}),
                 nodes={name: {"done": 0, "total": total, "result": None} for name, total in nodes.items()},
             )
         return ledger
@@ -76,61 +92,63 @@ class Ledger:
             return 0.0
 
     def charge(self, requests: int) -> None:
-        """Requests that a pull turned out to have made beyond those of its turn; later turns wait for them."""
+        """Requests that a pull sent beyond those of its turn; later turns wait for them."""
         with self._held() as state:
             _spend(state, self._clock(), requests)
 
-    def refuse(self, name: str, why: str) -> None:
-        """An image is not asked for again; too many of these stop everything."""
-        with self._held() as state:
-            state["refused"].setdefault(name, why)
-            _count(state)
+    def add(self, name: str, meaning: Meaning, why: str, *, repeated: bool = False) -> bool:
+        """Count an answer for an image that concerns all nodes; the rule is in catalog/images/limits.py.
 
-    def slow_down(self) -> None:
-        """After a 429: nobody asks for a minute, and from then on half as often."""
-        with self._held() as state:
-            now = self._clock()
-            state["free_at"] = max(state["free_at"], now + _PAUSE_SECONDS)
-            state["per_minute"] = max(1.0, state["per_minute"] / 2) if state["per_minute"] else 0.0
-            _count(state)
+        After a 429 all nodes wait, and go on half as fast.
 
-    def stop(self, why: str) -> None:
-        """Nobody pulls any more."""
+        Returns:
+            Whether to try the image once more.
+        """
+        if not (meaning.is_counted or meaning.is_final):
+            return False  # about this node alone
         with self._held() as state:
-            state["stopped"] = state["stopped"] or why
+            tally = Tally(state["most_refusals"], state["refusals"], state["stopped"])
+            pause = tally.add(meaning, why, repeated=repeated)
+            state.update(refusals=tally.refusals, stopped=tally.stopped)
+            if meaning.is_final:
+                state["refused"].setdefault(name, why)
+            if pause:
+                state["free_at"] = max(state["free_at"], self._clock() + pause)
+                state["per_minute"] = max(1.0, state["per_minute"] / 2) if state["per_minute"] else 0.0
+            return pause > 0
 
     def barred(self, name: str) -> str:
-        """Why an image is not to be asked for, empty where it may be."""
+        """Why an image may not be requested, empty if it may."""
         state = self.read()
         return str(state["refused"].get(name) or state["stopped"])
 
     def digest(self, name: str, found: str = "") -> str:
-        """The digest that an image must have: the one known first, which is `found` where there is none yet."""
+        """The digest that an image must have: the first known one, which is `found` if there was none."""
         with self._held() as state:
             return str(state["digests"].setdefault(name, found) if found else state["digests"].get(name, ""))
 
     def done(self, node: str, images: int) -> None:
-        """A node is done with so many of its images."""
+        """A node has finished so many of its images."""
         with self._held() as state:
             state["nodes"][node]["done"] = images
 
     def finish(self, node: str, result: Mapping[str, Any]) -> None:
-        """What became of a node."""
+        """The result of a node."""
         with self._held() as state:
             state["nodes"][node].update(done=state["nodes"][node]["total"], result=dict(result))
 
-    def to_tell(self, every_seconds: float) -> State | None:
-        """The state, where nobody told it within the last seconds: one process tells for all."""
+    def to_report(self, every_seconds: float) -> State | None:
+        """The state, if no process has reported it within the last seconds; None otherwise."""
         with self._held() as state:
             now = self._clock()
-            if now < state["told_at"] + every_seconds:
+            if now < state["reported_at"] + every_seconds:
                 return None
-            state["told_at"] = now
+            state["reported_at"] = now
             return dict(state)
 
     @contextlib.contextmanager
     def _held(self) -> Iterator[State]:
-        """The state under the lock; what is changed in it is written when the block ends well."""
+        """The state, under the lock; changes are written when the block ends without an exception."""
         with self.path.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             before = self.path.read_text("utf-8") if self.path.exists() else "{}"
@@ -138,13 +156,11 @@ class Ledger:
             yield state
             after = json.dumps(state)
             if after != before:
-                fresh = self.path.with_suffix(".new")
-                fresh.write_text(after, "utf-8")
-                fresh.replace(self.path)
+                write_file(self.path, after)
 
 
 def new_place(home: Path) -> Path:
-    """A file for the ledger of a new run, alone in a directory below `home`; what older runs left there is removed."""
+    """A file for the ledger of a new run, in a directory of its own below `home`; old ones are deleted after a day."""
     home.mkdir(parents=True, exist_ok=True)
     for old in home.glob("run-*"):
         if time.time() - old.stat().st_mtime > _KEPT_SECONDS:
@@ -155,9 +171,3 @@ def new_place(home: Path) -> Path:
 def _spend(state: State, now: float, requests: int) -> None:
     if state["per_minute"]:
         state["free_at"] = max(state["free_at"], now) + requests * _MINUTE_SECONDS / state["per_minute"]
-
-
-def _count(state: State) -> None:
-    state["refusals"] += 1
-    if state["refusals"] >= state["most_refusals"]:
-        state["stopped"] = state["stopped"] or f"{state['refusals']} answers of 401, 403, 404 or 429"

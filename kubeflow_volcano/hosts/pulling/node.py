@@ -1,14 +1,15 @@
-"""Pulls on one node, a few images at a time, in step with the other nodes."""
+"""Pulls on one node, a few images at a time, within limits that all nodes share."""
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from kubeflow_volcano.catalog.images.answers import Answer, answer_of
+from kubeflow_volcano.catalog.images.limits import Meaning, Tally, meaning_of_error
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.hosts.pulling.ledger import Ledger
 from kubeflow_volcano.hosts.pulling.plan import Disk, Todo
@@ -16,22 +17,21 @@ from kubeflow_volcano.hosts.pulling.plan import Disk, Todo
 __all__ = ["Pull", "Pulled", "pull_images"]
 
 Pull = Callable[[Sequence[str]], Iterable[Mapping[str, Any]]]
-"""Pulls images at the same time and returns the `pulls` of kfv_pull_host."""
+"""Pulls images in parallel and returns the `pulls` of kfv_pull_host."""
 
 _FIRST_REQUESTS = 3
 """Of every pull: HEAD of the tag, the index and the manifest of the architecture."""
 _LAYERS = 10
-"""Taken where the runtime does not say how many layers an image has."""
-_MOST_SILENT = 3
+"""Assumed if the runtime does not say how many layers an image has."""
 _LONGEST_WAIT_SECONDS = 5.0
 
 
 @dataclass(slots=True)
 class Pulled:
-    """What became of the images of a node; `bytes` and `seconds` are sums of what was pulled.
+    """The images of a node; `bytes` and `seconds` are sums over those that were pulled.
 
-    These map names to reasons: `refused` by the registry, `failed` for any other, `left` untried when the node or all
-    of them had to stop, `skipped` for what was known beforehand.
+    These map names to reasons: `refused` by the registry, `failed` for any other, `left` untried because this node or
+    all of them had to stop, `skipped` because they are known to be unavailable.
     """
 
     node: str
@@ -47,7 +47,7 @@ class Pulled:
 
     @property
     def done(self) -> int:
-        """How many of the missing images are dealt with."""
+        """How many of the missing images are finished."""
         return sum(map(len, (self.pulled, self.refused, self.failed, self.left)))
 
     def as_dict(self) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def pull_images(
     disk_percent: int,
     wait: Callable[[float], object] = time.sleep,
 ) -> Pulled:
-    """Pull what is missing; nothing that was refused anywhere, and nothing more where the node cannot go on."""
+    """Pull what is missing, except images that were refused on any node, until the node cannot go on."""
     run = _Run(todo, ledger, pull, disk_percent, wait)
     while names := run.next(parallel):
         run.take(pull(names))
@@ -82,24 +82,24 @@ class _Run:
         self._disk_percent = disk_percent
         self._wait = wait
         self._queue = deque(todo.missing)
-        self._again: set[str] = set()
-        self._silent = 0
-        self._ended = ""
+        self._repeated: set[str] = set()
+        self._tally = Tally(sys.maxsize)  # refusals are counted for all nodes together, in the ledger
+        self._full = ""
         self.pulled = Pulled(todo.node, present=len(todo.present), skipped=dict(todo.left))
 
     def next(self, most: int) -> list[str]:
-        """The next names whose turn has come; none when there is nothing left to do."""
+        """The next names to pull; none when the node is finished."""
         names: list[str] = []
         while self._queue and len(names) < most:
             name = self._queue.popleft()
-            if why := self._ended or self._turn(name):
+            if why := self._full or self._tally.stopped or self._turn(name):
                 self._leave(name, why)
             else:
                 names.append(name)
         return names
 
     def _turn(self, name: str) -> str:
-        """Wait for the turn of an image; why it has none any more, empty where it has come."""
+        """Wait for the turn of an image; why it gets none, empty if it may be pulled now."""
         while not (why := self._ledger.barred(name)):
             seconds = self._ledger.turn(_FIRST_REQUESTS)
             if seconds == 0:
@@ -112,60 +112,46 @@ class _Run:
         (self.pulled.refused if name in refused else self.pulled.left)[name] = refused.get(name, why)
 
     def take(self, pulls: Iterable[Mapping[str, Any]]) -> None:
-        """Note what became of images, and what that means for the others."""
+        """Keep the results of pulls, and what they mean for the other images."""
         for item in pulls:
             self.pulled.seconds += item["seconds"]
             if item["state"] == "pulled":
-                self._good(item)
+                self._keep(item)
             elif item["state"] == "full":
-                self._full(item["name"], Disk(**item["disk"]))
+                self._stop_at_full_disk(item["name"], Disk(**item["disk"]))
             else:
-                self._bad(item["name"], item["error"])
+                self._fail(item["name"], item["error"])
         self._ledger.done(self._node, self.pulled.done)
 
-    def _good(self, item: Mapping[str, Any]) -> None:
+    def _keep(self, item: Mapping[str, Any]) -> None:
         name = item["name"]
-        self._silent = 0
+        self._tally.add(Meaning.OK)
         self._ledger.charge(1 + (item["layers"] or _LAYERS))
         image = ImageName.parse(name)
-        here = [digest.partition("@")[2] for digest in item["digests"] if _of(image, digest)]
-        wanted = (image.digest if image else "") or self._ledger.digest(name, here[0] if here else "")
+        known = filter(None, map(ImageName.parse, item["digests"]))
+        here = [found.digest for found in known if image and found.repository == image.repository]
+        digest = (image.digest if image else "") or self._ledger.digest(name, here[0] if here else "")
         self.pulled.changed |= item["changed"]
-        if wanted and wanted not in here:
-            whose = "by its name" if image and image.digest else "for the registry or the first node"
-            self.pulled.failed[name] = f"is {', '.join(here) or 'without a digest'} on the node, and {wanted} {whose}"
+        if digest and digest not in here:
+            whose = "by its name" if image and image.digest else "in the registry or on the first node"
+            self.pulled.failed[name] = f"is {', '.join(here) or 'without a digest'} on the node, and {digest} {whose}"
             return
         self.pulled.pulled.append(name)
         self.pulled.bytes += item["size"]
 
-    def _full(self, name: str, disk: Disk) -> None:
-        short = disk.short(self._disk_percent) / 1e9
-        self._ended = (
+    def _stop_at_full_disk(self, name: str, disk: Disk) -> None:
+        missing = disk.short(self._disk_percent) / 1e9
+        self._full = (
             f"{disk.path} is used up to {disk.used_percent:.0f} % with {disk.free / 1e9:.1f} GB free, "
-            f"and nothing is pulled from {self._disk_percent} % on: {short:.1f} GB more are needed"
+            f"and nothing is pulled from {self._disk_percent} % on: {missing:.1f} GB more are needed"
         )
-        self._leave(name, self._ended)
+        self._leave(name, self._full)
 
-    def _bad(self, name: str, error: str) -> None:
-        answer = answer_of(error)
-        self._silent = self._silent + 1 if answer is Answer.SILENT else 0
-        if answer is Answer.REFUSED:
-            self._ledger.refuse(name, error)
-            self.pulled.refused[name] = error
-            return
-        if answer is Answer.BUSY:
-            self._ledger.slow_down()
-            if name not in self._again:
-                self._again.add(name)
-                self._queue.append(name)
-                return
-            self._ledger.stop("it answers 429, too many requests, again")
-        self.pulled.failed[name] = error
-        if answer in {Answer.FULL, Answer.UNTRUSTED}:
-            self._ended = f"stopped after: {error}"
-        elif self._silent >= _MOST_SILENT:
-            self._ended = f"no answer {self._silent} times in a row: {error}"
-
-
-def _of(image: ImageName | None, digest: str) -> bool:
-    return image is not None and digest.partition("@")[0] == image.repository
+    def _fail(self, name: str, error: str) -> None:
+        meaning, repeated = meaning_of_error(error), name in self._repeated
+        self._tally.add(meaning, error, repeated=repeated)
+        if self._ledger.add(name, meaning, error, repeated=repeated) and not repeated:
+            self._repeated.add(name)
+            self._queue.append(name)
+        else:
+            (self.pulled.refused if meaning.is_final else self.pulled.failed)[name] = error

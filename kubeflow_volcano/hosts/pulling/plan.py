@@ -1,4 +1,4 @@
-"""What each node is to pull, by what it has."""
+"""Which images each node pulls, by those that it has."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["Disk", "NodeImages", "Todo", "Wanted", "tagged", "todo"]
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """One image as nodes name it.
+    """One image by its name on nodes.
 
-    `asked` is the name by which its registry or mirror has it. `architectures` are those that it was built for, empty
-    where unknown. `known` says why it can't be had, empty where nothing is known against it.
+    `asked` is its name in requests to its registry or mirror. `architectures` are those that it was built for, empty if
+    unknown. `known` says why it is unavailable, empty if it may be available.
     """
 
     name: str
@@ -27,7 +27,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """Where a node keeps its images; sizes in bytes, the used share in percent."""
+    """The disk with the images of a node; sizes in bytes, the used share in percent."""
 
     path: str
     total: int
@@ -35,13 +35,13 @@ class Disk:
     used_percent: float
 
     def short(self, limit_percent: int) -> int:
-        """How many bytes are missing to be below the limit."""
+        """How many bytes must be freed to be below the limit."""
         return max(0, int(self.total * (100 - limit_percent) / 100) - self.free)
 
 
 @dataclass(frozen=True, slots=True)
 class NodeImages:
-    """A node as kfv_pull_host tells it: names of its images by tag and by digest, and why it is `unusable`, if so."""
+    """A node as kfv_pull_host reports it: its image names by tag and by digest; `unusable` says why it cannot pull."""
 
     node: str
     unusable: str
@@ -51,23 +51,23 @@ class NodeImages:
     disk: Disk
 
     @classmethod
-    def decode(cls, node: str, told: Mapping[str, Any]) -> NodeImages:
+    def decode(cls, node: str, report: Mapping[str, Any]) -> NodeImages:
         """The result of the module for the host `node`."""
-        if told["unusable"]:
-            return cls(node, str(told["unusable"]), "", frozenset(), "", Disk("", 0, 0, 0.0))
-        names = {str(name) for image in told["images"] for name in (*image["tags"], *image["digests"])}
-        sandbox = ImageName.parse(told["sandbox"]) if told["sandbox"] else None
+        if report["unusable"]:
+            return cls(node, str(report["unusable"]), "", frozenset(), "", Disk("", 0, 0, 0.0))
+        names = {str(name) for image in report["images"] for name in (*image["tags"], *image["digests"])}
+        sandbox = ImageName.parse(report["sandbox"]) if report["sandbox"] else None
         return cls(
             node,
             "",
-            told["architecture"],
+            report["architecture"],
             frozenset(names),
             tagged(sandbox) if sandbox else "",
-            Disk(**told["disk"]),
+            Disk(**report["disk"]),
         )
 
     def has(self, name: str) -> bool:
-        """Whether the image of that complete reference is there; a digest goes before a tag."""
+        """Whether the image of that complete reference is present; a digest takes precedence over a tag."""
         image = ImageName.parse(name)
         if image is None:
             return False
@@ -76,7 +76,7 @@ class NodeImages:
 
 @dataclass(frozen=True, slots=True)
 class Todo:
-    """What one node is to pull, what it has already, and what is left out on it with the reason."""
+    """What one node pulls, what it has already, and what it skips with the reason."""
 
     node: str
     missing: tuple[str, ...]
@@ -85,12 +85,12 @@ class Todo:
 
 
 def tagged(image: ImageName) -> str:
-    """The reference with the tag that a missing one means."""
+    """The reference, with `latest` if it has neither tag nor digest."""
     return str(image) if image.tag or image.digest else f"{image}:latest"
 
 
 def todo(node: NodeImages, wanted: Iterable[Wanted], exclude: Sequence[str] = ()) -> Todo:
-    """What of `wanted` the node lacks, its sandbox image first; `exclude` are patterns of repositories."""
+    """The images of `wanted` that the node lacks, its sandbox image first; `exclude` are patterns of repositories."""
     sandbox = [Wanted(node.sandbox, node.sandbox)] if node.sandbox else []
     missing: list[str] = []
     present: list[str] = []

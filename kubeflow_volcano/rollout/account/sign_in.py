@@ -1,7 +1,7 @@
-"""The account, put into the manifests of Dex, of the service that signs in through it, and of the first profile. Pure.
+"""The account in the manifests of Dex, of the service that authenticates through it, and of the first profile. Pure.
 
-One layout for all releases: Dex reads the hash from its environment, out of a Secret (`hashFromEnv`, known to every Dex
-since v2.31). Up to Kubeflow 1.8 upstream has it in a ConfigMap instead.
+One layout for all releases: Dex reads the hash from its environment, which a Secret provides (`hashFromEnv`, since Dex
+v2.31). Up to Kubeflow 1.8 upstream has it in a ConfigMap instead.
 """
 
 from __future__ import annotations
@@ -28,11 +28,14 @@ _DEX = "dex"
 _CONFIG = "config.yaml"
 _UPSTREAM_EMAIL = "user@example.com"
 _SUM = "kubeflow-volcano/sign-in"
-"""Annotation of pod templates: these processes read the account once, at their start."""
+"""Annotation of pod templates: its change restarts the processes, which read the account only at their start."""
 
 
 def dex(objects: list[Object], account: Account) -> None:
-    """One static user, whose hash stands in a Secret; where Dex has no static user, only the published secrets go."""
+    """Give Dex one static user, with the hash in a Secret, and replace published secrets.
+
+    A configuration without upstream's user keeps its own users.
+    """
     _replace_published(objects, account)
     config_map = _named(objects, "ConfigMap", _DEX)
     deployment = _named(objects, "Deployment", _DEX)
@@ -49,13 +52,13 @@ def dex(objects: list[Object], account: Account) -> None:
 
 
 def relying_party(objects: list[Object], account: Account) -> None:
-    """oauth2-proxy or the OIDC AuthService: own secrets in place of the published ones."""
+    """Replace the published secrets of oauth2-proxy or of the OIDC AuthService."""
     _replace_published(objects, account)
     _restart_on_change(objects, account)
 
 
 def first_profile(objects: list[Object], account: Account) -> None:
-    """The profile belongs to the account, under the name that is asked for."""
+    """Make the account the owner of the profile, and name the profile after its namespace."""
     for obj in objects:
         if obj["kind"] == "Profile":
             obj["metadata"]["name"] = account.namespace
@@ -65,7 +68,7 @@ def first_profile(objects: list[Object], account: Account) -> None:
 
 
 def decoded(secret: Object) -> dict[str, str]:
-    """The texts in a Secret, by key."""
+    """The values of a Secret as text, by key."""
     texts = {
         key: base64.b64decode(value or "").decode("utf-8", "replace")
         for key, value in (secret.get("data") or {}).items()
@@ -77,7 +80,7 @@ def _static_users(config: Mapping[str, Any], account: Account) -> Iterator[dict[
     for user in config.get("staticPasswords") or ():
         if user.get("email") in {_UPSTREAM_EMAIL, account.email}:
             yield user
-            return  # an own configuration may have more users, whose passwords are its own
+            return  # further users of one's own configuration keep their passwords
 
 
 def _keep_hash_in_secret(objects: list[Object], deployment: Object, account: Account) -> None:
@@ -115,7 +118,7 @@ def _restart_on_change(objects: Iterable[Object], account: Account) -> None:
 
 
 def _write(secret: Object, texts: Mapping[str, str]) -> None:
-    """As `data`: `stringData` is never read back, so that a second run would find it missing."""
+    """As `data`: the API server does not return `stringData`, so a second run would differ."""
     secret.pop("stringData", None)
     secret["data"] = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
 

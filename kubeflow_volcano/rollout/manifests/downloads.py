@@ -1,4 +1,4 @@
-"""Files from addresses, one mirror after the other; what is not the file that is asked for is never kept."""
+"""Files from addresses, one mirror after the other; a file with another sum is never kept."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.manifests.trees import file_sum, page_instead, scratch
 
-__all__ = ["fetch", "first_good", "mirrored", "shown"]
+__all__ = ["fetch", "first_good", "mirrored", "without_credentials"]
 
 _FILE_MIRRORS = {"daocloud": "https://files.m.daocloud.io/"}
-"""By image_mirror_preset: what stands before host and path of a release file (DaoCloud/public-image-mirror)."""
+"""By image_mirror_preset: the prefix for host and path of a release file (DaoCloud/public-image-mirror)."""
 
 _MIRRORED_HOSTS = {"github.com"}
 _TRIES = 3
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 def mirrored(address: str, preset: str) -> tuple[str, ...]:
-    """The address, and where that preset of image mirrors serves the same file."""
+    """The address, and that of the same file on the mirror of that preset."""
     prefix = _FILE_MIRRORS.get(preset)
     if prefix is None or urlsplit(address).hostname not in _MIRRORED_HOSTS:
         return (address,)
@@ -41,10 +41,10 @@ def mirrored(address: str, preset: str) -> tuple[str, ...]:
 
 
 def fetch(addresses: Sequence[str], checksum: str, cache: Path, progress: Progress) -> Path:
-    """The file of that sha256, from the cache or from the first address that has it.
+    """The file with that sha256, from the cache or from the first address that has it.
 
     Raises:
-        InvalidInput: no address serves it; the refusal of each is told.
+        InvalidInput: no address serves it; one problem per address.
     """
     kept = cache / checksum / _name(addresses[0])
     if kept.is_file() and file_sum(kept) == checksum:
@@ -57,7 +57,7 @@ def fetch(addresses: Sequence[str], checksum: str, cache: Path, progress: Progre
                 Problem(
                     f"what {address} serves has sha256 {found}{page_instead(partial)}.",
                     f"sha256 {checksum}.",
-                    "correct the address or the sum; nothing was kept.",
+                    "correct the address or the sum; the file was not kept.",
                 )
             )
         kept.parent.mkdir(exist_ok=True)
@@ -67,10 +67,10 @@ def fetch(addresses: Sequence[str], checksum: str, cache: Path, progress: Progre
 
 
 def first_good(addresses: Sequence[str], take: Callable[[Path, str], T], cache: Path, progress: Progress) -> T:
-    """What `take` makes of the first download that it does not refuse by InvalidInput; refused ones are removed.
+    """The result of `take` for the first download that it does not refuse with InvalidInput; refused ones are deleted.
 
     Raises:
-        InvalidInput: each address's refusal.
+        InvalidInput: one problem per address.
     """
     refusals: list[Problem] = []
     for address in addresses:
@@ -78,16 +78,16 @@ def first_good(addresses: Sequence[str], take: Callable[[Path, str], T], cache: 
             partial = fresh / _name(address)
             try:
                 _download(address, partial, progress)
-                return take(partial, shown(address))
+                return take(partial, without_credentials(address))
             except InvalidInput as error:
                 refusals += error.problems
                 if address != addresses[-1]:
-                    progress(f"{shown(address)} is of no use, the next mirror is asked")
+                    progress(f"{without_credentials(address)} failed, trying the next mirror")
     raise InvalidInput(refusals)
 
 
-def shown(address: str) -> str:
-    """The address without credentials."""
+def without_credentials(address: str) -> str:
+    """The address without user and password."""
     parts = urlsplit(address)
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
@@ -97,7 +97,7 @@ def _name(address: str) -> str:
 
 
 def _download(address: str, target: Path, progress: Progress) -> None:
-    progress(f"downloading {shown(address)}")
+    progress(f"downloading {without_credentials(address)}")
     deadline = Deadline(_TOTAL_SECONDS)
     last: Exception | None = None
     for _ in range(_TRIES):
@@ -106,7 +106,7 @@ def _download(address: str, target: Path, progress: Progress) -> None:
         except urllib.error.HTTPError as error:
             error.close()
             last = error
-            if error.code < 500:  # noqa: PLR2004  a refusal, which a second try does not change
+            if error.code < 500:  # noqa: PLR2004  a second try would get the same answer
                 break
         except (OSError, HTTPException) as error:
             last = error
@@ -116,7 +116,7 @@ def _download(address: str, target: Path, progress: Progress) -> None:
             break
     raise InvalidInput(
         Problem(
-            f"no answer to use from {shown(address)}: {last}.",
+            f"no usable answer from {without_credentials(address)}: {last}.",
             "an address that serves the file to this machine.",
             "check the address and the proxy variables, or download the file and give its path instead.",
         )
@@ -127,17 +127,17 @@ def _read(address: str, target: Path, deadline: Deadline, progress: Progress) ->
     headers = {"User-Agent": "kubeflow-volcano"}
     if userinfo := urlsplit(address).netloc.rpartition("@")[0]:
         headers["Authorization"] = "Basic " + base64.b64encode(unquote(userinfo).encode()).decode()
-    request = urllib.request.Request(shown(address), headers=headers)  # noqa: S310  http(s) by schema
-    told = time.monotonic()
+    request = urllib.request.Request(without_credentials(address), headers=headers)  # noqa: S310  http(s) by schema
+    reported = time.monotonic()
     with urllib.request.urlopen(request, timeout=_READ_SECONDS) as answer, target.open("wb") as file:  # noqa: S310  as above
         length = answer.headers.get("Content-Length")
         while chunk := answer.read(_CHUNK):
             file.write(chunk)
             if deadline.passed:
-                raise TimeoutError(f"only {file.tell()} bytes came in {deadline.seconds:.0f} s")
-            if time.monotonic() - told > _BEAT_SECONDS:
-                told = time.monotonic()
+                raise TimeoutError(f"only {file.tell()} bytes arrived in {deadline.seconds:.0f} s")
+            if time.monotonic() - reported > _BEAT_SECONDS:
+                reported = time.monotonic()
                 whole = f" of {int(length) / 1e6:.1f}" if length else ""
                 progress(f"{file.tell() / 1e6:.1f}{whole} MB of {target.name}")
         if length is not None and file.tell() != int(length):
-            raise OSError(f"truncated, {file.tell()} of {length} bytes came")
+            raise OSError(f"truncated, {file.tell()} of {length} bytes arrived")

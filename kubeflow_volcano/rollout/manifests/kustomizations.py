@@ -1,4 +1,4 @@
-"""What a kustomization reads: the files below and beside it, and what it wants from other machines."""
+"""What a kustomization reads: local files, and entries that kustomize would fetch from other machines."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _FILES = ("configurations", "crds", "patchesStrategicMerge")
 _WITH_PATH = ("patches", "patchesJson6902", "replacements")
 _MAKERS = ("configMapGenerator", "secretGenerator")
 _PLUGINS = ("generators", "transformers", "validators")
-"""Their configuration may name further files, in ways of their own."""
+"""Their configuration may name further files in ways that are not known here."""
 
 _REMOTE = re.compile(r"^(?:git::)?(?:https?://|ssh://|git@|github\.com/)|[?&]ref=")
 _LONGEST_NAME = 255
 
 
 class Remote(NamedTuple):
-    """An entry of a kustomization file that another machine is to answer."""
+    """An entry of a kustomization file that names another machine."""
 
     file: Path
     text: str
@@ -53,7 +53,7 @@ class Kustomizations:
         return frozenset().union(*(item.files for item in self._closure(folder)))
 
     def remotes(self, folder: Path) -> tuple[Remote, ...]:
-        """Every entry that a build of `folder` would ask another machine for; raises InvalidInput like `files`."""
+        """Every entry that a build of `folder` would fetch from another machine; raises InvalidInput like `files`."""
         return tuple(remote for item in self._closure(folder) for remote in item.remotes)
 
     def _closure(self, folder: Path) -> Iterator[_Kustomization]:
@@ -88,7 +88,7 @@ def _read(folder: Path) -> _Kustomization:
             files |= {path for path in folder.rglob("*") if path.is_file()}
         for text in _references(document):
             if "\n" in text or len(text) > _LONGEST_NAME:
-                continue  # a patch that stands in the kustomization itself
+                continue  # an inline patch
             place = folder / text
             if place.is_dir():
                 bases.append(place.resolve())
@@ -100,7 +100,7 @@ def _read(folder: Path) -> _Kustomization:
 
 
 def _references(document: dict[str, Any]) -> Iterator[str]:
-    """Every text that kustomize takes for the name of a file, a directory or an address."""
+    """Every text that kustomize reads as the name of a file, a directory or an address."""
     for name in (*_BASES, *_FILES, *_PLUGINS):
         yield from _texts(document.get(name))
     for name in _WITH_PATH:

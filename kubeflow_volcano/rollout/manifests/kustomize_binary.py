@@ -1,18 +1,18 @@
-"""The kustomize that builds a release: one that is named, the cached one, or a download with the sum of the catalog."""
+"""The kustomize that builds a release: the one of the inventory, the cached one, or a download with a known sum."""
 
 from __future__ import annotations
 
 import platform
 import re
-import subprocess
 import tarfile
-import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
 from kubeflow_volcano.catalog.kustomize import RELEASES, KustomizeRelease, kustomize_release
 from kubeflow_volcano.catalog.model import Release, version_key
+from kubeflow_volcano.files import write_file
 from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.programs import ProgramError, run_program
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.manifests.downloads import fetch, mirrored
 from kubeflow_volcano.rollout.manifests.trees import file_sum
@@ -25,7 +25,7 @@ _VERSION_SECONDS = 60
 
 
 class Provided(NamedTuple):
-    """Where the program is, and whether it was put there now."""
+    """Where the program is, and whether it was written now."""
 
     path: Path
     changed: bool
@@ -71,22 +71,25 @@ def _cached(place: Path, settings: Settings, progress: Progress) -> bool:
 
 
 def _said(place: Path) -> str:
-    """What the program prints as its version."""
+    """The output of `kustomize version`."""
     try:
-        done = subprocess.run([place, "version"], capture_output=True, timeout=_VERSION_SECONDS, check=True)
-    except (OSError, subprocess.SubprocessError) as error:
+        done = run_program(place, "version", seconds=_VERSION_SECONDS)
+        why = f"{place} version: {done.complaint}" if done.code else ""
+    except ProgramError as error:
+        why = str(error)
+    if why:
         raise InvalidInput(
             Problem(
-                f"{place} does not run: {error}.",
+                f"{why}.",
                 "a kustomize for this machine.",
-                "correct kustomize_binary, or let kustomize_cache_directory be where programs may run.",
+                "correct kustomize_binary, or set kustomize_cache_directory to a directory without noexec.",
             )
-        ) from error
-    return done.stdout.decode("utf-8", "replace").strip()
+        )
+    return done.output.strip()
 
 
 def _see_that_it_fits(place: Path, said: str, release: Release) -> None:
-    """A build without a version ("(devel)", "unknown") is trusted; a program that is no kustomize says neither."""
+    """A build without a version ("(devel)", "unknown") is accepted; a program that is no kustomize prints neither."""
     version = re.search(r"(\d+)\.\d+\.\d+", said)
     if not version and re.search("devel|unknown", said):
         return
@@ -94,7 +97,7 @@ def _see_that_it_fits(place: Path, said: str, release: Release) -> None:
     if not version or int(version[1]) < version_key(needed)[0]:
         raise InvalidInput(
             Problem(
-                f"{place} says {said[:80] or 'nothing'} when asked for its version.",
+                f"`{place} version` prints {said[:80] or 'nothing'}.",
                 f"kustomize {needed}, which builds Kubeflow {release.version}, or another of that major version.",
                 "correct kustomize_binary, or remove it.",
             )
@@ -120,17 +123,9 @@ def _program(asset: Path, release: KustomizeRelease) -> bytes:
 
 
 def _keep(program: bytes, place: Path) -> None:
-    """Program first, record last: an interrupted run leaves no record of what is not there."""
-    place.parent.mkdir(parents=True, exist_ok=True)
-    _record(place).unlink(missing_ok=True)
-    with tempfile.TemporaryDirectory(dir=place.parent) as scratch:
-        fresh = Path(scratch, "kustomize")
-        fresh.write_bytes(program)
-        fresh.chmod(0o755)
-        record = Path(scratch, "sum")
-        record.write_text(file_sum(fresh), "ascii")
-        fresh.replace(place)
-        record.replace(_record(place))
+    """Write the program first and its sum last: after an interruption the sum is that of the old one, or missing."""
+    write_file(place, program, 0o755)
+    write_file(_record(place), file_sum(place))
 
 
 def _no_sum(release: KustomizeRelease, architecture: str) -> Problem:

@@ -1,4 +1,4 @@
-"""Bases that a release names on other machines, put beside it from sources, so that no build needs the network."""
+"""Remote bases of a release, replaced by local copies of their sources, so that no build needs the network."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kubeflow_volcano.rollout.manifests.kustomizations import Kustomizations, Re
 from kubeflow_volcano.rollout.manifests.sources import Sources, variable_of
 from kubeflow_volcano.rollout.manifests.trees import content_sum, file_sum
 
-__all__ = ["without_remotes"]
+__all__ = ["with_local_bases"]
 
 _BESIDE = ".remote-bases"
 """Directory for the sources at the top of the release's tree."""
@@ -28,13 +28,13 @@ _BESIDE = ".remote-bases"
 Places = Mapping[str, Path]
 
 
-def without_remotes(
+def with_local_bases(
     places: Places, release: Release, sources: Sources, known: Kustomizations, progress: Progress
 ) -> Places:
-    """The same places (by component), in a copy of the release that names no other machine where it has to be one.
+    """The same places (by component), in a copy of the release without remote bases if it has any.
 
     Raises:
-        InvalidInput: a remote base that the catalog does not know, or whose source cannot be had; every one of them.
+        InvalidInput: every remote base that the catalog does not know, or whose source is unavailable.
     """
     entries = {remote: name for name, place in places.items() for remote in known.remotes(place)}
     if not entries:
@@ -67,13 +67,13 @@ class _Beside:
         self._root, self._roots, self._found = root, roots, found
 
     def kept(self, sources: Sources, progress: Progress) -> Path:
-        """The copy, made once per content."""
+        """The copy, created once per content."""
         sums = {name: content_sum(path) if path.is_dir() else file_sum(path) for name, path in self._roots.items()}
         entries = [(str(item.file.relative_to(self._root)), item.text, base) for item, base in self._found.items()]
         key = hashlib.sha256(repr((content_sum(self._root), sums, entries)).encode()).hexdigest()
         if tree := sources.trees.made_from(key):
             return tree
-        progress(f"putting {', '.join(self._roots)} beside the release that names them")
+        progress(f"copying {', '.join(self._roots)} beside the release that refers to them")
         return sources.trees.make(key, self._fill)
 
     def _fill(self, folder: Path) -> Path:
@@ -113,7 +113,7 @@ def _rewrite(file: Path, entry: str, place: Path) -> None:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copied, not linked: a checkout that somebody edits must not change what is kept."""
+    """Copy, not link: later changes of a checkout must not change what is kept."""
     shutil.copytree(
         source, target, symlinks=True, dirs_exist_ok=True, copy_function=shutil.copyfile, ignore=_repository
     )
@@ -129,7 +129,7 @@ def _in(tree: Path, place: Path, root: Path) -> Path:
 
 
 def _resolved(entry: str, bases: Sequence[RemoteBase]) -> RemoteBase | None:
-    """The base that an entry means, with what follows its prefix added to its path; None where the catalog has none."""
+    """The catalog's base for an entry, with the rest of the entry added to its path; None if it has none."""
     place, ref = _parts(entry)
     for base in bases:
         prefix, wanted = _parts(base.prefix)
@@ -139,7 +139,7 @@ def _resolved(entry: str, bases: Sequence[RemoteBase]) -> RemoteBase | None:
 
 
 def _parts(address: str) -> tuple[str, str]:
-    """Host and path in one spelling, and the ref; kustomize marks where the repository ends by // or not at all."""
+    """Host and path in one spelling, and the ref; a // after the repository is optional in kustomize."""
     parts = urlsplit(address.removeprefix("git::"))
     query = parse_qs(parts.query)
     ref = (query.get("ref") or query.get("version") or [""])[0]
@@ -149,15 +149,15 @@ def _parts(address: str) -> tuple[str, str]:
 def _unknown(component: str, remote: Remote, release: Release) -> Problem:
     names = ", ".join(source.name for source in release.remote_sources) or "none"
     return Problem(
-        f"{remote.file} of {component} names {remote.text}, which lies on another machine.",
-        f"bases that are here, or remote ones that the catalog knows (of Kubeflow {release.version}: {names}).",
-        f"put a copy of it beside that file and name the copy there, and name the result in {variable_of(component)}.",
+        f"{remote.file} of {component} refers to {remote.text} on another machine.",
+        f"local bases, or remote ones that the catalog knows (of Kubeflow {release.version}: {names}).",
+        f"put a copy of it beside that file, refer to the copy, and set {variable_of(component)} to the result.",
     )
 
 
 def _lacking(source: Path, base: RemoteBase) -> Problem:
     return Problem(
-        f"{source} holds no kustomization in {base.path}.",
-        f"what {base.prefix} names.",
+        f"{source} has no kustomization in {base.path}.",
+        f"the content of {base.prefix}.",
         f"correct {variable_of(base.source)}.",
     )

@@ -1,12 +1,10 @@
-"""Manifests to objects: plain YAML is parsed, kustomizations are built side by side; builds are cached by content."""
+"""Manifests to objects: plain YAML is parsed, kustomizations are built in parallel; builds are cached by content."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-import subprocess
-import tempfile
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,8 +12,10 @@ from typing import Any
 
 from kubeflow_volcano import strict_yaml
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.files import write_file
 from kubeflow_volcano.garbage import collection_paused
 from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.programs import ProgramError, run_program
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.manifests.kustomizations import Kustomizations
 from kubeflow_volcano.rollout.manifests.trees import file_sum
@@ -29,14 +29,14 @@ _ENVIRONMENT = {
     **dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), _NOWHERE),
     **dict.fromkeys(("NO_PROXY", "no_proxy"), ""),
 }
-"""A build that would ask another machine fails at once, in place of bringing what nobody has checked."""
+"""A build that needs another machine fails at once instead of using files without a known sum."""
 
 _GARBAGE = "800"
-"""GOGC: a build lives for a second, and collecting garbage at Go's default of 100 takes a quarter of it."""
+"""GOGC: a build takes a second, and Go's default of 100 spends a quarter of it on collecting garbage."""
 
 
 class Renderer:
-    """Builds with one kustomize, and keeps what it built under `cache`."""
+    """Builds with one kustomize, and keeps the results below `cache`."""
 
     def __init__(self, kustomize: Path, cache: Path, progress: Progress, known: Kustomizations | None = None) -> None:
         self._kustomize = kustomize
@@ -90,14 +90,11 @@ class Renderer:
             pass
         self._progress(f"building {name} with kustomize")
         objects = _objects(_run(place, self._kustomize), f"kustomize build {place}")
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=kept.parent, delete=False) as partial:
-            partial.write(json.dumps(objects))  # in one piece, which is C; json.dump encodes in Python
-        Path(partial.name).replace(kept)
+        write_file(kept, json.dumps(objects))  # in one piece, which is C; json.dump encodes in Python
         return objects
 
     def _key(self, folder: Path, files: frozenset[Path]) -> str:
-        """Sum over all that the build reads and what builds it, wherever they lie."""
+        """Sum over kustomize and all files that the build reads, independent of their place."""
         total = hashlib.sha256(self._sum(self._kustomize).encode())
         for near, path in sorted((os.path.relpath(path, folder.resolve()), path) for path in files):
             total.update(f"{near}\0{self._sum(path)}\n".encode())
@@ -114,10 +111,10 @@ def _objects(text: bytes, origin: str) -> tuple[Object, ...]:
     problems: list[Problem] = []
     for number, document in enumerate(strict_yaml.parse(text, origin), start=1):
         for item in _items(document):
-            if trouble := _trouble(item):
+            if defect := _defect(item):
                 problems.append(
                     Problem(
-                        f"{origin}, document {number}: {trouble}.",
+                        f"{origin}, document {number}: {defect}.",
                         "Kubernetes objects with apiVersion, kind and metadata.name.",
                         "correct the file, or the source that names it.",
                     )
@@ -128,10 +125,10 @@ def _objects(text: bytes, origin: str) -> tuple[Object, ...]:
     for obj in found:
         ref = Ref.of(obj)
         if ref in seen:
-            problems.append(Problem(f"{origin}: {ref} stands there twice.", "each object once.", "remove one of them."))
+            problems.append(Problem(f"{origin} has {ref} twice.", "each object once.", "remove one of them."))
         seen.add(ref)
     if not found and not problems:
-        problems.append(Problem(f"{origin} holds no object.", "the component's manifests.", "correct the source."))
+        problems.append(Problem(f"{origin} has no object.", "the component's manifests.", "correct the source."))
     if problems:
         raise InvalidInput(problems)
     return tuple(found)
@@ -144,9 +141,9 @@ def _items(document: Any) -> Iterator[Any]:
         yield document
 
 
-def _trouble(item: Any) -> str:
+def _defect(item: Any) -> str:
     if not isinstance(item, dict):
-        return f"is {type(item).__name__}, no mapping"
+        return f"is a {type(item).__name__}, not a mapping"
     meta = item.get("metadata")
     fields = {
         "apiVersion": item.get("apiVersion"),
@@ -167,37 +164,22 @@ def _no_kustomize(kustomize: Path, place: Path) -> Problem:
 
 def _run(folder: Path, kustomize: Path) -> bytes:
     environment = {"GOGC": _GARBAGE, **os.environ, **_ENVIRONMENT}
-    # Not by pipes: reading them would wait for the parser of another build, and kustomize for the reading.
-    with tempfile.TemporaryFile() as text, tempfile.TemporaryFile() as complaints:
-        try:
-            done = subprocess.run(
-                [kustomize, "build", folder],
-                stdin=subprocess.DEVNULL,
-                stdout=text,
-                stderr=complaints,
-                env=environment,
-                timeout=_BUILD_SECONDS,
-                check=False,
+    try:
+        done = run_program(kustomize, "build", folder, seconds=_BUILD_SECONDS, environment=environment)
+    except ProgramError as error:
+        raise InvalidInput(
+            Problem(
+                f"kustomize build {folder}: {error}.",
+                f"a kustomization that builds within {_BUILD_SECONDS} s, and a kustomize for this machine.",
+                "correct the source, or set kustomize_binary.",
             )
-        except subprocess.TimeoutExpired as error:
-            raise InvalidInput(
-                Problem(
-                    f"kustomize build {folder} was still busy after {_BUILD_SECONDS} s.",
-                    "a kustomization that builds.",
-                    "see why kustomize takes so long there.",
-                )
-            ) from error
-        except OSError as error:
-            raise InvalidInput(
-                Problem(f"{kustomize} does not run: {error}.", "a kustomize for this machine.", "set kustomize_binary.")
-            ) from error
-        text.seek(0)
-        complaints.seek(0)
-        if done.returncode:
-            said = complaints.read().decode("utf-8", "replace").strip()
-            raise InvalidInput(
-                Problem(
-                    f"kustomize build {folder} failed: {said}.", "a kustomization that builds.", "correct the source."
-                )
+        ) from error
+    if done.code:
+        raise InvalidInput(
+            Problem(
+                f"kustomize build {folder} failed: {done.complaint}.",
+                "a kustomization that builds.",
+                "correct the source.",
             )
-        return text.read()
+        )
+    return done.stdout

@@ -1,6 +1,6 @@
 """Where manifests come from: the release's archive, and sources of single components and of remote bases.
 
-Each is a path, or an address that ends in `#sha256=<sum of the file>` or `#content-sha256=<sum of what it holds>`.
+Each is a path, or an address that ends in `#sha256=<sum of the file>` or `#content-sha256=<sum of its content>`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kubeflow_volcano.catalog.model import Component, Release
 from kubeflow_volcano.catalog.read import OWN_FILES
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.progress import Progress
-from kubeflow_volcano.rollout.manifests.downloads import fetch, first_good, mirrored, shown
+from kubeflow_volcano.rollout.manifests.downloads import fetch, first_good, mirrored, without_credentials
 from kubeflow_volcano.rollout.manifests.kustomizations import has_kustomization
 from kubeflow_volcano.rollout.manifests.trees import (
     Trees,
@@ -50,14 +50,14 @@ class _Source(NamedTuple):
         return self.place.startswith(("http://", "https://"))
 
     def __str__(self) -> str:
-        return shown(self.place) if self.is_address else self.place
+        return without_credentials(self.place) if self.is_address else self.place
 
 
 class Sources:
-    """The sources that settings name, each fetched and unpacked once; what is worth telling of them is in `notes`."""
+    """The sources of the settings, each fetched and unpacked once; `notes` are for a person."""
 
     def __init__(self, settings: Settings, progress: Progress, *, offline: bool = False) -> None:
-        """With `offline` nothing is downloaded: a source that is neither a path nor in the cache is refused."""
+        """With `offline` nothing is downloaded: a source must be a path, or in the cache."""
         self.notes: list[str] = []
         self.trees = Trees(settings.cache_directory / "trees")
         self._settings = settings
@@ -70,11 +70,11 @@ class Sources:
         """The YAML file or kustomization directory of a component.
 
         Raises:
-            InvalidInput: the source is not there, is another one than asked for, or lacks the component.
+            InvalidInput: the source does not exist, has another sum, or lacks the component.
         """
         own = self._settings.sources.get(component.name)
         variable = variable_of(component.name) if own else "kubeflow_source"
-        found = _settled(self._open(own, variable), [component.path]) if own else self.release()
+        found = _inside(self._open(own, variable), [component.path]) if own else self.release()
         if found.is_file() or (own and has_kustomization(found)):
             return found
         place = found / component.path
@@ -82,7 +82,7 @@ class Sources:
             return place
         raise InvalidInput(
             Problem(
-                f"{_Source.of(own or self._settings.source)} holds neither a kustomization nor {component.path}.",
+                f"{_Source.of(own or self._settings.source)} has neither a kustomization nor {component.path}.",
                 f"the manifests of {component.title} {component.version}: {component.manifests}.",
                 f"correct {variable}.",
             )
@@ -92,15 +92,15 @@ class Sources:
         """The directory of the release's manifests.
 
         Raises:
-            InvalidInput: it is not there, holds something else, or is that of another release.
+            InvalidInput: it does not exist, has other content, or is that of another release.
         """
         text, release = self._settings.source, self._settings.release
         known = text in self._opened
         paths = [part.path for part in release.components.values()]
-        root = _settled(self._open(text, "kubeflow_source"), paths)
+        root = _inside(self._open(text, "kubeflow_source"), paths)
         if not known and _Source.of(text).sum != release.source.content_sha256:
             try:
-                self.notes += self._strangeness(root, paths)
+                self.notes += self._unknown_release(root, paths)
             except InvalidInput as error:
                 self._opened[text] = error
                 raise
@@ -109,10 +109,10 @@ class Sources:
     def remote(self, name: str) -> Path:
         """The directory or YAML file of a remote source; raises InvalidInput like `place`."""
         held = [base.path for base in self._settings.release.remote_bases if base.source == name]
-        return _settled(self._open(self._settings.sources[name], variable_of(name)), held)
+        return _inside(self._open(self._settings.sources[name], variable_of(name)), held)
 
     def _open(self, text: str, variable: str) -> Path:
-        """The directory or plain file that a source means; a second call repeats the answer, or the refusal."""
+        """The directory or plain file of a source; a second call repeats the answer, or the refusal."""
         if text not in self._opened:
             try:
                 self._opened[text] = self._found(_Source.of(text), variable)
@@ -157,20 +157,20 @@ class Sources:
             raise InvalidInput(
                 Problem(
                     f"{source} is not in the cache.",
-                    "a source that is at hand.",
-                    "run playbooks/plan.yml, which loads it.",
+                    "a local path, or a source in the cache.",
+                    "run playbooks/plan.yml, which downloads it.",
                 )
             )
 
     def _checked(self, path: Path, origin: str, content: str) -> Path:
-        """What `path` holds, kept when it has that content.
+        """The content of `path`, kept if it has that sum.
 
         Raises:
-            InvalidInput: it has not; nothing is kept.
+            InvalidInput: it has another one; nothing is kept.
         """
         if path.is_file() and (page := page_instead(path)):
             raise InvalidInput(
-                Problem(f"what {origin} serves is not what was asked for{page}.", "the file.", "correct the address.")
+                Problem(f"the download from {origin} is not the file{page}.", "the file.", "correct the address.")
             )
         if path.is_file():
             if is_archive(path):
@@ -192,11 +192,11 @@ class Sources:
             return self.trees.unpacked(path)
         return keep_plain(path, self._downloads) if is_compressed(path) else path
 
-    def _strangeness(self, root: Path, paths: Iterable[str]) -> Iterator[str]:
-        """What is to be told of manifests that only a person vouches for, judged by the release's marker.
+    def _unknown_release(self, root: Path, paths: Iterable[str]) -> Iterator[str]:
+        """The note about manifests that are not those of the release, as its marker file says.
 
         Raises:
-            InvalidInput: they are another release's, or no release's manifests at all.
+            InvalidInput: they are those of another release, or of none.
         """
         release, name = self._settings.release, _Source.of(self._settings.source)
         if _is_that_of(root, release):
@@ -206,19 +206,19 @@ class Sources:
                 raise InvalidInput(
                     Problem(
                         f"{name} is Kubeflow {other.version}.",
-                        f"Kubeflow {release.version}, which kubeflow_release asks for.",
+                        f"Kubeflow {release.version}, as kubeflow_release says.",
                         "correct kubeflow_source or kubeflow_release.",
                     )
                 )
         if not any((root / path).is_dir() for path in paths):
             raise InvalidInput(
                 Problem(
-                    f"{name} holds none of the components of Kubeflow {release.version}.",
-                    f"{release.source.title}: its archive, or a directory with what is in it.",
+                    f"{name} has none of the components of Kubeflow {release.version}.",
+                    f"{release.source.title}: its archive, or a directory with its content.",
                     "correct kubeflow_source; empty takes upstream's archive.",
                 )
             )
-        yield f"{name} is no known release, so that only its owner knows that it goes with Kubeflow {release.version}."
+        yield f"{name} is no known release; whether it is compatible with Kubeflow {release.version} is not known."
 
 
 def variable_of(name: str) -> str:
@@ -228,8 +228,8 @@ def variable_of(name: str) -> str:
     return f"kubeflow_sources.{name}"
 
 
-def _settled(found: Path, wanted: Iterable[str]) -> Path:
-    """The directory, or the one directory in it where it has none of what is wanted: an archive unpacked by hand."""
+def _inside(found: Path, wanted: Iterable[str]) -> Path:
+    """The directory; or the one directory in it if it has none of `wanted`, as in an archive unpacked by hand."""
     if found.is_file() or has_kustomization(found) or any((found / path).exists() for path in wanted):
         return found
     return top_of(found)
@@ -240,7 +240,7 @@ def _existing(source: _Source, variable: str) -> Path:
     if not path.exists():
         raise InvalidInput(
             Problem(
-                f"no {path}, which is to hold manifests.",
+                f"no {path}, where manifests should be.",
                 "a path that exists on the machine that runs Ansible.",
                 f"correct {variable}.",
             )

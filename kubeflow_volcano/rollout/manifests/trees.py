@@ -1,4 +1,4 @@
-"""Unpacked archives, kept under the sum of their content: what was damaged since is noticed and made anew."""
+"""Unpacked archives, kept under the sum of their content, so that damage is noticed and repaired."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from kubeflow_volcano.files import write_file
 from kubeflow_volcano.problems import InvalidInput, Problem
 
 __all__ = [
@@ -42,10 +43,10 @@ def file_sum(path: Path) -> str:
 
 
 def content_sum(folder: Path) -> str:
-    """Sha256 over what a folder holds, whatever it was packed with: the lines "<sha256 of file>  <path below folder>".
+    """Sha256 of a folder's content, independent of the archive: of the lines "<sha256 of file>  <path below folder>".
 
     The lines are sorted by path, bytewise. A symbolic link counts with the text of its target. The repository of a
-    checkout (.git) does not count, empty directories neither.
+    checkout (.git) does not count, nor do empty directories.
     """
     lines: list[tuple[bytes, str]] = []
     for place, folders, names in os.walk(folder):
@@ -63,7 +64,7 @@ def content_sum(folder: Path) -> str:
 
 
 def is_archive(file: Path) -> bool:
-    """Whether a file is a tar archive, or is named like one."""
+    """Whether a file is a tar archive, or has the name of one."""
     return file.name.endswith(_TARS) or tarfile.is_tarfile(file)
 
 
@@ -74,10 +75,10 @@ def is_compressed(file: Path) -> bool:
 
 
 def keep_plain(file: Path, cache: Path, content: str | None = None, origin: str = "") -> Path:
-    """A copy of the file, without gzip around it, in a directory of `cache` that is named by the copy's sha256.
+    """An uncompressed copy of the file, in a directory of `cache` that is named after the copy's sha256.
 
     Raises:
-        InvalidInput: it cannot be unpacked, or has not the sum `content`; nothing is kept.
+        InvalidInput: it cannot be unpacked, or its sum is not `content`; nothing is kept.
     """
     try:
         text = gzip.decompress(file.read_bytes()) if is_compressed(file) else file.read_bytes()
@@ -88,31 +89,28 @@ def keep_plain(file: Path, cache: Path, content: str | None = None, origin: str 
         raise InvalidInput(other_content(origin, found, content))
     kept = cache / found / file.name.removesuffix(".gz")
     if not kept.is_file() or file_sum(kept) != found:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=kept.parent, delete=False) as partial:
-            partial.write(text)
-        Path(partial.name).replace(kept)
+        write_file(kept, text)
     return kept
 
 
 def top_of(folder: Path) -> Path:
-    """The folder, or the one directory that it holds, as an unpacked archive does."""
+    """The folder, or the only directory in it, as in an unpacked archive."""
     held = list(folder.iterdir())
     return held[0] if len(held) == 1 and held[0].is_dir() and not held[0].is_symlink() else folder
 
 
 def page_instead(file: Path) -> str:
-    """Half a sentence where a file is a web page, as a proxy or a sign-in serves it in place of a download."""
+    """Half a sentence if a file is a web page, as proxies and login pages serve instead of a download."""
     with file.open("rb") as opened:
         head = opened.read(200).lstrip().lower()
     if head.startswith((b"<!doctype html", b"<html")):
-        return " and is an HTML page, perhaps of a proxy or a sign-in"
+        return " and is an HTML page, perhaps of a proxy or a login"
     return ""
 
 
 @contextlib.contextmanager
 def scratch(home: Path) -> Iterator[Path]:
-    """An empty directory below `home` while the block runs; what killed runs left of theirs goes after a day."""
+    """An empty directory below `home` while the block runs; those of killed runs are deleted after a day."""
     home.mkdir(parents=True, exist_ok=True)
     for left in home.glob("new-*"):
         with contextlib.suppress(FileNotFoundError):
@@ -123,18 +121,18 @@ def scratch(home: Path) -> Iterator[Path]:
 
 
 class Trees:
-    """A directory of folders that are named by the sum of what they hold, and an index of what they were made from."""
+    """A directory of folders that are named after the sum of their content, and an index of their sources."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
 
     def of_content(self, content: str) -> Path | None:
-        """The tree with that content, if it is here and whole."""
+        """The tree with that content, if it exists and is undamaged."""
         tree = self._home / content
         return tree if tree.is_dir() and content_sum(tree) == content else None
 
     def made_from(self, key: str) -> Path | None:
-        """The tree that was last made from `key`, if it is here and whole."""
+        """The tree that was last made from `key`, if it exists and is undamaged."""
         try:
             content = (self._home / "index" / key).read_text("ascii")
         except FileNotFoundError:
@@ -145,7 +143,7 @@ class Trees:
         """The tree of an archive, without the one directory at its top.
 
         Raises:
-            InvalidInput: it cannot be unpacked, reaches outside, or has another content than asked for.
+            InvalidInput: it cannot be unpacked, has paths outside, or its content sum is not `content`.
         """
         key = file_sum(archive)
         kept = self.made_from(key)
@@ -154,10 +152,10 @@ class Trees:
         return kept
 
     def make(self, key: str, fill: Callable[[Path], Path], content: str | None = None, origin: str = "") -> Path:
-        """Keep the folder that `fill` makes in an empty one, and note that it was made from `key`.
+        """Keep the folder that `fill` makes in an empty one, and record that it was made from `key`.
 
         Raises:
-            InvalidInput: the content is not the one asked for; nothing is kept.
+            InvalidInput: the sum of its content is not `content`; nothing is kept.
         """
         with scratch(self._home) as fresh:
             folder = fresh / "content"
@@ -170,23 +168,20 @@ class Trees:
             if self.of_content(found) is None:
                 if tree.exists():
                     tree.rename(fresh / "damaged")
-                self._settle(top, tree)
-            index = fresh / "index"
-            index.write_text(found, "ascii")
-            (self._home / "index").mkdir(exist_ok=True)
-            index.replace(self._home / "index" / key)
+                self._move(top, tree)
+            write_file(self._home / "index" / key, found)
         return tree
 
-    def _settle(self, top: Path, tree: Path) -> None:
+    def _move(self, top: Path, tree: Path) -> None:
         try:
             top.rename(tree)
         except OSError:
-            if self.of_content(tree.name) is None:  # else another run was faster
+            if self.of_content(tree.name) is None:  # another run was faster
                 raise
 
 
 def _unpack(archive: Path, folder: Path, origin: str) -> Path:
-    """Fill `folder`, and return it, or the one directory that it then holds."""
+    """Unpack into `folder`, and return it, or the only directory in it."""
     try:
         with tarfile.open(archive) as tar:
             _extract(tar, folder.resolve())
@@ -196,31 +191,31 @@ def _unpack(archive: Path, folder: Path, origin: str) -> Path:
 
 
 def _extract(tar: tarfile.TarFile, root: Path) -> None:
-    """Unpack what stays below `root`. The filter of tarfile for that is absent before Python 3.11.4 (Debian 12)."""
+    """Unpack members whose paths are below `root`. tarfile's own filter is absent before Python 3.11.4 (Debian 12)."""
     tar.extraction_filter = lambda member, _: member  # checked here, in every Python
     for member in tar:
         place = (root / member.name).resolve()
         target = (place.parent / member.linkname).resolve() if member.issym() else place
         if not (place.is_relative_to(root) and target.is_relative_to(root)):
-            raise tarfile.ExtractError(f"{member.name} reaches outside")
+            raise tarfile.ExtractError(f"{member.name} is outside of the archive")
         if not (member.isfile() or member.isdir() or member.issym()):
             raise tarfile.ExtractError(f"{member.name} is neither a file, a directory nor a symbolic link")
         tar.extract(member, root, set_attrs=False)
 
 
 def _broken(file: Path, origin: str, error: Exception) -> Problem:
-    text = "it is no tar archive" if "could not be opened" in str(error) else str(error)
+    text = "it is not a tar archive" if "could not be opened" in str(error) else str(error)
     return Problem(
         f"{origin or file} cannot be unpacked{page_instead(file)}: {text}.",
-        "a whole gzip-compressed tar archive, or a whole file that is compressed by gzip.",
-        "fetch the file again.",
+        "a complete tar archive, or a complete gzip-compressed file.",
+        "download the file again.",
     )
 
 
 def other_content(origin: str, found: str, needed: str) -> Problem:
-    """Something whose content is not the one asked for."""
+    """The problem of content with another sum."""
     return Problem(
         f"{origin} has the content sum {found}.",
-        f"the content sum {needed}, which is over all files, whatever the archive around them.",
-        "correct the source or its sum; nothing was kept.",
+        f"the content sum {needed}, which covers all files, independent of the archive.",
+        "correct the source or its sum; the download was not kept.",
     )

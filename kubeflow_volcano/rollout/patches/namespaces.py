@@ -1,4 +1,4 @@
-"""Namespaces on clusters whose admission wants labels of its own on each, such as tenants of a shared platform."""
+"""Namespaces on clusters whose admission policies require certain labels, such as those of shared platforms."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from kubeflow_volcano.rollout.settings.settings import Settings
 __all__ = ["label_namespaces", "refused_namespaces"]
 
 _OF_PROFILES = "namespace-labels-data"
-"""Start of the name of the ConfigMap whose labels the profile controller puts on the namespaces of profiles."""
+"""Prefix of the ConfigMap with the labels that the profile controller puts on namespaces of profiles."""
 
 _KEY = "namespace-labels.yaml"
 
 
 def label_namespaces(objects: Iterable[Object], labels: Mapping[str, str]) -> None:
-    """Put the labels on every Namespace, and on those that the profile controller will make."""
+    """Add the labels to every Namespace, and to the configuration of the profile controller."""
     if not labels:
         return
     for obj in objects:
@@ -36,7 +36,7 @@ def label_namespaces(objects: Iterable[Object], labels: Mapping[str, str]) -> No
 def refused_namespaces(
     cluster: Cluster, parts: Mapping[str, Iterable[Object]], settings: Settings
 ) -> Iterator[Problem]:
-    """Namespaces that the cluster's admission would not let in, asked by dry run; existing ones are no question.
+    """Namespaces that do not exist, and that the cluster's admission rejects in a dry run.
 
     Raises:
         ApiError: the API server did not answer.
@@ -50,23 +50,24 @@ def refused_namespaces(
             if error.status not in {HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN, HTTPStatus.UNPROCESSABLE_ENTITY}:
                 raise
             yield Problem(
-                f"the cluster does not admit the namespace {obj['metadata']['name']}: {error.message}.",
-                "namespaces as the cluster's policies want them, and the right to make them.",
-                "set kubeflow_namespace_labels to the labels that the policy asks for, or ask who runs the cluster.",
+                f"the cluster does not admit namespace {obj['metadata']['name']}: {error.message}.",
+                "namespaces that the cluster's policies admit, and the right to create them.",
+                "set kubeflow_namespace_labels to the labels that the policy requires, or ask the administrators "
+                "of the cluster for that right.",
             )
 
 
 def _namespaces(parts: Mapping[str, Iterable[Object]], settings: Settings) -> Iterator[Object]:
-    """Those of the manifests and of components, and the first profile's as the profile controller will make it."""
+    """The namespaces of manifests and components, and that of the first profile as its controller creates it."""
     of_profiles: Mapping[str, str] = settings.namespace_labels
-    told: set[str] = set()
+    declared: set[str] = set()
     for obj in (obj for objects in parts.values() for obj in objects):
         if obj["kind"] == "Namespace":
-            told.add(obj["metadata"]["name"])
+            declared.add(obj["metadata"]["name"])
             yield obj
         elif _is_of_profiles(obj):
             of_profiles = _labels_of_profiles(obj)
-    for name in sorted({name for part in settings.components for name in part.namespaces} - told):
+    for name in sorted({name for part in settings.components for name in part.namespaces} - declared):
         yield _namespace(name, settings.namespace_labels)
     if "user-namespace" in parts:
         labels = {key: value for key, value in of_profiles.items() if value}
@@ -83,6 +84,6 @@ def _is_of_profiles(obj: Object) -> bool:
 
 
 def _labels_of_profiles(config_map: Object) -> dict[str, str]:
-    """The labels in it; an empty value takes a label away."""
+    """The labels in it; an empty value removes a label."""
     (found,) = strict_yaml.parse(config_map["data"][_KEY].encode(), _KEY)
     return {str(key): str(value) for key, value in (found or {}).items()}

@@ -1,4 +1,4 @@
-"""The training operator's limit of memory: raised where upstream's is known to be too small, and never lowered."""
+"""The training operator's memory limit: raised if upstream's is known to be too low, and never lowered."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["keep_higher_limit", "raise_limit"]
 
 
 def raise_limit(container: Object, release_version: str) -> None:
-    """Raise the limit of memory to the least that the operator's version needs; no limit stays none."""
+    """Raise the memory limit to the least that the operator's version needs; without a limit nothing changes."""
     least = era_of(version_of_image(container["image"]) or release_version).least_memory
     limits = (container.get("resources") or {}).get("limits") or {}
     if least and "memory" in limits and quantity(limits["memory"]) < quantity(least):
@@ -21,9 +21,9 @@ def raise_limit(container: Object, release_version: str) -> None:
 
 
 def keep_higher_limit(cluster: Cluster, objects: Sequence[Object], name: str, release_version: str) -> None:
-    """Take over a higher limit that somebody gave the operator `name` on the cluster, or that it has none there.
+    """Keep a higher memory limit, or none, that the operator `name` has on the cluster.
 
-    Only where the version is one whose limit is raised: nobody would know what upstream's is good for otherwise.
+    Only for versions whose limit is raised; for others upstream's limit is declared.
 
     Raises:
         ApiError: the Deployment may not be read.

@@ -1,4 +1,4 @@
-"""What is changed in upstream's text before it is applied: a small table, all of it a function of the settings."""
+"""What is changed in upstream's manifests before they are applied: a table of functions of the settings."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from kubeflow_volcano.catalog.gangs import gang_scheduler
 from kubeflow_volcano.catalog.operator import COMPONENT, GANG_FLAGS, version_of_image
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import InvalidInput, Problem
-from kubeflow_volcano.rollout.account.first_user import foreseen
+from kubeflow_volcano.rollout.account.first_user import placeholder_account
 from kubeflow_volcano.rollout.account.sign_in import dex, first_profile, relying_party
 from kubeflow_volcano.rollout.gang.replicas import replicate_operator, replicate_volcano
 from kubeflow_volcano.rollout.gang.trainer import wire_runtimes
 from kubeflow_volcano.rollout.patches.namespaces import label_namespaces
 from kubeflow_volcano.rollout.patches.operator_memory import raise_limit
-from kubeflow_volcano.rollout.patches.pod_webhooks import scope_pod_webhooks
-from kubeflow_volcano.rollout.patches.scheduler import scheduled
+from kubeflow_volcano.rollout.patches.volcano import configure_scheduling, scope_pod_webhooks
 from kubeflow_volcano.rollout.settings.matrix import require_operator
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.settings.user import Account
@@ -24,18 +23,16 @@ from kubeflow_volcano.rollout.storage.local_path import base_directories, defaul
 
 __all__ = ["gang_arguments", "patched"]
 
-"""Name of the operator's component, Deployment and container, in every release."""
-
 _Patch = Callable[[list[Object], Settings], None]
 
 
 def patched(objects: Iterable[Object], component: str, settings: Settings) -> tuple[Object, ...]:
-    """`objects` with the patches for all and those of their component, in copies; equal settings give equal text.
+    """Copies of `objects` with the patches of all components and of their own; equal settings give equal objects.
 
     Raises:
-        InvalidInput: the objects lack what a patch is about.
+        InvalidInput: the objects lack what a patch changes.
     """
-    # No patch is about a CRD, and most of a release's text is in them.
+    # No patch changes a CRD, and most of a release's text is in them.
     found = [obj if obj["kind"] == "CustomResourceDefinition" else copy.deepcopy(obj) for obj in objects]
     for patch in (_labels, *_PATCHES.get(component, ())):
         patch(found, settings)
@@ -43,7 +40,7 @@ def patched(objects: Iterable[Object], component: str, settings: Settings) -> tu
 
 
 def gang_arguments(arguments: Sequence[str], required: Sequence[str]) -> list[str]:
-    """`arguments` without any flag about gangs, in whatever spelling, and with `required` at the end."""
+    """`arguments` without the flags about gangs, in any spelling, and with `required` at the end."""
     kept: list[str] = []
     rest = iter(arguments)
     for argument in rest:
@@ -52,7 +49,7 @@ def gang_arguments(arguments: Sequence[str], required: Sequence[str]) -> list[st
         if name not in GANG_FLAGS:
             kept.append(argument)
         elif not equals and name == "--gang-scheduler-name":
-            next(rest, None)  # its value stands apart; the truth value of the other flag never does
+            next(rest, None)  # its value is the next argument; that of the boolean flag never is
     return [*kept, *required]
 
 
@@ -93,7 +90,7 @@ def _operator_container(objects: Sequence[Object]) -> Object:
     raise InvalidInput(
         Problem(
             "manifests of the training operator without its Deployment.",
-            f"a Deployment {COMPONENT} with a container {COMPONENT}, which takes the gang scheduling argument.",
+            f"a Deployment {COMPONENT} with a container {COMPONENT}, which gets the gang scheduling argument.",
             f"correct kubeflow_sources.{COMPONENT}.",
         )
     )
@@ -105,7 +102,7 @@ def _runtimes(objects: Sequence[Object], settings: Settings) -> None:
 
 
 def _scheduling(objects: list[Object], settings: Settings) -> None:
-    scheduled(objects, settings.scheduling)
+    configure_scheduling(objects, settings.scheduling)
 
 
 def _pod_webhooks(objects: Sequence[Object], settings: Settings) -> None:
@@ -117,10 +114,10 @@ def _volcano_replicas(objects: list[Object], settings: Settings) -> None:
 
 
 def _with_account(put: Callable[[list[Object], Account], None]) -> _Patch:
-    """A patch that puts the account in; before the first roll-out, what is known of it."""
+    """A patch with the account; with placeholders before the first roll-out."""
 
     def patch(objects: list[Object], settings: Settings) -> None:
-        put(objects, settings.account or foreseen(settings.user))
+        put(objects, settings.account or placeholder_account(settings.user))
 
     return patch
 

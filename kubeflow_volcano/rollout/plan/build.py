@@ -14,7 +14,7 @@ from kubeflow_volcano.problems import Exit
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.desired import Desired, desired
 from kubeflow_volcano.rollout.images.report.image_list import ImagesReport, report
-from kubeflow_volcano.rollout.manifests.downloads import shown
+from kubeflow_volcano.rollout.manifests.downloads import without_credentials
 from kubeflow_volcano.rollout.plan import judging
 from kubeflow_volcano.rollout.plan.account import account_of, judge_account, judge_published_secrets
 from kubeflow_volcano.rollout.plan.defects import defects_of, judge_defects
@@ -66,9 +66,10 @@ class Plan:
             "release": settings.release.version,
             "kubernetes": settings.plan.kubernetes,
             "kustomize": settings.kustomize_version,
-            "source": shown(settings.source),
+            "source": without_credentials(settings.source),
             "remote_sources": {
-                item.name: shown(settings.sources.get(item.name, "")) for item in settings.release.remote_sources
+                item.name: without_credentials(settings.sources.get(item.name, ""))
+                for item in settings.release.remote_sources
             },
             "objects": sum(map(len, parts.values())),
             "hosts": hosts_of(self.nodes),

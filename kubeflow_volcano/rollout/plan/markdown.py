@@ -48,10 +48,8 @@ def _head(document: Document) -> str:
         f"- gang scheduling: {gang['scheduler']}{_gang(gang)}",
     ]
     if account:
-        lines.append(
-            f"- {account['email']} owns {account['namespace']}; password: {account['password']}; "
-            f"file {_code(account['file'])}"
-        )
+        shown = f"; this prints it: {_code(account['command'])}" if account["command"] else ""
+        lines.append(f"- {account['email']} owns {account['namespace']}; password: {account['password']}{shown}")
     notes = [note for note in (document["hosts"]["note"], *document["notes"]) if note]
     return "\n".join([*lines, *(f"- {note}" for note in notes)])
 

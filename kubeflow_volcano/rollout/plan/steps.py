@@ -10,7 +10,7 @@ from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.catalog.operator import COMPONENT
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.rollout.gang.trainer import RUNTIME_KINDS
-from kubeflow_volcano.rollout.manifests.downloads import shown
+from kubeflow_volcano.rollout.manifests.downloads import without_credentials
 from kubeflow_volcano.rollout.settings.queue_states import QueueState, wanted_states
 from kubeflow_volcano.rollout.settings.settings import Settings
 
@@ -49,8 +49,8 @@ def source_of(settings: Settings, part: Component) -> str:
         return _OWN_STORAGE[settings.storage.mode]
     own = settings.sources.get(part.name)
     if own:
-        return shown(own)
-    return f"{part.path} of {shown(settings.source)}"
+        return without_credentials(own)
+    return f"{part.path} of {without_credentials(settings.source)}"
 
 
 def gang_of(settings: Settings, parts: Mapping[str, Sequence[Object]]) -> dict[str, Any]:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Annotated, TypeAlias
 
 from kubeflow_volcano.decode import Key, Parsed
-from kubeflow_volcano.directories import config_directory
 from kubeflow_volcano.problems import Problem
 
 __all__ = ["PUBLISHED_PASSWORD", "Account", "UserSettings", "validate_password"]
@@ -21,7 +19,6 @@ PUBLISHED_PASSWORD = "12341234"  # noqa: S105  published in upstream's README
 _BCRYPT_BYTES = 72
 
 _Namespace: TypeAlias = Annotated[str, Parsed(lambda text: text or UPSTREAM_NAMESPACE)]
-_Directory: TypeAlias = Annotated[Path, Parsed(lambda text: Path(text).expanduser() if text else config_directory())]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +29,6 @@ class UserSettings:
     password: Annotated[str, Key("kubeflow_user_password")] = field(repr=False)
     namespace: Annotated[_Namespace, Key("kubeflow_user_namespace")]
     published_password: Annotated[bool, Key("kubeflow_published_password")]
-    credentials_directory: Annotated[_Directory, Key("kubeflow_credentials_directory")]
 
 
 @dataclass(frozen=True, slots=True)

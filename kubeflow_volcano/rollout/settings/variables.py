@@ -45,6 +45,14 @@ OptionalPath: TypeAlias = Annotated[Path | None, Parsed(lambda text: Path(text).
 OptionalText: TypeAlias = Annotated[str | None, Parsed(lambda text: text or None)]
 """A text; None where the variable is empty."""
 
+_REMOVED = {
+    "kubeflow_credentials_directory": (
+        "no directory: the Secret kubeflow-volcano/first-user keeps a random password.",
+        "remove it; passwords in account files of earlier versions stay valid.",
+    ),
+}
+"""Variables of earlier versions: what is needed instead, and what to do."""
+
 
 def complete(variables: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
     """The value of every public variable, its default where it is absent or invalid, and every problem."""
@@ -78,6 +86,9 @@ def _unknown_names(given: Iterable[str]) -> Iterator[Problem]:
     """Names that are not in the schema, whose own error has no path."""
     known = sorted(_rules())
     for name in sorted(set(given) - set(known)):
+        if name in _REMOVED:
+            yield Problem(f"the variable {name}, which no longer exists.", *_REMOVED[name])
+            continue
         prefix = next(item for item in PREFIXES if name.startswith(item))
         family = [item for item in known if item.startswith(prefix)]
         yield Problem(

@@ -1,4 +1,4 @@
-"""The project's namespace, which holds only the lock and ConfigMaps of roll-outs."""
+"""The project's namespace, which holds the lock, ConfigMaps of roll-outs and the Secret of the first user."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.applied_objects import APPLIED_OBJECTS
 from kubeflow_volcano.cluster.objects import Object, Ref
 
-__all__ = ["NAMESPACE", "create_once", "ensure_namespace", "write_keys"]
+__all__ = ["LABELS", "NAMESPACE", "create_once", "ensure_namespace", "write_keys"]
 
 NAMESPACE = APPLIED_OBJECTS.namespace
 
-_LABELS = {"app.kubernetes.io/managed-by": "kubeflow-volcano"}
+LABELS = {"app.kubernetes.io/managed-by": "kubeflow-volcano"}
 
 
 def ensure_namespace(cluster: Cluster, labels: Mapping[str, str] | None = None) -> None:
@@ -24,7 +24,7 @@ def ensure_namespace(cluster: Cluster, labels: Mapping[str, str] | None = None) 
         ApiError: it cannot be created.
     """
     if cluster.get(Ref("v1", "Namespace", "", NAMESPACE)) is None:
-        meta = {"name": NAMESPACE, "labels": {**_LABELS, **(labels or {})}}
+        meta = {"name": NAMESPACE, "labels": {**LABELS, **(labels or {})}}
         create_once(cluster, {"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
 
 

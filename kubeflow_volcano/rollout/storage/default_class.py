@@ -1,4 +1,4 @@
-"""What the cluster's storage is like: exactly one default class, never by taking the mark from another silently."""
+"""Exactly one default StorageClass; the annotation of another one is never removed silently."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.storage.local_path import DEFAULT_CLASS
-from kubeflow_volcano.rollout.storage.static_volumes import unusable
+from kubeflow_volcano.rollout.storage.static_volumes import validate_static_volumes
 
 __all__ = ["default_classes", "require_usable"]
 
@@ -17,19 +17,19 @@ _BETA = "storageclass.beta.kubernetes.io/is-default-class"
 
 
 def default_classes(cluster: Cluster) -> tuple[str, ...]:
-    """Names of the StorageClasses that say they are the default."""
+    """Names of the StorageClasses with the annotation of a default class."""
     found = cluster.list("storage.k8s.io/v1", "StorageClass").items
     return tuple(sorted(item["metadata"]["name"] for item in found if _is_default(item)))
 
 
 def require_usable(cluster: Cluster, settings: Settings, objects: Iterable[Object]) -> None:
-    """See that there will be exactly one default class: the one among `objects`, or without one, the cluster's own.
+    """Require exactly one default class after the roll-out: the one among `objects`, else the cluster's own.
 
     Raises:
-        InvalidInput: there would be none, or more than one; or static volumes that nobody could use.
-        ApiError: the API server refused to tell.
+        InvalidInput: there would be none, or more than one; or static volumes could not be used.
+        ApiError: the API server refused a question.
     """
-    problems = [*_defaults(cluster, objects), *unusable(cluster, settings)]
+    problems = [*_defaults(cluster, objects), *validate_static_volumes(cluster, settings)]
     if problems:
         raise InvalidInput(problems)
 
@@ -40,16 +40,17 @@ def _defaults(cluster: Cluster, objects: Iterable[Object]) -> Iterator[Problem]:
     others = [name for name in found if name not in own]
     if own and others:
         yield Problem(
-            f"the default StorageClass {', '.join(others)} besides {', '.join(own)}, which would become one too.",
-            "exactly one default StorageClass, or claims without a class go to the newest of them.",
-            "set local_path_storage_mode: existing to use the other one, or take its annotation away: "
+            f"the default StorageClass {', '.join(others)} besides {', '.join(own)}, which would become one, too.",
+            "exactly one default StorageClass; claims without a class get the newest of several.",
+            "set local_path_storage_mode: existing to use the other one, or remove its annotation: "
             f"kubectl annotate storageclass {' '.join(others)} {DEFAULT_CLASS}-",
         )
     if not own and len(found) != 1:
         yield Problem(
             f"{len(found)} default StorageClasses{': ' if found else ''}{', '.join(found)}.",
-            "exactly one, as local_path_storage_mode is existing.",
-            f'annotate the one to use with {DEFAULT_CLASS}: "true", or set local_path_storage_mode: local_path.',
+            "exactly one, because local_path_storage_mode is existing.",
+            f"annotate the one to use (kubectl annotate storageclass NAME {DEFAULT_CLASS}=true), or set "
+            "local_path_storage_mode: local_path.",
         )
 
 

@@ -1,4 +1,4 @@
-"""The provisioner of local paths: its default class, its directory on each node, and whose a new volume is."""
+"""The local-path provisioner: its default class, its directory on each node, and the owners of new volumes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OTHER_NODES = "DEFAULT_PATH_FOR_NON_LISTED_NODES"
 
 
 def default_class(objects: Sequence[Object], _settings: Settings) -> None:
-    """Mark the provisioner's class as the default one.
+    """Annotate the provisioner's class as the default one.
 
     Raises:
         InvalidInput: there is not exactly one.
@@ -39,7 +39,7 @@ def default_class(objects: Sequence[Object], _settings: Settings) -> None:
 
 
 def base_directories(objects: Sequence[Object], settings: Settings) -> None:
-    """Put the directory of each node into config.json; a node that the inventory does not name gets the common one.
+    """Write the directory of each node into config.json; nodes that the inventory does not name get the common one.
 
     Raises:
         InvalidInput: there is no configuration, or it cannot be read.
@@ -63,11 +63,11 @@ def base_directories(objects: Sequence[Object], settings: Settings) -> None:
 
 
 def owners_of_volumes(objects: Sequence[Object], settings: Settings) -> None:
-    """Let the setup script give a new volume to its consumer, where the catalog knows as whom that one runs.
+    """Let the setup script set the owner of a new volume, if the catalog knows the user of its consumer.
 
-    The script runs as root on the node and gets the directory as second argument, in every version from 0.0.20 on
-    (provisioner.go, createHelperPod); its name ends in _<namespace>_<claim>. Upstream's text makes it with a mode that
-    is open to everybody, because fsGroup has no effect on it; that stays so for consumers whose identity is not known.
+    The script runs as root on the node and gets the directory as second argument, in every version since 0.0.20
+    (provisioner.go, createHelperPod); its name ends in _<namespace>_<claim>. Upstream creates it world-writable,
+    because fsGroup has no effect on it; volumes of consumers whose user is not known stay so.
     """
     lines = list(_cases(claim for part in settings.release.components.values() for claim in part.claims))
     data = _config(objects)
@@ -90,8 +90,8 @@ def _config(objects: Sequence[Object]) -> dict[str, Any]:
             return data
     raise InvalidInput(
         Problem(
-            "manifests of the local path provisioner without its configuration.",
-            f"a ConfigMap {_CONFIG}, which names the base directory.",
+            "manifests of the local-path provisioner without its configuration.",
+            f"a ConfigMap {_CONFIG}, which has the base directory.",
             "correct local_path_source.",
         )
     )

@@ -1,4 +1,4 @@
-"""Volumes made in advance: one for each claim of the chosen components, on a node's own disk, for that claim alone."""
+"""Static PersistentVolumes: one for each claim of the chosen components, on a node's disk, reserved for that claim."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.storage.local_path import DEFAULT_CLASS
 
-__all__ = ["STATIC_CLASS", "StaticVolume", "objects_of", "static_volumes", "unusable"]
+__all__ = ["STATIC_CLASS", "StaticVolume", "objects_of", "static_volumes", "validate_static_volumes"]
 
 STATIC_CLASS = "kubeflow-static"
 _FOLDER = "static"
@@ -46,10 +46,10 @@ class StaticVolume:
 
     @property
     def owner(self) -> tuple[int, int, int]:
-        """Uid, gid and mode that the directory is made with.
+        """Uid, gid and mode of the directory.
 
-        A consumer whose user is left to its image begins as root and goes on as a user of its own in a directory that
-        it makes below (katib-mysql up to Kubeflow 1.10): that user has to come through, but not to read.
+        A consumer without a user in its pod starts as root and continues as another user in a directory that it creates
+        below (katib-mysql up to Kubeflow 1.10): that user needs to traverse this one, but not to read it.
         """
         user, _, group = self.claim.owner.partition(":")
         return (int(user), int(group), _OWN) if user else (0, 0, _SHARED)
@@ -70,7 +70,7 @@ def _volumes(settings: Settings) -> Iterator[StaticVolume]:
 
 
 def objects_of(settings: Settings) -> tuple[Object, ...]:
-    """The class, which is the default one, and the volumes; each is bound to its claim by name and is retained."""
+    """The class, which is the default one, and the volumes; each is reserved for its claim and retained."""
     volumes = static_volumes(settings)
     return (_class(), *map(_volume, volumes)) if volumes else ()
 
@@ -110,11 +110,11 @@ def _volume(volume: StaticVolume) -> Object:
     }
 
 
-def unusable(cluster: Cluster, settings: Settings) -> Iterator[Problem]:
-    """What on the cluster keeps the volumes from being used: nodes that are not there, volumes of an earlier claim.
+def validate_static_volumes(cluster: Cluster, settings: Settings) -> Iterator[Problem]:
+    """What prevents the volumes from being used: missing nodes, and volumes with the data of an earlier claim.
 
     Raises:
-        ApiError: the API server refused to tell.
+        ApiError: the API server refused a question.
     """
     volumes = static_volumes(settings)
     for node in dict.fromkeys(volume.node for volume in volumes):
@@ -122,14 +122,14 @@ def unusable(cluster: Cluster, settings: Settings) -> Iterator[Problem]:
         label = (found["metadata"].get("labels") or {}).get(HOSTNAME) if found else node
         if label != node:
             yield Problem(
-                f"the node {node} for static volumes with the label {HOSTNAME}={label}.",
-                "a node whose label is its name, as volumes are tied to a node by that label.",
+                f"node {node} for static volumes has the label {HOSTNAME}={label}.",
+                "a node whose label equals its name: volumes are bound to a node by that label.",
                 "choose another node, or start its kubelet with its name as --hostname-override.",
             )
         if found is None:
             known = sorted(item["metadata"]["name"] for item in cluster.list("v1", "Node").items)
             yield Problem(
-                f"the node {node} for static volumes, which the cluster does not have.",
+                f"node {node} for static volumes does not exist in the cluster.",
                 f"one of: {', '.join(known)}.",
                 "correct local_path_static_node or local_path_static_nodes.",
             )
@@ -138,8 +138,8 @@ def unusable(cluster: Cluster, settings: Settings) -> Iterator[Problem]:
         if live and live.get("status", {}).get("phase") == "Released":
             patch = '\'[{"op":"remove","path":"/spec/claimRef/uid"}]\''
             yield Problem(
-                f"PersistentVolume {volume.name} holds what an earlier claim wrote to {volume.path} on {volume.node}.",
+                f"PersistentVolume {volume.name} has the data of an earlier claim in {volume.path} on {volume.node}.",
                 "a volume that is free for the new claim.",
-                "see what is in the directory; to give it to the new claim: "
+                "look into the directory; to give it to the new claim: "
                 f"kubectl patch pv {volume.name} --type json -p {patch}",
             )

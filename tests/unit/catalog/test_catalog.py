@@ -156,7 +156,7 @@ def test_eras_do_not_overlap() -> None:
     [
         ("kubeflow/training-operator:v1-04f9f13", "1.8.1"),
         ("docker.io/kubeflow/training-operator:v1-04f9f13", "1.8.1"),
-        ("mirror.example:5000/docker.io/kubeflow/training-operator:v1-e1434f6@sha256:0a", "1.5.0"),
+        ("mirror.example:5000/docker.io/kubeflow/training-operator:v1-e1434f6@sha256:" + 64 * "0", "1.5.0"),
         ("ghcr.io/kubeflow/training-v1/training-operator:v1-3f15cb8", "1.9.2"),
         ("kubeflow/training-operator:v1.8.1", "1.8.1"),
         ("kubeflow/training-operator:latest", None),

@@ -70,7 +70,7 @@ def test_everything_that_is_wrong_with_sources_is_told_at_once(write: Write) -> 
         desired(settings, components, silent)
     text = str(caught.value)
     assert len(caught.value.problems) == 3
-    for words in ("is list", "stands there twice", "no /absent"):
+    for words in ("is a list", "has Namespace shared twice", "no /absent"):
         assert words in text
 
 
@@ -108,13 +108,13 @@ DEPLOYMENT = """\
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: d, namespace: n}
-spec: {template: {spec: {containers: [{name: c, image: "REGISTRY/vc-scheduler:v1.10.0@sha256:0"}]}}}
+spec: {template: {spec: {containers: [{name: c, image: "REGISTRY/vc-scheduler:v1.10.0@sha256:DIGEST"}]}}}
 """
 
 
 @pytest.mark.parametrize("registry", ["docker.io/volcanosh", "registry.lan:5000/x"])
 def test_a_volcano_of_another_version_is_refused_by_the_tags_of_its_programs(write: Write, registry: str) -> None:
-    settings, (part,) = write({"volcano": DEPLOYMENT.replace("REGISTRY", registry)})
+    settings, (part,) = write({"volcano": DEPLOYMENT.replace("REGISTRY", registry).replace("DIGEST", 64 * "0")})
     part = replace(part, title="Volcano", workloads=(Ref("apps/v1", "Deployment", "n", "d"),))
     with pytest.raises(InvalidInput) as caught:
         desired(settings, [replace(part, version="1.8.2")], silent)

@@ -10,10 +10,10 @@ import pytest
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.manifests.kustomizations import Kustomizations
-from kubeflow_volcano.rollout.manifests.remote_bases import without_remotes
+from kubeflow_volcano.rollout.manifests.remote_bases import with_local_bases
 from kubeflow_volcano.rollout.manifests.render import Renderer
 from kubeflow_volcano.rollout.manifests.sources import Sources
-from kubeflow_volcano.rollout.patches.joint_values import filled
+from kubeflow_volcano.rollout.patches.upstream import fill_joint_values
 from kubeflow_volcano.rollout.settings.settings import parse
 
 
@@ -52,10 +52,10 @@ def test_all_components_together_are_the_example(
     opened, known = Sources(settings, silent), Kustomizations()
     components = [part for part in settings.release.components.values() if part.example]
     places = {part.name: opened.place(part) for part in components} | {"": opened.release() / "example"}
-    resolved = without_remotes(places, settings.release, opened, known, silent)
+    resolved = with_local_bases(places, settings.release, opened, known, silent)
     found = Renderer(kustomize, tmp_path, silent, known).render(resolved)
     example = {Ref.of(obj): obj for obj in found.pop("")}
-    found = filled(found, settings.release)
+    found = fill_joint_values(found, settings.release)
     together = {Ref.of(obj): obj for objects in found.values() for obj in objects}
     assert len(example) == case.objects == sum(map(len, found.values()))
     assert sorted(ref for ref in {**example, **together} if example.get(ref) != together.get(ref)) == []

@@ -8,7 +8,7 @@ from dataclasses import replace
 from kubernetes.utils.quantity import parse_quantity
 
 from kubeflow_volcano.catalog.gangs import VOLCANO
-from kubeflow_volcano.catalog.images.names import tag_of
+from kubeflow_volcano.catalog.images.names import version_tag
 from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.catalog.schedulers import known_plugins, words_of
 from kubeflow_volcano.cluster.objects import Object, Ref
@@ -189,7 +189,7 @@ def version_pair(facts: Facts) -> Outcome:
     """
     scheduler = _scheduler(facts)
     image: str = scheduler["spec"]["template"]["spec"]["containers"][0]["image"]
-    version = tag_of(image).removeprefix("v")
+    version = version_tag(image)
     ranges = {_minor(name): bounds for name, bounds in facts.expectations.volcano_kubernetes.items()}
     bounds = ranges.get(_minor(version))
     server = facts.server_version

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from kubeflow_volcano.catalog.images.names import tag_of
+from kubeflow_volcano.catalog.images.names import version_tag
 from kubeflow_volcano.catalog.schedulers import is_newer, known_actions, words_of
 from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.core.facts import Facts
@@ -108,7 +108,7 @@ def period_seconds(facts: Facts) -> float:
 
 def version(facts: Facts) -> str:
     """Volcano's version by the scheduler's image, else as the caller states it; empty if neither shows it."""
-    tag = tag_of(_container(facts).get("image", "")).removeprefix("v")
+    tag = version_tag(_container(facts).get("image", ""))
     return tag if re.fullmatch(r"\d+(\.\d+)+([-+].*)?", tag) else facts.expectations.volcano_version
 
 

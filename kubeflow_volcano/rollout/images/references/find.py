@@ -1,7 +1,7 @@
-"""Every image reference in plain objects, wherever it hides; the known places are data (catalog/images/sites.yaml).
+"""Every image reference in plain objects; the known places are data (catalog/images/sites.yaml).
 
-What looks like a reference and stands in no known place is found as well, as of kind `unknown`: nothing is missed in
-silence. Definitions of custom resources hold no references, only words about them.
+Text that looks like a reference in an unknown place is found, too, with the kind `unknown`, so that none is missed
+silently. CRDs contain no references, only descriptions of them.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.rollout.images.references import texts
 from kubeflow_volcano.rollout.images.references.places import InHub, InText, Path, Place, Put
 
-__all__ = ["CONTAINERS", "Leaf", "Reference", "in_object", "leaves", "told"]
+__all__ = ["CONTAINERS", "Leaf", "Reference", "describe_path", "in_object", "leaves"]
 
 CONTAINERS = frozenset({"containers", "initContainers", "ephemeralContainers"})
 """Lists whose items are containers, in pods and in whatever holds a pod's template."""
 
 
 _FILLED_IN = "auto"
-"""Stands in the pods of istio's gateways until the injector puts its proxy there."""
+"""Placeholder in the pods of Istio's gateways, which the injector replaces by its proxy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
     """One reference in one place.
 
-    `image` is complete, tag included where that stands elsewhere; `text` is what is written. Kinds: pod, environment,
-    argument, config (all read by somebody), code (a default, which a variable replaces), compiled (in a program),
-    documentation (read by nobody) and unknown. `put` says how to write another one there; None: nobody does.
+    `image` is complete, with the tag even if that is in another field; `text` is the text as written. Kinds: pod,
+    environment, argument, config (all of them are used), code (a default, which a variable replaces), compiled (in a
+    program), documentation (not used) and unknown. `put` says how to write another one there; None if it is not.
     """
 
     image: ImageName
@@ -47,7 +47,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A text of an object, with the mapping or list that it stands in."""
+    """A text of an object, with the mapping or list that contains it."""
 
     path: Path
     text: str
@@ -55,7 +55,7 @@ class Leaf:
 
 
 def leaves(obj: Object) -> list[Leaf]:
-    """Every text of an object in the order in which it is written; none of a custom resource's definition."""
+    """Every text of an object in its order; none of a CRD."""
     found: list[Leaf] = []
     if obj["kind"] != "CustomResourceDefinition":
         _collect(obj, (), found)
@@ -84,7 +84,7 @@ def in_object(obj: Object) -> Iterator[Reference]:
 
 
 def _in_container(ref: Ref, leaf: Leaf) -> Iterator[Reference]:
-    if len(leaf.path) < 3:  # noqa: PLR2004  a container stands in a list of an object
+    if len(leaf.path) < 3:  # noqa: PLR2004  a container is in a list of an object
         return
     step, above, outer = leaf.path[-1], leaf.path[-2], leaf.path[-3]
     if step == "image" and outer in CONTAINERS:
@@ -104,7 +104,9 @@ def _in_container(ref: Ref, leaf: Leaf) -> Iterator[Reference]:
 def _whole(ref: Ref, leaf: Leaf, kind: str, start: int) -> Iterator[Reference]:
     text = leaf.text[start:]
     if image := ImageName.parse(text):
-        yield Reference(image, text, ref, told(leaf.path), kind, InText(Place(leaf.path, start, len(leaf.text))))
+        yield Reference(
+            image, text, ref, describe_path(leaf.path), kind, InText(Place(leaf.path, start, len(leaf.text)))
+        )
 
 
 def _in_site(ref: Ref, site: Site, leaf: Leaf) -> Iterator[Reference]:
@@ -120,13 +122,13 @@ def _in_site(ref: Ref, site: Site, leaf: Leaf) -> Iterator[Reference]:
     try:
         scalars = texts.scalars(leaf.text)
     except ValueError:
-        return  # what looks like a reference in it is told as unknown
+        return  # what looks like a reference in it is reported as unknown
     if site.form == "document":
         for scalar in scalars:
             image = ImageName.parse(scalar.text)
             if image and any(texts.fits(scalar.path, pattern) for pattern in site.inside):
                 put = InText(_place(leaf, scalar))
-                yield Reference(image, scalar.text, ref, told(leaf.path, scalar.path), "config", put)
+                yield Reference(image, scalar.text, ref, describe_path(leaf.path, scalar.path), "config", put)
     elif site.form == "versioned":
         yield from _versioned(ref, leaf, scalars)
     else:
@@ -134,7 +136,7 @@ def _in_site(ref: Ref, site: Site, leaf: Leaf) -> Iterator[Reference]:
 
 
 def _versioned(ref: Ref, leaf: Leaf, scalars: tuple[texts.Scalar, ...]) -> Iterator[Reference]:
-    """Name and versions in keys side by side, as KServe's predictors have them."""
+    """Name and versions in sibling keys, as in KServe's predictors."""
     for name in scalars:
         image = ImageName.parse(name.text)
         if name.path[-1] != "image" or image is None:
@@ -145,13 +147,15 @@ def _versioned(ref: Ref, leaf: Leaf, scalars: tuple[texts.Scalar, ...]) -> Itera
         for version in versions:
             complete = ImageName(image.host, image.path, version.text)
             put = InText(_place(leaf, name), _place(leaf, version))
-            yield Reference(complete, name.text, ref, told(leaf.path, version.path), "config", put)
+            yield Reference(complete, name.text, ref, describe_path(leaf.path, version.path), "config", put)
         if not versions:
-            yield Reference(image, name.text, ref, told(leaf.path, name.path), "config", InText(_place(leaf, name)))
+            yield Reference(
+                image, name.text, ref, describe_path(leaf.path, name.path), "config", InText(_place(leaf, name))
+            )
 
 
 def _in_hub(ref: Ref, leaf: Leaf, scalars: tuple[texts.Scalar, ...]) -> Iterator[Reference]:
-    """Registry, name and tag in three keys, as istio has them; its proxy is the image that is put together so."""
+    """Registry, name and tag in three keys, as in Istio's configuration of its proxy."""
     by_path = {scalar.path: scalar for scalar in scalars}
     hub, tag = by_path.get(("global", "hub")), by_path.get(("global", "tag"))
     if hub is None or tag is None:
@@ -165,30 +169,32 @@ def _in_hub(ref: Ref, leaf: Leaf, scalars: tuple[texts.Scalar, ...]) -> Iterator
         for put in puts:
             if image is None:
                 continue
-            yield Reference(image, text if "/" in text else hub.text, ref, told(leaf.path, hub.path), "config", put)
+            yield Reference(
+                image, text if "/" in text else hub.text, ref, describe_path(leaf.path, hub.path), "config", put
+            )
 
 
 def _in_template(ref: Ref, leaf: Leaf) -> Iterator[Reference]:
-    """A text that becomes a document only when somebody fills it in: all that looks like a reference is one."""
+    """A template of a document: everything that looks like a reference is one."""
     for start, end in texts.suspects(leaf.text):
         if image := ImageName.parse(leaf.text[start:end]):
             put = InText(Place(leaf.path, start, end))
-            yield Reference(image, leaf.text[start:end], ref, told(leaf.path), "config", put)
+            yield Reference(image, leaf.text[start:end], ref, describe_path(leaf.path), "config", put)
 
 
 def _in_code(ref: Ref, site: Site, leaf: Leaf) -> Iterator[Reference]:
-    """Defaults of a hook; its Deployment decides, so `put` is filled in by whoever sees both."""
+    """Defaults of a hook; its Deployment can replace them, so `put` is set by `of_hooks`, which sees both."""
     for hook in tables.sites().hooks:
         if hook.site != site.id:
             continue
         for name in hook.images:
             for start, end in texts.literals(leaf.text, name):
                 if image := ImageName.parse(leaf.text[start:end]):
-                    yield Reference(image, leaf.text[start:end], ref, told(leaf.path, (name,)), "code")
+                    yield Reference(image, leaf.text[start:end], ref, describe_path(leaf.path, (name,)), "code")
 
 
 def _rest(ref: Ref, leaf: Leaf, found: list[Reference]) -> Iterator[Reference]:
-    """What looks like a reference in a text and was not taken for one."""
+    """Text that looks like a reference and was not recognized as one."""
     taken = {(item.put.name.start, item.put.name.end) for item in found if isinstance(item.put, InText)}
     hub = any(isinstance(item.put, InHub) for item in found)
     named = {item.image.repository for item in found if item.kind == "code"}
@@ -198,9 +204,9 @@ def _rest(ref: Ref, leaf: Leaf, found: list[Reference]) -> Iterator[Reference]:
         if image is None or any(start < last and first < end for first, last in taken):
             continue
         if image.repository in named or hub:
-            continue  # the same default once more, in a comment; or a part of what was put together
+            continue  # the same default again, in a comment; or a part of a composed reference
         kind = "documentation" if idle else "unknown"
-        yield Reference(image, leaf.text[start:end], ref, told(leaf.path), kind)
+        yield Reference(image, leaf.text[start:end], ref, describe_path(leaf.path), kind)
 
 
 def _suspects(leaf: Leaf) -> Iterable[tuple[int, int]]:
@@ -215,8 +221,8 @@ def _place(leaf: Leaf, scalar: texts.Scalar) -> Place:
     return Place(leaf.path, scalar.start, scalar.end)
 
 
-def told(path: Path, inner: tuple[str, ...] = ()) -> str:
-    """A path for a person: data.suggestion: random.image."""
+def describe_path(path: Path, inner: tuple[str, ...] = ()) -> str:
+    """A path as text, such as `data.suggestion: random.image`."""
     text = ""
     for step in path:
         text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else str(step)

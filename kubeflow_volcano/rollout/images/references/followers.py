@@ -1,6 +1,6 @@
-"""Pods that read a renamed configuration only when they start: another configuration makes other pods.
+"""Restarts pods that read a renamed configuration only at their start: the configuration's sum is in their template.
 
-Kustomize gives such a ConfigMap a name with the sum of its content for the same reason; renaming images comes after it.
+kustomize appends the sum of the content to the name of such a ConfigMap for the same reason; images are renamed later.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 __all__ = ["ANNOTATION", "follow"]
 
 ANNOTATION = "kubeflow-volcano.io/image-configuration"
-"""Of a pod template: the sum of the renamed configurations that its pods read."""
+"""Annotation of a pod template: the sum of the renamed configurations that its pods read."""
 
 _WORKLOADS = frozenset({"DaemonSet", "Deployment", "StatefulSet"})
 _DIGITS = 16

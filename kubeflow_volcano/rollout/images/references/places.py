@@ -1,4 +1,4 @@
-"""Where a reference stands in an object, and how another one is put there without touching the rest of the text."""
+"""The place of a reference in an object, and how another one is written there without changing the rest of the text."""
 
 from __future__ import annotations
 
@@ -10,14 +10,26 @@ from typing import Any
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.cluster.objects import Object
 
-__all__ = ["CannotPut", "Change", "Edit", "InHub", "InText", "Path", "Place", "Put", "Setting", "ToSetting", "changed"]
+__all__ = [
+    "CannotPut",
+    "Change",
+    "Edit",
+    "InHub",
+    "InText",
+    "Path",
+    "Place",
+    "Put",
+    "Setting",
+    "ToSetting",
+    "apply_changes",
+]
 
 Path = tuple[str | int, ...]
 """Keys and indices from the root of an object."""
 
 
-class CannotPut(ValueError):  # noqa: N818  a refusal, told to a person as a problem
-    """A reference that the place has no room for; the text says why."""
+class CannotPut(ValueError):  # noqa: N818  a refusal, reported as a problem
+    """A reference that the place cannot hold; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,58 +64,58 @@ Change = Edit | Setting
 
 @dataclass(frozen=True, slots=True)
 class InText:
-    """The whole reference stands in a text; or its name there and its tag in another one."""
+    """The whole reference is in one text; or its name, and its tag in another text."""
 
     name: Place
     tag: Place | None = None
 
     def changes(self, _old: ImageName, new: ImageName) -> Sequence[Change]:
-        """What makes this place say `new`.
+        """The changes that write `new` here.
 
         Raises:
-            CannotPut: a digest for a field that holds a tag.
+            CannotPut: a digest for a field that takes a tag.
         """
         if self.tag is None:
             return (Edit(self.name, str(new)),)
         if new.digest or not new.tag:
-            raise CannotPut("its tag stands in a field of its own, which takes a tag and nothing else")
+            raise CannotPut("its tag is in a field of its own, which takes nothing but a tag")
         return (Edit(self.name, new.repository), Edit(self.tag, new.tag))
 
     def stays(self, text: str) -> Sequence[Change]:
-        """The claim that the name remains `text`, which another reference in the same field may contradict."""
+        """The change that keeps the name `text`; it conflicts with another reference that changes the same field."""
         return (Edit(self.name, text),)
 
 
 @dataclass(frozen=True, slots=True)
 class InHub:
-    """Istio's way: a registry, a name and a tag in three fields; the field of the name takes a whole reference, too."""
+    """Registry, name and tag in three fields, as in Istio; the field of the name takes a whole reference, too."""
 
     hub: Place
     names: tuple[Place, ...]
 
     def changes(self, old: ImageName, new: ImageName) -> Sequence[Change]:
-        """What makes this place say `new`.
+        """The changes that write `new` here.
 
         Raises:
-            CannotPut: no field of the name is there, and the registry alone cannot say it.
+            CannotPut: there is no field for the name, and changing the registry is not enough.
         """
-        name = old.path.rpartition("/")[2]
+        name = old.name
         if new.repository.endswith(f"/{name}") and (new.tag, new.digest) == (old.tag, old.digest):
             return (Edit(self.hub, new.repository.removesuffix(f"/{name}")),)
         if not self.names:
-            raise CannotPut("only its registry stands there, so name and tag must stay")
+            raise CannotPut("only its registry is there, so name and tag cannot change")
         return tuple(Edit(place, str(new)) for place in self.names)
 
     def stays(self, text: str) -> Sequence[Change]:
-        """The claim that the registry remains `text`, as above."""
+        """The change that keeps the registry `text`, as above."""
         return (Edit(self.hub, text),)
 
 
 @dataclass(frozen=True, slots=True)
 class ToSetting:
-    """The reference stands in a program, which takes another one from a flag or an environment variable.
+    """The reference is compiled into a program, which takes another one from a flag or an environment variable.
 
-    With `tag_environment` the variable holds the name alone and this one the tag.
+    With `tag_environment` the variable contains the name alone, and this one the tag.
     """
 
     container: Path
@@ -112,17 +124,17 @@ class ToSetting:
     tag_environment: str = ""
 
     def changes(self, old: ImageName, new: ImageName) -> Sequence[Change]:
-        """What makes the program take `new`.
+        """The changes that make the program use `new`.
 
         Raises:
-            CannotPut: the program has neither, or a digest for a variable that holds a tag.
+            CannotPut: the program has neither, or a digest for a variable that takes a tag.
         """
         if not self.flag and not self.environment:
-            raise CannotPut("it stands in the program, which offers no flag and no variable for it")
+            raise CannotPut("it is compiled into the program, which has no flag and no variable for it")
         if not self.tag_environment:
             return (Setting(self.container, self.flag, self.environment, str(new)),)
         if new.digest:
-            raise CannotPut("its tag stands in a variable of its own, which takes a tag and nothing else")
+            raise CannotPut("its tag is in a variable of its own, which takes nothing but a tag")
         name = Setting(self.container, "", self.environment, new.repository)
         if new.tag == old.tag:
             return (name,)
@@ -136,11 +148,11 @@ class ToSetting:
 Put = InText | InHub | ToSetting
 
 
-def changed(obj: Object, changes: Iterable[Change]) -> Object:
+def apply_changes(obj: Object, changes: Iterable[Change]) -> Object:
     """A copy of `obj` with all changes.
 
     Raises:
-        CannotPut: two of them say different things about one place.
+        CannotPut: two of them write different texts to one place.
     """
     edits: dict[Place, str] = {}
     settings: dict[tuple[Path, str, str], str] = {}
@@ -151,7 +163,7 @@ def changed(obj: Object, changes: Iterable[Change]) -> Object:
             key = (change.container, change.flag, change.environment)
             same = settings.setdefault(key, change.value) == change.value
         if not same:
-            raise CannotPut("one field stands for several images, which are to get different names")
+            raise CannotPut("one field names several images, which would get different names")
     result = copy.deepcopy(obj)
     for place in sorted(edits, key=lambda place: -place.start):
         parent = _at(result, place.path[:-1])

@@ -1,4 +1,4 @@
-"""References that stand in programs: compiled in, or the defaults of a hook. Flags and variables say otherwise."""
+"""References inside programs: compiled in, or defaults of a hook. Flags and variables replace them."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from kubeflow_volcano.catalog.images import tables
-from kubeflow_volcano.catalog.images.names import ImageName
+from kubeflow_volcano.catalog.images.names import ImageName, version_tag
 from kubeflow_volcano.catalog.images.tables import Compiled, Hook
 from kubeflow_volcano.catalog.operator import version_of_image
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.rollout.images.references.find import Reference, told
+from kubeflow_volcano.rollout.images.references.find import Reference, describe_path
 from kubeflow_volcano.rollout.images.references.places import Path, ToSetting
 
-__all__ = ["compiled_in", "of_hooks", "strangers"]
+__all__ = ["compiled_in", "of_hooks", "unknown_programs"]
 
 _POD: Path = ("spec", "template", "spec", "containers")
 
 
 def compiled_in(objects: Iterable[Object]) -> Iterator[Reference]:
-    """What the programs among `objects` start by themselves, as far as no flag or variable says otherwise."""
+    """The images that programs among `objects` use by themselves, unless a flag or a variable replaces them."""
     for obj, number, container in _containers(objects):
         version = _version(container)
         for entry in tables.compiled():
@@ -34,8 +34,8 @@ def compiled_in(objects: Iterable[Object]) -> Iterator[Reference]:
                 yield Reference(image, entry.image, Ref.of(obj), f"in the program: {entry.use}", "compiled", put)
 
 
-def strangers(objects: Iterable[Object]) -> Iterator[tuple[Ref, str]]:
-    """Programs that have images compiled in, in a version that the catalog does not know, with their own image."""
+def unknown_programs(objects: Iterable[Object]) -> Iterator[tuple[Ref, str]]:
+    """Programs with compiled-in images in a version that the catalog does not know, with their own image."""
     for obj, _, container in _containers(objects):
         entries = [entry for entry in tables.compiled() if _is(entry, obj, container)]
         if entries and _version(container) is None and not all(_is_set(entry, container) for entry in entries):
@@ -43,7 +43,7 @@ def strangers(objects: Iterable[Object]) -> Iterator[tuple[Ref, str]]:
 
 
 def of_hooks(objects: Sequence[Object], references: Sequence[Reference]) -> Iterator[Reference]:
-    """The references with the hooks' own completed: the tag that they add, and the variables that replace them."""
+    """The references, with those of hooks completed by the tag that they add and the variables that replace them."""
     hooks = {name: hook for hook in tables.sites().hooks for name in hook.images}
     own = set(_variables(objects))
     for item in references:
@@ -55,12 +55,12 @@ def of_hooks(objects: Sequence[Object], references: Sequence[Reference]) -> Iter
 
 
 def _variables(objects: Iterable[Object]) -> Iterator[tuple[Ref, str]]:
-    """The variables of the hooks themselves, which hold names without tags."""
+    """The variables of the hooks themselves, which contain names without tags."""
     for obj, number, container in _containers(objects):
         names = [name for hook in tables.sites().hooks if _runs(hook, obj, container) for name in hook.images]
         for index, entry in enumerate(container.get("env") or ()):
             if entry["name"] in names:
-                yield Ref.of(obj), told((*_POD, number, "env", index, "value"))
+                yield Ref.of(obj), describe_path((*_POD, number, "env", index, "value"))
 
 
 def _completed(item: Reference, hook: Hook, objects: Sequence[Object]) -> Reference:
@@ -107,8 +107,7 @@ def _is(entry: Compiled, obj: Object, container: Mapping[str, Any]) -> bool:
 
 def _version(container: Mapping[str, Any]) -> str | None:
     image = str(container.get("image", ""))
-    tag = image.partition("@")[0].rpartition("/")[2].partition(":")[2].removeprefix("v")
-    found = version_of_image(image) or tag
+    found = version_of_image(image) or version_tag(image)
     return found if re.match(r"\d+\.\d+\.\d+(?:-|$)", found) else None
 
 

@@ -1,4 +1,4 @@
-"""References inside texts: YAML and JSON documents, code, and whatever else looks like one."""
+"""References inside texts: YAML and JSON documents, code, and any other text that looks like one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Scalar", "fits", "literals", "scalars", "suspects"]
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A text within a document, the path to it and where it stands."""
+    """A text within a document, with its path and its position."""
 
     path: tuple[str, ...]
     text: str
@@ -48,12 +48,12 @@ def _collect(node: yaml.Node | None, path: tuple[str, ...], text: str, found: li
             _collect(item, (*path, str(number)), text, found)
     elif isinstance(node, yaml.ScalarNode) and node.value:
         start = text.find(node.value, node.start_mark.index, node.end_mark.index)
-        if start >= 0:  # a text with escapes is no reference
+        if start >= 0:  # a text with escapes is not a reference
             found.append(Scalar(path, node.value, start, start + len(node.value)))
 
 
 def fits(path: Sequence[str], pattern: Sequence[str]) -> bool:
-    """Whether a path within a document fits; `*` is one step or part of one, `**` any number of steps."""
+    """Whether a path within a document matches; `*` is one step or part of one, `**` any number of steps."""
     if not pattern:
         return not path
     if pattern[0] == "**":
@@ -62,7 +62,7 @@ def fits(path: Sequence[str], pattern: Sequence[str]) -> bool:
 
 
 def literals(code: str, name: str) -> Iterator[tuple[int, int]]:
-    """Where `code` gives `name` a text: as the default of a variable of the environment, or by assignment."""
+    """Positions of the texts that `code` gives to `name`: as default of an environment variable, or by assignment."""
     for match in re.finditer(rf"""\b{name}["']?\s*[,=]\s*["']([^"'\s]+)["']""", code):
         yield match.span(1)
 
@@ -81,7 +81,7 @@ _NO_NAMES = frozenset({"true", "false", "none", "null"})
 
 
 def suspects(text: str) -> Iterator[tuple[int, int]]:
-    """Where `text` holds something that looks like a reference, or that is called an image and could be one."""
+    """Positions of what looks like a reference in `text`, or is called an image and could be one."""
     seen: set[int] = set()
     if "/" in text:
         for match in _LOOKS_LIKE_ONE.finditer(text):

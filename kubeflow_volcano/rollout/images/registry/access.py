@@ -1,4 +1,4 @@
-"""How registries are reached from here: which certificates are trusted, TLS or not, and who is asking."""
+"""How registries are reached from here: trusted certificates, TLS or plain HTTP, credentials."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 
+from kubeflow_volcano.files import write_file
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.images.registry.client import Registry, scheme_of
-from kubeflow_volcano.rollout.images.registry.pace import PerMinute
+from kubeflow_volcano.rollout.images.registry.rate import RateLimit
 from kubeflow_volcano.rollout.settings.settings import Settings
 
 __all__ = ["authority", "credentials", "mirror_registry", "own_registry"]
 
 _SECONDS = 15.0
-_UNPACED = PerMinute(1_000_000)
 
 
 def own_registry(settings: Settings) -> Registry:
-    """Asks the registry of one's own, which sets no pace.
+    """A client of one's own registry, without a rate limit.
 
     Raises:
         InvalidInput: the certificate authority or the credentials cannot be read.
@@ -33,13 +33,13 @@ def own_registry(settings: Settings) -> Registry:
     context = _trusting(registry.ca, "image_mirror_registry_ca")
     scheme: Callable[[str], str] = scheme_of
     if registry.insecure:
-        context = ssl._create_unverified_context()  # noqa: S323, SLF001  the inventory asks for it
+        context = ssl._create_unverified_context()  # noqa: S323, SLF001  the inventory says so
         scheme = cache(_plain_or_not)
-    return Registry(_UNPACED, scheme, context=context, credentials=credentials(settings))
+    return Registry(None, scheme, context=context, credentials=credentials(settings))
 
 
-def mirror_registry(settings: Settings, pace: PerMinute) -> Registry:
-    """Asks mirrors and upstream registries, in their pace.
+def mirror_registry(settings: Settings, rate: RateLimit) -> Registry:
+    """A client of mirrors and upstream registries, within their rate limit.
 
     Raises:
         InvalidInput: as for own_registry.
@@ -50,11 +50,11 @@ def mirror_registry(settings: Settings, pace: PerMinute) -> Registry:
     def scheme(host: str) -> str:
         return "http" if host in containerd.plain_http else scheme_of(host)
 
-    return Registry(pace, scheme, context=context, credentials=credentials(settings))
+    return Registry(rate, scheme, context=context, credentials=credentials(settings))
 
 
 def credentials(settings: Settings) -> Mapping[str, str]:
-    """base64 of user:password by host, from the file that the inventory or $REGISTRY_AUTH_FILE names.
+    """Base64 of user:password by host, from the file that the inventory or $REGISTRY_AUTH_FILE names.
 
     Raises:
         InvalidInput: the file cannot be used.
@@ -67,7 +67,7 @@ def credentials(settings: Settings) -> Mapping[str, str]:
         auths = json.loads(path.read_text("utf-8")).get("auths", {})
         found = {host.partition("/")[0]: entry["auth"] for host, entry in auths.items() if "auth" in entry}
     except (OSError, ValueError, AttributeError, TypeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no such file"
+        why = error.strerror if isinstance(error, OSError) else "it has another content"
         raise InvalidInput(
             Problem(
                 f"{'image_mirror_registry_authfile' if named else 'REGISTRY_AUTH_FILE'} is {path}: {why}.",
@@ -79,11 +79,10 @@ def credentials(settings: Settings) -> Mapping[str, str]:
 
 
 def authority(ca: Path, cache: Path) -> Path:
-    """A directory below `cache` that holds this authority alone, which is how skopeo is told of one."""
+    """A directory below `cache` with nothing but this certificate, as skopeo requires (--src-cert-dir)."""
     content = ca.read_bytes()
     home = cache / "authorities" / hashlib.sha256(content).hexdigest()[:16]
-    home.mkdir(parents=True, exist_ok=True)
-    (home / "ca.crt").write_bytes(content)
+    write_file(home / "ca.crt", content)
     return home
 
 
@@ -106,8 +105,8 @@ def _trusting(ca: Path | None, variable: str) -> ssl.SSLContext | None:
 
 
 def _plain_or_not(host: str) -> str:
-    """The scheme of a host that may answer without TLS only."""
-    context = ssl._create_unverified_context()  # noqa: S323, SLF001  asked for, and nothing is read
+    """`http` for a host that does not speak TLS."""
+    context = ssl._create_unverified_context()  # noqa: S323, SLF001  the inventory says so; nothing is read
     try:
         urllib.request.urlopen(f"https://{host}/v2/", timeout=_SECONDS, context=context).close()
     except urllib.error.URLError as error:

@@ -1,4 +1,4 @@
-"""Whether a registry has a manifest: one HEAD by the distribution API, with an anonymous token where it wants one."""
+"""Whether a registry has a manifest: HEAD requests of the distribution API, with a token if the registry needs one."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ from http.client import HTTPException, HTTPMessage
 from typing import IO, Any
 from urllib.parse import urlencode, urlsplit
 
+from kubeflow_volcano.catalog.images.limits import Meaning, Tally, meaning_of_status
 from kubeflow_volcano.catalog.images.names import ImageName
-from kubeflow_volcano.rollout.images.registry.pace import PerMinute
+from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.rollout.images.registry.rate import RateLimit
 
-__all__ = ["Answer", "Registry", "scheme_of"]
+__all__ = ["Answer", "Limits", "Registry", "scheme_of"]
 
 _SECONDS = 15.0
 _DOCKER_HUB = "registry-1.docker.io"
@@ -34,9 +36,9 @@ _ACCEPT = (
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Status of the last answer; 0 and an `error` where none came. `retry_after` in seconds, 0 where not said.
+    """Status of the last answer; 0 and an `error` if there was none. `retry_after` in seconds, 0 without that header.
 
-    `digest` is what the registry says of a manifest that it has, empty where it says nothing.
+    `digest` is that of the manifest, empty where the registry does not send it.
     """
 
     status: int
@@ -45,9 +47,62 @@ class Answer:
     untrusted: bool = False
     digest: str = ""
 
+    @property
+    def meaning(self) -> Meaning:
+        """What it means for the next request."""
+        return Meaning.UNTRUSTED if self.untrusted else meaning_of_status(self.status)
+
+    @property
+    def why(self) -> str:
+        """The error, else the status."""
+        return self.error or str(self.status)
+
+
+class Limits:
+    """One registry's rate limit and tally. Without a rate limit it is one's own, whose refusals are not counted."""
+
+    def __init__(self, rate: RateLimit | None, most_refusals: int, progress: Progress) -> None:
+        self.rate = rate
+        self._tally = Tally(most_refusals)
+        self._progress = progress
+        self._lock = threading.Lock()
+
+    @property
+    def stopped(self) -> str:
+        """Why to request nothing more, empty to go on."""
+        return self._tally.stopped
+
+    @property
+    def cause(self) -> Meaning:
+        """Meaning of the answer that ended it."""
+        return self._tally.cause
+
+    @property
+    def refusals(self) -> int:
+        """How many answers count towards a ban."""
+        return self._tally.refusals
+
+    def ask(self, look: Callable[[], Answer]) -> Answer:
+        """The answer to a request, which is repeated once after a 429; the rule is in catalog/images/limits.py."""
+        answer = look()
+        seconds = self.add(answer.meaning, answer.why, retry_after=answer.retry_after)
+        if seconds and self.rate and not self.stopped:
+            self._progress(f"the mirror answers 429, too many requests; going on in {seconds:.0f} s")
+            self.rate.slow_down(seconds)
+            answer = look()
+            self.add(answer.meaning, answer.why, repeated=True)
+        return answer
+
+    def add(self, meaning: Meaning, why: str, *, retry_after: float = 0.0, repeated: bool = False) -> float:
+        """Count an answer; returns after how many seconds to repeat its request, 0 for not at all."""
+        if meaning.is_counted and self.rate is None:
+            meaning = Meaning.FAILED
+        with self._lock:
+            return self._tally.add(meaning, why, retry_after=retry_after, repeated=repeated)
+
 
 def scheme_of(host: str) -> str:
-    """`http` for this machine itself, as container tools have it; `https` for all others."""
+    """`http` for this machine itself, as in container tools; `https` for all other hosts."""
     name = host.rpartition(":")[0] if re.search(r":[0-9]+$", host) else host
     try:
         return "http" if ipaddress.ip_address(name).is_loopback else "https"
@@ -56,21 +111,21 @@ def scheme_of(host: str) -> str:
 
 
 class Registry:
-    """Asks registries, each request in its turn; tokens are kept by repository. Safe for several threads.
+    """A client of registries, for several threads; tokens are kept by repository.
 
-    `context` says which certificates are trusted, `credentials` holds what to sign in with: base64 of user:password by
-    host.
+    `rate` limits its requests; None does not. `context` has the trusted certificates, `credentials` base64 of
+    user:password by host.
     """
 
     def __init__(
         self,
-        pace: PerMinute,
+        rate: RateLimit | None,
         scheme: Callable[[str], str] = scheme_of,
         timeout_seconds: float = _SECONDS,
         context: ssl.SSLContext | None = None,
         credentials: Mapping[str, str] | None = None,
     ) -> None:
-        self._pace = pace
+        self._rate = rate
         self._scheme = scheme
         self._timeout = timeout_seconds
         self._opener = urllib.request.build_opener(_Redirects, urllib.request.HTTPSHandler(context=context))
@@ -80,7 +135,7 @@ class Registry:
         self._lock = threading.Lock()
 
     def head(self, image: ImageName) -> Answer:
-        """What the image's registry says of its manifest."""
+        """What the image's registry answers to a HEAD request for its manifest."""
         with self._lock:
             challenge = self._challenges.get(image.host)
         if challenge and image.repository not in self._tokens:
@@ -108,7 +163,7 @@ class Registry:
         return replace(answer, digest=said if answer.status == HTTPStatus.OK else ""), found
 
     def _fetch_token(self, image: ImageName, challenge: Mapping[str, str]) -> Answer | None:
-        """Keep a token for the image's repository; return the answer where there is none."""
+        """Keep a token for the image's repository; the answer of the token service if it gave none."""
         wanted = {"scope": f"repository:{image.path}:pull"}
         if "service" in challenge:
             wanted["service"] = challenge["service"]
@@ -121,19 +176,19 @@ class Registry:
             data = json.loads(body)
             token = str(data.get("token") or data["access_token"])
         except (ValueError, AttributeError, KeyError):
-            return Answer(0, error="its token service answers with something else than a token")
+            return Answer(0, error="the answer of its token service has no token")
         with self._lock:
             self._tokens[image.repository] = token
         return None
 
     def _ask(self, address: str, method: str, headers: Mapping[str, str]) -> tuple[Answer, Mapping[str, str], bytes]:
-        if not self._pace.turn():
-            return Answer(0, error="it was called off"), {}, b""
+        if self._rate and not self._rate.turn():
+            return Answer(0, error="interrupted"), {}, b""
         request = urllib.request.Request(  # noqa: S310  the scheme is checked below or our own
             address, method=method, headers={"User-Agent": "kubeflow-volcano", **headers}
         )
         if request.type not in {"http", "https"}:
-            return Answer(0, error="it names a token service that is not on the web"), {}, b""
+            return Answer(0, error="the URL of its token service is not http or https"), {}, b""
         try:
             with self._opener.open(request, timeout=self._timeout) as reply:
                 return Answer(reply.status), dict(reply.headers), reply.read(_MAX_TOKEN_BYTES)
@@ -147,7 +202,7 @@ class Registry:
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Keeps the method; credentials stay with the host that they were given for."""
+    """Keeps the method, and sends credentials to no other host."""
 
     def redirect_request(  # noqa: PLR0917  the signature of the standard library
         self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
@@ -168,6 +223,6 @@ def _challenge(headers: Mapping[str, str]) -> Mapping[str, str] | None:
 
 
 def _seconds(headers: Message) -> float:
-    """Retry-After where it is a number of seconds."""
+    """Retry-After in seconds; 0 if it is missing or a date."""
     text = headers.get("Retry-After") or ""
     return float(text) if text.isdigit() else 0.0

@@ -1,37 +1,31 @@
-"""Fills a registry of one's own: one image after the other, in the mirror's pace, held against the source's digest."""
+"""Copies images into one's own registry, one after the other within the source's limits, and compares their digests."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 
-from kubeflow_volcano.catalog.images.answers import Answer as Meaning
-from kubeflow_volcano.catalog.images.answers import answer_of
+from kubeflow_volcano.catalog.images.limits import Meaning, meaning_of_error
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.progress import Progress
-from kubeflow_volcano.rollout.images.registry.client import Answer
+from kubeflow_volcano.rollout.images.registry.client import Limits
 from kubeflow_volcano.rollout.images.registry.endpoints import End
-from kubeflow_volcano.rollout.images.registry.pace import PerMinute
 from kubeflow_volcano.rollout.images.registry.plan import Copy
+from kubeflow_volcano.rollout.images.registry.rate import RateLimit
 from kubeflow_volcano.rollout.images.registry.skopeo import Skopeo
 from kubeflow_volcano.text import counted
 
-__all__ = ["Filled", "Filling", "problems", "warnings"]
-
-_PAUSE_SECONDS = 60.0
-"""After a 429 that does not say for how long."""
-_LONGEST_PAUSE_SECONDS = 600.0
-_MINUTE_SECONDS = 60.0
-_MOST_SILENT = 3
+__all__ = ["CopyResult", "Copying", "problems", "warnings"]
 
 
 @dataclass(slots=True)
-class Filled:
-    """What became of the images: names that were `copied` (in a check: would be) and that were `present`.
+class CopyResult:
+    """Names of images that were `copied` (in check mode: would be), and that were `present` already.
 
     These map names to reasons: `refused` by the source, `failed` for any other, `left` untried after the stop,
-    `skipped` for what was known beforehand. `stopped` says why not all were tried.
+    `skipped` because they are known to be unavailable. `stopped` says why not all were tried.
     """
 
     copied: list[str] = field(default_factory=list)
@@ -48,14 +42,14 @@ class Filled:
             "refused": self.refused,
             "failed": self.failed,
             "not tried": self.left,
-            "left out": self.skipped,
+            "skipped": self.skipped,
         }
-        told = [f"{len(names)} {word}" for word, names in counts.items() if names]
-        return ", ".join([f"{counted(len(self.present), 'image')} there already", *told])
+        rest = [f"{len(names)} {word}" for word, names in counts.items() if names]
+        return ", ".join([f"{counted(len(self.present), 'image')} already present", *rest])
 
 
-class Filling:
-    """Copies from `source` to `target`. `pace` is that of the source; None where it sets none."""
+class Copying:
+    """Copies from `source` to `target`. `rate` is the source's rate limit; None for a directory."""
 
     def __init__(
         self,
@@ -63,7 +57,7 @@ class Filling:
         target: End,
         skopeo: Skopeo,
         *,
-        pace: PerMinute | None,
+        rate: RateLimit | None,
         most_refusals: int,
         progress: Progress,
         check: bool = False,
@@ -71,158 +65,121 @@ class Filling:
         self._source = source
         self._target = target
         self._skopeo = skopeo
-        self._pace = pace
-        self._most_refusals = most_refusals
+        self._limits = Limits(rate, most_refusals, progress)
         self._progress = progress
         self._check = check
-        self._refusals = 0
-        self._silent = 0
-        self.filled = Filled()
+        self._target_failed = ""
+        self.result = CopyResult()
 
-    def fill(self, copies: Sequence[Copy]) -> Filled:
-        """Copy what the target lacks or has otherwise; nothing more once going on would do harm."""
+    def run(self, copies: Sequence[Copy]) -> CopyResult:
+        """Copy what the target lacks or has with another digest, until the limits or the target end it."""
         for number, copy in enumerate(copies, start=1):
-            if self.filled.stopped:
-                self.filled.left[str(copy.image)] = self.filled.stopped
+            if why := self._target_failed or self._limits.stopped:
+                self.result.left[str(copy.image)] = why
             else:
                 self._one(copy, f"{number} of {len(copies)}")
-        return self.filled
+        self.result.stopped = self._target_failed or self._limits.stopped
+        return self.result
 
     def _one(self, copy: Copy, where: str) -> None:
         name = str(copy.image)
         there = self._target.look(copy)
-        if there.status not in {HTTPStatus.OK, HTTPStatus.NOT_FOUND}:
-            self._end(name, f"the registry answers {there.error or there.status} to {copy.target}")
+        present = there.meaning is Meaning.OK
+        if not present and there.status != HTTPStatus.NOT_FOUND:
+            self._fail_at_target(name, f"the registry answers {there.why} to {copy.target}")
             return
-        if copy.known:  # somebody may have put it there by hand
-            if there.status == HTTPStatus.OK:
-                self.filled.present.append(name)
+        if copy.known:  # it may have been put there by hand
+            if present:
+                self.result.present.append(name)
             else:
-                self.filled.skipped[name] = copy.known
+                self.result.skipped[name] = copy.known
             return
-        wanted = copy.image.digest
-        if not (wanted and there.status == HTTPStatus.OK):
-            answer = self._ask(copy)
-            if answer.status != HTTPStatus.OK:
-                self._missed(name, copy, answer)
+        digest = copy.image.digest
+        if not (digest and present):
+            answer = self._limits.ask(partial(self._source.look, copy))
+            if answer.meaning is not Meaning.OK:
+                self._keep_reason(name, answer.meaning, answer.error or f"{copy.source} answers {answer.status}")
                 return
-            wanted = wanted or answer.digest
-        self._silent = 0
-        if there.status == HTTPStatus.OK and wanted and wanted == (there.digest or copy.image.digest):
-            self.filled.present.append(name)
+            digest = digest or answer.digest
+        if present and digest and digest == (there.digest or copy.image.digest):
+            self.result.present.append(name)
         elif self._check:
-            self.filled.copied.append(name)
+            self.result.copied.append(name)
             self._progress(f"{where}: would copy {copy.source}")
         else:
             self._progress(f"{where}: copying {copy.source}")
-            self._copy(copy, wanted)
+            self._copy(copy, digest)
 
-    def _ask(self, copy: Copy) -> Answer:
-        """The source's word on an image; a 429 is asked once more after the time that it names."""
-        answer = self._source.look(copy)
-        if answer.status == HTTPStatus.TOO_MANY_REQUESTS and answer.retry_after <= _LONGEST_PAUSE_SECONDS:
-            self._count()
-            seconds = answer.retry_after or _PAUSE_SECONDS
-            self._progress(f"the mirror answers 429, too many requests; going on in {seconds:.0f} s")
-            if self._pace and not self.filled.stopped:
-                self._pace.pause(seconds)
-                answer = self._source.look(copy)
-        return answer
-
-    def _missed(self, name: str, copy: Copy, answer: Answer) -> None:
-        why = answer.error or f"{copy.source} answers {answer.status}"
-        if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
-            self._count()
-            self._end(name, f"{why}, too many requests")
-        elif answer.untrusted:
-            self._end(name, f"its certificate is not trusted: {why}")
-        elif self._pace and answer.status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND}:
-            self.filled.refused[name] = why
-            self._count()
-        else:
-            self._fail(name, why, silent=answer.status != HTTPStatus.NOT_FOUND)
-
-    def _copy(self, copy: Copy, wanted: str) -> None:
+    def _copy(self, copy: Copy, digest: str) -> None:
         name = str(copy.image)
         options = [*self._source.options(copy, "src"), *self._target.options(copy, "dest")]
         done = self._skopeo.copy(self._source.source(copy), self._target.target(copy), options)
-        if self._pace:
-            self._pace.pause(done.requests * _MINUTE_SECONDS / self._pace.limit)
-        if done.error:
-            self._broken(name, done.error, at_target=done.at_target)
-            return
-        self._target.finish(copy)
-        there = self._target.look(copy)
-        found = there.digest or f"no digest ({there.error or there.status})"
-        wanted = wanted or done.digest
-        if found != wanted:
-            self.filled.failed[name] = f"is {found} after the copy, and {wanted} at {copy.source}"
-            return
-        self.filled.copied.append(name)
-
-    def _broken(self, name: str, error: str, *, at_target: bool) -> None:
-        meaning = answer_of(error)
-        if at_target or meaning in {Meaning.FULL, Meaning.UNTRUSTED}:
-            self._end(name, error)
-        elif meaning is Meaning.BUSY:
-            self._count()
-            self._end(name, error)
-        elif meaning is Meaning.REFUSED and self._pace:
-            self.filled.refused[name] = error
-            self._count()
+        if self._limits.rate:
+            self._limits.rate.charge(done.requests)
+        if done.error and done.at_target:
+            self._fail_at_target(name, done.error)
+        elif done.error:
+            meaning = meaning_of_error(done.error)
+            # skopeo has repeated a 429 already.
+            self._limits.add(meaning, done.error, repeated=meaning is Meaning.RATE_LIMITED)
+            self._keep_reason(name, meaning, done.error)
         else:
-            self._fail(name, error, silent=meaning is Meaning.SILENT)
+            self._target.finish(copy)
+            self._compare(copy, digest or done.digest)
 
-    def _fail(self, name: str, why: str, *, silent: bool) -> None:
-        self.filled.failed[name] = why
-        self._silent = self._silent + 1 if silent else 0
-        if self._silent >= _MOST_SILENT:
-            self.filled.stopped = f"no answer {self._silent} times in a row"
+    def _compare(self, copy: Copy, digest: str) -> None:
+        """The copy counts if the target now has the digest of the source."""
+        there = self._target.look(copy)
+        found = there.digest or f"no digest ({there.why})"
+        if found == digest:
+            self.result.copied.append(str(copy.image))
+        else:
+            self.result.failed[str(copy.image)] = f"is {found} after the copy, and {digest} at {copy.source}"
 
-    def _end(self, name: str, why: str) -> None:
-        """The next image would meet the same."""
-        self.filled.failed[name] = why
-        self.filled.stopped = self.filled.stopped or f"stopped after: {why}"
+    def _keep_reason(self, name: str, meaning: Meaning, why: str) -> None:
+        """Why the source did not provide an image."""
+        refused = meaning.is_final and self._limits.rate is not None
+        (self.result.refused if refused else self.result.failed)[name] = why
 
-    def _count(self) -> None:
-        self._refusals += 1
-        if self._refusals >= self._most_refusals:
-            self.filled.stopped = self.filled.stopped or f"{self._refusals} answers of 401, 403, 404 or 429"
+    def _fail_at_target(self, name: str, why: str) -> None:
+        """The next image would fail, too."""
+        self.result.failed[name] = self._target_failed = why
 
 
-def problems(filled: Filled) -> Iterator[Problem]:
-    """What keeps the target from being whole."""
-    if filled.refused:
+def problems(result: CopyResult) -> Iterator[Problem]:
+    """What prevents the target from being complete."""
+    if result.refused:
         yield Problem(
-            f"{counted(len(filled.refused), 'image')} refused or missing at the source: {_told(filled.refused)}.",
+            f"{counted(len(result.refused), 'image')} refused or missing at the source: {_listed(result.refused)}.",
             "images that the source serves.",
-            "correct image_mirror_rules or image_mirror_overrides; don't ask again soon for what was refused.",
+            "correct image_mirror_rules or image_mirror_overrides before the next run; mirrors ban addresses that "
+            "repeat such requests.",
         )
-    if filled.failed:
+    if result.failed:
         yield Problem(
-            f"{counted(len(filled.failed), 'image')} not copied: {_told(filled.failed)}.",
+            f"{counted(len(result.failed), 'image')} not copied: {_listed(result.failed)}.",
             "an exact copy of each image.",
-            "mend what the message names, such as image_mirror_registry_ca or image_mirror_registry_authfile, and run "
-            "again: what is there with the right digest is not copied again.",
+            "fix what the message names, such as image_mirror_registry_ca or image_mirror_registry_authfile, and run "
+            "again: images with the right digest are not copied again.",
         )
-    if filled.left:
+    if result.left:
         yield Problem(
-            f"{counted(len(filled.left), 'image')} not tried: {filled.stopped}.",
-            "answers that let the copying go on.",
-            "mend the cause and run again later; it goes on where it ended.",
+            f"{counted(len(result.left), 'image')} not tried: {result.stopped}.",
+            "answers that allow to go on.",
+            "fix the cause and run again later; the run continues where this one ended.",
         )
 
 
-def warnings(filled: Filled) -> Iterator[Problem]:
-    """What was known beforehand and left out."""
-    if filled.skipped:
+def warnings(result: CopyResult) -> Iterator[Problem]:
+    """Images that are known to be unavailable."""
+    if result.skipped:
         yield Problem(
-            f"{counted(len(filled.skipped), 'image')} left out: {_told(filled.skipped)}.",
-            "images that can be had.",
-            "name replacements in image_mirror_overrides, put them into the registry by hand, or leave their "
-            "components out (kubeflow_exclude).",
+            f"{counted(len(result.skipped), 'image')} skipped: {_listed(result.skipped)}.",
+            "images that are available.",
+            "name replacements in image_mirror_overrides, put the images into the registry by hand, or exclude their "
+            "components (kubeflow_exclude).",
         )
 
 
-def _told(reasons: dict[str, str]) -> str:
+def _listed(reasons: Mapping[str, str]) -> str:
     return "; ".join(f"{name} ({why})" for name, why in sorted(reasons.items()))

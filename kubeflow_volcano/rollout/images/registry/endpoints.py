@@ -23,20 +23,20 @@ class End(Protocol):
         """Whether it has the image, and with which digest."""
 
     def source(self, copy: Copy) -> str:
-        """The image as skopeo is to name it when it reads from here."""
+        """The image in skopeo's notation, to read it from here."""
 
     def target(self, copy: Copy) -> str:
-        """The same when it writes here."""
+        """The same, to write it here."""
 
     def options(self, copy: Copy, side: str) -> Sequence[str]:
         """Options of skopeo for this end, which is the `side` src or dest."""
 
     def finish(self, copy: Copy) -> None:
-        """The copy into this end has come to its end."""
+        """Keep what skopeo has written here."""
 
 
 class RegistryEnd:
-    """A registry; `name` says which of the names of a copy is meant. `ca` is a directory for skopeo, or None."""
+    """A registry; `name` picks one of the names of a copy. `ca` is a directory with certificates for skopeo."""
 
     def __init__(
         self, registry: Registry, name: Callable[[Copy], ImageName], ca: Path | None = None, *, insecure: bool = False
@@ -47,7 +47,7 @@ class RegistryEnd:
         self._insecure = insecure
 
     def look(self, copy: Copy) -> Answer:
-        """One HEAD."""
+        """The answer to a HEAD request."""
         return self._registry.head(self._name(copy))
 
     def source(self, copy: Copy) -> str:
@@ -57,26 +57,26 @@ class RegistryEnd:
     target = source
 
     def options(self, copy: Copy, side: str) -> Sequence[str]:
-        """Which certificates are trusted, and whether there are any."""
+        """Which certificates are trusted, and whether TLS is verified."""
         if self._insecure or scheme_of(self._name(copy).host) == "http":
             return (f"--{side}-tls-verify=false",)
         return (f"--{side}-cert-dir", str(self._ca)) if self._ca else ()
 
     def finish(self, copy: Copy) -> None:
-        """Nothing is left to do: a manifest is there, or not."""
+        """Nothing: a registry keeps a manifest at once."""
 
 
 class Archive:
-    """A directory with a directory for each image, by its own name: HOST/PATH/TAG, or sha256-SUM for a digest.
+    """A directory with one directory per image, by its own name: HOST/PATH/TAG, or sha256-SUM for a digest.
 
-    Each is written by skopeo (its transport `dir`) beside its place first, so that what has its place is whole.
+    skopeo writes each (transport `dir`) into a partial directory beside it first, so that a directory is complete.
     """
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
     def look(self, copy: Copy) -> Answer:
-        """The digest is the sum of the manifest: nothing else is believed."""
+        """Whether the image is complete; its digest is the sum of its manifest."""
         try:
             manifest = (self._place(copy) / "manifest.json").read_bytes()
         except OSError:
@@ -84,11 +84,11 @@ class Archive:
         return Answer(HTTPStatus.OK, digest=f"sha256:{hashlib.sha256(manifest).hexdigest()}")
 
     def source(self, copy: Copy) -> str:
-        """Its place."""
+        """The directory of the image."""
         return f"dir:{self._place(copy)}"
 
     def target(self, copy: Copy) -> str:
-        """An empty directory beside its place."""
+        """An empty partial directory."""
         partial = self._partial(copy)
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
@@ -99,7 +99,7 @@ class Archive:
         return ()
 
     def finish(self, copy: Copy) -> None:
-        """Put what was written into its place, instead of an older image of that name."""
+        """Replace the directory of the image, with an older image of that name or none, by the partial one."""
         shutil.rmtree(self._place(copy), ignore_errors=True)
         self._partial(copy).rename(self._place(copy))
 

@@ -1,4 +1,4 @@
-"""Which images an own registry is filled with, from where, and under which names."""
+"""Which images are copied into one's own registry, from where, and under which names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kubeflow_volcano.catalog.images import tables
 from kubeflow_volcano.catalog.images.mirrors import AllowList, mirror_of
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.problems import InvalidInput
-from kubeflow_volcano.rollout.images.rename.rules import Rules, strange_rules
+from kubeflow_volcano.rollout.images.rename.rules import Rules, validate_rules
 from kubeflow_volcano.rollout.images.report.image_list import ImagesReport
 from kubeflow_volcano.rollout.images.report.judge import own_list
 from kubeflow_volcano.rollout.settings.images import MirrorSettings
@@ -20,10 +20,10 @@ __all__ = ["Copy", "copies"]
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """One image on its way: `image` is its own name, `source` the mirror's for it, `target` the registry's.
+    """One image to copy: `image` is its own name, `source` the mirror's name for it, `target` the registry's.
 
-    Each has a tag or a digest, never both, as tools that copy take no other. `known` says why it can't be had, empty
-    where nothing is known against it.
+    Each has a tag or a digest: skopeo takes no reference with both. `known` says why the image is unavailable, empty
+    if it may be available.
     """
 
     image: ImageName
@@ -33,14 +33,14 @@ class Copy:
 
 
 def copies(report: ImagesReport, settings: Settings) -> tuple[Copy, ...]:
-    """What the registry is to hold, each name once, in the order of the names.
+    """The images that the registry needs, each once, sorted by name.
 
     Raises:
         InvalidInput: the rules of the source or the inventory's allow-list cannot be used.
     """
     listed, side = own_list(settings.mirror), _source_side(settings)
-    if strange := tuple(strange_rules(side)):
-        raise InvalidInput(strange)
+    if problems := tuple(validate_rules(side)):
+        raise InvalidInput(problems)
     rules = Rules(side)
     names = {name for name in _names(report, settings) if name}
     return tuple(_copy(name, rules, listed, settings) for name in sorted(names))
@@ -53,7 +53,7 @@ def _names(report: ImagesReport, settings: Settings) -> Iterator[ImageName | Non
 
 
 def _source_side(settings: Settings) -> MirrorSettings:
-    """Mirror settings in which the inventory's rules and preset say where images come from."""
+    """Mirror settings in which the rules and the preset of the registry say where images come from."""
     registry = settings.registry
     return replace(settings.mirror, mode="rewrite", preset=registry.preset, rules=registry.rules, overrides={})
 
@@ -65,6 +65,6 @@ def _copy(image: ImageName, rules: Rules, listed: AllowList | None, settings: Se
     mirror = mirror_of(source)
     serves = listed.serves(image) if listed else mirror.allow_list.serves(image) if mirror else None
     known = "not on the mirror's list" if serves is False else ""
-    if end and (mirror or source == image):  # a mirror that is not known may have kept it
+    if end and (mirror or source == image):  # an unknown mirror may have kept it
         known = f"gone upstream since {end.since}"
     return Copy(image, source, target, known)

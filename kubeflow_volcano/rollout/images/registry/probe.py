@@ -1,4 +1,4 @@
-"""Asks the mirror for each image, slowly, and stops before the mirror takes offence. Optional, and never by pulling."""
+"""Checks image availability on a mirror: rate-limited HEAD requests, never pulls, stopped before the mirror bans us."""
 
 from __future__ import annotations
 
@@ -7,27 +7,21 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 
-from kubeflow_volcano.catalog.images.mirrors import mirror_of
+from kubeflow_volcano.catalog.images.limits import Meaning
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.progress import Progress
-from kubeflow_volcano.rollout.images.registry.client import Answer, Registry
-from kubeflow_volcano.rollout.images.registry.pace import PerMinute
+from kubeflow_volcano.rollout.images.registry.client import Answer, Limits, Registry
+from kubeflow_volcano.rollout.images.registry.rate import RateLimit, rate_limit_for
 from kubeflow_volcano.rollout.images.report.image_list import Entry, ImagesReport
 from kubeflow_volcano.rollout.settings.images import MirrorSettings
 from kubeflow_volcano.text import counted
 
-__all__ = ["MOST_REFUSALS", "Probe", "Probed", "ask", "ask_mirror", "pace_for", "probe"]
+__all__ = ["Probe", "Probed", "ask", "ask_mirror", "probe"]
 
-MOST_REFUSALS = 10
-"""Answers of 403, 404, 429 and 5xx after which nobody is asked any more; the known mirror bans at 100 in two days."""
-
-_PAUSE_SECONDS = 60.0
-"""After a 429 that does not say for how long."""
-
-_LONGEST_PAUSE_SECONDS = 120.0
 _BEAT_SECONDS = 5.0
 
 
@@ -46,21 +40,23 @@ class Probed:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """All names, in their order; `requests` were sent; `stopped` says why not all were asked, empty where all were.
+    """All names, in their order; `requests` were sent, `refusals` of the answers count towards a ban.
 
-    `silent` is true where it was stopped because nobody answers, or nobody who is trusted: not a refusal.
+    `stopped` says why not all names were requested, empty if all were. `unreachable` is true if that was because the
+    registry did not answer, or its certificate is not trusted here: other machines may reach it.
     """
 
     answers: tuple[Probed, ...]
     requests: int
     stopped: str
-    silent: bool = False
+    unreachable: bool = False
+    refusals: int = 0
 
     def problems(self) -> Iterator[Problem]:
-        """What stands in the way of pulling."""
+        """What prevents these images from being pulled."""
         for verdict, needed in (
             ("missing", "images that the mirror has."),
-            ("refused", "images that the mirror serves to everybody."),
+            ("refused", "images that the mirror serves without signing in."),
             ("unanswered", "an answer of the mirror."),
         ):
             bad = [item for item in self.answers if item.verdict == verdict]
@@ -69,129 +65,105 @@ class Probe:
                 yield Problem(
                     f"{counted(len(bad), 'image')} {verdict} on the mirror: {names}.",
                     needed,
-                    "correct image_mirror_rules or image_mirror_overrides; don't ask again soon for what was refused.",
+                    "correct image_mirror_rules or image_mirror_overrides before the next run; mirrors ban addresses "
+                    "that repeat such requests.",
                 )
         if self.stopped:
             left = [item for item in self.answers if item.why == self.stopped]
             yield Problem(
                 f"the mirror was not asked for {counted(len(left), 'image')}: {self.stopped}.",
-                "answers that do not look like a ban in the making.",
-                "see the answers so far; ask again later, or set image_mirror_probe: false.",
+                "answers that do not lead to a ban.",
+                "correct what the answers so far say and run again later, or set image_mirror_probe: false.",
             )
 
 
-def probe(entries: Iterable[Entry], registry: Registry, pace: PerMinute, parallel: int, progress: Progress) -> Probe:
-    """Ask for each name on a mirror once, at most `parallel` at a time and as often as `pace` allows.
-
-    Names that are known to be gone or not served are not asked for. A 403 or 404 is final; a 429 is repeated once,
-    after the time that the mirror asks for.
-    """
+def probe(
+    entries: Iterable[Entry],
+    registry: Registry,
+    rate: RateLimit,
+    parallel: int,
+    progress: Progress,
+    *,
+    most_refusals: int,
+) -> Probe:
+    """Request each name on a mirror once, but for images that are known to be gone or not served."""
     names: dict[str, str] = {}
     for entry in entries:
         if entry.use.covered:
             known = "gone upstream" if entry.judgement.gone else ""
             known = "not on the mirror's list" if entry.judgement.served is False else known
             names[entry.use.mirrored] = known
-    return ask(names, registry, pace, parallel, progress)
+    return ask(names, registry, rate, parallel, progress, most_refusals=most_refusals)
 
 
 def ask(
     names: Mapping[str, str],
     registry: Registry,
-    pace: PerMinute,
+    rate: RateLimit,
     parallel: int,
     progress: Progress,
     *,
-    most_refusals: int = MOST_REFUSALS,
+    most_refusals: int,
 ) -> Probe:
-    """Ask for each name once, but for those with a reason not to; and for no more after so many refusals."""
+    """Request each name once, within the limits of catalog/images/limits.py.
+
+    Args:
+        names: with the reason not to request it, empty for none.
+        registry: is asked, and keeps to `rate` itself.
+        rate: the rate limit of that registry.
+        parallel: how many requests may be under way.
+        progress: gets a line every few seconds.
+        most_refusals: after so many counted answers nothing more is requested.
+    """
     total = len([known for known in names.values() if not known])
-    run = _Run(registry, pace, most_refusals)
-    progress(f"asking the mirror for {total} images, at most {pace.limit} requests a minute")
+    run = _Run(registry, Limits(rate, most_refusals, progress))
+    progress(f"asking the mirror for {total} images, at most {rate.per_minute} requests a minute")
     with ThreadPoolExecutor(max_workers=parallel) as pool:
         try:
             answers = [pool.submit(run.ask, name, known) for name, known in names.items()]
             while wait(answers, timeout=_BEAT_SECONDS).not_done:
                 progress(f"asked the mirror for {run.seen.total()} of {total} images: {run}")
-        except BaseException:  # also an interruption: nobody waits for the next minute
-            pace.call_off()
+        except BaseException:  # also an interruption: no thread waits for the next minute
+            rate.cancel()
             raise
-    return Probe(tuple(answer.result() for answer in answers), pace.taken, run.stopped, run.silent)
-
-
-def pace_for(names: Iterable[str], per_minute: int) -> PerMinute:
-    """So many requests a minute, and no more than a known mirror among the hosts of these names allows."""
-    images = filter(None, map(ImageName.parse, names))
-    rates = {found.requests_per_minute for image in images if (found := mirror_of(image))}
-    return PerMinute(min({per_minute, *rates}))
+    limits = run.limits
+    unreachable = limits.cause in {Meaning.SILENT, Meaning.UNTRUSTED}
+    done = tuple(answer.result() for answer in answers)
+    return Probe(done, rate.taken, limits.stopped, unreachable, limits.refusals)
 
 
 def ask_mirror(report: ImagesReport, mirror: MirrorSettings, progress: Progress) -> Probe:
-    """Probe the images of a report as the inventory says, and a known mirror no more often than it allows."""
+    """Probe the images of a report as the inventory says, and a known mirror no faster than it allows."""
     names = (entry.use.mirrored for entry in report.entries if entry.use.covered)
-    pace = pace_for(names, mirror.probe_per_minute)
-    return probe(report.entries, Registry(pace), pace, mirror.probe_parallel, progress)
+    rate = rate_limit_for(names, mirror.probe_per_minute)
+    return probe(report.entries, Registry(rate), rate, mirror.probe_parallel, progress, most_refusals=mirror.refusals)
 
 
 class _Run:
-    def __init__(self, registry: Registry, pace: PerMinute, most_refusals: int) -> None:
-        self._registry = registry
-        self._pace = pace
-        self._most_refusals = most_refusals
-        self._refusals = 0
-        self._in_a_row = 0
-        self._lock = threading.Lock()
+    def __init__(self, registry: Registry, limits: Limits) -> None:
+        self.limits = limits
         self.seen: Counter[str] = Counter()
-        self.stopped = ""
-        self.silent = False
+        self._registry = registry
+        self._lock = threading.Lock()
 
     def __str__(self) -> str:
         return ", ".join(f"{count} {verdict}" for verdict, count in sorted(self.seen.items())) or "no answer yet"
 
     def ask(self, name: str, known: str) -> Probed:
         image = ImageName.parse(name)
-        if known or self.stopped or image is None:
-            return Probed(name, "unasked", known or self.stopped or "no reference")
-        answer = self._registry.head(image)
-        if answer.status == HTTPStatus.TOO_MANY_REQUESTS and answer.retry_after <= _LONGEST_PAUSE_SECONDS:
-            self._count(answer)
-            self._pace.pause(answer.retry_after or _PAUSE_SECONDS)
-            if not self.stopped:
-                answer = self._registry.head(image)
-                if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
-                    self._stop("it answers 429, too many requests, again")
-        self._count(answer)
-        return self._judged(name, answer)
-
-    def _judged(self, name: str, answer: Answer) -> Probed:
-        status = answer.status
-        if status == HTTPStatus.OK:
-            verdict, why = "there", ""
-        elif status == HTTPStatus.NOT_FOUND:
-            verdict, why = "missing", "404"
-        elif status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
-            verdict, why = "refused", str(int(status))
-        else:
-            verdict, why = "unanswered", answer.error or str(status)
+        if known or self.limits.stopped or image is None:
+            return Probed(name, "unasked", known or self.limits.stopped or "no reference")
+        answer = self.limits.ask(partial(self._registry.head, image))
+        verdict, why = _judged(answer)
         with self._lock:
             self.seen[verdict] += 1
         return Probed(name, verdict, why, answer.digest)
 
-    def _count(self, answer: Answer) -> None:
-        with self._lock:
-            self._refusals += answer.status >= HTTPStatus.FORBIDDEN
-            self._in_a_row = 0 if answer.status else self._in_a_row + 1
-            refusals, silent = self._refusals, self._in_a_row
-        if answer.untrusted:
-            self._stop(f"its certificate is not trusted: {answer.error}", silent=True)
-        elif refusals >= self._most_refusals:
-            self._stop(f"{refusals} answers of 403, 404, 429 or 5xx")
-        elif silent >= 3:  # noqa: PLR2004  one may be an accident
-            self._stop(f"no answer three times in a row: {answer.error}", silent=True)
-        elif answer.status == HTTPStatus.TOO_MANY_REQUESTS and answer.retry_after > _LONGEST_PAUSE_SECONDS:
-            self._stop(f"it asks to wait {answer.retry_after:.0f} s")
 
-    def _stop(self, why: str, *, silent: bool = False) -> None:
-        with self._lock:
-            self.silent = self.silent if self.stopped else silent
-            self.stopped = self.stopped or why
+def _judged(answer: Answer) -> tuple[str, str]:
+    """The verdict and its reason."""
+    if answer.meaning is Meaning.OK:
+        return "there", ""
+    if answer.meaning.is_final:
+        return "missing" if answer.status == HTTPStatus.NOT_FOUND else "refused", answer.why
+    return "unanswered", answer.why

@@ -1,4 +1,4 @@
-"""Objects with the image names that the inventory's rules give, and what there is to tell about them."""
+"""Rewrites the image names in objects by the rules of the inventory, and reports what does not fit."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.images.references.find import CONTAINERS, Reference, in_object, leaves
 from kubeflow_volcano.rollout.images.references.followers import follow
-from kubeflow_volcano.rollout.images.references.places import CannotPut, Change, Edit, Place, changed
-from kubeflow_volcano.rollout.images.references.programs import compiled_in, of_hooks, strangers
+from kubeflow_volcano.rollout.images.references.places import CannotPut, Change, Edit, Place, apply_changes
+from kubeflow_volcano.rollout.images.references.programs import compiled_in, of_hooks, unknown_programs
 from kubeflow_volcano.rollout.images.rename import advice
-from kubeflow_volcano.rollout.images.rename.rules import Decision, Rules, strange_rules
+from kubeflow_volcano.rollout.images.rename.rules import Decision, Rules, validate_rules
 from kubeflow_volcano.rollout.settings.images import MirrorSettings
 
 __all__ = ["ImageUse", "Parts", "Rewritten", "find", "rewrite"]
@@ -27,11 +27,11 @@ _IDLE = frozenset({"documentation", "unknown"})
 
 @dataclass(frozen=True, slots=True)
 class ImageUse:
-    """One image and all that names it.
+    """One image and all places that name it.
 
-    `original`, `override` (None: it is taken as it is), `final` and `mirrored` are complete references: what nodes are
-    told, and what is asked for at the mirror. `covered` says whether a mirror rule fits, `rule` its number from 0.
-    `written` is how the manifests spell it, whose tag may stand elsewhere; `kinds` are those of Reference.
+    `original`, `override` (None: none), `final` (in pods) and `mirrored` (in requests to the mirror) are complete
+    references. `covered` says whether a mirror rule matches, `rule` its number from 0. `written` are the spellings in
+    the manifests, whose tag may be in another field; `kinds` are those of Reference.
     """
 
     original: str
@@ -48,7 +48,7 @@ class ImageUse:
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """`problems` keep the result from being used; `warnings` are for a person to weigh."""
+    """`problems` prevent the roll-out; `warnings` do not."""
 
     parts: Parts
     images: tuple[ImageUse, ...]
@@ -59,25 +59,25 @@ class Rewritten:
 
 
 def find(objects: Sequence[Object]) -> tuple[Reference, ...]:
-    """Every image reference of these objects, in their order; then those that stand in their programs."""
+    """Every image reference of these objects, in their order; then those inside their programs."""
     found = [reference for obj in objects for reference in in_object(obj)]
     return (*of_hooks(objects, found), *compiled_in(objects))
 
 
 def rewrite(parts: Parts, mirror: MirrorSettings) -> Rewritten:
-    """The same objects with the names that `mirror` gives to their images; twice is the same as once.
+    """The same objects with the image names of `mirror`; applying it twice gives the same result.
 
-    Where a container's image is pinned by digest or by a tag that does not move, `Always` becomes `IfNotPresent`, so
-    that what was pulled beforehand is used. Pods that read a renamed configuration are marked with its sum, so that
-    another one reaches them. In the mode none nothing is changed, and the images are listed as they are; in the mode
-    containerd only overrides change names, as the nodes' runtime knows the mirror.
+    If a container's image is pinned by digest or by a tag that does not move, `Always` becomes `IfNotPresent`, so that
+    pre-pulled images are used. Pods that read a renamed configuration get its sum as an annotation, so that a change
+    restarts them. In the mode none nothing is changed, and the images are listed; in the mode containerd only overrides
+    change names, because the nodes' container runtime knows the mirror.
     """
     owners = {Ref.of(obj): name for name, objects in parts.items() for obj in objects}
     objects = [obj for group in parts.values() for obj in group]
     rules = Rules(mirror)
     references = find(objects)
     decided = [(item, rules.decide(item.image)) for item in references if item.kind not in _IDLE]
-    problems = list(strange_rules(mirror))
+    problems = list(validate_rules(mirror))
     stuck: list[tuple[Reference, str]] = []
     done = _changed(objects, decided, rules, stuck)
     done |= dict(follow(objects, done))
@@ -86,7 +86,7 @@ def rewrite(parts: Parts, mirror: MirrorSettings) -> Rewritten:
     problems += [advice.no_room(item, why) for item, why in stuck if item.kind != "compiled"]
     warnings = [
         *advice.unknown([item for item in references if item.kind == "unknown"]),
-        *advice.strangers(strangers(objects)),
+        *advice.unknown_programs(unknown_programs(objects)),
     ]
     if rules.active:
         warnings += [
@@ -109,7 +109,7 @@ def _changed(
     rules: Rules,
     stuck: list[tuple[Reference, str]],
 ) -> dict[Ref, Object]:
-    """New objects for those that change; references that cannot be written go to `stuck`."""
+    """Copies of the objects that change; references that cannot be written are added to `stuck`."""
     changes: dict[Ref, list[Change]] = defaultdict(list)
     same: dict[Ref, list[Change]] = defaultdict(list)
     named: dict[Ref, Reference] = {}
@@ -132,7 +132,7 @@ def _changed(
         if not changes[ref]:
             continue
         try:
-            done[ref] = changed(obj, [*changes[ref], *same[ref]])
+            done[ref] = apply_changes(obj, [*changes[ref], *same[ref]])
         except CannotPut as error:
             stuck.append((named[ref], str(error)))
     return done
@@ -149,7 +149,7 @@ def _pull_policies(obj: Object, rules: Rules) -> Iterable[Edit]:
 def _as_it_is(
     decided: Iterable[tuple[Reference, Decision]], stuck: Collection[int]
 ) -> Iterator[tuple[Reference, Decision]]:
-    """The decisions, but for references that cannot be written: those keep their name, whatever was decided."""
+    """The decisions; references that cannot be written keep their names."""
     for item, decision in decided:
         yield item, Decision(item.image, None, item.image, None) if id(item) in stuck else decision
 

@@ -1,4 +1,4 @@
-"""Which name an image gets: first the override of an image that is gone, then the first mirror rule that fits."""
+"""The name of an image: first the override of an image that is gone, then the first mirror rule that matches."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.settings.images import MirrorRule, MirrorSettings
 
-__all__ = ["Decision", "Rules", "renamed", "shown", "strange_rules"]
+__all__ = ["Decision", "Rules", "describe_rule", "renamed", "validate_rules"]
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What becomes of `original`. `rule` is the number of the rule that fits, from 0, or None: none does.
+    """The new name of `original`. `rule` is the number of the rule that matches, from 0; None if none does.
 
-    `final` is the name that nodes are told; `elsewhere` the mirror's name for it, where their runtime translates it.
+    `final` is the name in pods; `elsewhere` the mirror's name for it, if the container runtime translates it.
     """
 
     original: ImageName
@@ -31,12 +31,12 @@ class Decision:
 
     @property
     def mirrored(self) -> ImageName:
-        """The name under which it is asked for, whoever translates."""
+        """The name in requests to the mirror."""
         return self.elsewhere or self.final
 
 
 class Rules:
-    """The inventory's rules and overrides, ready to be applied. Applying them to what they made changes nothing."""
+    """The inventory's rules and overrides. Applying them to their own result changes nothing."""
 
     def __init__(self, mirror: MirrorSettings) -> None:
         self.active = mirror.mode != "none"
@@ -54,7 +54,7 @@ class Rules:
         return tuple((text, old, new) for text, old, new in pairs if old and new)
 
     def decide(self, image: ImageName) -> Decision:
-        """What becomes of `image`."""
+        """The new name of `image`."""
         if image not in self._known:
             self._known[image] = self._decide(image) if self.active else Decision(image, None, image, None)
             if not self.renames:
@@ -85,21 +85,21 @@ class Rules:
 
 
 def renamed(text: str, mirror: MirrorSettings) -> str:
-    """The name that an image gets which no manifest names; the text itself where nothing applies to it."""
+    """The new name of an image that no manifest names; the text itself if no rule applies."""
     image = ImageName.parse(text)
     final = Rules(mirror).decide(image).final if image else None
     return str(final) if final and final != image else text
 
 
-def shown(rule: MirrorRule) -> str:
-    """A rule in a few words."""
+def describe_rule(rule: MirrorRule) -> str:
+    """A rule as text."""
     if rule.prefix:
         return f"{rule.source}: {rule.prefix}/ before the name"
     return f"{rule.source}: {rule.host or rule.registry} in place of the host"
 
 
-def strange_rules(mirror: MirrorSettings) -> Iterator[Problem]:
-    """What is wrong with the rules and overrides themselves, before any image is looked at."""
+def validate_rules(mirror: MirrorSettings) -> Iterator[Problem]:
+    """Problems of the rules and overrides themselves, independent of images."""
     if mirror.mode == "none":
         named = {
             "image_mirror_preset": mirror.preset,
@@ -127,7 +127,7 @@ def strange_rules(mirror: MirrorSettings) -> Iterator[Problem]:
         if rule.source in seen:
             yield Problem(
                 f"image_mirror_rules has two rules for {rule.source}.",
-                "one, as the first that fits counts.",
+                "one: only the first that matches is used.",
                 "remove the second.",
             )
         seen.add(rule.source)
@@ -141,7 +141,7 @@ def strange_rules(mirror: MirrorSettings) -> Iterator[Problem]:
 
 
 def _wrong_host(rule: MirrorRule) -> Iterator[Problem]:
-    """A known mirror has a name of its own for each registry, and answers to no other."""
+    """A host that a known mirror does not use for that registry."""
     for known in map(load_mirror, known_mirrors()):
         domain = f".{known.prefix}"
         if rule.host.endswith(domain) and rule.source in known.hosts and known.hosts[rule.source] != rule.host:
@@ -163,7 +163,7 @@ def _fits(rule: MirrorRule, image: ImageName) -> bool:
 
 
 def _complete(source: str) -> str:
-    """The source with Docker Hub's own name, as images have it."""
+    """The source with the name of Docker Hub that images have."""
     return source.replace("index.docker.io", "docker.io", 1) if source.startswith("index.docker.io") else source
 
 
@@ -183,7 +183,7 @@ def _is_target(rule: MirrorRule, image: ImageName) -> bool:
 
 
 def _before(rule: MirrorRule, image: ImageName) -> ImageName:
-    """The name that the rule was given, where the new one still tells."""
+    """The name before the rule was applied, if the new one contains it."""
     if not rule.prefix:
         return image
     return image.at(image.repository.removeprefix(f"{rule.prefix}/"))

@@ -1,4 +1,4 @@
-"""The list of images as a product: for people, for programs, and for the tools that copy images."""
+"""The list of images: for people, for programs, and for tools that copy images."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from kubeflow_volcano.catalog.images.mirrors import mirror_of
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.catalog.images.probes import BUSYBOX, PAUSE
 from kubeflow_volcano.problems import Problem
@@ -19,19 +20,19 @@ from kubeflow_volcano.rollout.settings.images import MirrorSettings
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.text import counted
 
-__all__ = ["Entry", "ImagesReport", "report"]
+__all__ = ["Entry", "ImagesReport", "crowded", "report", "why_unavailable"]
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One image, what is done about it and what is known of it."""
+    """One image, its new name and what is known about it."""
 
     use: ImageUse
     judgement: Judgement
 
     @property
     def source(self) -> str:
-        """The image in its own registry: its override, or itself."""
+        """The image in its original registry: its override, or itself."""
         return self.use.override or self.use.original
 
 
@@ -57,7 +58,7 @@ class ImagesReport:
 
     @property
     def registries(self) -> list[str]:
-        """Where the names lie that nodes are told."""
+        """The registries that nodes pull from."""
         return sorted({name.host for item in self.entries if (name := ImageName.parse(item.use.final))})
 
     def text(self) -> str:
@@ -87,7 +88,7 @@ class ImagesReport:
 
 
 def report(rewritten: Rewritten, settings: Settings) -> ImagesReport:
-    """The images of a roll-out with all that is known of them; asks nobody.
+    """The images of a roll-out with all that is known about them; no registry is asked.
 
     Raises:
         InvalidInput: the inventory's allow-list cannot be used.
@@ -103,12 +104,36 @@ def report(rewritten: Rewritten, settings: Settings) -> ImagesReport:
     )
 
 
+def why_unavailable(entry: Entry, settings: Settings) -> str:
+    """Why an image cannot be pulled, as far as is known without asking; empty if nothing is known.
+
+    One's own registry may have an image that is gone everywhere else, so it is asked.
+    """
+    if settings.registry.address:
+        return ""
+    if entry.judgement.gone:
+        return "gone upstream"
+    return "not on the mirror's list" if entry.judgement.served is False else ""
+
+
+def crowded(report: ImagesReport, nodes: int) -> Iterator[Problem]:
+    """The problem of several nodes that pull the same images from a known mirror, which bans their address."""
+    images = (ImageName.parse(entry.use.mirrored) for entry in report.entries if entry.use.covered)
+    mirrors = {mirror.title for image in images if image and (mirror := mirror_of(image))}
+    if mirrors and nodes > 1:
+        yield Problem(
+            f"{nodes} nodes pull the same images from {', '.join(sorted(mirrors))}.",
+            "one puller per public mirror: repeated pulls of an image get the address banned.",
+            "copy the images into your own registry once (image_mirror_mode: registry), and let nodes pull from there.",
+        )
+
+
 def _name(use: ImageUse) -> str:
     return use.original
 
 
 def _of_probes(mirror: MirrorSettings, others: Collection[str]) -> Iterator[ImageUse]:
-    """The images that the validation brings, in so far as no manifest names them as well."""
+    """The images of the validation's own pods, unless a manifest names them, too."""
     rules = Rules(mirror)
     for text in (BUSYBOX, PAUSE):
         image = ImageName.parse(text)
@@ -128,23 +153,23 @@ def _judged(entries: Sequence[Entry], settings: Settings) -> Iterator[Problem]:
         yield Problem(
             f"{counted(len(gone), 'image')} known to be gone from the registry ({evidence}): {_names(gone)}.",
             "images that can be pulled.",
-            "name copies of your own in image_mirror_overrides, or leave their components out (kubeflow_exclude)."
+            "name your own copies in image_mirror_overrides, or exclude their components (kubeflow_exclude)."
             if settings.mirror.mode != "none" and settings.mirror.catalog_overrides
-            else "set image_mirror_mode: rewrite and image_mirror_catalog_overrides: true, or name copies of your own.",
+            else "set image_mirror_mode: rewrite and image_mirror_catalog_overrides: true, or name your own copies.",
         )
     if refused := [item for item in entries if item.judgement.served is False]:
         yield Problem(
             f"{counted(len(refused), 'image')} missing from the allow-list of the mirror: {_names(refused)}.",
-            "images on the mirror's list; it answers 403 to others, and bans who asks often.",
-            "add a rule for each before the others in image_mirror_rules, or an override that the mirror serves.",
+            "images on the mirror's list; it answers 403 to others, and bans addresses that request them often.",
+            "put a rule for each before the others in image_mirror_rules, or name overrides that the mirror serves.",
         )
     for architecture in settings.plan.architectures:
         lacking = [item for item in entries if architecture in item.judgement.missing]
         if lacking:
             yield Problem(
                 f"{counted(len(lacking), 'image')} known not to be built for {architecture}: {_names(lacking)}.",
-                f"images for {architecture}, which plan_architectures names.",
-                "keep their pods on nodes of another kind, or name builds of your own in image_mirror_overrides.",
+                f"images for {architecture}, which plan_architectures lists.",
+                "schedule their pods on other nodes, or name your own builds in image_mirror_overrides.",
             )
 
 

@@ -1,4 +1,4 @@
-"""What is known about an image without asking any registry: gone or not, served by the mirror, built for what."""
+"""What is known about an image without asking a registry: whether it is gone, served by the mirror, and built for."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["Judgement", "judge", "own_list"]
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """`gone`: since when and by which evidence, empty where it is not known to be. `served`: None is unknown.
+    """`gone`: since when and by which evidence, empty if it is not known to be. `served`: None is unknown.
 
-    `architectures` are those that it was built for, empty where unknown; `missing` those that are wanted and lacking.
+    `architectures` are those that it was built for, empty if unknown; `missing` those of the plan that it lacks.
     """
 
     gone: str
@@ -29,7 +29,7 @@ class Judgement:
 
 
 def judge(use: ImageUse, listed: AllowList | None, architectures: Sequence[str]) -> Judgement:
-    """What is known about the image that will be pulled; `listed` goes before what the catalog knows of the mirror."""
+    """What is known about the image that will be pulled; `listed` takes precedence over the catalog's list."""
     source = ImageName.parse(use.override or use.original)
     mirrored = ImageName.parse(use.mirrored)
     if source is None or mirrored is None:
@@ -49,7 +49,7 @@ def own_list(mirror: MirrorSettings) -> AllowList | None:
     """The inventory's own allow-list, or None.
 
     Raises:
-        InvalidInput: the file cannot be read, or holds something else.
+        InvalidInput: the file cannot be read, or is not such a list.
     """
     if mirror.allow_list is None:
         return None
@@ -60,8 +60,8 @@ def own_list(mirror: MirrorSettings) -> AllowList | None:
     found = AllowList.of_lines(lines, str(mirror.allow_list))
     wrong = [line for line in found.allowed if "/" not in line or " " in line or "<" in line]
     if wrong or not found.allowed:
-        what = f"the line {wrong[0][:60]!r}" if wrong else "no line"
-        raise InvalidInput(_unreadable(mirror, f"{what} in it is a pattern of repositories"))
+        what = f"its line {wrong[0][:60]!r} is not a pattern of repositories" if wrong else "it is empty"
+        raise InvalidInput(_unreadable(mirror, what))
     return found
 
 

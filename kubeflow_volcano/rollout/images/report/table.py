@@ -1,4 +1,4 @@
-"""What each override and each mirror rule does, as a table for a person."""
+"""What each override and each mirror rule does, as lines for a person."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from kubeflow_volcano.catalog.images.names import ImageName
-from kubeflow_volcano.rollout.images.rename.rules import Rules, shown
+from kubeflow_volcano.rollout.images.rename.rules import Rules, describe_rule
 from kubeflow_volcano.rollout.images.report.image_list import Entry
 from kubeflow_volcano.rollout.settings.images import MirrorSettings
 
@@ -24,7 +24,7 @@ class Row:
 
 
 def rows(mirror: MirrorSettings, entries: Sequence[Entry]) -> tuple[Row, ...]:
-    """The overrides first, then the rules in the order in which they are tried, the preset's in one row."""
+    """The overrides, then the rules in the order in which they are tried, the preset's in one row."""
     return tuple(_rows(mirror, entries))
 
 
@@ -40,7 +40,7 @@ def _rows(mirror: MirrorSettings, entries: Sequence[Entry]) -> Iterator[Row]:
             "overrides of the catalog, for images that are gone", [item for item in replaced if item not in mine]
         )
     for number, rule in enumerate(rules.own):
-        yield _row(shown(rule), [entry for entry in entries if entry.use.rule == number])
+        yield _row(describe_rule(rule), [entry for entry in entries if entry.use.rule == number])
     if mirror.preset:
         rest = [entry for entry in entries if entry.use.rule is not None and entry.use.rule >= len(rules.own)]
         yield _row(f"preset {mirror.preset}", rest)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from kubeflow_volcano.catalog.images.limits import Meaning
 from kubeflow_volcano.hosts.pulling.ledger import Ledger, new_place
 
 
@@ -56,7 +57,7 @@ def test_a_registry_of_ones_own_sets_no_pace(tmp_path: Path, clock: Clock) -> No
 
 def test_after_a_429_all_wait_a_minute_and_go_on_half_as_fast(tmp_path: Path, clock: Clock) -> None:
     ledger = begun(tmp_path, clock)
-    ledger.slow_down()
+    assert ledger.add("q.io/c:1", Meaning.RATE_LIMITED, "429")
     assert ledger.turn(1) == 60
     clock.now += 60
     assert ledger.turn(1) == 0
@@ -64,7 +65,7 @@ def test_after_a_429_all_wait_a_minute_and_go_on_half_as_fast(tmp_path: Path, cl
 
 
 def test_a_refused_image_is_barred_for_all_and_others_are_not(tmp_path: Path, clock: Clock) -> None:
-    begun(tmp_path, clock).refuse("q.io/a:1", "403")
+    begun(tmp_path, clock).add("q.io/a:1", Meaning.REFUSED, "403")
     other = Ledger(tmp_path / "ledger.json", clock)
     assert other.barred("q.io/a:1") == "403"
     assert other.barred("q.io/b:1") == ""
@@ -72,11 +73,39 @@ def test_a_refused_image_is_barred_for_all_and_others_are_not(tmp_path: Path, cl
 
 def test_too_many_refusals_stop_everything_and_say_so(tmp_path: Path, clock: Clock) -> None:
     ledger = begun(tmp_path, clock)
-    ledger.refuse("q.io/a:1", "403")
-    ledger.slow_down()
+    ledger.add("q.io/a:1", Meaning.REFUSED, "403")
+    assert ledger.add("q.io/c:1", Meaning.RATE_LIMITED, "429")
     assert ledger.barred("q.io/z:1") == ""
-    ledger.refuse("q.io/b:1", "404")
-    assert ledger.barred("q.io/z:1") == "3 answers of 401, 403, 404 or 429"
+    ledger.add("q.io/b:1", Meaning.REFUSED, "404")
+    assert ledger.barred("q.io/z:1") == "3 answers of 403, 404, 429 or 5xx"
+
+
+def test_401_bars_the_image_and_is_not_counted(tmp_path: Path, clock: Clock) -> None:
+    ledger = begun(tmp_path, clock)
+    for number in range(9):
+        ledger.add(f"q.io/{number}:1", Meaning.UNAUTHORIZED, "401")
+    assert ledger.barred("q.io/3:1") == "401"
+    assert ledger.barred("q.io/z:1") == ""
+
+
+def test_5xx_counts_for_all_nodes_and_no_answer_for_none(tmp_path: Path, clock: Clock) -> None:
+    ledger = begun(tmp_path, clock)
+    for meaning in (Meaning.SILENT, Meaning.UNTRUSTED, Meaning.FULL, Meaning.FAILED) * 3:
+        ledger.add("q.io/a:1", meaning, "x")
+    assert ledger.barred("q.io/z:1") == ""
+    for _ in range(3):
+        ledger.add("q.io/a:1", Meaning.UNAVAILABLE, "503")
+    assert ledger.barred("q.io/z:1") == "3 answers of 403, 404, 429 or 5xx"
+
+
+def test_what_the_mirror_was_asked_before_counts_too(tmp_path: Path, clock: Clock) -> None:
+    path, known = tmp_path / "ledger.json", {"q.io/a:1": "404"}
+    ledger = Ledger.begin(
+        path, per_minute=0, most_refusals=3, nodes={}, refusals=2, refused=known, digests={"q.io/b:1": "d"}, clock=clock
+    )
+    assert (ledger.barred("q.io/a:1"), ledger.barred("q.io/b:1"), ledger.digest("q.io/b:1")) == ("404", "", "d")
+    ledger.add("q.io/c:1", Meaning.REFUSED, "404")
+    assert ledger.barred("q.io/b:1") == "3 answers of 403, 404, 429 or 5xx"
 
 
 def test_the_first_digest_of_a_name_stays(tmp_path: Path, clock: Clock) -> None:
@@ -88,10 +117,10 @@ def test_the_first_digest_of_a_name_stays(tmp_path: Path, clock: Clock) -> None:
 
 def test_only_one_of_all_processes_tells_how_far_they_are(tmp_path: Path, clock: Clock) -> None:
     ledger, other = begun(tmp_path, clock), Ledger(tmp_path / "ledger.json", clock)
-    assert ledger.to_tell(10) is None
+    assert ledger.to_report(10) is None
     clock.now += 10
-    assert ledger.to_tell(10) is not None
-    assert other.to_tell(10) is None
+    assert ledger.to_report(10) is not None
+    assert other.to_report(10) is None
 
 
 def test_a_node_is_done_with_as_many_as_it_says_and_in_the_end_with_all(tmp_path: Path, clock: Clock) -> None:
@@ -111,7 +140,7 @@ def test_what_interrupted_runs_left_is_removed_after_a_day_and_not_before(tmp_pa
 
 def _refuse_many(path: Path, process: int) -> None:
     for number in range(25):
-        Ledger(path).refuse(f"q.io/{process}/{number}:1", "404")
+        Ledger(path).add(f"q.io/{process}/{number}:1", Meaning.REFUSED, "404")
 
 
 def test_nothing_is_lost_when_several_processes_write_at_the_same_time(tmp_path: Path, clock: Clock) -> None:

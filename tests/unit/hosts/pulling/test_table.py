@@ -36,7 +36,7 @@ def test_fifty_nodes_with_the_same_trouble_are_told_once() -> None:
 def test_refusals_are_listed_with_their_answers_and_not_once_more_for_each_node() -> None:
     nodes = {f"node-{number}": result("", refused={"q.io/a:1": "403"}) for number in range(3)}
     (found,) = problems(nodes, {"q.io/a:1": "403"}, "")
-    assert found.found == "1 image refused or missing, and asked for no more: q.io/a:1 (403)."
+    assert found.found == "1 image refused or missing, and not requested again: q.io/a:1 (403)."
 
 
 def test_all_well_is_no_problem_and_a_node_without_a_result_is_one() -> None:

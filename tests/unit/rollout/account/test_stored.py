@@ -1,10 +1,9 @@
-"""Where the account is kept: one file that only its owner reads, and what the cluster has where there is none."""
+"""Where the account is kept: a random password in one Secret, its hash in Dex's, and neither on any screen."""
 
 from __future__ import annotations
 
 import base64
-import json
-import stat
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,32 +11,64 @@ from typing import Any
 import bcrypt
 import pytest
 
+from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput
-from kubeflow_volcano.progress import silent
-from kubeflow_volcano.rollout.account.stored import credentials_file, reads_account, with_account
+from kubeflow_volcano.rollout.account.sign_in import decoded
+from kubeflow_volcano.rollout.account.stored import (
+    SECRET,
+    keep_password,
+    kept_password,
+    reading_command,
+    reads_account,
+    with_account,
+)
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
 from kubeflow_volcano.rollout.settings.user import Account
 
-NAMESPACE = "/api/v1/namespaces/kubeflow-user-example-com"
-PASSWORDS = "/api/v1/namespaces/auth/secrets/dex-passwords"
-CLIENT = "/api/v1/namespaces/auth/secrets/dex-oidc-client"
+PROFILE = Ref("v1", "Namespace", "", "kubeflow-user-example-com")
+PASSWORDS = Ref("v1", "Secret", "auth", "dex-passwords")
+CLIENT = Ref("v1", "Secret", "auth", "dex-oidc-client")
 
 
-def is_cluster(api: Any, uid: str) -> None:
-    system = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-system", "uid": uid}}
-    api.on("GET", "/api/v1/namespaces/kube-system", api.reply(body=system))
+class Store:
+    """A cluster of objects in memory, as far as the account needs it; `writes` are the verbs that changed it."""
+
+    def __init__(self) -> None:
+        self.objects: dict[Ref, Object] = {}
+        self.writes: list[str] = []
+        self.asked: list[Ref] = []
+
+    def get(self, ref: Ref) -> Object | None:
+        self.asked.append(ref)
+        return self.objects.get(ref)
+
+    def create(self, obj: Object) -> Object:
+        self.writes.append("create")
+        meta = {**obj["metadata"], "uid": f"uid-{len(self.writes)}"}
+        self.objects[Ref.of(obj)] = {**obj, "metadata": meta}
+        return obj
+
+    def patch(self, ref: Ref, body: Any) -> Object:
+        self.writes.append("patch")
+        self.objects[ref] = {**self.objects[ref], **body}
+        return self.objects[ref]
+
+    def delete(self, ref: Ref, *, uid: str) -> bool:
+        self.writes.append("delete")
+        assert self.objects[ref]["metadata"]["uid"] == uid
+        del self.objects[ref]
+        return True
+
+    def put(self, ref: Ref, annotations: dict[str, str] | None = None, **texts: str) -> None:
+        """An object that is there already; a Secret with these texts."""
+        data = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
+        meta = {"name": ref.name, "namespace": ref.namespace, "annotations": annotations or {}}
+        self.objects[ref] = {"apiVersion": "v1", "kind": ref.kind, "metadata": meta, "data": data}
 
 
 @pytest.fixture
-def served(api: Any) -> Any:
-    """An API server that knows Namespaces and Secrets, and has none."""
-    resources = [
-        {"kind": "Namespace", "name": "namespaces", "namespaced": False},
-        {"kind": "Secret", "name": "secrets", "namespaced": True},
-    ]
-    api.on("GET", "/api/v1", api.reply(body={"resources": resources}))
-    is_cluster(api, "one")
-    return api
+def cluster() -> Any:
+    return Store()
 
 
 @pytest.fixture(autouse=True)
@@ -46,118 +77,122 @@ def _quick_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    """Parts that sign people in, and credentials below the test's directory."""
-    found = parse({"kubeflow_credentials_directory": str(tmp_path / "credentials")})
+def settings() -> Settings:
+    """Parts that sign people in."""
+    found = parse({})
     parts = tuple(replace(found.components[0], name=name) for name in ("dex", "user-namespace"))
     return replace(found, components=parts)
 
 
-def secret(**texts: str) -> dict[str, Any]:
-    data = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
-    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "x"}, "data": data}
+def hashed(password: str) -> str:
+    return bcrypt.hashpw(password.encode(), bcrypt.gensalt(4)).decode()
 
 
-def namespace(**annotations: str) -> dict[str, Any]:
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "x", "annotations": annotations}}
+def given(settings: Settings, password: str) -> Settings:
+    return replace(settings, user=replace(settings.user, password=password))
 
 
-def account_of(api: Any, settings: Settings, lines: list[str] | None = None, *, check: bool = False) -> Account:
-    told = lines.append if lines is not None else silent
-    account = with_account(api.connect(), settings, settings.components, check=check, progress=told).account
-    assert account is not None
-    return account
-
-
-def test_a_new_account_is_kept_for_its_owner_alone_and_shown_once(served: Any, settings: Settings) -> None:
-    first_lines: list[str] = []
-    second_lines: list[str] = []
-    first = account_of(served, settings, first_lines)
-    place = credentials_file(settings)
-    assert stat.S_IMODE(place.stat().st_mode) == 0o600
-    assert stat.S_IMODE(place.parent.stat().st_mode) == 0o700
-    assert json.loads(place.read_text())["password"] == first.password
-    assert first.password
-    assert any(first.password in line for line in first_lines)
-    written = place.stat().st_mtime_ns
-    assert account_of(served, settings, second_lines) == first
-    assert second_lines == []
-    assert place.stat().st_mtime_ns == written
-
-
-def test_a_given_password_is_neither_shown_nor_written(served: Any, settings: Settings) -> None:
+def roll_out(cluster: Any, settings: Settings) -> tuple[Account, Sequence[str]]:
+    """The account, as a roll-out brings it to the cluster, and what it says."""
     lines: list[str] = []
-    given = replace(settings, user=replace(settings.user, password="of-the-inventory"))  # noqa: S106  made up
-    account = account_of(served, given, lines)
-    assert bcrypt.checkpw(b"of-the-inventory", account.password_hash.encode())
-    assert "of-the-inventory" not in credentials_file(settings).read_text() + "".join(lines)
+    ready = with_account(cluster, settings, settings.components)
+    keep_password(cluster, ready, lines.append)
+    assert ready.account is not None
+    cluster.put(PASSWORDS, DEX_USER_PASSWORD=ready.account.password_hash)
+    cluster.put(CLIENT, OIDC_CLIENT_SECRET=ready.account.client_secret)
+    return ready.account, lines
 
 
-def test_without_a_file_the_cluster_is_asked(served: Any, settings: Settings) -> None:
-    known = bcrypt.hashpw(b"of another machine", bcrypt.gensalt(4)).decode()
-    served.on("GET", PASSWORDS, served.reply(body=secret(DEX_USER_PASSWORD=known)))
-    client = secret(OIDC_CLIENT_ID="kubeflow", OIDC_CLIENT_SECRET="shared")  # noqa: S106  made up
-    served.on("GET", CLIENT, served.reply(body=client))
-    account = account_of(served, settings)
-    assert (account.password, account.password_hash, account.client_secret) == (None, known, "shared")
-
-
-def test_another_cluster_behind_the_same_context_keeps_its_own(served: Any, settings: Settings) -> None:
-    first = account_of(served, settings)
-    is_cluster(served, "two")
-    known = bcrypt.hashpw(b"of the second", bcrypt.gensalt(4)).decode()
-    served.on("GET", PASSWORDS, served.reply(body=secret(DEX_USER_PASSWORD=known)))
-    second = account_of(served, settings)
-    assert second.password_hash == known
-    assert second.client_secret != first.client_secret
-
-
-def test_a_cluster_that_was_built_anew_gets_what_the_file_has(served: Any, settings: Settings) -> None:
-    first = account_of(served, settings)
-    is_cluster(served, "two")
-    lines: list[str] = []
-    assert account_of(served, settings, lines) == first
-    assert not any("shown this once" in line for line in lines)
-
-
-def test_check_mode_writes_nothing(served: Any, settings: Settings) -> None:
-    lines: list[str] = []
-    assert account_of(served, settings, lines, check=True).password
-    assert not credentials_file(settings).parent.exists()
-    assert lines == []
-
-
-def test_another_cluster_has_another_file(settings: Settings) -> None:
-    files = {
-        credentials_file(item)
-        for item in (
-            settings,
-            replace(settings, context="a/b"),
-            replace(settings, context="a/b", kubeconfig=Path("/other")),
-        )
-    }
-    assert len(files) == 3
-    assert {item.parent for item in files} == {settings.user.credentials_directory}
-
-
-@pytest.mark.parametrize(
-    "text", ["", "[]", "{}", '{"password": 1, "password_hash": null, "client_secret": null, "cluster": ""}']
-)
-def test_a_broken_file_is_refused_and_kept(served: Any, settings: Settings, text: str) -> None:
-    place = credentials_file(settings)
-    place.parent.mkdir()
-    place.write_text(text)
-    with pytest.raises(InvalidInput, match="cannot be read as an account"):
-        account_of(served, settings)
-    assert place.read_text() == text
-
-
-def test_a_place_that_cannot_be_written_is_told_before_the_cluster_knows(
-    served: Any, settings: Settings, tmp_path: Path
+def test_a_random_password_is_kept_in_one_secret_and_the_command_that_reads_it_is_printed(
+    cluster: Any, settings: Settings
 ) -> None:
-    (tmp_path / "credentials").write_text("a file in the way")
-    with pytest.raises(InvalidInput, match="kubeflow_credentials_directory"):
-        account_of(served, settings)
+    account, lines = roll_out(cluster, settings)
+    assert account.password
+    kept = cluster.objects[SECRET]
+    assert (SECRET.namespace, kept["type"], kept["metadata"]["labels"]) == (
+        "kubeflow-volcano",
+        "Opaque",
+        {"app.kubernetes.io/managed-by": "kubeflow-volcano"},
+    )
+    assert decoded(kept) == {
+        "email": "user@example.com",
+        "password": account.password,
+        "password-hash": account.password_hash,
+    }
+    assert account.password not in f"{lines} {account}"
+    (line,) = lines
+    assert line.endswith(
+        "kubectl -n kubeflow-volcano get secret first-user -o jsonpath='{.data.password}' | base64 -d; echo"
+    )
+
+
+def test_a_second_run_changes_nothing(cluster: Any, settings: Settings) -> None:
+    first, lines = roll_out(cluster, settings)
+    cluster.writes.clear()
+    assert roll_out(cluster, settings) == (first, lines)
+    assert cluster.writes == []
+
+
+def test_finding_the_account_changes_nothing(cluster: Any, settings: Settings) -> None:
+    assert with_account(cluster, settings, settings.components).account
+    assert cluster.writes == []
+
+
+def test_a_run_that_ended_before_dex_had_the_hash_keeps_its_password(cluster: Any, settings: Settings) -> None:
+    first, _ = roll_out(cluster, settings)
+    del cluster.objects[PASSWORDS]
+    again, _ = roll_out(cluster, settings)
+    assert (again.password, again.password_hash) == (first.password, first.password_hash)
+
+
+def test_a_hash_that_was_changed_by_hand_is_declared_again(cluster: Any, settings: Settings) -> None:
+    first, _ = roll_out(cluster, settings)
+    cluster.put(PASSWORDS, DEX_USER_PASSWORD=hashed("by hand"))
+    assert roll_out(cluster, settings)[0].password_hash == first.password_hash
+
+
+def test_a_password_of_the_inventory_is_kept_nowhere_and_removes_the_random_one(
+    cluster: Any, settings: Settings
+) -> None:
+    roll_out(cluster, settings)
+    cluster.writes.clear()
+    account, lines = roll_out(cluster, given(settings, "of-the-inventory"))
+    assert bcrypt.checkpw(b"of-the-inventory", account.password_hash.encode())
+    assert (cluster.writes, lines, SECRET in cluster.objects) == (["delete"], [], False)
+    later, lines = roll_out(cluster, settings)
+    assert (later.password, later.password_hash, lines) == (None, account.password_hash, [])
+
+
+def test_another_email_keeps_the_password_and_is_written_down(cluster: Any, settings: Settings) -> None:
+    first, _ = roll_out(cluster, settings)
+    cluster.writes.clear()
+    other = replace(settings, user=replace(settings.user, email="other@example.com"))
+    account, _ = roll_out(cluster, other)
+    assert (account.password, cluster.writes) == (first.password, ["patch"])
+    assert kept_password(cluster, "other@example.com") == first.password
+
+
+def test_the_hash_of_an_earlier_version_or_of_a_deleted_secret_stays_and_with_it_the_password(
+    cluster: Any, settings: Settings
+) -> None:
+    known = hashed("of an account file")
+    cluster.put(PASSWORDS, DEX_USER_PASSWORD=known)
+    cluster.put(CLIENT, OIDC_CLIENT_ID="kubeflow", OIDC_CLIENT_SECRET="shared")  # noqa: S106  made up
+    account, lines = roll_out(cluster, settings)
+    assert (account.password, account.password_hash, account.client_secret) == (None, known, "shared")
+    assert (cluster.writes, lines) == ([], [])
+
+
+def test_the_command_names_the_cluster_that_the_settings_name(settings: Settings) -> None:
+    other = replace(settings, kubeconfig=Path("/a b/config"), context="lab")
+    assert reading_command(other).startswith("kubectl --kubeconfig '/a b/config' --context lab -n kubeflow-volcano ")
+
+
+def test_a_kept_password_belongs_to_one_user(cluster: Any, settings: Settings) -> None:
+    assert kept_password(cluster, "user@example.com") == ""
+    account, _ = roll_out(cluster, settings)
+    assert kept_password(cluster, "user@example.com") == account.password
+    assert kept_password(cluster, "other@example.com") == ""
 
 
 @pytest.mark.parametrize(
@@ -165,23 +200,23 @@ def test_a_place_that_cannot_be_written_is_told_before_the_cluster_knows(
     [({"owner": "you@example.com"}, "belongs to you@example.com"), ({}, "no annotation owner")],
 )
 def test_a_namespace_of_somebody_else_is_refused(
-    served: Any, settings: Settings, annotations: dict[str, Any], found: str
+    cluster: Any, settings: Settings, annotations: dict[str, str], found: str
 ) -> None:
-    served.on("GET", NAMESPACE, served.reply(body=namespace(**annotations)))
+    cluster.put(PROFILE, annotations)
     with pytest.raises(InvalidInput, match=found) as caught:
-        account_of(served, settings)
+        with_account(cluster, settings, settings.components)
     assert "owner=user@example.com" in str(caught.value)
-    assert not credentials_file(settings).exists()
+    assert cluster.writes == []
 
 
-def test_the_own_namespace_is_no_problem(served: Any, settings: Settings) -> None:
-    served.on("GET", NAMESPACE, served.reply(body=namespace(owner="user@example.com")))
-    assert account_of(served, settings).email == "user@example.com"
+def test_the_own_namespace_is_no_problem(cluster: Any, settings: Settings) -> None:
+    cluster.put(PROFILE, {"owner": "user@example.com"})
+    assert roll_out(cluster, settings)[0].email == "user@example.com"
 
 
-def test_a_profile_without_sign_in_has_no_account(served: Any, tmp_path: Path) -> None:
-    training = parse({"kubeflow_credentials_directory": str(tmp_path / "credentials")})
+def test_a_profile_without_sign_in_has_no_account(cluster: Any) -> None:
+    training = parse({})
     assert not reads_account(training.components)
-    assert with_account(served.connect(), training, training.components, check=False, progress=silent) is training
-    assert not (tmp_path / "credentials").exists()
-    assert not any("auth" in request.path for request in served.requests)
+    assert with_account(cluster, training, training.components) is training
+    keep_password(cluster, training, lambda _: None)
+    assert (cluster.asked, cluster.writes) == ([], [])

@@ -58,7 +58,7 @@ def test_a_truncated_answer_is_tried_again(api: Any, tmp_path: Path) -> None:
 
 def test_an_answer_that_stays_truncated_is_told(api: Any, tmp_path: Path) -> None:
     api.on("GET", "/m.yaml", api.reply(lines=["half"], cut=True))
-    with pytest.raises(InvalidInput, match="no answer to use"):
+    with pytest.raises(InvalidInput, match="no usable answer"):
         fetch([f"{api.url}/m.yaml"], SUM, tmp_path / "c", silent)
     assert kept(tmp_path / "c") == []
 

@@ -14,7 +14,7 @@ from kubeflow_volcano.catalog.model import RemoteBase, Source
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.manifests.kustomizations import Kustomizations
-from kubeflow_volcano.rollout.manifests.remote_bases import without_remotes
+from kubeflow_volcano.rollout.manifests.remote_bases import with_local_bases
 from kubeflow_volcano.rollout.manifests.render import Renderer
 from kubeflow_volcano.rollout.manifests.sources import Sources
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
@@ -67,7 +67,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
 def resolved(settings: Settings, *names: str) -> Mapping[str, Path]:
     root = Path(settings.source)
     places = {name: root / name for name in names}
-    return without_remotes(places, settings.release, Sources(settings, silent), Kustomizations(), silent)
+    return with_local_bases(places, settings.release, Sources(settings, silent), Kustomizations(), silent)
 
 
 def built(settings: Settings, kustomize: Path, *names: str) -> dict[str, Any]:
@@ -123,6 +123,6 @@ def test_what_the_catalog_does_not_know_is_refused_by_name(settings: Settings, e
 
 def test_a_source_without_the_base_is_told(settings: Settings, tmp_path: Path) -> None:
     (tmp_path / "argo" / "manifests" / "base" / "kustomization.yaml").unlink()
-    with pytest.raises(InvalidInput, match="holds no kustomization in manifests/base") as caught:
+    with pytest.raises(InvalidInput, match="has no kustomization in manifests/base") as caught:
         resolved(settings, "pipelines")
     assert "kubeflow_sources.argo-workflows" in caught.value.problems[0].todo

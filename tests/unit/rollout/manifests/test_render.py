@@ -42,10 +42,10 @@ def test_a_list_is_its_items(tmp_path: Path) -> None:
     ("text", "words"),
     [
         ("a: 1\na: 2\n", r"m\.yaml:2:1: duplicate key 'a'"),
-        ("- 1\n", "document 1: is list"),
+        ("- 1\n", "document 1: is a list"),
         ("kind: ConfigMap\nmetadata: {}\n", "has no apiVersion, metadata.name"),
-        (MAP + "---\n" + MAP, "ConfigMap n/a stands there twice"),
-        ("# only a comment\n", "holds no object"),
+        (MAP + "---\n" + MAP, "has ConfigMap n/a twice"),
+        ("# only a comment\n", "has no object"),
         ("apiVersion: v1\nkind: Namespace\nmetadata: {name: 7}\n", "has no metadata.name"),
     ],
 )

@@ -108,7 +108,7 @@ def test_an_address_with_the_sum_of_the_file_is_asked_once(configure: Configure,
         ("half of it", "cannot be unpacked"),
         ("a page", "HTML page"),
         ("another archive", "has the content sum"),
-        ("a text", "cannot be unpacked: it is no tar archive"),
+        ("a text", "cannot be unpacked: it is not a tar archive"),
     ],
 )
 def test_what_is_not_the_content_is_refused_and_never_kept(
@@ -172,7 +172,7 @@ def test_a_known_marker_needs_no_note(configure: Configure, checkout: Path) -> N
 def test_the_archive_of_another_release_is_refused_by_its_name(configure: Configure, upstream_dir: Path) -> None:
     text = refusal(configure(kubeflow_source=str(upstream_dir / "manifests-1.6.1.tar.gz")))
     assert "manifests-1.6.1.tar.gz is Kubeflow 1.6.1" in text
-    assert "Kubeflow 1.9.1, which kubeflow_release asks for" in text
+    assert "Kubeflow 1.9.1, as kubeflow_release says" in text
 
 
 @pytest.mark.parametrize("kind", ["a directory", "a text", "an archive"])
@@ -192,7 +192,7 @@ def test_what_is_no_release_at_all_is_refused_once(configure: Configure, tmp_pat
             sources.place(part)
         texts.add(str(caught.value))
     (text,) = texts
-    assert f"{path} holds none of the components of Kubeflow 1.9.1" in text
+    assert f"{path} has none of the components of Kubeflow 1.9.1" in text
 
 
 def test_a_path_that_is_not_there_is_told_with_its_variable(configure: Configure, tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_a_path_that_is_not_there_is_told_with_its_variable(configure: Configure
 def test_a_source_without_the_component_is_told(configure: Configure, checkout: Path, tmp_path: Path) -> None:
     (checkout / OPERATOR.path / "kustomization.yaml").unlink()
     (checkout / RELEASE.components["dex"].path).mkdir(parents=True)
-    assert f"holds neither a kustomization nor {OPERATOR.path}" in refusal(configure(kubeflow_source=str(checkout)))
+    assert f"has neither a kustomization nor {OPERATOR.path}" in refusal(configure(kubeflow_source=str(checkout)))
     (tmp_path / "empty").mkdir()
     own = configure(kubeflow_sources={"training-operator": str(tmp_path / "empty")})
     assert "correct kubeflow_sources.training-operator" in refusal(own)

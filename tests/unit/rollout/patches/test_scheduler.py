@@ -10,7 +10,7 @@ import yaml
 from kubeflow_volcano.catalog.read import load_release
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import InvalidInput
-from kubeflow_volcano.rollout.patches.scheduler import CONFIGURATION, scheduled
+from kubeflow_volcano.rollout.patches.volcano import CONFIGURATION, configure_scheduling
 from kubeflow_volcano.rollout.settings.settings import parse
 from kubeflow_volcano.rollout.settings.volcano import SchedulingSettings, validate_scheduling
 
@@ -34,7 +34,7 @@ def configuration() -> Object:
 
 def put(**asked: Any) -> list[Object]:
     objects = [configuration()]
-    scheduled(objects, SchedulingSettings(**asked))
+    configure_scheduling(objects, SchedulingSettings(**asked))
     return objects
 
 
@@ -53,13 +53,13 @@ def test_actions_and_tiers_take_the_place_of_upstream_s_and_the_rest_stays() -> 
     assert parsed["tiers"] == list(TIERS)
     assert parsed["metrics"] == {"type": "none"}
     again = [found]
-    scheduled(again, SchedulingSettings(actions=("enqueue", "allocate", "preempt"), tiers=TIERS))
+    configure_scheduling(again, SchedulingSettings(actions=("enqueue", "allocate", "preempt"), tiers=TIERS))
     assert yaml.safe_load(again[0]["data"][CONFIGURATION]) == parsed
 
 
 def test_manifests_without_a_configuration_are_refused_where_one_is_asked_for() -> None:
     with pytest.raises(InvalidInput, match="without a ConfigMap"):
-        scheduled([], SchedulingSettings(actions=("enqueue", "allocate")))
+        configure_scheduling([], SchedulingSettings(actions=("enqueue", "allocate")))
 
 
 def test_queues_come_behind_the_ones_that_they_are_a_part_of() -> None:

@@ -13,7 +13,7 @@ from kubeflow_volcano.catalog import read
 from kubeflow_volcano.catalog.model import Defect
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.problems import Exit, Problem
-from kubeflow_volcano.rollout.account.first_user import foreseen
+from kubeflow_volcano.rollout.account.first_user import placeholder_account
 from kubeflow_volcano.rollout.account.sign_in import dex
 from kubeflow_volcano.rollout.images.report.image_list import ImagesReport
 from kubeflow_volcano.rollout.plan.account import account_of, judge_account, judge_published_secrets
@@ -162,6 +162,7 @@ def test_the_account_that_is_told_never_has_the_password(settings: Settings) -> 
         told = account_of(replace(known, user=user))
         assert told is not None
         assert "of-the-inventory" not in str(told)
+        assert ("get secret first-user" in told["command"]) == (name == "random")
         texts[name] = told["password"]
     assert len(set(texts.values())) == 3
     assert judge_account(known).verdict is Verdict.PASS
@@ -187,7 +188,7 @@ def test_the_accounts_own_secrets_are_not_published(settings: Settings) -> None:
     published = secret("dex-oidc-client", OIDC_CLIENT_SECRET="pUBnBOY80SnXgjibTYM9ZWNzY2xreNGQok")  # noqa: S106
     objects = [published]
     assert judge_published_secrets(objects, settings).verdict is Verdict.WARN
-    dex(objects, foreseen(settings.user))
+    dex(objects, placeholder_account(settings.user))
     assert judge_published_secrets(objects, settings).verdict is Verdict.PASS
 
 

@@ -11,7 +11,7 @@ from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput
-from kubeflow_volcano.rollout.patches.scheduler import scheduled
+from kubeflow_volcano.rollout.patches.volcano import configure_scheduling
 from kubeflow_volcano.rollout.queues import drain
 from kubeflow_volcano.rollout.queues import reconcile as queues
 from kubeflow_volcano.rollout.queues import transitions as queue_moves
@@ -35,7 +35,7 @@ def asked(*items: dict[str, Any]) -> SchedulingSettings:
 def refusals(store: Store, *items: dict[str, Any]) -> list[str]:
     objects: list[Object] = []
     settings = asked(*items)
-    scheduled(objects, settings)
+    configure_scheduling(objects, settings)
     cluster: Any = store
     try:
         validate_queues(cluster, settings, objects)

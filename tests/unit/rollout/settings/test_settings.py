@@ -274,11 +274,16 @@ def test_a_password_is_not_shown_with_the_settings() -> None:
     assert "a good one" not in repr(settings)
 
 
-def test_the_first_user_is_upstreams_unless_given(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+def test_the_first_user_is_upstreams_unless_given() -> None:
     user = parse({}).user
     assert (user.email, user.namespace, user.password) == ("user@example.com", "kubeflow-user-example-com", "")
-    assert user.credentials_directory == tmp_path / "kubeflow-volcano"
+
+
+def test_a_variable_that_was_removed_says_what_replaced_it() -> None:
+    (problem,) = problems(kubeflow_credentials_directory="/root/credentials")
+    assert problem.found == "the variable kubeflow_credentials_directory, which no longer exists."
+    assert "Secret kubeflow-volcano/first-user" in problem.needed
+    assert problem.todo.startswith("remove it")
 
 
 @pytest.mark.parametrize(("name", "whose"), [("kubeflow", "Katib"), ("default", "Kubernetes itself")])

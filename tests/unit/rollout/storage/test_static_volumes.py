@@ -9,7 +9,12 @@ import pytest
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.plan.steps import steps_of
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
-from kubeflow_volcano.rollout.storage.static_volumes import STATIC_CLASS, objects_of, static_volumes, unusable
+from kubeflow_volcano.rollout.storage.static_volumes import (
+    STATIC_CLASS,
+    objects_of,
+    static_volumes,
+    validate_static_volumes,
+)
 
 CLAIMS = {
     "1.6.1": {"authservice-pvc", "katib-mysql", "minio-pvc", "mysql-pv-claim"},
@@ -108,6 +113,6 @@ def test_a_node_that_its_label_does_not_name_is_refused(api: Any, labels: dict[s
     api.on("GET", "/api/v1", api.reply(body={"resources": kinds}))
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1", "labels": labels}}
     api.on("GET", "/api/v1/nodes/node-1", api.reply(body=node))
-    problems = list(unusable(api.connect(), static()))
+    problems = list(validate_static_volumes(api.connect(), static()))
     assert len(problems) == told
-    assert all("volumes are tied to a node by that label" in problem.needed for problem in problems)
+    assert all("volumes are bound to a node by that label" in problem.needed for problem in problems)

@@ -61,7 +61,7 @@ def test_what_the_catalog_does_not_know_is_refused() -> None:
     ("image", "expected"),
     [
         ("docker.io/kubeflow/training-operator:v1-04f9f13", ("1.9.1",)),
-        ("mirror.example:5000/x/training-operator:v1-04f9f13@sha256:0", ("1.9.1",)),
+        ("mirror.example:5000/x/training-operator:v1-04f9f13@sha256:" + 64 * "0", ("1.9.1",)),
         ("ghcr.io/kubeflow/trainer/trainer-controller-manager:v2.1.0", ("1.11.0", "26.03")),
         ("kubeflow/training-operator:latest", ()),
         ("", ()),

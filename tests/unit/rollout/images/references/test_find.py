@@ -212,7 +212,7 @@ def test_two_versions_of_one_name_cannot_part(mirror: Mirror, config_map: Make) 
     predictors = {"tf": {"image": "a/serving", "defaultImageVersion": "1", "defaultGpuImageVersion": "1-gpu"}}
     obj = config_map("inferenceservice-config", predictors=json.dumps(predictors))
     result = rewrite({"part": (obj,)}, mirror(overrides={"a/serving:1-gpu": "b/other:1-gpu"}))
-    assert ["one field stands for several images" in problem.found for problem in result.problems] == [True]
+    assert ["one field names several images" in problem.found for problem in result.problems] == [True]
     assert result.parts["part"] == (obj,)
 
 
@@ -220,7 +220,7 @@ def test_a_digest_needs_room(mirror: Mirror, config_map: Make) -> None:
     predictors = {"tf": {"image": "a/serving", "defaultImageVersion": "1"}}
     obj = config_map("inferenceservice-config", predictors=json.dumps(predictors))
     (problem,) = rewrite({"part": (obj,)}, mirror(overrides={"a/serving:1": f"a/serving{DIGEST}"})).problems
-    assert "takes a tag and nothing else" in problem.found
+    assert "takes nothing but a tag" in problem.found
 
 
 ISTIO = {
@@ -345,7 +345,7 @@ def test_pipelines_before_2_4_are_set_by_variables(mirror: Mirror, deployment: M
 def test_programs_that_cannot_be_told_are_reported(mirror: Mirror, deployment: Make) -> None:
     obj = deployment("ml-pipeline", "ml-pipeline-api-server", image="gcr.io/ml-pipeline/api-server:2.0.0-alpha.5")
     result = rewrite({"part": (obj,)}, mirror(PREFIX))
-    assert len([warning for warning in result.warnings if "has no flag or variable for it" in warning.found]) == 2
+    assert len([warning for warning in result.warnings if "without a flag or variable for it" in warning.found]) == 2
     assert "env" not in container(result.parts["part"][0])
     stays = [use for use in result.images if use.kinds == ("compiled",)]
     assert [(use.final, use.covered) for use in stays] == [(use.original, False) for use in stays]
@@ -374,7 +374,7 @@ def test_what_looks_like_a_reference_elsewhere_is_told(mirror: Mirror, config_ma
     assert list(found(obj).values()) == ["unknown"]
     result = rewrite({"part": (obj,)}, mirror(preset="daocloud"))
     assert result.parts["part"] == (obj,)
-    assert any("in places that are not known" in warning.found for warning in result.warnings)
+    assert any("in unknown places" in warning.found for warning in result.warnings)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A registry is filled once, in the source's pace, and the copying stops where going on would do harm.
+"""Images are copied once, within the source's limits, and copying ends where going on would do harm.
 
 Both registries and the tool that copies are made up here; real ones are in tests/hosts/test_registry.py.
 """
@@ -15,10 +15,10 @@ import pytest
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.images.registry.client import Answer
-from kubeflow_volcano.rollout.images.registry.copying import Filled, Filling, problems, warnings
+from kubeflow_volcano.rollout.images.registry.copying import Copying, CopyResult, problems, warnings
 from kubeflow_volcano.rollout.images.registry.endpoints import Archive
-from kubeflow_volcano.rollout.images.registry.pace import PerMinute
 from kubeflow_volcano.rollout.images.registry.plan import Copy
+from kubeflow_volcano.rollout.images.registry.rate import RateLimit
 from kubeflow_volcano.rollout.images.registry.skopeo import Copied, Skopeo
 
 D1, D2 = f"sha256:{'1' * 64}", f"sha256:{'2' * 64}"
@@ -99,12 +99,12 @@ class Case:
     target: Side = field(default_factory=lambda: Side(Answer(404)))
     clock: Clock = field(default_factory=Clock)
 
-    def fill(self, names: Sequence[str] = NAMES, tool: Tool | None = None, **changes: Any) -> tuple[Filled, Tool]:
-        """Fill, stopping after three refusals."""
+    def copy(self, names: Sequence[str] = NAMES, tool: Tool | None = None, **changes: Any) -> tuple[CopyResult, Tool]:
+        """Copy, stopping after three counted answers."""
         tool = tool or Tool(self.target)
-        pace = PerMinute(20, self.clock, self.clock.wait)
-        options: dict[str, Any] = {"pace": pace, "most_refusals": 3, "progress": silent, **changes}
-        return Filling(self.source, self.target, tool, **options).fill([copy(name) for name in names]), tool
+        rate = RateLimit(20, self.clock, self.clock.wait)
+        options: dict[str, Any] = {"rate": rate, "most_refusals": 3, "progress": silent, **changes}
+        return Copying(self.source, self.target, tool, **options).run([copy(name) for name in names]), tool
 
 
 @pytest.fixture
@@ -114,86 +114,93 @@ def case() -> Case:
 
 def test_everything_that_is_missing_is_copied_and_nothing_else(case: Case) -> None:
     case.target.told[NAMES[1]] = [Answer(200, digest=D1)]
-    filled, tool = case.fill()
-    assert filled.present == [NAMES[1]]
-    assert filled.copied == tool.copied == [name for name in NAMES if name != NAMES[1]]
-    assert list(problems(filled)) == []
+    done, tool = case.copy()
+    assert done.present == [NAMES[1]]
+    assert done.copied == tool.copied == [name for name in NAMES if name != NAMES[1]]
+    assert list(problems(done)) == []
 
 
 def test_a_check_asks_both_and_copies_nothing(case: Case) -> None:
-    filled, tool = case.fill(check=True)
-    assert (filled.copied, tool.copied) == (NAMES, [])
+    done, tool = case.copy(check=True)
+    assert (done.copied, tool.copied) == (NAMES, [])
 
 
 def test_an_image_with_a_digest_in_its_name_that_is_there_needs_no_word_of_the_source(case: Case) -> None:
     name = f"q.io/a/b@{D1}"
     case.target.told[name] = [Answer(200, digest=D1)]
-    filled, _ = case.fill([name])
-    assert (filled.present, case.source.asked) == ([name], [])
+    done, _ = case.copy([name])
+    assert (done.present, case.source.asked) == ([name], [])
 
 
 def test_a_tag_that_holds_another_image_is_copied_again(case: Case) -> None:
     case.target.told[NAMES[0]] = [Answer(200, digest=D2)]
-    filled, tool = case.fill(NAMES[:1])
-    assert (filled.present, filled.copied, tool.copied) == ([], NAMES[:1], NAMES[:1])
+    done, tool = case.copy(NAMES[:1])
+    assert (done.present, done.copied, tool.copied) == ([], NAMES[:1], NAMES[:1])
 
 
 def test_what_is_known_to_be_gone_is_asked_for_at_the_own_registry_alone(case: Case) -> None:
     case.target.told[NAMES[0]] = [Answer(200, digest=D2)]
     tool = Tool(case.target)
-    pace = PerMinute(20, case.clock, case.clock.wait)
-    filling = Filling(case.source, case.target, tool, pace=pace, most_refusals=3, progress=silent)
-    filled = filling.fill([copy(name, "gone upstream") for name in NAMES[:2]])
-    assert (filled.present, filled.skipped) == ([NAMES[0]], {NAMES[1]: "gone upstream"})
+    rate = RateLimit(20, case.clock, case.clock.wait)
+    copying = Copying(case.source, case.target, tool, rate=rate, most_refusals=3, progress=silent)
+    done = copying.run([copy(name, "gone upstream") for name in NAMES[:2]])
+    assert (done.present, done.skipped) == ([NAMES[0]], {NAMES[1]: "gone upstream"})
     assert (case.source.asked, tool.copied) == ([], [])
 
 
 def test_without_any_word_on_digests_nothing_counts_as_there(case: Case) -> None:
     case.source.usual = Answer(200)
     case.target.told[NAMES[0]] = [Answer(200)]
-    filled, _ = case.fill(NAMES[:1])
-    assert filled.copied == NAMES[:1]
+    done, _ = case.copy(NAMES[:1])
+    assert done.copied == NAMES[:1]
 
 
 def test_a_registry_that_holds_something_else_after_the_copy_is_named_with_both(case: Case) -> None:
-    filled, _ = case.fill(NAMES[:1], Tool(case.target, digest=D2))
-    assert filled.copied == []
-    assert filled.failed == {NAMES[0]: f"is {D2} after the copy, and {D1} at m.lan/{NAMES[0]}"}
+    done, _ = case.copy(NAMES[:1], Tool(case.target, digest=D2))
+    assert done.copied == []
+    assert done.failed == {NAMES[0]: f"is {D2} after the copy, and {D1} at m.lan/{NAMES[0]}"}
 
 
-def test_refused_images_are_asked_for_once_and_after_a_few_nothing_is(case: Case) -> None:
-    case.source.told = {NAMES[0]: [Answer(404)], NAMES[2]: [Answer(403)], NAMES[3]: [Answer(401)]}
-    filled, tool = case.fill()
+def test_refused_images_are_requested_once_and_after_a_few_nothing_is(case: Case) -> None:
+    case.source.told = {NAMES[0]: [Answer(404)], NAMES[2]: [Answer(403)], NAMES[3]: [Answer(404)]}
+    done, tool = case.copy()
     assert tool.copied == [NAMES[1]]
-    assert list(filled.refused) == [NAMES[0], NAMES[2], NAMES[3]]
-    assert filled.left == dict.fromkeys(NAMES[4:], "3 answers of 401, 403, 404 or 429")
+    assert list(done.refused) == [NAMES[0], NAMES[2], NAMES[3]]
+    assert done.left == dict.fromkeys(NAMES[4:], "3 answers of 403, 404, 429 or 5xx")
     assert case.source.asked == NAMES[:4]
+
+
+def test_401_refuses_one_image_each_and_does_not_count_towards_a_ban(case: Case) -> None:
+    case.source.told = {name: [Answer(401)] for name in NAMES[:5]}
+    done, tool = case.copy()
+    assert list(done.refused) == NAMES[:5]
+    assert (done.stopped, tool.copied) == ("", NAMES[5:])
 
 
 def test_a_429_is_waited_for_as_long_as_it_says_and_asked_once_more(case: Case) -> None:
     case.source.told[NAMES[0]] = [Answer(429, retry_after=33), Answer(200, digest=D1)]
     paused: list[float] = []
-    pace = PerMinute(20, case.clock, case.clock.wait)
-    pace.pause = paused.append  # type: ignore[method-assign,assignment]
-    filled, _ = case.fill(NAMES[:2], pace=pace)
-    assert filled.copied == NAMES[:2]
+    rate = RateLimit(20, case.clock, case.clock.wait)
+    rate.slow_down = paused.append  # type: ignore[method-assign,assignment]
+    done, _ = case.copy(NAMES[:2], rate=rate)
+    assert done.copied == NAMES[:2]
     assert paused[0] == 33
 
 
 @pytest.mark.parametrize("answers", [[Answer(429), Answer(429)], [Answer(429, retry_after=7200)]])
 def test_a_429_that_goes_on_ends_the_copying(case: Case, answers: list[Answer]) -> None:
     case.source.told[NAMES[0]] = answers
-    filled, tool = case.fill()
+    done, tool = case.copy()
     assert tool.copied == []
-    assert (list(filled.failed), list(filled.left)) == (NAMES[:1], NAMES[1:])
-    assert "429, too many requests" in filled.stopped
+    assert (list(done.failed), list(done.left)) == (NAMES[:1], NAMES[1:])
+    assert "429, too many requests" in done.stopped
 
 
 def test_what_a_copy_asked_for_is_waited_for_before_the_next_question(case: Case) -> None:
-    pace = PerMinute(20, case.clock, case.clock.wait)
-    case.fill(NAMES[:1], pace=pace)
+    rate = RateLimit(20, case.clock, case.clock.wait)
+    case.copy(NAMES[:1], rate=rate)
     before = case.clock.now
-    assert pace.turn()
+    assert rate.turn()
     assert case.clock.now - before == pytest.approx(36), "12 requests at 20 a minute"
 
 
@@ -204,8 +211,8 @@ def test_a_registry_of_ones_own_that_does_not_answer_ends_it_before_the_source_i
     case: Case, answer: Answer
 ) -> None:
     case.target.usual = answer
-    filled, _ = case.fill()
-    assert (list(filled.failed), list(filled.left), case.source.asked) == (NAMES[:1], NAMES[1:], [])
+    done, _ = case.copy()
+    assert (list(done.failed), list(done.left), case.source.asked) == (NAMES[:1], NAMES[1:], [])
 
 
 @pytest.mark.parametrize(
@@ -219,47 +226,47 @@ def test_a_registry_of_ones_own_that_does_not_answer_ends_it_before_the_source_i
 )
 def test_a_copy_that_fails_as_the_next_would_ends_it(case: Case, error: str, at_target: bool) -> None:  # noqa: FBT001
     tool = Tool(case.target, {NAMES[1]: Copied(error, at_target=at_target, requests=2, digest="")})
-    filled, _ = case.fill(tool=tool)
-    assert filled.copied == NAMES[:1]
-    assert filled.failed == {NAMES[1]: error}
-    assert list(filled.left) == NAMES[2:]
+    done, _ = case.copy(tool=tool)
+    assert done.copied == NAMES[:1]
+    assert done.failed == {NAMES[1]: error}
+    assert list(done.left) == NAMES[2:]
 
 
 def test_a_copy_that_the_source_refuses_counts_as_a_refusal(case: Case) -> None:
     refused = Copied("reading manifest 1 in m.lan: manifest unknown", at_target=False, requests=2, digest="")
-    filled, _ = case.fill(tool=Tool(case.target, {NAMES[0]: refused}))
-    assert list(filled.refused) == NAMES[:1]
-    assert len(filled.copied) == 5
+    done, _ = case.copy(tool=Tool(case.target, {NAMES[0]: refused}))
+    assert list(done.refused) == NAMES[:1]
+    assert len(done.copied) == 5
 
 
 def test_three_times_no_answer_in_a_row_end_it_and_two_do_not(case: Case) -> None:
     none = [Answer(0, error="timed out")]
     case.source.told = {NAMES[number]: none for number in (0, 1, 3)}
-    two, _ = case.fill()
+    two, _ = case.copy()
     assert len(two.copied) == 3
     case.source.told = {name: [Answer(503)] for name in NAMES[:3]}
-    three, _ = case.fill()
+    three, _ = case.copy()
     assert (len(three.failed), len(three.left)) == (3, 3)
 
 
 def test_what_is_missing_in_an_archive_is_told_and_stops_nobody(case: Case) -> None:
     case.source.told = {name: [Answer(404, error="it is not in /carried")] for name in NAMES[:5]}
-    filled, _ = case.fill(pace=None)
-    assert filled.failed == dict.fromkeys(NAMES[:5], "it is not in /carried")
-    assert filled.copied == NAMES[5:]
+    done, _ = case.copy(rate=None)
+    assert done.failed == dict.fromkeys(NAMES[:5], "it is not in /carried")
+    assert done.copied == NAMES[5:]
 
 
 def test_each_trouble_is_told_once_with_all_its_images(case: Case) -> None:
     case.source.told = {NAMES[0]: [Answer(404)], NAMES[1]: [Answer(0, error="timed out")]}
-    filled, _ = case.fill([*NAMES[:3]])
-    filled.skipped["q.io/gone:1"] = "gone upstream"
-    assert [problem.found for problem in problems(filled)] == [
+    done, _ = case.copy([*NAMES[:3]])
+    done.skipped["q.io/gone:1"] = "gone upstream"
+    assert [problem.found for problem in problems(done)] == [
         f"1 image refused or missing at the source: {NAMES[0]} (m.lan/{NAMES[0]} answers 404).",
         f"1 image not copied: {NAMES[1]} (timed out).",
     ]
-    (warning,) = warnings(filled)
-    assert warning.found == "1 image left out: q.io/gone:1 (gone upstream)."
-    assert str(filled) == "0 images there already, 1 copied, 1 refused, 1 failed, 1 left out"
+    (warning,) = warnings(done)
+    assert warning.found == "1 image skipped: q.io/gone:1 (gone upstream)."
+    assert str(done) == "0 images already present, 1 copied, 1 refused, 1 failed, 1 skipped"
 
 
 def test_an_archive_holds_what_was_finished_and_replaces_what_is_older(tmp_path: Path) -> None:

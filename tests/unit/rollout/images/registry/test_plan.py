@@ -13,8 +13,7 @@ from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.images.registry.access import authority, credentials
 from kubeflow_volcano.rollout.images.registry.plan import Copy, copies
 from kubeflow_volcano.rollout.images.rename.rewrite import rewrite
-from kubeflow_volcano.rollout.images.report.image_list import report
-from kubeflow_volcano.rollout.images.report.pulls import crowded, why_not
+from kubeflow_volcano.rollout.images.report.image_list import crowded, report, why_unavailable
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
 from tests.unit.rollout.images.conftest import Objects
 
@@ -100,7 +99,7 @@ def test_an_own_registry_is_asked_for_what_is_gone_elsewhere_and_a_mirror_is_not
     for settings, reason in ((registry(), ""), (parse({}), "gone upstream")):
         entries = report(rewrite(objects, settings.mirror), settings).entries
         (entry,) = [item for item in entries if "ml-pipeline" in item.use.original]
-        assert why_not(entry, settings) == reason
+        assert why_unavailable(entry, settings) == reason
 
 
 def test_many_nodes_before_a_public_mirror_are_warned_of_and_one_is_not(deployment: Objects) -> None:

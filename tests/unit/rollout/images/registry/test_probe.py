@@ -21,13 +21,20 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from kubeflow_volcano.progress import silent
+from kubeflow_volcano.progress import Progress, silent
 from kubeflow_volcano.rollout.images.registry.client import Registry, scheme_of
-from kubeflow_volcano.rollout.images.registry.pace import PerMinute
-from kubeflow_volcano.rollout.images.registry.probe import MOST_REFUSALS, Probe, probe
+from kubeflow_volcano.rollout.images.registry.probe import Probe
+from kubeflow_volcano.rollout.images.registry.probe import probe as probe_within
+from kubeflow_volcano.rollout.images.registry.rate import RateLimit
 from kubeflow_volcano.rollout.images.rename.rewrite import ImageUse
 from kubeflow_volcano.rollout.images.report.image_list import Entry
 from kubeflow_volcano.rollout.images.report.judge import Judgement
+
+MOST_REFUSALS = 10
+
+
+def probe(entries: list[Entry], registry: Registry, rate: RateLimit, parallel: int, progress: Progress) -> Probe:
+    return probe_within(entries, registry, rate, parallel, progress, most_refusals=MOST_REFUSALS)
 
 
 @dataclass
@@ -136,7 +143,7 @@ def entry(image: str, *, gone: str = "", served: bool | None = None, covered: bo
 
 def asked(mirror: Mirror, *names: str, parallel: int = 1, clock: Clock | None = None, limit: int = 1000) -> Probe:
     clock = clock or Clock()
-    pace = PerMinute(limit, clock, clock.wait)
+    pace = RateLimit(limit, clock, clock.wait)
     return probe([entry(f"{mirror.host}/{name}") for name in names], Registry(pace), pace, parallel, silent)
 
 
@@ -180,7 +187,7 @@ def test_a_refusal_is_not_repeated(started: Start, status: int, verdict: str) ->
     assert f"1 image {verdict} on the mirror: {mirror.host}/a/b:1 ({status})." in problem.found
 
 
-@pytest.mark.parametrize("status", [403, 404, 502])
+@pytest.mark.parametrize("status", [403, 404])
 def test_many_refusals_end_it(started: Start, status: int) -> None:
     mirror = started(Mirror(status=status))
     result = asked(mirror, *(f"a/b:{number}" for number in range(30)))
@@ -190,11 +197,35 @@ def test_many_refusals_end_it(started: Start, status: int) -> None:
     assert "not asked for 20 images" in list(result.problems())[-1].found
 
 
+def test_a_mirror_that_is_out_of_order_is_asked_three_times(started: Start) -> None:
+    mirror = started(Mirror(status=502))
+    result = asked(mirror, *(f"a/b:{number}" for number in range(30)))
+    assert (len(mirror.requests), result.refusals) == (3, 3)
+    assert result.stopped == "no answer 3 times in a row: 502"
+    assert not result.unreachable
+
+
+def test_401_is_a_refusal_of_one_image_and_ends_nothing(started: Start) -> None:
+    mirror = started(Mirror(status=401))
+    result = asked(mirror, *(f"a/b:{number}" for number in range(30)))
+    assert verdicts(result) == ["refused"] * 30
+    assert (len(mirror.requests), result.refusals, result.stopped) == (30, 0, "")
+
+
 def test_too_many_requests_are_followed_by_the_pause_that_is_asked_for(started: Start) -> None:
     mirror, clock = started(Mirror(statuses={"a/b": [429, 200]}, headers={"Retry-After": "7"})), Clock()
     assert verdicts(asked(mirror, "a/b:1", "c/d:1", clock=clock)) == ["there", "there"]
     assert clock.waits == [7.0]
     assert len(mirror.requests) == 3
+
+
+def test_after_too_many_requests_only_half_as_many_are_sent_a_minute(started: Start) -> None:
+    mirror, clock = started(Mirror(statuses={"a/0": [429, 200]}, headers={"Retry-After": "7"})), Clock()
+    mirror.clock = clock
+    asked(mirror, *(f"a/{number}:1" for number in range(30)), clock=clock, limit=20)
+    later = mirror.stamps[1:]
+    assert len(later) == 30
+    assert all(sum(start <= stamp < start + 60 for stamp in later) <= 10 for start in later)
 
 
 def test_a_second_time_ends_it(started: Start) -> None:
@@ -209,7 +240,7 @@ def test_a_very_long_pause_ends_it(started: Start) -> None:
     mirror = started(Mirror(status=429, headers={"Retry-After": "86400"}))
     result = asked(mirror, "a/b:1", "c/d:1")
     assert len(mirror.requests) == 1
-    assert result.stopped == "it asks to wait 86400 s"
+    assert result.stopped == "it answers 429, too many requests, and demands a pause of 86400 s"
 
 
 def test_never_more_than_the_rate_in_any_minute(started: Start) -> None:
@@ -226,7 +257,7 @@ def test_a_long_probe_tells_where_it_is(started: Start, monkeypatch: pytest.Monk
     monkeypatch.setattr("kubeflow_volcano.rollout.images.registry.probe._BEAT_SECONDS", 0.02)
     mirror = started(Mirror(delay=0.05))
     lines: list[str] = []
-    pace = PerMinute(100)
+    pace = RateLimit(100)
     probe([entry(f"{mirror.host}/a:{number}") for number in range(3)], Registry(pace), pace, 1, lines.append)
     assert lines[0] == "asking the mirror for 3 images, at most 100 requests a minute"
     assert [
@@ -240,7 +271,7 @@ def test_a_long_probe_tells_where_it_is(started: Start, monkeypatch: pytest.Monk
 def test_an_interruption_does_not_wait_for_the_next_minute(started: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kubeflow_volcano.rollout.images.registry.probe._BEAT_SECONDS", 0.02)
     mirror = started(Mirror())
-    pace = PerMinute(1)
+    pace = RateLimit(1)
 
     def interrupt(line: str) -> None:
         if line.startswith("asked"):
@@ -261,7 +292,7 @@ def test_no_more_at_once_than_allowed(started: Start) -> None:
 
 def test_what_is_known_is_not_asked(started: Start) -> None:
     mirror = started(Mirror())
-    pace = PerMinute(100)
+    pace = RateLimit(100)
     entries = [
         entry(f"{mirror.host}/gone:1", gone="since 2025"),
         entry(f"{mirror.host}/unlisted:1", served=False),
@@ -279,7 +310,7 @@ def test_what_is_known_is_not_asked(started: Start) -> None:
 
 def test_a_slow_mirror_is_given_up_after_three(started: Start) -> None:
     mirror = started(Mirror(delay=10.0))
-    pace = PerMinute(100)
+    pace = RateLimit(100)
     entries = [entry(f"{mirror.host}/a:{number}") for number in range(8)]
     begun = time.monotonic()
     result = probe(entries, Registry(pace, timeout_seconds=0.05), pace, 1, silent)
@@ -290,7 +321,7 @@ def test_a_slow_mirror_is_given_up_after_three(started: Start) -> None:
 
 def test_nobody_there_is_told(started: Start) -> None:
     mirror = started(Mirror())
-    pace = PerMinute(100)
+    pace = RateLimit(100)
     with serving(Mirror()) as other:
         host = other.host
     result = probe([entry(f"{host}/a:1"), entry(f"{mirror.host}/a:1")], Registry(pace), pace, 1, silent)
@@ -328,7 +359,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_an_unknown_authority_ends_it_at_once(certificate: Path) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
-    pace = PerMinute(100)
+    pace = RateLimit(100)
     with serving(Mirror(), context) as mirror:
         host = mirror.host.replace("127.0.0.1", "localhost")
         entries = [entry(f"{host}/a:{number}") for number in range(3)]
@@ -342,7 +373,7 @@ def test_a_trusted_authority_is_asked(certificate: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
-    pace = PerMinute(100)
+    pace = RateLimit(100)
     with serving(Mirror(), context) as mirror:
         host = mirror.host.replace("127.0.0.1", "localhost")
         result = probe([entry(f"{host}/a:1")], Registry(pace, scheme=lambda _: "https"), pace, 1, silent)

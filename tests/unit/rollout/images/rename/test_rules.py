@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.rollout.images.rename.rewrite import rewrite
-from kubeflow_volcano.rollout.images.rename.rules import strange_rules
+from kubeflow_volcano.rollout.images.rename.rules import validate_rules
 from kubeflow_volcano.rollout.settings.images import MirrorSettings
 
 Make = Callable[..., dict[str, Any]]
@@ -123,8 +123,8 @@ def test_rules_and_overrides_that_fit_nothing_are_told(mirror: Mirror, deploymen
     )
     result = rewrite({"part": (deployment("d", image="gcr.io/a/b:1"),)}, rules)
     assert [warning.found for warning in result.warnings] == [
-        "the rule ghcr.io: m.daocloud.io/ before the name fits no image.",
-        "the override of quay.io/nobody/here:1 fits no image.",
+        "the rule ghcr.io: m.daocloud.io/ before the name matches no image.",
+        "the override of quay.io/nobody/here:1 matches no image.",
     ]
 
 
@@ -137,7 +137,7 @@ def test_images_that_no_rule_fits_are_told(mirror: Mirror, deployment: Make) -> 
     result = rewrite({"part": objects}, mirror({"source": "gcr.io", "prefix": "m.daocloud.io"}))
     (warning,) = result.warnings
     assert warning.found == (
-        "2 images without a rule that fits, from docker.io, quay.io: docker.io/library/x, quay.io/c/d:1."
+        "2 images without a matching rule, from docker.io, quay.io: docker.io/library/x, quay.io/c/d:1."
     )
     assert [use.covered for use in result.images] == [False, True, False]
 
@@ -145,7 +145,7 @@ def test_images_that_no_rule_fits_are_told(mirror: Mirror, deployment: Make) -> 
 def test_two_images_never_get_one_name(mirror: Mirror, deployment: Make) -> None:
     objects = (deployment("d", image="gcr.io/a/b:1"), deployment("e", image="quay.io/a/b:1"))
     (problem,) = rewrite({"part": objects}, mirror({"source": "*", "registry": "registry.lan"})).problems
-    assert problem.found == "gcr.io/a/b:1, quay.io/a/b:1 would all become registry.lan/a/b:1."
+    assert problem.found == "gcr.io/a/b:1, quay.io/a/b:1 would all be named registry.lan/a/b:1."
 
 
 def test_a_runtime_that_knows_the_mirror_leaves_names_as_they_are(mirror: Mirror, deployment: Make) -> None:
@@ -164,7 +164,7 @@ def test_a_runtime_that_knows_the_mirror_has_one_image_below_a_name_there(mirror
     objects = (deployment("d", image="gcr.io/a/b:1"), deployment("e", image="quay.io/a/b:1"))
     settings = mirror({"source": "*", "registry": "registry.lan"}, mode="containerd")
     (problem,) = rewrite({"part": objects}, settings).problems
-    assert problem.found == "gcr.io/a/b:1, quay.io/a/b:1 would all become registry.lan/a/b:1."
+    assert problem.found == "gcr.io/a/b:1, quay.io/a/b:1 would all be named registry.lan/a/b:1."
 
 
 @pytest.mark.parametrize(
@@ -184,9 +184,9 @@ def test_a_runtime_that_knows_the_mirror_has_one_image_below_a_name_there(mirror
 def test_rules_that_cannot_be_meant(
     mirror: Mirror, rules: tuple[dict[str, str], ...], changes: dict[str, Any], found: str
 ) -> None:
-    (problem,) = strange_rules(mirror(*rules, **changes))
+    (problem,) = validate_rules(mirror(*rules, **changes))
     assert found in problem.found
 
 
 def test_the_mirror_s_own_names_are_right_as_they_are(mirror: Mirror) -> None:
-    assert not list(strange_rules(mirror({"source": "registry.k8s.io", "host": "k8s.m.daocloud.io"})))
+    assert not list(validate_rules(mirror({"source": "registry.k8s.io", "host": "k8s.m.daocloud.io"})))

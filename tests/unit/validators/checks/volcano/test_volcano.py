@@ -211,7 +211,7 @@ def test_without_a_scheduler_there_is_no_configuration_and_f1_says_why() -> None
     ("server", "image", "reason"),
     [
         ("v1.30.2", "docker.io/volcanosh/vc-scheduler:v1.10.0", "AsClaimed"),
-        ("v1.35.4", "mirror.example:5000/volcanosh/vc-scheduler:v1.10.0@sha256:0", "PairNotTested"),
+        ("v1.35.4", "mirror.example:5000/volcanosh/vc-scheduler:v1.10.0@sha256:" + 64 * "0", "PairNotTested"),
         ("v1.30.2", "volcanosh/vc-scheduler:v1.10.7", "AsClaimed"),
         ("v1.30.2", "volcanosh/vc-scheduler:v1.11.0", "UnknownVersion"),
         ("v1.30.2", "volcanosh/vc-scheduler:latest", "UnknownVersion"),

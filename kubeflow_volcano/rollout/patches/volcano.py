@@ -1,31 +1,38 @@
-"""The scheduler's configuration, queues and priority classes that the inventory asks for, put into Volcano's text.
+"""Volcano's manifests with the inventory's scheduler configuration, queues, priority classes and webhook scope. Pure.
 
 Rules: cmd and pkg/scheduler/util.go (how the configuration is read), pkg/webhooks/admission/queues (what a queue may
 be), plugins capacity and proportion, of Volcano v1.8.0 to v1.15.1; PriorityClass of Kubernetes.
+
+Volcano 1.7 to 1.11 calls its admission webhooks for every new pod outside kube-system and its own namespace, with
+failurePolicy Fail: while the admission is down, no pod of any user starts. They are no part of gang scheduling
+(pkg/webhooks/admission/pods of v1.8.2 and v1.10.0): they refuse Volcano's pods whose PodGroup does not exist, which the
+scheduler ignores anyway, or whose queue is not open, and label pods of resource groups, of which upstream configures
+none. Since 1.12 they do not exist. Volcano's webhooks on its own kinds are not changed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import yaml
 
+from kubeflow_volcano.cluster.admission.webhooks import WEBHOOK_KINDS
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.settings.queue_states import QueueState, wanted_states
-from kubeflow_volcano.rollout.settings.volcano import SchedulingSettings, quantities
+from kubeflow_volcano.rollout.settings.volcano import PodWebhookSettings, SchedulingSettings, quantities
 
-__all__ = ["scheduled"]
+__all__ = ["CONFIGURATION", "configure_scheduling", "scope_pod_webhooks"]
 
 CONFIGURATION = "volcano-scheduler.conf"
-"""Key of the ConfigMap from which the scheduler reads; it reads again when the file changes."""
+"""Key of the scheduler's ConfigMap; the scheduler reloads it when it changes."""
 
 _QUEUE = "scheduling.volcano.sh/v1beta1"
 
 
-def scheduled(objects: list[Object], asked: SchedulingSettings) -> None:
-    """Put the configuration into Volcano's ConfigMap, and the queues and priority classes behind its objects.
+def configure_scheduling(objects: list[Object], asked: SchedulingSettings) -> None:
+    """Write the configuration into Volcano's ConfigMap, and append the queues and priority classes.
 
     Raises:
         InvalidInput: the objects have no ConfigMap with the scheduler's configuration.
@@ -33,11 +40,21 @@ def scheduled(objects: list[Object], asked: SchedulingSettings) -> None:
     if asked.actions or asked.tiers:
         _configure(objects, asked)
     objects.extend(_priority_class(item) for item in asked.priority_classes)
-    # A queue is sent behind the one that it is a part of.
+    # A queue is applied after its parent.
     states = wanted_states(asked.queues)
     objects.extend(
         _queue(item) for item in _parents_first(asked.queues) if states[item["name"]] is not QueueState.ABSENT
     )
+
+
+def scope_pod_webhooks(objects: Iterable[Object], asked: PodWebhookSettings) -> None:
+    """Set failure policy and namespaces of the webhooks on pods; namespaces that upstream excludes stay excluded."""
+    for hook in _on_pods(objects):
+        hook["failurePolicy"] = asked.failure_policy
+        if asked.namespaces:
+            selector = hook.get("namespaceSelector") or {}
+            labels = {**(selector.get("matchLabels") or {}), **asked.namespaces}
+            hook["namespaceSelector"] = {**selector, "matchLabels": labels}
 
 
 def _configure(objects: Iterable[Object], asked: SchedulingSettings) -> None:
@@ -53,14 +70,14 @@ def _configure(objects: Iterable[Object], asked: SchedulingSettings) -> None:
     raise InvalidInput(
         Problem(
             f"manifests of Volcano without a ConfigMap that has {CONFIGURATION}.",
-            "the scheduler's configuration, into which volcano_scheduler_actions and volcano_scheduler_tiers go.",
+            "the scheduler's configuration, which volcano_scheduler_actions and volcano_scheduler_tiers change.",
             "correct volcano_source.",
         )
     )
 
 
 def _plain(value: Any) -> Any:
-    """Values of an inventory as plain Python ones, whatever Ansible wraps them in."""
+    """A value of the inventory without Ansible's wrappers."""
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -103,3 +120,11 @@ def _parents_first(queues: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any
     for item in queues:
         add(item)
     return list(ordered.values())
+
+
+def _on_pods(objects: Iterable[Object]) -> Iterator[Object]:
+    for obj in objects:
+        if obj["kind"] in WEBHOOK_KINDS:
+            for hook in obj.get("webhooks") or ():
+                if any("pods" in rule["resources"] for rule in hook.get("rules") or ()):
+                    yield hook

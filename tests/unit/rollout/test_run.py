@@ -1,0 +1,39 @@
+"""In which order a roll-out changes a cluster; what it applies is tested on real ones (tests/integration)."""
+
+from __future__ import annotations
+
+import threading
+from types import SimpleNamespace
+from typing import Any, Self
+
+import pytest
+
+from kubeflow_volcano.progress import silent
+from kubeflow_volcano.rollout import run
+from kubeflow_volcano.rollout.settings.settings import parse
+
+
+def test_the_password_is_kept_under_the_lock_and_before_the_first_object(monkeypatch: pytest.MonkeyPatch) -> None:
+    events: list[str] = []
+
+    class Lock:
+        def __init__(self, *_: object) -> None:
+            self.lost = threading.Event()
+
+        def __enter__(self) -> Self:
+            events.append("locked")
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            events.append("free")
+
+    monkeypatch.setattr(run, "Lock", Lock)
+    monkeypatch.setattr(run, "keep_password", lambda *_: events.append("kept"))
+    for name in ("ensure_namespace", "record_created_queues", "record_run"):
+        monkeypatch.setattr(run, name, lambda *_, **__: None)
+    engine: Any = SimpleNamespace(parts={}, apply=lambda: events.append("applied"), result=lambda: None)
+    prepared: Any = SimpleNamespace(settings=parse({}))
+
+    run._locked(SimpleNamespace(), engine, prepared, silent)  # type: ignore[arg-type]  # noqa: SLF001  the order is the point
+
+    assert events == ["locked", "kept", "applied", "free"]
