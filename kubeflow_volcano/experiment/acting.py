@@ -1,4 +1,4 @@
-"""A client that keeps an account of every request by which it changes something."""
+"""An API client that records every request that changes something."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from kubeflow_volcano.cluster.objects import Object
 __all__ = ["USER_AGENT", "Acting", "Write"]
 
 USER_AGENT = "kubeflow-volcano-validators"
-"""By which the API server calls the fields that a validation writes: it takes its manager from the user agent."""
+"""The API server takes the field manager of what a validation writes from this user agent."""
 
 _QUESTIONS = "/apis/authorization.k8s.io/"
 
 
 @dataclass(slots=True)
 class Write:
-    """One request that was to change something, and that the server did not refuse.
+    """One request to change something that the server did not refuse.
 
-    `uid` is that of the object, empty while no answer has come; `run` is the run label under which it was created.
+    `uid` is the object's, empty until an answer arrives; `run` is the run label with which it was created.
     """
 
     method: str
@@ -35,17 +35,17 @@ class Write:
 
 
 class Acting(Cluster):
-    """Dry runs and access reviews leave nothing behind and are not accounted for."""
+    """Records requests other than dry runs and access reviews, which leave nothing behind."""
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
         self.writes: list[Write] = []
 
     def request(self, method: str, path: str, **how: Any) -> Any:
-        """As any cluster does; what changes something is written down before it is sent.
+        """Send a request; one that changes something is recorded before it is sent.
 
         Raises:
-            ApiError: the server's refusal, or the last transient trouble when the time is over.
+            ApiError: the server refused, or the last error was still transient at the deadline.
         """
         if method == "GET" or path.startswith(_QUESTIONS) or (how.get("query") or {}).get("dryRun"):
             return super().request(method, path, **how)
@@ -54,7 +54,7 @@ class Acting(Cluster):
         try:
             answer = super().request(method, path, **how)
         except ApiError as error:
-            if not error.transient:  # otherwise nobody knows whether it was done
+            if not error.transient:  # otherwise it may have been done
                 self.writes.remove(write)
             raise
         if method != "DELETE" and isinstance(answer, dict):

@@ -1,4 +1,4 @@
-"""The end of a session: everything is asked to go, by UID, and waited for."""
+"""The end of a session: delete everything by UID, and wait for the deletion."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from kubeflow_volcano.experiment.volumes import let_go, volume_of
 __all__ = ["SHARED", "remove"]
 
 SHARED = (("scheduling.volcano.sh/v1beta1", "Queue"), ("scheduling.k8s.io/v1", "PriorityClass"))
-"""Kinds that belong to no namespace and that pods refer to: they go when no pod of the session is left."""
+"""Cluster-scoped kinds that pods refer to; deleted when no pod of the session is left."""
 
 _PROVISIONING_SECONDS = 8.0
-"""How long a provisioner that was at work may take to show the volume of a claim that is gone by then."""
+"""How long a busy provisioner may take to create the volume of a claim that is deleted meanwhile."""
 
 _SHARED_SECONDS = 3.0
-"""So long a queue is waited for before it is closed and asked to go once more."""
+"""How long to wait for the deletion of a queue before closing it and deleting it again."""
 
 _PROVISIONER = ("volume.kubernetes.io/storage-provisioner", "volume.beta.kubernetes.io/storage-provisioner")
 
@@ -30,18 +30,18 @@ _PROVISIONER = ("volume.kubernetes.io/storage-provisioner", "volume.beta.kuberne
 def remove(
     cluster: Cluster, here: Sequence[Tracked], swept: Sequence[Tracked], deadline: Deadline
 ) -> tuple[tuple[Tracked, ...], tuple[Tracked, ...]]:
-    """Remove what is `here`, and wait for that and for what was `swept`.
+    """Delete what is `here`, and wait until that and what was `swept` no longer exist.
 
-    Returns what is left at the deadline, and the volumes that belonged to claims among it.
+    Returns what is left at the deadline, and the volumes of deleted claims.
     """
     claims = [item for item in here if item.ref.kind == "PersistentVolumeClaim"]
     volumes, unfinished = _volumes(cluster, claims)
     spaces = [item for item in here if item.ref.kind == "Namespace"]
     inside = [item for item in here if item.ref.namespace]
-    # A quota is only made where a namespace is, and goes with that.
+    # A quota is created only with its namespace, and deleted with it.
     delete_all(cluster, [item for item in inside if item.ref.kind != "ResourceQuota"], deadline)
     delete_all(cluster, spaces, deadline)
-    # What lives in a namespace is gone when the namespace is.
+    # A namespace ends only when nothing is left in it.
     names = {item.ref.name for item in spaces}
     shared = [item for item in here if (item.ref.api_version, item.ref.kind) in SHARED]
     outside = [item for item in here if item.ref.namespace not in names and item not in shared]
@@ -55,7 +55,7 @@ def remove(
 
 
 def _volumes(cluster: Cluster, claims: Sequence[Tracked]) -> tuple[list[Object], bool]:
-    """Volumes of claims that are still there, and whether a provisioner is still at work for one of them."""
+    """Volumes of existing claims, and whether a provisioner is still working on one of them."""
     volumes, unfinished = [], False
     for item in claims:
         with contextlib.suppress(ApiError):
@@ -72,9 +72,9 @@ def _volumes(cluster: Cluster, claims: Sequence[Tracked]) -> tuple[list[Object],
 
 
 def _shared(cluster: Cluster, items: Sequence[Tracked], deadline: Deadline) -> tuple[Tracked, ...]:
-    """Remove queues and priority classes; returns what is left at the deadline.
+    """Delete queues and priority classes; returns what is left at the deadline.
 
-    A queue that is refused to go is closed and asked again: admission may hold it for open while it still counts jobs.
+    A queue whose deletion is refused is closed and deleted again: admission may count it as open while it has jobs.
     """
     left = tuple(items)
     refused: dict[str, str] = {}
@@ -89,10 +89,10 @@ def _shared(cluster: Cluster, items: Sequence[Tracked], deadline: Deadline) -> t
 
 
 def _close(cluster: Cluster, queue: Tracked) -> None:
-    """Say that nobody uses the queue any more.
+    """Set the state of the queue to Closed.
 
     Raises:
-        ApiError: that is not allowed.
+        ApiError: the API server refused.
     """
     path = cluster.resource(queue.ref.api_version, queue.ref.kind).path("", queue.ref.name) + "/status"
     body = {"status": {"state": "Closed"}}

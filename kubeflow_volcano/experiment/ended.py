@@ -1,4 +1,4 @@
-"""Running one probe pod to its end, and learning early when that will not come."""
+"""Wait until a probe pod ends, and notice early that it cannot."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ __all__ = ["BAD_STARTS", "End", "kept_out", "phase_of", "warnings_about", "watch
 _TICK = 0.2
 _ENDED = frozenset({"Succeeded", "Failed"})
 BAD_STARTS = BAD_IMAGE_REASONS | {"CreateContainerConfigError", "RunContainerError"}
-"""Words of the kubelet for a container that does not start."""
+"""The kubelet's reasons for a container that does not start."""
 _REFUSALS = ("is forbidden", "denied the request", "failed calling webhook")
-# The kubelet repeats a mount that fails for ever; these causes do not heal by repeating.
+# The kubelet retries a failed mount forever; these causes stay.
 _LASTING_MOUNT_TROUBLE = ("hostPath type check failed",)
 
 
@@ -44,7 +44,7 @@ def watch_to_end(session: Session, pod: Object, seconds: float) -> End:
     """Wait until the pod has succeeded or failed, or cannot start; at most `seconds`.
 
     Raises:
-        ApiError: pods or events may not be read.
+        ApiError: the API server does not allow reading pods or events.
     """
     started = time.monotonic()
     meta = pod["metadata"]
@@ -59,7 +59,7 @@ def watch_to_end(session: Session, pod: Object, seconds: float) -> End:
                 if change and change.subject.kind == "Event":
                     found = found or _lasting(obj)
                 elif change and change.type == "DELETED":
-                    found = found or ("Deleted", "the probe pod was deleted by somebody else")
+                    found = found or ("Deleted", "another client deleted the probe pod")
                 else:
                     latest = obj
                     found = found or _bad_start(obj)
@@ -78,9 +78,9 @@ def watch_to_end(session: Session, pod: Object, seconds: float) -> End:
 
 
 def phase_of(pod: Object) -> str:
-    """Phase of a probe pod. Once its own container has ended, one that somebody put beside it does not count.
+    """Phase of a probe pod. Once its own container has ended, injected sidecars do not count.
 
-    Sidecars that no annotation keeps away never end, and so would the pod.
+    Sidecars that ignore the annotation never end, so neither does the pod.
     """
     phase: str = pod.get("status", {}).get("phase", "Pending")
     own = (item.get("state", {}).get("terminated") for item in _statuses(pod) if item["name"] == CONTAINER)
@@ -90,7 +90,7 @@ def phase_of(pod: Object) -> str:
 
 
 def warnings_about(session: Session, namespace: str, uid: str) -> tuple[str, ...]:
-    """Messages of Warning events about one object, without repetition; none where events may not be read."""
+    """Messages of Warning events about one object, each once; none without permission to read events."""
     try:
         events = session.cluster.list("v1", "Event", namespace=namespace, fields=f"involvedObject.uid={uid}").items
     except ApiError:
@@ -99,9 +99,9 @@ def warnings_about(session: Session, namespace: str, uid: str) -> tuple[str, ...
 
 
 def kept_out(session: Session, job: Ref) -> str:
-    """What controllers were told when the job's pods were not admitted; empty where nothing was, or nobody may read it.
+    """Why admission refused the job's pods, from events; empty if it did not, or events may not be read.
 
-    Events have no field for it, but the API server's words for a refusal are few.
+    Events have no field for it; the messages of the API server have a few fixed words.
     """
     try:
         events = session.cluster.list("v1", "Event", namespace=job.namespace, fields="type=Warning").items

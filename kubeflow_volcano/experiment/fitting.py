@@ -1,4 +1,4 @@
-"""Making probe objects fit where they are to live: within the namespace's LimitRanges, on nodes with taints."""
+"""Fit probe objects into the LimitRanges of their namespace, and let their pods tolerate the taints of nodes."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ __all__ = ["Bounds", "bounds", "fitted", "tolerations"]
 
 _Amounts = dict[str, Decimal]
 _BLOCKING = frozenset({"NoSchedule", "NoExecute"})
-# Taints that say that a node is not well or not ready for use; nothing of ours has business there.
+# Taints of nodes that are not ready or not initialized; no probe pod tolerates them.
 _NODE_TROUBLE = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
 _CONTROL_PLANE = frozenset({"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"})
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What LimitRanges ask of whatever states resources: CPU in cores, memory and storage in bytes."""
+    """What LimitRanges require of requests and limits: CPU in cores, memory and storage in bytes."""
 
     least: Mapping[str, Decimal] = field(default_factory=dict)
     most: Mapping[str, Decimal] = field(default_factory=dict)
     ratio: Mapping[str, Decimal] = field(default_factory=dict)
-    """How many times its request a limit may be at most."""
+    """The highest ratio of a limit to its request."""
 
 
 def bounds(limit_ranges: Iterable[Object]) -> Bounds:
-    """The strictest of all items; a probe's pod has one container, so that what holds for pods holds for that.
+    """The strictest of all items. Those for pods apply to containers, as a probe pod has only one.
 
-    Defaults need no heed: probes state what they ask for.
+    Defaults do not matter: probe containers have requests and limits.
     """
     least: _Amounts = {}
     most: _Amounts = {}
@@ -53,9 +53,9 @@ def _take(into: _Amounts, found: Mapping[str, Any] | None, stricter: Callable[[D
 
 
 def fitted(obj: Object, within: Bounds, tolerated: Iterable[Mapping[str, str]] = ()) -> Object:
-    """The object, with what its containers and claims ask for brought within bounds, and pods that tolerate taints.
+    """The object with requests and limits within bounds, and with tolerations.
 
-    Pods whose node is settled are left to say for themselves what they tolerate. Templates in jobs count as pods.
+    Pods with a nodeName keep their own tolerations. Templates in jobs count as pods.
     """
     tolerated = list(tolerated)
     if not (within.least or within.most or within.ratio or tolerated):
@@ -81,12 +81,12 @@ def _pod_specs(obj: Object) -> Iterator[dict[str, Any]]:
 
 
 def _resources(obj: Object) -> Iterator[dict[str, Any]]:
-    """Everything that states requests: of containers, of claims, of a TrainJob's nodes."""
+    """Everything with requests: containers, claims, the nodes of a TrainJob."""
     return (item for item in _mappings(obj) if isinstance(item.get("requests"), dict))
 
 
 def _fit(resources: dict[str, Any], within: Bounds) -> None:
-    """Raise requests to the least, and bring limits down to what the most and the ratio let be."""
+    """Raise requests to the minimum, and lower limits to the maximum and the ratio."""
     requests, limits = dict(resources["requests"]), dict(resources.get("limits") or {})
     for name, text in resources["requests"].items():
         request = max(quantity(text), within.least.get(name, Decimal(0)))
@@ -95,7 +95,7 @@ def _fit(resources: dict[str, Any], within: Bounds) -> None:
             request = min(request, within.most[name])
             limit = min(limit, within.most[name]) if limit is not None else None
         if name in within.ratio and limit is not None:
-            # A ratio is not defined for a request of 0, which the admission then refuses.
+            # Admission refuses a request of 0 where there is a ratio.
             request = request or limit / max(within.ratio[name], Decimal(1))
             limit = max(request, min(limit, request * within.ratio[name]))
         requests[name] = _text(name, request, math.ceil)
@@ -111,10 +111,10 @@ def _text(name: str, amount: Decimal, whole: Callable[[Decimal], int]) -> str:
 
 
 def tolerations(nodes: Iterable[Object]) -> tuple[Mapping[str, str], ...]:
-    """What probe pods have to tolerate: nothing, while a node that is well takes everybody's pods.
+    """The tolerations of probe pods: none if a usable node has no taints.
 
-    Otherwise the taints by which nodes are kept for somebody, those of the control plane only where there are no other
-    nodes. Taints that stand for a trouble of their node are never tolerated.
+    Otherwise the taints of usable nodes, those of the control plane only where there are no other nodes. Taints that
+    report a problem of their node are never tolerated.
     """
     well = [item for item in nodes if _takes_pods(item)]
     workers = [item for item in well if not _CONTROL_PLANE.intersection(taint["key"] for taint in _taints(item))]

@@ -1,4 +1,4 @@
-"""INT and TERM as an exception in the main thread, once, and not in the middle of what must be finished."""
+"""INT and TERM raise an exception in the main thread, once, and never inside a block that must finish."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupted(BaseException):
-    """A signal asked the run to end. No Exception, so that nothing which catches those may swallow it."""
+    """A signal ended the run. Not an Exception, so that `except Exception` does not catch it."""
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
@@ -25,7 +25,7 @@ class Interrupted(BaseException):
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
-    """Raise Interrupted on the first INT or TERM, ignore further ones; signals only reach the main thread."""
+    """Raise Interrupted on the first INT or TERM and ignore later ones; no effect outside the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -45,7 +45,7 @@ def interruptible() -> Iterator[None]:
 
 @contextlib.contextmanager
 def postponed() -> Iterator[None]:
-    """Let the first INT or TERM that comes within the block take effect behind it."""
+    """Postpone the first INT or TERM inside the block to its end."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""What earlier runs left behind: found by their label, and past their expiry or without the process that made them."""
+"""Leftovers of earlier runs: objects with their label that have expired, or whose process has ended."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ EXPIRES = "kfv.io/expires"
 """Annotation of everything that a probe creates: when (RFC3339) another run may remove it."""
 
 OWNER = "kfv.io/owner"
-"""Annotation of everything that a probe creates: the process that did, as `this_process` tells it."""
+"""Annotation of everything that a probe creates: its process, as `this_process` returns it."""
 
-_STARTED = 18  # place of a process's start time in /proc/<pid>/stat, counted behind its state
+_STARTED = 18  # index of the start time in /proc/<pid>/stat, after the state
 _NAMESPACE = re.compile(r"kfv-(smoke|demo)-[0-9a-f]{8}(-[0-9a-z-]+)?")
 KINDS = (
     ("kubeflow.org/v1", "PyTorchJob"),
@@ -35,7 +35,7 @@ KINDS = (
     *(item.podgroup for item in GANG_SCHEDULERS.values()),
     ("v1", "PersistentVolumeClaim"),
 )
-"""What probes may leave in a namespace that is not theirs, in the order of removal."""
+"""What probes may leave in an existing namespace, in the order of deletion."""
 
 
 def expired(
@@ -43,9 +43,9 @@ def expired(
 ) -> tuple[Tracked, ...]:
     """Leftovers of runs other than `run`: whole probe namespaces, or what is inside the one `namespace`.
 
-    Of further `kinds`, which belong to no namespace, everything that bears the label.
+    Of the cluster-scoped `kinds`, everything with the label.
 
-    A run that was killed leaves things that have not expired; where it ran on this very machine, they go at once.
+    What a killed run of this machine left counts at once, without waiting for its expiry.
 
     Raises:
         ApiError: they cannot be listed.
@@ -64,7 +64,7 @@ def _find(cluster: Cluster, run: str, api_version: str, kind: str, namespace: st
     except NotServed:
         return
     except ApiError as error:
-        # Who may not look for a kind runs probes that make none of it; what others left is for others to find.
+        # A run without permission to list a kind does not create it either.
         if not namespace or error.status != HTTPStatus.FORBIDDEN:
             raise
         return
@@ -77,7 +77,7 @@ def _find(cluster: Cluster, run: str, api_version: str, kind: str, namespace: st
 
 
 def this_process(pid: int | str = "self") -> str:
-    """Boot, pid namespace, pid and start time, which together no other process has; empty when it has ended."""
+    """Boot ID, pid namespace, pid and start time, which identify a process; empty if it has ended."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
         space = os.stat("/proc/self/ns/pid").st_ino  # noqa: PTH116  Path.stat says no more
@@ -89,7 +89,7 @@ def this_process(pid: int | str = "self") -> str:
 
 
 def _has_ended(owner: str) -> bool:
-    """Whether the process was one of this machine and is no more."""
+    """Whether that process ran on this machine and has ended."""
     mine = this_process()
     if not owner or not mine or owner.split()[:2] != mine.split()[:2]:
         return False

@@ -1,4 +1,4 @@
-"""Pods for probes: small, restricted, without a token, never in anybody's way."""
+"""Pods of probes: small, restricted, without a ServiceAccount token, at the lowest priority."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ RESOURCES: Mapping[str, Mapping[str, str]] = {
     "requests": {"cpu": "0", "memory": "16Mi"},
     "limits": {"cpu": "10m", "memory": "16Mi"},
 }
-"""Of a probe container that only waits. It asks for no CPU, so that it fits where all CPU is asked for. Without any
-request a pod is best-effort and escapes the gang (volcano-sh/volcano#646); memory alone is enough
-(pkg/scheduler/api/resource_info.go, IsEmpty). Quotas want every resource to be said, be it 0."""
+"""Resources of a probe container that only waits. It requests no CPU, so that it fits where all CPU is requested.
+Without any request a pod is best-effort and escapes the gang (volcano-sh/volcano#646); a memory request is enough
+(pkg/scheduler/api/resource_info.go, IsEmpty). Quotas require a value for every resource, even 0."""
 
 SCRIPT_RESOURCES: Mapping[str, Any] = {
     "requests": {"cpu": "10m", "memory": "16Mi"},
     "limits": {"cpu": "500m", "memory": "32Mi"},
 }
-"""For a container that has work to do: 10m CPU as a limit would stretch 0.1 s of work to 10 s."""
+"""Resources of a container that works: with a limit of 10m CPU, 0.1 s of work would take 10 s."""
 
 RESTRICTED: Mapping[str, Any] = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
-"""Container security context that the restricted Pod Security level asks for."""
+"""The container securityContext that the Pod Security level restricted requires."""
 
 CONTAINER = "probe"
-"""Name of the one container of a probe pod."""
+"""Name of a probe pod's only container."""
 
 _NOBODY = 65532
 _NO_SIDECAR = {"sidecar.istio.io/inject": "false"}
@@ -45,7 +45,7 @@ def probe_pod(
     annotations: Mapping[str, str] | None = None,
     security: Mapping[str, Any] | None = None,
 ) -> Object:
-    """A pod of one container that the restricted level admits, unless `security` (of the pod) or `spec` widen it."""
+    """A pod with one container. Level restricted admits it, unless `security` (the pod's) or `spec` prevent that."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -79,15 +79,15 @@ def probe_pod(
 
 
 def on_node(name: str) -> dict[str, Any]:
-    """Spec of a pod that is of use on this one node only, whatever a scheduler thinks of it.
+    """Spec of a pod that runs on this node, without a scheduler.
 
-    It tolerates all taints, as DaemonSets of the system do: the kubelet refuses what does not tolerate NoExecute.
+    It tolerates all taints, as system DaemonSets do: the kubelet rejects pods that do not tolerate NoExecute.
     """
     return {"nodeName": name, "tolerations": [{"operator": "Exists"}]}
 
 
 def lowest_priority(cluster: Cluster) -> str:
-    """Name of the lowest existing PriorityClass below 0; empty when there is none, or they may not be read."""
+    """Name of the lowest PriorityClass below 0; empty if there is none, or without permission to read them."""
     try:
         classes = cluster.list("scheduling.k8s.io/v1", "PriorityClass").items
     except ApiError:

@@ -1,4 +1,4 @@
-"""What scheduling experiments saw: who was bound where and when, who was judged, without a gap in which to hide."""
+"""What scheduling experiments saw: which pods were bound to which node when, and which were evaluated."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LONGEST_TIMELINE = 200
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """One thing that happened; `at` is RFC3339 with milliseconds, by this machine's clock."""
+    """One event; `at` is RFC3339 with milliseconds, by this machine's clock."""
 
     at: str
     name: str
@@ -28,7 +28,7 @@ class Moment:
 
     @property
     def event(self) -> str:
-        """In one word: created, judged, bound, ended, lost, removed, deleted, vanished, or phase."""
+        """One word: created, judged, bound, ended, lost, removed, deleted, vanished, or phase."""
         return self.what.partition(" ")[0].rstrip(":")
 
 
@@ -36,11 +36,10 @@ class Moment:
 class Member:
     """One probe pod as the watch saw it.
 
-    `judged` is the time at which a scheduler's PodScheduled=False was seen, empty when none was. `bound_at` is the
-    time at which the binding was seen; after a break in the watch it is the server's lastTransitionTime.
-    `ended` is the time at which it was seen to have succeeded, `lost` says how it went without the probe's doing
-    (evicted, drained); both are empty otherwise. `group` is its gang annotation, `waiting` why a container of it does
-    not start.
+    `judged` is the time at which a scheduler's PodScheduled=False was seen, else empty. `bound_at` is the time at which
+    the binding was seen; after a break in the watch it is the server's lastTransitionTime.
+    `ended` is the time at which its success was seen; `lost` is how another client deleted it (evicted, drained); both
+    are empty otherwise. `group` is its gang annotation, `waiting` why one of its containers does not start.
     """
 
     name: str
@@ -65,9 +64,9 @@ class Member:
 
 @dataclass(slots=True)
 class Group:
-    """One PodGroup as the watch saw it; `judged` when it had a phase and an Unschedulable condition with an id.
+    """One PodGroup as the watch saw it; `judged` is when it had a phase and an Unschedulable condition with an ID.
 
-    Where its scheduler writes no such condition, it does not tell, and never becomes `judged`.
+    `tells` is False if its scheduler writes no such condition; then it never becomes `judged`.
     """
 
     name: str
@@ -98,14 +97,14 @@ class Recorder:
     groups: dict[str, Group] = field(default_factory=dict)
     timeline: list[Moment] = field(default_factory=list)
     states: list[tuple[str, ...]] = field(default_factory=list)
-    """Every set of names that was bound at one time, in order."""
+    """Every set of names that were bound at the same time, in order."""
 
     def until(self, condition: Callable[[], bool], seconds: float) -> bool:
         """Follow events until `condition` holds; False after `seconds`.
 
         Raises:
-            ApiError: pods or PodGroups may not be read.
-            TimeoutError: the stream's own deadline is over.
+            ApiError: the API server does not allow reading pods or PodGroups.
+            TimeoutError: the stream's own deadline has passed.
         """
         end = time.monotonic() + seconds
         while not condition():
@@ -114,19 +113,19 @@ class Recorder:
             try:
                 change = next(self.changes)
             except StopIteration:
-                raise TimeoutError("the time for all scheduling experiments together is over") from None
+                raise TimeoutError("the scheduling experiments took longer than their common time limit") from None
             if change is not None:
                 self.take(change)
         return True
 
     def look(self) -> None:
-        """Read the pods once more from the server itself, so that nothing bound by now is missed."""
+        """List the pods, so that no binding until now is missed."""
         for pod in self.cluster.list("v1", "Pod", namespace=self.namespace, labels=self.labels).items:
             self._pod(pod, self.namespace, late=False)
         self._state()
 
     def take(self, change: Change) -> None:
-        """Account for one change."""
+        """Record one change."""
         where = change.subject.namespace
         first = change.type == "RESET" and not any(
             item.followed for item in self.members.values() if item.namespace == where
@@ -139,23 +138,23 @@ class Recorder:
             if member := self.members.get(pod["metadata"]["uid"]):
                 member.followed = True
         if change.type == "DELETED":
-            self._ended(change.objects[0]["metadata"]["uid"], "deleted by somebody else: evicted or drained")
+            self._ended(change.objects[0]["metadata"]["uid"], "deleted by another client: evicted or drained")
         elif change.type == "RESET":
             present = {item["metadata"]["uid"] for item in change.objects}
             for uid, member in self.members.items():
-                # Only what the watch has seen before can be said to have vanished from it.
+                # Only what the watch has seen before can vanish from it.
                 if member.followed and member.namespace == where and uid not in present:
                     self._ended(uid, "vanished while the watch was broken")
         self._state()
 
     def expect(self, *objects: Object) -> None:
-        """Take note that these are being removed by the probe itself."""
+        """Record that the probe itself is deleting these."""
         for obj in objects:
             if member := self.members.get(obj["metadata"]["uid"]):
                 member.removing = True
 
     def bound(self, *names: str) -> tuple[str, ...]:
-        """Names of pods that are bound and not gone; of `names` only, when given."""
+        """Names of pods that are bound and exist, among `names` if there are any."""
         return tuple(
             item.name
             for item in self.members.values()
@@ -163,11 +162,11 @@ class Recorder:
         )
 
     def disturbed(self) -> bool:
-        """Whether a member went without the probe's doing, so that there is nothing left to wait for."""
+        """Whether another client deleted a member, so that waiting is pointless."""
         return any(item.lost for item in self.members.values())
 
     def begin(self) -> None:
-        """Start a new step: forget what is gone, and the former step's timeline."""
+        """Start a new step: forget deleted objects, and the timeline of the previous step."""
         self.members = {uid: item for uid, item in self.members.items() if not item.gone}
         self.groups = {uid: item for uid, item in self.groups.items() if not item.gone}
         self.timeline = []
@@ -186,7 +185,7 @@ class Recorder:
         member.waiting = _waiting(status)
         scheduled = conditions(pod).get("PodScheduled", {})
         since = scheduled.get("lastTransitionTime") or ""
-        # A gate is written at creation by the server; only a scheduler writes the other reasons.
+        # The API server writes SchedulingGated at creation; only a scheduler writes other reasons.
         evaluated = scheduled.get("status") == "False" and scheduled.get("reason") != "SchedulingGated"
         if evaluated and not member.judged and since >= meta["creationTimestamp"]:
             member.judged = _now()
@@ -255,7 +254,7 @@ class Recorder:
 
 
 def _waiting(status: Mapping[str, Any]) -> str:
-    """Why the first container that waits does so, as reason and message; empty while none does."""
+    """Reason and message of the first waiting container; empty if none is waiting."""
     for item in status.get("containerStatuses") or ():
         if (found := item.get("state", {}).get("waiting")) and found.get("reason") != "ContainerCreating":
             return f"{found.get('reason', '')}: {found.get('message', '')}".rstrip(": ")

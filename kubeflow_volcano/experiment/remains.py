@@ -1,4 +1,4 @@
-"""What probes made, and the proof by UID that it is gone."""
+"""What probes created, and proof by UID that it is deleted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _VOLUMES = Subject("v1", "PersistentVolume")
 
 @dataclass(frozen=True, slots=True)
 class Tracked:
-    """One object that exists because of a probe. `why` says what holds it when it could not be removed."""
+    """An object that exists because of a probe. `why` is the reason why it could not be deleted."""
 
     ref: Ref
     uid: str
@@ -36,9 +36,9 @@ class Tracked:
 
 @dataclass(frozen=True, slots=True)
 class Cleanup:
-    """A session's account: what it made or caused, what of it is proved gone, what is left, and how long that took.
+    """The result of a session's cleanup: what it created or caused, what is deleted, what is left, and the duration.
 
-    `swept` are leftovers of earlier runs that were removed too; those that would not go are in `left`.
+    `swept` are deleted leftovers of earlier runs; those that could not be deleted are in `left`.
     """
 
     created: tuple[Tracked, ...]
@@ -48,7 +48,7 @@ class Cleanup:
     seconds: float
 
     def plus(self, other: Cleanup | None) -> Cleanup:
-        """The account of both sessions."""
+        """The result of both sessions."""
         if other is None:
             return self
         return Cleanup(
@@ -61,7 +61,7 @@ class Cleanup:
 
 
 def delete_all(cluster: Cluster, objects: Iterable[Tracked], deadline: Deadline) -> dict[Tracked, str]:
-    """Ask for the removal of each object by UID, without grace; returns the refusals by object."""
+    """Delete each object by UID, with a grace period of 0; returns the refusals by object."""
 
     def delete(item: Tracked) -> str:
         try:
@@ -78,18 +78,18 @@ def delete_all(cluster: Cluster, objects: Iterable[Tracked], deadline: Deadline)
 
 
 def wait_gone(cluster: Cluster, objects: Sequence[Tracked], deadline: Deadline) -> tuple[Tracked, ...]:
-    """Watch until no object with these UIDs exists; returns those that still do at the deadline, with the cause.
+    """Watch until no object with these UIDs exists; returns those that exist at the deadline, with the reason.
 
-    An API server that no longer answers proves nothing: what was not seen to go counts as left.
+    If the API server stops answering, objects whose deletion was not seen count as left.
     """
     return Departure(cluster, objects).wait(deadline)
 
 
 class Departure:
-    """Objects that are on their way out, and volumes that may still be made for claims among them.
+    """Objects that are being deleted, and volumes that may still be created for claims among them.
 
-    A provisioner that is at work when its claim is deleted finishes, and its volume is then removed by the cluster.
-    `claims` are the UIDs of claims whose volumes are waited for as soon as they show up.
+    A provisioner that is busy when its claim is deleted finishes; the cluster then deletes the volume.
+    `claims` are the UIDs of claims whose volumes are waited for as soon as they exist.
     """
 
     def __init__(self, cluster: Cluster, objects: Sequence[Tracked], claims: Collection[str] = ()) -> None:
@@ -104,9 +104,9 @@ class Departure:
             self._watched.setdefault(_VOLUMES, set())
 
     def wait(self, deadline: Deadline, *, at_least: float = 0.0) -> tuple[Tracked, ...]:
-        """Wait until all is gone, and `at_least` so long for volumes to show up; returns what is left at the deadline.
+        """Wait until all are deleted, and `at_least` these seconds for late volumes; returns what is left.
 
-        `late` then holds the volumes that did.
+        `late` then has those volumes.
         """
         if not self._watched:
             return ()
@@ -137,7 +137,7 @@ class Departure:
                 self._present[uid] = replace(self._present[uid], why=_holder(seen[uid]))
 
     def _notice(self, seen: Mapping[str, Object]) -> None:
-        """Take volumes of the claims among what is waited for, when they are seen for the first time."""
+        """Wait for volumes of the claims, too, once they are seen."""
         for uid, found in seen.items():
             claim = (found["spec"].get("claimRef") or {}).get("uid")
             if claim in self._claims and uid not in self._watched[_VOLUMES]:
@@ -154,7 +154,7 @@ def _subject(item: Tracked) -> Subject:
 
 
 def _holder(obj: Object) -> str:
-    """What keeps an object from going, in its own words."""
+    """Why an object is not deleted yet, from its conditions or finalizers."""
     meta = obj["metadata"]
     if "deletionTimestamp" not in meta:
         return "is not being deleted"

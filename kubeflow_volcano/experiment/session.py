@@ -1,4 +1,4 @@
-"""The life of probe objects: one run id, namespaces of their own, everything recorded by UID, everything removed."""
+"""Lifecycle of probe objects: one run ID, own namespaces, everything recorded and deleted by UID."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _DELETE_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a person may choose about probes. `namespace` is an existing one to stay in; it is never deleted."""
+    """Options of probes. `namespace` is an existing one to use instead of new ones; it is never deleted."""
 
     namespace: str = ""
     queue: str = "default"
@@ -44,7 +44,7 @@ class Options:
 
 
 class ProbeRefused(Exception):  # noqa: N818  reads as what it states
-    """The server or the session does not let a probe object be; the text is the server's own."""
+    """The API server or the session refused a probe object; the text is the server's."""
 
 
 @dataclass(slots=True)
@@ -69,7 +69,7 @@ class Session:
         options: Options | None = None,
         tolerated: Sequence[Mapping[str, str]] = (),
     ) -> None:
-        """`tolerated` are the tolerations of pods that a scheduler is to place."""
+        """`tolerated` are the tolerations of pods that a scheduler places."""
         self.cluster = cluster
         self.progress = progress
         self.options = options or Options()
@@ -108,17 +108,17 @@ class Session:
 
     @property
     def tracked(self) -> tuple[Tracked, ...]:
-        """Everything that exists, or existed, because of this session."""
+        """Everything that this session created, deleted or not."""
         with self._state:
             return tuple(self._tracked.values())
 
     # namespaces
 
     def namespace(self, level: Level = Level.RESTRICTED) -> str:
-        """Name of a namespace that admits pods of this Pod Security level and is ready for its first pod.
+        """The name of a namespace that admits pods of this Pod Security level, ready for its first pod.
 
         Raises:
-            ProbeRefused: it may not be created, or no controller made it usable.
+            ProbeRefused: the API server refused it, or kube-controller-manager did not prepare it.
         """
         if self.options.namespace:
             return self.options.namespace
@@ -145,7 +145,7 @@ class Session:
         """Create a probe object under this run's label and expiry, and record its UID.
 
         Raises:
-            ProbeRefused: admission (quota, LimitRange, Pod Security, webhook) or authorization says no, in its words.
+            ProbeRefused: admission (quota, LimitRange, Pod Security, webhook) or authorization refused it.
             ApiError: the server did not answer within `seconds`.
         """
         obj = fitted(self._marked(obj), self._bounds_of(obj["metadata"].get("namespace", "")), self._tolerated)
@@ -183,16 +183,16 @@ class Session:
             raise
 
     def _own(self, ref: Ref) -> Object | None:
-        """The live object, when it is this run's."""
+        """The live object if this run created it."""
         found = self.cluster.get(ref, deadline=Deadline(5))
         labels = found["metadata"].get("labels") or {} if found else {}
         return found if labels.get(RUN_LABEL) == self.run else None
 
     def _bounds_of(self, namespace: str) -> Bounds:
-        """What the LimitRanges of the namespace ask for, read once; nothing where they may not be read."""
+        """The bounds of the namespace's LimitRanges, read once; none without permission to read them."""
         if namespace and namespace not in self._bounds:
             found: tuple[Object, ...] = ()
-            with contextlib.suppress(ApiError):  # what they refuse is then told in their words
+            with contextlib.suppress(ApiError):  # admission then reports what it refuses
                 found = self.cluster.list("v1", "LimitRange", namespace=namespace).items
             self._bounds[namespace] = bounds(found)
         return self._bounds.get(namespace, Bounds())
@@ -204,13 +204,13 @@ class Session:
         return obj | {"metadata": meta | {"labels": labels, "annotations": annotations}}
 
     def adopt(self, obj: Object) -> None:
-        """Record an object that a controller made on behalf of a probe, so that its end is waited for as well."""
+        """Record an object that a controller created for a probe, so that `close` waits for its deletion."""
         item = Tracked.of(obj)
         with self._state:
             self._tracked.setdefault(item.uid, item)
 
     def delete(self, *objects: Object, seconds: float = _DELETE_SECONDS) -> None:
-        """Ask for the removal of objects that this session made; does not wait.
+        """Delete objects of this session, without waiting for it.
 
         Raises:
             ProbeRefused: the server refuses one of them.
@@ -220,21 +220,21 @@ class Session:
             raise ProbeRefused(f"{item.ref} cannot be deleted: {text}")
 
     def gone(self, *uids: str) -> None:
-        """Take note that a probe has seen these objects go."""
+        """Record that a probe has seen the deletion of these objects."""
         with self._state:
             self._gone.update(uids)
 
     # the end
 
     def sweep(self, kinds: Sequence[tuple[str, str]] = ()) -> None:
-        """Ask for the removal of what earlier runs left behind; `close` waits for it.
+        """Delete what earlier runs left; `close` waits for it.
 
-        Beside what is in namespaces, or these themselves, it looks for further `kinds` that belong to none.
+        Besides namespaces and what is in them, this deletes the cluster-scoped `kinds`.
         """
         try:
             found = expired(self.cluster, self.run, self.options.namespace, kinds)
         except ApiError as error:
-            self.progress(f"leftovers of earlier runs cannot be looked for: {error}")
+            self.progress(f"leftovers of earlier runs cannot be listed: {error}")
             return
         if found:
             self.progress(f"removing {len(found)} leftovers of earlier runs")
@@ -242,9 +242,9 @@ class Session:
             self._swept.extend(found)
 
     def close(self, seconds: float = 60.0) -> Cleanup:
-        """Remove everything by UID and wait until it is gone. May be called again.
+        """Delete everything by UID and wait for that. May be called again.
 
-        A signal takes effect when that is done; the result then stands in `account`.
+        A signal takes effect after that; `account` then has the result.
         """
         with postponed():
             started = time.monotonic()
@@ -269,7 +269,7 @@ class Session:
         return self.account
 
     def _recover(self) -> None:
-        """Find the UIDs of creations whose answer did not arrive, because a signal or an outage came between."""
+        """Find the UIDs of created objects whose answer did not arrive because of a signal or an outage."""
         with self._state:
             self._state.wait_for(lambda: not self._sending, timeout=3)
             unknown = self._unsure | self._sending

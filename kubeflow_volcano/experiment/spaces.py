@@ -1,4 +1,4 @@
-"""Namespaces of probes: small quotas, a Pod Security level, no sidecars; and when they are ready for pods."""
+"""Namespaces of probes: a small quota, a Pod Security level, no sidecars; and waiting until they are usable."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kubeflow_volcano.deadline import Deadline
 __all__ = ["USABLE_SECONDS", "Level", "space", "wait_usable"]
 
 USABLE_SECONDS = 24.0
-"""Within this time kube-controller-manager has made a namespace ready for its first pod."""
+"""How long kube-controller-manager may take to prepare a namespace for its first pod."""
 
 _COUNTED_SECONDS = 4.0
 _TICK = 0.2
@@ -47,13 +47,13 @@ def space(cluster: Cluster, run: str, level: Level) -> tuple[Object, Object]:
 
 
 def wait_usable(cluster: Cluster, name: str, stopped: Callable[[], bool]) -> bool:
-    """Wait for what pods are refused without; False when it does not come, or the run is ending.
+    """Wait for the ServiceAccount and the quota that pods need; False at the deadline, or if the run is ending.
 
-    A kind that was installed within the last 30 s is not known to the quota controller yet, and while it is not
-    counted none of it may be created. Then its limit is taken out: probes never have more than 4 PodGroups at a time.
+    The quota controller discovers new kinds every 30 s; until it counts a limited kind, none can be created. After a
+    while the limit of PodGroups is removed: probes never have more than 4 at a time.
 
     Raises:
-        ApiError: the namespace may not be watched.
+        ApiError: the API server does not allow watching the namespace.
     """
     if _usable(cluster, name, _COUNTED_SECONDS, stopped):
         return True

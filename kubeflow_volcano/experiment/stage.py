@@ -1,4 +1,4 @@
-"""Where one scheduling experiment is set up and cleared away: its PodGroups, its pods, and the record of them."""
+"""Setup and cleanup of a scheduling experiment: its PodGroups, its pods, and the record of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["NOWHERE", "PODGROUP", "Stage", "Step", "nowhere", "step_of", "was_ju
 
 PODGROUP = VOLCANO.podgroup
 NOWHERE = "kfv.io/nowhere"
-"""A node label that no node has: what requires it cannot be placed."""
+"""A label that no node has: a pod that requires it is unschedulable."""
 
 _CLEAR_SECONDS = 20.0
 # Webhooks up to Volcano 1.5.0 refuse the pods of a group that is still Pending (volcano-sh/volcano#1778).
@@ -26,7 +26,7 @@ _EARLY_SECONDS = 10.0
 
 
 def was_judged(members: Collection[Member], groups: Collection[Group]) -> bool:
-    """Whether a scheduler demonstrably looked at the whole gang: at every member, and every group that would tell."""
+    """Whether a scheduler has evaluated the whole gang: every member, and every group whose scheduler reports it."""
     there = bool(members) and bool(groups)
     return there and all(item.judged for item in members) and all(item.judged for item in groups if item.tells)
 
@@ -35,8 +35,8 @@ def was_judged(members: Collection[Member], groups: Collection[Group]) -> bool:
 class Step:
     """Evidence of one step.
 
-    `reached` says whether what the step waits for came about within its limit, `seconds` after which time. `premature`
-    are the members that were bound at a time when none may be. `states` are the sets of names bound at one time.
+    `reached`: the condition of the step was met within its limit, after `seconds`. `premature` are the members that
+    were bound too early. `states` are the sets of names bound at one time.
     """
 
     id: str
@@ -58,12 +58,12 @@ class Step:
 
     @property
     def judged(self) -> bool:
-        """Whether a scheduler demonstrably looked at the whole gang: every member and every group."""
+        """Whether a scheduler has evaluated the whole gang: every member and every group."""
         return was_judged(self.members, self.groups)
 
     @property
     def disturbed(self) -> tuple[Member, ...]:
-        """Members that went without the probe's doing."""
+        """Members that the probe did not delete, and that are gone."""
         return tuple(item for item in self.members if item.lost)
 
     @property
@@ -73,7 +73,7 @@ class Step:
 
     @property
     def as_file(self) -> dict[str, str]:
-        """The timeline as a text that is kept beside the report, by its name."""
+        """The timeline as text by file name, for a file beside the report."""
         return {f"{self.id}-timeline.txt": "".join(f"{item.at} {item.name} {item.what}\n" for item in self.timeline)}
 
     @property
@@ -84,7 +84,7 @@ class Step:
 
 
 def step_of(record: Recorder, id_: str, names: Collection[str], since: float, *, reached: bool, **more: Any) -> Step:
-    """The evidence as it is now, of the members with these names; `since` is the monotonic time of its start."""
+    """The evidence so far of the members with these names; `since` is the monotonic time of the start."""
     members = tuple(replace(item) for item in record.members.values() if item.name in names)
     groups = tuple(replace(item) for item in record.groups.values() if not item.gone)
     return Step(
@@ -100,7 +100,7 @@ def step_of(record: Recorder, id_: str, names: Collection[str], since: float, *,
 
 
 def nowhere() -> Mapping[str, Any]:
-    """The affinity of a pod that fits nowhere."""
+    """The affinity of a pod that fits no node."""
     term = {"matchExpressions": [{"key": NOWHERE, "operator": "Exists"}]}
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
 
@@ -119,7 +119,7 @@ class Stage:
         self._started = time.monotonic()
         self.run = session.run
         self.prefix = f"{session.run}-" if session.options.namespace else ""
-        """For names, where the namespace may hold those of another run."""
+        """Prefix of names in an existing namespace, which another run may use, too."""
 
     def begin(self) -> None:
         """Start the clock and a fresh record."""
@@ -171,7 +171,7 @@ class Stage:
                 return
 
     def remove(self, *names: str) -> None:
-        """Remove some objects of the step, by UID, and wait until the watch has seen them go."""
+        """Delete some objects of the step by UID, and wait until the watch has seen that."""
         gone = [self._objects.pop(name) for name in names]
         self.recorder.expect(*gone)
         self._session.delete(*gone)
@@ -186,10 +186,10 @@ class Stage:
         self._session.gone(*uids)
 
     def clear(self) -> None:
-        """Remove everything of the step. A step never sees the objects of another."""
+        """Delete everything of the step: a step never sees the objects of another."""
         if self._objects:
             self.remove(*self._objects)
 
     def step(self, id_: str, names: tuple[str, ...], *, reached: bool, **more: Any) -> Step:
-        """The evidence as it is now, of the members with these names."""
+        """The evidence so far of the members with these names."""
         return step_of(self.recorder, id_, names, self._started, reached=reached, **more)

@@ -1,4 +1,4 @@
-"""The gang experiment as pictures: for each step, who waited and who was bound when, as the watch saw it."""
+"""Pictures of the gang experiment: for each step, when each pod waited and was bound, as the watch saw it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 __all__ = ["WIDTH", "Bar", "Mark", "Picture", "Row", "picture_of", "pictures"]
 
 WIDTH = 1000
-"""Units of the horizontal axis; the picture is stretched to the width that there is."""
+"""Units of the horizontal axis; the picture is scaled to the width of the page."""
 
 _NARROWEST = 4
-_AFTER = 1.06  # what holds at the last event is drawn a little beyond it, or it would be no more than a line
+_AFTER = 1.06  # the state after the last event is drawn a little longer, to be visible
 _GONE = frozenset({"removed", "deleted", "vanished", "lost", "ended"})
 _FAMILIES = frozenset({"gang", "operator"})
 _Event = Mapping[str, str]
@@ -38,7 +38,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One pod or one PodGroup; `told` says the same in words."""
+    """One pod or one PodGroup; `told` is the same as text."""
 
     name: str
     is_group: bool
@@ -49,9 +49,9 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One run of events, which may serve several steps; `checks` are theirs. `seconds` is the length of the axis.
+    """One run of events, of one step or several, with their `checks`. `seconds` is the length of the axis.
 
-    A control that is no check of its own has a title instead.
+    A control has a title instead of checks.
     """
 
     checks: tuple[Mapping[str, Any], ...]
@@ -61,9 +61,9 @@ class Picture:
 
 
 def pictures(document: Mapping[str, Any]) -> tuple[Picture, ...]:
-    """One for each run of events in checks of gangs, with that of each control behind it.
+    """A picture for each run of events in checks of gangs, followed by those of its controls.
 
-    A step that goes on with another's is drawn with it.
+    A step that continues another is drawn with it.
     """
     found: list[tuple[list[Mapping[str, Any]], list[_Event]]] = []
     for item in document["checks"]:
@@ -89,9 +89,9 @@ def pictures(document: Mapping[str, Any]) -> tuple[Picture, ...]:
 
 
 def picture_of(events: Sequence[_Event], groups: Sequence[str], title: str, until: str = "") -> Picture:
-    """One run of events that belongs to no check, of one event at least; `groups` are the names of PodGroups in it.
+    """The picture of events that belong to no check, at least one; `groups` are the names of PodGroups among them.
 
-    `until` is when the watch ended, where that was long after the last event: what holds then has held so long.
+    `until` is the end of the watch, if that was long after the last event.
     """
     return _picture([], events, [{"groups": groups}], title, until)
 
@@ -134,7 +134,7 @@ def _row(name: str, events: Sequence[tuple[float, _Event]], whole: float, *, is_
 
 
 def _spans(events: Sequence[tuple[float, _Event]], whole: float) -> Iterator[tuple[str, float, float]]:
-    """When something of that name was there, and how: a pod that is made anew has the name of the one before."""
+    """When an object of that name existed, and its state; a recreated pod has the same name."""
     kind, since = "", 0.0
     for time, item in events:
         if item["event"] in _GONE:

@@ -1,4 +1,4 @@
-"""Volumes that were provisioned for probes' claims."""
+"""Volumes that were provisioned for claims of probes."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ __all__ = ["let_go", "volume_of"]
 
 
 def volume_of(cluster: Cluster, claim: Object) -> Object | None:
-    """The volume that is bound to this very claim, which is as the server shows it now; None where there is none.
+    """The volume that is bound to this live claim, by UID; None if there is none.
 
     Raises:
-        ApiError: it may not be read.
+        ApiError: the API server does not allow reading it.
     """
     name = claim["spec"].get("volumeName")
     volume = cluster.get(Ref("v1", "PersistentVolume", "", name)) if name else None
@@ -22,10 +22,10 @@ def volume_of(cluster: Cluster, claim: Object) -> Object | None:
 
 
 def let_go(cluster: Cluster, volume: Object) -> None:
-    """See that a probe's volume goes with its claim: a class that retains volumes would keep it for ever.
+    """Let the volume be deleted with its claim, also if the class retains volumes.
 
     Raises:
-        ApiError: the volume may not be changed.
+        ApiError: the API server does not allow changing it.
     """
     if volume["spec"].get("persistentVolumeReclaimPolicy") != "Delete":
         cluster.patch(Ref.of(volume), {"spec": {"persistentVolumeReclaimPolicy": "Delete"}})

@@ -121,11 +121,11 @@ def test_a_group_that_ran_meanwhile_was_still_judged() -> None:
     assert record.groups["uid-g"].phase == "Running"
 
 
-def test_a_pod_that_somebody_else_deletes_is_lost() -> None:
+def test_a_pod_that_another_client_deletes_is_lost() -> None:
     record = recorder()
     record.take(news("ADDED", pod("a")))
     record.take(news("DELETED", pod("a")))
-    assert "somebody else" in seen(record).lost
+    assert "another client" in seen(record).lost
 
 
 def test_a_pod_that_the_probe_deletes_is_not_lost() -> None:
@@ -201,7 +201,7 @@ def test_waiting_ends_at_its_limit() -> None:
 
 
 def test_the_end_of_the_stream_is_no_verdict() -> None:
-    with pytest.raises(TimeoutError, match="all scheduling experiments together"):
+    with pytest.raises(TimeoutError, match="common time limit"):
         recorder([None]).until(lambda: False, 5)
 
 

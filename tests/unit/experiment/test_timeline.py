@@ -47,7 +47,7 @@ def test_a_run_that_belongs_to_no_check_is_drawn_until_its_pods_have_ended() -> 
 
 
 def test_a_pod_that_is_made_anew_is_drawn_again() -> None:
-    told = ["created", "bound to n", "deleted by somebody else", "created", "judged", "bound to m"]
+    told = ["created", "bound to n", "deleted by another client", "created", "judged", "bound to m"]
     picture = picture_of([event(second, "w", what) for second, what in enumerate(told)], [], "one")
     bars = [(bar.kind, bar.x, bar.width) for bar in picture.rows[0].bars]
     assert [kind for kind, _, _ in bars] == ["waiting", "bound", "waiting", "bound"]
