@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
 
@@ -228,6 +229,12 @@ def test_what_runs_on_hosts_needs_nothing_but_python_and_what_ansible_sends_alon
     assert {
         name for name in foreign if not name.startswith(("ansible.module_utils.", "plugins.module_utils."))
     } == set()
+
+
+def test_no_folder_of_tests_is_left_out(pytestconfig: pytest.Config) -> None:
+    left_out = pytestconfig.getini("norecursedirs")
+    folders = {folder.name for file in (ROOT / "tests").rglob("test_*.py") for folder in file.relative_to(ROOT).parents}
+    assert [name for name in folders if any(fnmatch(name, pattern) for pattern in left_out)] == []
 
 
 def test_the_test_sees_a_wrong_arrow(tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def test_another_file_is_refused_and_the_tool_built(
     told: list[str] = []
     tools = _ensure(make_generation(one=HELLO), _offer(f"{server}/{path}"), tmp_path / "cache", told)
     assert tools.programs["one"].read_bytes().startswith(b"\x7fELF")
-    refused = [line for line in told if "refused, building instead" in line]
+    refused = [line for line in told if "cannot be used, building instead" in line]
     assert len(refused) == 1
     assert reason in refused[0]
     assert not list((tmp_path / "cache").glob(".*"))
