@@ -226,10 +226,10 @@ def test_a_change_to_an_object_of_others_is_seen_by_request_and_by_managed_field
         session = Session(acting, options=ProbeOptions(namespace=where))
         session.create(probe_pod("ours", where, {"image": "example.com/image"}))
         before = audit(acting, session.close(), [session.run], where)
-        assert (before.strangers, before.touched, before.present) == ((), (), ())
+        assert (before.foreign_writes, before.touched, before.present) == ((), (), ())
         acting.patch(Ref.of(theirs), {"metadata": {"annotations": {"touched": "yes"}}})
         found = audit(acting, session.close(), [session.run], where)
-    assert found.strangers == (f"PATCH /api/v1/namespaces/{where}/pods/plain",)
+    assert found.foreign_writes == (f"PATCH /api/v1/namespaces/{where}/pods/plain",)
     assert found.touched == (Ref.of(theirs),)
 
 

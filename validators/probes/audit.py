@@ -1,6 +1,6 @@
 """A last look at the cluster when the probes are over: is anything of them still there, was anything else touched.
 
-The session's own account says what it removed. Here the server is asked anew, by kind and not by name.
+The session's own account says what it removed. This module lists the objects again, by kind and not by name.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ _VOLUME = "PersistentVolume"
 class Audit:
     """What the look found. `kinds` are those of which the probes made something, `seen` the objects of these kinds.
 
-    `present` are objects of this run that still exist. `strangers` are requests that changed an object which is not of
-    this run, `touched` the objects of nobody's run with fields that this tool wrote.
+    `present` are objects of this run that still exist. `foreign_writes` are requests that changed an object
+    which is not of this run, `touched` the objects of no run with fields that this tool wrote.
     """
 
     kinds: tuple[str, ...] = ()
     seen: int = 0
     writes: int = 0
     present: tuple[Tracked, ...] = ()
-    strangers: tuple[str, ...] = ()
+    foreign_writes: tuple[str, ...] = ()
     touched: tuple[Ref, ...] = ()
 
 
@@ -63,12 +63,12 @@ def audit(cluster: Acting, account: Cleanup, runs: Collection[str], namespace: s
         seen=seen,
         writes=len(cluster.writes),
         present=tuple(present),
-        strangers=tuple(map(str, _strangers(cluster.writes, own, runs))),
+        foreign_writes=tuple(map(str, _foreign_writes(cluster.writes, own, runs))),
         touched=tuple(touched),
     )
 
 
-def _strangers(writes: Collection[Write], own: Collection[str], runs: Collection[str]) -> Iterator[Write]:
+def _foreign_writes(writes: Collection[Write], own: Collection[str], runs: Collection[str]) -> Iterator[Write]:
     """Those that neither made something under the label of a run, nor changed what is known to be a run's."""
     for item in writes:
         created = item.method == "POST" and item.run in runs

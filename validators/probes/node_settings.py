@@ -1,4 +1,4 @@
-"""What a Node does not tell of its machine: how SELinux stands, and who drives control groups. Only looks."""
+"""Settings that are not in a Node object: the SELinux mode and the cgroup drivers. The probe only reads."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def _fetched(cluster: Cluster, facts: Facts, fact: Fact[Any]) -> Any:
 
 
 def unread(what: str, error: ApiError) -> Unread:
-    """Why `what` could not be read, told apart by whose fault it is."""
+    """Why `what` could not be read: the server, the rights or the connection."""
     if error.status == HTTPStatus.UNAUTHORIZED:
         todo = "sign in again or renew the token, then run again."
         return Unread("Unauthorized", f"the API server does not accept these credentials: {error.message}", todo)

@@ -66,7 +66,7 @@ _VOLCANOS_DOMAIN, _VOLCANOS_HOME = "volcano.sh", "volcano-system"
 
 
 def allowed(cluster: Cluster, rules: Collection[Rule], *, namespace: str = "", user: str = "") -> Mapping[Rule, bool]:
-    """Ask about each rule: for `user`, the name of a service account, or for whoever asks. No namespace means all.
+    """Review each rule for `user`, a ServiceAccount, or for the caller. No namespace means all.
 
     `auth can-i --list` would prove nothing: a rule may come from anywhere, and only an access review knows.
 
@@ -175,7 +175,7 @@ def _is_dry_run(rule: Rule) -> bool:
 def _of_the_other_mode(rule: Rule, namespace: str) -> bool:
     """Whether a probe does that only in a namespace of its own, or only in one that is there, and this is not so.
 
-    In one that is there neither quota nor account is waited for. What was claimed in an own one goes with it.
+    In one that is there neither quota nor account is waited for. An own namespace is deleted with its claims.
     """
     if namespace:
         return rule.resource in _ONLY_FOR_OWN_NAMESPACE
@@ -230,7 +230,7 @@ def _forbidden(missing: Sequence[Rule], namespace: str) -> Unread:
 
 
 def as_yaml(rules: Iterable[Rule]) -> str:
-    """The rules as they stand in a ClusterRole, one line each."""
+    """The rules as in a ClusterRole, one line each."""
     return "\n".join(
         f"- {{apiGroups: ['{rule.group}'], resources: ['{rule.resource}'], verbs: ['{rule.verb}']}}" for rule in rules
     )

@@ -50,7 +50,7 @@ class Watch:
         With the window come the pods as they were at its end, trimmed.
 
         Raises:
-            ApiError: pods may not be read, or the watch came to no end at which everything had been told.
+            ApiError: pods may not be read, or the watch did not deliver all events.
         """
         turns, seconds, note = Turns(), self._seconds, 0.0
         for change in self._observer.changes(_TICK):
@@ -81,7 +81,7 @@ class Turns:
 
     @property
     def watched(self) -> float:
-        """For how many seconds everything that happened was told; 0 before all pods were known."""
+        """For how many seconds all events have been delivered; 0 before all pods were known."""
         return self._current - self._since if self._since is not None else 0.0
 
     def take(self, change: Change) -> None:

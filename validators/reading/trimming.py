@@ -1,6 +1,6 @@
 """What of an object no check reads, and no report shows: taken away page by page, so that a large cluster fits.
 
-Of the text of 10,000 pods about two thirds are this. A check that wants one of these fields takes it off the list.
+Of the text of 10,000 pods about two thirds are this. A check that needs one of these fields removes it from the list.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ _PROCESSES = multiprocessing.get_context("spawn")  # a copy of this process coul
 
 
 def named(kubeconfigs: Sequence[Path], contexts: Sequence[str]) -> dict[str, tuple[Path | None, str | None]]:
-    """Kubeconfig and context of every cluster that is asked for, by a name that tells them apart.
+    """Kubeconfig and context of every chosen cluster, by a unique name.
 
     Several contexts of one kubeconfig are called as they are; several kubeconfigs by the end of their path.
 
@@ -192,6 +192,6 @@ def _lost(name: str, code: int | None) -> Judged:
     problem = Problem(
         f"the process that judged this cluster ended with {note} and without an answer.",
         "a process that is left running.",
-        "see who ended it, such as the kernel for want of memory, and run it again.",
+        "find out what ended it, such as the kernel when memory runs out, and run it again.",
     )
     return Judged(name, Exit.INCOMPLETE, problems=(problem,))

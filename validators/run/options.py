@@ -25,7 +25,7 @@ from validators.subjects.gang.recognition import recognise_gang
 __all__ = ["AUTO", "LONGEST_WINDOW", "Options", "expectations_of", "login_of", "see_that_they_make_sense"]
 
 AUTO = "auto"
-"""Release, or gang scheduler, that the cluster itself is asked for."""
+"""The release, or the gang scheduler, is read from the cluster."""
 
 LONGEST_WINDOW = 300.0
 """Longest time in seconds for which pods are watched."""
@@ -73,7 +73,7 @@ class Options:
     expected_objects: Mapping[Ref, str] = field(default_factory=dict)
     """The same from a caller that has the manifests: component by object."""
     planned_images: Mapping[tuple[Ref, str], str] = field(default_factory=dict)
-    """From such a caller: the image that nodes are note, by workload and container."""
+    """From such a caller: the planned image, by workload and container."""
     exec_in_pods: bool = False
     """Run `id` and `test -w` in the release's own pods."""
     network_per_node: bool = False
@@ -91,7 +91,7 @@ class Options:
 
     @property
     def asked(self) -> frozenset[str]:
-        """Names of the options that are on or given, by which checks are done that nobody gets unasked."""
+        """Names of the options that are on or given; they enable opt-in checks."""
         return frozenset(name for name, value in self.shown.items() if value)
 
     @property
@@ -124,7 +124,7 @@ def see_that_they_make_sense(options: Options) -> None:
 
 
 def login_of(options: Options) -> Credentials | None:
-    """As whom somebody signs in; None where nobody is asked to.
+    """The user that the probe signs in as; None if it does not sign in.
 
     Raises:
         InvalidInput: the password is not where it should be, or others may read it.
@@ -179,7 +179,7 @@ def _objects(options: Options) -> tuple[Mapping[Ref, str], str]:
 
 
 def expectations_of(options: Options, cluster: Cluster | None) -> tuple[Expectations, str]:
-    """What is expected of the cluster, and how its release is known. What is 'auto' the cluster is asked for.
+    """What is expected of the cluster, and how its release is known. Options set to 'auto' are read from the cluster.
 
     Raises:
         InvalidInput: the options make no sense.
@@ -197,7 +197,7 @@ def expectations_of(options: Options, cluster: Cluster | None) -> tuple[Expectat
 
 
 def _asked_gang(options: Options) -> str:
-    """The gang scheduler that somebody asks for, by name or as one of the components; AUTO where nobody does."""
+    """The chosen gang scheduler, by name or as one of the components; AUTO if none is chosen."""
     listed = () if isinstance(options.profile, str) else options.profile
     named = [name for name in GANG_SCHEDULERS if name in listed]
     return named[0] if options.gang_scheduler == AUTO and len(named) == 1 else options.gang_scheduler

@@ -30,7 +30,7 @@ _NOTHING_MADE = Cleanup((), (), (), (), 0.0)
 
 @dataclass(frozen=True)
 class Reached:
-    """How far a run has come. Every step makes a new one, so that the last tells what is known when the run ends."""
+    """How far a run has come. Every step creates a new one; the last holds all that is known at the end."""
 
     origin: str
     release: str

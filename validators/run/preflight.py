@@ -36,7 +36,7 @@ _TO_BE_REPAIRED = "to be repaired, as preflight_repair asks"
 
 @dataclass(frozen=True)
 class Options:
-    """What a person may choose. With `repair`, findings that can be repaired do not stand in the way."""
+    """What a person may choose. With `repair`, findings that can be repaired do not fail."""
 
     kubeconfig: Path | None = None
     context: str | None = None
@@ -112,7 +112,7 @@ def _repairable(results: Iterable[Result]) -> list[str]:
 
 
 def _with_cluster(options: Options, facts: Facts) -> Facts:
-    """The facts with what the cluster says; why it says nothing stands under `cluster`."""
+    """The facts with those of the cluster; if it does not answer, the reason is in `cluster`."""
     if not _has_kubeconfig(options):
         message = "there is no kubeconfig, so that the cluster was not asked."
         return replace(facts, unread={"cluster": Unread("NoKubeconfig", message, "set kubeflow_kubeconfig.")})

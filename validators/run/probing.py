@@ -80,7 +80,7 @@ class Probing:
 
 
 def _tolerations(facts: Facts, progress: Progress) -> tuple[Mapping[str, str], ...]:
-    """As the real nodes ask for it, where there is one: simulated nodes keep all pods off."""
+    """Tolerations for the taints of the real nodes, if there are any: simulated nodes are always tainted."""
     nodes = facts.objects.get(NODES, ())
     needed = tolerations([item for item in nodes if item["metadata"]["name"] not in facts.simulated_nodes] or nodes)
     if needed:

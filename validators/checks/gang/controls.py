@@ -23,7 +23,7 @@ def same_scheduler(evidence: GangEvidence) -> Outcome:
         found = f"{stuck.name} runs on {stuck.node}" if stuck and stuck.node else found
         return errored(
             "ControlFailed",
-            f"the control did not come out, so the gang cannot be told from lack of room: {found}",
+            f"the control failed, so the gang and lack of room cannot be distinguished: {found}",
             expected="without the gang, the two members that fit are bound and the third is not",
             observed=gang_words.observed(evidence, step),
             objects=gang_words.step_refs(evidence, step),

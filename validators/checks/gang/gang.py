@@ -34,69 +34,69 @@ def _step(facts: Facts, judge: Callable[[GangEvidence], Outcome], *, of: str = "
 
 @check("H1", "gang-fits", severity=Severity.BLOCKER, requires=("F1", "F3"), probe=GANG)
 def gang_fits(facts: Facts) -> Outcome:
-    """A gang of three pods that fits is bound whole.
+    """All pods of a gang that fits are bound.
 
-    All three must be bound within 30 s and the PodGroup must become Running. Where no scheduler looks at the pods,
-    restart it; where it looks and finds no room, make room.
+    All three must be bound within 30 s and the PodGroup must become Running. If the scheduler does not evaluate the
+    pods, restart it; if it finds no node with room, free resources.
     """
     return _step(facts, gang_steps.fit)
 
 
 @check("H2", "all-or-nothing", severity=Severity.BLOCKER, requires=("H1",), probe=GANG)
 def all_or_nothing(facts: Facts) -> Outcome:
-    """No member of a gang is bound while one of its members fits nowhere.
+    """No member of a gang is bound while another member fits on no node.
 
-    It counts only after the scheduler has judged every member, and it must hold for max(5 s, 5 schedule periods).
-    A member that is bound means that gang scheduling is off: see F4 for the configuration.
+    It counts only after the scheduler has evaluated every member, and it must hold for max(5 s, 5 schedule periods). A
+    bound member means that gang scheduling is off: see F4 for the configuration.
     """
     return _step(facts, gang_steps.blocked, of="H1")
 
 
 @check("H3", "gang-released", severity=Severity.BLOCKER, requires=("H1",), probe=GANG)
 def gang_released(facts: Facts) -> Outcome:
-    """A gang that waited is bound whole as soon as it can be.
+    """All pods of a waiting gang are bound once they fit.
 
-    The member that fits nowhere is replaced by one that fits; all three must be bound within 30 s. Restart the
-    scheduler when they are not.
+    The member that fits on no node is replaced by one that does; all three must be bound within 30 s. If not, restart
+    the scheduler.
     """
     return _step(facts, gang_steps.released, of="H1")
 
 
 @check("H4", "gang-control", severity=Severity.BLOCKER, requires=("H1",), probe=GANG)
 def gang_control(facts: Facts) -> Outcome:
-    """The same pods run when each may run alone, so it was the gang that held them back.
+    """Control: without the gang, those of the same pods that fit are bound.
 
-    A control that does not come out says that the experiment proves nothing: make room and run again.
+    If this control fails, the experiment proves nothing: free resources and run it again.
     """
     return _step(facts, gang_controls.same_scheduler, of="H1")
 
 
 @check("H5", "default-scheduler-control", severity=Severity.MINOR, requires=("H1",), probe=GANG)
 def default_scheduler_control(facts: Facts) -> Outcome:
-    """The default scheduler places the same pods in part, which is what a gang is spared.
+    """Control: the default scheduler places only some of the same pods.
 
-    A warning where it does not: then nothing is seen of the difference that gang scheduling makes here, while H2 and
-    H4 prove it by themselves. The default profile may gang by itself, or nobody answers to default-scheduler.
+    It warns if not: then the experiment does not show the difference that gang scheduling makes, while H2 and H4 still
+    prove it. Either the default profile schedules gangs itself, or no scheduler is named default-scheduler.
     """
     return _step(facts, gang_controls.default_scheduler, of="H1")
 
 
 @check("H6", "two-gangs", severity=Severity.MAJOR, requires=("H1", "H2"), probe=GANG)
 def two_gangs_in_turn(facts: Facts) -> Outcome:
-    """Of two gangs that want the same two places one runs whole, then the other; without gangs they block each other.
+    """Two gangs that compete for the same two places run one after the other.
 
-    Its controls are the same four pods with Volcano, each of which may run alone, and with the default scheduler,
-    where each gang gets one place and waits for ever. It shows what gang scheduling is for; the proof is H2, since
-    Volcano takes one job after the other even without the plugin gang. Before Volcano 1.8.1 it may not come out.
+    Controls: Volcano without gangs, and the default scheduler, where each gang gets one place and both wait for ever.
+    It shows what gang scheduling is for; the proof is H2, because Volcano takes one job after the other even without
+    the plugin gang. Before Volcano 1.8.1 it may fail.
     """
     return _step(facts, two_gangs, of="H1")
 
 
 @check("H8", "nothing-left-behind", severity=Severity.MAJOR, probe=CLEANUP)
 def nothing_left_behind(facts: Facts) -> Outcome:
-    """Everything that the probes created is gone within 60 s, by UID.
+    """Every object that the probes created is deleted within 60 s, by UID.
 
-    What is left is named with what holds it. Remove the cause; the next run removes what is past its expiry.
+    The finding names what blocks the deletion of an object. Remove the cause; the next run deletes expired objects.
     """
     cleanup = facts.evidence(CLEANUP)
     refs = tuple(item.ref for item in cleanup.created)

@@ -1,4 +1,4 @@
-"""The verdict on two gangs that want the same two places, with both controls, from the evidence alone."""
+"""The verdict on two gangs that compete for the same two places, with both controls, from the evidence alone."""
 
 from __future__ import annotations
 

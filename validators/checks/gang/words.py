@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.experiment.stage import Step
+from kubeflow_volcano.text import counted
 from validators.checks.refusals import interruption, refusal
 from validators.core.outcome import Outcome, errored, passed
 from validators.probes.gang.evidence import GangEvidence
@@ -22,16 +23,16 @@ def ended_early(evidence: GangEvidence) -> Outcome:
         return refusal(evidence.refused)
     if evidence.failure:
         return interruption(evidence.failure)
-    return errored("NotReached", "an earlier step of the experiment did not come out.", todo="see that step.")
+    return errored("NotReached", "an earlier step of the experiment failed.", todo="see that step.")
 
 
 def disturbed(evidence: GangEvidence, step: Step) -> Outcome:
-    """Probe pods were taken away, so the step says nothing."""
+    """Probe pods were deleted or evicted, so the step proves nothing."""
     lost = "; ".join(f"{item.name} on {item.node or 'no node'}: {item.lost}" for item in step.disturbed)
     return errored(
         "Disturbed",
-        f"probe pods were taken away in {step.attempts} tries: {lost}.",
-        expected="probe pods are left alone for as long as the step takes",
+        f"probe pods were deleted or evicted in {counted(step.attempts, 'attempt')}: {lost}.",
+        expected="probe pods are neither deleted nor evicted during the step",
         observed=observed(evidence, step),
         objects=step_refs(evidence, step),
         todo="run again when no node is being drained and nothing evicts pods.",
@@ -40,7 +41,7 @@ def disturbed(evidence: GangEvidence, step: Step) -> Outcome:
 
 
 def good(evidence: GangEvidence, step: Step, message: str) -> Outcome:
-    """The step came out; what happened on the way is told behind the message."""
+    """The outcome of a step that passed; its notes follow the message."""
     return passed(
         " ".join((message, *step.notes)), objects=step_refs(evidence, step), observed=observed(evidence, step)
     )

@@ -61,10 +61,10 @@ def _audit(record: RunRecord) -> Audit:
 
 @check("I1", "clean-up-proven", severity=Severity.MAJOR, probe=RUN)
 def clean_up_proven(facts: Facts) -> Outcome:
-    """Nothing that this run created is found when the cluster is asked anew, by UID and by run label.
+    """A second look at the cluster finds no object of this run, by UID and by run label.
 
-    H8 judges what the session itself has seen go; this is a second look, kind by kind, which would also find what the
-    session lost sight of. Remove what is named; namespaces of probes are called kfv-smoke-*.
+    H8 uses the session's own records; this check lists kind by kind, and also finds objects that the session lost track
+    of. Delete the named objects; namespaces of probes are called kfv-smoke-*.
     """
     record = facts.evidence(RUN)
     account = record.cleanup
@@ -90,21 +90,21 @@ def clean_up_proven(facts: Facts) -> Outcome:
 
 @check("I2", "nothing-else-touched", severity=Severity.BLOCKER, probe=RUN)
 def nothing_else_touched(facts: Facts) -> Outcome:
-    """This run changed nothing but what it created itself.
+    """This run changed nothing except its own objects.
 
-    Every request by which it changes something is accounted for, and must be about an object of its own; and no object
-    of others has a field that the API server ascribes to this tool (managedFields). A finding is a defect: report it.
+    Every write request is recorded and must be about an object of this run, and no other object may have a field that
+    managedFields ascribes to this tool. A finding is a defect: report it.
     """
     record = facts.evidence(RUN)
     found = _audit(record)
-    if found.strangers or found.touched:
-        wrote = [f"request {text}" for text in found.strangers]
+    if found.foreign_writes or found.touched:
+        wrote = [f"request {text}" for text in found.foreign_writes]
         bears = [f"{ref} has fields of manager {USER_AGENT}" for ref in found.touched]
         return failed(
             "TouchedOthers",
             f"something was changed that this run did not create: {'; '.join(wrote + bears)}.",
             expected="requests that change objects of this run only",
-            observed={"requests": list(found.strangers), "objects": [str(ref) for ref in found.touched]},
+            observed={"requests": list(found.foreign_writes), "objects": [str(ref) for ref in found.touched]},
             objects=found.touched,
             todo="report this together with the report file; it is a defect.",
         )
@@ -120,10 +120,10 @@ def nothing_else_touched(facts: Facts) -> Outcome:
 
 @check("I4", "stable-verdicts", severity=Severity.MAJOR, probe=RUN, opt_in="twice")
 def stable_verdicts(facts: Facts) -> Outcome:
-    """Two whole passes come to the same verdicts.
+    """Two complete passes give the same verdicts.
 
-    The report shows the first pass. A check whose second verdict differs is flaky: something changes by itself, or
-    works only now and then. Its two messages say what.
+    The report shows the first pass. A check with another second verdict is flaky: something changes by itself, or works
+    only sometimes. Both messages are in the finding.
     """
     record = facts.evidence(RUN)
     again = record.again or {}
@@ -146,7 +146,7 @@ def stable_verdicts(facts: Facts) -> Outcome:
         expected="the same verdict twice",
         observed={first.check.id: f"{first.outcome.status}, {second.status}" for first, second in flaky},
         objects=[ref for first, second in flaky for ref in (*first.outcome.objects, *second.objects)],
-        todo="see what these checks name; what changes by itself will fail somebody's job.",
+        todo="check the objects that these checks name: what changes by itself will also fail users' jobs.",
     )
 
 

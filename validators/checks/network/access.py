@@ -28,24 +28,24 @@ TRIED = (
     Rule("list", "kubeflow.org", "notebooks"),
     Rule("create", "rbac.authorization.k8s.io", "rolebindings"),
 )
-"""What gives a stranger the secrets, the data or the rights of a profile."""
+"""Rules that give access to the Secrets, the data or the rights of a profile."""
 
-_NOBODY = "system:serviceaccount:default:default"
+_DEFAULT = "system:serviceaccount:default:default"
 _EDITOR = "system:serviceaccount:{}:default-editor"
 """As whom the notebooks and jobs of a profile run (kubeflow/dashboard, profile controller)."""
 
 
-def _stranger_access(cluster: Cluster, facts: Facts) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
-    """By profile and by stranger, which of `TRIED` the server would allow; in the words of a rule.
+def _foreign_access(cluster: Cluster, facts: Facts) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
+    """By profile and by ServiceAccount of another namespace, the rules of `TRIED` that the server would allow.
 
-    Strangers are the default service account of the namespace default, and the editor of the next profile.
+    It tries the default ServiceAccount of namespace default, and the editor of the next profile.
     """
     names = sorted(item["metadata"]["name"] for item in judged(facts, PROFILES))
     names = [name for name in names if facts.get(NAMESPACES, "", name)][:_MOST_PROFILES]
     found: dict[str, Mapping[str, tuple[str, ...]]] = {}
     for name, following in zip(names, [*names[1:], *names[:1]], strict=True):
-        strangers = [_NOBODY] + ([_EDITOR.format(following)] if following != name else [])
-        found[name] = {user: _allowed(cluster, name, user) for user in strangers}
+        accounts = [_DEFAULT] + ([_EDITOR.format(following)] if following != name else [])
+        found[name] = {user: _allowed(cluster, name, user) for user in accounts}
     return found
 
 
@@ -55,7 +55,7 @@ def _allowed(cluster: Cluster, namespace: str, user: str) -> tuple[str, ...]:
 
 STRANGER_ACCESS = Fact[Mapping[str, Mapping[str, tuple[str, ...]]]](
     "stranger-access",
-    _stranger_access,
+    _foreign_access,
     {},
     reads=(PROFILES, NAMESPACES),
     needs=(Rule("create", "authorization.k8s.io", "subjectaccessreviews"),),
@@ -70,20 +70,21 @@ STRANGER_ACCESS = Fact[Mapping[str, Mapping[str, tuple[str, ...]]]](
     reads=(PROFILES, NAMESPACES, STRANGER_ACCESS),
 )
 def stranger_denied(facts: Facts) -> Outcome:
-    """Nobody from another namespace may look into a profile, or act in it.
+    """No ServiceAccount of another namespace can read or change a profile.
 
-    The API server is asked what the service account of another profile, and that of the namespace default, may do:
-    read secrets, list and start pods, open notebooks, grant rights. A binding for all service accounts or for all who
-    are signed in is the usual cause; the command names what allows it.
+    The API server reviews what the ServiceAccount of another profile, and that of namespace default, may do: read
+    Secrets, list and start pods, create notebooks, grant rights. The usual cause is a binding for all ServiceAccounts
+    or for all authenticated users; the command finds the binding.
     """
     profiles = facts.read(STRANGER_ACCESS)
     if not profiles:
         return skipped("NoProfile", "there is no profile with a namespace.")
     refs = [Ref("v1", "Namespace", "", name) for name in profiles]
     ways = [(name, user, rules) for name, users in profiles.items() for user, rules in users.items() if rules]
-    strangers = {user for users in profiles.values() for user in users}
+    accounts = {user for users in profiles.values() for user in users}
     if not ways:
-        return passed(f"{counted(len(strangers), 'stranger')} denied in {counted(len(refs), 'profile')}.", objects=refs)
+        number, places = counted(len(accounts), "ServiceAccount"), counted(len(refs), "profile")
+        return passed(f"{number} of other namespaces denied in {places}.", objects=refs)
     name, user, rules = ways[0]
     return failed(
         "StrangerAllowed",

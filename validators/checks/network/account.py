@@ -48,10 +48,10 @@ def _sign_in(facts: Facts) -> SignIn:
 
 @check("E4", "published-password", severity=Severity.MAJOR, reads=(SIGN_IN,))
 def published_password(facts: Facts) -> Outcome:
-    """Nobody signs in with the password that upstream publishes.
+    """The password that upstream publishes is not accepted.
 
-    Whoever reaches the gateway knows it. Install component dex again with a password of your own
-    (kubeflow_user_password), or with none, which makes a random one.
+    Everyone who reaches the gateway knows it. Install component dex again with a password of your own
+    (kubeflow_user_password), or without one: then a random password is generated.
     """
     found = _sign_in(facts)
     if found.published:
@@ -60,7 +60,7 @@ def published_password(facts: Facts) -> Outcome:
         return make(
             "PublishedPassword",
             f"{', '.join(found.published)} signs in with the password of upstream's README{asked}.",
-            expected="a password that nobody has read in a manual",
+            expected="a password that is not published",
             observed={"users": list(found.published)},
             objects=(CONFIGURATION,),
             todo="install component dex again with a kubeflow_user_password of your own; empty makes a random one.",
@@ -71,7 +71,7 @@ def published_password(facts: Facts) -> Outcome:
             f"no hash of {', '.join(found.unknown)} was found where Dex looks for it.",
             expected="a hash in its configuration or in a Secret that feeds its environment",
             objects=(CONFIGURATION, DEX),
-            todo="see hashFromEnv in its configuration and envFrom of its Deployment; without a hash nobody signs in.",
+            todo="check hashFromEnv in its configuration and envFrom of its Deployment: no hash means no login.",
         )
     return passed(f"{len(found.emails)} users of Dex have a password of their own.", objects=(CONFIGURATION,))
 
@@ -90,7 +90,7 @@ def profile_visible(facts: Facts) -> Outcome:
     missing = [item for item in profiles if facts.get(NAMESPACES, "", item["metadata"]["name"]) is None]
     if unmade and len(missing) == len(profiles):
         lacking = counted(len(missing), "profile")
-        text = f"{_CONTROLLER} is simulated in this rehearsal: nobody makes the namespaces of {lacking}."
+        text = f"{_CONTROLLER} is simulated in this rehearsal: no controller creates the namespaces of {lacking}."
         raise CannotJudgeError(skipped("Simulated", text, objects=(_CONTROLLER,)))
     looked_at = [item for item in profiles if not (unmade and item in missing)]
     found = [issue for item in looked_at if (issue := _namespace(item, facts))]
@@ -129,7 +129,7 @@ def _namespace(profile: Object, facts: Facts) -> Issue | None:
     of = (meta.get("annotations") or {}).get("owner")
     if of != owner:
         who = f"belongs to {of}" if of else "has no annotation owner"
-        text = f"namespace {name} {who}, its profile to {owner}: the dashboard shows it to nobody."
+        text = f"namespace {name} {who}, its profile to {owner}: the dashboard shows it to no user."
         todo = "hand it over, or give the profile another name."
         return Issue("E5", Status.FAIL, ref, "OtherOwner", text, todo)
     if (meta.get("labels") or {}).get(_PART_OF[0]) != _PART_OF[1]:

@@ -22,11 +22,11 @@ _MOST_SHOWN = 5
 
 @check("E1", "dns", severity=Severity.BLOCKER, probe=DNS)
 def dns(facts: Facts) -> Outcome:
-    """A pod finds kubernetes.default and every Service of the release by name, in less than a second.
+    """Pods resolve kubernetes.default and every Service of the release within a second.
 
-    Nothing works without names. Look at the pods and the log of CoreDNS, at the Service behind the address in the
-    finding, and at firewalls for port 53 (UDP and TCP) between nodes. Names that are slow now and then are lost
-    packets; names that are all slow, a name service without enough CPU.
+    Nothing works without DNS. Check the pods and the log of CoreDNS, the Service behind the address in the finding, and
+    firewalls for port 53 (UDP and TCP) between nodes. A few slow answers mean lost packets; if all answers are slow,
+    DNS has too little CPU.
     """
     evidence = facts.evidence(DNS)
     if evidence.node in facts.simulated_nodes:
@@ -35,9 +35,10 @@ def dns(facts: Facts) -> Outcome:
         return not_tried(evidence.failure)
     observed = {"server": evidence.server, "domain": evidence.domain, "node": evidence.node}
     if not evidence.domain:
+        server = f"nameserver {evidence.server}" if evidence.server else "no nameserver"
         return failed(
             "NoClusterDomain",
-            f"pods on {evidence.node} are told to ask {evidence.server or 'nobody'}, and search no cluster domain.",
+            f"pods on {evidence.node} have {server}, and search no cluster domain.",
             expected="a search list with NAMESPACE.svc.DOMAIN in the pod's /etc/resolv.conf",
             observed=observed,
             objects=(Ref("v1", "Node", "", evidence.node),),

@@ -23,8 +23,8 @@ _FIRST: tuple[tuple[str, Callable[[Hop], bool], str, str], ...] = (
     (
         "ServerError",
         lambda hop: hop.status in _BROKEN,
-        "what stands behind the gateway is down",
-        "see the pods of centraldashboard, and of whoever checks who signs in.",
+        "a backend of the gateway is down",
+        "check the pods of centraldashboard, and of oauth2-proxy or authservice.",
     ),
     (
         "NoRoute",
@@ -35,14 +35,14 @@ _FIRST: tuple[tuple[str, Callable[[Hop], bool], str, str], ...] = (
     (
         "Denied",
         lambda hop: hop.status in _DENIED,
-        "a stranger is sent away instead of to a sign-in",
+        "unauthenticated requests are denied instead of redirected to a login page",
         "see oauth2-proxy or authservice, and Istio's policies.",
     ),
     (
         "OtherRedirect",
         lambda hop: hop.status in _MOVED and not _is_sign_in(hop.location),
-        "that is no sign-in that is known here",
-        "see who redirects the first page.",
+        "the redirect does not lead to a known login page",
+        "check which component redirects the first page.",
     ),
     (
         "Unexpected",
@@ -62,11 +62,11 @@ _FIRST: tuple[tuple[str, Callable[[Hop], bool], str, str], ...] = (
     component="istio",
 )
 def gateway(facts: Facts) -> Outcome:
-    """The gateway sends a stranger to the sign-in, or shows the page.
+    """The gateway redirects unauthenticated requests to the login page, or serves the dashboard.
 
-    A pod asks for `/`. 404 means that no VirtualService is bound to kubeflow-gateway; a 5xx that what stands behind is
-    down (the dashboard, oauth2-proxy or authservice, Dex); no answer, that the gateway itself is. The redirect is
-    followed, so that a sign-in that does not answer is found as well.
+    A pod requests `/`. 404 means that no VirtualService is bound to kubeflow-gateway; a 5xx means that a backend is
+    down (the dashboard, oauth2-proxy or authservice, Dex); no answer means that the gateway itself is down. The probe
+    follows the redirect, so a login page that does not answer is found as well.
     """
     evidence = facts.evidence(GATEWAY)
     if evidence.failure:
@@ -91,7 +91,8 @@ def gateway(facts: Facts) -> Outcome:
 def nobody(facts: Facts) -> Outcome:
     """What it means that there is no gateway to ask, or only a simulated one."""
     if simulation.simulated_workload(facts, DEPLOYMENT):
-        return skipped("Simulated", f"{DEPLOYMENT} is simulated in this rehearsal: nobody answers.", objects=(SERVICE,))
+        text = f"{DEPLOYMENT} is simulated in this rehearsal, so nothing answers."
+        return skipped("Simulated", text, objects=(SERVICE,))
     if DEPLOYMENT not in facts.expectations.workloads:
         return skipped("NotInstalled", f"there is no {SERVICE}.")
     todo = "install component istio."

@@ -18,17 +18,17 @@ __all__ = ["CHECKS"]
 
 _NOT_FOUND = 404
 _ENDINGS: Mapping[str, tuple[str, str]] = {
-    "ServerError": ("what stands behind the gateway is down", "see the pods of Dex, and of who checks who signs in."),
+    "ServerError": ("a backend of the gateway is down", "check the pods of Dex, and of oauth2-proxy or authservice."),
     "WrongPassword": (
-        "Dex does not take this password",
+        "Dex rejects this password",
         "give the password of this user; E4 and E8 say which users Dex knows.",
     ),
     "SentBack": (
-        "the password is taken, and then asked for again",
+        "Dex accepts the password, and the login page appears again",
         "see the log of oauth2-proxy or authservice: the client's secret, the redirect and the issuer must be Dex's.",
     ),
     "NoSignIn": (
-        "the first page is shown to everybody",
+        "the first page is served without a login",
         "install dex and oauth2-proxy or oidc-authservice, and see Istio's AuthorizationPolicy.",
     ),
     "NoPasswordForm": ("no form asks for a password", "see enablePasswordDB in Dex's configuration."),
@@ -38,8 +38,8 @@ _ENDINGS: Mapping[str, tuple[str, str]] = {
     ),
     "Refused": ("that leads to no session", "see the log of oauth2-proxy or authservice, and of Dex."),
     "NoEnd": (
-        "one redirect follows the other",
-        "see the redirect URIs of Dex's client and of who signs in through it.",
+        "redirect loop",
+        "check the redirect URIs of Dex's client and of oauth2-proxy or authservice.",
     ),
 }
 """What is no session: its meaning, and what to do."""
@@ -54,12 +54,12 @@ _ENDINGS: Mapping[str, tuple[str, str]] = {
     opt_in="login_as",
 )
 def login(facts: Facts) -> Outcome:
-    """The credentials that were given make a session at the gateway.
+    """The given credentials get a session at the gateway.
 
-    The second half of row E4: the whole way is gone, from the first page through the sign-in and Dex's form, until the
-    first page is shown with a session's cookie; where the dashboard says who it sees, that must be the same user. Only
-    the gateway's own origin is asked. The finding names the last step; the log of Dex (auth) and that of oauth2-proxy
-    or authservice say why. The password is given in KFV_LOGIN_PASSWORD or a file, never as an argument.
+    The probe signs in like a browser: from the first page through Dex's form until the first page is served with a
+    session cookie. If the dashboard names the signed-in user, it must be the same user. Only the gateway's own origin
+    is requested. The finding names the last step; the logs of Dex (auth) and of oauth2-proxy or authservice say why.
+    Pass the password in KFV_LOGIN_PASSWORD or in a file, never as an argument.
     """
     evidence = facts.evidence(LOGIN)
     if evidence.failure:

@@ -24,11 +24,11 @@ __all__ = ["CHECKS"]
     opt_in="network_per_node",
 )
 def pod_to_service(facts: Facts) -> Outcome:
-    """Pods of every node reach a pod of another node, by its own address and through a Service.
+    """Pods of every node reach a pod of another node, by its address and through a Service.
 
-    Where the address itself is not reached, the way between the two nodes is shut: the network plugin, or a firewall
-    (VXLAN needs UDP 4789 or 8472; firewalld wants the pods' network as a trusted source). Where only the Service is
-    not reached, kube-proxy or what takes its place does not work on the node of the client.
+    If the address is unreachable, traffic between the two nodes is blocked: check the network plugin and firewalls
+    (VXLAN needs UDP 4789 or 8472; firewalld needs the pod network as a trusted source). If only the Service is
+    unreachable, kube-proxy or its replacement does not work on the client's node.
     """
     evidence = facts.evidence(NETWORK)
     if evidence.failure:

@@ -25,12 +25,12 @@ _JOB_GROUPS = ("kubeflow.org", "trainer.kubeflow.org")
     reads=(PODS, NAMESPACES),
 )
 def no_sidecar(facts: Facts) -> Outcome:
-    """No pod of a training job has Istio's proxy as a container beside its own.
+    """No pod of a training job has Istio's proxy as a regular container.
 
-    The proxy never ends, so that the job never does (kubeflow/katib#955, kubeflow/trainer#2794), and workers that
-    speak to each other before it is ready fail. Put the label and the annotation sidecar.istio.io/inject: "false" into
-    the pod template of the job; the namespaces of profiles inject without it. A proxy that is an init container with
-    restartPolicy Always (Istio 1.27 on Kubernetes 1.29 and later) holds nobody up. Pods of probes always opt out.
+    The proxy never exits, so the job never ends (kubeflow/katib#955, kubeflow/trainer#2794), and workers that connect
+    to each other before it is ready fail. Set the label and the annotation sidecar.istio.io/inject: "false" in the pod
+    template of the job; otherwise the namespaces of profiles inject the proxy. As an init container with restartPolicy
+    Always (Istio 1.27 on Kubernetes 1.29 and later) it does no harm. Pods of probes always opt out.
     """
     pods = [item for item in judged(facts, PODS) if _is_training(item) and not _ended(item)]
     if not pods:

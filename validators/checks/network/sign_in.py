@@ -1,4 +1,4 @@
-"""Who may sign in through Dex with a password of its own, and whether that is the one that everybody knows.
+"""Users with a password in Dex, and whether it is the published one.
 
 Dex takes the bcrypt hash of a static user from its configuration, or out of its environment (`hashFromEnv`). Only the
 Secrets that feed this environment are read, by name, and nothing of them is kept.
@@ -80,7 +80,7 @@ def _static_users(cluster: Cluster) -> list[Mapping[str, Any]]:
 
 
 def _environment(cluster: Cluster, container: Object, wanted: set[str]) -> Iterator[tuple[str, str]]:
-    """Names and values of the wanted variables; what stands in `env` comes last, as it wins."""
+    """Names and values of the wanted variables; those of `env` come last, because they win."""
     for source in container.get("envFrom") or ():
         if "secretRef" in source:
             prefix = source.get("prefix", "")

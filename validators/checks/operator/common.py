@@ -36,7 +36,7 @@ __all__ = [
 _ANSWERS = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY})
 """Refusals of an object whose webhooks were asked."""
 _NO_RIGHT = "cannot create resource"
-"""What a refusal says that is for want of a right, and not a webhook's or a quota's (apiserver, responsewriters)."""
+"""Text of a refusal because of a missing right, not by a webhook or a quota (apiserver, responsewriters)."""
 
 
 def _installed(facts: Facts) -> Mapping[str, Operator]:

@@ -9,7 +9,7 @@ from kubeflow_volcano.catalog.operator import DEPLOYMENT as OPERATOR
 from kubeflow_volcano.catalog.operator import GangEra, era_of, version_of_image
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput
-from kubeflow_volcano.text import few
+from kubeflow_volcano.text import counted, few
 from validators.checks.operator import common as judging
 from validators.checks.operator.verdict import held_then_released, operator_verdict
 from validators.core.check import check
@@ -45,11 +45,11 @@ def _era(facts: Facts, image: str) -> tuple[str, GangEra]:
 
 @check("G1", "gang-flag", severity=Severity.BLOCKER, reads=(DEPLOYMENTS,), component="training-operator")
 def gang_flag(facts: Facts) -> Outcome:
-    """The training operator is told to gang, in the words of its version.
+    """Gang scheduling is enabled in the training operator.
 
-    Up to 1.5 --enable-gang-scheduling=true, from 1.6 on --gang-scheduler-name=volcano; with scheduler-plugins, from 1.7
-    on, the name of their scheduler. Without it no job is ganged,
-    silently; with the flag of an earlier era the operator ends at its start. Set the argument in its Deployment.
+    Up to 1.5 by --enable-gang-scheduling=true, from 1.6 on by --gang-scheduler-name=volcano; for scheduler-plugins,
+    from 1.7 on, by the name of their scheduler. Without it jobs are scheduled pod by pod, without any message; with the
+    flag of another version the operator exits at its start. Set the argument in the operator's Deployment.
     """
     container = container_of(TRAINING.deployment(facts))
     version, era = _era(facts, container["image"])
@@ -58,8 +58,8 @@ def gang_flag(facts: Facts) -> Outcome:
     known_from = facts.expectations.gang_from
     expected_because = "" if known_from == GIVEN else f" {gang.title} is expected: {known_from}."
     if not gang.is_supported_by(version):
-        text = f"the training operator is {version}, and makes no gangs for {gang.title}.{expected_because}"
-        todo = "ask for Volcano, or install a release whose operator does."
+        text = f"training operator {version} does not support {gang.title}.{expected_because}"
+        todo = "use Volcano, or install a release whose operator supports it."
         needed = f"a training operator from {gang.operator_since} on"
         return failed("GangUnknown", text, expected=needed, objects=(OPERATOR,), todo=todo)
     required = " ".join(gang.arguments(version))
@@ -85,9 +85,9 @@ def gang_flag(facts: Facts) -> Outcome:
     component="training-operator",
 )
 def operator_may_group(facts: Facts) -> Outcome:
-    """The training operator's service account may manage PodGroups and the finalizers of its jobs.
+    """The training operator's ServiceAccount may manage PodGroups and the finalizers of its jobs.
 
-    Otherwise pods are made without a group, or not at all. The operator's ClusterRole has carried the rules for
+    Otherwise it creates pods without a PodGroup, or none at all. The operator's ClusterRole has had the rules for
     PodGroups since 1.3 and those for finalizers since 1.6: apply its manifest again instead of editing the role.
     """
     return judging.may_group(TRAINING, facts)
@@ -102,9 +102,9 @@ def operator_may_group(facts: Facts) -> Outcome:
     component="training-operator",
 )
 def operator_after_volcano(facts: Facts) -> Outcome:
-    """The training operator started when Volcano's PodGroup was already served.
+    """The training operator started after Volcano's PodGroup was served.
 
-    An operator from 1.6 on looks for it once, at its start, and watches nothing when it is not there. Restart the
+    From 1.6 on the operator looks for PodGroup once, at its start, and does not watch it if it is missing. Restart the
     operator.
     """
     return judging.after_volcano(TRAINING, facts)
@@ -121,8 +121,8 @@ def operator_after_volcano(facts: Facts) -> Outcome:
 def operator_kinds(facts: Facts) -> Outcome:
     """The training operator's job kinds are served, and its admission webhook answers.
 
-    The webhook is asked by creating a small job as a dry run, three times. When it does not answer, no job of that
-    kind can be created: see the operator's pod and its webhook configuration.
+    The check creates a small job as a dry run, three times. If the webhook does not answer, no job of that kind can be
+    created: see the operator's pod and its webhook configuration.
     """
     return judging.kinds(TRAINING, facts, "G4")
 
@@ -136,10 +136,10 @@ def operator_kinds(facts: Facts) -> Outcome:
     component="training-operator",
 )
 def podgroup_made(facts: Facts) -> Outcome:
-    """A job makes a PodGroup, and its pods are handed to Volcano.
+    """The operator creates a PodGroup for a job, and its pods use Volcano.
 
-    minMember and queue must be as the job asks, and each pod must carry schedulerName volcano and the name of the
-    group. Where they do not, the operator does not gang whatever its arguments say: read its log.
+    minMember and queue must be those of the job, and each pod must have schedulerName volcano and the name of the
+    PodGroup. If not, gang scheduling does not work whatever the operator's arguments are: read its log.
     """
     TRAINING.deployment(facts)
     TRAINING.demand_real(facts)
@@ -158,11 +158,11 @@ def podgroup_made(facts: Facts) -> Outcome:
     component="training-operator",
 )
 def gang_through_operator(facts: Facts) -> Outcome:
-    """A job runs nobody while its gang is short of a member, and succeeds as soon as it is whole.
+    """A job starts no pod while minMember cannot be met, and succeeds once it can.
 
-    A job of two workers first asks for a gang of three: both pods must have been judged, and none bound. Then it asks
-    for two, and must succeed. H7 of the gang experiment is this check. Operators up to 1.5 leave a PodGroup as it was
-    made, so that there the job is made anew. Where the gang is not released, read the operator's log.
+    A job of two workers first has minMember 3: the scheduler must evaluate both pods and bind none. Then it has
+    minMember 2, and must succeed. H7 of the gang experiment is this check. Operators up to 1.5 do not update a
+    PodGroup, so there the probe recreates the job. If the gang is not released, read the operator's log.
     """
     TRAINING.deployment(facts)
     TRAINING.demand_real(facts)
@@ -177,12 +177,12 @@ def gang_through_operator(facts: Facts) -> Outcome:
     component="training-operator",
 )
 def operator_awake(facts: Facts) -> Outcome:
-    """No job waits for an operator that has missed that its gang may run.
+    """No PodGroup is stuck in Inqueue because the training operator missed the phase change.
 
-    Up to 1.5 the operator does not watch PodGroups: it looks at one when its job changes. Where a gang is admitted
-    (Inqueue) a moment after it looked, it makes no pods, until somebody touches the job (kubeflow/trainer#1574). A
-    group that has had no pod for a minute is note, with the command that wakes the operator for it; 1.6.0 and later
-    are free of it.
+    Up to 1.5 the operator does not watch PodGroups: it reads one when its job changes. If Volcano admits a gang
+    (Inqueue) after that, the operator creates no pods until the job changes again (kubeflow/trainer#1574). A PodGroup
+    without pods for a minute is a warning, with the command that triggers the operator; 1.6.0 and later are not
+    affected.
     """
     crds.demand_gang_kinds(facts)
     version, era = _era(facts, container_of(TRAINING.deployment(facts))["image"])
@@ -203,16 +203,17 @@ def operator_awake(facts: Facts) -> Outcome:
         and age(group, facts) > facts.timing.grace_seconds
     ]
     if not missed:
-        text = f"training operator {version} does not watch PodGroups, and has missed none of {len(owned)}."
+        groups = counted(len(owned), "PodGroup")
+        text = f"training operator {version} does not watch PodGroups, and missed no phase change of {groups}."
         return passed(text, objects=(OPERATOR,))
     return warned(
         "OperatorAsleep",
-        f"training operator {version} has missed that the gangs of {few([str(job) for job in missed])} may run: they "
-        "are admitted (Inqueue), and have no pods.",
-        expected="pods for every gang that may run",
+        f"training operator {version} missed the phase change of {few([str(job) for job in missed])}: the "
+        "PodGroups are Inqueue and have no pods.",
+        expected="pods for every PodGroup that is Inqueue",
         observed={str(job): "Inqueue, no pods" for job in missed},
         objects=tuple(missed),
-        todo="touch each job, or restart the operator; 1.6.0 is free of it (kubeflow/trainer#1574).",
+        todo="annotate each job, or restart the operator; 1.6.0 fixes it (kubeflow/trainer#1574).",
         commands=tuple(
             f"kubectl -n {job.namespace} annotate {job.kind.lower()}.kubeflow.org {job.name} --overwrite "
             "kfv.io/look-again=$(date +%s)"

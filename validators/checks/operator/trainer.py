@@ -22,13 +22,13 @@ __all__ = ["CHECKS"]
 
 @check("G7", "runtimes-gang", severity=Severity.BLOCKER, reads=(DEPLOYMENTS, CLUSTER_RUNTIMES), component="trainer")
 def runtimes_gang(facts: Facts) -> Outcome:
-    """Every runtime for the whole cluster makes Volcano gangs of the jobs that use it.
+    """Every ClusterTrainingRuntime enables gang scheduling for its jobs.
 
-    podGroupPolicy.volcano makes a PodGroup for each TrainJob, and schedulerName volcano in the pod templates hands
-    the pods over; Trainer does not set the latter. One without the other leaves the pods to the default scheduler, or
-    waiting for a group that never comes. Apply component trainer again, or set both in a runtime of your own. With
-    scheduler-plugins it is podGroupPolicy.coscheduling and their scheduler's name. Runtimes that make their pods in
-    steps (dependsOn) are to have neither: Trainer counts the pods of all steps into one gang, which never starts.
+    podGroupPolicy.volcano creates a PodGroup for each TrainJob, and schedulerName volcano in the pod templates selects
+    the scheduler; Trainer does not set the latter. With only one of them the pods use the default scheduler, or wait
+    for a PodGroup that is never created. Apply component trainer again, or set both in a runtime of your own. For
+    scheduler-plugins it is podGroupPolicy.coscheduling and the name of their scheduler. Runtimes that create their pods
+    in steps (dependsOn) must have neither: Trainer counts the pods of all steps into one gang, which never starts.
     """
     gang = facts.expectations.gang
     TRAINER.deployment(facts)
@@ -70,9 +70,9 @@ def _named(every: Iterable[Object]) -> str:
     component="trainer",
 )
 def trainer_may_group(facts: Facts) -> Outcome:
-    """Trainer's service account may make PodGroups and own what it makes for its jobs.
+    """Trainer's ServiceAccount may create PodGroups and own what it creates for its jobs.
 
-    Trainer's ClusterRole has carried these rules since 2.1: apply its manifest again instead of editing the role.
+    Trainer's ClusterRole has had these rules since 2.1: apply its manifest again instead of editing the role.
     """
     return judging.may_group(TRAINER, facts)
 
@@ -86,9 +86,9 @@ def trainer_may_group(facts: Facts) -> Outcome:
     component="trainer",
 )
 def trainer_after_volcano(facts: Facts) -> Outcome:
-    """Trainer started when Volcano's PodGroup was already served.
+    """Trainer started after Volcano's PodGroup was served.
 
-    It looks for it once, at its start, and watches nothing when it is not there. Restart Trainer.
+    Trainer looks for PodGroup once, at its start, and does not watch it if it is missing. Restart Trainer.
     """
     return judging.after_volcano(TRAINER, facts)
 
@@ -104,8 +104,8 @@ def trainer_after_volcano(facts: Facts) -> Outcome:
 def trainer_kinds(facts: Facts) -> Outcome:
     """Trainer's kinds and JobSet are served, and the admission webhook answers.
 
-    The webhook is asked by creating a small TrainJob as a dry run, three times. When it does not answer, no TrainJob
-    can be created: see Trainer's pod and its webhook configuration.
+    The check creates a small TrainJob as a dry run, three times. If the webhook does not answer, no TrainJob can be
+    created: see Trainer's pod and its webhook configuration.
     """
     return judging.kinds(TRAINER, facts, "G10")
 
@@ -119,11 +119,11 @@ def trainer_kinds(facts: Facts) -> Outcome:
     component="trainer",
 )
 def trainjob_ganged(facts: Facts) -> Outcome:
-    """A TrainJob on a runtime of the cluster makes a PodGroup, and its pods are handed to Volcano.
+    """Trainer creates a PodGroup for a TrainJob, and its pods use Volcano.
 
-    minMember and queue must be as the job asks, and each pod, which Trainer, JobSet and Kubernetes' Job controller
-    make together, must carry schedulerName volcano and the name of the group. Where pods are missing, read the logs
-    of Trainer and of JobSet.
+    minMember and queue must be those of the job. Trainer, JobSet and the Job controller create the pods together; each
+    must have schedulerName volcano and the name of the PodGroup. If pods are missing, read the logs of Trainer and of
+    JobSet.
     """
     TRAINER.deployment(facts)
     TRAINER.demand_real(facts)

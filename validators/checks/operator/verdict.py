@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.cluster.readiness import BAD_IMAGE_REASONS
 from kubeflow_volcano.experiment.stage import Step
+from kubeflow_volcano.text import counted
 from validators.checks.refusals import interruption, refusal
 from validators.core.outcome import Outcome, errored, failed, passed, warned
 from validators.probes.operator.operator import OperatorEvidence
@@ -55,12 +56,12 @@ def operator_verdict(evidence: OperatorEvidence) -> Outcome:
 
 
 def held_then_released(evidence: OperatorEvidence) -> Outcome:
-    """Whether nobody ran while the job's gang was short of a member, and the job succeeded when it no longer was."""
+    """Whether no pod ran while minMember could not be met, and the job succeeded once it could."""
     held, released = evidence.held, evidence.released
     if held and held.premature:
         names = ", ".join(f"{item.name} on {item.node}" for item in held.bound)
-        text = f"{names} bound, although the job asks for a gang of {evidence.minimum} and has {evidence.replicas}."
-        todo = "see that the scheduler's plugin gang is on (F4), and that nothing changes minMember of PodGroups."
+        text = f"{names} bound, although minMember is {evidence.minimum} and the job has {evidence.replicas} pods."
+        todo = "enable the scheduler's plugin gang (F4), and see that no admission policy changes minMember."
         return _bad(evidence, held, "PartialPlacement", text, todo)
     if unclear := _unclear(evidence, held):
         return unclear
@@ -75,38 +76,38 @@ def _unclear(evidence: OperatorEvidence, held: Step | None) -> Outcome | None:
         return refusal(evidence.refused)
     if evidence.disturbed:
         lost = "; ".join(f"{item.name}: {item.lost}" for item in evidence.disturbed)
-        text = f"pods of the probe job were taken away in {evidence.attempts} tries: {lost}."
+        text = f"pods of the probe job were deleted or evicted in {counted(evidence.attempts, 'attempt')}: {lost}."
         return _unsure(evidence, held, "Disturbed", text, "run again when nothing evicts or drains pods.")
     if held and not held.judged:
         seconds = evidence.timing.judged_seconds
-        text = f"nothing was bound, but not every member was judged within {seconds:.0f} s: that proves nothing."
+        text = f"no pod was bound, but not every member was evaluated within {seconds:.0f} s: that proves nothing."
         return _unsure(evidence, held, "NeverJudged", text, "see whether the scheduler is alive (H1), and run again.")
     return interruption(evidence.failure) if evidence.failure else None
 
 
 def _after(evidence: OperatorEvidence, held: Step, released: Step) -> Outcome:
-    """What became of the job when it asked for as many as it has."""
+    """The outcome for the job once minMember could be met."""
     if released.reached:
         return passed(
-            f"0 of {evidence.replicas} pods were bound in {held.held_seconds:.1f} s after both had been judged, while "
-            f"the job asked for {evidence.minimum}; when it asked for {evidence.replicas} it succeeded within "
+            f"0 of {evidence.replicas} pods were bound in {held.held_seconds:.1f} s after both were evaluated, while "
+            f"minMember was {evidence.minimum}; with minMember {evidence.replicas} the job succeeded within "
             f"{released.seconds:.1f} s.",
             objects=_objects(evidence),
             observed=_observed(evidence, released),
         )
     pulls = [item for item in released.members if item.waiting.partition(":")[0] in BAD_IMAGE_REASONS]
     if pulls:
-        text = f"the job's image cannot be had: {pulls[0].name}: {pulls[0].waiting}"
-        todo = "put it where the nodes pull from; it stands in the image list of playbooks/plan.yml."
+        text = f"the job's image cannot be pulled: {pulls[0].name}: {pulls[0].waiting}"
+        todo = "copy it to where the nodes pull from; it is in the image list of playbooks/plan.yml."
         return _unsure(evidence, released, "ImageMissing", text, todo)
     pods = ", ".join(f"{item.name} is {item.phase} on {item.node or 'no node'}" for item in released.members)
     said = f"after {released.seconds:.0f} s the job is {evidence.state or 'without a condition'}; {pods}"
     if len(released.bound) < evidence.replicas:
-        text = f"the job asked for as many members as it has, and they were not bound: {said}"
+        text = f"minMember could be met, and the pods were not bound: {said}"
         carried = any(item.minimum <= evidence.replicas for item in released.groups)
         todo = "see whether the operator carries minAvailable over to the PodGroup, and read its log."
         if carried:
-            text += "; its PodGroup asks for no more, so that the scheduler had only to place it"
+            text += "; its PodGroup has that minMember, so only the scheduler had to act"
             todo = f"see whether {evidence.gang.scheduler} is alive (H1) and the cluster has room."
         return _bad(evidence, released, "GangNotReleased", text, todo)
     text = f"the gang was bound, but the job did not succeed within {evidence.timing.done_seconds:.0f} s: {said}"
@@ -137,7 +138,7 @@ def _unsure(evidence: OperatorEvidence, step: Step | None, reason: str, text: st
     )
 
 
-_EXPECTED = "nobody bound while the gang is short of a member, and the job succeeded when it is not"
+_EXPECTED = "no pod bound while minMember cannot be met, and the job succeeded once it can"
 
 
 def _observed(evidence: OperatorEvidence, step: Step) -> dict[str, object]:
@@ -176,7 +177,7 @@ def _faults(evidence: OperatorEvidence) -> Iterator[tuple[str, str, str]]:
         return
     policy = "see that no admission policy changes PodGroups."
     if group.minimum != evidence.minimum:
-        message = f"the PodGroup has minMember {group.minimum}, the job asks for {evidence.minimum}."
+        message = f"the PodGroup has minMember {group.minimum} instead of {evidence.minimum}."
         yield "WrongMinimum", message, policy
     if evidence.gang.has_queues and group.queue != evidence.queue:
         yield "WrongQueue", f"the PodGroup is in queue {group.queue!r}, not {evidence.queue}.", policy

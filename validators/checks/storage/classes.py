@@ -32,8 +32,8 @@ def _class(name: str) -> Ref:
 def default_class(facts: Facts) -> Outcome:
     """Exactly one StorageClass is the default.
 
-    A claim that names no class waits for ever without a default. With two, servers before 1.26 refuse it and later
-    ones take the newest, which is an accident. Mark the class you want and unmark the others.
+    Without a default, a claim that names no class waits for ever. With two, servers before 1.26 reject it and later
+    ones use the newest. Mark the class you want and unmark the others.
     """
     found, every = default_classes(facts), facts.all(STORAGE_CLASSES)
     names = [item["metadata"]["name"] for item in every]
@@ -68,10 +68,10 @@ def default_class(facts: Facts) -> Outcome:
     "D2", "provisioner-alive", severity=Severity.BLOCKER, requires=("D1",), reads=(STORAGE_CLASSES, *workloads.READS)
 )
 def provisioner_alive(facts: Facts) -> Outcome:
-    """The provisioner of the default class is up.
+    """The provisioner of the default StorageClass is available.
 
-    Its workload must be available as C2 to C4 ask; scaled to zero is not up. Scale it up; for the rest its pods' own
-    checks name the cause.
+    Its workload must meet C2 to C4; scaled to zero counts as unavailable. Scale it up; otherwise the checks of its pods
+    name the cause.
     """
     names = default_classes(facts)
     if not names:
@@ -108,10 +108,10 @@ def provisioner_alive(facts: Facts) -> Outcome:
     probe=STORAGE,
 )
 def round_trip(facts: Facts) -> Outcome:
-    """The default class provisions, keeps what was written, and gives back.
+    """The default StorageClass provisions a volume, keeps its data across pods, and deletes it with the claim.
 
-    A claim is bound, one pod writes 1 MiB, another reads the same bytes, and the volume goes with the claim. The
-    stage that does not come out is named with what the kubelet or the provisioner said.
+    A claim is bound, one pod writes 1 MiB, another reads the same bytes, and the volume is deleted with the claim. The
+    finding names the stage that failed, with the message of the kubelet or the provisioner.
     """
     evidence = facts.evidence(STORAGE)
     if evidence.failure or evidence.turn_failure:

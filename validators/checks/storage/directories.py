@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from kubernetes.utils.quantity import parse_quantity
 
 from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.text import counted
 from validators.checks.refusals import interruption, refusal
 from validators.core.check import check
 from validators.core.facts import Facts
@@ -33,10 +34,10 @@ _MOST_SHOWN = 3
     probe=STORAGE,
 )
 def node_directories(facts: Facts) -> Outcome:
-    """The directories of volumes on nodes are fit for them, and not open to everybody.
+    """Volume directories on nodes are writable, not world-writable, and have space and the right SELinux label.
 
-    A pod on each node looks at the directory: writable, with room, labelled for containers where SELinux is on, and
-    not mode 0777, which lets everybody on the node change what databases wrote. `playbooks/hosts.yml` sets it right.
+    A pod on each node checks the directory. With mode 0777 every user of the node can change what databases wrote. Run
+    `playbooks/hosts.yml`, which sets owner, mode and label.
     """
     evidence = facts.evidence(STORAGE)
     if evidence.failure:
@@ -61,14 +62,16 @@ def _wrong(found: Sequence[Seen]) -> Outcome | None:
 
 
 def _good(found: Sequence[Seen]) -> Outcome:
-    text = f"{_names(found)}: writable, with room, and not open to everybody."
+    text = f"{_names(found)}: writable, with free space, and not world-writable."
     opened = sum(item.open for item in found)
-    more = f" {opened} volumes below are open to everybody, in directories that nobody else can list." if opened else ""
+    more = (
+        f" World-writable below, in directories that only root can list: {counted(opened, 'volume')}." if opened else ""
+    )
     return passed(text + more, objects=_nodes(found), observed=_observed(found))
 
 
 def _short(found: Sequence[Seen], facts: Facts) -> Outcome | None:
-    """Whether claims that have no volume yet ask for more than all nodes have; simulated pods write nothing."""
+    """Whether unbound claims request more than all nodes have free; simulated pods write nothing."""
     bound = {
         (item["metadata"]["namespace"], item["metadata"]["name"])
         for item in facts.all(CLAIMS)
@@ -79,8 +82,9 @@ def _short(found: Sequence[Seen], facts: Facts) -> Outcome | None:
     free = sum(item.free_bytes or 0 for item in found)
     if facts.simulated_nodes or wanted <= free:
         return None
-    text = f"{free / _GB:.0f} GB are free for volumes, and {len(waiting)} claims ask for {wanted / _GB:.0f} GB."
-    return warned("LittleRoom", text, todo="add a disk, or make room.", **_shown(found, found))
+    claims = f"{counted(len(waiting), 'unbound claim')} request{'s' if len(waiting) == 1 else ''}"
+    text = f"{free / _GB:.0f} GB free for volumes, but {claims} {wanted / _GB:.0f} GB."
+    return warned("LittleRoom", text, todo="add a disk, or free space.", **_shown(found, found))
 
 
 def _mode(item: Seen) -> int:
@@ -93,18 +97,18 @@ _RULES: Sequence[tuple[str, Callable[[Seen], bool], str, str]] = (
         "Full",
         lambda item: item.free_bytes is not None and item.free_bytes < _FULL,
         "have less than 1 GB left",
-        "make room on that disk, or take another directory (local_path_base_directory).",
+        "free space on that disk, or use another directory (local_path_base_directory).",
     ),
     (
         "OpenToEverybody",
         lambda item: bool(_mode(item) & _OTHERS_WRITE),
-        "let everybody on the node change volumes",
+        "are world-writable: every user of the node can change volumes",
         "run playbooks/hosts.yml, or: chmod 0711 the directory. Its volumes need their consumers as owners, not 0777.",
     ),
     (
         "OpenVolumes",
         lambda item: bool(item.open and _mode(item) & _OTHERS_LIST),
-        "hold volumes that everybody on the node may change, and everybody can list them",
+        "hold world-writable volumes, and every user of the node can list them",
         "run playbooks/hosts.yml, or: chmod 0711 the directory.",
     ),
     (
@@ -128,8 +132,8 @@ _RULES: Sequence[tuple[str, Callable[[Seen], bool], str, str]] = (
     (
         "Missing",
         lambda item: item.missing,
-        "are not there; the kubelet will make them as it likes, open for everybody to list",
-        "run playbooks/hosts.yml, which makes them, or make them as root with mode 0711.",
+        "do not exist; the kubelet will create them with mode 0755, which every user can list",
+        "run playbooks/hosts.yml, or create them as root with mode 0711.",
     ),
 )
 """Reason, what is wrong with it, in words, and what to do; the worst first."""
@@ -150,7 +154,7 @@ def _observed(found: Sequence[Seen]) -> dict[str, object]:
         if item.missing
         else f"mode {item.mode}, uid {item.uid}, {item.file_system}, "
         f"{'unknown' if item.free_bytes is None else f'{item.free_bytes / _GB:.1f} GB'} free, "
-        f"{item.open} of {item.volumes} volumes open to everybody" + (f", {item.label}" if item.label else "")
+        f"{item.open} of {item.volumes} volumes world-writable" + (f", {item.label}" if item.label else "")
         for item in found
     }
 

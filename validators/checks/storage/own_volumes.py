@@ -25,11 +25,11 @@ _MOST_SHOWN = 3
     opt_in="exec_in_pods",
 )
 def existing_volumes_writable(facts: Facts) -> Outcome:
-    """The release's own programs may write to the volumes that they have mounted.
+    """The release's own programs can write to the volumes that they have mounted.
 
-    `id` and `test -w` are run in their containers, which changes nothing, and process 1 is asked as whom the program
-    serves. Where it may not write, its data is read-only although the pod is ready. D6 asks the same with pods of its
-    own, and cannot mount a volume that another node holds.
+    The check runs `id` and `test -w` in their containers, which changes nothing, and reads the user of process 1. If
+    that user cannot write, the data is read-only although the pod is ready. D6 does the same with pods of its own, and
+    cannot mount a volume that another node holds.
     """
     evidence = facts.evidence(OWN_VOLUMES)
     if evidence.unread:

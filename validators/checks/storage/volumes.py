@@ -21,8 +21,8 @@ _SELECTED_NODE = "volume.kubernetes.io/selected-node"
 def claims_bound(facts: Facts) -> Outcome:
     """Every claim is bound to a volume that is bound to it.
 
-    A claim of a class that waits for its first consumer may wait as long as no pod wants it. Otherwise see the
-    provisioner (D2) and the claim's events.
+    A claim whose class uses WaitForFirstConsumer may be Pending while no pod uses it. Otherwise see the provisioner
+    (D2) and the claim's events.
     """
     claims = [item for item in judged(facts, CLAIMS) if "deletionTimestamp" not in item["metadata"]]
     found = [issue for item in claims if (issue := _claim(item, facts))]
@@ -34,11 +34,11 @@ def claims_bound(facts: Facts) -> Outcome:
 
 @check("D4", "volumes-sound", severity=Severity.MAJOR, reads=(VOLUMES,))
 def volumes_sound(facts: Facts) -> Outcome:
-    """No volume has failed, and none of the release's own waits for somebody to look at it.
+    """No volume has failed, and no volume of the release is Released.
 
-    A failed volume could not be given back; its message says why. One that is kept after its claim is gone holds what
-    an earlier installation wrote: a new claim never gets it by itself. Save what is in it, then remove it, or remove
-    `spec.claimRef.uid` to give it to the next claim of that name.
+    The message of a failed volume says why it could not be deleted or recycled. A Released volume holds the data of an
+    earlier installation: no new claim is bound to it. Save its data, then delete it, or remove `spec.claimRef.uid` so
+    that the next claim of that name is bound to it.
     """
     volumes = list(judged(facts, VOLUMES))
     found = [issue for item in volumes if (issue := _volume(item, facts))]
@@ -68,7 +68,7 @@ def _claim(item: Object, facts: Facts) -> Issue | None:
         return _bound_back(item, ref, facts)
     if phase == "Lost":
         text = f"{ref} has lost its volume {item['spec'].get('volumeName', '')}."
-        return Issue("D3", Status.FAIL, ref, "Lost", text, "restore the volume, or make the claim anew.")
+        return Issue("D3", Status.FAIL, ref, "Lost", text, "restore the volume, or recreate the claim.")
     name = item["spec"].get("storageClassName") or ""
     storage_class = facts.get(STORAGE_CLASSES, "", name) if name else None
     users = [pod for pod in judged(facts, PODS) if _mounts(pod, ref)]
@@ -86,8 +86,8 @@ def _waits_for_consumer(item: Object, ref: Ref, users: Iterable[Object]) -> Issu
     placed = (item["metadata"].get("annotations") or {}).get(_SELECTED_NODE)
     waiting = [pod["metadata"]["name"] for pod in users if not pods.waits_for_gang(pod)]
     if not waiting:
-        text = f"{ref} waits for its first consumer, and no pod wants it."
-        return Issue("D3", Status.WARN, ref, "Unused", text, "remove the claim when nothing is to use it.")
+        text = f"{ref} waits for its first consumer, and no pod uses it."
+        return Issue("D3", Status.WARN, ref, "Unused", text, "delete the claim if it is not needed.")
     where = f"node {placed} is chosen" if placed else "no node is chosen"
     text = f"{ref} is not bound although pod {waiting[0]} waits for it; {where}."
     # Without a node the scheduler is at work, and the pod's own check has its reasons.
@@ -101,7 +101,7 @@ def _bound_back(item: Object, ref: Ref, facts: Facts) -> Issue | None:
     if volume and (volume["spec"].get("claimRef") or {}).get("uid") == item["metadata"]["uid"]:
         return None
     text = f"{ref} says that it is bound to volume {name}, which {'is bound to another' if volume else 'is missing'}."
-    return Issue("D3", Status.FAIL, ref, "NotBoundBack", text, "restore the volume, or make the claim anew.")
+    return Issue("D3", Status.FAIL, ref, "NotBoundBack", text, "restore the volume, or recreate the claim.")
 
 
 def _mounts(pod: Object, claim: Ref) -> bool:

@@ -43,9 +43,9 @@ _MOST_SHOWN = 3
 def consumer_can_write(facts: Facts) -> Outcome:
     """Volumes are writable by their consumers.
 
-    A pod with the consumer's own identity creates, changes and removes a file and a directory: on a new volume of
-    the same class, and in the very directory of a hostPath volume. Give the directory to the consumer's uid; fsGroup
-    has no effect on hostPath volumes, and a mode of 0777 gives it to everybody.
+    A pod with the consumer's identity creates, changes and deletes a file and a directory: on a new volume of the same
+    class, and in the directory of a hostPath volume. Make the consumer's uid the owner of the directory; fsGroup has no
+    effect on hostPath volumes, and mode 0777 makes it world-writable.
     """
     evidence = facts.evidence(STORAGE)
     if evidence.failure:
@@ -168,8 +168,8 @@ def _todo(item: Written) -> str:
         return f"make the directory {target.path} on node {target.node}, owned by {owner}, or restore the volume."
     if target.existing:
         return (
-            f"on node {target.node}, give {target.path} to its consumer: owner {owner} (with -R when what is below "
-            f"belongs to somebody else). fsGroup has no effect on hostPath volumes. On hosts of an inventory, "
+            f"on node {target.node}, give {target.path} to its consumer: owner {owner} (with -R if its files "
+            f"have another owner). fsGroup has no effect on hostPath volumes. On hosts of an inventory, "
             f"playbooks/hosts.yml does it with local_path_repair_permissions: true."
         )
     return (

@@ -1,4 +1,4 @@
-"""Family F, what is left of earlier failures: panics at the start, PodGroups that nobody runs, gangs in pieces."""
+"""Family F, leftovers of earlier failures: panics at the start, PodGroups without pods, incomplete gangs."""
 
 from __future__ import annotations
 
@@ -65,11 +65,12 @@ PREVIOUS_LOGS = Fact[Mapping[tuple[Ref, str], str]](
     reads=(PODS, PREVIOUS_LOGS),
 )
 def no_start_panics(facts: Facts) -> Outcome:
-    """No container of Volcano ended in a panic before it was started again.
+    """No container of Volcano panicked before its last restart.
 
     The scheduler panics with "failed init default queue" when it starts while Volcano's webhook or the API server does
-    not answer (volcano-sh/volcano#2759), or while it may not make queues. One that runs again is a warning: see that
-    the admission is up before the scheduler starts. One that does not is a failure: remove what the panic names.
+    not answer (volcano-sh/volcano#2759), or while it may not create Queues. If it runs again, this is a warning: make
+    sure that the admission is ready before the scheduler starts. Otherwise it is a failure: remove the cause that the
+    panic names.
     """
     ours = {ref for ref, component in facts.expectations.workloads.items() if component == "volcano"}
     containers = {
@@ -112,9 +113,9 @@ def no_start_panics(facts: Facts) -> Outcome:
 def no_stale_podgroups(facts: Facts) -> Outcome:
     """No PodGroup is Running or Inqueue without a live pod for more than 10 minutes.
 
-    Such a group holds the resources that it asks for, so that others wait for nothing (volcano-sh/volcano#2633). With
-    an operator up to 1.5 it may also be a job whose pods never came: annotate the job. Otherwise delete the job that
-    owns the group, or the group where nothing owns it.
+    Such a PodGroup reserves resources, so others wait without need (volcano-sh/volcano#2633). With an operator up to
+    1.5 it may also be a job whose pods were never created: annotate the job. Otherwise delete the job that owns the
+    PodGroup, or a PodGroup without an owner itself.
     """
 
     def stale(group: Object, pods: Iterable[Object]) -> str:
@@ -126,7 +127,7 @@ def no_stale_podgroups(facts: Facts) -> Outcome:
             return ""
         held = group["spec"].get("minResources") or {}
         asked = ", ".join(f"{name} {amount}" for name, amount in sorted(held.items())) or "nothing"
-        return f"is {phase} without a live pod for {seconds / 60:.0f} min, and asks for {asked}"
+        return f"is {phase} without a live pod for {seconds / 60:.0f} min, and requests {asked}"
 
     return _groups(
         facts,
@@ -138,10 +139,10 @@ def no_stale_podgroups(facts: Facts) -> Outcome:
 
 @check("F9", "no-broken-gangs", severity=Severity.MINOR, reads=(*crds.READS, PODGROUPS, PODS))
 def no_broken_gangs(facts: Facts) -> Outcome:
-    """No PodGroup has been in phase Unknown for more than a minute: a gang of which only a part runs.
+    """No PodGroup has been in phase Unknown for more than a minute.
 
-    Members have gone and did not come back, while the others hold their nodes (volcano-sh/volcano#2462). Make room for
-    what is missing, or delete the job and let it start whole.
+    In this phase some members ran and were not replaced, while the others keep their nodes (volcano-sh/volcano#2462).
+    Free resources for the missing pods, or delete the job and let it start again.
     """
 
     def broken(group: Object, pods: Iterable[Object]) -> str:

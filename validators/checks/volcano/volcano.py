@@ -30,11 +30,11 @@ SCHEDULER = Ref("apps/v1", "Deployment", "volcano-system", "volcano-scheduler")
 
 @check("F1", "volcano-components", severity=Severity.BLOCKER, reads=workloads.READS)
 def components(facts: Facts) -> Outcome:
-    """Volcano's scheduler, controllers and admission are up, and its admission was set up.
+    """Volcano's scheduler, controllers and admission are available, and its admission-init Job is complete.
 
-    Each Deployment must have its replicas available (scaled to zero is not up), and the Job volcano-admission-init
-    must be complete. Scale up what was scaled down; for the rest the pods' own checks name the cause. Where
-    scheduler-plugins make the gangs, it is their scheduler and controller.
+    Each Deployment must have its replicas available (scaled to zero counts as unavailable), and the Job
+    volcano-admission-init must be complete. Scale up what is scaled down; otherwise the checks of the pods name the
+    cause. With scheduler-plugins the check looks at their scheduler and controller.
     """
     gang = facts.expectations.gang
     expected = [ref for ref, component in facts.expectations.workloads.items() if component == gang.name]
@@ -52,10 +52,10 @@ def components(facts: Facts) -> Outcome:
 
 @check("F3", "queue-open", severity=Severity.BLOCKER, reads=(*crds.READS, QUEUES))
 def queue_open(facts: Facts) -> Outcome:
-    """The queue default exists, is open and has room.
+    """Queue default exists, is Open and has room.
 
-    A queue that is closed takes no new work, and one that is missing looks exactly like a dead scheduler: pods wait
-    without any condition. The scheduler makes the queue at its start; open a closed one with the command below.
+    A closed Queue accepts no new jobs, and a missing one looks exactly like a scheduler that is down: pods wait without
+    any condition. The scheduler creates the Queue at its start; open a closed one with the command below.
     """
     crds.demand_gang_kinds(facts)
     _demand_volcano(facts, "has no queues")
@@ -125,11 +125,11 @@ def _nothing_allowed(queue: Object) -> Iterator[str]:
 
 @check("F4", "gang-plugin", severity=Severity.BLOCKER, reads=(DEPLOYMENTS, CONFIGMAPS))
 def gang_plugin(facts: Facts) -> Outcome:
-    """The scheduler's configuration turns gang scheduling on.
+    """The scheduler's configuration enables gang scheduling.
 
-    Actions enqueue and allocate, plugins gang, predicates and one of proportion and capacity; gang's enableJobReady,
-    enableJobPipelined and enableJobStarving not false. Without the plugin members are placed one by one, which is
-    what gang scheduling is there to prevent. Put the missing part into the ConfigMap; the scheduler reads it again.
+    It needs actions enqueue and allocate, plugins gang, predicates and one of proportion and capacity, and for gang
+    none of enableJobReady, enableJobPipelined and enableJobStarving set to false. Without the plugin, members are
+    scheduled one by one. Add the missing part to the ConfigMap; the scheduler reloads it.
     """
     scheduler = _scheduler(facts)
     configuration = scheduler_configuration.read(scheduler, facts)
@@ -167,7 +167,7 @@ def gang_plugin(facts: Facts) -> Outcome:
 
 
 def _scheduler(facts: Facts) -> Object:
-    """The scheduler's Deployment; ends the judgement where it is missing, or nobody expects it."""
+    """The scheduler's Deployment; ends the check if it is missing or not expected."""
     _demand_volcano(facts, "makes the gangs, and not Volcano")
     found = facts.get(DEPLOYMENTS, SCHEDULER.namespace, SCHEDULER.name)
     if found:
@@ -184,8 +184,8 @@ def _scheduler(facts: Facts) -> Object:
 def version_pair(facts: Facts) -> Outcome:
     """Volcano's version was tested with this Kubernetes version.
 
-    The compatibility table in Volcano's README names the pairs, by minor versions. Another pair may work; choose a
-    Volcano version that names the server's version when something does not.
+    The compatibility table in Volcano's README lists the pairs by minor version. Other pairs may work; if something
+    fails, choose a Volcano version that lists the server's version.
     """
     scheduler = _scheduler(facts)
     image: str = scheduler["spec"]["template"]["spec"]["containers"][0]["image"]

@@ -80,7 +80,7 @@ _NEEDS_WITH = (
 _PARALLEL = 6
 _REFUSED = {HTTPStatus.FORBIDDEN, HTTPStatus.UNAUTHORIZED}
 _SECRET = "Secret"  # noqa: S105  a kind
-"""Whoever may list these may read them all; so each is asked for by its name, and only for its metadata."""
+"""The right to list Secrets includes their contents, so the check gets the metadata of each by its name."""
 _DEFAULT = "default"
 _PARTLY_READ = frozenset({CONFIGMAPS})
 """The snapshot has only some of these."""

@@ -10,6 +10,7 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref, group_of
 from kubeflow_volcano.cluster.readiness import State, assess
 from kubeflow_volcano.parallel import in_parallel
+from kubeflow_volcano.text import counted
 from validators.core.check import check
 from validators.core.facts import Fact, Facts
 from validators.core.outcome import Outcome, Severity, passed, skipped, warned
@@ -88,11 +89,10 @@ WARNING_EVENTS = Fact[tuple[Warned, ...]](
     reads=(*services.READS, CLAIMS, WARNING_EVENTS),
 )
 def no_warning_events(facts: Facts) -> Outcome:
-    """No Warning event of the last 15 min about an object of the release still stands.
+    """No Warning event of the last 15 min is about a current problem of the release.
 
-    Kubernetes writes what goes wrong by itself into events, and forgets them after an hour. Those about objects that
-    are gone, or became well after the event, and about users' jobs are counted and not held against the cluster, as are
-    single probes of a pod that stayed ready.
+    Kubernetes records problems as events and deletes them after an hour. Events about deleted objects, about objects
+    that recovered, about users' jobs, and single failed probes of a pod that stayed ready are only counted.
     """
     events = facts.read(WARNING_EVENTS)
     names = _namespaces(facts)
@@ -103,14 +103,14 @@ def no_warning_events(facts: Facts) -> Outcome:
     standing = [item for item in real if not _passed(item, facts)]
     history, others = len(real) - len(standing), len(of_release) - len(real)
     jobs = len(events) - len(of_release)
-    note = f" {history} are about objects that are gone, or became well after them." if history else ""
+    note = f" {history} are about objects that were deleted or recovered." if history else ""
     note += f" {others} are about autoscalers of simulated pods, which nothing measures." if others else ""
     note += f" {jobs} are about users' jobs." if jobs else ""
     looked_at = [Ref("v1", "Namespace", "", name) for name in names]
     if not standing:
-        return passed(
-            f"no Warning event of the last 15 min stands in {len(names)} namespaces.{note}", objects=looked_at
-        )
+        places = counted(len(names), "namespace")
+        text = f"no Warning event of the last 15 min is about a current problem in {places}.{note}"
+        return passed(text, objects=looked_at)
     by_reason = _by_reason(standing)
     causes = [_owners(item.about, facts) for item in standing]
     about = tuple(dict.fromkeys(item.about for item in standing))
@@ -151,7 +151,7 @@ def _spaces(about: Iterable[Ref]) -> tuple[str, ...]:
 
 
 def _simulated(event: Warned, facts: Facts) -> bool:
-    """Whether an autoscaler asks for the load of pods in which nothing runs."""
+    """Whether an autoscaler requests the load of simulated pods."""
     ref = event.about
     return ref.kind == "HorizontalPodAutoscaler" and any(
         pod["metadata"]["namespace"] == ref.namespace for pod in facts.simulated_pods
@@ -159,7 +159,7 @@ def _simulated(event: Warned, facts: Facts) -> bool:
 
 
 def _passed(event: Warned, facts: Facts) -> bool:
-    """Whether what the event told of is over: its object is gone, or well since."""
+    """Whether the problem of the event is over: its object was deleted, or recovered since."""
     ref = event.about
     if ref.kind == "ReplicaSet":  # speaks for its Deployment, which is named like it but for the hash
         owner = facts.get(DEPLOYMENTS, ref.namespace, ref.name.rpartition("-")[0])

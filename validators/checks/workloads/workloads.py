@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.text import counted
 from validators.core.check import check
 from validators.core.facts import Facts, Read
 from validators.core.outcome import Outcome, Severity, Status
@@ -25,7 +26,7 @@ def _of_kind(facts: Facts, check_id: str, kind: str, expected: str) -> Outcome:
     facts.read(pods.WINDOW)
     looked_at = [Ref.of(item) for item in judged(facts, workloads.RESOURCE_OF_KIND[kind])]
     found = [item for item in workloads.issues(facts) if item.check == check_id]
-    claim = f"{len(looked_at)} of kind {kind} are as asked for.{simulation.of_workloads(facts, looked_at)}"
+    claim = f"{counted(len(looked_at), kind)} in the desired state.{simulation.of_workloads(facts, looked_at)}"
     return verdict(found, looked_at, claim=claim, expected=expected)
 
 
@@ -44,7 +45,7 @@ def _of_pods(facts: Facts, check_id: str, claim: str, expected: str) -> Outcome:
     note += f" {waiting} members of gangs wait for their group and are not counted." if waiting else ""
     found = [item for item in pods.issues(facts) if item.check == check_id]
     owners = [item.check for item in pods.issues(facts) if item.check != check_id and item.status is Status.FAIL]
-    note += f" {len(owners)} more are told by {', '.join(sorted(set(owners)))}." if owners else ""
+    note += f" {len(owners)} more reported by {', '.join(sorted(set(owners)))}." if owners else ""
     claim = f"{len(looked_at) - len(owners)} pods {claim}.{note}"
     return verdict(found, looked_at, claim=claim, expected=expected)
 
@@ -53,8 +54,8 @@ def _of_pods(facts: Facts, check_id: str, claim: str, expected: str) -> Outcome:
 def deployments(facts: Facts) -> Outcome:
     """Every Deployment has all its replicas available, in its newest revision.
 
-    Where a pod says why (image, crash, no node), that check names the cause and this one follows it. Otherwise
-    `kubectl describe deployment` and the events of its ReplicaSet say what refuses the pods.
+    If one of its pods has a cause of its own (image, crash, no node), that check reports it and this one follows it.
+    Otherwise `kubectl describe deployment` and the events of its ReplicaSet say why pods are not created.
     """
     return _of_kind(facts, "C2", "Deployment", "updated and available replicas equal spec.replicas")
 
@@ -63,18 +64,18 @@ def deployments(facts: Facts) -> Outcome:
 def stateful_sets(facts: Facts) -> Outcome:
     """Every StatefulSet has all its replicas ready, in its newest revision.
 
-    Where a pod says why, that check names the cause and this one follows it. Otherwise look at the StatefulSet's
-    events and at the claims of its pods.
+    If one of its pods has a cause of its own, that check reports it and this one follows it. Otherwise see the
+    StatefulSet's events and the claims of its pods.
     """
     return _of_kind(facts, "C3", "StatefulSet", "ready and updated replicas equal spec.replicas")
 
 
 @check("C4", "daemonsets-ready", severity=Severity.BLOCKER, reads=_WORKLOADS)
 def daemon_sets(facts: Facts) -> Outcome:
-    """Every DaemonSet is ready on every node that it asks for, and asks for one at least.
+    """Every DaemonSet has a ready pod on each desired node, and at least one.
 
-    Where a pod says why, that check names the cause and this one follows it. Otherwise look at the DaemonSet's
-    events, its node selector and its tolerations.
+    If one of its pods has a cause of its own, that check reports it and this one follows it. Otherwise see the
+    DaemonSet's events, its node selector and its tolerations.
     """
     return _of_kind(facts, "C4", "DaemonSet", "ready pods equal desired pods, at least 1")
 
@@ -90,29 +91,29 @@ def jobs(facts: Facts) -> Outcome:
 
 @check("C6", "pods-ready", severity=Severity.BLOCKER, reads=_PODS)
 def pods_ready(facts: Facts) -> Outcome:
-    """Every pod runs, is ready and stays so.
+    """Every pod is Running or Succeeded, and stays ready.
 
-    The first bad container names the reason. Images that do not arrive are told by A6, crashes by C7, pods without a
-    node by C8. Pods of users' training jobs are a warning there as here: the jobs may be at fault.
+    The first container that fails gives the reason. A6 reports images that cannot be pulled, C7 crashes, C8
+    unschedulable pods. Pods of users' training jobs are only a warning: the job may be at fault.
     """
     return _of_pods(facts, "C6", "are Running and Ready, or have run to their end", "Running and Ready, unbroken")
 
 
 @check("C7", "no-restart-loop", severity=Severity.BLOCKER, reads=_PODS)
 def no_restart_loop(facts: Facts) -> Outcome:
-    """No container crashes again and again.
+    """No container is in a crash loop.
 
-    The end of the previous container's log is kept with the report; `kubectl logs --previous` shows all of it.
+    The report keeps the end of the previous container's log; `kubectl logs --previous` shows all of it.
     """
     return _of_pods(facts, "C7", "restarted no container", "no CrashLoopBackOff, no OOM kill, no new restart")
 
 
 @check("C8", "pods-placed", severity=Severity.BLOCKER, reads=_PODS)
 def pods_placed(facts: Facts) -> Outcome:
-    """No pod waits for a node.
+    """No pod is unschedulable.
 
-    The scheduler's message says what is missing: a resource, a toleration, a label, a bound claim. Members of a gang
-    that waits as a whole are not counted.
+    The scheduler's message says what is missing: a resource, a toleration, a label, a bound claim. Members of a waiting
+    gang are not counted.
     """
     return _of_pods(facts, "C8", "have their node", f"PodScheduled=True within {facts.timing.grace_seconds:.0f} s")
 
@@ -121,8 +122,8 @@ def pods_placed(facts: Facts) -> Outcome:
 def services_backed(facts: Facts) -> Outcome:
     """Every Service with a selector has a ready endpoint on each of its ports.
 
-    A Service that selects no pod, or whose port no container listens on, refuses every connection while its pods look
-    well. Compare its selector with the labels of the pods, and its targetPort with their ports.
+    A Service that selects no pod, or whose targetPort no container listens on, refuses every connection while its pods
+    are ready. Compare its selector with the labels of the pods, and its targetPort with their ports.
     """
     looked_at = [Ref.of(item) for item in services.with_selector(facts)]
     claim = f"{len(looked_at)} Services are backed, or belong to what is scaled to zero or has ended."

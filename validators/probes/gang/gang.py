@@ -155,7 +155,7 @@ def _blocked_then_released(stage: Stage, evidence: GangEvidence, progress: Progr
 
 
 def _hold(stage: Stage, evidence: GangEvidence, progress: Progress, blocked: tuple[str, ...]) -> None:
-    """Wait until the gang was judged, then see for the hold time that nobody is bound."""
+    """Wait until the scheduler evaluated the gang, then check for the hold time that no member is bound."""
     record = stage.recorder
 
     def judged() -> bool:
@@ -205,7 +205,7 @@ def _same_pods_without_gang(stage: Stage, evidence: GangEvidence, progress: Prog
 
 
 def _default_scheduler(stage: Stage, evidence: GangEvidence, progress: Progress, prefix: str) -> tuple[str, ...]:
-    """H5: the pods of H2 with the default scheduler. Shows what happens where nobody gangs."""
+    """H5: the pods of H2 with the default scheduler. Shows what happens without gang scheduling."""
     progress("H5 control: the same three pods with the default scheduler")
     names = tuple(f"{prefix}h5-p{index}" for index in range(3))
     stage.begin()

@@ -1,4 +1,4 @@
-"""Two gangs that want the same two places: one after the other with Volcano, deadlocked with the default scheduler.
+"""Two gangs that compete for two places: one after the other with Volcano, deadlocked with the default scheduler.
 
 No room is scarce for it and no second node needed: of two pods with the same slot the anti-affinity admits one to the
 node that all four are pinned to, so that the node has two slots, and each gang needs both. The pods come in the order
@@ -41,7 +41,7 @@ def slot_of(name: str) -> str:
 
 
 def play(stage: Stage, evidence: GangEvidence, progress: Progress, prefix: str) -> tuple[str, ...]:
-    """H6 between its controls. Needs H1, which tells of a node that has room."""
+    """H6 between its controls. Needs H1, which found a node with room."""
     node = evidence.steps["H1"].bound[0].node
     # Volcano's own anti-affinity was broken in some versions, and then the gangs have nothing to fight about.
     _without_gangs(stage, evidence, progress, f"{prefix}h6s-", node)

@@ -25,12 +25,12 @@ _PORTS = {"http": 80, "https": 443}
 
 
 class NoAnswerError(Exception):
-    """Nobody answered, or not in time, or not in HTTP."""
+    """There was no answer, or not in time, or not in HTTP."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked for next; with fields it is a form that is sent."""
+    """The next request; with fields it submits a form."""
 
     url: str
     method: str = "GET"
@@ -39,7 +39,7 @@ class Request:
 
 @dataclass(slots=True)
 class Form:
-    """A form of a page, with the values that stand in it. `text` and `password` are names of fields to fill in."""
+    """A form of a page, with its preset values. `text` and `password` are names of fields to fill in."""
 
     url: str
     method: str
@@ -75,7 +75,7 @@ def origin(url: str) -> str:
 
 
 class Browser:
-    """Opens pages of one origin. Follows nothing by itself, so that whoever uses it sees each step."""
+    """Opens pages of one origin. Follows no redirect by itself, so that the caller sees each step."""
 
     def __init__(self, url: str, deadline: Deadline, connect: Callable[[float], PortForward] | None = None) -> None:
         """`connect` leads to the origin by another way than its address; it is given seconds and may raise ApiError."""

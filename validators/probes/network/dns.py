@@ -53,9 +53,9 @@ done
 """
 """For busybox sh and any other; reports to the termination log.
 
-Names are asked for in full with a dot at the end, and the exit code of nslookup is not looked at: busybox ends with 1
+The script queries fully qualified names with a final dot and ignores the exit code of nslookup: busybox ends with 1
 as soon as one suffix of the search list, or one kind of address, has no answer (docker-library/busybox#61). A name
-without an answer is asked for once more, as a packet may get lost. The clock is monotonic and counts hundredths.
+without an answer is queried once more, because packets get lost. The clock is monotonic and counts hundredths.
 """
 
 
@@ -70,7 +70,7 @@ class Answer:
 
 @dataclass
 class DnsEvidence:
-    """What a pod was told. `domain` is the cluster's, empty where the pod's resolver does not know it.
+    """What a pod received. `domain` is the cluster's, empty where the pod's resolver does not know it.
 
     Of `names`, those without an answer in `answers` were not asked for: the time was over, or already the first had no
     address. `failure` is reason and text of what kept the pod from asking at all.
@@ -140,9 +140,9 @@ def _has_ready_endpoint(service: Object, facts: Facts) -> bool:
 
 
 def run(session: Session, facts: Facts, progress: Progress) -> DnsEvidence:
-    """Ask for every Service of the release from a pod; about 3 s, at most 75 s for each hundred names.
+    """Resolve every Service of the release from a pod; about 3 s, at most 75 s for each hundred names.
 
-    Nobody is asked where every node is simulated; the evidence then names one of them.
+    There is no query if every node is simulated; the evidence then names one of them.
     """
     evidence = DnsEvidence()
     with noting(evidence):

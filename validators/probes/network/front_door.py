@@ -1,4 +1,4 @@
-"""What the gateway answers to somebody who knocks: one request from a pod, and where its redirects lead.
+"""The gateway's answer to an unauthenticated request from a pod, and where its redirects lead.
 
 From a pod, and not through the API server's proxy of services: that needs a right (`get services/proxy`) with which one
 reaches everything behind the gateway's namespace, and the pod needs none that probes do not need anyway.
@@ -75,7 +75,7 @@ class Hop:
 class FrontDoor:
     """What was answered, hop by hop. `error` is what ended the chain; `failure` what kept the pod from asking.
 
-    Without an `address` nobody asked: there is no gateway, or none that a pod stands behind.
+    Without an `address` there was no request: there is no gateway, or none with a real pod.
     """
 
     address: str = ""
@@ -112,7 +112,7 @@ def http_port(service: Object) -> Object:
 
 
 def host_of_gateway(cluster: Cluster) -> str:
-    """The name under which Kubeflow's Gateway wants to be called; empty where it listens to all."""
+    """The host name that Kubeflow's Gateway accepts; empty if it accepts all."""
     servers = (cluster.get(_GATEWAY) or {}).get("spec", {}).get("servers") or ()
     hosts = [host.rpartition("/")[2] for server in servers for host in server.get("hosts") or ()]
     return "" if "*" in hosts or not hosts else hosts[0].replace("*", "kubeflow", 1)

@@ -1,9 +1,9 @@
 """Signing in as a person does: from the gateway's first page through Dex's form to a session, and who that is then.
 
 Facts about the ways, from kubeflow/manifests: oidc-authservice (to 1.8) redirects to /dex/auth; oauth2-proxy (from 1.9)
-answers 403 with a page of its own, whose form leads to /oauth2/start (`skip_provider_button = false`). Dex asks for
-`login` and `password`, shows the form again where they are wrong (with 401 from 2.36 on, before with 200;
-server/templates.go), and asks for an approval unless `skipApprovalScreen` is set.
+answers 403 with a page of its own, whose form leads to /oauth2/start (`skip_provider_button = false`). Dex's form
+has `login` and `password`; Dex serves it again if they are wrong (with 401 from 2.36 on, before with 200;
+server/templates.go), and requests an approval unless `skipApprovalScreen` is set.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FORWARD = (
     Rule("get", "", "pods/portforward", SERVICE.namespace),
     Rule("create", "", "pods/portforward", SERVICE.namespace),
 )
-"""Over a websocket the server asks for get, from Kubernetes 1.35 on for create too (kubernetes/kubernetes#134577)."""
+"""Over a websocket the server requires get, from Kubernetes 1.35 on create too (kubernetes/kubernetes#134577)."""
 
 _SECONDS = 30.0
 _MOST_STEPS = 20
@@ -60,7 +60,7 @@ class Step:
 class Login:
     """How far one came. `ending` is a word for where the way ended, `cookies` the names of those that came with it.
 
-    Without a `way` nobody tried: there is no gateway, or only a simulated one. `failure` is what kept from the answer.
+    Without a `way` there was no attempt: there is no gateway, or only a simulated one. `failure` says why it ended.
     """
 
     email: str = ""

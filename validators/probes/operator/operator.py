@@ -34,7 +34,7 @@ _HELD = frozenset({"", "Pending"})
 class OperatorEvidence:
     """What became of a job of two workers. `group` is None when no PodGroup of the job's name came.
 
-    `minimum` is what the job asks for as its gang's size. `watches` says whether the operator watches its groups.
+    `minimum` is the job's minMember. `watches` says whether the operator watches its groups.
     `nudged` says that no pods came, although the group might run, until the job was touched; an operator that watches
     is slow and not asleep, so that its jobs are never touched. `held` and `released` are the steps of a job whose gang
     cannot be whole at first; `state` is the last condition of that job, with its message.
@@ -60,7 +60,7 @@ class OperatorEvidence:
 
     @property
     def disturbed(self) -> tuple[Member, ...]:
-        """Pods that somebody else took away."""
+        """Pods that another client or controller deleted."""
         return tuple(item for step in (self.held, self.released) if step for item in step.disturbed)
 
 

@@ -1,4 +1,4 @@
-"""A job through the training operator whose gang cannot be whole: nobody runs until it can be, and then it succeeds."""
+"""A job of the training operator whose minMember cannot be met: no pod runs until it can, and then the job succeeds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from validators.subjects.gang.operators import TRAINING
 __all__ = ["ASKED", "TRAINING_JOB", "run"]
 
 ASKED = REPLICAS + 1
-"""Members that the job asks for at first, which are more than it has.
+"""The first minMember of the job, which is more than its replicas.
 
 Volcano judges the members of such a group as well (PodScheduled=False, "pod group is not ready"; seen on 1.10.0), so
 that a scheduler that is down cannot be taken for one that holds them.
@@ -39,7 +39,7 @@ _PROBE_LABEL = "kfv.io/probe"
 
 
 def run(session: Session, facts: Facts, progress: Progress) -> OperatorEvidence:
-    """Create a TFJob of two workers that asks for a gang of three, then for one of two; about 10 s, at most 180 s."""
+    """Create a TFJob of two workers with minMember 3, then set it to 2; about 10 s, at most 180 s."""
     asked = OperatorEvidence(
         Ref(*_JOB, "", f"kfv-{session.run}"),
         session.options.queue,
@@ -50,7 +50,7 @@ def run(session: Session, facts: Facts, progress: Progress) -> OperatorEvidence:
     )
     if facts.expectations.gang_scheduler == "none":
         return asked
-    progress("G5 PodGroup, G6 gang: a job of two workers that asks for three, through the training operator")
+    progress("G5 PodGroup, G6 gang: a TFJob of two workers with minMember 3")
     evidence = _play(session, asked, progress)
     if not evidence.disturbed or (evidence.held and evidence.held.premature):
         return evidence
@@ -71,7 +71,7 @@ def _another(asked: OperatorEvidence, end: str, **rest: Any) -> OperatorEvidence
 def _play(session: Session, asked: OperatorEvidence, progress: Progress) -> OperatorEvidence:
     def hold_then_release(following: Following) -> None:
         if _held(following) and asked.watches:
-            progress("G6 gang: the job asks for as many as it has")
+            progress("G6 gang: minMember is 2 now")
             policy = {"schedulingPolicy": {"minAvailable": REPLICAS}}
             session.cluster.patch(following.evidence.job, {"spec": {"runPolicy": policy}})
             _released(following)
@@ -79,8 +79,8 @@ def _play(session: Session, asked: OperatorEvidence, progress: Progress) -> Oper
     evidence = _observe(session, replace(asked), hold_then_release)
     if asked.watches or evidence.held is None or not evidence.held.reached:
         return evidence
-    progress("G6 gang: the same job recreated, which asks for as many as it has")
-    second = _observe(session, _another(asked, "anew", minimum=REPLICAS), _released)
+    progress("G6 gang: the job recreated with minMember 2")
+    second = _observe(session, _another(asked, "whole", minimum=REPLICAS), _released)
     return replace(
         evidence,
         released=second.released,
@@ -102,7 +102,7 @@ def _observe(session: Session, evidence: OperatorEvidence, then: Callable[[Follo
 
 
 def _held(following: Following) -> bool:
-    """See that nobody is bound while the gang is short of a member; whether it was judged and nobody was."""
+    """Whether the scheduler evaluated the gang, and bound no member while minMember could not be met."""
     record, evidence = following.record, following.evidence
     started = time.monotonic()
 

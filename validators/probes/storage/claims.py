@@ -1,4 +1,4 @@
-"""Claims of probes: made where nobody's volume can be taken by them, removed together with their volume."""
+"""Claims of probes: they cannot be bound to existing volumes, and are deleted together with their volume."""
 
 from __future__ import annotations
 

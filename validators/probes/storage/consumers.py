@@ -96,7 +96,7 @@ def mounts(facts: Facts) -> Iterator[Mount]:
 
 
 def _over(pod: Object) -> bool:
-    """Whether nobody runs as this pod any more.
+    """Whether no container of this pod runs any more.
 
     One whose container has failed may be a consumer that could not write; one that was evicted has a reason of its own.
     """

@@ -64,8 +64,8 @@ class Base:
 class Seen:
     """What is known of one base; `missing` where it is not there, `failure` where it could not be looked at.
 
-    `mode` is octal, `free_bytes` what its file system has left, `options` are those of its mount. `volumes` are there,
-    of which `open` let everybody write.
+    `mode` is octal, `free_bytes` what its file system has left, `options` are those of its mount. `volumes` is their
+    number, `open` that of the world-writable ones.
     """
 
     base: Base

@@ -23,7 +23,7 @@ from validators.probes.storage.writing import listed
 __all__ = ["EXEC", "OWN_VOLUMES", "SCRIPT", "Answer", "Asked", "OwnVolumes", "Who", "answers", "run"]
 
 EXEC = (Rule("get", "", "pods/exec", HOMES), Rule("create", "", "pods/exec", HOMES))
-"""Over a websocket the server asks for get, from Kubernetes 1.35 on for create too (kubernetes/kubernetes#134577)."""
+"""Over a websocket the server requires get, from Kubernetes 1.35 on create too (kubernetes/kubernetes#134577)."""
 
 MOST_CONTAINERS = 40
 """More containers than these are not asked in one run; the others are named."""

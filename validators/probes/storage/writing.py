@@ -47,7 +47,7 @@ try chmod-directory chmod 0700 "$f.d"
 try rename-directory mv "$f.d" "$f.d.new"
 try rmdir rmdir "$f.d.new"
 """
-"""For busybox sh and any other; reports to the termination log, for which nobody needs the right to read logs."""
+"""For busybox sh and any other; reports to the termination log, which needs no right to read logs."""
 
 _CAUSES = (
     ("ReadOnly", r"read-only file system"),

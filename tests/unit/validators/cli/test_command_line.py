@@ -98,7 +98,7 @@ def test_components_that_make_no_sense_are_refused_before_the_cluster_is_asked(
 def test_a_check_is_explained_with_its_remedy_and_what_it_needs(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "G2"]) == 0
     told = capsys.readouterr().out
-    assert told.startswith("G2 operator-may-group: The training operator's service account")
+    assert told.startswith("G2 operator-may-group: The training operator's ServiceAccount")
     assert "create subjectaccessreviews.authorization.k8s.io" in told
 
 

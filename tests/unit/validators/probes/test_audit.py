@@ -45,7 +45,7 @@ def test_what_a_run_makes_and_removes_is_its_own(api: Any, cluster: Acting) -> N
     cluster.create(pod("p", **labelled(RUN)))
     cluster.delete(OURS.ref, uid="u1")
     found = look(api, cluster)
-    assert (found.writes, found.strangers, found.present, found.touched) == (2, (), (), ())
+    assert (found.writes, found.foreign_writes, found.present, found.touched) == (2, (), (), ())
 
 
 def test_requests_about_others_are_strangers(api: Any, cluster: Acting) -> None:
@@ -56,7 +56,7 @@ def test_requests_about_others_are_strangers(api: Any, cluster: Acting) -> None:
     cluster.delete(theirs, uid="u9")
     cluster.patch(theirs, {})
     cluster.create(pod("bare"))
-    assert look(api, cluster).strangers == (f"DELETE {PODS}/theirs", f"PATCH {PODS}/theirs", f"POST {PODS}")
+    assert look(api, cluster).foreign_writes == (f"DELETE {PODS}/theirs", f"PATCH {PODS}/theirs", f"POST {PODS}")
 
 
 def test_a_refused_request_changed_nothing_and_an_unanswered_one_may_have(api: Any, cluster: Acting) -> None:
@@ -68,7 +68,7 @@ def test_a_refused_request_changed_nothing_and_an_unanswered_one_may_have(api: A
     api.on("DELETE", f"{PODS}/theirs", api.status(503, "ServiceUnavailable", "later"))
     with pytest.raises(ApiError):
         cluster.delete(theirs, uid="u9", deadline=Deadline(0.2))
-    assert look(api, cluster).strangers == (f"DELETE {PODS}/theirs",)
+    assert look(api, cluster).foreign_writes == (f"DELETE {PODS}/theirs",)
 
 
 def test_a_dry_run_is_no_change(api: Any, cluster: Acting) -> None:

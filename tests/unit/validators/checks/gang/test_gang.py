@@ -275,7 +275,7 @@ def test_an_evicted_pod_is_no_violation_and_no_proof() -> None:
     seen = evidence(*without("H2", blocked(lost="Evicted", attempts=2)))
     outcome = judge(seen)["H2"]
     assert (outcome.status, outcome.reason) == (Status.ERROR, "Disturbed")
-    assert "2 tries" in outcome.message
+    assert "2 attempts" in outcome.message
 
 
 def test_a_repeated_step_says_so() -> None:

@@ -65,7 +65,9 @@ def test_i2_passes_when_all_writes_were_about_objects_of_the_run() -> None:
 
 
 def test_i2_fails_for_a_request_about_others_and_for_a_field_in_theirs() -> None:
-    wrote = judge(meta.nothing_else_touched, replace(RECORD, audit=replace(SEEN, strangers=("DELETE /api/v1/pods/x",))))
+    wrote = judge(
+        meta.nothing_else_touched, replace(RECORD, audit=replace(SEEN, foreign_writes=("DELETE /api/v1/pods/x",)))
+    )
     assert (str(wrote.status), wrote.reason) == ("fail", "TouchedOthers")
     assert "DELETE /api/v1/pods/x" in wrote.message
     theirs = ref("Pod", "team/precious")

@@ -102,7 +102,7 @@ def tried(**fields: Any) -> OperatorEvidence:
 
 def test_a_job_that_is_held_and_then_succeeds_passes_with_its_events() -> None:
     outcome = held_then_released(tried())
-    assert (outcome.status, "asked for 3" in outcome.message) == (Status.PASS, True)
+    assert (outcome.status, "minMember was 3" in outcome.message) == (Status.PASS, True)
     assert outcome.observed["events"] == [{"at": AT, "name": "j-worker-0", "event": "created", "what": "created"}]
 
 

@@ -106,7 +106,7 @@ STALE = {
 def test_groups_that_hold_resources_for_nobody_are_a_warning(objects: tuple[Object, ...]) -> None:
     outcome = aftermath.no_stale_podgroups(with_volcano(*objects))
     assert (outcome.status, outcome.reason) == (Status.WARN, "StalePodGroups")
-    assert "asks for cpu 8, nvidia.com/gpu 4" in outcome.message
+    assert "requests cpu 8, nvidia.com/gpu 4" in outcome.message
     assert [str(ref.name) for ref in outcome.objects] == ["g"]
 
 

@@ -88,7 +88,7 @@ def test_a_crash_loop_belongs_to_c7_with_the_last_words_of_the_log() -> None:
     assert outcome.evidence == {"default_a.log": "starting\npanic: no configuration\n"}
     others = checks.pods_ready(known)
     assert (others.status, "0 pods are Running and Ready" in others.message) == (Status.PASS, True)
-    assert "1 more are told by C7" in others.message
+    assert "1 more reported by C7" in others.message
 
 
 def test_a_user_s_job_that_crashes_is_told_and_not_held_against_the_platform() -> None:
