@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -90,9 +89,7 @@ def test_a_webhook_without_a_backend_is_told_and_its_remedy_helps(cluster: Clust
     if healed.state is State.WAITING and not healed.situation.pods:
         assert [item.reason for item in healed.findings if item.blocks] in (["NotTriedAgain"], [])
     cluster.patch(Ref.of(job), {"metadata": {"annotations": {"kfv.io/look-again": "now"}}})
-    started = time.monotonic()
     assert answer(cluster, home, "hooked", set(), State.STARTED).findings == ()
-    assert time.monotonic() - started < 200
 
 
 def test_an_operator_without_the_right_to_make_podgroups_is_told_by_its_account(cluster: Cluster, home: str) -> None:

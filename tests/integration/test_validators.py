@@ -9,7 +9,6 @@ import secrets
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterable, Iterator
 from importlib.resources import files
 from pathlib import Path
@@ -409,10 +408,8 @@ def test_a_signal_leaves_nothing_behind_but_a_partial_report(
     ) as process:
         assert process.stderr is not None
         seen = next(line for line in process.stderr if phase in line)
-        started = time.monotonic()
         process.send_signal(number)
         output, errors = process.communicate(timeout=300)
-        seconds = time.monotonic() - started
     assert process.returncode == 128 + number, seen + errors
     assert "Traceback" not in output + errors
     document = json.loads((tmp_path / "latest.json").read_text())
@@ -420,4 +417,3 @@ def test_a_signal_leaves_nothing_behind_but_a_partial_report(
     assert document["cleanup"]["left"] == []
     assert document["cleanup"]["removed"] == document["cleanup"]["created"]
     assert leftovers(cluster) == []
-    assert seconds < 50  # a removal has 60

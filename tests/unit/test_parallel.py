@@ -42,12 +42,10 @@ def test_an_error_is_raised_at_once_and_nothing_more_is_begun() -> None:
         begun.append(number)
         if number == 1:
             raise ValueError("broken")
-        hold.wait(30)
+        hold.wait(3600)
 
-    started = time.monotonic()
     with pytest.raises(ValueError, match="broken"):
         in_parallel(break_or_hang, range(6), 2)
-    assert time.monotonic() - started < 20  # of 30
     hold.set()
     time.sleep(0.1)
     assert len(begun) < 6

@@ -23,10 +23,8 @@ def test_a_program_that_takes_too_long_is_ended_and_one_that_is_missing_is_told(
 
 def test_what_a_late_program_started_is_ended_with_it(tmp_path: Path) -> None:
     """Otherwise it would keep the output open, and the module waiting."""
-    slow = script(tmp_path / "slow", f"sleep 30 & echo $! >{tmp_path}/pid; wait")
-    before = time.monotonic()
+    slow = script(tmp_path / "slow", f"sleep 3600 & echo $! >{tmp_path}/pid; wait")
     assert programs.run([str(slow)], 0.5).code == 124
-    assert time.monotonic() - before < 20
     pid = (tmp_path / "pid").read_text().strip()
     for _ in range(100):
         state = Path(f"/proc/{pid}/stat")

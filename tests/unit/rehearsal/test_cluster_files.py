@@ -106,8 +106,8 @@ def test_a_second_process_is_told_the_holder_and_may_wait(tmp_path: Path) -> Non
 
         started = time.monotonic()
         threading.Timer(0.5, holder.kill).start()
-        with hold_lock(lock, silent, 60):
-            assert 0.5 <= time.monotonic() - started < 50
+        with hold_lock(lock, silent, 3600):
+            assert time.monotonic() - started >= 0.5
     assert not lock.exists()
 
 

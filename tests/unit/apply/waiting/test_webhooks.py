@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -102,9 +101,7 @@ def test_an_untrusted_certificate_ends_the_wait_early_with_the_way_out(
     api.on("POST", PODS, api.status(500, "InternalError", 'failed calling webhook "w.example.com": x509: unknown'))
     api.on("GET", "/api/v1/namespaces/sys/services/svc", api.reply(body=SERVICE))
     api.on("GET", "/apis/apps/v1/namespaces/sys/deployments", api.reply(body={"metadata": LIST, "items": [BACKEND]}))
-    started = time.monotonic()
-    (problem,) = ask(api, 60)
-    assert time.monotonic() - started < 10
+    (problem,) = ask(api, 3600)
     assert "kubectl rollout restart -n sys deployment/back" in problem.todo
 
 

@@ -46,15 +46,13 @@ def test_retry_after_is_respected(api: Any) -> None:
     api.on("GET", ONE, api.status(429, "TooManyRequests", "slow down", Retry_After="1"), good(api))
     started = time.monotonic()
     assert api.connect().get(REF) == OBJECT
-    assert 1.0 <= time.monotonic() - started < 20
+    assert time.monotonic() - started >= 1.0
 
 
 def test_a_retry_that_the_deadline_does_not_allow_is_not_waited_for(api: Any) -> None:
-    api.on("GET", ONE, api.status(429, "TooManyRequests", "slow down", Retry_After="30"))
-    started = time.monotonic()
+    api.on("GET", ONE, api.status(429, "TooManyRequests", "slow down", Retry_After="3600"))
     with pytest.raises(ApiError, match="slow down"):
-        api.connect().get(REF, deadline=Deadline(20))
-    assert time.monotonic() - started < 15
+        api.connect().get(REF, deadline=Deadline(1800))
 
 
 def test_retries_end_at_the_deadline_with_the_last_trouble(api: Any) -> None:
@@ -63,7 +61,7 @@ def test_retries_end_at_the_deadline_with_the_last_trouble(api: Any) -> None:
     with pytest.raises(ApiError, match="still starting") as caught:
         api.connect().get(REF, deadline=Deadline(2))
     assert caught.value.status == 503
-    assert 0.3 < time.monotonic() - started < 20
+    assert time.monotonic() - started > 0.3
     assert len(api.seen("GET", ONE)) > 2
 
 
@@ -326,14 +324,15 @@ def test_a_plugin_that_gives_no_credentials_is_told_and_not_gone_without(
     assert capfd.readouterr().err == ""
 
 
-def test_an_authority_that_is_no_certificate_is_told_at_once(api: Any, tmp_path: Path) -> None:
+def test_an_authority_that_is_no_certificate_is_told_at_once(
+    api: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kubeflow_volcano.cluster.api.connection._RETRY_SECONDS", 3600.0)
     authority = tmp_path / "ca.crt"
     authority.write_text("nothing")
     server = api.url.replace("http:", "https:")
-    started = time.monotonic()
     with pytest.raises(Unreachable, match=r"its certificate authority is unusable \(.*CERTIFICATE"):
         Cluster.connect(kubeconfig(tmp_path, server, {"token": "t"}, {"certificate-authority": str(authority)}))
-    assert time.monotonic() - started < 9  # of 10
 
 
 def test_a_key_that_is_encrypted_is_told_and_nobody_is_asked_for_its_password(api: Any, tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import time
 from dataclasses import replace
 from importlib.resources import files as resources
 from pathlib import Path
@@ -254,9 +253,8 @@ def test_the_value_of_a_secret_environment_variable_is_hidden_and_its_name_stays
     ],
 )
 def test_a_line_without_end_keeps_nobody_waiting(line: str) -> None:
-    started = time.monotonic()
+    # More than linear would be hours, which the limit of the run ends.
     assert len(text(line * 200_000, LONGEST_EVIDENCE)) <= LONGEST_EVIDENCE
-    assert time.monotonic() - started < 20  # more than linear would be hours
 
 
 @pytest.mark.parametrize(

