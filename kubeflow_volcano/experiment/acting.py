@@ -18,7 +18,7 @@ USER_AGENT = "kubeflow-volcano-validators"
 _QUESTIONS = "/apis/authorization.k8s.io/"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)  # two requests to one path are two, also when one of them is refused
 class Write:
     """One request to change something that the server did not refuse.
 

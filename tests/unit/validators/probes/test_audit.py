@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -69,6 +70,25 @@ def test_a_refused_request_changed_nothing_and_an_unanswered_one_may_have(api: A
     with pytest.raises(ApiError):
         cluster.delete(theirs, uid="u9", deadline=Deadline(0.2))
     assert look(api, cluster).foreign_writes == (f"DELETE {PODS}/theirs",)
+
+
+def test_a_refusal_does_not_hide_a_request_to_the_same_path_that_is_still_under_way(api: Any, cluster: Acting) -> None:
+    arrived, refused = threading.Event(), threading.Event()
+
+    def slowly(_request: Any) -> Any:
+        arrived.set()
+        refused.wait(30)
+        return api.reply(201, pod("p", "u1"))
+
+    api.on("POST", PODS, slowly, api.status(403, "Forbidden", "no"))
+    thread = threading.Thread(target=cluster.create, args=(pod("p", **labelled(RUN)),))
+    thread.start()
+    assert arrived.wait(30)
+    with pytest.raises(ApiError):
+        cluster.create(pod("q", **labelled(RUN)))
+    refused.set()
+    thread.join()
+    assert [item.uid for item in cluster.writes] == ["u1"]
 
 
 def test_a_dry_run_is_no_change(api: Any, cluster: Acting) -> None:
