@@ -15,7 +15,7 @@ from validators.core.rights import Rule
 from validators.reading.permissions import allowed
 from validators.subjects.issues import judged
 
-__all__ = ["CHECKS", "STRANGER_ACCESS", "TRIED"]
+__all__ = ["CHECKS", "FOREIGN_ACCESS", "TRIED"]
 
 _MOST_PROFILES = 30
 """More profiles than these are not asked about in one run."""
@@ -53,8 +53,8 @@ def _allowed(cluster: Cluster, namespace: str, user: str) -> tuple[str, ...]:
     return tuple(str(rule) for rule, yes in allowed(cluster, TRIED, namespace=namespace, user=user).items() if yes)
 
 
-STRANGER_ACCESS = Fact[Mapping[str, Mapping[str, tuple[str, ...]]]](
-    "stranger-access",
+FOREIGN_ACCESS = Fact[Mapping[str, Mapping[str, tuple[str, ...]]]](
+    "foreign-access",
     _foreign_access,
     {},
     reads=(PROFILES, NAMESPACES),
@@ -65,18 +65,18 @@ STRANGER_ACCESS = Fact[Mapping[str, Mapping[str, tuple[str, ...]]]](
 
 @check(
     "E7",
-    "stranger-denied",
+    "profile-isolated",
     severity=Severity.MAJOR,
-    reads=(PROFILES, NAMESPACES, STRANGER_ACCESS),
+    reads=(PROFILES, NAMESPACES, FOREIGN_ACCESS),
 )
-def stranger_denied(facts: Facts) -> Outcome:
+def profile_isolated(facts: Facts) -> Outcome:
     """No ServiceAccount of another namespace can read or change a profile.
 
     The API server reviews what the ServiceAccount of another profile, and that of namespace default, may do: read
     Secrets, list and start pods, create notebooks, grant rights. The usual cause is a binding for all ServiceAccounts
     or for all authenticated users; the command finds the binding.
     """
-    profiles = facts.read(STRANGER_ACCESS)
+    profiles = facts.read(FOREIGN_ACCESS)
     if not profiles:
         return skipped("NoProfile", "there is no profile with a namespace.")
     refs = [Ref("v1", "Namespace", "", name) for name in profiles]
@@ -98,4 +98,4 @@ def stranger_denied(facts: Facts) -> Outcome:
     )
 
 
-CHECKS = (stranger_denied,)
+CHECKS = (profile_isolated,)

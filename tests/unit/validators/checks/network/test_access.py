@@ -10,7 +10,7 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.discovery import Resource
 from kubeflow_volcano.cluster.objects import Object
 from tests.samples.facts import facts, obj
-from validators.checks.network.access import STRANGER_ACCESS, TRIED, stranger_denied
+from validators.checks.network.access import FOREIGN_ACCESS, TRIED, profile_isolated
 from validators.core.facts import Unread
 from validators.core.outcome import CannotJudgeError, Status
 
@@ -36,7 +36,7 @@ class Reviewer:
 
 def access(reviewer: Reviewer, *names: str) -> Any:
     objects = [item for name in names for item in (obj("Profile", name), obj("Namespace", name))]
-    return STRANGER_ACCESS.fetch(cast("Cluster", reviewer), facts(*objects))
+    return FOREIGN_ACCESS.fetch(cast("Cluster", reviewer), facts(*objects))
 
 
 def test_each_profile_is_tried_by_nobody_and_by_the_editor_of_the_next() -> None:
@@ -51,7 +51,7 @@ def test_each_profile_is_tried_by_nobody_and_by_the_editor_of_the_next() -> None
 
 def test_a_single_profile_is_tried_by_nobody_alone_and_one_without_a_namespace_not_at_all() -> None:
     assert access(Reviewer(), "a") == {"a": {NOBODY: ()}}
-    assert STRANGER_ACCESS.fetch(cast("Cluster", Reviewer()), facts(obj("Profile", "a"))) == {}
+    assert FOREIGN_ACCESS.fetch(cast("Cluster", Reviewer()), facts(obj("Profile", "a"))) == {}
 
 
 @pytest.mark.parametrize(
@@ -63,19 +63,19 @@ def test_a_right_of_the_user_or_of_a_group_is_seen(who: str) -> None:
 
 
 def test_strangers_that_are_denied_pass() -> None:
-    outcome = stranger_denied(facts(known={STRANGER_ACCESS: {"a": {NOBODY: ()}}}))
+    outcome = profile_isolated(facts(known={FOREIGN_ACCESS: {"a": {NOBODY: ()}}}))
     assert (outcome.status, [item.name for item in outcome.objects]) == (Status.PASS, ["a"])
 
 
 def test_a_stranger_that_is_allowed_fails_with_the_command_that_tells_why() -> None:
-    outcome = stranger_denied(facts(known={STRANGER_ACCESS: {"a": {NOBODY: ("get secrets",)}, "b": {NOBODY: ()}}}))
+    outcome = profile_isolated(facts(known={FOREIGN_ACCESS: {"a": {NOBODY: ("get secrets",)}, "b": {NOBODY: ()}}}))
     assert (outcome.status, outcome.reason) == (Status.FAIL, "StrangerAllowed")
     assert outcome.commands == (f"kubectl auth can-i --list -n a --as {NOBODY}",)
     assert [item.name for item in outcome.objects] == ["a"]
 
 
 def test_without_profiles_there_is_nothing_to_judge_and_a_refused_review_is_no_pass() -> None:
-    assert stranger_denied(facts()).reason == "NoProfile"
+    assert profile_isolated(facts()).reason == "NoProfile"
     with pytest.raises(CannotJudgeError) as stop:
-        stranger_denied(facts(known={STRANGER_ACCESS: Unread("Forbidden", "you may not", "ask")}))
+        profile_isolated(facts(known={FOREIGN_ACCESS: Unread("Forbidden", "you may not", "ask")}))
     assert stop.value.outcome.status is Status.ERROR
