@@ -329,7 +329,7 @@ class Host:
 
     @classmethod
     def decode(cls, name: str, node_name: str, groups: frozenset[str], answer: Any) -> Host:
-        """The host in the result of the action kfv_host_facts. Never raises."""
+        """The host in the result of the step look of kfv_host_preflight. Never raises."""
         found: dict[str, Any] = answer if isinstance(answer, dict) else {}
         trouble = found.get("trouble")
         if "facts" not in found or trouble:

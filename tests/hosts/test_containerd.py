@@ -293,7 +293,7 @@ def test_a_run_that_was_interrupted_before_the_restart_is_made_up_for(node: Host
     assert pull(node, "gcr.io/only/here:1").returncode != 0, "containerd runs as before"
     done = play([node])
     assert done.returncode == 0, done.stdout
-    assert "An earlier run changed containerd's configuration" in done.stderr + done.stdout
+    assert "An earlier run was interrupted after it changed containerd's configuration" in done.stderr + done.stdout
     assert pull(node, "gcr.io/only/here:1").returncode == 0
     assert not (node.root / NOTE.lstrip("/")).exists()
     assert recap(play([node]))[node.name]["changed"] == 0

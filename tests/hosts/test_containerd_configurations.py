@@ -68,8 +68,8 @@ REFUSED = {
     ("newest", "1.7"): "unsupported config version",
     ("newest", "2.1"): "cannot read its own configuration",
     ("newest", "2.2"): "cannot read its own configuration",
-    ("oldest", "2.1"): "passes over the CRI tables of such a file",
-    ("oldest", "2.2"): "passes over the CRI tables of such a file",
+    ("oldest", "2.1"): "ignores the CRI tables of such a file",
+    ("oldest", "2.2"): "ignores the CRI tables of such a file",
 }
 WANTED = {"gcr.io": MirrorHost(Asked("https://m.x/v2/gcr.io", override_path=True), upstream=False)}
 CHOICE = Choice(CERTS, "", extend=False)

@@ -264,7 +264,7 @@ def test_an_overlay_and_too_little_room_are_told_at_once(play: Play, hosts: list
     done = play(local_path_base_directory="/srv/volumes", local_path_minimum_free_gb=900_000)
     assert done.stdout.count("an overlay.") >= len(hosts)
     assert done.stdout.count(
-        "900000 GB, which the chosen components claim or local_path_minimum_free_gb asks for"
+        "900000 GB, which local_path_minimum_free_gb requires or the chosen components claim"
     ) >= len(hosts)
 
 
