@@ -57,9 +57,9 @@ def test_everything_of_a_healthy_cluster_passes_and_is_asked_for(kubeconfig: Pat
     assert {id_: item.message for id_, item in found.items() if item.status not in {"pass", "skip"}} == {}
     assert {id_ for id_, item in found.items() if item.status == "skip"} == {"A7", "B7"}
     assert found["B4"].message == (
-        "10 webhooks answered. 2 not asked: requests go on without them while they are silent (failurePolicy Ignore)."
+        "10 webhooks answered. 2 not called: requests are admitted if they do not answer (failurePolicy Ignore)."
     )
-    assert "driven by" in found["A5"].message
+    assert "with driver" in found["A5"].message
     assert found["A3"].observed["this host and the API server"] == "0.0 s"
 
 
