@@ -64,8 +64,20 @@ _OF_SSH = (
     ),
 )
 
-# Messages of sudo(8) and of Ansible, once ssh has a connection.
+# Messages of PAM, nologin(8), sudo(8) and Ansible, once ssh has a connection.
 _OF_THE_HOST = (
+    _Cause(
+        r"(?:[Pp]assword change required|(?:[Pp]assword|[Aa]ccount)(?: or password)? (?:is|has) expired)",
+        "the password or the account of this user has expired.",
+        "a user who may log in.",
+        "log in on the host and set a new password, or disable its expiry (chage -M -1) for a user with a key.",
+    ),
+    _Cause(
+        r"This account is currently not available",
+        "this user may not run commands; its shell is nologin.",
+        "a user with a shell.",
+        "set ansible_user to another user.",
+    ),
     _Cause(r"Incorrect (?:\S+ )?password|Sorry, try again", "sudo does not accept the password.", _ROOT, _SUDO),
     _Cause(
         r"Missing (?:\S+ )?password|a password is required",

@@ -96,8 +96,8 @@ def test_a_user_that_the_host_does_not_know_is_told(play: Play) -> None:
     ("made_so", "found"),
     [
         ("echo 'Defaults requiretty' >/etc/sudoers.d/requiretty", "sudo says: sorry, you must have a tty to run sudo."),
-        ("chage -d 0 ops", "ssh says: "),
-        ("usermod -s /usr/sbin/nologin ops", "ssh says: "),
+        ("chage -d 0 ops", "the password or the account of this user has expired."),
+        ("usermod -s /usr/sbin/nologin ops", "this user may not run commands; its shell is nologin."),
         ("mv /usr/bin/sudo /usr/bin/sudo.away", "sudo says: "),
     ],
     ids=["requiretty", "expired", "nologin", "no sudo"],

@@ -29,8 +29,8 @@ LAST_WORDS = "panic: failed init default queue, with err: failed calling webhook
 
 def facts_of(cluster: Cluster, where: str, **expected: object) -> Facts:
     """Pods and PodGroups of one namespace."""
-    kinds = ("pods", "podgroups.scheduling.volcano.sh")
-    objects = {name: cluster.list(*RESOURCES[name], namespace=where).items for name in kinds}
+    kinds = (RESOURCES["pods"], RESOURCES["podgroups.scheduling.volcano.sh"])
+    objects = {kind: cluster.list(kind.api_version, kind.kind, namespace=where).items for kind in kinds}
     return Facts(Expectations(**expected), time.time(), objects=objects)  # type: ignore[arg-type]
 
 

@@ -106,6 +106,6 @@ def test_a_scenario_that_is_not_known_is_refused_before_anything_is_changed(
     before = surroundings(cluster)
     done = play(kubeconfig, tmp_path, gang_demo_scenarios=["two-job"])
     assert done.returncode != 0
-    assert "Found: the scenarios two-job." in done.stdout
+    assert "Found: unknown scenario two-job." in done.stdout
     assert surroundings(cluster) == before
     assert not list(tmp_path.iterdir())

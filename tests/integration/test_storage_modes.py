@@ -227,7 +227,7 @@ def test_a_node_that_the_cluster_does_not_have_is_refused(
 ) -> None:
     assert static.storage.static_node == node
     wrong = parse(variables | {"local_path_storage_mode": "static", "local_path_static_node": "nobody"})
-    with pytest.raises(InvalidInput, match=f"the node nobody for static volumes.*{node}"):
+    with pytest.raises(InvalidInput, match=f"node nobody for static volumes.*{node}"):
         rolled(cluster, wrong)
 
 

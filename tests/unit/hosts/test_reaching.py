@@ -86,13 +86,13 @@ SSH = "Failed to connect to the host via ssh: "
             "sudo says: sorry, you must have a tty to run sudo.",
             "sudo -v",
         ),
-        (SSH + "Password change required but no TTY available.", "ssh says: Password change required", "ssh -v"),
+        (SSH + "Password change required but no TTY available.", "has expired", "set a new password"),
         (
             "sudo: Account or password is expired, reset your password and try again",
-            "sudo says: Account or",
-            "sudo -v",
+            "has expired",
+            "chage",
         ),
-        (SSH + "This account is currently not available.", "ssh says: This account is currently", "ansible_user"),
+        (SSH + "This account is currently not available.", "its shell is nologin", "ansible_user"),
         (
             "ansible-core requires a minimum of Python version 3.8. Current version: 3.6.8 (default, Nov 16 2020)",
             "its Python is 3.6.8.",
