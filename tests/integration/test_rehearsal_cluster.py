@@ -335,9 +335,9 @@ def test_a_webhook_of_somebody_else_that_is_away_is_told_and_does_not_stop_up(ru
     try:
         for _ in range(20):  # a new webhook takes a moment until the API server asks it
             assert up(SPEC, lines.append).changes == ()
-            if any("pods are refused" in line for line in lines):
+            if any("refuses pods" in line for line in lines):
                 break
     finally:
         running.api.delete(Ref.of(made), uid=made["metadata"]["uid"])
 
-    assert any("pods are refused" in line and name in line for line in lines)
+    assert any("refuses pods" in line and name in line for line in lines)
