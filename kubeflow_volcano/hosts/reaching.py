@@ -133,15 +133,26 @@ _UNSAID = {
 """What replaces a part that a message does not have."""
 
 
-def trouble(said: str, *, reached: bool) -> Problem | None:
+_MOST_LINES = 3
+
+
+def trouble(said: str, *, reached: bool, printed: str = "") -> Problem | None:
     """The problem behind what ssh, sudo or Ansible said; None if it is about something else.
 
-    A task that failed on a host that was `reached` may mention other connections than the one to the host.
+    A task that failed on a host that was `reached` may mention other connections than the one to the host. `printed` is
+    what came in place of a module's answer; a traceback in it is about the module.
     """
     for cause in _OF_THE_HOST if reached else (*_OF_SSH, *_OF_THE_HOST):
         if match := re.search(cause.message, said, re.DOTALL):
             words = {name: (value or _UNSAID.get(name, "")).strip() for name, value in match.groupdict().items()}
             return Problem(cause.found.format(**words), cause.needed, cause.todo)
+    if lines := [line.strip() for line in printed.splitlines() if line.strip() and "Traceback" not in printed]:
+        return Problem(
+            f"no module answered; the host printed: {' '.join(lines[-_MOST_LINES:]).rstrip('.')}.",
+            "a user whose shell runs programs.",
+            "run ssh to the host as this user and correct what it prints (an expired password, the shell nologin), or "
+            "set ansible_user to another user.",
+        )
     if reached or _CONNECTION not in said:
         return None
     words_of_ssh = "; ".join(line.strip() for line in said.partition(_CONNECTION)[2].splitlines() if line.strip(" @"))

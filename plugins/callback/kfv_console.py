@@ -50,12 +50,12 @@ def _parts(result: Any) -> _Parts:
     return _Parts(result._host.get_name(), result._task, result._result)  # noqa: SLF001  public only from 2.19 on
 
 
-_OF_THE_MODULE = ("msg", "module_stderr", "module_stdout")
-"""Keys of a result with Ansible's message, and with output that came in place of a module's answer."""
+_PRINTED = ("module_stderr", "module_stdout")
+"""Keys of a result with output that came in place of a module's answer."""
 
 
-def _words(values: Mapping[str, Any], *more: str) -> str:
-    return "\n".join(str(values.get(part, "")) for part in (*_OF_THE_MODULE, *more))
+def _words(values: Mapping[str, Any], *parts: str) -> str:
+    return "\n".join(str(values.get(part, "")) for part in parts)
 
 
 class CallbackModule(Default):
@@ -192,7 +192,7 @@ class CallbackModule(Default):
     def _failed_before(self, result: Any) -> bool:
         """Whether the same task failed on another host with the same message, which is not repeated then."""
         host, _, values = _parts(result)
-        first = self._first_with(result, _words(values, "stderr", "stdout"))
+        first = self._first_with(result, _words(values, "msg", *_PRINTED, "stderr", "stdout"))
         if first == host or "results" in values or self._display.verbosity:
             return False
         self._display.display(f"fatal: [{host}]: FAILED! => as {first}", color=constants.COLOR_ERROR)
@@ -206,7 +206,7 @@ class CallbackModule(Default):
     def _explained(self, result: Any, word: str, *, reached: bool) -> bool:
         """Remember why the host is left out; returns whether it was printed, too."""
         host, task, values = _parts(result)
-        problem = trouble(_words(values), reached=reached)
+        problem = trouble(_words(values, "msg", *_PRINTED), reached=reached, printed=_words(values, *_PRINTED))
         if host != "localhost" and not task.run_once:  # a task for all hosts fails on the first of them
             found = f'the task "{task.get_name()}" failed; its message says why.'
             self._causes[host] = problem or Problem(

@@ -144,3 +144,15 @@ def test_no_message_has_the_braces_of_a_part_that_was_not_said() -> None:
     for said in (CHANGED.partition("The fingerprint")[0], "Load key", "Too many authentication failures"):
         problem = trouble(said, reached=False)
         assert problem is None or not set("{}") & set(str(problem))
+
+
+def test_what_a_shell_printed_in_place_of_a_modules_answer_is_quoted() -> None:
+    said = "Module result deserialization failed: No start of json char found"
+    problem = trouble(said, reached=True, printed="\nThis account is currently not available.\n")
+    assert problem is not None
+    assert problem.found == "no module answered; the host printed: This account is currently not available."
+    assert "ansible_user" in problem.todo
+
+
+def test_a_traceback_in_place_of_a_modules_answer_is_not_about_the_shell() -> None:
+    assert trouble("", reached=True, printed="Traceback (most recent call last):\nMemoryError") is None
