@@ -13,10 +13,10 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.experiment.pods import SCRIPT_RESOURCES, probe_pod
 from kubeflow_volcano.experiment.session import Options
 from tests.integration.breaking import judge, made, space
+from tests.samples.facts import with_volcano
 from tests.waiting import until
 from validators.checks.volcano import aftermath
 from validators.checks.volcano.aftermath import PREVIOUS_LOGS
-from validators.core.expectations import Expectations
 from validators.core.facts import Facts
 from validators.core.outcome import Status
 from validators.core.resources import RESOURCES
@@ -28,10 +28,12 @@ LAST_WORDS = "panic: failed init default queue, with err: failed calling webhook
 
 
 def facts_of(cluster: Cluster, where: str, **expected: object) -> Facts:
-    """Pods and PodGroups of one namespace."""
+    """Pods and PodGroups of one namespace, on a cluster that serves Volcano's kinds."""
     kinds = (RESOURCES["pods"], RESOURCES["podgroups.scheduling.volcano.sh"])
-    objects = {kind: cluster.list(kind.api_version, kind.kind, namespace=where).items for kind in kinds}
-    return Facts(Expectations(**expected), time.time(), objects=objects)  # type: ignore[arg-type]
+    objects = {str(kind): cluster.list(kind.api_version, kind.kind, namespace=where).items for kind in kinds}
+    served = with_volcano()
+    expectations = replace(served.expectations, **expected)  # type: ignore[arg-type]
+    return replace(served, expectations=expectations, taken=time.time(), objects={**served.objects, **objects})
 
 
 def test_a_volcano_that_is_well_leaves_nothing(kubeconfig: Path) -> None:
