@@ -134,6 +134,18 @@ def test_it_opens_from_disk_and_asks_for_nothing_else(browser: webdriver.Chrome,
     assert browser.find_element(By.CSS_SELECTOR, "h1").is_displayed()
 
 
+def test_values_align_across_checks_and_one_filter_takes_the_whole_row(browser: webdriver.Chrome, pages: Path) -> None:
+    view(browser)
+    show(browser, pages / "preflight" / "latest.html")
+    values = "details.check[open] > dl > dd"
+    script = f"return [...document.querySelectorAll('{values}')].map((item) => item.getBoundingClientRect().left)"
+    lefts = browser.execute_script(script)
+    assert len(lefts) > 3
+    assert len(set(lefts)) == 1
+    form, field = (browser.find_element(By.CSS_SELECTOR, name) for name in (".filters", ".filters fieldset"))
+    assert field.size["width"] > 0.95 * form.size["width"]
+
+
 @pytest.mark.parametrize("name", ["healthy", "broken", "hostile", "preflight"])
 @pytest.mark.long
 @pytest.mark.parametrize(("width", "scheme"), VIEWS)
