@@ -22,7 +22,7 @@ from kubeflow_volcano.experiment.closing import remove
 from kubeflow_volcano.experiment.fitting import Bounds, bounds, fitted
 from kubeflow_volcano.experiment.interruption import postponed
 from kubeflow_volcano.experiment.leftovers import EXPIRES, OWNER, expired, this_process
-from kubeflow_volcano.experiment.remains import Cleanup, Tracked, delete_all
+from kubeflow_volcano.experiment.remains import Cleanup, Tracked, delete_all, wait_gone
 from kubeflow_volcano.experiment.spaces import USABLE_SECONDS, Level, space, wait_usable
 from kubeflow_volcano.progress import Progress, silent
 
@@ -251,14 +251,18 @@ class Session:
             deadline = Deadline(seconds)
             self.stop()
             self._recover()
-            here = [item for uid, item in self._tracked.items() if uid not in self._gone]
+            here = self._present()
             if here or self._swept:
                 self.progress(f"removing {len(here)} probe objects")
             left, volumes = remove(self.cluster, here, self._swept, deadline)
-            self._tracked.update({item.uid: item for item in volumes})
+            # A probe that a signal cut off may have seen more objects in the meantime; they go with their owners.
+            known = {item.uid for item in (*here, *volumes)}
+            left += wait_gone(self.cluster, [item for item in self._present() if item.uid not in known], deadline)
             stuck = {item.uid for item in left}
-            created = tuple(self._tracked.values())
-            self._gone.update(item.uid for item in created if item.uid not in stuck)
+            with self._state:
+                self._tracked.update({item.uid: item for item in volumes})
+                created = tuple(self._tracked.values())
+                self._gone.update(item.uid for item in created if item.uid not in stuck)
             self.account = Cleanup(
                 created=created,
                 removed=tuple(item for item in created if item.uid not in stuck),
@@ -267,6 +271,11 @@ class Session:
                 seconds=time.monotonic() - started,
             )
         return self.account
+
+    def _present(self) -> list[Tracked]:
+        """Objects whose deletion was not seen; probes in other threads may still add some."""
+        with self._state:
+            return [item for uid, item in self._tracked.items() if uid not in self._gone]
 
     def _recover(self) -> None:
         """Find the UIDs of created objects whose answer did not arrive because of a signal or an outage."""

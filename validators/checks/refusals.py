@@ -13,12 +13,12 @@ _UNREAD = frozenset({"Forbidden", "Unauthorized", "Unreachable"})
 
 def refusal(text: str) -> Outcome:
     """A quota, LimitRange, Pod Security, RBAC or a webhook rejected an object; B3 reports a webhook without answer."""
-    todo = "Exempt the probe from the named policy, or name a namespace that admits it (--probe-namespace)."
+    todo = "exempt the probe from the named policy, or name a namespace that admits it (--probe-namespace)."
     if _WEBHOOK in text:
-        todo = "See why the backend of the named webhook is not ready, and run again."
+        todo = "see why the backend of the named webhook is not ready, and run again."
     return errored(
         "ProbeRefused",
-        f"The API server rejected a probe object: {text}",
+        f"the API server rejected a probe object: {text}",
         expected="small pods are admitted at the Pod Security level of their identity",
         todo=todo,
         because=("B3",) if _WEBHOOK in text else (),
@@ -29,9 +29,9 @@ def interruption(text: str) -> Outcome:
     """The API server did not answer, or an experiment timed out; if a webhook is the cause, B3 reports it."""
     return errored(
         "ProbeInterrupted",
-        f"The probe was interrupted: {text}",
+        f"the probe was interrupted: {text}",
         expected="the API server and its webhooks answer during the probe",
-        todo="Check the health of the API server, then run again.",
+        todo="check the health of the API server, then run again.",
         because=("B3",) if _WEBHOOK in text else (),
     )
 
@@ -40,9 +40,9 @@ def not_tried(failure: tuple[str, str]) -> Outcome:
     """Why a probe pod did not run, by reason and text: image, admission, interruption, or a missing fact."""
     reason, text = failure
     if reason in BAD_STARTS:
-        return errored("ProbeImage", f"The probe pod cannot start: {text}", todo="Mirror or override its image.")
+        return errored("ProbeImage", f"the probe pod cannot start: {text}", todo="mirror or override its image.")
     if reason == "ProbeRefused":
         return refusal(text)
     if reason in _UNREAD:
-        return errored(reason, text, todo="Grant the right to read it, or check the API server, then run again.")
+        return errored(reason, text, todo="grant the right to read it, or check the API server, then run again.")
     return interruption(text)

@@ -32,7 +32,7 @@ def blocked(by: tuple[str, ...], outcomes: Mapping[str, Outcome]) -> Outcome:
     """The outcome of a check that is skipped because of others."""
     roots = tuple(dict.fromkeys(root for id_ in by for root in _roots(id_, outcomes)))
     causes = " ".join(f"{id_}: {outcomes[id_].message}" for id_ in roots)
-    return replace(skipped(REASON, f"Skipped because of {causes}"), because=roots)
+    return replace(skipped(REASON, f"skipped because of {causes}"), because=roots)
 
 
 def not_applicable(check: Check, outcomes: Mapping[str, Outcome], waived: Mapping[str, str]) -> Outcome | None:
@@ -81,5 +81,5 @@ def _roots(id_: str, outcomes: Mapping[str, Outcome]) -> tuple[str, ...]:
 
 
 def _demoted(outcome: Outcome) -> Outcome:
-    message = f"Consequence of {', '.join(outcome.because)}: {outcome.message}"
+    message = f"consequence of {', '.join(outcome.because)}: {outcome.message}"
     return replace(outcome, status=Status.SKIP, reason=REASON, message=message, todo="", commands=())

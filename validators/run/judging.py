@@ -74,7 +74,7 @@ class Judging:
         for item in self.open_checks():
             if item.opt_in and item.opt_in not in asked:
                 flag, variable = f"--{item.opt_in.replace('_', '-')}", f"validation_{item.opt_in}"
-                text = f"is done only when asked for: {flag}, or {variable} in an inventory."
+                text = f"runs only on request: {flag}, or {variable} in an inventory."
                 self._settle(item.id, skipped("NotAsked", text))
         self._tell()
 

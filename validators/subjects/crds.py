@@ -64,7 +64,7 @@ def demand_gang_kinds(facts: Facts) -> None:
     """
     gang = facts.expectations.gang
     if gang.name not in facts.expectations.crds.values():
-        raise CannotJudgeError(skipped("NotExpected", f"The chosen components do not include {gang.title}."))
+        raise CannotJudgeError(skipped("NotExpected", f"the chosen components do not include {gang.title}."))
     try:
         found = issues(facts, _OF_VOLCANO if gang is VOLCANO else (gang.podgroups,))
     except CannotJudgeError as unread:

@@ -71,7 +71,7 @@ def verdict(found: Iterable[Issue], looked_at: Sequence[Ref], *, claim: str, exp
         return (
             passed(claim, objects=looked_at)
             if looked_at
-            else skipped("NoObjects", "There are no objects of this kind.")
+            else skipped("NoObjects", "there are no objects of this kind.")
         )
     make = failed if worst[0].status is Status.FAIL else warned
     todos = tuple(dict.fromkeys(item.todo for item in worst))

@@ -46,31 +46,31 @@ JOB_GROUPS = frozenset({"batch.volcano.sh", "kubeflow.org"})
 """API groups of users' jobs. Their pods show the state of the jobs, not of the platform."""
 
 _IMAGE_CLASSES = (
-    (r"x509|certificate", "RegistryCertificate", "Add the CA of the registry to the container runtime on every node."),
-    (r"toomanyrequests|\b429\b", "RegistryRateLimit", "Pull through a mirror, or log in to the registry."),
+    (r"x509|certificate", "RegistryCertificate", "add the CA of the registry to the container runtime on every node."),
+    (r"toomanyrequests|\b429\b", "RegistryRateLimit", "pull through a mirror, or log in to the registry."),
     (
         r"not found|manifest unknown|\b404\b",
         "ImageMissing",
-        "Correct the name or tag of the image, or copy it to this registry.",
+        "correct the name or tag of the image, or copy it to this registry.",
     ),
-    (r"\b401\b|\b403\b|unauthorized|denied|forbidden", "ImageDenied", "Add an imagePullSecret to the ServiceAccount."),
+    (r"\b401\b|\b403\b|unauthorized|denied|forbidden", "ImageDenied", "add an imagePullSecret to the ServiceAccount."),
     (
         r"no such host|dial tcp|time(d )?out|connection refused|unreachable",
         "RegistryUnreachable",
-        "Configure a mirror or a proxy through which the nodes reach the registry.",
+        "configure a mirror or a proxy through which the nodes reach the registry.",
     ),
 )
 _PLACEMENT_CLASSES = (
-    (r"unbound|persistentvolumeclaim", "UnboundClaim", "See why the PersistentVolumeClaim is not bound."),
-    (r"Insufficient|NotEnoughResources", "Insufficient", "Free or add the resource that is named."),
+    (r"unbound|persistentvolumeclaim", "UnboundClaim", "see why the PersistentVolumeClaim is not bound."),
+    (r"Insufficient|NotEnoughResources", "Insufficient", "free or add the resource that is named."),
     (
         r"affinity|selector",
         "Affinity",
-        "Label a node to match the pod, or change the affinity or node selector of the pod.",
+        "label a node to match the pod, or change the affinity or node selector of the pod.",
     ),
     # Last: every message names the taints of the control plane, which are there on purpose.
-    (r"taint", "Taints", "Add a toleration to the pod, or remove the taint from a node."),
-    (r"gated", "Gated", "See which controller removes the scheduling gates of the pod."),
+    (r"taint", "Taints", "add a toleration to the pod, or remove the taint from a node."),
+    (r"gated", "Gated", "see which controller removes the scheduling gates of the pod."),
 )
 
 _TODO_CRASH = "Read the log of the previous container."
@@ -220,7 +220,7 @@ def _failed(pod: Object, found: Issue, noted: PodNotes, facts: Facts) -> Issue |
         pulls = [item for item in noted.events if "Failed to pull" in item] if "Back-off" in found.message else []
         text = " ".join([found.message, *pulls[-1:]])
         reason, todo = _class_of(
-            text, _IMAGE_CLASSES, (found.reason, "Correct the image or the settings of the container.")
+            text, _IMAGE_CLASSES, (found.reason, "correct the image or the settings of the container.")
         )
         return replace(found, check="A6", reason=reason, todo=todo, message=text)
     if found.reason == "OOMKilled":
@@ -238,7 +238,7 @@ def _ended(pod: Object, found: Issue, facts: Facts) -> Issue | None:
     replaced = workload in _served(facts)
     ours = found.ref.namespace in facts.expectations.namespaces
     status = Status.FAIL if ours and not replaced else Status.WARN
-    todo = f"Delete the pod{': its replacement is ready' if replaced else ' once you know why it failed'}."
+    todo = f"delete the pod{': its replacement is ready' if replaced else ' once you know why it failed'}."
     return replace(found, status=status, todo=todo)
 
 
@@ -248,7 +248,7 @@ def _waiting(pod: Object, found: Issue, noted: PodNotes, facts: Facts) -> Issue:
     seconds = f" Created {age(pod, facts):.0f} s ago."
     if conditions(pod).get("PodScheduled", {}).get("status") == "False":
         reason, todo = _class_of(
-            found.message, _PLACEMENT_CLASSES, ("Unschedulable", "Read the message of the scheduler.")
+            found.message, _PLACEMENT_CLASSES, ("Unschedulable", "read the message of the scheduler.")
         )
         because = _PLACEMENT_CAUSES.get(reason, ())
         return replace(
@@ -263,7 +263,7 @@ def _waiting(pod: Object, found: Issue, noted: PodNotes, facts: Facts) -> Issue:
     if not pod["spec"].get("nodeName"):
         scheduler = pod["spec"].get("schedulerName", "default-scheduler")
         message = f"{found.ref} has not been evaluated by its scheduler, {scheduler}.{seconds}"
-        todo = f"See whether {scheduler} is running."
+        todo = f"see whether {scheduler} is running."
         because = ("F1",) if scheduler == facts.expectations.gang.scheduler else ()
         return replace(
             found, check="C8", status=status, reason="NotJudged", message=message, todo=todo, because=because
@@ -271,7 +271,7 @@ def _waiting(pod: Object, found: Issue, noted: PodNotes, facts: Facts) -> Issue:
     if flapping := _flapping(found.ref, facts):
         return flapping
     note = f" {noted.events[-1]}" if noted.events else ""
-    todo = "See which container is not ready and why."
+    todo = "see which container is not ready and why."
     return replace(found, status=status, message=found.message + seconds + note, todo=todo)
 
 
@@ -311,7 +311,7 @@ def _flapping(ref: Ref, facts: Facts) -> Issue | None:
     if not (window and turns):
         return None
     message = f"{ref} changed from Ready to not Ready {counted(turns, 'time')} within {window.seconds:.0f} s."
-    return Issue("C6", Status.FAIL, ref, "Flapping", message, "Read its log, and check its readiness probe.")
+    return Issue("C6", Status.FAIL, ref, "Flapping", message, "read its log, and check its readiness probe.")
 
 
 def _class_of(text: str, classes: tuple[tuple[str, str, str], ...], other: tuple[str, str]) -> tuple[str, str]:

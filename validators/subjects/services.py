@@ -128,10 +128,10 @@ def _issue(service: Object, facts: Facts) -> Issue | None:
     missing = ", ".join(sorted(name or "its port" for name in _wanted(service) - ready_ports(ref, facts)))
     if ready:
         text = f"{ref} has no endpoint for {missing}, although it selects {counted(len(ready), 'ready pod')}."
-        todo = "Compare its targetPort with the container ports of its pods."
+        todo = "compare its targetPort with the container ports of its pods."
         return Issue("C9", Status.FAIL, ref, "PortNotServed", text, todo)
     text = f"{ref} has no ready endpoint for {missing}: none of its {counted(len(live), 'pod')} is ready."
-    return Issue("C9", Status.FAIL, ref, "NoReadyPod", text, "See why its pods are not ready.", behind(service, facts))
+    return Issue("C9", Status.FAIL, ref, "NoReadyPod", text, "see why its pods are not ready.", behind(service, facts))
 
 
 def _nobody(service: Object, ref: Ref, facts: Facts) -> Issue | None:
@@ -145,7 +145,7 @@ def _nobody(service: Object, ref: Ref, facts: Facts) -> Issue | None:
         return None
     selector = ",".join(f"{key}={value}" for key, value in service["spec"]["selector"].items())
     text = f"{ref} has no endpoint: no pod has the labels {selector}."
-    todo = "Install the workload that it selects, or delete the Service."
+    todo = "install the workload that it selects, or delete the Service."
     return Issue("C9", Status.FAIL if ours else Status.WARN, ref, "NoPod", text, todo, because)
 
 

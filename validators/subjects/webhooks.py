@@ -140,7 +140,7 @@ def issues(facts: Facts) -> tuple[Issue, ...]:
 def _absent(ref: Ref, facts: Facts) -> Issue:
     component = facts.expectations.webhooks[ref]
     message = f"{ref} of component {component} does not exist."
-    return Issue("B3", Status.FAIL, ref, "Missing", message, f"Install component {component} again.")
+    return Issue("B3", Status.FAIL, ref, "Missing", message, f"install component {component} again.")
 
 
 def _issues_of(ref: Ref, configuration: Object, facts: Facts) -> Iterator[Issue]:
@@ -174,18 +174,18 @@ def _faults(entry: Mapping[str, Any], facts: Facts) -> Iterator[Fault]:
     service = service_of(entry)
     authorities: list[x509.Certificate] = []
     if service and not bundle:
-        todo = f"Restart the Deployment behind {service}, which writes it at its start, or apply the component again."
+        todo = f"restart the Deployment behind {service}, which writes it at its start, or apply the component again."
         yield Fault("EmptyCaBundle", "has an empty caBundle, so the API server does not trust its backend", todo)
     if bundle:
         try:
             authorities = parsed(decoded(bundle))
         except ValueError:
-            yield Fault("BadCaBundle", "has a caBundle that is not PEM", "Apply the component again.")
+            yield Fault("BadCaBundle", "has a caBundle that is not PEM", "apply the component again.")
     now = datetime.fromtimestamp(facts.taken, UTC)
     if authorities and all(item.not_valid_after_utc <= now for item in authorities):
         end = authorities[0].not_valid_after_utc
         text = f"has a caBundle that expired on {end:%Y-%m-%d}"
-        yield Fault("AuthorityExpired", text, "Renew the certificates of the webhook.")
+        yield Fault("AuthorityExpired", text, "renew the certificates of the webhook.")
     if service:
         port = entry["clientConfig"]["service"].get("port", 443)
         yield from _backend(service, port, facts)
@@ -195,15 +195,15 @@ def _faults(entry: Mapping[str, Any], facts: Facts) -> Iterator[Fault]:
 def _backend(ref: Ref, port: int, facts: Facts) -> Iterator[Fault]:
     service = facts.get(SERVICES, ref.namespace, ref.name)
     if service is None:
-        todo = "Apply the component again, or delete the webhook configuration."
+        todo = "apply the component again, or delete the webhook configuration."
         yield Fault("NoService", f"calls {ref}, which does not exist", todo)
         return
     ports = [item["port"] for item in service["spec"].get("ports") or ()]
     if port not in ports:
         known = ", ".join(map(str, ports))
-        yield Fault("PortMismatch", f"calls port {port} of {ref}, which has {known}", "Apply the component again.")
+        yield Fault("PortMismatch", f"calls port {port} of {ref}, which has {known}", "apply the component again.")
     if not services.ready_ports(ref, facts):
-        yield Fault("NoEndpoint", f"calls {ref}, which has no ready endpoint", "See why its pods are not ready.")
+        yield Fault("NoEndpoint", f"calls {ref}, which has no ready endpoint", "see why its pods are not ready.")
 
 
 def _certificate(ref: Ref, authorities: Iterable[x509.Certificate], now: datetime, facts: Facts) -> Iterator[Fault]:
@@ -213,9 +213,9 @@ def _certificate(ref: Ref, authorities: Iterable[x509.Certificate], now: datetim
     try:
         certificate = parsed(pem)[0]
     except ValueError:
-        yield Fault("BadCertificate", f"is served by {ref} with a certificate that is not PEM", "Renew the Secret.")
+        yield Fault("BadCertificate", f"is served by {ref} with a certificate that is not PEM", "renew the Secret.")
         return
-    renew = "Delete the Secret; the component creates it again."
+    renew = "delete the Secret; the component creates it again."
     if certificate.not_valid_after_utc <= now:
         end = certificate.not_valid_after_utc
         yield Fault(

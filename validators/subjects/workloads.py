@@ -44,7 +44,7 @@ def _absent(ref: Ref, facts: Facts) -> Issue:
     component = facts.expectations.workloads[ref]
     message = f"{ref} of component {component} does not exist."
     check = _CHECK_OF_KIND[ref.kind]
-    return _spoken_for(Issue(check, Status.FAIL, ref, "Missing", message, f"Install component {component}."), facts)
+    return _spoken_for(Issue(check, Status.FAIL, ref, "Missing", message, f"install component {component}."), facts)
 
 
 def _spoken_for(found: Issue, facts: Facts) -> Issue:
@@ -63,7 +63,7 @@ def _issue(obj: Object, causes: Sequence[Issue], facts: Facts) -> Issue | None:
         return _not_asked_for(found, facts) if expected else _no_nodes(found)
     if ref.kind == "Job":
         return _job(obj, found, causes, facts)
-    found = replace(found, todo="See its events and its pods.")
+    found = replace(found, todo="see its events and its pods.")
     if not causes:
         return found
     worst = [item for item in causes if item.status is Status.FAIL] or causes
@@ -75,16 +75,16 @@ def _issue(obj: Object, causes: Sequence[Issue], facts: Facts) -> Issue | None:
 def _not_asked_for(found: Issue, facts: Facts) -> Issue:
     where = f"-n {found.ref.namespace} {found.ref.kind.lower()}/{found.ref.name}"
     if found.reason == "ScaledToZero":
-        found = replace(found, todo=f"Scale it up: kubectl scale {where} --replicas=1")
+        found = replace(found, todo=f"scale it up: kubectl scale {where} --replicas=1")
     else:
-        found = replace(found, todo="See which nodes its node selector matches.")
+        found = replace(found, todo="see which nodes its node selector matches.")
     return _spoken_for(found, facts)
 
 
 def _no_nodes(found: Issue) -> Issue | None:
     if found.reason != "NoNodes":
         return None
-    return replace(found, status=Status.WARN, todo="Delete it, or label the nodes that it is for.")
+    return replace(found, status=Status.WARN, todo="delete it, or label the nodes that it is for.")
 
 
 def _job(obj: Object, found: Issue, causes: Sequence[Issue], facts: Facts) -> Issue | None:
@@ -95,7 +95,7 @@ def _job(obj: Object, found: Issue, causes: Sequence[Issue], facts: Facts) -> Is
     because = () if failed else tuple(dict.fromkeys(item.check for item in causes))
     young = not failed and age(obj, facts) < facts.timing.grace_seconds
     status = Status.FAIL if expected and not young else Status.WARN
-    todo = "Read the log of its pod, correct the cause, delete the Job and apply it again."
+    todo = "read the log of its pod, correct the cause, delete the Job and apply it again."
     return replace(found, status=status, because=because, todo=todo, evidence=_log_of(found.ref, facts))
 
 

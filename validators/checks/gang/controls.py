@@ -29,7 +29,7 @@ def same_scheduler(evidence: GangEvidence) -> Outcome:
             objects=gang_words.step_refs(evidence, step),
             todo="make room for pods of 16Mi memory, see that no node has the label kfv.io/nowhere, and run again."
             if step.bound or any(item.judged for item in step.members)
-            else "no scheduler looked at the pods: see whether it is alive (F1) and what its log says, and run again.",
+            else "no scheduler looked at the pods: check that it is running (F1) and read its log, then run again.",
             evidence=step.as_file,
         )
     return gang_words.good(
@@ -46,19 +46,19 @@ def default_scheduler(evidence: GangEvidence) -> Outcome:
         return gang_words.disturbed(evidence, step)
     bound = sorted(item.name for item in step.bound)
     if len(bound) == len(step.members) - 1 and not any(name.endswith(STUCK) for name in bound):
-        text = "the default scheduler bound 2 of the same 3 pods and left the third: what a gang is spared."
+        text = "the default scheduler bound 2 of the same 3 pods and left the third pending: what gangs prevent."
         return gang_words.good(evidence, step, text)
     silent = not bound and not any(item.judged for item in step.members)
     found = f"bound {len(bound)} of the 3 pods ({', '.join(bound) or 'none'})"
-    ignored = f"looked at none of the 3 pods in {evidence.timing.bind_seconds:.0f} s"
+    ignored = f"considered none of the 3 pods in {evidence.timing.bind_seconds:.0f} s"
     return warned(
         "DefaultSchedulerSilent" if silent else "NotPartial",
-        f"the default scheduler {ignored if silent else found}, so that nothing shows what the gang is spared: "
+        f"the default scheduler {ignored if silent else found}, so that nothing shows what the gang prevents: "
         f"{gang_words.why(step)}",
         expected="without gang scheduling, the two members that fit are bound and the third is not",
         observed=gang_words.observed(evidence, step),
         objects=gang_words.step_refs(evidence, step),
-        todo="see whether kube-scheduler answers to the name default-scheduler, and whether its profile gangs by "
+        todo="check whether kube-scheduler has a profile named default-scheduler, and whether that schedules gangs "
         "itself; the proof, H2 with H4, does not depend on it.",
         evidence=step.as_file,
     )

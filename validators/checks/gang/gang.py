@@ -85,9 +85,9 @@ def default_scheduler_control(facts: Facts) -> Outcome:
 def two_gangs_in_turn(facts: Facts) -> Outcome:
     """Two gangs that compete for the same two places run one after the other.
 
-    Controls: Volcano without gangs, and the default scheduler, where each gang gets one place and both wait for ever.
-    It shows what gang scheduling is for; the proof is H2, because Volcano takes one job after the other even without
-    the plugin gang. Before Volcano 1.8.1 it may fail.
+    Controls: Volcano without gangs, and the default scheduler, where each gang gets one place and neither
+    starts. It shows what gang scheduling is for; the proof is H2, because Volcano takes one job after the other even
+    without the plugin gang. Before Volcano 1.8.1 it may fail.
     """
     return _step(facts, two_gangs, of="H1")
 

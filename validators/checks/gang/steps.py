@@ -66,7 +66,7 @@ def _premature(evidence: GangEvidence, step: Step) -> Outcome:
 def _partial(evidence: GangEvidence, step: Step, what: str) -> Outcome:
     return failed(
         "PartialPlacement",
-        f"A gang was placed in part: {what}.",
+        f"a gang was placed in part: {what}.",
         expected="all members of a gang are bound, or none",
         observed=observed(evidence, step),
         objects=step_refs(evidence, step),

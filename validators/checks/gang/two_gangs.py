@@ -52,15 +52,16 @@ def _released(evidence: GangEvidence, gangs: Step) -> Outcome:
         return warned(
             "NoDeadlockWithoutGang",
             f"{note}; but with the default scheduler the same pods did not block each other (bound: {names}), so that "
-            "nothing shows what the gangs are spared.",
+            "nothing shows what gangs prevent.",
             expected="with the default scheduler each gang gets one of its two members",
             observed=seen,
             objects=objects,
-            todo="see whether kube-scheduler's profile gangs by itself; the proof, H2 with H4, does not depend on it.",
+            todo="check whether kube-scheduler's profile schedules gangs itself; the proof, H2 with H4, does "
+            "not depend on it.",
             evidence=deadlock.as_file,
         )
     notes = dict.fromkeys(note for step in (gangs, release, deadlock) for note in step.notes)
-    text = f"{note}; with the default scheduler each gang got one member and waits for ever: the deadlock."
+    text = f"{note}; with the default scheduler each gang got one member and waits indefinitely: the deadlock."
     return passed(" ".join((text, *notes)), objects=objects, observed=seen)
 
 
@@ -71,8 +72,7 @@ def _no_scarcity(evidence: GangEvidence, control: Step) -> Outcome:
         return _skipped(evidence, f"{text}: its anti-affinity does not hold")
     return errored(
         "ControlFailed",
-        f"the control did not come out, so that two gangs would have nothing to contend for: {text}. "
-        f"{gang_words.why(control)}",
+        f"the control failed, so that two gangs would have nothing to contend for: {text}. {gang_words.why(control)}",
         expected="the anti-affinity admits one pod per slot",
         observed=gang_words.observed(evidence, control),
         objects=gang_words.step_refs(evidence, control),

@@ -84,9 +84,9 @@ def _not_ready(certificate: Object, facts: Facts) -> _Finding | None:
         return None
     status = Status.WARN if age(certificate, facts) < facts.timing.grace_seconds else Status.FAIL
     if text := _issuer_issue(certificate, facts):
-        return _Finding("IssuerNotReady", f"is not issued: {text}", "See why its issuer is not ready.", status)
+        return _Finding("IssuerNotReady", f"is not issued: {text}", "see why its issuer is not ready.", status)
     text = state.message.removeprefix(f"{Ref.of(certificate)} ").rstrip(".")
-    return _Finding(state.reason, text, "See its CertificateRequest and the log of cert-manager.", status)
+    return _Finding(state.reason, text, "see its CertificateRequest and the log of cert-manager.", status)
 
 
 def _issuer(certificate: Object, facts: Facts) -> tuple[str, Object | None]:
@@ -113,11 +113,11 @@ def _not_kept(certificate: Object, facts: Facts) -> _Finding | None:
     ref = _secret_of(certificate)
     secret = facts.read(TLS_SECRETS).get(ref)
     if secret is None:
-        return _Finding("NoSecret", f"is Ready, but {ref} does not exist", "Read the log of cert-manager.")
+        return _Finding("NoSecret", f"is Ready, but {ref} does not exist", "read the log of cert-manager.")
     spec = (_issuer(certificate, facts)[1] or {}).get("spec", {})
     wanted = {"tls.crt", "tls.key"} | ({"ca.crt"} if _WITH_AUTHORITY & spec.keys() else set())
     if missing := sorted(wanted - secret.keys):
-        todo = "Delete the Secret; cert-manager creates it again."
+        todo = "delete the Secret; cert-manager creates it again."
         return _Finding("KeysMissing", f"is Ready, but {ref} has no {', '.join(missing)}", todo)
     return None
 
@@ -135,10 +135,10 @@ def _out_of_time(certificate: Object, facts: Facts) -> _Finding | None:
     left, life = end - now, end - begin
     if begin > now:
         text = f"is not valid before {begin:%Y-%m-%d %H:%M} UTC"
-        return _Finding("NotValidYet", text, "Compare the clocks of the cluster (A3).")
+        return _Finding("NotValidYet", text, "compare the clocks of the cluster (A3).")
     if left <= timedelta():
-        return _Finding("Expired", f"expired on {end:%Y-%m-%d %H:%M} UTC", f"See why it is not renewed. {again}")
-    renew = "See why cert-manager does not renew it: its CertificateRequest and its log."
+        return _Finding("Expired", f"expired on {end:%Y-%m-%d %H:%M} UTC", f"see why it is not renewed. {again}")
+    renew = "see why cert-manager does not renew it: its CertificateRequest and its log."
     if left <= min(_FAIL, life / _FAIL_SHARE):
         return _Finding("EndsSoon", f"expires on {end:%Y-%m-%d %H:%M} UTC", renew)
     if left < min(_WARN, life / _WARN_SHARE):
@@ -161,7 +161,7 @@ def certificates_ready(facts: Facts) -> Outcome:
     ready, see the Issuer first, then the CertificateRequest and the log of cert-manager.
     """
     if _COMPONENT not in facts.expectations.components:
-        return skipped("NotExpected", f"The chosen components do not include {_COMPONENT}.")
+        return skipped("NotExpected", f"the chosen components do not include {_COMPONENT}.")
     if simulation.simulated_workload(facts, _CONTROLLER):
         text = f"{_CONTROLLER} is simulated in this rehearsal: no certificates are issued."
         return skipped("Simulated", text, objects=(_CONTROLLER,))

@@ -95,7 +95,7 @@ def _of_profile(namespace: Object) -> bool:
 
 def _missing(name: str) -> Issue:
     message = f"{_ref(name)} does not exist."
-    return Issue("B8", Status.FAIL, _ref(name), "Missing", message, "Install its component.", ("C1",))
+    return Issue("B8", Status.FAIL, _ref(name), "Missing", message, "install its component.", ("C1",))
 
 
 def _issue(namespace: Object, facts: Facts) -> Issue | None:
@@ -106,16 +106,16 @@ def _issue(namespace: Object, facts: Facts) -> Issue | None:
     seconds = facts.taken - datetime.fromisoformat(meta["deletionTimestamp"]).timestamp()
     message = f"{ref} has been terminating for {seconds:.0f} s."
     if seconds <= facts.timing.stuck_seconds:
-        return Issue("B8", Status.WARN, ref, "Terminating", message, "Wait for its deletion, then install again.")
+        return Issue("B8", Status.WARN, ref, "Terminating", message, "wait for its deletion, then install again.")
     reported = [found[kind]["message"].rstrip(".") for kind in _ORDER if found.get(kind, {}).get("status") == "True"]
     left = facts.known(REMAINING).get(meta["name"], ())
     message += f" {'; '.join(reported)}." if reported else ""
     message += f" Left: {', '.join(left)}." if left else ""
     failing = found.get(_ORDER[0], {}).get("status") == "True"
     todo = (
-        "See why the backend of the named APIService is not ready (B2)."
+        "see why the backend of the named APIService is not ready (B2)."
         if failing
-        else "The controllers that set these finalizers must remove them."
+        else "the controllers that set these finalizers must remove them."
     )
     return Issue("B8", Status.FAIL, ref, "Stuck", message, todo, ("B2",) if failing else ())
 

@@ -28,8 +28,8 @@ def crds_served(facts: Facts) -> Outcome:
     """
     names = sorted(facts.expectations.crds)
     if not names:
-        todo = "Choose a profile with components (--profile)."
-        return failed("NothingExpected", "The chosen components have no CRD.", todo=todo)
+        todo = "choose a profile with components (--profile)."
+        return failed("NothingExpected", "the chosen components have no CRD.", todo=todo)
     return verdict(
         crds.issues(facts, names),
         [Ref("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", name) for name in names],
@@ -54,7 +54,7 @@ def apiservices_available(facts: Facts) -> Outcome:
     every = facts.all(APISERVICES)
     if not every:
         return failed(
-            "NoObjects", "The API server lists no APIService.", todo="Check what hides them from your account."
+            "NoObjects", "the API server lists no APIService.", todo="check what hides them from your account."
         )
     remote = sum(bool(item["spec"].get("service")) for item in every)
     return verdict(
@@ -77,13 +77,13 @@ def _unavailable(apiservice: Object, facts: Facts) -> Issue | None:
     backend = Ref("v1", "Service", service["namespace"], service["name"])
     live = facts.get(SERVICES, backend.namespace, backend.name)
     if live is None:
-        todo = "Delete the APIService, or install its component again."
+        todo = "delete the APIService, or install its component again."
         return issue("NoService", f"{state.message} {backend} does not exist.", todo)
     if services.ready_ports(backend, facts):
-        todo = "Read the log of its pods, and check that the API server can reach their port."
+        todo = "read the log of its pods, and check that the API server can reach their port."
         return issue(state.reason, f"{state.message} {backend} has ready endpoints.", todo)
     message = f"{state.message} {backend} has no ready endpoint."
-    return issue("NoEndpoint", message, "See why its pods are not ready.", services.behind(live, facts))
+    return issue("NoEndpoint", message, "see why its pods are not ready.", services.behind(live, facts))
 
 
 CHECKS = (crds_served, apiservices_available)

@@ -170,9 +170,9 @@ def webhooks_answer(facts: Facts) -> Outcome:
     """
     answers = facts.read(WEBHOOK_ANSWERS)
     if answers is None:
-        return skipped("ReadOnly", "Needs dry runs, and this run is read-only.")
+        return skipped("ReadOnly", "needs dry runs, and this run is read-only.")
     if not answers and not facts.expectations.webhooks:
-        return skipped("NotExpected", "The chosen components have no webhook, and none calls one of their Services.")
+        return skipped("NotExpected", "the chosen components have no webhook, and none calls one of their Services.")
     unsound = {item.ref for item in webhooks.issues(facts)}
     silent = [_silent(item, unsound) for item in answers if item.silence]
     asked = [item for item in answers if not item.unasked]
@@ -184,14 +184,14 @@ def webhooks_answer(facts: Facts) -> Outcome:
             "Forbidden",
             f"Webhooks cannot be called, because you may not {', '.join(map(str, rules))}.",
             objects=sorted({item.owner for item in answers if item.forbidden}),
-            todo=f"Grant these rules, which are used for dry runs only:\n{as_yaml(rules)}",
+            todo=f"grant these rules, which are used for dry runs only:\n{as_yaml(rules)}",
         )
     if not asked:
         return errored(
             "NoneAsked",
-            f"None of {counted(len(answers), 'webhook')} could be called.{_unasked(answers)}",
+            f"none of {counted(len(answers), 'webhook')} could be called.{_unasked(answers)}",
             objects=sorted({item.owner for item in answers}),
-            todo="See the reasons; B3 checks the backends.",
+            todo="see the reasons; B3 checks the backends.",
             because=("B3",),
         )
     return verdict(
@@ -204,7 +204,7 @@ def webhooks_answer(facts: Facts) -> Outcome:
 
 def _silent(item: HookAnswer, unsound: set[Ref]) -> Issue:
     message = f"{item.owner}: webhook {item.name} does not answer: {item.silence}."
-    todo = "See the pods of its Service and their logs."
+    todo = "see the pods of its Service and their logs."
     because = ("B3",) if item.owner in unsound else ()
     return Issue("B4", Status.FAIL, item.owner, "Unanswered", message, todo, because)
 

@@ -36,8 +36,8 @@ def webhooks_sound(facts: Facts) -> Outcome:
     """
     looked_at = [Ref.of(item) for item in webhooks.configurations(facts)]
     if not looked_at and not facts.expectations.webhooks:
-        todo = "Choose a profile with components (--profile)."
-        return failed("NothingExpected", "The chosen components have no webhook.", todo=todo)
+        todo = "choose a profile with components (--profile)."
+        return failed("NothingExpected", "the chosen components have no webhook.", todo=todo)
     found = webhooks.issues(facts)
     if not found:
         facts.read(webhooks.SERVING_CERTIFICATES)
@@ -83,7 +83,7 @@ def webhook_blast_radius(facts: Facts) -> Outcome:
     """
     hooks = [*entries(webhooks.configurations(facts))]
     if not hooks:
-        return skipped("NoObjects", "The chosen components have no webhook.")
+        return skipped("NoObjects", "the chosen components have no webhook.")
     system = labelled_namespace(facts.get(NAMESPACES, "", _SYSTEM), _SYSTEM)
     found = [_stops(hook, system) for hook in hooks if _sees_all_pods(hook) and hook.matches_namespace(_UNRELATED)]
     return verdict(
@@ -103,7 +103,7 @@ def _stops(hook: Webhook, system: Object) -> Issue:
         hook.owner,
         "StopsEveryPod" if everywhere else "StopsOthersPods",
         f"{hook.owner}: while webhook {hook.name} is down, no pod can be created in {where}.",
-        "Set failurePolicy Ignore, or a namespaceSelector with a label; for Volcano's webhook set "
+        "set failurePolicy Ignore, or a namespaceSelector with a label; for Volcano's webhook set "
         "volcano_pod_webhook_failure_policy or volcano_pod_webhook_namespace_labels and run the rollout.",
     )
 
@@ -159,7 +159,7 @@ def no_orphan_webhooks(facts: Facts) -> Outcome:
             call.owner,
             "NoService",
             f"{call.owner}: {call.words} calls {call.service}, {why}.",
-            "Delete it if its component is no longer installed, else install the component again.",
+            "delete it if its component is no longer installed, else install the component again.",
         )
         for call, why in absent.items()
     ]

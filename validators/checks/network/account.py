@@ -142,7 +142,7 @@ def _namespace(profile: Object, facts: Facts) -> Issue | None:
 
 @check("E8", "one-owner", severity=Severity.MAJOR, reads=(SIGN_IN, *_READ_PROFILES))
 def one_owner(facts: Facts) -> Outcome:
-    """Who signs in first owns the first profile.
+    """The first user to sign in owns the first profile.
 
     The e-mail address of Dex's user and the owner of the profile must be the same, letter by letter; otherwise the
     dashboard shows the user no namespace. Set kubeflow_user_email and install dex and user-namespace again.

@@ -87,7 +87,7 @@ def api_server(facts: Facts) -> Outcome:
             expected=expected,
             observed=observed,
             objects=(API_SERVER,),
-            todo="See which part of the API server is not ready.",
+            todo="see which part of the API server is not ready.",
             commands=("kubectl get --raw '/readyz?verbose'",),
         )
     if not bounds.covers(facts.server_version):
@@ -97,7 +97,7 @@ def api_server(facts: Facts) -> Outcome:
             expected=expected,
             observed=observed,
             objects=(API_SERVER,),
-            todo="Choose a release for this Kubernetes version (--release), or another Kubernetes version.",
+            todo="choose a release for this Kubernetes version (--release), or another Kubernetes version.",
         )
     message = f"/readyz answered ok {counted(len(answers), 'time')}; {facts.server_version} is within {bounds}."
     return passed(message, objects=(API_SERVER,), observed=observed)
@@ -114,7 +114,7 @@ def own_permissions(facts: Facts) -> Outcome:
     access = facts.read(OWN_ACCESS)
     denied = [rule for rule, granted in access.items() if not granted]
     if not access:
-        return errored("NothingAsked", "No rule was reviewed.", todo="Choose a check that needs a right (--select).")
+        return errored("NothingAsked", "no rule was reviewed.", todo="choose a check that needs a right (--select).")
     if denied:
         by_place = {where: [rule for rule in denied if rule.namespace == where] for where in _places(denied)}
         return errored(
@@ -123,11 +123,11 @@ def own_permissions(facts: Facts) -> Outcome:
             expected="every rule that the chosen checks need",
             observed={str(rule): "denied" for rule in denied},
             objects=(API_SERVER,),
-            todo="Grant these rules, or run with an account that has them:\n"
+            todo="grant these rules, or run with an account that has them:\n"
             + "\n".join(f"# {_place(where)}\n{as_yaml(rules)}" for where, rules in by_place.items()),
         )
     places = ", ".join(_place(where) for where in _places(access))
-    message = f"All {counted(len(access), 'rule')} granted, {places}."
+    message = f"all {counted(len(access), 'rule')} granted, {places}."
     return passed(message, objects=(API_SERVER,))
 
 

@@ -136,7 +136,7 @@ def clock_skew(facts: Facts) -> Outcome:
     """
     found = facts.read(CLOCKS)
     if found is None:
-        return errored("NotRead", "No clock was read.", todo="Run again.")
+        return errored("NotRead", "no clock was read.", todo="run again.")
     real = {item["metadata"]["name"] for item in facts.all(NODES)} - facts.simulated_nodes
     apart = {"this host and the API server": _least(found.server)}
     apart |= {
@@ -153,22 +153,22 @@ def clock_skew(facts: Facts) -> Outcome:
             expected=f"at most {facts.timing.skew_warn_seconds:.0f} s apart",
             observed={who: f"{seconds:.1f} s" for who, seconds in wrong.items()},
             objects=[ref for ref in refs if ref == API_SERVER or f"node {ref.name} and the API server" in wrong],
-            todo="Set the clocks, and synchronize them with chronyd.",
+            todo="set the clocks, and synchronize them with chronyd.",
             commands=("timedatectl", "chronyc tracking"),
         )
     if unknown:
         return errored(
             "NotTold",
-            f"The Leases of {few(unknown)} do not show the clock of their nodes.",
+            f"the Leases of {few(unknown)} do not show the clock of their nodes.",
             expected="a Lease in kube-node-lease for every node, renewed by its kubelet",
             objects=[ref for ref in refs if ref.name in unknown],
-            todo="See whether their kubelets are running.",
+            todo="see whether their kubelets are running.",
             because=("A4",),
         )
     simulated = len(facts.simulated_nodes)
     note = f" {counted(simulated, 'simulated node')} without a clock." if simulated else ""
     return passed(
-        f"The clocks of this host, the API server and {counted(len(real), 'node')} agree within "
+        f"the clocks of this host, the API server and {counted(len(real), 'node')} agree within "
         f"{facts.timing.skew_warn_seconds:.0f} s.{note}",
         objects=refs,
         observed={who: f"{seconds:.1f} s" for who, seconds in apart.items()},

@@ -41,7 +41,7 @@ def images_arrive(facts: Facts) -> Outcome:
     return verdict(
         found,
         looked_at,
-        claim=f"The images of {counted(len(looked_at), 'pod')} were pulled.{note}",
+        claim=f"the images of {counted(len(looked_at), 'pod')} were pulled.{note}",
         expected="every image can be pulled, and pinned containers run their digest",
     )
 
@@ -73,8 +73,8 @@ def _digests(pod: Object) -> Iterator[tuple[str, str, str]]:
 
 def _other(pod: Object, container: str, wanted: str, runs: str) -> Issue:
     ref = Ref.of(pod)
-    message = f"Container {container} of {ref} is pinned to {wanted} and runs {runs}."
-    todo = "Delete the pod so that the node pulls the image again, and find out what retags it."
+    message = f"container {container} of {ref} is pinned to {wanted} and runs {runs}."
+    todo = "delete the pod so that the node pulls the image again, and find out what retags it."
     return Issue("A6", Status.WARN, ref, "OtherDigest", message, todo)
 
 

@@ -48,15 +48,15 @@ _SINGLE_OPERATORS = (
 )
 
 _OFF_KUBE_BATCH = (
-    "Move its workloads to Volcano: schedulerName volcano in pods, PodGroups of scheduling.volcano.sh, the operator's "
+    "move its workloads to Volcano: schedulerName volcano in pods, PodGroups of scheduling.volcano.sh, the operator's "
     "gang argument (G1). When nothing refers to kube-batch any more, delete its Deployment, then its CRDs."
 )
 _OFF_KFDEF = (
-    "While its operator runs, deleting a KfDef deletes its Kubeflow (by its finalizer). Stop that operator first, "
+    "while its operator runs, deleting a KfDef deletes its Kubeflow (by its finalizer). Stop that operator first, "
     "install a current release over it (playbooks/plan.yml shows the changes), and delete the KfDef and its CRD last."
 )
 _OFF_KSONNET = (
-    "No tool updates these objects. Install the component of a release over them, delete what no release has any more, "
+    "no tool updates these objects. Install the component of a release over them, delete what no release has any more, "
     "and remove the labels and annotations of ksonnet from the rest."
 )
 _OFF_OPERATORS = "Delete the Deployment: the training operator replaces it. Running jobs keep their pods."

@@ -47,7 +47,7 @@ def node_facts(facts: Facts) -> Outcome:
         if item["metadata"]["name"] not in facts.simulated_nodes
     }
     if not real:
-        return skipped("Simulated", "Every node is simulated.")
+        return skipped("Simulated", "every node is simulated.")
     if found := _unreported(real) or _skewed(real, facts):
         return found
     seen = facts.evidence(NODE_SETTINGS)
@@ -70,11 +70,11 @@ def _unreported(real: Mapping[str, Object]) -> Outcome | None:
         return None
     return errored(
         "NotTold",
-        f"The Node does not report its system or versions: {few(missing)}.",
+        f"the Node does not report its system or versions: {few(missing)}.",
         expected=", ".join(_INFO),
         observed={name: dict(real[name]) for name in missing},
         objects=[_ref(name) for name in missing],
-        todo="See whether the kubelet is running and may update the status of its Node.",
+        todo="see whether the kubelet is running and may update the status of its Node.",
         because=("A4",),
     )
 
@@ -89,7 +89,7 @@ def _skewed(real: Mapping[str, Object], facts: Facts) -> Outcome | None:
         expected=f"a kubelet of {facts.server_version} or up to {_MOST_BEHIND} minor versions older",
         observed=skewed,
         objects=[_ref(name) for name in sorted(skewed)],
-        todo="Upgrade the API server first, then the kubelets, one minor version at a time.",
+        todo="upgrade the API server first, then the kubelets, one minor version at a time.",
     )
 
 
@@ -102,11 +102,11 @@ def _at_odds(seen: Sequence[Settings]) -> Outcome | None:
     }
     return warned(
         "DriversDiffer",
-        f"Different cgroup drivers: {'; '.join(f'on {name} {text}' for name, text in drivers.items())}.",
+        f"different cgroup drivers: {'; '.join(f'on {name} {text}' for name, text in drivers.items())}.",
         expected="the same cgroup driver, systemd where systemd is the init process",
         observed=drivers,
         objects=[_ref(name) for name in odd],
-        todo="Set cgroupDriver of the kubelet and SystemdCgroup of containerd to match; P11 checks both on hosts.",
+        todo="set cgroupDriver of the kubelet and SystemdCgroup of containerd to match; P11 checks both on hosts.",
     )
 
 
@@ -119,10 +119,10 @@ def _not_seen(seen: Sequence[Settings]) -> Outcome | None:
         return refusal(text)
     return errored(
         reason,
-        f"No evidence from {len(missed)} of {counted(len(seen), 'node')}; {next(iter(missed))}: {text}",
+        f"no evidence from {len(missed)} of {counted(len(seen), 'node')}; {next(iter(missed))}: {text}",
         expected="a pod on every node that may read /sys/fs",
         objects=[_ref(name) for name in missed],
-        todo="See why the probe pod does not run there.",
+        todo="see why the probe pod does not run there.",
         because=("A4",),
     )
 
@@ -141,7 +141,7 @@ def _confined(seen: Sequence[Settings], facts: Facts) -> Outcome | None:
         expected="volume directories of type container_file_t",
         observed={item.node: item.selinux for item in seen},
         objects=[_ref(name) for name in names],
-        todo="Run playbooks/hosts.yml, which labels them, and select D8, which checks the labels.",
+        todo="run playbooks/hosts.yml, which labels them, and select D8, which checks the labels.",
     )
 
 

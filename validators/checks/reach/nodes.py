@@ -34,7 +34,7 @@ def nodes(facts: Facts) -> Outcome:
     """
     every = facts.all(NODES)
     if not every:
-        return failed("NoNodes", "The cluster has no node.", expected="at least one node", todo="Join a node.")
+        return failed("NoNodes", "the cluster has no node.", expected="at least one node", todo="join a node.")
     taking = [item for item in every if not item["spec"].get("unschedulable")]
     found = _sick(every) or _none_takes_pods(every, taking) or _short_of_room(taking, facts) or _some_away(every)
     if found:
@@ -58,7 +58,7 @@ def _sick(every: Sequence[Object]) -> Outcome | None:
         expected="every node Ready without pressure",
         observed={ref.name: state.reason for ref, state in sick.items()},
         objects=tuple(sick),
-        todo="Repair what the condition of the node names.",
+        todo="repair what the condition of the node names.",
         commands=tuple(f"kubectl describe node {ref.name}" for ref in sick),
     )
 
@@ -69,10 +69,10 @@ def _none_takes_pods(every: Sequence[Object], taking: Sequence[Object]) -> Outco
     names = [item["metadata"]["name"] for item in every]
     return failed(
         "AllCordoned",
-        f"All nodes are cordoned: {few(names)}.",
+        f"all nodes are cordoned: {few(names)}.",
         expected="at least one schedulable node",
         objects=[Ref.of(item) for item in every],
-        todo="Uncordon a node.",
+        todo="uncordon a node.",
         commands=tuple(f"kubectl uncordon {name}" for name in names),
     )
 
@@ -87,16 +87,16 @@ def _some_away(every: Sequence[Object]) -> Outcome | None:
             f"{len(cordoned)} of {counted(len(every), 'node')} cordoned: {few(names)}.",
             expected="no cordoned node",
             objects=[Ref.of(item) for item in cordoned],
-            todo="Uncordon them after their maintenance.",
+            todo="uncordon them after their maintenance.",
             commands=tuple(f"kubectl uncordon {name}" for name in names),
         )
     if all(_taints(item) for item in every):
         return warned(
             "AllTainted",
-            f"All nodes have taints that upstream's pods do not tolerate: {', '.join(sorted(_keys(every)))}.",
+            f"all nodes have taints that upstream's pods do not tolerate: {', '.join(sorted(_keys(every)))}.",
             expected="a node without such a taint, because upstream's manifests have no tolerations",
             objects=[Ref.of(item) for item in every],
-            todo="Remove the taint from a node, or add tolerations to the workloads.",
+            todo="remove the taint from a node, or add tolerations to the workloads.",
             commands=tuple(f"kubectl taint nodes --all {key}-" for key in sorted(_keys(every))),
         )
     return None
@@ -117,7 +117,7 @@ def _short_of_room(taking: Sequence[Object], facts: Facts) -> Outcome | None:
         wanted = total((_PROBES, *(pod_requests(pod["spec"]) for pod in waiting)))
         left = _left(taking, facts)
     except ValueError as error:
-        return errored("BadQuantity", f"Invalid quantity: {error}.", todo="Correct the object that contains it.")
+        return errored("BadQuantity", f"invalid quantity: {error}.", todo="correct the object that contains it.")
     short = {name: amount for name, amount in wanted.items() if left.get(name, Decimal(0)) < amount}
     if not short:
         return None
@@ -125,11 +125,11 @@ def _short_of_room(taking: Sequence[Object], facts: Facts) -> Outcome | None:
     has, needs = ({name: readable(name, found.get(name, Decimal(0))) for name in short} for found in (left, wanted))
     return failed(
         "NoRoom",
-        f"The schedulable nodes have {_listed(has)} left; the probes{of_pods} request {_listed(needs)}.",
+        f"the schedulable nodes have {_listed(has)} left; the probes{of_pods} request {_listed(needs)}.",
         expected=f"at least {_listed(needs)}",
         observed={"left": has, "wanted": needs},
         objects=[Ref.of(item) for item in taking],
-        todo="Remove pods or add a node.",
+        todo="remove pods or add a node.",
     )
 
 

@@ -122,10 +122,10 @@ def foreign_owners(facts: Facts) -> Outcome:
     with, or remove it with the tool that installed it.
     """
     if not any(map(_is_shared, facts.expectations.components)):
-        return skipped("NotExpected", "The chosen components include neither Istio nor cert-manager nor Knative.")
+        return skipped("NotExpected", "the chosen components include neither Istio nor cert-manager nor Knative.")
     objects = [*_shared_objects(facts)]
     if not objects:
-        return skipped("NotInstalled", "Neither Istio nor cert-manager nor Knative is installed.")
+        return skipped("NotInstalled", "neither Istio nor cert-manager nor Knative is installed.")
     marks = {Ref.of(item): mark for item in objects if (mark := _foreign_mark(item))}
     for ref, managers in facts.known(MANAGERS).items():
         if foreign := sorted(name for name in managers if not may_be_overwritten(name)):
@@ -143,7 +143,7 @@ def foreign_owners(facts: Facts) -> Outcome:
         expected="objects that only this project applies",
         observed={str(ref): mark for ref, mark in sorted(marks.items())},
         objects=sorted(marks),
-        todo="Exclude the component (kubeflow_exclude), or remove it with the tool that installed it.",
+        todo="exclude the component (kubeflow_exclude), or remove it with the tool that installed it.",
     )
 
 

@@ -30,7 +30,7 @@ def images_as_planned(facts: Facts) -> Outcome:
     """
     found = running(facts)
     if not found:
-        return skipped("NoPlan", "No image is planned for any existing workload.")
+        return skipped("NoPlan", "no image is planned for any existing workload.")
     elsewhere = sum(item.elsewhere for item in found)
     mirrored = f" {counted(elsewhere, 'image')} from another registry." if elsewhere else ""
     return verdict(
@@ -48,15 +48,15 @@ def _differing(facts: Facts, found: tuple[Running, ...]) -> Iterator[Issue]:
         if not (item.same or item.elsewhere):
             text = f"{where} runs {item.image}; the plan is {item.planned}."
             status = Status.FAIL if exact else Status.WARN
-            todo = "Run the rollout, or change the plan."
+            todo = "run the rollout, or change the plan."
             yield Issue("A8", status, item.workload, "OtherImage", text, todo, _because(facts))
         elif item.elsewhere and exact:
             text = f"{where} runs {item.image}; the plan is the same image from {item.planned}."
-            todo = "Find out what renames images, or run the rollout with the mirror rules."
+            todo = "find out what renames images, or run the rollout with the mirror rules."
             yield Issue("A8", Status.WARN, item.workload, "OtherRegistry", text, todo)
         if len(item.contents) > 1:
             text = f"{where} runs {len(item.contents)} different digests of {item.image}."
-            todo = "Pin the image by digest, or pull it again on all nodes."
+            todo = "pin the image by digest, or pull it again on all nodes."
             yield Issue("A8", Status.WARN, item.workload, "MovedTag", text, todo)
 
 
@@ -77,10 +77,10 @@ def release_recognised(facts: Facts) -> Outcome:
     found = marks(facts)
     recognised = recognise(found)
     if recognised is None:
-        return skipped("NoKubeflow", "No object of a known Kubeflow release was found.")
+        return skipped("NoKubeflow", "no object of a known Kubeflow release was found.")
     names, judged_by = " or ".join(recognised.releases), facts.expectations.release
     text = (
-        f"Recognized as Kubeflow {names} with {recognised.confidence} confidence: "
+        f"recognized as Kubeflow {names} with {recognised.confidence} confidence: "
         f"{recognised.fitting} of {counted(recognised.marks, 'mark')} match."
     )
     observed = {
@@ -96,7 +96,7 @@ def release_recognised(facts: Facts) -> Outcome:
             expected=f"Kubeflow {judged_by}",
             observed=observed,
             objects=[item.ref for item in found if item.releases.intersection(recognised.releases)],
-            todo=f"Validate it with --release {recognised.releases[-1]}.",
+            todo=f"validate it with --release {recognised.releases[-1]}.",
         )
     if recognised.against:
         return warned(
@@ -105,7 +105,7 @@ def release_recognised(facts: Facts) -> Outcome:
             expected=f"only marks of Kubeflow {names}",
             observed=observed,
             objects=[item.ref for item in recognised.against],
-            todo="Finish the upgrade, or keep in mind that these parts are not from this release.",
+            todo="finish the upgrade, or keep in mind that these parts are not from this release.",
         )
     return passed(text, objects=[item.ref for item in found], observed=observed)
 

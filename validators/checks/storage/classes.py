@@ -32,7 +32,7 @@ def _class(name: str) -> Ref:
 def default_class(facts: Facts) -> Outcome:
     """Exactly one StorageClass is the default.
 
-    Without a default, a claim that names no class waits for ever. With two, servers before 1.26 reject it and later
+    Without a default, a claim that names no class stays pending. With two, servers before 1.26 reject it and later
     ones use the newest. Mark the class you want and unmark the others.
     """
     found, every = default_classes(facts), facts.all(STORAGE_CLASSES)
@@ -85,11 +85,11 @@ def provisioner_alive(facts: Facts) -> Outcome:
     if not serving:
         return warned(
             "UnknownProvisioner",
-            f"no workload names the provisioner {provisioner} of class {names[0]}; only D5 can say whether it lives.",
+            f"no workload names the provisioner {provisioner} of class {names[0]}; only D5 shows whether it runs.",
             expected="a Deployment, DaemonSet or StatefulSet that serves the class",
             observed={"provisioner": provisioner},
             objects=(_class(names[0]),),
-            todo="see that its driver is installed, unless it lives outside of the cluster.",
+            todo="see that its driver is installed, unless it runs outside the cluster.",
         )
     issue = [
         replace(item, check="D2", because=() if item.because == ("D2",) else item.because or (item.check,))

@@ -40,7 +40,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class RoundTrip:
-    """Evidence of D5; ends with the first stage that did not come out. `unsafe` says why there was no turn at all."""
+    """Evidence of D5; ends with the first stage that failed. `unsafe` says why there was no turn at all."""
 
     storage_class: str
     stages: tuple[Stage, ...] = ()

@@ -68,12 +68,12 @@ class Operator:
             CannotJudgeError: none is expected, or it is missing.
         """
         if facts.expectations.gang_scheduler == "none":
-            raise CannotJudgeError(skipped("GangNotAsked", "The settings disable gang scheduling."))
+            raise CannotJudgeError(skipped("GangNotAsked", "the settings disable gang scheduling."))
         if self.ref not in facts.expectations.workloads:
-            raise CannotJudgeError(skipped("NotExpected", f"The chosen components do not include {self.title}."))
+            raise CannotJudgeError(skipped("NotExpected", f"the chosen components do not include {self.title}."))
         found = facts.get(DEPLOYMENTS, self.ref.namespace, self.ref.name)
         if found is None:
-            todo = f"Install component {self.component}."
+            todo = f"install component {self.component}."
             text = f"{self.ref} does not exist."
             raise CannotJudgeError(failed("Missing", text, objects=(self.ref,), todo=todo, because=("C2",)))
         return found

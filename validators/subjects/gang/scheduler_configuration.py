@@ -63,7 +63,7 @@ def read(scheduler: Object, facts: Facts) -> Configuration | Unusable:
         actions = tuple(item.strip() for item in parsed["actions"].split(","))
     except (yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
         message = f"{ref} is not a valid scheduler configuration: {type(error).__name__}: {error}."
-        todo = "Correct it; until then the scheduler uses what it read last, or its built-in configuration."
+        todo = "correct it; until then the scheduler uses what it read last, or its built-in configuration."
         return Unusable(ref, "Unreadable", message, todo)
     return Configuration(ref, actions, plugins)
 

@@ -23,7 +23,7 @@ def skips(**outcomes: Outcome) -> list[str]:
 def test_a_failure_follows_the_check_that_owns_its_cause() -> None:
     assert skips(C6=bad(), C2=bad("C6")) == ["C2"]
     followed = follow({"C6": bad(), "C2": bad("C6")})["C2"]
-    assert (followed.reason, followed.message) == (REASON, "Consequence of C6: it is bad")
+    assert (followed.reason, followed.message) == (REASON, "consequence of C6: it is bad")
 
 
 def test_it_stands_when_that_check_holds_or_was_not_judged() -> None:

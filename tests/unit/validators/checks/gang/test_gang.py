@@ -235,7 +235,7 @@ def test_a_control_that_does_not_come_out_is_an_error(bad: Step) -> None:
 
 
 def test_a_control_that_nobody_looked_at_sends_to_the_scheduler_and_not_for_room() -> None:
-    assert "alive" in judge(evidence(*without("H4", unseen(control(bound=0)))))["H4"].todo
+    assert "is running (F1)" in judge(evidence(*without("H4", unseen(control(bound=0)))))["H4"].todo
     assert "make room" in judge(evidence(*without("H4", control(bound=0))))["H4"].todo
 
 
@@ -296,7 +296,7 @@ def test_a_webhook_that_does_not_answer_is_b3s_finding() -> None:
     text = 'Pod a/b: Internal error occurred: failed calling webhook "mutatepod.volcano.sh": no endpoints'
     refused = judge(evidence(refused=text))["H1"]
     assert refused.because == ("B3",)
-    assert refused.todo == "See why the backend of the named webhook is not ready, and run again."
+    assert refused.todo == "see why the backend of the named webhook is not ready, and run again."
     assert judge(evidence(failure=text))["H1"].because == ("B3",)
 
 

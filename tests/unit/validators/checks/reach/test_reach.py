@@ -60,7 +60,7 @@ SECRETS = Rule("get", "", "secrets", "volcano-system")
 def test_a_caller_who_may_do_everything_passes_and_the_rules_are_counted() -> None:
     outcome = own_permissions(facts(known={OWN_ACCESS: {PODS: True, SECRETS: True}}))
     assert outcome.status is Status.PASS
-    assert "All 2 rules" in outcome.message
+    assert "all 2 rules" in outcome.message
 
 
 def test_what_may_not_be_done_is_an_error_with_its_rule_for_its_place() -> None:

@@ -85,7 +85,7 @@ def test_a_webhook_on_pods_without_a_backend_is_told_before_anybody_has_tried() 
         "each Pod of the job is sent to webhook mutatepod.volcano.sh, which calls Service "
         f"{SYSTEM}/{BACKEND}, which has no ready endpoint: no Pod is created until the webhook answers."
     )
-    assert found.problem.todo == "See why its pods are not ready."
+    assert found.problem.todo == "see why its pods are not ready."
     assert found.commands == (f"kubectl -n {SYSTEM} get pods,endpoints",)
 
 
