@@ -43,10 +43,13 @@ class Engine:
         check: bool,
         texts: bool = True,
         titles: Mapping[str, str] | None = None,
+        optional_webhooks: Collection[str] = (),
         planned_namespaces: Collection[str] = (),
         planned_groups: Collection[str] = (),
     ) -> None:
-        """`planned_*` are namespaces and API groups that check mode may assume beside those of the objects.
+        """`optional_webhooks` are as in `graph`.
+
+        `planned_*` are namespaces and API groups that check mode may assume beside those of the objects.
 
         Raises:
             ApiError: the API server does not answer which kinds it serves.
@@ -61,6 +64,7 @@ class Engine:
         self._objects = {Ref.of(obj): obj for objects in self._parts.values() for obj in objects}
         self._owner = {Ref.of(obj): name for name, objects in self._parts.items() for obj in objects}
         self._requires = requires
+        self._optional_webhooks = optional_webhooks
         self._titles = titles or {}
         self._applier = Applier(
             cluster,
@@ -102,7 +106,11 @@ class Engine:
         except ApiError as error:
             self.add_problem(refusal(self.cluster, error))
             return False
-        order = Graph({ref: Needs() for ref in self._objects}, {}) if self.check else graph(self._parts, self._requires)
+        order = (
+            Graph({ref: Needs() for ref in self._objects}, {})
+            if self.check
+            else graph(self._parts, self._requires, self._optional_webhooks)
+        )
         tracker = ReadinessTracker(
             self.cluster,
             objects=self._objects,

@@ -55,9 +55,14 @@ class Graph:
     gathering: frozenset[Ref] = frozenset()
 
 
-def graph(parts: Mapping[str, Sequence[Object]], requires: Mapping[str, Collection[str]] | None = None) -> Graph:
-    """The graph over the objects of all `parts` (objects by component); `requires` names the parts that each needs.
+def graph(
+    parts: Mapping[str, Sequence[Object]],
+    requires: Mapping[str, Collection[str]] | None = None,
+    optional_webhooks: Collection[str] = (),
+) -> Graph:
+    """The graph over the objects of all `parts` (objects by component).
 
+    `requires` names the parts that each part needs, `optional_webhooks` webhooks whose mutations no object needs.
     The rules:
 
     - A Namespace before its content.
@@ -67,7 +72,7 @@ def graph(parts: Mapping[str, Sequence[Object]], requires: Mapping[str, Collecti
     - A Role before its bindings, a StorageClass before claims, and what pods read before workloads.
     - A webhook configuration right after its backend is applied, because backends wait for it to write their CA.
     - The backend ready and the webhook answering before an object that it intercepts, unless the backend itself needs
-      that object. A validating webhook with failurePolicy Ignore delays nothing.
+      that object. With failurePolicy Ignore, validating and optional webhooks delay nothing.
     """
     requires = requires or {}
     by_ref = {Ref.of(obj): obj for objects in parts.values() for obj in objects}
@@ -88,7 +93,7 @@ def graph(parts: Mapping[str, Sequence[Object]], requires: Mapping[str, Collecti
         found = frozenset(Ref.of(obj) for obj in backends(hook, of_pods))
         behind[hook.owner] |= found
         needs[hook.owner].applied |= found
-        if hook.is_required:
+        if hook.is_required(optional_webhooks):
             _add_webhook(hook, found, created, needs)
     gathering = frozenset(ref for ref, obj in by_ref.items() if obj.get("aggregationRule"))
     return Graph(needs, dict(behind), gathering)

@@ -18,6 +18,7 @@ from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.account.stored import keep_password
 from kubeflow_volcano.rollout.gang.replicas import delete_unused_companions
 from kubeflow_volcano.rollout.gang.wiring import OPERATORS, operator_deployment, restart_older_operators
+from kubeflow_volcano.rollout.patches.volcano import OPTIONAL_WEBHOOKS
 from kubeflow_volcano.rollout.prepare import Prepared, prepare
 from kubeflow_volcano.rollout.queues.reconcile import reconcile_queues, record_created_queues
 from kubeflow_volcano.rollout.scope import Scope
@@ -127,6 +128,7 @@ def engine_for(
         progress=progress,
         check=check,
         texts=texts,
+        optional_webhooks=OPTIONAL_WEBHOOKS,
         titles={part.name: f"{part.title} {part.version}" for part in components},
         planned_namespaces={name for part in everything for name in part.namespaces},
         planned_groups={name.partition(".")[2] for part in everything for name in part.crds},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -27,10 +27,13 @@ class Webhook:
         name: str = self.text["name"]
         return name
 
-    @property
-    def is_required(self) -> bool:
-        """Whether it must answer first: otherwise objects would be rejected, or created without its mutations."""
-        return self.text.get("failurePolicy", "Fail") != "Ignore" or self.owner.kind.startswith("Mutating")
+    def is_required(self, optional: Collection[str] = ()) -> bool:
+        """Whether it must answer first: otherwise objects would be rejected, or created without its mutations.
+
+        `optional` names webhooks whose mutations no object needs.
+        """
+        mutates = self.owner.kind.startswith("Mutating") and self.name not in optional
+        return mutates or self.text.get("failurePolicy", "Fail") != "Ignore"
 
     @property
     def service(self) -> tuple[str, str] | None:

@@ -23,10 +23,13 @@ from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.settings.queue_states import QueueState, wanted_states
 from kubeflow_volcano.rollout.settings.volcano import PodWebhookSettings, SchedulingSettings, quantities
 
-__all__ = ["CONFIGURATION", "configure_scheduling", "scope_pod_webhooks"]
+__all__ = ["CONFIGURATION", "OPTIONAL_WEBHOOKS", "configure_scheduling", "scope_pod_webhooks"]
 
 CONFIGURATION = "volcano-scheduler.conf"
 """Key of the scheduler's ConfigMap; the scheduler reloads it when it changes."""
+
+OPTIONAL_WEBHOOKS = frozenset({"mutatepod.volcano.sh"})
+"""Mutate only pods of resource groups, of which upstream configures none; with failurePolicy Ignore, no pod waits."""
 
 _QUEUE = "scheduling.volcano.sh/v1beta1"
 

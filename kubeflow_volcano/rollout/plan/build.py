@@ -15,6 +15,7 @@ from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.desired import Desired, desired
 from kubeflow_volcano.rollout.images.report.image_list import ImagesReport, report
 from kubeflow_volcano.rollout.manifests.downloads import without_credentials
+from kubeflow_volcano.rollout.patches.volcano import OPTIONAL_WEBHOOKS
 from kubeflow_volcano.rollout.plan import judging
 from kubeflow_volcano.rollout.plan.account import account_of, judge_account, judge_published_secrets
 from kubeflow_volcano.rollout.plan.defects import defects_of, judge_defects
@@ -129,7 +130,7 @@ def plan(settings: Settings, progress: Progress, nodes: Sequence[str] = ()) -> P
         nodes=tuple(nodes),
         desired=found,
         images=images,
-        waves=waves(found.parts, requirements(settings, settings.components)),
+        waves=waves(found.parts, requirements(settings, settings.components), OPTIONAL_WEBHOOKS),
         requests=requests,
         claims=claims,
         findings=tuple(findings),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from kubeflow_volcano.apply.graph import Graph, graph
@@ -23,13 +23,17 @@ class Wave:
     awaits: tuple[Ref, ...]
 
 
-def waves(parts: Mapping[str, Sequence[Object]], requires: Mapping[str, Sequence[str]]) -> tuple[Wave, ...]:
-    """All waves of the graph that a roll-out of these components runs.
+def waves(
+    parts: Mapping[str, Sequence[Object]],
+    requires: Mapping[str, Sequence[str]],
+    optional_webhooks: Collection[str] = (),
+) -> tuple[Wave, ...]:
+    """All waves of the graph that a roll-out of these components runs; the arguments are those of `graph`.
 
     The engine does not stop between them; it sends each object as soon as its own needs are met.
     """
     owner = {Ref.of(obj): name for name, objects in parts.items() for obj in objects}
-    whole = graph(parts, requires)
+    whole = graph(parts, requires, optional_webhooks)
     levels: dict[Ref, int] = {}
     for ref in whole.needs:
         _level(ref, whole, levels)

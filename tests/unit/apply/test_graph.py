@@ -196,6 +196,15 @@ def test_a_webhook_whose_silence_is_ignored_holds_nothing_up() -> None:
     assert Ref.of(backend) in ready_before(order, seen)
 
 
+@pytest.mark.parametrize(("policy", "waits"), [("Ignore", False), ("Fail", True)])
+def test_a_webhook_whose_mutations_no_object_needs_delays_what_it_would_reject(policy: str, *, waits: bool) -> None:
+    backend, hook, seen = deployment("back", "sys"), webhook("pods", failurePolicy=policy), deployment("app", "n")
+    hook["kind"] = "MutatingWebhookConfiguration"
+    names = {item["name"] for item in hook["webhooks"]}
+    order = graph({"": [seen, hook, service("svc", "sys", "back"), backend]}, optional_webhooks=names)
+    assert (Ref.of(backend) in ready_before(order, seen)) is waits
+
+
 def test_a_backend_does_not_wait_for_itself() -> None:
     backend, hook = deployment("back", "sys"), webhook("*")
     config, svc = obj("ConfigMap", "c", "sys"), service("svc", "sys", "back")
