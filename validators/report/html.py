@@ -20,7 +20,7 @@ from kubeflow_volcano.text import counted
 from validators.core.outcome import Status
 from validators.report.clusters import clusters_with, describe_cluster, describe_verdicts, differing_checks
 from validators.report.document import anchor
-from validators.report.summary import MARKS, WORDS, attention, counts, simulation
+from validators.report.summary import MARKS, WORDS, attention, counts, simulation, skip_reasons
 
 __all__ = ["render", "render_clusters"]
 
@@ -100,6 +100,7 @@ def _environment() -> jinja2.Environment:
     found.globals |= {"marks": MARKS, "words": WORDS, "counted": counted, "anchor": anchor}
     found.filters |= {
         "counts": counts,
+        "skip_reasons": skip_reasons,
         "describe_cluster": describe_cluster,
         "namespaces": _namespaces_of,
         "plain": _plain,

@@ -13,7 +13,7 @@ from typing import Any
 from kubeflow_volcano.text import counted
 from validators.report.clusters import clusters_with, describe_cluster, describe_verdicts, differing_checks
 from validators.report.document import anchor
-from validators.report.summary import WORDS, attention, changes, counts, simulation
+from validators.report.summary import WORDS, attention, changes, counts, simulation, skip_reasons
 
 __all__ = ["render", "render_clusters"]
 
@@ -82,7 +82,7 @@ def _summary(document: Mapping[str, Any]) -> str:
 
 def _left_out(summary: Mapping[str, Any]) -> list[str]:
     """Why checks were skipped or could not be evaluated, in one line; nothing where all were evaluated."""
-    skipped = ", ".join(f"{reason} {number}" for reason, number in summary["skipped"].items())
+    skipped = skip_reasons(summary)
     unevaluated = ", ".join(f"{id_} {reason}" for id_, reason in summary["unevaluated"].items())
     parts = [f"{word}: {text}" for word, text in (("skipped", skipped), ("not evaluated", unevaluated)) if text]
     return [f"- {'; '.join(parts)}"] if parts else []

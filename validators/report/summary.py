@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from kubeflow_volcano.text import counted
 
-__all__ = ["ATTENTION", "MARKS", "WORDS", "attention", "changes", "counts", "simulation"]
+__all__ = ["ATTENTION", "MARKS", "WORDS", "attention", "changes", "counts", "simulation", "skip_reasons"]
 
 MARKS = {"fail": "✗", "error": "?", "warn": "!", "pass": "✓", "skip": "-", "incomplete": "?"}
 """Sign of each status and verdict, so that colour alone distinguishes none."""
@@ -39,6 +40,12 @@ def counts(summary: Mapping[str, Any]) -> str:
         (True, f"{summary['pass']} passed"),
     )
     return f"{', '.join(words for number, words in parts if number)} (coverage {summary['coverage']:.0%})"
+
+
+def skip_reasons(summary: Mapping[str, Any]) -> str:
+    """Why checks were skipped, the most frequent reason first: `7 not expected, 4 no objects`."""
+    ordered = sorted(summary["skipped"].items(), key=lambda item: -item[1])
+    return ", ".join(f"{number} {re.sub(r'(?<=[a-z])(?=[A-Z])', ' ', reason).lower()}" for reason, number in ordered)
 
 
 def changes(baseline: Mapping[str, Any]) -> dict[str, list[str]]:

@@ -166,6 +166,12 @@ def test_the_markdown_begins_with_ten_lines_at_most() -> None:
     assert len(head) <= 10
 
 
+def test_reasons_of_skips_are_words_the_most_frequent_first() -> None:
+    skips = [skipped(reason, "m") for reason in ("NoObjects", "NotExpected", "NotExpected")]
+    document = report(*skips).as_dict()
+    assert "- skipped: 2 not expected, 1 no objects" in markdown.render(document).splitlines()
+
+
 def test_hostile_text_is_escaped_and_cut() -> None:
     found = failed(
         "Bad", HOSTILE, todo=HOSTILE, observed={HOSTILE: HOSTILE}, commands=[HOSTILE], evidence={"../a": HOSTILE}
