@@ -40,14 +40,14 @@ class Claim:
 
 
 CLAIMS = (
-    Claim("empty", "roll-out to an empty cluster / the upstream loop", 0.45, "upstream"),
-    Claim("empty", "roll-out to an empty cluster / a bare parallel replay", 0.9, "replay"),
-    Claim("again", "rerun without changes / kubectl apply --server-side", 0.25, "upstream"),
-    Claim("again", "rerun without changes / the bare replay again", 0.4, "replay"),
+    Claim("empty", "roll-out to an empty cluster / the upstream loop", 0.2, "upstream"),
+    Claim("empty", "roll-out to an empty cluster / a bare parallel replay", 0.97, "replay"),
+    Claim("again", "rerun without changes / kubectl apply --server-side", 0.1, "upstream"),
+    Claim("again", "rerun without changes / the bare replay again", 0.25, "replay"),
     Claim("render", "rendering all components / kustomize build example", 1.1, "kustomize"),
-    Claim("plan", "plan.yml with a warm cache, seconds", 5.0),
+    Claim("plan", "plan.yml with a warm cache, seconds", 4.0),
     Claim("empty", "peak memory of the controller process, MiB", 400.0, measure="peak_mib"),
-    Claim("validate", "judging 1,000 nodes and 10,000 pods / a bare listing of the same", 1.2, "listing"),
+    Claim("validate", "judging 1,000 nodes and 10,000 pods / a bare listing of the same", 1.15, "listing"),
     Claim("validate", "peak memory of judging them, MiB", 300.0, measure="peak_mib"),
     Claim("gangs", "gangs of 2 to 1,000 that were ever placed in part", 0.0, measure="partial", subject="volcano"),
     Claim("gangs", "members placed of gangs with one too many", 0.0, measure="without_room", subject="volcano"),
