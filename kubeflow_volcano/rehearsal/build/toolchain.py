@@ -18,11 +18,15 @@ from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rehearsal.build.cache import publish
 from kubeflow_volcano.rehearsal.build.recipes import GoPin
 
-__all__ = ["Go", "choose_go"]
+__all__ = ["Go", "choose_go", "collector_settings"]
 
 _USUAL_PLACES = ("/usr/local/go/bin/go", "/usr/lib/golang/bin/go", "/usr/lib/go/bin/go")
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 _PIP_SECONDS = 900
+_ENOUGH_BYTES = 2 << 30
+"""For one compiler or linker; with a limit near what it needs, it would collect garbage all the time."""
+_MEMORY_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+"""Of the container in which this program runs, if any (cgroup v2 and v1)."""
 _BEAT_SECONDS = 10.0
 # The user decides where Go downloads from and caches; this project decides how it compiles.
 _KEPT_VARIABLES = (
@@ -62,6 +66,7 @@ class Go:
             "HOME": str(Path.home()),
             **inherited,
             **kept,
+            **collector_settings(_available_bytes() // 2 // len(os.sched_getaffinity(0))),
             "CGO_ENABLED": "1" if cgo else "0",
             "GOARCH": architecture,
             "GOAMD64": "v1",
@@ -71,6 +76,22 @@ class Go:
             "GOTOOLCHAIN": "local",
             "GOWORK": "off",
         }
+
+
+def collector_settings(share: int) -> dict[str, str]:
+    """Variables that keep compilers from collecting garbage, when each may use `share` bytes of memory.
+
+    Most compilers end before they have filled it. The others, and linkers, collect when they have.
+    """
+    return {"GOGC": "off", "GOMEMLIMIT": str(share)} if share >= _ENOUGH_BYTES else {}
+
+
+def _available_bytes() -> int:
+    """Memory that programs can use without swapping (proc_meminfo(5)), and at most the container's limit."""
+    lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    available = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+    limits = [path.read_text(encoding="ascii").strip() for path in map(Path, _MEMORY_LIMITS) if path.is_file()]
+    return min([available, *(int(limit) for limit in limits if limit != "max")])
 
 
 def go_architecture() -> str:

