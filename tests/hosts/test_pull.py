@@ -32,8 +32,7 @@ PLAY = """\
   become: true
   tasks:
     - ansible.builtin.import_role:
-        name: image_mirror
-        tasks_from: hosts_pull
+        name: image_mirror_pull
 """
 CONFIG_V3 = """
 [plugins."io.containerd.cri.v1.images".registry]

@@ -388,8 +388,12 @@ def trusting(site: Site, node: Host) -> str:
 def hosts(site: Site, node: Host, **changes: Any) -> CompletedProcess[str]:
     """What playbooks/hosts.yml does for images: containerd is told of the mirror, and pulls."""
     tasks = [
-        {"ansible.builtin.import_role": {"name": "image_mirror", "tasks_from": name}}
-        for name in ("hosts_look", "hosts", "hosts_pull")
+        {"ansible.builtin.import_role": role}
+        for role in (
+            {"name": "image_mirror_containerd", "tasks_from": "look"},
+            {"name": "image_mirror_containerd"},
+            {"name": "image_mirror_pull"},
+        )
     ]
     play = {"hosts": "nodes", "gather_facts": False, "become": True, "tasks": tasks}
     (site.directory / "hosts.yml").write_text(yaml.safe_dump([play]))

@@ -231,7 +231,7 @@ def test_an_interrupted_up_says_how_to_go_on(number: signal.Signals, code: Exit)
                 break
         rest = process.stderr.read()
     assert process.returncode == code
-    assert "goes on from there" in rest
+    assert "continues from here" in rest
     assert "Traceback" not in rest
 
     assert read_status(SPEC.name).pid or read_status(SPEC.name).trouble
