@@ -174,9 +174,11 @@ def test_a_cluster_whose_directory_was_deleted_is_built_anew() -> None:
 
 
 def _is_first(pid: int) -> bool:
-    return any(
-        line.split()[2:] == ["1"] for line in Path(f"/proc/{pid}/status").read_text().splitlines() if "NSpid" in line
-    )
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):  # a short-lived one that has ended since the list
+        return False
+    return any(line.split()[2:] == ["1"] for line in status.splitlines() if "NSpid" in line)
 
 
 def test_up_killed_at_random_moments_leaves_nothing_that_the_next_does_not_mend() -> None:

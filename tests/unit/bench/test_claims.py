@@ -31,6 +31,13 @@ def test_a_claim_is_missed_above_its_limit_and_met_at_it() -> None:
         assert found.met is met
 
 
+def test_a_release_may_have_a_limit_of_its_own() -> None:
+    claim = Claim("again", "rerun / replay", 0.4, "replay", exceptions={"1.9.1": 0.6})
+    [found] = judge([sample("ours", 0, 5.0), sample("replay", 0, 10.0)], [claim])
+    assert found.met
+    assert "0.6" in table([found])
+
+
 def test_a_round_that_one_side_lacks_does_not_count() -> None:
     samples = [sample("ours", 0, 1.0), sample("ours", 1, 3.0), sample("replay", 1, 10.0)]
     [found] = judge(samples, [RATIO])
