@@ -51,7 +51,7 @@ _LIGHT = "1.6.1"
 CLAIMS = (
     Claim("empty", "roll-out to an empty cluster / the upstream loop", 0.2, "upstream", exceptions={_LIGHT: 0.3}),
     Claim("empty", "roll-out to an empty cluster / a bare parallel replay", 0.97, "replay"),
-    Claim("again", "rerun without changes / kubectl apply --server-side", 0.1, "upstream", exceptions={_LIGHT: 0.15}),
+    Claim("again", "rerun without changes / kubectl apply --server-side", 0.1, "upstream"),
     Claim("again", "rerun without changes / the bare replay again", 0.25, "replay"),
     Claim("render", "rendering all components / kustomize build example", 1.1, "kustomize"),
     Claim("plan", "plan.yml with a warm cache, seconds", 4.0),
