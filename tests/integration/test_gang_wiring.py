@@ -146,7 +146,8 @@ def test_gang_scheduling_goes_off_and_on_for_the_jobs_that_come_then(cluster: Cl
     off = replace(settings, gang_scheduler="none")
     with space(cluster) as where:
         for name, asked, scheduler in (("off", off, "default-scheduler"), ("on", settings, "volcano")):
-            assert wire(cluster, asked).changed
+            before = cluster.get(OPERATOR)
+            assert wire(cluster, asked).changed, f"{name}: {before}"
             settle(cluster, OPERATOR)
             assert not wire(cluster, asked).changed
             assert not apply(cluster, asked).changed
