@@ -284,6 +284,7 @@ def test_volumes_made_in_advance_are_made_on_their_node_and_then_left_to_their_c
         "local_path_storage_mode": "static",
         "local_path_static_node": "storage-1",
         "local_path_static_nodes": {"kubeflow/minio-pvc": "storage-2"},
+        "local_path_minimum_free_gb": 1,  # what the components claim may be more than the disk of this machine has
     }
     changed(play(**static))
     assert state(hosts[0], f"{BASE}/static/kubeflow_mysql-pv-claim") == (999, 999, "0770")

@@ -212,4 +212,4 @@ def _unknown(why: Unread) -> CannotJudgeError:
     return CannotJudgeError(errored(why.reason, why.message, todo=why.todo))
 
 
-_NOT_RUN = Unread("ProbeNotRun", "The probe was not run.", "Run without --read-only.")
+_NOT_RUN = Unread("ProbeNotRun", "the probe was not run.", "run without --read-only.")

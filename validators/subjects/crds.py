@@ -83,19 +83,19 @@ def _issue(name: str, crd: Object | None, facts: Facts) -> Issue | None:
         return Issue("B1", Status.FAIL, ref, reason, message, todo)
 
     if crd is None:
-        return issue("Missing", f"{ref} of component {component} does not exist.", f"Install component {component}.")
+        return issue("Missing", f"{ref} of component {component} does not exist.", f"install component {component}.")
     if "deletionTimestamp" in crd["metadata"]:
-        return issue("Terminating", f"{ref} is being deleted.", "Wait until it is deleted, then install it again.")
+        return issue("Terminating", f"{ref} is being deleted.", "wait until it is deleted, then install it again.")
     state = assess(crd)
     if state.state is not State.READY:
-        return issue(state.reason, state.message, "See the conditions of the CRD: a conflict names the other CRD.")
+        return issue(state.reason, state.message, "see the conditions of the CRD: a conflict names the other CRD.")
     group, plural = crd["spec"]["group"], crd["spec"]["names"]["plural"]
     served = [f"{group}/{version['name']}" for version in crd["spec"]["versions"] if version.get("served")]
     if not served:
-        return issue("NotServed", f"{ref} serves no version.", f"Install component {component} again.")
+        return issue("NotServed", f"{ref} serves no version.", f"install component {component} again.")
     found = facts.read(DISCOVERY)
     hidden = [version for version in served if plural not in found.get(version, ())]
     if hidden:
         message = f"{ref} is established, but discovery of {', '.join(hidden)} does not list {plural} yet."
-        return issue("NotInDiscovery", message, "Wait a few seconds, then read the log of the API server.")
+        return issue("NotInDiscovery", message, "wait a few seconds, then read the log of the API server.")
     return None

@@ -73,8 +73,8 @@ _PLACEMENT_CLASSES = (
     (r"gated", "Gated", "see which controller removes the scheduling gates of the pod."),
 )
 
-_TODO_CRASH = "Read the log of the previous container."
-_TODO_MEMORY = "Raise the memory limit of the container, or find its leak."
+_TODO_CRASH = "read the log of the previous container."
+_TODO_MEMORY = "raise the memory limit of the container, or find its leak."
 _PLACEMENT_CAUSES = {"UnboundClaim": ("D3",), "Insufficient": ("A4",)}
 
 _MOST_NOTED = 20

@@ -73,7 +73,7 @@ def _unavailable(apiservice: Object, facts: Facts) -> Issue | None:
     young = age(apiservice, facts) < facts.timing.grace_seconds
     issue = partial(Issue, "B2", Status.WARN if young else Status.FAIL, ref)
     if not service:
-        return issue(state.reason, state.message, "Read the log of the API server.")
+        return issue(state.reason, state.message, "read the log of the API server.")
     backend = Ref("v1", "Service", service["namespace"], service["name"])
     live = facts.get(SERVICES, backend.namespace, backend.name)
     if live is None:

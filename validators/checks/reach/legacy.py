@@ -59,7 +59,7 @@ _OFF_KSONNET = (
     "no tool updates these objects. Install the component of a release over them, delete what no release has any more, "
     "and remove the labels and annotations of ksonnet from the rest."
 )
-_OFF_OPERATORS = "Delete the Deployment: the training operator replaces it. Running jobs keep their pods."
+_OFF_OPERATORS = "delete the Deployment: the training operator replaces it. Running jobs keep their pods."
 
 
 @check("A10", "no-legacy", severity=Severity.MINOR, reads=_READS)

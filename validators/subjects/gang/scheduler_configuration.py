@@ -56,7 +56,7 @@ def read(scheduler: Object, facts: Facts) -> Configuration | Unusable:
     text = ((found or {}).get("data") or {}).get(key)
     if not text:
         message = f"{ref} has no key {key}." if found else f"{ref} does not exist."
-        return Unusable(ref, "NoConfiguration", message, "Apply Volcano's manifests again.")
+        return Unusable(ref, "NoConfiguration", message, "apply Volcano's manifests again.")
     try:
         parsed = yaml.safe_load(text)
         plugins = {item["name"]: item for tier in parsed["tiers"] or () for item in tier["plugins"] or ()}
