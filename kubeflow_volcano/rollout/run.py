@@ -21,6 +21,7 @@ from kubeflow_volcano.rollout.gang.wiring import OPERATORS, operator_deployment,
 from kubeflow_volcano.rollout.patches.volcano import OPTIONAL_WEBHOOKS
 from kubeflow_volcano.rollout.prepare import Prepared, prepare
 from kubeflow_volcano.rollout.queues.reconcile import reconcile_queues, record_created_queues
+from kubeflow_volcano.rollout.queues.view import DEFAULT_QUEUE
 from kubeflow_volcano.rollout.scope import Scope
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.state.ledger import expected_seconds, record_run
@@ -85,7 +86,7 @@ def _finish(engine: Engine, prepared: Prepared) -> None:
     """Last steps, which manifests cannot express: delete companions, reconcile queues, restart operators."""
     settings, objects = prepared.settings, [obj for objects in engine.parts.values() for obj in objects]
     delete_unused_companions(engine, objects)
-    if VOLCANO.name in engine.parts:
+    if VOLCANO.name in engine.parts and engine.wait([DEFAULT_QUEUE]):
         reconcile_queues(engine, settings.scheduling, settings.volcano.version)
     operators = [part for part in prepared.scope.parts if part.name in OPERATORS]
     declared = [(part, operator_deployment(part, prepared.desired.parts[part.name])) for part in operators]

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import NotServed
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.watch.observer import Change, Subject
 
-__all__ = ["API", "SUBJECTS", "QueueView", "list_queues", "minimal_queue", "state_of"]
+__all__ = ["API", "DEFAULT_QUEUE", "SUBJECTS", "QueueView", "list_queues", "minimal_queue", "state_of"]
 
 API = "scheduling.volcano.sh/v1beta1"
+DEFAULT_QUEUE = Ref(API, "Queue", "", "default")
+"""Made by Volcano's scheduler at its start, once the webhook of Queues answers; pods of gangs wait without it."""
 _QUEUES = Subject(API, "Queue")
 _GROUPS = Subject(API, "PodGroup")
 _JOBS = Subject("batch.volcano.sh/v1alpha1", "Job")

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import pytest
 
+from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout import run
 from kubeflow_volcano.rollout.settings.settings import parse
@@ -37,3 +38,21 @@ def test_the_password_is_kept_under_the_lock_and_before_the_first_object(monkeyp
     run._locked(SimpleNamespace(), engine, prepared, silent)  # type: ignore[arg-type]  # noqa: SLF001  the order is the point
 
     assert events == ["locked", "kept", "applied", "free"]
+
+
+@pytest.mark.parametrize("arrives", [True, False])
+def test_a_rollout_of_volcano_is_done_when_its_scheduler_has_made_the_default_queue(
+    monkeypatch: pytest.MonkeyPatch, *, arrives: bool
+) -> None:
+    events: list[str] = []
+    monkeypatch.setattr(run, "reconcile_queues", lambda *_: events.append("reconciled"))
+    for name in ("delete_unused_companions", "restart_older_operators"):
+        monkeypatch.setattr(run, name, lambda *_: None)
+
+    def wait(refs: list[Ref]) -> bool:
+        events.extend(map(str, refs))
+        return arrives
+
+    prepared: Any = SimpleNamespace(settings=parse({}), scope=SimpleNamespace(parts=()))
+    run._finish(SimpleNamespace(parts={"volcano": ()}, wait=wait), prepared)  # type: ignore[arg-type]  # noqa: SLF001
+    assert events == ["Queue default", "reconciled"][: 1 + arrives]
