@@ -21,7 +21,7 @@ from kubeflow_volcano.problems import ProblemsError
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.desired import desired
 from kubeflow_volcano.rollout.images.report.image_list import report as images_of
-from kubeflow_volcano.rollout.settings.hosts import node_name
+from kubeflow_volcano.rollout.settings.hosts import hosts_of_cluster, node_name
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
 from kubeflow_volcano.text import few
 from validators.core.expectations import Expectations
@@ -128,7 +128,7 @@ class ActionModule(Action):
         groups, variables = self.variables["groups"], self.variables["hostvars"]
         return Inventory(
             hosts=tuple(_host(name, groups, variables[name]) for name in hosts),
-            left_out=tuple(sorted({*groups["all"]} - {*hosts, "localhost"})),
+            left_out=tuple(sorted({*hosts_of_cluster(groups)} - {*hosts})),
             kubernetes=settings.plan.kubernetes,
             architectures=settings.plan.architectures,
             minimum_cpu=settings.plan.minimum_cpu,

@@ -10,7 +10,12 @@ from ansible.errors import AnsibleError
 
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action
 from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
-from kubeflow_volcano.rollout.settings.hosts import node_paths, validate_hosts, validate_node_paths
+from kubeflow_volcano.rollout.settings.hosts import (
+    hosts_of_cluster,
+    node_paths,
+    validate_hosts,
+    validate_node_paths,
+)
 from kubeflow_volcano.rollout.settings.settings import parse
 from kubeflow_volcano.rollout.settings.variables import PREFIXES, SECRETS
 from kubeflow_volcano.text import few
@@ -52,12 +57,13 @@ class ActionModule(Action):
 def _hosts(
     task_vars: Mapping[str, Any], known: Iterable[Problem]
 ) -> tuple[dict[str, dict[str, Any]], Iterable[Problem]]:
-    """Variables of the other hosts of the inventory, and their problems that localhost does not have too."""
+    """Variables of hosts and of clusters to validate, and their problems that localhost does not have too."""
     of_all = task_vars["hostvars"]["localhost"]
     cluster, _ = _evaluated(of_all, of_all.__getitem__)
     found: dict[str, dict[str, Any]] = {}
     broken: dict[Problem, list[str]] = {}
-    for host in task_vars["groups"]["all"]:
+    groups = task_vars["groups"]
+    for host in dict.fromkeys((*hosts_of_cluster(groups), *groups.get("clusters", ()))):
         if host == "localhost":
             continue
         variables = task_vars["hostvars"][host]

@@ -18,7 +18,7 @@ from kubeflow_volcano.hosts.volumes.directory import Directory
 from kubeflow_volcano.hosts.volumes.owners import VolumeOwner, read, volume_owners
 from kubeflow_volcano.hosts.volumes.table import rendered, rows
 from kubeflow_volcano.problems import Problem, ProblemsError
-from kubeflow_volcano.rollout.settings.hosts import node_name
+from kubeflow_volcano.rollout.settings.hosts import hosts_of_cluster, node_name
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.storage.static_volumes import static_volumes
 
@@ -92,10 +92,16 @@ class ActionModule(Action):
                 found.append({"path": place, "uid": uid, "gid": gid, "mode": f"{mode:04o}"})
         return found
 
+    def _hosts(self) -> tuple[str, ...]:
+        """Hosts of the cluster, and of the play where it chose others."""
+        return tuple(
+            dict.fromkeys((*hosts_of_cluster(self.variables["groups"]), *self.variables["ansible_play_hosts_all"]))
+        )
+
     def _owners(self, tighten: list[str], *, required: bool) -> dict[str, Any]:
         """Volumes of each host, as the cluster reports them; without a cluster there are none, unless `required`."""
         variables = self.variables["hostvars"]
-        hosts = {node_name(host, variables[host]): host for host in self.variables["groups"]["all"]}
+        hosts = {node_name(host, variables[host]): host for host in self._hosts()}
         try:
             owners = _owners(self.settings_of_cluster())
             _require_known(tighten, owners)
@@ -114,7 +120,7 @@ class ActionModule(Action):
         """Print one table for all hosts."""
         owners = [VolumeOwner(**{**item, "gids": tuple(item["gids"])}) for item in arguments["owners"]]
         answers = {}
-        for host in self.variables["groups"]["all"]:
+        for host in self._hosts():
             answer = self.variables["hostvars"][host].get(arguments["register"]) or {}
             if "volumes" in answer:
                 answers[host] = answer["volumes"]

@@ -10,7 +10,7 @@ from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.settings.variables import complete
 from kubeflow_volcano.text import few
 
-__all__ = ["node_name", "node_paths", "validate_hosts", "validate_node_paths"]
+__all__ = ["hosts_of_cluster", "node_name", "node_paths", "validate_hosts", "validate_node_paths"]
 
 _OF_THE_CLUSTER = (
     "gang_scheduling_",
@@ -33,7 +33,18 @@ _OF_THE_CLUSTER = (
 _OF_A_HOST = ("kubeflow_node_name",)
 """Exceptions."""
 
+_GROUPS = ("control_plane", "nodes")
+
 _BASE, _PATHS = "local_path_base_directory", "local_path_node_paths"
+
+
+def hosts_of_cluster(groups: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Hosts of the inventory that this project may look at and change; others share the inventory only.
+
+    Args:
+        groups: names of hosts by group.
+    """
+    return tuple(dict.fromkeys(host for group in _GROUPS for host in groups.get(group, ()) if host != "localhost"))
 
 
 def node_name(host: str, variables: Mapping[str, Any]) -> str:

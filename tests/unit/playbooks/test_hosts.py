@@ -18,6 +18,8 @@ from tests.places import ROOT
 
 PLAYS: list[dict[str, Any]] = yaml.safe_load((ROOT / "playbooks/hosts.yml").read_text("utf-8"))
 ON_HOSTS = [play for play in PLAYS if play["hosts"] != "localhost"]
+LOOKING: list[dict[str, Any]] = yaml.safe_load((ROOT / "playbooks/preflight.yml").read_text("utf-8"))
+OPENING = [play for play in (*LOOKING, *ON_HOSTS) if "control_plane" in play["hosts"]]
 FIRST, LAST = "containerd_restart_first", "containerd_restart_last"
 
 
@@ -68,6 +70,38 @@ def test_without_hosts_to_work_on_a_pattern_matches_none_and_names_no_group_that
     inventory = tmp_path / "hosts.json"
     inventory.write_text(json.dumps({"all": {"hosts": {"localhost": {}}}}), "utf-8")
     assert names_of(hosts_of(play, set()), inventory) == []
+
+
+SHARED: dict[str, Any] = {
+    "control_plane": {"hosts": {"master": {}}},
+    "nodes": {"hosts": {"master": {}, "worker": {}, "localhost": {}}},
+    "databases": {"hosts": {"database": {}}},
+}
+
+
+@pytest.mark.parametrize("groups", [{"control_plane", "nodes"}, {"nodes"}], ids="+".join)
+@pytest.mark.parametrize("play", OPENING, ids=lambda play: str(play["name"]))
+def test_hosts_of_other_groups_are_left_alone(play: dict[str, Any], groups: set[str], tmp_path: Path) -> None:
+    inventory = tmp_path / "hosts.json"
+    children = {name: SHARED[name] for name in (*groups, "databases")}
+    inventory.write_text(json.dumps({"all": {"hosts": {"bastion": {}}, "children": children}}), "utf-8")
+    assert sorted(names_of(hosts_of(play, groups), inventory)) == ["master", "worker"]
+
+
+@pytest.mark.parametrize("playbook", ["preflight", "hosts"])
+def test_hosts_that_are_left_alone_are_listed(playbook: str, tmp_path: Path) -> None:
+    here = {"localhost": {"ansible_connection": "local"}, "bastion": {}}
+    inventory = tmp_path / "hosts.json"
+    inventory.write_text(json.dumps({"all": {"hosts": here, "children": {"databases": SHARED["databases"]}}}), "utf-8")
+    done = subprocess.run(
+        [Path(sys.executable).with_name("ansible-playbook"), "-i", inventory, ROOT / f"playbooks/{playbook}.yml"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "NO_COLOR": "1"},
+    )
+    assert done.returncode == 0, done.stdout
+    assert "Left alone, because they are in neither control_plane nor nodes: bastion, database." in done.stdout
 
 
 @pytest.mark.parametrize("play", ON_HOSTS, ids=lambda play: str(play["name"]))

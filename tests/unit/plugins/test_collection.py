@@ -80,7 +80,8 @@ def test_modules_that_run_on_hosts_are_found_by_short_names_from_its_roles_and_p
         "kubeflow_kubeconfig": str(installed / "none"),
         "preflight_report_directory": str(installed),
     }
-    host = ("-i", "node-1,", "-c", "local", "-e", json.dumps(given))
+    (installed / "hosts.json").write_text(json.dumps({"nodes": {"hosts": {"node-1": {}}}}), "utf-8")
+    host = ("-i", "hosts.json", "-c", "local", "-e", json.dumps(given))
 
     as_role = run("ansible-playbook", *host, "look.yml", cwd=installed)
     as_playbook = run("ansible-playbook", *host, "kubeflow_volcano.platform.preflight", cwd=installed)

@@ -29,7 +29,11 @@ def said(directory: Path, **of_all: Any) -> str:
         "b": {"kubeflow_node_name": "node-b"},
         "c": {"local_path_base_directory": "/data/{{ 'slow' }}"},
     }
-    groups = {"big": {"hosts": {"b": {}}, "vars": {"local_path_base_directory": "/data/big"}}}
+    hosts["database"] = {"local_path_base_directory": "/var/lib/database"}
+    groups = {
+        "nodes": {"hosts": {"a": {}, "b": {}, "c": {}}},
+        "big": {"hosts": {"b": {}}, "vars": {"local_path_base_directory": "/data/big"}},
+    }
     inventory = {"all": {"hosts": hosts, "children": groups, "vars": of_all}}
     (directory / "hosts.json").write_text(json.dumps(inventory), "utf-8")
     (directory / "play.yml").write_text(json.dumps([SHOW]), "utf-8")

@@ -90,3 +90,10 @@ def test_a_task_on_a_host_judges_that_host_alone(inventory: Path) -> None:
     say(inventory, "host_vars/node-07", local_path_base_directory="relative")
     assert judged(inventory, {"hosts": "node-08"}) == ""
     assert 'local_path_base_directory is the text "relative"' in judged(inventory, {"hosts": "node-07"})
+
+
+def test_hosts_outside_of_the_cluster_may_have_variables_of_the_same_names(inventory: Path) -> None:
+    content = json.loads((inventory / "hosts.json").read_text("utf-8"))
+    content["all"]["children"]["others"] = {"hosts": {"database": {"kubeflow_release": "0.1"}}}
+    (inventory / "hosts.json").write_text(json.dumps(content), "utf-8")
+    assert judged(inventory) == ""
