@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.rollout.manifests.archives import MOST_BYTES
 from kubeflow_volcano.rollout.manifests.trees import file_sum, page_instead, scratch
 
 __all__ = ["fetch", "first_good", "mirrored", "without_credentials"]
@@ -133,6 +134,8 @@ def _read(address: str, target: Path, deadline: Deadline, progress: Progress) ->
         length = answer.headers.get("Content-Length")
         while chunk := answer.read(_CHUNK):
             file.write(chunk)
+            if file.tell() > MOST_BYTES:
+                raise InvalidInput(_too_large(address))
             if deadline.passed:
                 raise TimeoutError(f"only {file.tell()} bytes arrived in {deadline.seconds:.0f} s")
             if time.monotonic() - reported > _BEAT_SECONDS:
@@ -141,3 +144,11 @@ def _read(address: str, target: Path, deadline: Deadline, progress: Progress) ->
                 progress(f"{file.tell() / 1e6:.1f}{whole} MB of {target.name}")
         if length is not None and file.tell() != int(length):
             raise OSError(f"truncated, {file.tell()} of {length} bytes arrived")
+
+
+def _too_large(address: str) -> Problem:
+    return Problem(
+        f"{without_credentials(address)} serves more than {MOST_BYTES >> 20} MiB.",
+        "the file, which is much smaller.",
+        "correct the address.",
+    )

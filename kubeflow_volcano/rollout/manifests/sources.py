@@ -15,18 +15,16 @@ from kubeflow_volcano.catalog.model import Component, Release
 from kubeflow_volcano.catalog.read import OWN_FILES
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.rollout.manifests.archives import is_archive, is_compressed, top_of
 from kubeflow_volcano.rollout.manifests.downloads import fetch, first_good, mirrored, without_credentials
 from kubeflow_volcano.rollout.manifests.kustomizations import has_kustomization
 from kubeflow_volcano.rollout.manifests.trees import (
     Trees,
     content_sum,
     file_sum,
-    is_archive,
-    is_compressed,
     keep_plain,
     other_content,
     page_instead,
-    top_of,
 )
 from kubeflow_volcano.rollout.settings.settings import Settings
 
@@ -74,7 +72,10 @@ class Sources:
         """
         own = self._settings.sources.get(component.name)
         variable = variable_of(component.name) if own else "kubeflow_source"
+        new = own is not None and own not in self._opened
         found = _inside(self._open(own, variable), [component.path]) if own else self.release()
+        if own and new and found.is_file() and (known := _Source.of(component.address or "")).sum:
+            self.notes += _difference(_Source.of(own), found, component.manifests, known.sum, variable)
         if found.is_file() or (own and has_kustomization(found)):
             return found
         place = found / component.path
@@ -108,8 +109,14 @@ class Sources:
 
     def remote(self, name: str) -> Path:
         """The directory or YAML file of a remote source; raises InvalidInput like `place`."""
-        held = [base.path for base in self._settings.release.remote_bases if base.source == name]
-        return _inside(self._open(self._settings.sources[name], variable_of(name)), held)
+        text, release = self._settings.sources[name], self._settings.release
+        new = text not in self._opened
+        held = [base.path for base in release.remote_bases if base.source == name]
+        found = _inside(self._open(text, variable_of(name)), held)
+        known = next(item for item in release.remote_sources if item.name == name)
+        if new and found.is_dir():
+            self.notes += _difference(_Source.of(text), found, known.title, known.content_sha256, variable_of(name))
+        return found
 
     def _open(self, text: str, variable: str) -> Path:
         """The directory or plain file of a source; a second call repeats the answer, or the refusal."""
@@ -132,7 +139,15 @@ class Sources:
             addresses = mirrored(source.place, self._settings.mirror.preset)
             return self._ready(fetch(addresses, source.sum, self._downloads, self._progress))
         path = _existing(source, variable)
-        if source.kind and path.is_file() and (found := file_sum(path)) != source.sum:
+        if source.kind and path.is_dir():
+            raise InvalidInput(
+                Problem(
+                    f"{path} is a directory, and #sha256 is the sum of a file.",
+                    "the sum of its content.",
+                    f"set {variable} to {path}#content-sha256={content_sum(path)} if that is the content you expect.",
+                )
+            )
+        if source.kind and (found := file_sum(path)) != source.sum:
             raise InvalidInput(
                 Problem(f"{path} has sha256 {found}.", f"sha256 {source.sum}.", f"correct the file or {variable}.")
             )
@@ -200,6 +215,7 @@ class Sources:
         """
         release, name = self._settings.release, _Source.of(self._settings.source)
         if _is_that_of(root, release):
+            yield from _difference(name, root, release.source.title, release.source.content_sha256, "kubeflow_source")
             return
         for other in map(read.load_release, read.releases()):
             if _is_that_of(root, other):
@@ -233,6 +249,18 @@ def _inside(found: Path, wanted: Iterable[str]) -> Path:
     if found.is_file() or has_kustomization(found) or any((found / path).exists() for path in wanted):
         return found
     return top_of(found)
+
+
+def _difference(source: _Source, found: Path, title: str, known: str, variable: str) -> Iterator[str]:
+    """A note about a path without a sum, with other content than what the catalog knows of its release."""
+    if source.kind:
+        return
+    total = content_sum(found) if found.is_dir() else file_sum(found)
+    if total != known:
+        yield (
+            f"{source} is not {title} as published, but a copy with changes or damage: its content sum is {total}, not "
+            f"{known}. If you know this copy, set {variable} to {source}#content-sha256={total}: no other is taken."
+        )
 
 
 def _existing(source: _Source, variable: str) -> Path:

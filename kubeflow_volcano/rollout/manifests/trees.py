@@ -3,35 +3,28 @@
 from __future__ import annotations
 
 import contextlib
-import gzip
 import hashlib
 import os
 import shutil
-import tarfile
 import tempfile
 import time
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from kubeflow_volcano.files import write_file
 from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.rollout.manifests.archives import DAMAGED, plain_bytes, top_of, unpack
 
 __all__ = [
     "Trees",
     "content_sum",
     "file_sum",
-    "is_archive",
-    "is_compressed",
     "keep_plain",
     "other_content",
     "page_instead",
     "scratch",
-    "top_of",
 ]
 
-_TARS = (".tar.gz", ".tgz", ".tar")
-_GZIP = b"\x1f\x8b"
 _REPOSITORY = ".git"
 _DAY_SECONDS = 86_400
 
@@ -63,17 +56,6 @@ def content_sum(folder: Path) -> str:
     return total.hexdigest()
 
 
-def is_archive(file: Path) -> bool:
-    """Whether a file is a tar archive, or has the name of one."""
-    return file.name.endswith(_TARS) or tarfile.is_tarfile(file)
-
-
-def is_compressed(file: Path) -> bool:
-    """Whether a file is compressed by gzip."""
-    with file.open("rb") as opened:
-        return opened.read(len(_GZIP)) == _GZIP
-
-
 def keep_plain(file: Path, cache: Path, content: str | None = None, origin: str = "") -> Path:
     """An uncompressed copy of the file, in a directory of `cache` that is named after the copy's sha256.
 
@@ -81,8 +63,8 @@ def keep_plain(file: Path, cache: Path, content: str | None = None, origin: str 
         InvalidInput: it cannot be unpacked, or its sum is not `content`; nothing is kept.
     """
     try:
-        text = gzip.decompress(file.read_bytes()) if is_compressed(file) else file.read_bytes()
-    except (EOFError, OSError, zlib.error) as error:
+        text = plain_bytes(file)
+    except DAMAGED as error:
         raise InvalidInput(_broken(file, origin, error)) from error
     found = hashlib.sha256(text).hexdigest()
     if content and found != content:
@@ -91,12 +73,6 @@ def keep_plain(file: Path, cache: Path, content: str | None = None, origin: str 
     if not kept.is_file() or file_sum(kept) != found:
         write_file(kept, text)
     return kept
-
-
-def top_of(folder: Path) -> Path:
-    """The folder, or the only directory in it, as in an unpacked archive."""
-    held = list(folder.iterdir())
-    return held[0] if len(held) == 1 and held[0].is_dir() and not held[0].is_symlink() else folder
 
 
 def page_instead(file: Path) -> str:
@@ -145,7 +121,7 @@ class Trees:
         Raises:
             InvalidInput: it cannot be unpacked, has paths outside, or its content sum is not `content`.
         """
-        key = file_sum(archive)
+        key = f"{file_sum(archive)}-whole"  # other keys have trees of archives that were not read to their end
         kept = self.made_from(key)
         if kept is None or (content and kept.name != content):
             kept = self.make(key, lambda folder: _unpack(archive, folder, origin), content, origin)
@@ -183,28 +159,14 @@ class Trees:
 def _unpack(archive: Path, folder: Path, origin: str) -> Path:
     """Unpack into `folder`, and return it, or the only directory in it."""
     try:
-        with tarfile.open(archive) as tar:
-            _extract(tar, folder.resolve())
-    except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
+        unpack(archive, folder)
+    except DAMAGED as error:
         raise InvalidInput(_broken(archive, origin, error)) from error
     return top_of(folder)
 
 
-def _extract(tar: tarfile.TarFile, root: Path) -> None:
-    """Unpack members whose paths are below `root`. tarfile's own filter is absent before Python 3.11.4 (Debian 12)."""
-    tar.extraction_filter = lambda member, _: member  # checked here, in every Python
-    for member in tar:
-        place = (root / member.name).resolve()
-        target = (place.parent / member.linkname).resolve() if member.issym() else place
-        if not (place.is_relative_to(root) and target.is_relative_to(root)):
-            raise tarfile.ExtractError(f"{member.name} is outside of the archive")
-        if not (member.isfile() or member.isdir() or member.issym()):
-            raise tarfile.ExtractError(f"{member.name} is neither a file, a directory nor a symbolic link")
-        tar.extract(member, root, set_attrs=False)
-
-
 def _broken(file: Path, origin: str, error: Exception) -> Problem:
-    text = "it is not a tar archive" if "could not be opened" in str(error) else str(error)
+    text = str(error)
     return Problem(
         f"{origin or file} cannot be unpacked{page_instead(file)}: {text}.",
         "a complete tar archive, or a complete gzip-compressed file.",

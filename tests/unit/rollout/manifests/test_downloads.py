@@ -10,6 +10,7 @@ import pytest
 
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.progress import silent
+from kubeflow_volcano.rollout.manifests import downloads
 from kubeflow_volcano.rollout.manifests.downloads import fetch, mirrored
 
 TEXT = b"apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n"
@@ -123,3 +124,11 @@ def test_the_refusals_of_all_mirrors_are_told_and_nothing_is_kept(api: Any, tmp_
 )
 def test_a_preset_of_mirrors_has_the_files_of_github_too(address: str, preset: str, places: list[str]) -> None:
     assert list(mirrored(address, preset)) == places
+
+
+def test_an_endless_answer_is_given_up(api: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(downloads, "MOST_BYTES", 10)
+    api.on("GET", "/m.yaml", api.reply(body=TEXT))
+    with pytest.raises(InvalidInput, match="serves more than"):
+        fetch([f"{api.url}/m.yaml"], SUM, tmp_path / "c", silent)
+    assert kept(tmp_path / "c") == []

@@ -162,10 +162,42 @@ def test_what_no_release_is_known_to_be_is_taken_with_a_note(configure: Configur
     assert f"{checkout} is no known release" in note
 
 
-def test_a_known_marker_needs_no_note(configure: Configure, checkout: Path) -> None:
-    sources = Sources(configure(kubeflow_source=str(checkout)), silent)
+def test_a_path_with_the_known_content_needs_no_note_and_one_with_changes_or_damage_gets_it(
+    configure: Configure, checkout: Path
+) -> None:
+    settings, known = configure(kubeflow_source=str(checkout)), content_sum(checkout)
+    source = replace(settings.release.source, content_sha256=known)
+    settings = replace(settings, release=replace(settings.release, source=source))
+    sources = Sources(settings, silent)
     sources.place(OPERATOR)
     assert sources.notes == []
+
+    (checkout / OPERATOR.path / "kustomization.yaml").write_text("resources: []\n")
+    sources = Sources(settings, silent)
+    sources.place(OPERATOR)
+    (note,) = sources.notes
+    found = content_sum(checkout)
+    assert f"its content sum is {found}, not {known}" in note
+
+    named = Sources(replace(settings, source=f"{checkout}#content-sha256={found}"), silent)
+    named.place(OPERATOR)
+    assert named.notes == []
+
+
+def test_files_and_remote_sources_are_held_against_the_catalog_too(configure: Configure, tmp_path: Path) -> None:
+    (tmp_path / "volcano.yaml").write_bytes(TEXT)
+    settings = configure(volcano_source=str(tmp_path / "volcano.yaml"))
+    sources = Sources(settings, silent)
+    for _ in range(2):
+        sources.place(settings.component("volcano"))
+    (note,) = sources.notes
+    assert f"its content sum is {SUM}, not " in note
+    assert f"set volcano_source to {tmp_path}/volcano.yaml#content-sha256={SUM}" in note
+
+
+def test_the_sum_of_a_file_does_not_fit_a_directory(configure: Configure, checkout: Path) -> None:
+    text = refusal(configure(kubeflow_source=f"{checkout}#sha256={SUM}"))
+    assert f"{checkout}#content-sha256={content_sum(checkout)}" in text
 
 
 @pytest.mark.upstream

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from kubeflow_volcano.problems import InvalidInput
+from kubeflow_volcano.rollout.manifests import archives
 from kubeflow_volcano.rollout.manifests.trees import Trees, content_sum, keep_plain
 
 TEXT = b"apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n"
@@ -118,6 +119,92 @@ def test_an_archive_with_links_out_or_with_special_files_is_refused(tmp_path: Pa
     with pytest.raises(InvalidInput, match="x/odd"):
         Trees(tmp_path / "trees").unpacked(path)
     assert left(tmp_path / "trees") == []
+
+
+Entry = tuple[str, bytes, str]
+"""Name, type and, of a link, its target."""
+
+
+def linked(path: Path, *entries: Entry) -> Path:
+    with tarfile.open(path, "w:gz") as tar:
+        for name, kind, target in entries:
+            member = tarfile.TarInfo(name)
+            member.type, member.linkname = kind, target
+            tar.addfile(member)
+    return path
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        [("v/l", tarfile.SYMTYPE, "d/e/up/../.."), ("v/d/e", tarfile.DIRTYPE, ""), ("v/d/e/up", tarfile.SYMTYPE, "..")],
+        [("v/l", tarfile.SYMTYPE, "../other/x")],
+        [("v/d", tarfile.DIRTYPE, ""), ("v/l", tarfile.SYMTYPE, "d"), ("v/l/x", tarfile.REGTYPE, "")],
+        [("v/l", tarfile.SYMTYPE, "x"), ("v/l", tarfile.REGTYPE, "")],
+    ],
+    ids=["out by way of another", "out of the top directory", "a file below a link", "a file in place of a link"],
+)
+def test_links_that_lead_out_in_two_steps_are_refused(tmp_path: Path, entries: list[Entry]) -> None:
+    with pytest.raises(InvalidInput, match="v/l"):
+        Trees(tmp_path / "trees").unpacked(linked(tmp_path / "a.tar.gz", *entries))
+    assert left(tmp_path / "trees") == []
+
+
+def test_what_is_larger_than_any_release_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archives, "MOST_BYTES", 20_000)
+    monkeypatch.setattr(archives, "_MOST_MEMBERS", 3)
+    large = archive(tmp_path / "large.tar.gz", {"v/zeros": bytes(30_000)})
+    many = archive(tmp_path / "many.tar.gz", {f"v/{number}": b"" for number in range(4)})
+    bomb = tmp_path / "m.yaml.gz"
+    bomb.write_bytes(gzip.compress(bytes(30_000)))
+    for path in (large, many):
+        with pytest.raises(InvalidInput, match="it has more than 3 members"):
+            Trees(tmp_path / "trees").unpacked(path)
+    with pytest.raises(InvalidInput, match="it has more than"):
+        keep_plain(bomb, tmp_path / "cache")
+    assert left(tmp_path / "trees") == left(tmp_path / "cache") == []
+
+
+def test_no_single_flipped_bit_passes_unnoticed(tmp_path: Path) -> None:
+    path = archive(tmp_path / "a.tar.gz", {"v/a.yaml": TEXT, "v/b.yaml": TEXT * 2})
+    whole, content = path.read_bytes(), Trees(tmp_path / "whole").unpacked(path).name
+    refused = 0
+    for bit in range(8 * len(whole)):
+        damaged = bytearray(whole)
+        damaged[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(damaged)
+        try:
+            assert Trees(tmp_path / "trees").unpacked(path).name == content, bit
+        except InvalidInput:
+            refused += 1
+    assert refused > 0.9 * 8 * (len(whole) - 20)  # flags, time and name of the header change nothing
+
+
+def test_a_damaged_header_does_not_end_an_archive_without_compression(tmp_path: Path) -> None:
+    path = archive(tmp_path / "a.tar", {"v/a.yaml": TEXT, "v/b.yaml": TEXT}, "")
+    whole = path.read_bytes()
+    second = 2 * tarfile.BLOCKSIZE
+    for bit in range(8 * second, 8 * (second + tarfile.BLOCKSIZE), 41):
+        damaged = bytearray(whole)
+        damaged[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(damaged)
+        with pytest.raises(InvalidInput, match="damaged header"):
+            Trees(tmp_path / "trees").unpacked(path)
+    path.write_bytes(whole[: 4 * tarfile.BLOCKSIZE])
+    with pytest.raises(InvalidInput, match="without the mark of its end"):
+        Trees(tmp_path / "trees").unpacked(path)
+
+
+def test_a_tree_that_an_earlier_version_kept_of_a_damaged_archive_is_not_used(tmp_path: Path) -> None:
+    path = archive(tmp_path / "a.tar.gz", {"v/m.yaml": TEXT})
+    trees = Trees(tmp_path / "trees")
+    tree = trees.unpacked(path)
+    damaged = bytearray(path.read_bytes())
+    damaged[-8] ^= 1
+    path.write_bytes(damaged)
+    (tmp_path / "trees" / "index" / hashlib.sha256(damaged).hexdigest()).write_text(tree.name)
+    with pytest.raises(InvalidInput, match="CRC check failed"):
+        trees.unpacked(path)
 
 
 def test_a_link_inside_an_archive_is_followed(tmp_path: Path) -> None:
