@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import zip_longest
 from typing import Any
 
 import yaml
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import Problem, ProblemsError
+from kubeflow_volcano.redaction import is_secret_name, redacted
 
 __all__ = ["Action", "ApplyResult", "ObjectOutcome", "is_same", "without_server_fields"]
 
@@ -30,6 +33,7 @@ class Action(StrEnum):
     REMOVED = "removed"
 
 
+_CHANGED = "(hidden, changed)"
 _CHANGES = frozenset({Action.CREATED, Action.CHANGED, Action.REMOVED})
 
 
@@ -156,8 +160,40 @@ def _text(obj: Object | None, before: Object | None) -> str:
     text = without_server_fields(obj)
     if obj["kind"] == "Secret":
         for field in ("data", "stringData"):
-            old = (before or {}).get(field) or {}
-            values = text.get(field) or {}
-            for key, value in values.items():
-                values[key] = "(hidden, changed)" if key in old and old[key] != value else "(hidden)"
+            old, values = (before or {}).get(field) or {}, text.get(field) or {}
+            text |= {field: {key: _hidden(value, old.get(key)) for key, value in values.items()}} if values else {}
+    elif obj["kind"] != "CustomResourceDefinition":  # it describes fields, and has no values
+        text = _shown(text, without_server_fields(before) if before else None)
     return yaml.dump(text, Dumper=yaml.CSafeDumper, sort_keys=True, default_flow_style=False, allow_unicode=True)
+
+
+def _shown(value: Any, before: Any) -> Any:
+    """Plain data without credentials: in texts, under names of credentials, and in variables with such names.
+
+    Mappings in a list are compared by their names, as the API server does, and texts by their places.
+    """
+    if isinstance(value, str):
+        shown = redacted(value)
+        changed = isinstance(before, str) and before != value and redacted(before) == shown
+        return f"{shown} {_CHANGED}" if changed else shown
+    if isinstance(value, Mapping):
+        old = before if isinstance(before, Mapping) else {}
+        secret = {key for key, item in value.items() if isinstance(item, str) and item and is_secret_name(str(key))}
+        if isinstance(value.get("value"), str) and is_secret_name(str(value.get("name", ""))):
+            secret.add("value")
+        return {
+            key: _hidden(item, old.get(key)) if key in secret else _shown(item, old.get(key))
+            for key, item in value.items()
+        }
+    if isinstance(value, list):
+        olds = before if isinstance(before, list) else []
+        named = {item["name"]: item for item in olds if isinstance(item, Mapping) and "name" in item}
+        return [
+            _shown(item, named.get(item.get("name")) if isinstance(item, Mapping) else placed)
+            for item, placed in zip_longest(value, olds[: len(value)])
+        ]
+    return value
+
+
+def _hidden(value: Any, before: Any) -> str:
+    return _CHANGED if before is not None and before != value else "(hidden)"

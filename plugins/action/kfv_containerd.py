@@ -19,7 +19,7 @@ from kubeflow_volcano.hosts.node_ready import after_restart, before_restart
 from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
 from kubeflow_volcano.rollout.images.rename.rules import Rules
 from kubeflow_volcano.rollout.settings.hosts import node_name
-from kubeflow_volcano.rollout.settings.settings import Settings, parse
+from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.text import few
 
 _MOST_IMPORTS = 8
@@ -44,7 +44,7 @@ class ActionModule(Action):
         """Do one step."""
         if arguments["step"] == "judge":
             return _judge(arguments["nodes"])
-        settings = parse(arguments["settings"])
+        settings = self.settings_with_secrets(arguments["settings"])
         registries = arguments["images"].get("registries", [])
         if arguments["step"] == "restart":
             return self._restart(settings, restart=arguments["restart"])

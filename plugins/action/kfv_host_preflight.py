@@ -22,7 +22,7 @@ from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.desired import desired
 from kubeflow_volcano.rollout.images.report.image_list import report as images_of
 from kubeflow_volcano.rollout.settings.hosts import hosts_of_cluster, node_name
-from kubeflow_volcano.rollout.settings.settings import Settings, parse
+from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.text import few
 from validators.core.expectations import Expectations
 from validators.core.inventory import Inventory
@@ -63,7 +63,7 @@ class ActionModule(Action):
             return self._look(arguments["plan"])
         if arguments["step"] == "list":
             return self._list(arguments["hosts"])
-        settings = parse(arguments["settings"])
+        settings = self.settings_with_secrets(arguments["settings"])
         if arguments["step"] == "plan":
             return self._plan(settings, arguments["hosts"])
         return self._judge(settings, arguments)

@@ -13,7 +13,6 @@ from kubeflow_volcano.rollout.desired import desired
 from kubeflow_volcano.rollout.images.registry.probe import ask_mirror
 from kubeflow_volcano.rollout.images.report import table
 from kubeflow_volcano.rollout.images.report.image_list import report
-from kubeflow_volcano.rollout.settings.settings import parse
 
 
 class ActionModule(Action):
@@ -26,7 +25,7 @@ class ActionModule(Action):
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Show what each rule does; fail with every rule that cannot be followed and every image that is missing."""
-        settings = parse(arguments["settings"])
+        settings = self.settings_with_secrets(arguments["settings"])
         found = report(desired(settings, settings.components, show).images, settings)
         rows = table.rows(settings.mirror, found.entries)
         Display().display(table.render(rows))

@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, show
 from kubeflow_volcano.rollout.manifests.kustomize_binary import provide
-from kubeflow_volcano.rollout.settings.settings import parse
 
 
 class ActionModule(Action):
@@ -16,6 +15,6 @@ class ActionModule(Action):
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Path and version of the program; fails with every reason why there is none."""
-        settings = parse(arguments["settings"])
+        settings = self.settings_with_secrets(arguments["settings"])
         found = provide(settings, show)
         return {"changed": found.changed, "path": str(found.path), "version": settings.kustomize_version}

@@ -24,7 +24,7 @@ from kubeflow_volcano.rollout.images.registry.probe import Probe, ask
 from kubeflow_volcano.rollout.images.registry.rate import rate_limit_for
 from kubeflow_volcano.rollout.images.rename.rules import Rules
 from kubeflow_volcano.rollout.images.report.image_list import crowded, report, why_unavailable
-from kubeflow_volcano.rollout.settings.settings import Settings, parse
+from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.text import few
 
 _REPORT_SECONDS = 15.0
@@ -54,7 +54,7 @@ class ActionModule(Action):
         if arguments["step"] == "list":
             return self.ask("kfv_pull")
         if arguments["step"] == "plan":
-            return self._plan(parse(arguments["settings"]), arguments["nodes"])
+            return self._plan(self.settings_with_secrets(arguments["settings"]), arguments["nodes"])
         if arguments["step"] == "pull":
             return self._pull(arguments)
         return _show(Path(arguments["ledger"]))

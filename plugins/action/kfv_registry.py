@@ -16,7 +16,7 @@ from kubeflow_volcano.rollout.images.registry.plan import Copy, copies
 from kubeflow_volcano.rollout.images.registry.rate import RateLimit, rate_limit_for
 from kubeflow_volcano.rollout.images.registry.skopeo import Skopeo
 from kubeflow_volcano.rollout.images.report.image_list import report
-from kubeflow_volcano.rollout.settings.settings import Settings, parse
+from kubeflow_volcano.rollout.settings.settings import Settings
 
 
 class ActionModule(Action):
@@ -26,7 +26,7 @@ class ActionModule(Action):
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Return what was copied; fail with everything that keeps the registry from being complete."""
-        copied = _copy(parse(arguments["settings"]), check=self.check_mode)
+        copied = _copy(self.settings_with_secrets(arguments["settings"]), check=self.check_mode)
         show(str(copied))
         for warning in warnings(copied):
             warn(warning)

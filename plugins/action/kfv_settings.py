@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 
 from ansible.errors import AnsibleError
 
-from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, plain, show
 from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
+from kubeflow_volcano.redaction import without_logins
 from kubeflow_volcano.rollout.settings.hosts import (
     hosts_of_cluster,
     node_paths,
@@ -27,7 +28,7 @@ from validators.run.selection import select, waivers
 class ActionModule(Action):
     """Collect, template and check the public variables of the host."""
 
-    ARGUMENTS: ClassVar = {"variables": {"type": "dict"}}
+    ARGUMENTS: ClassVar = {"variables": {"type": "dict"}, "list_others": {"type": "bool", "default": False}}
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Return the settings as plain values; fail with every problem of them."""
@@ -45,9 +46,11 @@ class ActionModule(Action):
                 variables |= {"local_path_node_paths": node_paths(variables, hosts)}
         if problems:
             raise InvalidInput(problems)
+        if arguments["list_others"] and (others := _others(self.variables["groups"])):
+            show(f"left alone, because they are in neither control_plane nor nodes: {few(others)}")
         public = [name for name in variables if name.startswith(PREFIXES) and name not in SECRETS]
         return {
-            "settings": {name: variables[name] for name in public},
+            "settings": {name: without_logins(variables[name]) for name in public},
             "components": [component.name for component in settings.components],
             "kustomize": str(settings.kustomize),
             "kustomize_version": settings.kustomize_version,
@@ -76,6 +79,11 @@ def _hosts(
         if problem not in known
     ]
     return found, [*told, *validate_hosts(cluster, found), *validate_node_paths(cluster, found)]
+
+
+def _others(groups: Mapping[str, Iterable[str]]) -> list[str]:
+    """Hosts of the inventory that no play works on."""
+    return sorted({*groups["all"]} - {"localhost", *hosts_of_cluster(groups), *groups.get("clusters", ())})
 
 
 def _evaluated(names: Iterable[str], value: Callable[[str], Any]) -> tuple[dict[str, Any], list[Problem]]:
@@ -114,13 +122,3 @@ def _problems_of(look: Callable[[], object]) -> tuple[Problem, ...]:
     except ProblemsError as error:
         return error.problems
     return ()
-
-
-def plain(value: Any) -> Any:
-    """The value without Ansible's own types, which remember where a value came from and template lazily."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    kind = next((kind for kind in (bool, int, float, str) if isinstance(value, kind)), None)
-    return kind(value) if kind else value

@@ -19,7 +19,7 @@ from kubeflow_volcano.ref import Ref
 from kubeflow_volcano.rollout.account.stored import kept_password
 from kubeflow_volcano.rollout.desired import desired
 from kubeflow_volcano.rollout.images.rename.rules import renamed
-from kubeflow_volcano.rollout.settings.settings import Settings, parse
+from kubeflow_volcano.rollout.settings.settings import Settings
 from validators.checks import CHECKS
 from validators.checks.reach.planned_images import images_in
 from validators.probes.network.credentials import VARIABLE
@@ -53,7 +53,7 @@ class ActionModule(Action):
         cluster = arguments["cluster"]
         prefix = f"{cluster}: " if cluster else ""
         try:
-            options = _options(parse(arguments["settings"]), arguments, check=self.check_mode)
+            options = _options(self.settings_with_secrets(arguments["settings"]), arguments, check=self.check_mode)
             report = validate(options, lambda line: show(f"{prefix}{line}"))
         except ProblemsError as error:  # the report on several clusters has them
             return failed(error) | {"problems": [asdict(problem) for problem in error.problems]}

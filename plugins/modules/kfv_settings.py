@@ -10,14 +10,18 @@ description:
     together with the schema and the release catalog, and returns them.
   - Reports all errors together, each with what was found, what is needed and what to do; for an unknown name it
     suggests the nearest known one.
-  - On localhost, it also validates the variables of all other hosts of the inventory. An error that many hosts share is
-    reported once, with their names.
+  - On localhost, it also validates the variables of the hosts in the groups C(control_plane), C(nodes) and C(clusters).
+    An error that many hosts share is reported once, with their names.
   - Runs on the machine that runs Ansible and contacts nothing.
 version_added: "0.1.0"
 options:
   variables:
     description: Variables to validate instead of those of the host.
     type: dict
+  list_others:
+    description: Also print which hosts of the inventory are in neither of the groups C(control_plane) and C(nodes).
+    type: bool
+    default: false
 attributes:
   check_mode:
     support: full
@@ -39,7 +43,8 @@ RETURN = r"""
 settings:
   description:
     - The public variables of the host, as plain values; absent ones have their default.
-    - The password of the first user is left out; the plugin that needs it reads it from the variables of the host.
+    - The password of the first user is left out, and addresses have C(***) in place of user and password. Plugins that
+      need them read them from the variables of the host.
   returned: success
   type: dict
   sample: {"kubeflow_release": "1.9.1", "volcano_version": "1.10.0"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from ansible.errors import AnsibleError
@@ -12,13 +13,14 @@ from ansible.utils.display import Display
 
 try:
     from kubeflow_volcano.problems import ProblemsError
+    from kubeflow_volcano.redaction import MASKED, without_logins
     from kubeflow_volcano.rollout.settings.settings import Settings, parse
     from kubeflow_volcano.rollout.settings.variables import PREFIXES, SECRETS
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
     raise AnsibleError(message) from error
 
-__all__ = ["Action", "failed", "show", "warn"]
+__all__ = ["Action", "failed", "plain", "show", "warn"]
 
 
 class Action(ActionBase):
@@ -27,6 +29,8 @@ class Action(ActionBase):
     TRANSFERS_FILES = False
     ARGUMENTS: ClassVar[Mapping[str, Any]] = {}
     """Specification of the task's arguments."""
+    variables: Mapping[str, Any] = MappingProxyType({})
+    """Those of the task's host, once it runs."""
     RULES: ClassVar[Mapping[str, Any]] = {}
     """Rules between them, such as `required_if`."""
 
@@ -34,7 +38,7 @@ class Action(ActionBase):
         """The result of the task; Ansible calls this."""
         result: dict[str, Any] = super().run(tmp, task_vars) | {"changed": False}
         _, arguments = self.validate_argument_spec(argument_spec=self.ARGUMENTS, **self.RULES)
-        self.variables: Mapping[str, Any] = task_vars or {}
+        self.variables = task_vars or {}
         try:
             return result | self.answer(arguments)
         except ProblemsError as error:
@@ -82,12 +86,27 @@ class Action(ActionBase):
 
     def settings_with_secrets(self, settings: Mapping[str, Any]) -> Settings:
         """Settings of kfv_settings, with the secrets that its result leaves out, straight from the inventory."""
-        return parse({**settings, **{name: str(self.variable(name)) for name in SECRETS if name in self.variables}})
+        found = {**settings, **{name: str(self.variable(name)) for name in SECRETS if name in self.variables}}
+        for name, shown in settings.items():
+            if MASKED in str(shown) and name in self.variables:
+                own = plain(self.variable(name))
+                found[name] = own if without_logins(own) == shown else shown
+        return parse(found)
 
     def settings_of_cluster(self) -> Settings:
         """Settings of the cluster, which are localhost's and not those of the task's host."""
         own = self.variables["hostvars"]["localhost"]
         return parse({name: own[name] for name in own if name.startswith(PREFIXES)})
+
+
+def plain(value: Any) -> Any:
+    """The value without Ansible's own types, which remember where a value came from and template lazily."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    kind = next((kind for kind in (bool, int, float, str) if isinstance(value, kind)), None)
+    return kind(value) if kind else value
 
 
 def failed(error: ProblemsError) -> dict[str, Any]:

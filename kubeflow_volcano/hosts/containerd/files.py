@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,16 +15,14 @@ from kubeflow_volcano.hosts.containerd.hosts_toml import (
 )
 from kubeflow_volcano.hosts.containerd.legacy import Legacy
 from kubeflow_volcano.hosts.containerd.look import Directory
+from kubeflow_volcano.hosts.containerd.masking import without_credentials
 from kubeflow_volcano.hosts.containerd.mirrors import ANY, MirrorHost
 from kubeflow_volcano.problems import Problem
+from kubeflow_volcano.redaction import without_logins
 
 __all__ = ["Write", "directory_of", "hosts_files", "shadowed"]
 
 _CERTIFICATES = (".crt", ".cert", ".key")
-_SECRET = re.compile(
-    r"^(?P<key>[ \t]*[\"']?(?:password|auth|identitytoken|registrytoken|authorization)[\"']?[ \t]*=[ \t]*)\S.*$",
-    re.IGNORECASE | re.MULTILINE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +41,10 @@ class Write:
         """The change for Ansible's diff, without credentials."""
         return {
             "before_header": self.path if self.before is not None else "",
-            "before": _without_secrets(self.before or ""),
+            "before": without_credentials(self.before or ""),
             "after_header": self.path if self.after is not None else "",
-            "after": _without_secrets(self.after or ""),
+            "after": without_credentials(self.after or ""),
         }
-
-
-def _without_secrets(text: str) -> str:
-    """Values of one line; containerd writes no longer ones, and no_log covers the module's own answer."""
-    return _SECRET.sub(r"\g<key>(not shown)", text)
 
 
 def directory_of(registry: str, present: Mapping[str, object]) -> str:
@@ -137,10 +129,10 @@ def _both(path: str) -> Problem:
 
 
 def _foreign(path: str, text: str, wanted: MirrorHost) -> Problem:
-    names = ", ".join(host.url for host in hosts_of(text)) or "no host"
+    names = ", ".join(without_logins(host.url) for host in hosts_of(text)) or "no host"
     return Problem(
         f"{path} was not written by this project and has {names}.",
-        f"{wanted.host.url} as its first host.",
+        f"{without_logins(wanted.host.url)} as its first host.",
         "set image_mirror_containerd_existing: extend to put it before the other hosts, which are kept, or remove the "
         "file.",
     )

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.redirects import opener
 from kubeflow_volcano.rehearsal.build.recipes import Download
 
 __all__ = ["RefusedError", "download_programs", "origin", "reachable_origins"]
@@ -83,7 +84,7 @@ def download_programs(download: Download, architecture: str, target: Path, tell:
 def _fetch(url: str, wanted: str, arrived: Path, tell: Progress) -> None:
     started = told = time.monotonic()
     digest, size = hashlib.sha256(), 0
-    with urllib.request.urlopen(url, timeout=_STALL_SECONDS) as answer, arrived.open("wb") as stream:  # noqa: S310  https by the generation's schema
+    with opener().open(url, timeout=_STALL_SECONDS) as answer, arrived.open("wb") as stream:
         announced = answer.headers.get("Content-Length", "?")
         while chunk := answer.read(_CHUNK):
             stream.write(chunk)

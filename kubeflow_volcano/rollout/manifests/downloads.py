@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.redirects import opener
 from kubeflow_volcano.rollout.manifests.archives import MOST_BYTES
 from kubeflow_volcano.rollout.manifests.trees import file_sum, page_instead, scratch
 
@@ -130,7 +131,7 @@ def _read(address: str, target: Path, deadline: Deadline, progress: Progress) ->
         headers["Authorization"] = "Basic " + base64.b64encode(unquote(userinfo).encode()).decode()
     request = urllib.request.Request(without_credentials(address), headers=headers)  # noqa: S310  http(s) by schema
     reported = time.monotonic()
-    with urllib.request.urlopen(request, timeout=_READ_SECONDS) as answer, target.open("wb") as file:  # noqa: S310  as above
+    with opener().open(request, timeout=_READ_SECONDS) as answer, target.open("wb") as file:
         length = answer.headers.get("Content-Length")
         while chunk := answer.read(_CHUNK):
             file.write(chunk)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kubeflow_volcano.problems import Problem
@@ -38,7 +38,7 @@ _GROUPS = ("control_plane", "nodes")
 _BASE, _PATHS = "local_path_base_directory", "local_path_node_paths"
 
 
-def hosts_of_cluster(groups: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+def hosts_of_cluster(groups: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
     """Hosts of the inventory that this project may look at and change; others share the inventory only.
 
     Args:

@@ -10,6 +10,7 @@ from typing import Annotated
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.decode import SAME, Key
 from kubeflow_volcano.problems import Problem
+from kubeflow_volcano.redaction import without_logins
 from kubeflow_volcano.rollout.settings.variables import OptionalPath
 
 __all__ = [
@@ -119,7 +120,7 @@ def validate_registry(registry: RegistrySettings, mirror: MirrorSettings) -> Ite
     if mirror.mode not in {"registry", "containerd"}:
         if registry.address:
             yield Problem(
-                f"image_mirror_registry is {registry.address}, and image_mirror_mode is {mirror.mode}.",
+                f"image_mirror_registry is {without_logins(registry.address)}, and image_mirror_mode is {mirror.mode}.",
                 "a mode that uses the registry: registry rewrites manifests, containerd configures the nodes.",
                 "set image_mirror_mode: registry or containerd, or remove image_mirror_registry.",
             )
@@ -134,13 +135,13 @@ def validate_registry(registry: RegistrySettings, mirror: MirrorSettings) -> Ite
         )
     elif ImageName.parse(f"{registry.address}/image") is None or not _HOST.match(registry.address):
         yield Problem(
-            f"image_mirror_registry is {registry.address}.",
+            f"image_mirror_registry is {without_logins(registry.address)}.",
             "a registry as host, host:port or host:port/path, such as registry.lan:5000, without a scheme.",
             "correct image_mirror_registry.",
         )
     if mirror.probe:
         yield Problem(
-            f"image_mirror_probe is true, and images come from {registry.address}.",
+            f"image_mirror_probe is true, and images come from {without_logins(registry.address)}.",
             "a public mirror to probe; playbooks/registry.yml --check lists the images in your own registry.",
             "remove image_mirror_probe.",
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
@@ -14,6 +13,7 @@ from jsonschema import Draft202012Validator, ValidationError
 
 from kubeflow_volcano.decode import Parsed
 from kubeflow_volcano.problems import Problem
+from kubeflow_volcano.redaction import without_logins
 from kubeflow_volcano.text import did_you_mean
 
 __all__ = ["PREFIXES", "SECRETS", "GivenPath", "OptionalPath", "OptionalText", "complete", "schema"]
@@ -111,7 +111,7 @@ def _problem(error: ValidationError) -> Problem:
 def _describe(value: Any) -> str:
     kinds: dict[type, str] = {bool: "the boolean", str: "the text", type(None): "empty:"}
     kinds |= {int: "the number", float: "the number", list: "the list", dict: "the mapping"}
-    text = re.sub(r"://[^/@\s]*@", "://***@", json.dumps(value, default=str, ensure_ascii=False))
+    text = json.dumps(without_logins(value), default=str, ensure_ascii=False)
     return f"{kinds.get(type(value), 'the value')} {text}"
 
 
@@ -148,5 +148,5 @@ def _advice_on_type(where: str, value: Any, wanted: str) -> str:
     if wanted == "integer":
         return f"write a whole number without quotes; on a command line pass JSON: -e '{{\"{where}\": 4}}'."
     if wanted == "array" and isinstance(value, str):
-        return f"write a list: {where}: [{value}]."
+        return f"write a list: {where}: [{without_logins(value)}]."
     return f"set {where} to a value of type {wanted}, or remove it to use the default."

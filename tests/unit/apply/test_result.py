@@ -90,6 +90,25 @@ def test_secrets_are_hidden_and_still_differ() -> None:
     assert "same: (hidden)\n" in entry["after"]
 
 
+def test_credentials_outside_of_secrets_are_hidden_and_still_differ() -> None:
+    def workload(word: str) -> dict[str, Any]:
+        variables = [{"name": "MODE", "value": "fast"}, {"name": "DB_PASSWORD", "value": word}]
+        return live(
+            data={
+                "config.yaml": f"staticPasswords:\n- email: a@b\n  hash: $2y$12${word * 8}{word[:5]}\n  userID: x\n",
+                "clientSecret": word,
+            },
+            spec={"env": variables, "args": [f"--token={word}", "--mode=fast"]},
+        )
+
+    before, after = workload("hunt1r"), workload("hunt2r")
+    (entry,) = result(outcome(Action.CHANGED, before, after)).diff()
+    assert "hunt" not in entry["before"] + entry["after"]
+    assert entry["after"].count("(hidden, changed)") == 4
+    for plain in ("email: a@b", "userID", "value: fast", "--mode=fast", "name: DB_PASSWORD"):
+        assert plain in entry["after"].replace("\\n", "\n")
+
+
 def test_counts_and_summary() -> None:
     made = result(outcome(Action.CREATED, None, live()), outcome(Action.FAILED, None, None))
     assert made.changed

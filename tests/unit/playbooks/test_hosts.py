@@ -101,7 +101,7 @@ def test_hosts_that_are_left_alone_are_listed(playbook: str, tmp_path: Path) -> 
         env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "NO_COLOR": "1"},
     )
     assert done.returncode == 0, done.stdout
-    assert "Left alone, because they are in neither control_plane nor nodes: bastion, database." in done.stdout
+    assert "left alone, because they are in neither control_plane nor nodes: bastion, database\n" in done.stdout
 
 
 @pytest.mark.parametrize("play", ON_HOSTS, ids=lambda play: str(play["name"]))

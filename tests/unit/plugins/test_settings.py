@@ -13,6 +13,20 @@ import pytest
 
 from tests.places import ROOT
 
+PASSED = """
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action
+
+
+class ActionModule(Action):
+    ARGUMENTS = {"settings": {"type": "dict"}}
+
+    def answer(self, arguments):
+        settings = self.settings_with_secrets(arguments["settings"])
+        assert settings.source.startswith("http://me:hunter2@"), "the login is lost"
+        assert settings.kustomize_mirrors == ("http://me:hunter2@127.0.0.1:9",), "the login is lost"
+        return {}
+"""
+
 
 @pytest.fixture
 def inventory(tmp_path: Path) -> Path:
@@ -97,3 +111,36 @@ def test_hosts_outside_of_the_cluster_may_have_variables_of_the_same_names(inven
     content["all"]["children"]["others"] = {"hosts": {"database": {"kubeflow_release": "0.1"}}}
     (inventory / "hosts.json").write_text(json.dumps(content), "utf-8")
     assert judged(inventory) == ""
+
+
+def test_logins_in_addresses_are_in_no_output_and_still_reach_the_task_that_needs_them(
+    inventory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    address = "http://me:hunter2@127.0.0.1:9"
+    say(
+        inventory,
+        "group_vars/all",
+        kubeflow_source=f"{address}/x.tar.gz#sha256={'0' * 64}",
+        kustomize_mirrors=[address],
+        kubeflow_kubeconfig="/nonexistent",
+        kustomize_version="5.4.3",
+    )
+    tasks: list[dict[str, Any]] = [
+        {"kfv_settings": {}, "register": "found"},
+        {"kfv_passed": {"settings": "{{ found.settings }}"}},
+    ]
+    (inventory / "action_plugins").mkdir()
+    (inventory / "action_plugins/kfv_passed.py").write_text(PASSED, "utf-8")
+    (inventory / "play.yml").write_text(json.dumps([{"hosts": "localhost", "gather_facts": False, "tasks": tasks}]))
+    done = subprocess.run(
+        [Path(sys.executable).with_name("ansible-playbook"), "-vvv", "-i", inventory / "hosts.json", "play.yml"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=inventory,
+        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "NO_COLOR": "1"},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "hunter2" not in done.stdout + done.stderr
+    assert "http://***@127.0.0.1:9" in done.stdout

@@ -13,13 +13,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from email.message import Message
 from http import HTTPStatus
-from http.client import HTTPException, HTTPMessage
-from typing import IO, Any
-from urllib.parse import urlencode, urlsplit
+from http.client import HTTPException
+from typing import Any
+from urllib.parse import urlencode
 
 from kubeflow_volcano.catalog.images.limits import Meaning, Tally, meaning_of_status
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.redirects import is_same_place, opener
 from kubeflow_volcano.rollout.images.registry.rate import RateLimit
 
 __all__ = ["Answer", "Limits", "Registry", "scheme_of"]
@@ -128,7 +129,7 @@ class Registry:
         self._rate = rate
         self._scheme = scheme
         self._timeout = timeout_seconds
-        self._opener = urllib.request.build_opener(_Redirects, urllib.request.HTTPSHandler(context=context))
+        self._opener = opener(context)
         self._credentials = credentials or {}
         self._challenges: dict[str, Mapping[str, str]] = {}
         self._tokens: dict[str, str] = {}
@@ -168,6 +169,8 @@ class Registry:
         if "service" in challenge:
             wanted["service"] = challenge["service"]
         known = self._credentials.get(image.host)
+        if self._scheme(image.host) == "https" and not challenge["realm"].startswith("https:"):
+            known = None  # the login would be sent in clear
         headers = {"Authorization": f"Basic {known}"} if known else {}
         answer, _, body = self._ask(f"{challenge['realm']}?{urlencode(wanted)}", "GET", headers)
         if answer.status != HTTPStatus.OK:
@@ -194,25 +197,13 @@ class Registry:
                 return Answer(reply.status), dict(reply.headers), reply.read(_MAX_TOKEN_BYTES)
         except urllib.error.HTTPError as error:
             with error:
-                return Answer(error.code, _seconds(error.headers)), dict(error.headers), b""
+                # Whom another host wants the login sent to is not for it to say.
+                own = is_same_place(address, error.url or "")
+                return Answer(error.code, _seconds(error.headers)), dict(error.headers) if own else {}, b""
         except (OSError, HTTPException) as error:
             reason = getattr(error, "reason", error)
             untrusted = isinstance(reason, ssl.SSLCertVerificationError)
             return Answer(0, error=str(reason) or type(reason).__name__, untrusted=untrusted), {}, b""
-
-
-class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Keeps the method, and sends credentials to no other host."""
-
-    def redirect_request(  # noqa: PLR0917  the signature of the standard library
-        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
-    ) -> urllib.request.Request | None:
-        new = super().redirect_request(req, fp, code, msg, headers, newurl)
-        if new is not None:
-            new.method = req.get_method()
-            if urlsplit(newurl).netloc != urlsplit(req.full_url).netloc:
-                new.remove_header("Authorization")
-        return new
 
 
 def _challenge(headers: Mapping[str, str]) -> Mapping[str, str] | None:

@@ -132,3 +132,13 @@ def test_an_endless_answer_is_given_up(api: Any, tmp_path: Path, monkeypatch: py
     with pytest.raises(InvalidInput, match="serves more than"):
         fetch([f"{api.url}/m.yaml"], SUM, tmp_path / "c", silent)
     assert kept(tmp_path / "c") == []
+
+
+def test_credentials_of_an_address_do_not_follow_a_redirect_to_another_host(api: Any, tmp_path: Path) -> None:
+    elsewhere = api.url.replace("127.0.0.1", "localhost")
+    api.on("GET", "/m.yaml", api.reply(302, headers={"Location": f"{elsewhere}/store/m.yaml"}))
+    api.on("GET", "/store/m.yaml", api.reply(body=TEXT))
+    fetch([api.url.replace("http://", "http://me:secret@") + "/m.yaml"], SUM, tmp_path, silent)
+    (first,), (second,) = api.seen("GET", "/m.yaml"), api.seen("GET", "/store/m.yaml")
+    assert first.headers["authorization"].startswith("Basic ")
+    assert "authorization" not in second.headers

@@ -21,6 +21,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.progress import Progress, silent
 from kubeflow_volcano.rollout.images.registry.client import Registry, scheme_of
 from kubeflow_volcano.rollout.images.registry.probe import Probe
@@ -389,3 +390,28 @@ def test_a_trusted_authority_is_asked(certificate: Path, monkeypatch: pytest.Mon
 )
 def test_only_this_machine_is_asked_without_tls(host: str, scheme: str) -> None:
     assert scheme_of(host) == scheme
+
+
+def test_a_login_reaches_no_host_that_its_registry_redirects_to(started: Callable[[Mirror], Mirror]) -> None:
+    other = started(Mirror(token=True))
+    own = started(Mirror(status=307, headers={"Location": f"http://{other.host}/v2/a/manifests/1"}))
+    registry = Registry(None, credentials={own.host: "bWU6c2VjcmV0"})
+    image = ImageName.parse(f"{own.host}/a:1")
+    assert image is not None
+
+    assert registry.head(image).status == 401
+    assert [authorization for _, _, authorization in own.requests] == ["Basic bWU6c2VjcmV0"]
+    assert [authorization for _, _, authorization in other.requests] == [""]
+
+
+def test_a_login_is_not_sent_in_clear_to_the_token_service_of_a_registry_with_tls(
+    started: Callable[[Mirror], Mirror],
+) -> None:
+    mirror = started(Mirror(token=True))
+    schemes = iter(["http", "https"])  # the request is seen to by a server without TLS, the rule by the second
+    registry = Registry(None, scheme=lambda _: next(schemes, "http"), credentials={mirror.host: "bWU6c2VjcmV0"})
+    image = ImageName.parse(f"{mirror.host}/a:1")
+    assert image is not None
+
+    registry.head(image)
+    assert [authorization for _, path, authorization in mirror.requests if path.startswith("/token")] == [""]
