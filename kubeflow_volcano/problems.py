@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 
+from kubeflow_volcano.text import visible
+
 __all__ = ["Busy", "Exit", "InvalidInput", "NotWritten", "Problem", "ProblemsError", "Unreachable"]
 
 
@@ -33,7 +35,7 @@ class Problem:
     todo: str
 
     def __str__(self) -> str:
-        return f"Found: {self.found} Needed: {self.needed} Do: {self.todo}"
+        return visible(f"Found: {self.found} Needed: {self.needed} Do: {self.todo}")
 
 
 class ProblemsError(Exception):
@@ -56,7 +58,7 @@ class ProblemsError(Exception):
                 f"{indent}Needed: {problem.needed}",
                 f"{indent}Do: {problem.todo}",
             ]
-        return "\n".join(lines)
+        return visible("\n".join(lines))
 
 
 class InvalidInput(ProblemsError):  # noqa: N818  reads as what it states

@@ -6,6 +6,8 @@ import sys
 import time
 from collections.abc import Callable
 
+from kubeflow_volcano.text import visible
+
 __all__ = ["Progress", "silent", "to_stderr"]
 
 Progress = Callable[[str], None]
@@ -21,7 +23,7 @@ def to_stderr() -> Progress:
     started = time.monotonic()
 
     def report(line: str) -> None:
-        sys.stderr.write(f"[{time.monotonic() - started:7.1f} s] {line}\n")
+        sys.stderr.write(f"[{time.monotonic() - started:7.1f} s] {visible(line)}\n")
         sys.stderr.flush()
 
     return report

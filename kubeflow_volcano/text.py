@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Collection, Iterable, Sequence
 
-__all__ = ["counted", "did_you_mean", "few", "table"]
+__all__ = ["counted", "did_you_mean", "few", "table", "visible"]
+
+# Beside the controls of terminals (C0 without tab and newline, C1): separators of lines, directions, no characters.
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
@@ -44,3 +48,11 @@ def table(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[st
         ).rstrip()
         for row in rows
     ]
+
+
+def visible(text: str) -> str:
+    """The text with Python's escapes for control characters: what others wrote must not steer a terminal.
+
+    Tabs and newlines stay.
+    """
+    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text.replace("\r\n", "\n"))

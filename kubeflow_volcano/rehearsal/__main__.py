@@ -17,6 +17,7 @@ from kubeflow_volcano.rehearsal.lifecycle import down, up
 from kubeflow_volcano.rehearsal.node.cgroups import NodeCgroup, read_layout
 from kubeflow_volcano.rehearsal.node.daemons import NODE_PATH
 from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
+from kubeflow_volcano.text import visible
 
 _PROGRAM = "python -m kubeflow_volcano.rehearsal"
 
@@ -90,7 +91,7 @@ def _down(options: argparse.Namespace) -> int:
 
 def _status(options: argparse.Namespace) -> int:
     found = read_status(options.name)
-    sys.stdout.write(render(found))
+    sys.stdout.write(visible(render(found)))
     return Exit.OK if found.ready else Exit.INCOMPLETE
 
 
@@ -111,7 +112,7 @@ def _logs(options: argparse.Namespace) -> int:
         sys.stderr.write(f"There is no log {log}; existing logs: {known}.\n")
         return Exit.INVALID_INPUT
     lines = log.read_text(errors="replace").splitlines()[-options.lines :]
-    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    sys.stdout.write("".join(f"{visible(line)}\n" for line in lines))
     return Exit.OK
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any, ClassVar
 
-from ansible.utils.display import Display
-
-from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, show, warn
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, display, show, warn
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rollout.desired import desired
 from kubeflow_volcano.rollout.images.registry.probe import ask_mirror
@@ -28,7 +26,7 @@ class ActionModule(Action):
         settings = self.settings_with_secrets(arguments["settings"])
         found = report(desired(settings, settings.components, show).images, settings)
         rows = table.rows(settings.mirror, found.entries)
-        Display().display(table.render(rows))
+        display(table.render(rows))
         for warning in found.warnings:
             warn(warning)
         requests = 0

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from ansible.utils.display import Display
-
-from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, show
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, display, show
 from kubeflow_volcano.rollout.plan import console
 from kubeflow_volcano.rollout.plan.build import Plan, plan
 from kubeflow_volcano.rollout.plan.files import MARKDOWN, texts_of, write
@@ -26,7 +24,7 @@ class ActionModule(Action):
         found = plan(settings, show, nodes)
         document = found.as_dict()
         files = {} if self.check_mode else write(settings.plan.directory, texts_of(found, document))
-        Display().display(f"\n{console.render(document, files)}")
+        display(f"\n{console.render(document, files)}")
         return {
             "exit_code": int(found.exit_code),
             "msg": _described(found, files),

@@ -9,9 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ansible.utils.display import Display
-
-from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, show, warn
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, display, show, warn
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.hosts.pulling.ledger import Ledger, new_place
 from kubeflow_volcano.hosts.pulling.node import pull_images
@@ -199,7 +197,7 @@ def _show(path: Path) -> dict[str, Any]:
     state = Ledger(path).read()
     shutil.rmtree(path.parent)
     nodes = {name: node["result"] for name, node in state["nodes"].items()}
-    Display().display(f"\n{table(nodes)}\n")
+    display(f"\n{table(nodes)}\n")
     for warning in warnings(nodes):
         warn(warning)
     if found := tuple(problems(nodes, state["refused"], state["stopped"])):

@@ -7,9 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ansible.utils.display import Display
-
-from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, show
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, display, show
 from gang_demo.catalogue import require_kinds, select_cases
 from gang_demo.model import Outcome
 from gang_demo.play.configuration import wait_until_read
@@ -81,9 +79,9 @@ def _played(cluster: Cluster, every: Sequence[Case], wiring: str) -> list[dict[s
 def _shown(outcomes: Mapping[str, Sequence[Outcome]], directory: Path) -> dict[str, Any]:
     files = write(outcomes, directory)
     for items in outcomes.values():
-        Display().display(f"\n{side_by_side(items)}")
-    Display().display("\n* a simulated node: the real scheduler placed the pod, and no kubelet runs it\n")
-    Display().display("".join(f"{path}\n" for path in files))
+        display(f"\n{side_by_side(items)}")
+    display("\n* a simulated node: the real scheduler placed the pod, and no kubelet runs it\n")
+    display("".join(f"{path}\n" for path in files))
     wrong = [f"{item.title}: {item.verdict}" for items in outcomes.values() for item in items if item.problem]
     return {
         "failed": bool(wrong),

@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, ClassVar
 
-from ansible.utils.display import Display
 from kubernetes.utils.quantity import parse_quantity
 
-from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, display
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.hosts.volumes.directory import Directory
@@ -108,7 +107,7 @@ class ActionModule(Action):
         except ProblemsError as error:
             if required:
                 raise
-            Display().display(f"Owners of volumes are not checked.\n{error.describe()}")
+            display(f"Owners of volumes are not checked.\n{error.describe()}")
             owners = ()
         volumes: dict[str, list[dict[str, Any]]] = {}
         for owner in owners:
@@ -125,7 +124,7 @@ class ActionModule(Action):
             if "volumes" in answer:
                 answers[host] = answer["volumes"]
         found = rows(owners, arguments["hosts"], answers)
-        Display().display(rendered(found))
+        display(rendered(found))
         return {"rows": [asdict(row) for row in found]}
 
 

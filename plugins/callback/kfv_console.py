@@ -15,7 +15,7 @@ from ansible.plugins.callback.default import CallbackModule as Default
 try:
     from kubeflow_volcano.hosts.reaching import trouble
     from kubeflow_volcano.problems import Problem, ProblemsError
-    from kubeflow_volcano.text import counted, few
+    from kubeflow_volcano.text import counted, few, visible
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
     raise AnsibleError(message) from error
@@ -113,6 +113,9 @@ class CallbackModule(Default):
         """A change; of many hosts with the same change, only the first shows it."""
         host, _, values = _parts(result)
         diff = values.get("diff")
+        for item in diff if isinstance(diff, list) else [diff]:
+            if isinstance(item, dict):
+                item |= {key: visible(text) for key, text in item.items() if isinstance(text, str)}
         first = self._first_with(result, repr(diff)) if diff and self._many and values.get("changed") else host
         if first == host:
             super().v2_on_file_diff(result)
@@ -216,5 +219,7 @@ class CallbackModule(Default):
             return False
         if self._last_task_banner != task._uuid:  # noqa: SLF001  as the base class does
             self._print_task_banner(task)
-        self._display.display(f"fatal: [{host}]: {word}! => {problem.found}", color=constants.COLOR_UNREACHABLE)
+        self._display.display(
+            f"fatal: [{host}]: {word}! => {visible(problem.found)}", color=constants.COLOR_UNREACHABLE
+        )
         return True

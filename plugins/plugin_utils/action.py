@@ -16,11 +16,12 @@ try:
     from kubeflow_volcano.redaction import MASKED, without_logins
     from kubeflow_volcano.rollout.settings.settings import Settings, parse
     from kubeflow_volcano.rollout.settings.variables import PREFIXES, SECRETS
+    from kubeflow_volcano.text import visible
 except ImportError as error:
     message = f"Found: {sys.executable}, which runs Ansible, cannot import this project. Do: install it there with pip"
     raise AnsibleError(message) from error
 
-__all__ = ["Action", "failed", "plain", "show", "warn"]
+__all__ = ["Action", "display", "failed", "plain", "show", "warn"]
 
 
 class Action(ActionBase):
@@ -114,11 +115,16 @@ def failed(error: ProblemsError) -> dict[str, Any]:
     return {"failed": True, "msg": error.describe(), "exit_code": int(error.exit_code)}
 
 
+def display(text: str) -> None:
+    """Print a text, of which the cluster or a host may have written a part."""
+    Display().display(visible(text))
+
+
 def show(line: str) -> None:
     """Print a line of progress."""
-    Display().display(f"  {line}")
+    display(f"  {line}")
 
 
 def warn(text: object) -> None:
     """Print a warning."""
-    Display().warning(str(text))
+    Display().warning(visible(str(text)))

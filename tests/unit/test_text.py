@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from kubeflow_volcano.text import counted, did_you_mean, few, table
+import pytest
+
+from kubeflow_volcano.problems import Problem, ProblemsError
+from kubeflow_volcano.progress import to_stderr
+from kubeflow_volcano.text import counted, did_you_mean, few, table, visible
 
 
 def test_one_of_something_has_no_s() -> None:
@@ -36,3 +40,16 @@ def test_no_rows_are_no_lines() -> None:
 def test_a_misspelt_word_is_answered_with_the_most_similar_one() -> None:
     assert did_you_mean("volcan", ["kubeflow", "volcano"]) == " Did you mean volcano?"
     assert did_you_mean("x", ["kubeflow", "volcano"]) == ""
+
+
+def test_control_characters_are_shown_as_text_and_lines_stay() -> None:
+    assert visible("a\tb\r\nc\x1b[31md\x07\x9b\r\u202e\ud800é✓") == "a\tb\nc\\x1b[31md\\x07\\x9b\\r\\u202e\\ud800é✓"
+
+
+def test_no_message_about_a_problem_steers_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    problem = Problem("the API server says \x1b]0;owned\x07.", "an answer.\nIn lines.", "look.")
+    to_stderr()("from a pod: \x1b[2J")
+    for text in (str(problem), ProblemsError(problem).describe(), capsys.readouterr().err):
+        assert "\x1b" not in text
+        assert "\\x1b" in text
+    assert "\nIn lines." in ProblemsError(problem).describe()

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kubeflow_volcano.redaction import HIDDEN, is_secret_name, redacted
+from kubeflow_volcano.text import visible
 
 __all__ = ["safe", "text"]
 
@@ -14,15 +15,15 @@ LONGEST_TEXT = 4_000
 LONGEST_EVIDENCE = 64_000
 _MOST_ITEMS = 200
 _ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)")
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
 
 
 def text(value: str, longest: int = LONGEST_TEXT) -> str:
-    """`value` without secrets, control characters and lone surrogates, cut to `longest` characters."""
+    """`value` without secrets and with control characters as escapes, cut to `longest` characters."""
     # Cut first, so that a text of a megabyte does not keep the patterns busy; then leave no half of a secret.
     cut = value[: longest * 2]
-    cut = _CONTROLS.sub("", _ESCAPES.sub("", cut)).encode("utf-8", "replace").decode()
-    cut = redacted(cut)
+    plain = _ESCAPES.sub("", cut)
+    # Colours within a credential would keep it from being recognized: then the text is shown without them.
+    cut = redacted(visible(cut)) if redacted(plain) == plain else redacted(visible(plain))
     return cut if len(cut) <= longest else cut[: longest - 1] + "…"
 
 

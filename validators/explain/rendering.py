@@ -34,15 +34,17 @@ def document(explanation: Explanation) -> Mapping[str, Any]:
     group = situation.group_ref
     return {
         "schema": "kfv.explanation/v1",
-        "job": _object(situation.job.ref),
+        "job": safe(_object(situation.job.ref)),
         "state": explanation.state.value,
         "blocked": explanation.blocked,
-        "gang": {
-            "pod_group": group.name if group else None,
-            "phase": situation.phase or None,
-            "min_member": situation.minimum,
-            "queue": situation.queue if group or situation.job.queue else None,
-        },
+        "gang": safe(
+            {
+                "pod_group": group.name if group else None,
+                "phase": situation.phase or None,
+                "min_member": situation.minimum,
+                "queue": situation.queue if group or situation.job.queue else None,
+            }
+        ),
         "pods": {
             "wanted": situation.job.wanted or situation.minimum,
             "made": len(situation.pods),

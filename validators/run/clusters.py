@@ -19,6 +19,7 @@ from pathlib import Path
 from kubeflow_volcano.experiment.interruption import Interrupted, interruptible, postponed
 from kubeflow_volcano.problems import Exit, InvalidInput, Problem, ProblemsError
 from kubeflow_volcano.progress import Progress, silent
+from kubeflow_volcano.text import visible
 from validators.report.clusters import Combined, Judged
 from validators.report.files import write_clusters
 from validators.run.runner import Options, validate
@@ -176,7 +177,7 @@ def _behind(name: str) -> Progress:
     """Lines on standard error behind the name of the cluster."""
 
     def tell(line: str) -> None:
-        sys.stderr.write(f"{name}: {line}\n")
+        sys.stderr.write(f"{name}: {visible(line)}\n")
         sys.stderr.flush()
 
     return tell

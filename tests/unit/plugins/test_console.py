@@ -172,3 +172,13 @@ def test_ansible_doc_shows_what_it_is(tmp_path: Path) -> None:
         env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")},
     )
     assert "counted instead of listed" in " ".join(done.stdout.split())
+
+
+def test_a_difference_shows_what_is_in_it_and_does_not_steer_the_terminal(tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    target.write_text("old\x1b[2J\n", "utf-8")
+    copy = {"ansible.builtin.copy": {"dest": str(target), "content": "new\u202e\n"}}
+    done = played(tmp_path, copy, count=1, options=("--diff",))
+    assert "\x1b" not in done.stdout
+    assert "-old\\x1b[2J" in done.stdout
+    assert "+new\\u202e" in done.stdout

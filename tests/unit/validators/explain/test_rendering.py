@@ -47,6 +47,16 @@ def test_secrets_and_terminal_sequences_of_events_do_not_come_through() -> None:
     assert "\x1b" not in render(told)
 
 
+def test_what_a_job_says_of_itself_is_text_for_a_terminal_too() -> None:
+    job = tfjob()
+    waiting = group(job, phase="Inq\x1b[2Jueue")
+    waiting["spec"]["queue"] = "q\x1b]0;owned\x07"
+    shown = render(document(explained(job, waiting, event(job, "FailedCreatePod", "a\x1b[31m\r\u202eb"))))
+    assert set(shown).isdisjoint("\x1b\x07\r\u202e")
+    assert "Inq\\x1b[2Jueue" in shown
+    assert "a\\x1b[31m\\r\\u202eb" in shown
+
+
 @pytest.mark.parametrize("resource", ["nodes", "queues.scheduling.volcano.sh", "pods", "persistentvolumeclaims"])
 def test_what_may_not_be_read_is_told_and_nothing_is_made_up(resource: str) -> None:
     missing = {resource: Unread("Forbidden", f"you may not list {resource}.", "have it granted:\n- {rule}")}
