@@ -99,14 +99,13 @@ def write(files: Sequence[Mapping[str, Any]], contents: Mapping[str, str]) -> li
     return [note["copy"] for note in notes if note["copy"] and note["keep"]]
 
 
-def put(path: Path, content: bytes) -> None:
-    """Write a file in one step, with the owner, mode and label of the one before; a new one is root's, mode 0644."""
+def put(path: Path, content: bytes, mode: int = 0o644) -> None:
+    """Write a file in one step, with the owner, mode and label of the one before; a new one is root's, with `mode`."""
     path = path.resolve()  # a link stays one
     _make_directory(path.parent)
     fresh = path.with_name(f".{path.name}{_MARK}new")
     try:
-        with fresh.open("wb") as stream:
-            fresh.chmod(0o600)
+        with os.fdopen(_opened(fresh), "wb") as stream:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
@@ -114,7 +113,7 @@ def put(path: Path, content: bytes) -> None:
             _like(path, fresh)
             os.utime(fresh)
         else:
-            fresh.chmod(0o644)
+            fresh.chmod(mode)
         fresh.replace(path)
     except OSError:
         with contextlib.suppress(FileNotFoundError):
@@ -158,12 +157,19 @@ def _make_directory(path: Path) -> None:
             each.chmod(0o755)
 
 
+def _opened(fresh: Path) -> int:
+    """A new file that root alone can read from its creation on: an interrupted run may have left one of that name."""
+    with contextlib.suppress(FileNotFoundError):
+        fresh.unlink()
+    return os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+
+
 def _copy(source: Path, target: Path) -> None:
     """A copy with the owner, mode, label and times of the source."""
     target = target.resolve()
     fresh = target.with_name(f".{target.name}{_MARK}new")
-    fresh.touch(mode=0o600)
-    shutil.copyfile(source, fresh)
+    with source.open("rb") as content, os.fdopen(_opened(fresh), "wb") as stream:
+        shutil.copyfileobj(content, stream)
     _like(source, fresh)
     fresh.replace(target)
 
@@ -184,5 +190,4 @@ def _noted() -> list[dict[str, Any]]:
 
 
 def _note_down(notes: Sequence[Mapping[str, Any]]) -> None:
-    put(JOURNAL, json.dumps(notes, indent=1).encode())
-    JOURNAL.chmod(0o600)
+    put(JOURNAL, json.dumps(notes, indent=1).encode(), 0o600)

@@ -71,9 +71,7 @@ def check(contents: Mapping[str, str]) -> dict[str, Any]:
     daemon = containerd.find_daemon(containerd.unit())
     with tempfile.TemporaryDirectory(prefix="kubeflow-volcano-", dir="/run") as directory:
         for name, content in contents.items():
-            path = Path(directory, Path(name).name)
-            path.touch(mode=0o600)
-            path.write_bytes(base64.b64decode(content))
+            files.put(Path(directory, Path(name).name), base64.b64decode(content), 0o600)
         dump, error = containerd.dump(daemon.installed, f"{directory}/0.toml")
     return {"dump": dump, "dump_error": error}
 

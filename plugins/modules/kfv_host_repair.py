@@ -65,8 +65,9 @@ class Repairer:
                 RECORDS.rmdir()
                 RECORDS.parent.rmdir()
             return
-        RECORDS.mkdir(parents=True, exist_ok=True)
-        RECORDS.chmod(0o700)
+        RECORDS.parent.mkdir(parents=True, exist_ok=True)
+        RECORDS.mkdir(mode=0o700, exist_ok=True)
+        RECORDS.chmod(0o700)  # one of an earlier run
         self._put(path, json.dumps(record, indent=1, sort_keys=True) + "\n", 0o600)
 
     def write(self, path: str, text: str | None, what: str) -> None:

@@ -6,9 +6,13 @@ docs/architecture.md draws the same rooms and floors for people.
 from __future__ import annotations
 
 import ast
+import re
+import sys
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatch
 from functools import cache
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -245,3 +249,13 @@ def test_the_test_sees_a_wrong_arrow(tmp_path: Path) -> None:
     assert [room_of(name) for _, name in imported(sample)] == ["validators", "kubeflow_volcano.rollout"]
     assert floor_of("validators", "validators.core.facts.Facts") == 0
     assert floor_of("validators", "kubeflow_volcano.rollout.run") is None
+
+
+def test_every_library_that_is_imported_is_declared() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["dependencies"]
+    names = {re.split(r"[<>=~! \[]", text)[0].lower().replace("_", "-") for text in declared}
+    known = {*sys.stdlib_module_names, *PACKAGES, "ansible_collections"}
+    found = {name.partition(".")[0] for path in files() for _, name in imported(path)} - known
+    owners = packages_distributions()
+    missing = {name for name in found if not names & {each.lower().replace("_", "-") for each in owners.get(name, ())}}
+    assert missing == set()

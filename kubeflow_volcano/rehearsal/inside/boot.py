@@ -65,6 +65,8 @@ class Plan:
     simulated_range: str
     stub_port: int
     """Where connections to `simulated_range` end, in the network called SIMULATED_NETWORK."""
+    own_port: int
+    """Where only the node itself may connect: kwok requires no credentials."""
     sysctls: dict[str, str]
     """Kernel-wide settings that the kubelet requires; the node sees files instead, the host's values stay."""
     own_sysctls: dict[str, str]
@@ -203,6 +205,7 @@ def _network(plan: Plan) -> None:
     _run("ip", "link", "set", "eth0", "up")
     # There is no default route: nothing leaves the node. Service addresses need a route before they are rewritten.
     _run("ip", "route", "add", plan.service_range, "dev", "eth0")
+    _run("iptables", "-A", "INPUT", "-p", "tcp", "--dport", str(plan.own_port), "!", "-i", "lo", "-j", "REJECT")
     for key, value in plan.own_sysctls.items():
         Path("/proc/sys", key).write_text(value)
 

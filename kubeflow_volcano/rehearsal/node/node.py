@@ -26,6 +26,7 @@ from kubeflow_volcano.rehearsal.node.daemons import IMAGES, LIBRARY, PROGRAMS, P
 from kubeflow_volcano.rehearsal.node.files import (
     CONFIGURATION,
     KUBECONFIGS,
+    KWOK_PORT,
     PKI,
     SERVICE_ADDRESS,
     NodeFacts,
@@ -157,6 +158,7 @@ class Node:
             service_range=str(SERVICE_RANGE),
             simulated_range=str(SIMULATED_POD_RANGE),
             stub_port=STUB_PORT,
+            own_port=KWOK_PORT,
             sysctls=_KERNEL_WIDE,
             own_sysctls=_OF_THE_NODE,
             command=[

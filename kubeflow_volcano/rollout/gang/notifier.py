@@ -26,6 +26,8 @@ _ADMISSION = Ref("apps/v1", "Deployment", "volcano-system", "volcano-admission")
 
 # A watch prints the existing objects, then every change; the loop restarts it when it ends. As PID 1 the shell receives
 # only signals that it traps, and a trap runs only after the foreground process ends, hence `wait`.
+# Kind and name of an owner are what the creator of a PodGroup chose (the API server checks neither), and kubectl runs
+# with the operator's token: words that are no kind or name, such as --server=..., are left out.
 _SCRIPT = f"""\
 trap 'exit 0' TERM INT
 while true; do
@@ -35,7 +37,9 @@ while true; do
   while read -r namespace phase version kind name; do
     case "$phase $version" in
       "Inqueue kubeflow.org/"*)
-        kubectl --namespace "$namespace" annotate --overwrite "$kind.kubeflow.org" "$name" \
+        case "$kind" in "" | *[!A-Za-z]*) continue ;; esac
+        case "$namespace/$name" in -* | */-* | */ | *[!a-z0-9./-]* | */*/*) continue ;; esac
+        kubectl --namespace "$namespace" annotate --overwrite -- "$kind.kubeflow.org" "$name" \
           {ANNOTATION}="$(date +%s)" </dev/null ;;
     esac
   done &

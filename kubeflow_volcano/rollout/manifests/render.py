@@ -90,7 +90,8 @@ class Renderer:
             pass
         self._progress(f"building {name} with kustomize")
         objects = _objects(_run(place, self._kustomize), f"kustomize build {place}")
-        write_file(kept, json.dumps(objects))  # in one piece, which is C; json.dump encodes in Python
+        # In one piece, which is C: json.dump encodes in Python. Sources of your own may have Secrets.
+        write_file(kept, json.dumps(objects), 0o600)
         return objects
 
     def _key(self, folder: Path, files: frozenset[Path]) -> str:

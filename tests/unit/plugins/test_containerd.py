@@ -120,10 +120,10 @@ def test_a_disk_that_fills_half_way_leaves_everything_as_it_was(
     before = tree(top)
     whole = change.put
 
-    def put(path: Path, content: bytes) -> None:
+    def put(path: Path, content: bytes, mode: int = 0o644) -> None:
         if path.name == "config.toml":
             raise OSError(28, "No space left on device", str(path))
-        whole(path, content)
+        whole(path, content, mode)
 
     monkeypatch.setattr(change, "put", put)
     with pytest.raises(OSError, match="No space left"):
@@ -162,6 +162,32 @@ def test_files_keep_their_mode_and_new_ones_can_be_read_whatever_the_umask_is(ch
     assert change.JOURNAL.stat().st_mode & 0o777 == 0o600
     (copy,) = tmp_path.glob("old.toml.kubeflow-volcano-*")
     assert copy.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_file_with_credentials_is_its_owners_alone_from_its_creation_on(
+    change: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = tmp_path / "config.toml"
+    old.write_text("x")
+    (tmp_path / ".config.toml.kubeflow-volcano-new").touch(mode=0o666)  # left by an interrupted run
+    modes: list[int] = []
+
+    def opened(path: Path, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        handle = real(path, flags, mode, dir_fd=dir_fd)
+        if flags & os.O_CREAT:
+            modes.append(os.fstat(handle).st_mode & 0o777)
+        return handle
+
+    real = os.open
+    before = os.umask(0)
+    try:
+        monkeypatch.setattr(os, "open", opened)
+        change.write(*entries((old, "y", True)))
+    finally:
+        os.umask(before)
+    assert modes
+    assert set(modes) == {0o600}
+    assert old.read_text() == "y"
 
 
 def test_plugins_that_did_not_load_are_told_with_containerds_reasons(

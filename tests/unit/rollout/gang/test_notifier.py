@@ -77,6 +77,14 @@ def test_it_touches_the_jobs_of_the_operator_whose_gangs_are_admitted_and_ends_w
         "team-a Inqueue batch.volcano.sh/v1alpha1 Job vcjob",
         "team-a Inqueue   ",
         "team-b Running kubeflow.org/v1 TFJob runs",
+        "team-b Inqueue kubeflow.org/v1 --server=http://evil mnist",
+        "team-b Inqueue kubeflow.org/v1 TFJob --token=x",
+        "team-b Inqueue kubeflow.org/v1 TFJob -x",
+        "team-b Inqueue kubeflow.org/v1 secrets/x,TFJob mnist",
+        "team-b Inqueue kubeflow.org/v1 TFJob other/mnist",
+        "team-b Inqueue kubeflow.org/v1 TFJob a b=c",
+        "team-b Inqueue kubeflow.org/v1 TFJob a=b",
+        "--server=x Inqueue kubeflow.org/v1 TFJob mnist",
         "team-b Inqueue kubeflow.org/v1 PyTorchJob bert",
     )
     (tmp_path / "groups").write_text("".join(f"{line}\n" for line in lines))
@@ -93,6 +101,6 @@ def test_it_touches_the_jobs_of_the_operator_whose_gangs_are_admitted_and_ends_w
             os.killpg(process.pid, signal.SIGKILL)
     told = [line.rpartition("=")[0] for line in asked.read_text().splitlines()]
     assert told == [
-        f"--namespace team-a annotate --overwrite TFJob.kubeflow.org mnist {ANNOTATION}",
-        f"--namespace team-b annotate --overwrite PyTorchJob.kubeflow.org bert {ANNOTATION}",
+        f"--namespace team-a annotate --overwrite -- TFJob.kubeflow.org mnist {ANNOTATION}",
+        f"--namespace team-b annotate --overwrite -- PyTorchJob.kubeflow.org bert {ANNOTATION}",
     ]
