@@ -94,9 +94,11 @@ def _evaluated(names: Iterable[str], value: Callable[[str], Any]) -> tuple[dict[
         try:
             found[name] = plain(value(name))
         except AnsibleError as error:
+            # The message quotes what cannot be templated.
+            why = "" if name in SECRETS else f": {without_logins(str(error))}"
             problems.append(
                 Problem(
-                    f"the variable {name} cannot be evaluated: {error}.",
+                    f"the variable {name} cannot be evaluated{why}.",
                     "a value, or a template in which every variable is defined.",
                     f"correct {name} in the inventory.",
                 )

@@ -12,6 +12,7 @@ from kubeflow_volcano.hosts.containerd.look import Look
 from kubeflow_volcano.hosts.containerd.plan import Plan
 from kubeflow_volcano.hosts.containerd.sections import sections
 from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.redaction import redacted
 from kubeflow_volcano.text import few
 
 __all__ = ["candidate_files", "require_accepted"]
@@ -43,7 +44,7 @@ def require_accepted(result: Plan, dump: str, error: str, path: str) -> None:
     if error:
         raise InvalidInput(
             Problem(
-                f"containerd cannot read the new configuration: {error}.",
+                f"containerd cannot read the new configuration: {redacted(error)}.",
                 f"a change of {path} that containerd accepts; nothing was written.",
                 f"set config_path by hand in {path}, and run this again.",
             )

@@ -15,6 +15,7 @@ from kubeflow_volcano.hosts.containerd.config import Registry
 from kubeflow_volcano.hosts.containerd.hosts_toml import Host
 from kubeflow_volcano.hosts.containerd.mirrors import ANY
 from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.redaction import without_logins
 
 __all__ = ["Legacy", "migrate"]
 
@@ -87,7 +88,7 @@ def _split(text: object) -> SplitResult:
         address = f"{'http' if local else 'https'}://{address}"
     split = urlsplit(address)
     if split.scheme not in {"http", "https"} or not split.netloc:
-        raise ValueError(str(text))
+        raise ValueError(without_logins(str(text)))
     return split
 
 

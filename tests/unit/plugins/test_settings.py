@@ -144,3 +144,15 @@ def test_logins_in_addresses_are_in_no_output_and_still_reach_the_task_that_need
     assert done.returncode == 0, done.stdout + done.stderr
     assert "hunter2" not in done.stdout + done.stderr
     assert "http://***@127.0.0.1:9" in done.stdout
+
+
+def test_a_password_that_is_no_template_is_told_without_it(inventory: Path) -> None:
+    say(
+        inventory,
+        "group_vars/all",
+        **{"kubeflow_user_password": "hunter2{{", "kubeflow_source": "http://me:hunter2@a/{{"},
+    )
+    told = judged(inventory)
+    assert "the variable kubeflow_user_password cannot be evaluated." in told
+    assert "the variable kubeflow_source cannot be evaluated: " in told
+    assert "hunter2" not in told
