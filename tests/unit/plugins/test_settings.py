@@ -147,11 +147,8 @@ def test_logins_in_addresses_are_in_no_output_and_still_reach_the_task_that_need
 
 
 def test_a_password_that_is_no_template_is_told_without_it(inventory: Path) -> None:
-    say(
-        inventory,
-        "group_vars/all",
-        **{"kubeflow_user_password": "hunter2{{", "kubeflow_source": "http://me:hunter2@a/{{"},
-    )
+    broken = {"kubeflow_user_password": "hunter2{{", "kubeflow_source": "http://me:hunter2@a/{{"}
+    say(inventory, "group_vars/all", **broken)
     told = judged(inventory)
     assert "the variable kubeflow_user_password cannot be evaluated." in told
     assert "the variable kubeflow_source cannot be evaluated: " in told
