@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from kubeflow_volcano.apply.graph import CRD_KIND
@@ -17,8 +16,9 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.text import counted
+from kubeflow_volcano.threads import carrying_thread
 
-__all__ = ["Schedule"]
+__all__ = ["Schedule", "lock_lost"]
 
 _IN_FLIGHT = 12
 """Requests at a time. Measured on two cores with 594 objects: 8 left pauses, 16 gained nothing over 12."""
@@ -70,13 +70,13 @@ class Schedule:
         for ref, found in self._found.items():
             if found.presence is Presence.UP_TO_DATE:
                 self.outcomes[ref] = ObjectOutcome(ref, Action.UNCHANGED, None, None)
-        self._tracker.start(self._queue.awaited, self._on_readiness)
+        self._tracker.start(self._queue.awaited, self._on_readiness, self._break)
         try:
             for ref in list(self.outcomes):
                 self._tracker.mark_applied(ref, 0, ready=self._found[ref].ready)
             workers = min(_IN_FLIGHT, self._queue.waiting)
             for number in range(workers):
-                threading.Thread(target=self._work, daemon=True, name=f"apply-{number}").start()
+                carrying_thread(self._work, self._break, f"apply-{number}").start()
             if workers:
                 self._watch()
         except BaseException:
@@ -96,7 +96,7 @@ class Schedule:
             self._report(len(self.outcomes))
             if self._lost.is_set():
                 self._deadline.expire()
-                self.problems.append(_lock_lost())
+                self.problems.append(lock_lost())
                 return
             if self._deadline.passed:
                 last_news = last_news or Deadline(_LAST_NEWS_SECONDS)
@@ -107,14 +107,13 @@ class Schedule:
 
     def _work(self) -> None:
         """The loop of each sending thread."""
-        with self._raising_in_the_caller():
-            while ref := self._next():
-                outcome = self._send(self._objects[ref], self._found[ref])
-                with self._state:
-                    self._in_flight.discard(ref)
-                    if not self._ended:
-                        self._take_outcome(outcome)
-                    self._state.notify_all()
+        while ref := self._next():
+            outcome = self._send(self._objects[ref], self._found[ref])
+            with self._state:
+                self._in_flight.discard(ref)
+                if not self._ended:
+                    self._take_outcome(outcome)
+                self._state.notify_all()
 
     def _next(self) -> Ref | None:
         """Wait for an object that may be sent; None when there will be no more."""
@@ -135,18 +134,15 @@ class Schedule:
 
     def _on_readiness(self, event: Readied) -> None:
         """Called from threads of the tracker."""
-        with self._raising_in_the_caller(), self._state:
+        with self._state:
             if not self._ended:
                 self._take_readiness(event)
                 self._state.notify_all()
 
-    @contextlib.contextmanager
-    def _raising_in_the_caller(self) -> Iterator[None]:
-        try:
-            yield
-        except BaseException as error:  # noqa: BLE001  raised again in the thread that called `run`
-            self._broken = error
-            self._nothing_left.set()
+    def _break(self, error: BaseException) -> None:
+        """Raise the first such error in the thread that called `run`. Called from any thread."""
+        self._broken = self._broken or error
+        self._nothing_left.set()
 
     def _take_outcome(self, outcome: ObjectOutcome) -> None:
         self.outcomes[outcome.ref] = replace(outcome, seconds=self._deadline.elapsed)
@@ -188,9 +184,10 @@ def _out_of_time(count: int, deadline: Deadline) -> Problem:
     )
 
 
-def _lock_lost() -> Problem:
+def lock_lost() -> Problem:
+    """The problem of a roll-out that has to end because it does not hold the lock any more."""
     return Problem(
-        "another roll-out took over the lock, because this one could not renew it in time.",
+        "this roll-out lost its lock: it could not renew it in time, or another roll-out took it over.",
         "one roll-out at a time; two would overwrite each other's changes.",
-        "wait until the other one has finished, and run again.",
+        "check that the API server answers and wait until any other roll-out has finished; then run again.",
     )

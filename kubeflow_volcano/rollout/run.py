@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from kubeflow_volcano.apply.engine import Engine, not_ready, refusal
 from kubeflow_volcano.apply.result import ApplyResult
+from kubeflow_volcano.apply.schedule import lock_lost
 from kubeflow_volcano.catalog.gangs import VOLCANO
 from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.cluster.api.client import Cluster
@@ -68,13 +69,15 @@ def _locked(cluster: Cluster, engine: Engine, prepared: Prepared, progress: Prog
     engine.expect = lambda quiet: expected_seconds(cluster, names, quiet=quiet)
     try:
         ensure_namespace(cluster, prepared.settings.namespace_labels)
-        with Lock(cluster, progress) as lock:
+        with Lock(cluster, progress, engine.deadline.expire) as lock:
             engine.lost = lock.lost
             keep_password(cluster, prepared.settings, progress)
             applied = engine.apply()
             record_created_queues(engine)
-            if applied and engine.finish():
+            if applied and engine.finish() and not lock.lost.is_set():
                 _finish(engine, prepared)
+            if applied and lock.lost.is_set():
+                engine.add_problem(lock_lost())
             result = engine.result()
             record_run(cluster, release=prepared.settings.release.version, parts=engine.parts, result=result)
     except ApiError as error:

@@ -159,7 +159,7 @@ def _handler(api: FakeApi) -> type[BaseHTTPRequestHandler]:
                 self.wfile.write(b"0\r\n\r\n")
             self.close_connection = True
 
-        do_GET = do_POST = do_PATCH = do_DELETE = _serve  # noqa: N815  the base class looks for these names
+        do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _serve  # noqa: N815  the base class looks for these names
 
     return Handler
 

@@ -12,12 +12,14 @@ from kubeflow_volcano.cluster.readiness import Readiness, State
 from kubeflow_volcano.cluster.watch.observer import Observer
 from kubeflow_volcano.cluster.watch.waiting import View, subjects
 from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.threads import carrying_thread
 
-__all__ = ["Monitor", "Report"]
+__all__ = ["Failed", "Monitor", "Report"]
 
 _TICK_SECONDS = 0.2
 
 Report = Callable[[Ref, Readiness | ApiError], None]
+Failed = Callable[[BaseException], None]
 
 
 class Monitor:
@@ -27,7 +29,10 @@ class Monitor:
     generation does not count. At the deadline objects that are not ready are reported as they are.
     """
 
-    def __init__(self, cluster: Cluster, refs: Collection[Ref], deadline: Deadline, report: Report) -> None:
+    def __init__(
+        self, cluster: Cluster, refs: Collection[Ref], deadline: Deadline, report: Report, failed: Failed
+    ) -> None:
+        """`failed` gets an exception that ended the thread."""
         self._cluster = cluster
         self._refs = tuple(refs)
         self._deadline = deadline
@@ -36,7 +41,7 @@ class Monitor:
         self.pending: dict[Ref, str] = {}
         """What is armed and not reported yet, each with a sentence about its state."""
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True, name="monitor")
+        self._thread = carrying_thread(self._run, failed, "monitor")
 
     def arm(self, ref: Ref, generation: int) -> None:
         """Report this object; the first call starts the watch."""

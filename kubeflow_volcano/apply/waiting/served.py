@@ -7,12 +7,13 @@ import time
 from collections.abc import Mapping
 from functools import cache, partial
 
-from kubeflow_volcano.apply.waiting.monitor import Report
+from kubeflow_volcano.apply.waiting.monitor import Failed, Report
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import Readiness, State, assess
 from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.threads import carrying_thread
 
 __all__ = ["Served"]
 
@@ -32,7 +33,10 @@ class Served:
     deadline all others are reported as they are.
     """
 
-    def __init__(self, cluster: Cluster, crds: Mapping[Ref, Object], deadline: Deadline, report: Report) -> None:
+    def __init__(
+        self, cluster: Cluster, crds: Mapping[Ref, Object], deadline: Deadline, report: Report, failed: Failed
+    ) -> None:
+        """`failed` gets an exception that ended the thread."""
         self._cluster = cluster
         self._wanted = {ref: (obj["spec"]["names"]["kind"], _versions(obj)) for ref, obj in crds.items()}
         self._deadline = deadline
@@ -42,7 +46,7 @@ class Served:
         self.pending: dict[Ref, str] = {}
         """What is armed and not served yet, each with a sentence about its state."""
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True, name="served")
+        self._thread = carrying_thread(self._run, failed, "served")
 
     @property
     def busy(self) -> bool:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from kubeflow_volcano.apply.graph import CRD_KIND, WEBHOOK_KINDS, Graph
 from kubeflow_volcano.apply.result import ObjectOutcome
-from kubeflow_volcano.apply.waiting.monitor import Monitor
+from kubeflow_volcano.apply.waiting.monitor import Failed, Monitor
 from kubeflow_volcano.apply.waiting.served import Served
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
@@ -16,6 +17,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import Readiness
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Problem
+from kubeflow_volcano.threads import carrying_thread
 
 __all__ = ["Readied", "ReadinessTracker"]
 
@@ -56,9 +58,13 @@ class ReadinessTracker:
         self._refusal = refusal
         self._closed = True
 
-    def start(self, awaited: Collection[Ref], report: Callable[[Readied], None]) -> None:
-        """Prepare to follow these objects; `report` is called once for each."""
+    def start(self, awaited: Collection[Ref], report: Callable[[Readied], None], failed: Failed) -> None:
+        """Prepare to follow these objects.
+
+        `report` is called once for each, `failed` with an exception after which some of them will not be reported.
+        """
         self._report = report
+        self._failed = failed
         self._closed = False
         self._lock = threading.Lock()
         self.awaited = set(awaited)
@@ -74,9 +80,10 @@ class ReadinessTracker:
             {ref: self._objects[ref] for ref in crds},
             self._deadline,
             self._take,
+            failed,
         )
         self._watched = set(awaited) - crds - self._hooks.keys()
-        self._monitor = Monitor(self._cluster, self._watched, self._deadline, self._take)
+        self._monitor = Monitor(self._cluster, self._watched, self._deadline, self._take, failed)
 
     def mark_applied(self, ref: Ref, generation: int, *, ready: bool) -> None:
         """The object is on the cluster in that generation; `ready` if it is known to be ready already."""
@@ -140,7 +147,7 @@ class ReadinessTracker:
             self._applied -= set(due)
             self._asked |= set(due)
         for ref in due:
-            threading.Thread(target=self._ask, args=(ref,), daemon=True, name="webhook").start()
+            carrying_thread(partial(self._ask, ref), self._failed, "webhook").start()
 
     def _ask(self, ref: Ref) -> None:
         try:

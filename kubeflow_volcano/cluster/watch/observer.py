@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from typing import Literal, Self
 
@@ -19,6 +20,7 @@ from kubeflow_volcano.cluster.api.client import Cluster, Trim
 from kubeflow_volcano.cluster.api.errors import ApiError, NotServed
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.threads import carrying_thread
 
 __all__ = ["Change", "Observer", "Subject"]
 
@@ -59,7 +61,7 @@ class Observer:
     """Watches several subjects at once, each in a thread, until the deadline or the end of the `with` block.
 
     A subject whose kind is not served (yet) yields an empty RESET and is retried. An error that is not transient
-    (401, 403) ends the iteration.
+    (401, 403) ends the iteration, as does any other exception of a thread.
 
     The server ends each stream after `stretch` seconds, and the watch opens the next one. A stream that is 5 s late
     counts as broken. If the caller sets `stretch`, each such end yields CURRENT. `trim` is applied to every object.
@@ -79,10 +81,10 @@ class Observer:
         self._stretch = stretch or _STRETCH_SECONDS
         self._reports_current = stretch is not None
         self._trim = trim
-        self._news: queue.Queue[Change | ApiError] = queue.Queue()
+        self._news: queue.Queue[Change | BaseException] = queue.Queue()
         self._stop = threading.Event()
         self._open: dict[Subject, urllib3.BaseHTTPResponse] = {}
-        self._threads = [threading.Thread(target=self._follow, args=(item,), daemon=True) for item in subjects]
+        self._threads = [carrying_thread(partial(self._follow, item), self._news.put, "watch") for item in subjects]
 
     def __enter__(self) -> Self:
         for thread in self._threads:
@@ -109,7 +111,7 @@ class Observer:
             except queue.Empty:
                 yield None
                 continue
-            if isinstance(news, ApiError):
+            if isinstance(news, BaseException):
                 raise news
             yield news
 
@@ -124,8 +126,7 @@ class Observer:
                 version = self._watch(subject, version)
             except ApiError as error:
                 if not error.transient and error.status != HTTPStatus.GONE:
-                    self._news.put(error)
-                    return
+                    raise
                 version, asked = "", error.retry_after or 0.0
             if time.monotonic() - started >= _BRIEF_SECONDS:
                 pause = _FIRST_PAUSE

@@ -8,8 +8,7 @@ import os
 import secrets
 import socket
 import threading
-import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
@@ -22,6 +21,7 @@ from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Busy, Problem
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.state.store import NAMESPACE, create_once, ensure_namespace
+from kubeflow_volcano.threads import carrying_thread
 
 __all__ = ["Lock", "holder_of"]
 
@@ -48,14 +48,19 @@ class Holder:
 class Lock:
     """Held inside the `with` block. `lost` is set if another run takes it over, or it cannot be renewed."""
 
-    def __init__(self, cluster: Cluster, progress: Progress) -> None:
+    def __init__(self, cluster: Cluster, progress: Progress, on_loss: Callable[[], None] = lambda: None) -> None:
+        """`on_loss` is called once `lost` is set, from a thread of the lock."""
         self.lost = threading.Event()
+        self._on_loss = on_loss
+        self._broken: BaseException | None = None
+        self._until = Deadline(_RENEW_DEADLINE_SECONDS)
         self._cluster = cluster
         self._progress = progress
         self._done = threading.Event()
         self._name = f"{_user()}@{socket.gethostname()} process {os.getpid()} ({secrets.token_hex(4)})"
         self._version = ""
-        self._thread = threading.Thread(target=self._keep, daemon=True, name="lock")
+        # Two threads: a request that hangs, such as in a resolver, must not keep this run from giving up in time.
+        self._threads = tuple(carrying_thread(work, self._break, "lock") for work in (self._keep, self._guard))
 
     def __enter__(self) -> Self:
         """Take the lock.
@@ -67,22 +72,27 @@ class Lock:
         ensure_namespace(self._cluster)
         for _ in range(_TRIES):
             if self._take():
-                self._thread.start()
+                for thread in self._threads:
+                    thread.start()
                 return self
         raise Busy(_busy(holder_of(self._cluster)))
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
         self._done.set()
-        self._thread.join(timeout=15)
+        for thread in self._threads:
+            thread.join(timeout=15)
         if not self.lost.is_set():
             with contextlib.suppress(ApiError):
                 if not self._write(self._spec(None), Deadline(_LAST_SECONDS)) and self._still_ours():
                     self._write(self._spec(None), Deadline(_LAST_SECONDS))
+        if self._broken and not error:
+            raise self._broken
 
     def _take(self) -> bool:
         """Try to take the lock; returns False if another client was faster."""
         live = self._cluster.get(_REF)
         if live is None:
+            self._until = Deadline(_RENEW_DEADLINE_SECONDS)
             made = create_once(self._cluster, self._text(self._spec(self._name)))
             self._version = made["metadata"]["resourceVersion"] if made else ""
             return made is not None
@@ -93,7 +103,8 @@ class Lock:
             self._await_expiry(live, held)
             self._progress(f"taking over the lock of {held.name}, which exited without releasing it")
         self._version = live["metadata"]["resourceVersion"]
-        return self._write(self._spec(self._name), Deadline(20))
+        self._until = Deadline(_RENEW_DEADLINE_SECONDS)
+        return self._write(self._spec(self._name), self._until)
 
     def _await_expiry(self, live: Object, held: Holder) -> None:
         """Wait until the Lease expires, and at least for one renewal: the clock of its holder may be slow.
@@ -112,20 +123,33 @@ class Lock:
                 raise Busy(_busy(found))
 
     def _keep(self) -> None:
-        renewed = time.monotonic()
-        while not self._done.wait(_RENEW_SECONDS):
+        """Renew the Lease until the end. Its seconds count from before the request, as renewTime does."""
+        while not (self._done.wait(_RENEW_SECONDS) or self.lost.is_set()):
+            renewed, try_until = Deadline(_RENEW_DEADLINE_SECONDS), self._until.at_most(_RENEW_SECONDS)
             with contextlib.suppress(ApiError):
-                if not self._write(self._spec(self._name), Deadline(_RENEW_SECONDS)) and not self._still_ours():
-                    self.lost.set()
+                if not self._write(self._spec(self._name), try_until) and not self._still_ours(try_until):
+                    self._lose()
                     return
-                renewed = time.monotonic()
-            if time.monotonic() - renewed > _RENEW_DEADLINE_SECONDS:
-                self.lost.set()
-                return
+                self._until = renewed
 
-    def _still_ours(self) -> bool:
+    def _guard(self) -> None:
+        """Give up when the Lease has not been renewed in time."""
+        while not (self._done.wait(self._until.remaining) or self.lost.is_set()):
+            if self._until.passed:
+                self._lose()
+
+    def _lose(self) -> None:
+        self.lost.set()
+        self._on_loss()
+
+    def _break(self, error: BaseException) -> None:
+        """End the run for an unexpected exception; leaving the block raises it."""
+        self._broken = error
+        self._lose()
+
+    def _still_ours(self, deadline: Deadline | None = None) -> bool:
         """Whether this process holds the Lease, by an earlier request whose answer was lost."""
-        live = self._cluster.get(_REF)
+        live = self._cluster.get(_REF, deadline=deadline)
         held = _holder(live) if live else None
         if live is None or held is None or held.name != self._name:
             return False

@@ -29,8 +29,10 @@ class Instant:
     def __init__(self, stuck: dict[Ref, Problem] | None = None) -> None:
         self.stuck = stuck or {}
 
-    def start(self, awaited: Collection[Ref], put: Callable[[Readied], None]) -> None:
-        self.awaited, self.put = awaited, put
+    def start(
+        self, awaited: Collection[Ref], put: Callable[[Readied], None], failed: Callable[[BaseException], None]
+    ) -> None:
+        self.awaited, self.put, self.failed = awaited, put, failed
 
     def mark_applied(self, ref: Ref, generation: int, *, ready: bool) -> None:
         assert generation >= 0
@@ -188,7 +190,7 @@ def test_a_lost_lock_ends_the_run() -> None:
     done = schedule({"a": ("", ""), "b": ("a", "")}, send, lost=lost)
     done.run()
     assert actions(done)["b"] == "held"
-    assert "another roll-out took over the lock" in done.problems[0].found
+    assert "this roll-out lost its lock" in done.problems[0].found
 
 
 def test_a_mistake_in_a_thread_is_not_swallowed() -> None:
@@ -197,3 +199,14 @@ def test_a_mistake_in_a_thread_is_not_swallowed() -> None:
 
     with pytest.raises(ZeroDivisionError):
         schedule({"a": ("", "")}, send).run()
+
+
+def test_a_mistake_in_a_thread_of_the_tracker_ends_the_wait_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def mark_applied(self: Instant, ref: Ref, _generation: int, *, ready: bool) -> None:
+        assert not ready
+        if ref in self.awaited:
+            threading.Timer(0.1, self.failed, [ZeroDivisionError()]).start()
+
+    monkeypatch.setattr(Instant, "mark_applied", mark_applied)
+    with pytest.raises(ZeroDivisionError):
+        schedule({"a": ("", ""), "b": ("", "a")}, made, deadline=Deadline(3600)).run()

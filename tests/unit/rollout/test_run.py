@@ -9,6 +9,8 @@ from typing import Any, Self
 import pytest
 
 from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout import run
 from kubeflow_volcano.rollout.settings.settings import parse
@@ -32,7 +34,9 @@ def test_the_password_is_kept_under_the_lock_and_before_the_first_object(monkeyp
     monkeypatch.setattr(run, "keep_password", lambda *_: events.append("kept"))
     for name in ("ensure_namespace", "record_created_queues", "record_run"):
         monkeypatch.setattr(run, name, lambda *_, **__: None)
-    engine: Any = SimpleNamespace(parts={}, apply=lambda: events.append("applied"), result=lambda: None)
+    engine: Any = SimpleNamespace(
+        parts={}, apply=lambda: events.append("applied"), result=lambda: None, deadline=Deadline(60)
+    )
     prepared: Any = SimpleNamespace(settings=parse({}))
 
     run._locked(SimpleNamespace(), engine, prepared, silent)  # type: ignore[arg-type]  # noqa: SLF001  the order is the point
@@ -56,3 +60,32 @@ def test_a_rollout_of_volcano_is_done_when_its_scheduler_has_made_the_default_qu
     prepared: Any = SimpleNamespace(settings=parse({}), scope=SimpleNamespace(parts=()))
     run._finish(SimpleNamespace(parts={"volcano": ()}, wait=wait), prepared)  # type: ignore[arg-type]  # noqa: SLF001
     assert events == ["Queue default", "reconciled"][: 1 + arrives]
+
+
+def test_without_the_lock_the_last_steps_are_not_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Lock:
+        def __init__(self, *_: object) -> None:
+            self.lost = threading.Event()
+
+        def __enter__(self) -> Self:
+            self.lost.set()
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+    monkeypatch.setattr(run, "Lock", Lock)
+    for name in ("ensure_namespace", "keep_password", "record_created_queues", "record_run"):
+        monkeypatch.setattr(run, name, lambda *_, **__: None)
+    problems: list[Problem] = []
+    engine: Any = SimpleNamespace(
+        parts={},
+        apply=lambda: True,
+        finish=lambda: True,
+        result=lambda: None,
+        deadline=Deadline(60),
+        add_problem=problems.append,
+    )
+    prepared: Any = SimpleNamespace(settings=parse({}))
+    run._locked(SimpleNamespace(), engine, prepared, silent)  # type: ignore[arg-type]  # noqa: SLF001
+    assert "lost its lock" in problems[0].found

@@ -17,7 +17,7 @@ from kubeflow_volcano.cluster.readiness import Readiness, State
 from kubeflow_volcano.deadline import Deadline
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-News = queue.SimpleQueue[tuple[str, Readiness | ApiError]]
+News = queue.SimpleQueue[tuple[str, Readiness | BaseException]]
 
 
 def crd(kind: str, **status: Any) -> Object:
@@ -51,7 +51,13 @@ def start(api: Any, news: News) -> Iterator[Any]:
 
     def go(*crds: Object, seconds: float = 10) -> Served:
         by_ref = {Ref.of(obj): obj for obj in crds}
-        one = Served(api.connect(), by_ref, Deadline(seconds), lambda ref, answer: news.put((ref.name, answer)))
+        one = Served(
+            api.connect(),
+            by_ref,
+            Deadline(seconds),
+            lambda ref, answer: news.put((ref.name, answer)),
+            lambda error: news.put(("failed", error)),
+        )
         started.append(one)
         for ref in by_ref:
             one.arm(ref)
@@ -161,3 +167,10 @@ def test_trouble_that_lasts_is_reported(api: Any, start: Any, news: News) -> Non
     _, answer = news.get(timeout=5)
     assert isinstance(answer, ApiError)
     assert "you may not look" in str(answer)
+
+
+def test_an_exception_that_nobody_expects_reaches_the_caller_at_once(api: Any, start: Any, news: News) -> None:
+    api.on("GET", "/apis/foo.io/v1", api.reply(body={"resources": [{"name": "foos", "namespaced": True}]}))
+    start(crd("Foo"), seconds=3600)
+    name, error = news.get(timeout=20)
+    assert (name, type(error)) == ("failed", KeyError)

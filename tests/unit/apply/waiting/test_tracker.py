@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -18,7 +18,7 @@ from tests.waiting import until
 
 NAMESPACE = "/apis/apps/v1/namespaces/ns"
 WEB, DATABASE = (Ref("apps/v1", "Deployment", "ns", name) for name in ("web", "database"))
-News = queue.SimpleQueue[Readied]
+News = queue.SimpleQueue[Readied | BaseException]
 
 
 def deployment(ref: Ref, available: int) -> Object:
@@ -59,18 +59,18 @@ def passed(api: Any, news: News) -> Iterator[Any]:
     """A tracker of these objects, all of which were just accepted."""
     started: list[ReadinessTracker] = []
 
-    def start(*refs: Ref) -> ReadinessTracker:
+    def start(*refs: Ref, answer: Callable[[Ref], Any] = lambda _ref: ((), ())) -> ReadinessTracker:
         problem = Problem("found.", "needed.", "todo.")
         tracker = ReadinessTracker(
             api.connect(),
             objects={},
             graph=Graph({ref: Needs() for ref in refs}, {}),
             deadline=Deadline(600),
-            answer=lambda _ref: ((), ()),
+            answer=answer,
             not_ready=lambda _answer, _ref: problem,
             refusal=lambda _error: problem,
         )
-        tracker.start(refs, news.put)
+        tracker.start(refs, news.put, news.put)
         started.append(tracker)
         for ref in refs:
             tracker.mark_applied(ref, 1, ready=False)
@@ -97,3 +97,17 @@ def test_watches_go_on_while_one_is_not_ready(api: Any, news: News, passed: Any)
         news.get(timeout=1)
     assert watching()
     assert "0 of 1 replicas available" in tracker.pending[DATABASE]
+
+
+def test_an_exception_behind_a_watch_reaches_the_caller_at_once(api: Any, news: News, passed: Any) -> None:
+    serve(api, {"metadata": {"name": "web", "namespace": "ns", "uid": "web"}, "spec": []})
+    passed(WEB)
+    assert isinstance(news.get(timeout=20), AttributeError | TypeError)
+
+
+def test_an_exception_of_a_thread_that_asks_webhooks_reaches_the_caller_at_once(news: News, passed: Any) -> None:
+    def answer(_ref: Ref) -> Any:
+        raise ZeroDivisionError
+
+    passed(Ref("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "", "hooks"), answer=answer)
+    assert isinstance(news.get(timeout=20), ZeroDivisionError)

@@ -187,3 +187,9 @@ def test_a_token_that_expires_between_two_streams_is_loaded_anew(api: Any) -> No
 
     api.on("GET", MAPS, answers)
     assert told(api, 2) == [("RESET", []), ("ADDED", ["b"])]
+
+
+def test_an_exception_that_nobody_expects_reaches_the_caller_at_once(api: Any) -> None:
+    script(api, {"metadata": {}, "items": []})
+    with pytest.raises(KeyError, match="resourceVersion"):
+        told(api, 1, 3600)
