@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any
+
+from kubeflow_volcano.retries import retry_after_seconds
 
 __all__ = ["UNTRUSTED", "ApiError", "NotServed", "from_response"]
 
@@ -93,16 +93,4 @@ def from_response(status: int, headers: Mapping[str, str], body: bytes) -> ApiEr
     after = headers.get("Retry-After") or details.get("retryAfterSeconds")
     message = str(parsed.get("message") or f"HTTP status {status}")
     reason = str(parsed.get("reason") or "Unknown")
-    return ApiError(status, reason, message, retry_after=_seconds(after), causes=causes)
-
-
-def _seconds(retry_after: Any) -> float | None:
-    """Seconds of a Retry-After header, which has seconds or an HTTP date (RFC 9110, section 10.2.3)."""
-    try:
-        return max(0.0, float(retry_after))
-    except (TypeError, ValueError):
-        pass
-    try:
-        return max(0.0, parsedate_to_datetime(retry_after).timestamp() - time.time())
-    except (TypeError, ValueError, AttributeError):
-        return None
+    return ApiError(status, reason, message, retry_after=retry_after_seconds(after), causes=causes)

@@ -14,9 +14,11 @@ import urllib.request
 from collections.abc import Iterable
 from pathlib import Path
 
+from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.redirects import opener
 from kubeflow_volcano.rehearsal.build.recipes import Download
+from kubeflow_volcano.retries import with_retries
 
 __all__ = ["RefusedError", "download_programs", "origin", "reachable_origins"]
 
@@ -73,7 +75,8 @@ def download_programs(download: Download, architecture: str, target: Path, tell:
     target.mkdir()
     arrived = target / ".arrived"
     try:
-        _fetch(url, download.sha256[architecture], arrived, tell)
+        wanted = download.sha256[architecture]
+        with_retries(lambda: _fetch(url, wanted, arrived, tell), Deadline(_LIMIT_SECONDS), tell)
         for program, member in download.members.items():
             _extract(arrived, member.format(arch=architecture), target / program)
     except (OSError, http.client.HTTPException, tarfile.TarError, KeyError) as error:
@@ -97,7 +100,8 @@ def _fetch(url: str, wanted: str, arrived: Path, tell: Progress) -> None:
                 tell(f"{size} of {announced} bytes downloaded")
         kind = answer.headers.get_content_type()
     if digest.hexdigest() != wanted:
-        raise OSError(f"{size} of {announced} bytes of {kind} with the sha256 {digest.hexdigest()}, not {wanted}")
+        trouble = f"{size} of {announced} bytes of {kind} with the sha256 {digest.hexdigest()}, not {wanted}"
+        raise OSError(trouble) if str(size) != announced else RefusedError(f"{url}: {trouble}")
 
 
 def _extract(arrived: Path, member: str, program: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Callable, Sequence
 from http.client import HTTPException
@@ -17,6 +16,7 @@ from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.redirects import opener
 from kubeflow_volcano.rollout.manifests.archives import MOST_BYTES
+from kubeflow_volcano.retries import naming_full_disks, with_retries
 from kubeflow_volcano.rollout.manifests.trees import file_sum, page_instead, scratch
 
 __all__ = ["fetch", "first_good", "mirrored", "without_credentials"]
@@ -25,7 +25,6 @@ _FILE_MIRRORS = {"daocloud": "https://files.m.daocloud.io/"}
 """By image_mirror_preset: the prefix for host and path of a release file (DaoCloud/public-image-mirror)."""
 
 _MIRRORED_HOSTS = {"github.com"}
-_TRIES = 3
 _READ_SECONDS = 30.0
 _TOTAL_SECONDS = 600.0
 _BEAT_SECONDS = 2.0
@@ -73,14 +72,16 @@ def first_good(addresses: Sequence[str], take: Callable[[Path, str], T], cache: 
 
     Raises:
         InvalidInput: one problem per address.
+        ProblemsError: the disk of `cache` is full.
     """
     refusals: list[Problem] = []
     for address in addresses:
         with scratch(cache) as fresh:
             partial = fresh / _name(address)
             try:
-                _download(address, partial, progress)
-                return take(partial, without_credentials(address))
+                with naming_full_disks(cache):
+                    _download(address, partial, progress)
+                    return take(partial, without_credentials(address))
             except InvalidInput as error:
                 refusals += error.problems
                 if address != addresses[-1]:
@@ -101,28 +102,16 @@ def _name(address: str) -> str:
 def _download(address: str, target: Path, progress: Progress) -> None:
     progress(f"downloading {without_credentials(address)}")
     deadline = Deadline(_TOTAL_SECONDS)
-    last: Exception | None = None
-    for _ in range(_TRIES):
-        try:
-            _read(address, target, deadline, progress)
-        except urllib.error.HTTPError as error:
-            error.close()
-            last = error
-            if error.code < 500:  # noqa: PLR2004  a second try would get the same answer
-                break
-        except (OSError, HTTPException) as error:
-            last = error
-        else:
-            return
-        if deadline.passed:
-            break
-    raise InvalidInput(
-        Problem(
-            f"no usable answer from {without_credentials(address)}: {last}.",
-            "an address that serves the file to this machine.",
-            "check the address and the proxy variables, or download the file and give its path instead.",
-        )
-    ) from last
+    try:
+        with_retries(lambda: _read(address, target, deadline, progress), deadline, progress)
+    except (OSError, HTTPException) as error:
+        raise InvalidInput(
+            Problem(
+                f"no usable answer from {without_credentials(address)}: {error}.",
+                "an address that serves the file to this machine.",
+                "check the address and the proxy variables, or download the file and give its path instead.",
+            )
+        ) from error
 
 
 def _read(address: str, target: Path, deadline: Deadline, progress: Progress) -> None:

@@ -17,6 +17,7 @@ from kubeflow_volcano.garbage import collection_paused
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.programs import ProgramError, run_program
 from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.retries import naming_full_disks
 from kubeflow_volcano.rollout.manifests.kustomizations import Kustomizations
 from kubeflow_volcano.rollout.manifests.trees import file_sum
 
@@ -91,7 +92,8 @@ class Renderer:
         self._progress(f"building {name} with kustomize")
         objects = _objects(_run(place, self._kustomize), f"kustomize build {place}")
         # In one piece, which is C: json.dump encodes in Python. Sources of your own may have Secrets.
-        write_file(kept, json.dumps(objects), 0o600)
+        with naming_full_disks(self._kept):
+            write_file(kept, json.dumps(objects), 0o600)
         return objects
 
     def _key(self, folder: Path, files: frozenset[Path]) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from kubeflow_volcano.files import write_file
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.manifests.archives import DAMAGED, plain_bytes, top_of, unpack
+from kubeflow_volcano.retries import naming_full_disks
 
 __all__ = [
     "Trees",
@@ -71,7 +72,8 @@ def keep_plain(file: Path, cache: Path, content: str | None = None, origin: str 
         raise InvalidInput(other_content(origin, found, content))
     kept = cache / found / file.name.removesuffix(".gz")
     if not kept.is_file() or file_sum(kept) != found:
-        write_file(kept, text)
+        with naming_full_disks(cache):
+            write_file(kept, text)
     return kept
 
 
@@ -133,7 +135,7 @@ class Trees:
         Raises:
             InvalidInput: the sum of its content is not `content`; nothing is kept.
         """
-        with scratch(self._home) as fresh:
+        with naming_full_disks(self._home), scratch(self._home) as fresh:
             folder = fresh / "content"
             folder.mkdir()
             top = fill(folder)

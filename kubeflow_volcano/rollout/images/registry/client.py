@@ -11,7 +11,6 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from email.message import Message
 from http import HTTPStatus
 from http.client import HTTPException
 from typing import Any
@@ -21,6 +20,7 @@ from kubeflow_volcano.catalog.images.limits import Meaning, Tally, meaning_of_st
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.redirects import is_same_place, opener
+from kubeflow_volcano.retries import retry_after_seconds
 from kubeflow_volcano.rollout.images.registry.rate import RateLimit
 
 __all__ = ["Answer", "Limits", "Registry", "scheme_of"]
@@ -112,7 +112,7 @@ def scheme_of(host: str) -> str:
 
 
 class Registry:
-    """A client of registries, for several threads; tokens are kept by repository.
+    """A client of registries, for several threads; tokens are kept by repository until the registry refuses them.
 
     `rate` limits its requests; None does not. `context` has the trusted certificates, `credentials` base64 of
     user:password by host.
@@ -133,23 +133,32 @@ class Registry:
         self._credentials = credentials or {}
         self._challenges: dict[str, Mapping[str, str]] = {}
         self._tokens: dict[str, str] = {}
+        self._denied: set[str] = set()
+        """Repositories that refused a new token: another one would not help."""
         self._lock = threading.Lock()
 
     def head(self, image: ImageName) -> Answer:
         """What the image's registry answers to a HEAD request for its manifest."""
         with self._lock:
             challenge = self._challenges.get(image.host)
-        if challenge and image.repository not in self._tokens:
+            is_new = bool(challenge) and image.repository not in self._tokens
+        if challenge and is_new:
             failed = self._fetch_token(image, challenge)
             if failed:
                 return failed
         answer, headers = self._manifest(image)
         asked = _challenge(headers) if answer.status == HTTPStatus.UNAUTHORIZED else None
-        if asked is None or challenge:
+        if asked is None or image.repository in self._denied:
             return answer
-        with self._lock:
-            self._challenges[image.host] = asked
-        return self._fetch_token(image, asked) or self._manifest(image)[0]
+        if not is_new:  # the first request, or a token that has expired
+            with self._lock:
+                self._challenges[image.host] = asked
+            failed = self._fetch_token(image, asked)
+            answer = failed or self._manifest(image)[0]
+        if answer.status == HTTPStatus.UNAUTHORIZED:
+            with self._lock:
+                self._denied.add(image.repository)
+        return answer
 
     def _manifest(self, image: ImageName) -> tuple[Answer, Mapping[str, str]]:
         host = _DOCKER_HUB if image.host == "docker.io" else image.host
@@ -199,7 +208,8 @@ class Registry:
             with error:
                 # Whom another host wants the login sent to is not for it to say.
                 own = is_same_place(address, error.url or "")
-                return Answer(error.code, _seconds(error.headers)), dict(error.headers) if own else {}, b""
+                pause = retry_after_seconds(error.headers.get("Retry-After")) or 0.0
+                return Answer(error.code, pause), dict(error.headers) if own else {}, b""
         except (OSError, HTTPException) as error:
             reason = getattr(error, "reason", error)
             untrusted = isinstance(reason, ssl.SSLCertVerificationError)
@@ -211,9 +221,3 @@ def _challenge(headers: Mapping[str, str]) -> Mapping[str, str] | None:
     scheme, _, rest = text.partition(" ")
     found: dict[str, Any] = dict(re.findall(r'(\w+)="([^"]*)"', rest))
     return found if scheme.lower() == "bearer" and found.get("realm") else None
-
-
-def _seconds(headers: Message) -> float:
-    """Retry-After in seconds; 0 if it is missing or a date."""
-    text = headers.get("Retry-After") or ""
-    return float(text) if text.isdigit() else 0.0

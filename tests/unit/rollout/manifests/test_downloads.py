@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import time
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 
-from kubeflow_volcano.problems import InvalidInput
+from kubeflow_volcano.problems import InvalidInput, ProblemsError
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.manifests import downloads
 from kubeflow_volcano.rollout.manifests.downloads import fetch, mirrored
@@ -62,6 +64,26 @@ def test_an_answer_that_stays_truncated_is_told(api: Any, tmp_path: Path) -> Non
     with pytest.raises(InvalidInput, match="no usable answer"):
         fetch([f"{api.url}/m.yaml"], SUM, tmp_path / "c", silent)
     assert kept(tmp_path / "c") == []
+
+
+def test_a_full_disk_is_named_and_no_mirror_is_asked(api: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    api.on("GET", "/m.yaml", api.reply(body=TEXT))
+
+    def full(_path: Path, _mode: str) -> BinaryIO:
+        raise OSError(errno.ENOSPC, "No space left on device", str(tmp_path / "m.yaml"))
+
+    monkeypatch.setattr(Path, "open", full)
+    with pytest.raises(ProblemsError, match=r"m\.yaml cannot be written: no space left on device") as caught:
+        fetch([f"{api.url}/m.yaml", f"{api.url}/mirror/m.yaml"], SUM, tmp_path, silent)
+    assert not isinstance(caught.value, InvalidInput)
+    assert len(api.requests) == 1
+
+
+def test_too_many_requests_are_followed_by_the_pause_that_is_asked_for(api: Any, tmp_path: Path) -> None:
+    api.on("GET", "/m.yaml", api.status(429, "x", "slowly", Retry_After="1"), api.reply(body=TEXT))
+    started = time.monotonic()
+    assert fetch([f"{api.url}/m.yaml"], SUM, tmp_path, silent).read_bytes() == TEXT
+    assert time.monotonic() - started >= 1
 
 
 def test_a_refusal_is_not_tried_again(api: Any, tmp_path: Path) -> None:

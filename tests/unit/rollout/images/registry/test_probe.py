@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -46,6 +47,9 @@ class Mirror:
     statuses: dict[str, list[int]] = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict)
     token: bool = False
+    uses: int = 0
+    """After so many requests a token is refused: 0 for never, -1 for always."""
+    issued: int = 0
     delay: float = 0.0
     host: str = ""
     requests: list[tuple[str, str, str]] = field(default_factory=list)
@@ -53,6 +57,7 @@ class Mirror:
     stamps: list[float] = field(default_factory=list)
     most_at_once: int = 0
     _now: int = 0
+    _left: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def heads(self) -> list[str]:
@@ -70,9 +75,13 @@ class Mirror:
         parts = urlsplit(path)
         if parts.path == "/token":
             (scope,) = parse_qs(parts.query)["scope"]
+            self.issued += 1
+            self._left = self.uses
             return 200, {}, json.dumps({"token": f"for {scope}"}).encode()
         repository = parts.path.removeprefix("/v2/").partition("/manifests/")[0]
-        if self.token and authorization != f"Bearer for repository:{repository}:pull":
+        expired = bool(self.uses) and self._left <= 0
+        self._left -= not expired
+        if self.token and (expired or authorization != f"Bearer for repository:{repository}:pull"):
             realm = f'Bearer realm="http://{self.host}/token",service="mirror"'
             return 401, {"WWW-Authenticate": realm}, b""
         queue = self.statuses.get(repository, [self.status])
@@ -178,6 +187,18 @@ def test_an_anonymous_token_is_fetched_once_for_a_repository(started: Start) -> 
     ]
 
 
+def test_a_token_that_expires_is_renewed(started: Start) -> None:
+    mirror = started(Mirror(token=True, uses=2))
+    assert verdicts(asked(mirror, *(f"a/b:{number}" for number in range(5)))) == ["there"] * 5
+    assert mirror.issued == 3
+
+
+def test_a_repository_that_refuses_a_new_token_is_asked_for_no_more_tokens(started: Start) -> None:
+    mirror = started(Mirror(token=True, uses=-1))
+    assert verdicts(asked(mirror, "a/b:1", "a/b:2", "c/d:1")) == ["refused"] * 3
+    assert (mirror.issued, len(mirror.heads())) == (2, 4)
+
+
 @pytest.mark.parametrize(("status", "verdict"), [(404, "missing"), (403, "refused"), (500, "unanswered")])
 def test_a_refusal_is_not_repeated(started: Start, status: int, verdict: str) -> None:
     mirror = started(Mirror(statuses={"a/b": [status]}))
@@ -218,6 +239,13 @@ def test_too_many_requests_are_followed_by_the_pause_that_is_asked_for(started: 
     assert verdicts(asked(mirror, "a/b:1", "c/d:1", clock=clock)) == ["there", "there"]
     assert clock.waits == [7.0]
     assert len(mirror.requests) == 3
+
+
+def test_the_pause_that_is_asked_for_may_be_a_date(started: Start) -> None:
+    date = format_datetime(dt.datetime.now(dt.UTC) + dt.timedelta(seconds=20), usegmt=True)
+    mirror, clock = started(Mirror(statuses={"a/b": [429, 200]}, headers={"Retry-After": date})), Clock()
+    assert verdicts(asked(mirror, "a/b:1", clock=clock)) == ["there"]
+    assert 15 < clock.waits[0] <= 20
 
 
 def test_after_too_many_requests_only_half_as_many_are_sent_a_minute(started: Start) -> None:
