@@ -23,20 +23,35 @@ class _Loader(yaml.CSafeLoader):
     """Refuses duplicate keys and keys that are not text."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002  PyYAML's signature
+        if not isinstance(node, yaml.MappingNode):
+            raise _refusal("it is tagged as a mapping, and is none", node)
         mapping: dict[Any, Any] = {}
         merges = False
         for key, value in node.value:
             if key.tag == f"{_TAG}merge":
                 merges = True
                 continue
-            if key.tag != f"{_TAG}str":
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {key.value!r} is not text; put it in quotes", key.start_mark
-                )
+            _require_text(key)
             if key.value in mapping:
-                raise yaml.constructor.ConstructorError(None, None, f"duplicate key {key.value!r}", key.start_mark)
+                raise _refusal(f"duplicate key {key.value!r}", key)
             mapping[key.value] = self.construct_object(value, deep=deep)
-        return super().construct_mapping(node, deep=deep) if merges else mapping
+        if not merges:
+            return mapping
+        self.flatten_mapping(node)
+        for key, _ in node.value:
+            _require_text(key)
+        return super().construct_mapping(node, deep=deep)
+
+
+def _require_text(key: yaml.Node) -> None:
+    if not isinstance(key, yaml.ScalarNode):
+        raise _refusal(f"a {'list' if isinstance(key, yaml.SequenceNode) else 'mapping'} is no key", key)
+    if key.tag != f"{_TAG}str":
+        raise _refusal(f"the key {key.value!r} is not text; put it in quotes", key)
+
+
+def _refusal(what: str, node: yaml.Node) -> yaml.constructor.ConstructorError:
+    return yaml.constructor.ConstructorError(None, None, what, node.start_mark)
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -57,25 +72,51 @@ def _int(loader: yaml.CSafeLoader, node: yaml.ScalarNode) -> int:
     return int(octal[1] + octal[2], 8) if octal else int(digits, 0)
 
 
+def _unknown(_loader: yaml.CSafeLoader, node: yaml.Node) -> Any:
+    raise _refusal(f"the tag !!{node.tag.removeprefix(_TAG)}, which JSON has no type for", node)
+
+
 _Loader.add_constructor(f"{_TAG}float", _float)
 _Loader.add_constructor(f"{_TAG}int", _int)
+for _name in ("binary", "omap", "pairs", "set", "timestamp"):
+    _Loader.add_constructor(f"{_TAG}{_name}", _unknown)
 
 
 def parse(text: str | bytes, origin: str) -> list[Any]:
     """Every document of `text` that is not empty. Messages begin with `origin`, a file or an address.
 
     Raises:
-        InvalidInput: not YAML, not UTF-8, or a mapping with duplicate keys.
+        InvalidInput: not YAML, not UTF-8, a key that is not text or not unique, or an alias inside its own anchor.
     """
     try:
-        return [document for document in yaml.load_all(text, Loader=_Loader) if document is not None]
+        documents = [document for document in yaml.load_all(text, Loader=_Loader) if document is not None]
+        if _names(text, "&") & _names(text, "*"):
+            for document in documents:
+                _require_finite(document, ())
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = f"{origin}:{mark.line + 1}:{mark.column + 1}" if mark else origin
         raise InvalidInput(_problem(place, error.problem or str(error))) from error
+    except RecursionError as error:
+        raise InvalidInput(_problem(origin, "lists and mappings inside each other without end")) from error
     except (yaml.YAMLError, ValueError) as error:
         raise InvalidInput(_problem(origin, str(error))) from error
+    return documents
+
+
+def _names(text: str | bytes, mark: str) -> set[str]:
+    """Names of anchors or aliases, and some words that only look like them."""
+    plain = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+    return set(re.findall(rf"\{mark}([^\s,\[\]{{}}]+)", plain))
+
+
+def _require_finite(value: Any, above: tuple[int, ...]) -> None:
+    if isinstance(value, dict | list):
+        if id(value) in above:
+            raise RecursionError
+        for item in value.values() if isinstance(value, dict) else value:
+            _require_finite(item, (*above, id(value)))
 
 
 def _problem(place: str, what: str) -> Problem:
-    return Problem(f"{place}: {what}.", "YAML without duplicate keys.", "correct the file at that position.")
+    return Problem(f"{place}: {what}.", "YAML whose keys are text, each once.", "correct the file at that position.")

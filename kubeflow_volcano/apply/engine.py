@@ -109,7 +109,7 @@ class Engine:
         order = (
             Graph({ref: Needs() for ref in self._objects}, {})
             if self.check
-            else graph(self._parts, self._requires, self._optional_webhooks)
+            else graph(self._parts, self._requires, self._optional_webhooks, self._kinds)
         )
         tracker = ReadinessTracker(
             self.cluster,

@@ -7,7 +7,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kubeflow_volcano.apply.rights import Rights, pod_template
+from kubeflow_volcano.cluster.admission.plurals import Plurals
 from kubeflow_volcano.cluster.admission.webhooks import WEBHOOK_KINDS, Webhook, backends, labelled_namespace, webhooks
+from kubeflow_volcano.cluster.api.discovery import Kinds
 from kubeflow_volcano.cluster.objects import Object, Ref
 
 __all__ = ["CRD_KIND", "WEBHOOK_KINDS", "WORKLOAD_KINDS", "Graph", "Needs", "graph"]
@@ -59,10 +61,12 @@ def graph(
     parts: Mapping[str, Sequence[Object]],
     requires: Mapping[str, Collection[str]] | None = None,
     optional_webhooks: Collection[str] = (),
+    kinds: Kinds | None = None,
 ) -> Graph:
     """The graph over the objects of all `parts` (objects by component).
 
-    `requires` names the parts that each part needs, `optional_webhooks` webhooks whose mutations no object needs.
+    `requires` names the parts that each part needs, `optional_webhooks` webhooks whose mutations no object needs;
+    `kinds` are those that the API server serves.
     The rules:
 
     - A Namespace before its content.
@@ -87,14 +91,14 @@ def graph(
             if obj["kind"] in WORKLOAD_KINDS:
                 needs[Ref.of(obj)].ready |= rights.crds(obj, own)
     behind: dict[Ref, frozenset[Ref]] = defaultdict(frozenset)
-    created = _created(by_ref, index)
+    created, plurals = _created(by_ref, index), Plurals(by_ref.values(), kinds)
     of_pods = [obj for obj in by_ref.values() if obj["kind"] == "Service" or obj["kind"] in WORKLOAD_KINDS]
     for hook in webhooks(by_ref.values()):
         found = frozenset(Ref.of(obj) for obj in backends(hook, of_pods))
         behind[hook.owner] |= found
         needs[hook.owner].applied |= found
         if hook.is_required(optional_webhooks):
-            _add_webhook(hook, found, created, needs)
+            _add_webhook(hook, found, created, needs, plurals)
     gathering = frozenset(ref for ref, obj in by_ref.items() if obj.get("aggregationRule"))
     return Graph(needs, dict(behind), gathering)
 
@@ -162,12 +166,15 @@ def _created(by_ref: Mapping[Ref, Object], index: _Index) -> _Created:
     return created
 
 
-def _add_webhook(hook: Webhook, behind: frozenset[Ref], created: _Created, needs: Mapping[Ref, Needs]) -> None:
+def _add_webhook(
+    hook: Webhook, behind: frozenset[Ref], created: _Created, needs: Mapping[Ref, Needs], plurals: Plurals
+) -> None:
     before = _all_before({hook.owner, *behind}, needs)
     for alike in created.values():
-        if hook.matches_rules(alike[0][1]):
+        plural = plurals.of(alike[0][1])
+        if hook.matches_rules(alike[0][1], plural):
             for ref, seen, namespace in alike:
-                if ref not in before and hook.intercepts(seen, namespace):
+                if ref not in before and hook.intercepts(seen, namespace, plural):
                     needs[ref].ready |= {hook.owner, *behind}
 
 

@@ -50,6 +50,15 @@ def test_merge_keys_work() -> None:
         ("on: 1\n", "f.yaml:1:1", "not text"),
         ("a:\n\t- b\n", "f.yaml:2:1", "token"),
         ("a: b: c\n", "f.yaml:1:5", "not allowed"),
+        ("1: a\n", "f.yaml:1:1", "the key '1' is not text; put it in quotes"),
+        ("a: {null: b}\n", "f.yaml:1:5", "the key 'null' is not text"),
+        ("? [a]\n: b\n", "f.yaml:1:3", "a list is no key"),
+        ("? !!str [a]\n: b\n", "f.yaml:1:3", "a list is no key"),
+        ("{a: b}: c\n", "f.yaml:1:1", "a mapping is no key"),
+        ("<<: {1: a}\n", "f.yaml:1:6", "the key '1' is not text"),
+        ("!!map a\n", "f.yaml:1:1", "tagged as a mapping, and is none"),
+        ("a: !!set {b}\n", "f.yaml:1:4", "the tag !!set"),
+        ("a: &x {b: [*x]}\n", "f.yaml", "without end"),
     ],
 )
 def test_trouble_has_file_line_and_column(text: str, place: str, words: str) -> None:

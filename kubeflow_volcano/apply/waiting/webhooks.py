@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Sequence
 
 from kubeflow_volcano.cluster.admission.minimal_objects import minimal_object
+from kubeflow_volcano.cluster.admission.plurals import Plurals
 from kubeflow_volcano.cluster.admission.webhooks import Webhook, backends, labelled_namespace, webhooks
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
@@ -47,10 +48,11 @@ def wait_for_webhooks(
     """
     namespaces = cluster.list("v1", "Namespace").items if configurations else ()
     silent: dict[str, Problem] = {}
+    plurals = Plurals(candidates, cluster.known_kinds)
     for ref in configurations:
         live = cluster.get(ref, deadline=deadline)
         for hook in webhooks([live] if live else []):
-            probe = _probe(cluster, hook, namespaces, candidates)
+            probe = _probe(cluster, hook, namespaces, candidates, plurals)
             silence = _wait(cluster, probe, silent, deadline, progress) if probe else ""
             name = _named(silence) or hook.name
             if silence and name not in silent:
@@ -95,7 +97,7 @@ def _silence(cluster: Cluster, probe: Object) -> str:
 
 
 def _probe(
-    cluster: Cluster, hook: Webhook, namespaces: Sequence[Object], candidates: Sequence[Object]
+    cluster: Cluster, hook: Webhook, namespaces: Sequence[Object], candidates: Sequence[Object], plurals: Plurals
 ) -> Object | None:
     """An object whose creation the webhook intercepts: a declared one, or the smallest that its schema allows."""
     if hook.text.get("failurePolicy", "Fail") != "Fail" or hook.text.get("sideEffects") not in _DRY_RUN_SAFE:
@@ -103,7 +105,8 @@ def _probe(
     by_name = {item["metadata"]["name"]: item for item in namespaces}
     for obj in candidates:
         name = obj["metadata"].get("namespace", "")
-        if (not name or name in by_name) and hook.intercepts(obj, labelled_namespace(by_name.get(name), name)):
+        namespace = labelled_namespace(by_name.get(name), name)
+        if (not name or name in by_name) and hook.intercepts(obj, namespace, plurals.of(obj)):
             return obj
     watched = sorted(name for name, item in by_name.items() if hook.matches_namespace(item))
     if hook.text.get("objectSelector", {}) not in ({}, None) or not watched:

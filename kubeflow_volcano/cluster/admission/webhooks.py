@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object, Ref, group_of
@@ -41,20 +40,16 @@ class Webhook:
         service = self.text["clientConfig"].get("service")
         return (service["namespace"], service["name"]) if service else None
 
-    def intercepts(self, obj: Object, namespace: Object, plural: str = "") -> bool:
-        """Whether the API server calls it when `obj` is created in `namespace`.
-
-        `plural` is the resource name of the kind, where English does not form it.
-        """
+    def intercepts(self, obj: Object, namespace: Object, plural: str) -> bool:
+        """Whether the API server calls it when `obj`, of the resource `plural`, is created in `namespace`."""
         return (
             self.matches_rules(obj, plural)
             and self.matches_namespace(obj if obj["kind"] == "Namespace" else namespace)
             and selects(self.text.get("objectSelector"), obj["metadata"].get("labels") or {})
         )
 
-    def matches_rules(self, obj: Object, plural: str = "") -> bool:
+    def matches_rules(self, obj: Object, plural: str) -> bool:
         """Whether its rules match the creation of `obj`, by API version, resource and scope."""
-        plural = plural or _plural(obj["kind"])
         return any(_matches(rule, obj, plural) for rule in self.text.get("rules") or ())
 
     def matches_namespace(self, namespace: Object) -> bool:
@@ -67,14 +62,6 @@ def labelled_namespace(namespace: Object | None, name: str) -> Object:
     """A namespace with the name label that the API server sets on each; None stands for an unknown one."""
     labels = ((namespace or {}).get("metadata") or {}).get("labels") or {}
     return {"kind": "Namespace", "metadata": {"name": name, "labels": {**labels, "kubernetes.io/metadata.name": name}}}
-
-
-@cache
-def _plural(kind: str) -> str:
-    word = kind.lower()
-    if word.endswith("y"):
-        return f"{word[:-1]}ies"
-    return f"{word}es" if word.endswith("s") else f"{word}s"
 
 
 def webhooks(objects: Iterable[Object]) -> Iterator[Webhook]:

@@ -110,6 +110,11 @@ class Cluster(Connection):
         self._discovered |= found or {}
         return found
 
+    @property
+    def known_kinds(self) -> Kinds:
+        """The kinds that discovery has told so far."""
+        return dict(self._discovered)
+
     # objects
 
     def get(self, ref: Ref, *, deadline: Deadline | None = None) -> Object | None:

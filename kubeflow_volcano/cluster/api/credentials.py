@@ -64,7 +64,12 @@ def load(kubeconfig: Path | None, context: str | None, origin: str) -> Credentia
         return Credentials(config, pool)
     except (kubernetes_config.ConfigException, yaml.YAMLError, ValueError, OSError) as error:
         raise Unreachable(_unusable(origin, " ".join(str(error).split()))) from error
-    except (AttributeError, KeyError, TypeError) as error:  # what the loader raises for YAML of another shape
+    except (
+        AttributeError,
+        LookupError,
+        RecursionError,
+        TypeError,
+    ) as error:  # what the loader raises for YAML of another shape
         raise Unreachable(_unusable(origin, "the file is not a kubeconfig")) from error
 
 

@@ -234,7 +234,13 @@ def _mount(*arguments: str) -> None:
 
 
 def _run(*command: str) -> None:
-    subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
+    """Run a command; the node ends with a line about it if it fails."""
+    try:
+        code = subprocess.run(command, check=False, stdin=subprocess.DEVNULL).returncode
+    except OSError as error:
+        sys.exit(f"`{' '.join(command)}` cannot be run: {error.strerror or error}")
+    if code:
+        sys.exit(f"`{' '.join(command)}` failed with exit code {code}; the lines above say why")
 
 
 if __name__ == "__main__":

@@ -103,6 +103,7 @@ def busy_networks(interface: str, seed: str) -> tuple[IPv4Network, ...]:
             {"dst": f"{address['local']}/{address['prefixlen']}", "dev": link["ifname"]}
             for link in _ip_json("address", "show")
             for address in link.get("addr_info", ())
+            if "local" in address
         ),
     ]
     return tuple(parse_networks(entries, interface, metric_of(seed)))
@@ -135,7 +136,8 @@ def is_connected(veth: VethPair) -> bool:
     """Whether the host's end exists and has its address."""
     links = _ip_json("address", "show")
     return any(
-        link["ifname"] == veth.interface and str(veth.host_address) in {item["local"] for item in link["addr_info"]}
+        link["ifname"] == veth.interface
+        and str(veth.host_address) in {item.get("local") for item in link.get("addr_info", ())}
         for link in links
     )
 
@@ -164,8 +166,14 @@ def remove(interface: str, seed: str) -> None:
 
 
 def disconnect(interface: str) -> None:
-    """Remove the veth pair, if it exists; the kernel removes both ends together."""
-    _run("link", "delete", interface)
+    """Remove the veth pair, if it exists; the kernel removes both ends together.
+
+    Raises:
+        ProblemsError: `ip` failed.
+    """
+    done = _run("link", "delete", interface)
+    if done.code and any(link["ifname"] == interface for link in _ip_json("link", "show")):
+        raise _failure(("link", "delete", interface), done.complaint)
 
 
 def find_leftovers(interface: str, seed: str) -> tuple[str, ...]:
@@ -184,8 +192,13 @@ def _unreachable_routes(seed: str) -> list[dict[str, Any]]:
 
 
 def _ip_json(*arguments: str) -> list[dict[str, Any]]:
-    # Links without an address come as {} from `ip -4 address`.
-    return [entry for entry in json.loads(_ip("-json", "-4", *arguments) or "[]") if entry]
+    output = _ip("-json", "-4", *arguments)
+    try:
+        found: list[dict[str, Any]] = json.loads(output or "[]")
+    except ValueError as error:
+        answer = f"its answer is not JSON, so it is not ip of iproute2; it begins with {output[:60]!r}"
+        raise _failure(("-json", "-4", *arguments), answer) from error
+    return [entry for entry in found if entry]  # links without an address come as {} from `ip -4 address`
 
 
 def _ip(*arguments: str) -> str:
@@ -205,8 +218,8 @@ def _run(*arguments: str) -> Finished:
 def _failure(arguments: Sequence[str], complaint: str) -> ProblemsError:
     return ProblemsError(
         Problem(
-            f"`ip {' '.join(arguments)}` failed: {complaint}.",
-            "a veth pair and a route to the node.",
+            f"`ip {' '.join(arguments)}` failed: {complaint.rstrip('.')}.",
+            "a veth pair and a route to the node, which `ip` of iproute2 makes as root.",
             "see the reason above, then run the same command again.",
         )
     )

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -56,12 +57,18 @@ _REMOVED = {
 
 def complete(variables: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
     """The value of every public variable, its default where it is absent or invalid, and every problem."""
-    given = {name: value for name, value in variables.items() if name.startswith(PREFIXES)}
-    errors = [error for error in _validator().iter_errors(given) if error.path]
-    wrong = {error.path[0] for error in errors}
+    given = {name: value for name, value in variables.items() if str(name).startswith(PREFIXES)}
+    odd = {name: found for name, value in given.items() if (found := tuple(_odd_keys(name, value)))}
+    errors = [error for error in _validator().iter_errors({**given, **dict.fromkeys(odd)}) if error.path]
+    errors = [error for error in errors if error.path[0] not in odd]
+    wrong = {error.path[0] for error in errors} | odd.keys()
     values = {name: rule["default"] for name, rule in _rules().items()}
     values |= {name: value for name, value in given.items() if name in values and name not in wrong}
-    return values, [*_unknown_names(given), *map(_problem, sorted(errors, key=lambda error: error.json_path))]
+    return values, [
+        *_unknown_names(given),
+        *chain(*odd.values()),
+        *map(_problem, sorted(errors, key=lambda error: error.json_path)),
+    ]
 
 
 @cache
@@ -80,6 +87,24 @@ def _validator() -> Draft202012Validator:
 def _rules() -> Mapping[str, Any]:
     rules: Mapping[str, Any] = schema()["properties"]
     return rules
+
+
+def _odd_keys(where: str, value: Any) -> Iterator[Problem]:
+    """Keys that YAML does not read as text, such as `1`, `on` or an empty one."""
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            if isinstance(key, str):
+                yield from _odd_keys(f"{where}.{key}", item)
+            else:
+                text = json.dumps(key, default=str)
+                yield Problem(
+                    f"{where} has the key {text}, which YAML does not read as text.",
+                    "keys that are text; YAML reads 1 as a number, and on, off, yes and no as booleans.",
+                    f"put the key in quotes in {where}.",
+                )
+    elif isinstance(value, list | tuple):
+        for number, item in enumerate(value):
+            yield from _odd_keys(f"{where}[{number}]", item)
 
 
 def _unknown_names(given: Iterable[str]) -> Iterator[Problem]:

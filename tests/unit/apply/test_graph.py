@@ -11,6 +11,7 @@ import pytest
 
 from kubeflow_volcano import strict_yaml
 from kubeflow_volcano.apply.graph import Graph, graph
+from kubeflow_volcano.cluster.api.discovery import Resource
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.desired import render_upstream
@@ -46,7 +47,7 @@ def webhook(resource: str, group: str = "", **more: Any) -> Object:
 
 
 def one(objects: Sequence[Object]) -> Graph:
-    return graph({"": objects})
+    return graph({"": objects}, kinds={"g.io/v1": {"Foo": Resource("g.io/v1", "Foo", "foos", namespaced=True)}})
 
 
 def before(order: Graph, obj: Object) -> set[Ref]:
@@ -179,6 +180,18 @@ def test_a_webhook_comes_after_its_backend_and_before_what_it_sees() -> None:
     assert ready_before(order, hook) == set()
     assert ready_before(order, seen) == {Ref.of(hook), Ref.of(backend)}
     assert order.behind == {Ref.of(hook): {Ref.of(backend)}}
+
+
+def test_the_resource_names_of_webhooks_come_from_crds_and_not_from_english() -> None:
+    gateway = obj("Gateway", "g", "n", "net.io/v1")
+    names = {"kind": "Gateway", "plural": "gateways"}
+    crd = obj("CustomResourceDefinition", "gateways.net.io", spec={"group": "net.io", "names": names})
+    backend, svc = deployment("back", "sys"), service("svc", "sys", "back")
+    order = one([webhook("gateways", "net.io"), svc, backend, crd, gateway])
+    assert Ref.of(backend) in ready_before(order, gateway)
+    endpoints = obj("Endpoints", "e", "n")
+    assert Ref.of(backend) in ready_before(one([webhook("endpoints"), svc, backend, endpoints]), endpoints)
+    assert ready_before(one([webhook("gatewaies", "net.io"), svc, backend, gateway]), gateway) == set()
 
 
 def test_workloads_wait_for_a_webhook_that_sees_their_pods() -> None:

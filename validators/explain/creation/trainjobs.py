@@ -57,7 +57,7 @@ def _missing(kind: str, name: str, situation: Situation) -> Finding:
         needed=f"an existing runtime to create the pods from; there are {', '.join(sorted(known)) or 'none'}.",
         todo="create the runtime, or recreate the job with an existing one (a job's runtime is immutable).",
         objects=[situation.job.ref],
-        commands=[f"kubectl {'' if cluster_wide else f'-n {space} '}get {kind.lower()}s"],
+        commands=[f"kubectl {'' if cluster_wide else f'-n {space} '}get {kind.lower()}"],
     )
 
 
@@ -126,5 +126,5 @@ def needs_itself(situation: Situation) -> Finding:
         todo="remove podGroupPolicy and schedulerName from the runtime, or name another runtime, and recreate the "
         "job: its PodGroup does not change.",
         objects=[job.ref],
-        commands=[f"kubectl get {situation.obj['spec']['runtimeRef'].get('kind', 'ClusterTrainingRuntime').lower()}s"],
+        commands=[f"kubectl get {situation.obj['spec']['runtimeRef'].get('kind', 'ClusterTrainingRuntime').lower()}"],
     )

@@ -15,6 +15,7 @@ from validators.subjects import webhooks
 __all__ = ["JOBSET", "failing_webhooks", "intercepting", "to_create", "webhook_named"]
 
 JOBSET = ("jobset.x-k8s.io/v1alpha2", "JobSet")
+_PLURALS = {"JobSet": "jobsets", "Pod": "pods", "PodGroup": "podgroups"}
 
 
 def failing_webhooks(situation: Situation, kind: str) -> Iterator[Finding]:
@@ -47,7 +48,8 @@ def intercepting(situation: Situation, objects: Iterable[Object]) -> tuple[Webho
     return tuple(
         hook
         for hook in _configured(situation)
-        if hook.text.get("failurePolicy", "Fail") == "Fail" and any(hook.intercepts(item, space) for item in objects)
+        if hook.text.get("failurePolicy", "Fail") == "Fail"
+        and any(hook.intercepts(item, space, _PLURALS[item["kind"]]) for item in objects)
     )
 
 

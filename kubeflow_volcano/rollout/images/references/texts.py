@@ -34,7 +34,7 @@ def scalars(text: str) -> tuple[Scalar, ...]:
     try:
         for root in yaml.compose_all(text, Loader=yaml.CSafeLoader):
             _collect(root, (), text, found)
-    except yaml.YAMLError as error:
+    except (RecursionError, yaml.YAMLError) as error:  # an alias may be inside its own anchor
         raise ValueError(str(error)) from error
     return tuple(found)
 

@@ -140,7 +140,8 @@ def _changed(
 
 def _pull_policies(obj: Object, rules: Rules) -> Iterable[Edit]:
     for leaf in leaves(obj):
-        if leaf.path[-1] == "imagePullPolicy" and leaf.text == "Always" and leaf.path[-3] in CONTAINERS:
+        outer = leaf.path[-3] if len(leaf.path) > 2 else ""  # noqa: PLR2004  a container is in a list of an object
+        if leaf.path[-1] == "imagePullPolicy" and leaf.text == "Always" and outer in CONTAINERS:
             image = ImageName.parse(str(leaf.parent.get("image", "")))
             if image and rules.decide(image).final.pinned:
                 yield Edit(Place(leaf.path, 0, len(leaf.text)), "IfNotPresent")

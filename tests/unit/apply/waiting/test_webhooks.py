@@ -73,7 +73,9 @@ def test_a_custom_resource_is_applied_unless_it_is_there(api: Any, there: bool, 
     if there:
         api.on("GET", paths["PATCH"], api.reply(body=foo))
     api.on(method, paths[method], api.status(*DOWN), api.reply(201, {}))
-    assert wait_for_webhooks(api.connect(), [HOOK], Deadline(20), silent, [foo]) == ()
+    cluster = api.connect()
+    cluster.kinds("g.io/v1")
+    assert wait_for_webhooks(cluster, [HOOK], Deadline(20), silent, [foo]) == ()
     asked = api.seen(method, paths[method])
     assert len(asked) == 2
     assert {request.query["dryRun"] for request in asked} == {"All"}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kubeflow_volcano.rehearsal.inside import boot
-from kubeflow_volcano.rehearsal.inside.boot import Plan, mounts_below, read_mounts
+from kubeflow_volcano.rehearsal.inside.boot import Plan, _run, mounts_below, read_mounts
 
 
 def test_optional_fields_and_escaped_blanks_are_read() -> None:
@@ -33,3 +33,10 @@ def test_what_requires_no_credentials_is_closed_before_it_starts(monkeypatch: py
 
     (rule,) = [command for command in done if command[0] == "iptables"]
     assert " ".join(rule) == "iptables -A INPUT -p tcp --dport 10247 ! -i lo -j REJECT"
+
+
+def test_a_command_that_fails_ends_the_node_with_a_line_about_it() -> None:
+    with pytest.raises(SystemExit, match="`false --x` failed with exit code 1"):
+        _run("false", "--x")
+    with pytest.raises(SystemExit, match="`/no/ip link` cannot be run: No such file or directory"):
+        _run("/no/ip", "link")

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.problems import InvalidInput
+from kubeflow_volcano.problems import InvalidInput, ProblemsError
+from kubeflow_volcano.programs import Finished, ProgramError
+from kubeflow_volcano.rehearsal.node import network
 from kubeflow_volcano.rehearsal.node.network import (
     POD_RANGE,
     RANGES,
@@ -96,3 +98,47 @@ def test_both_ends_of_the_cable_are_hosts_of_its_network() -> None:
 def test_metrics_are_of_the_lowest_priority_and_fit_the_kernel() -> None:
     assert 0xF0000000 <= metric_of("00000000") <= metric_of("ffffffff") <= 0xFFFFFFFF
     assert metric_of(SEED) != metric_of(OTHER)
+
+
+def answering(monkeypatch: pytest.MonkeyPatch, *answers: Finished | Exception) -> None:
+    left = list(answers)
+
+    def run_program(*_: str, seconds: float) -> Finished:
+        assert seconds
+        answer = left.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(network, "run_program", run_program)
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (Finished(1, b"", b"RTNETLINK answers: Operation not permitted\n"), "Operation not permitted"),
+        (Finished(2, b"", b""), "exit code 2"),
+        (ProgramError("ip cannot be run: No such file or directory"), "cannot be run"),
+        (Finished(0, b"BusyBox v1.36", b""), "not JSON"),
+    ],
+)
+def test_an_ip_that_fails_is_told_with_its_command(
+    monkeypatch: pytest.MonkeyPatch, answer: Finished | Exception, words: str
+) -> None:
+    answering(monkeypatch, answer)
+    with pytest.raises(ProblemsError) as caught:
+        network.find_leftovers("kfv0", SEED)
+    (problem,) = caught.value.problems
+    assert problem.found.startswith("`ip -json -4 link show` failed: ")
+    assert words in problem.found
+
+
+def test_a_pair_that_is_not_there_needs_no_removal(monkeypatch: pytest.MonkeyPatch) -> None:
+    answering(monkeypatch, Finished(1, b"", b'Cannot find device "kfv0"'), Finished(0, b'[{"ifname": "lo"}]', b""))
+    network.disconnect("kfv0")
+
+
+def test_a_pair_that_cannot_be_removed_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    answering(monkeypatch, Finished(2, b"", b"not permitted"), Finished(0, b'[{"ifname": "kfv0"}]', b""))
+    with pytest.raises(ProblemsError, match="not permitted"):
+        network.disconnect("kfv0")

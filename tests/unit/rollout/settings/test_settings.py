@@ -86,6 +86,21 @@ def test_values_out_of_bounds_are_refused(name: str, value: Any) -> None:
     assert problem.found.startswith(name)
 
 
+@pytest.mark.parametrize(
+    ("variables", "found"),
+    [
+        ({"kubeflow_sources": {1: "x"}}, "kubeflow_sources has the key 1"),
+        ({"volcano_queues": [{"name": "a", True: 1}]}, "volcano_queues[0] has the key true"),
+        ({"image_mirror_overrides": {None: "x"}}, "image_mirror_overrides has the key null"),
+        ({"kubeflow_namespace_labels": {(1, 2): "x"}}, "kubeflow_namespace_labels has the key [1, 2]"),
+    ],
+)
+def test_keys_that_are_not_text_are_refused(variables: dict[str, Any], found: str) -> None:
+    (problem,) = problems(**variables)
+    assert problem.found == f"{found}, which YAML does not read as text."
+    assert "quotes" in problem.todo
+
+
 def test_every_error_is_told_at_once() -> None:
     found = problems(kubeflow_relase="x", validation_strict="no", volcano_version="9.9.9", local_path_version=0.30)
     assert len(found) == 4

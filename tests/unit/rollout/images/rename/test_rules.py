@@ -115,6 +115,13 @@ def test_what_is_pinned_is_pulled_once(mirror: Mirror, deployment: Make, image: 
     assert new["spec"]["template"]["spec"]["containers"][0]["imagePullPolicy"] == policy
 
 
+@pytest.mark.parametrize("text", [{"imagePullPolicy": "Always"}, {"spec": {"imagePullPolicy": "Always"}}])
+def test_a_policy_outside_of_a_container_stays(mirror: Mirror, text: dict[str, Any]) -> None:
+    obj = {"apiVersion": "a.io/v1", "kind": "Deployer", "metadata": {"name": "d", "namespace": "n"}, **text}
+    result = rewrite({"part": (obj,)}, mirror(preset="daocloud"))
+    assert result.parts["part"] == (obj,)
+
+
 def test_rules_and_overrides_that_fit_nothing_are_told(mirror: Mirror, deployment: Make) -> None:
     rules = mirror(
         {"source": "ghcr.io", "prefix": "m.daocloud.io"},
