@@ -25,6 +25,7 @@ from gang_demo.jobs.vcjobs import RESTART, Task, finish, priority_class, vcjob
 from gang_demo.model import Nodes, Outcome
 from gang_demo.play.stand import Case, Course, Stand, no_contradiction
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.text import counted
 
 __all__ = ["CASES", "Displacement", "Plan"]
 
@@ -173,7 +174,9 @@ def _not_in_vain(course: Displacement) -> str:
 
     def wrong() -> str:
         taken = course.history.held(HIGH)
-        return course.left_alone() or (f"{taken} pods of a gang that does not fit got a GPU" if taken else "")
+        return course.left_alone() or (
+            f"{counted(taken, 'pod')} of a gang that does not fit got a GPU" if taken else ""
+        )
 
     problem = course.settle(lambda: course.history.is_waiting(HIGH, course.plan.size), wrong, _HOLD + 1)
     course.figures["evictions from the low gang"] = course.lost()

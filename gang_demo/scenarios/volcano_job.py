@@ -23,6 +23,7 @@ from gang_demo.play.stand import Case, Course, Stand
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.watch.observer import Subject
 from kubeflow_volcano.experiment.record import Member
+from kubeflow_volcano.text import counted
 
 __all__ = ["CASES", "Training", "find_early_start", "find_mixed_runs", "find_plugin_faults", "manifest", "phases"]
 
@@ -97,7 +98,7 @@ def find_plugin_faults(live: Sequence[Object], service: Object | None, hosts: Ob
             return f"{pod['metadata']['name']} has no {', '.join(sorted(lacking))}"
         if (spec.get("hostname"), spec.get("subdomain")) != (pod["metadata"]["name"], NAME):
             return f"{pod['metadata']['name']} of task {labels.get(TASK)} has no name in Service {NAME}"
-    return "" if len(live) == SIZE else f"{len(live)} pods instead of {SIZE}"
+    return "" if len(live) == SIZE else f"{counted(len(live), 'pod')} instead of {SIZE}"
 
 
 @dataclass(kw_only=True)

@@ -14,6 +14,7 @@ import yaml
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.redaction import is_secret_name, redacted
+from kubeflow_volcano.text import counted
 
 __all__ = ["Action", "ApplyResult", "ObjectOutcome", "is_same", "without_server_fields"]
 
@@ -100,7 +101,7 @@ class ApplyResult:
             action for action in Action if action not in {Action.HELD, Action.REMOVED} or self.count(action)
         ]
         numbers = ", ".join(f"{self.count(action)} {action}" for action in without_server_fields)
-        return f"{len(self.outcomes)} objects: {numbers}, {self.seconds:.1f} s"
+        return f"{counted(len(self.outcomes), 'object')}: {numbers}, {self.seconds:.1f} s"
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data: the changed objects, or the failed ones, and all problems in the message."""

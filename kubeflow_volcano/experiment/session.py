@@ -25,6 +25,7 @@ from kubeflow_volcano.experiment.leftovers import EXPIRES, OWNER, expired, this_
 from kubeflow_volcano.experiment.remains import Cleanup, Tracked, delete_all, wait_gone
 from kubeflow_volcano.experiment.spaces import USABLE_SECONDS, Level, space, wait_usable
 from kubeflow_volcano.progress import Progress, silent
+from kubeflow_volcano.text import counted
 
 __all__ = ["Options", "ProbeRefused", "Session"]
 
@@ -237,7 +238,7 @@ class Session:
             self.progress(f"leftovers of earlier runs cannot be listed: {error}")
             return
         if found:
-            self.progress(f"removing {len(found)} leftovers of earlier runs")
+            self.progress(f"removing {counted(len(found), 'leftover')} of earlier runs")
             delete_all(self.cluster, found, Deadline(_DELETE_SECONDS))
             self._swept.extend(found)
 
@@ -253,7 +254,7 @@ class Session:
             self._recover()
             here = self._present()
             if here or self._swept:
-                self.progress(f"removing {len(here)} probe objects")
+                self.progress(f"removing {counted(len(here), 'probe object')}")
             left, volumes = remove(self.cluster, here, self._swept, deadline)
             # A probe that a signal cut off may have seen more objects in the meantime; they go with their owners.
             known = {item.uid for item in (*here, *volumes)}

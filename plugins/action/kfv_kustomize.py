@@ -17,4 +17,4 @@ class ActionModule(Action):
         """Path and version of the program; fails with every reason why there is none."""
         settings = self.settings_with_secrets(arguments["settings"])
         found = provide(settings, show)
-        return {"changed": found.changed, "path": str(found.path), "version": settings.kustomize_version}
+        return {"changed": found.changed, "path": str(found.path), "version": found.version}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -156,16 +157,16 @@ def options(parsed: argparse.Namespace) -> Options:
         InvalidInput: a waiver has no reason.
     """
     return Options(
-        release=parsed.release,
+        release=_version(parsed.release),
         profile=_words(parsed.component) or parsed.profile,
         exclude=_words(parsed.exclude),
         storage_mode=parsed.storage_mode,
         user_email=parsed.user_email,
         user_namespace=parsed.user_namespace,
         published_password=parsed.published_password,
-        volcano_version=parsed.volcano_version,
-        local_path_version=parsed.local_path_version,
-        operator_version=parsed.operator_version,
+        volcano_version=_version(parsed.volcano_version),
+        local_path_version=_version(parsed.local_path_version),
+        operator_version=_version(parsed.operator_version),
         gang_scheduler=parsed.gang_scheduler,
         select=_words(parsed.select),
         waive=_waivers(parsed.waive),
@@ -184,6 +185,11 @@ def options(parsed: argparse.Namespace) -> Options:
         report_dir=parsed.report_dir,
         baseline=parsed.baseline,
     )
+
+
+def _version(text: str) -> str:
+    """The number of a version, which may have the v of a tag in front."""
+    return re.sub(r"^v(?=[0-9])", "", text)
 
 
 def _words(texts: Sequence[str]) -> tuple[str, ...]:

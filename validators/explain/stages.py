@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from kubeflow_volcano.text import counted
 from validators.core.facts import Unread
 from validators.core.outcome import CannotJudgeError
 from validators.explain.containers import containers
@@ -131,7 +132,7 @@ def _without_cause(situation: Situation, *, complete: bool) -> Iterator[Finding]
     elif complete and is_coscheduled(situation):
         yield finding(
             "Unexplained",
-            f"no known cause: nodes and claims have room for {situation.minimum} pods, {missing}. Whether "
+            f"no known cause: nodes and claims have room for {counted(situation.minimum, 'pod')}, {missing}. Whether "
             f"{SECOND_SCHEDULER} runs, its configuration, and the order of its queue were not examined.",
             needed="a scheduler and a controller that work on the job.",
             todo="read their last messages below and the scheduler's log; check F1 validates the scheduler.",
@@ -154,8 +155,8 @@ def _without_cause(situation: Situation, *, complete: bool) -> Iterator[Finding]
     elif complete:
         yield finding(
             "Unexplained",
-            f"no known cause: queue, nodes and claims have room for {situation.minimum} pods, {missing}, PodGroup "
-            f"phase {situation.phase or 'none'}.",
+            f"no known cause: queue, nodes and claims have room for "
+            f"{counted(situation.minimum, 'pod')}, {missing}, PodGroup phase {situation.phase or 'none'}.",
             needed="a scheduler and a controller that work on the job.",
             todo="read their last messages below, and their logs.",
             objects=[situation.job.ref],

@@ -18,6 +18,7 @@ from kubeflow_volcano.cluster.readiness import State, assess
 from kubeflow_volcano.garbage import collection_paused
 from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.text import counted
 from validators.core.check import Check, closure
 from validators.core.expectations import Expectations
 from validators.core.facts import Fact, Facts, Unread
@@ -70,7 +71,7 @@ def collect(
         missing = missing_for_reading(cluster, checks, probe_namespace, read_only=read_only)
         steady = _lists(cluster, [item for item in wanted if item.steady]) if watch else {}
         window, known = _seen(watch, progress)
-    progress(f"reading {len(wanted)} kinds of objects")
+    progress(f"reading {counted(len(wanted), 'kind')} of objects")
     now = partial(_snapshot, cluster, wanted, expectations, timing)
     facts = _settled(now, steady, known, again=set(workloads.RESOURCE_OF_KIND.values()) <= set(wanted))
     facts = replace(facts, unread={**missing, **facts.unread}, probe_namespace=probe_namespace, rights=rights)
@@ -102,7 +103,7 @@ def _fetched(cluster: Cluster, facts: Facts, fact: Fact[Any]) -> Any:
 def unread(what: str, error: ApiError) -> Unread:
     """Why `what` could not be read: the server, the rights or the connection."""
     if error.status == HTTPStatus.UNAUTHORIZED:
-        todo = "sign in again or renew the token, then run again."
+        todo = "sign in again, or renew the token or the client certificate; then run again."
         return Unread("Unauthorized", f"the API server does not accept these credentials: {error.message}", todo)
     if error.status == HTTPStatus.FORBIDDEN:
         rule = f" Rule: {as_yaml((RESOURCES[what].listing,))}" if what in RESOURCES else ""

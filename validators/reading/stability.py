@@ -14,6 +14,7 @@ from kubeflow_volcano.cluster.readiness import State, assess_pod
 from kubeflow_volcano.cluster.watch.observer import Change, Observer, Subject
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.text import counted
 from validators.reading.trimming import trim_pod
 from validators.subjects.issues import created
 from validators.subjects.pods import Window, waits_for_gang, workload_of
@@ -61,7 +62,7 @@ class Watch:
                 return Window(turns.watched, dict(turns.flapped), dict(turns.restarted)), tuple(turns.pods.values())
             if late and turns.watched >= max(seconds, note + _SECONDS_BETWEEN_LINES):
                 note = turns.watched
-                progress(f"waiting for {len(late)} young pods, first {late[0]}")
+                progress(f"waiting for {counted(len(late), 'young pod')}, first {late[0]}")
         trouble = self._cluster.trouble or "nothing more was heard"
         raise ApiError(0, "NoAnswer", f"the watch over the pods broke off: {trouble}")
 

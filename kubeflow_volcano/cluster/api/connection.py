@@ -177,7 +177,10 @@ class Connection:
             reason = UNTRUSTED if _DISTRUST.search(str(error)) else "NoAnswer"
             raise ApiError(0, reason, f"no answer from {credentials.endpoint} ({error})") from error
         if response.status >= HTTPStatus.MULTIPLE_CHOICES:
-            raise from_response(response.status, response.headers, response.data)
+            refusal = from_response(response.status, response.headers, response.data)
+            if refusal.status == HTTPStatus.UNAUTHORIZED and credentials.validity:
+                refusal.message += f" ({credentials.validity})"
+            raise refusal
         return response
 
 

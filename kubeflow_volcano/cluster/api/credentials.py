@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import re
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import urllib3
 import yaml
+from cryptography import x509
 from kubernetes import client as kubernetes_client
 from kubernetes import config as kubernetes_config
 from kubernetes.config import kube_config
@@ -29,6 +32,8 @@ class Credentials(NamedTuple):
 
     config: Any
     pool: urllib3.PoolManager
+    expires: datetime | None = None
+    """When the client certificate expires, or has expired; None without one."""
 
     @property
     def server(self) -> str:
@@ -41,6 +46,15 @@ class Credentials(NamedTuple):
         """The server and its proxy for messages, without the proxy's password."""
         proxy = self.config.proxy
         return self.server + (f" through proxy {re.sub('//[^/@]*@', '//', proxy)}" if proxy else "")
+
+    @property
+    def validity(self) -> str:
+        """Half a sentence about the client certificate, for a server that rejects it; empty without one."""
+        if self.expires is None:
+            return ""
+        if self.expires <= datetime.now(UTC):
+            return f"the client certificate expired at {self.expires:%Y-%m-%d %H:%M} UTC"
+        return f"the client certificate has not expired, it is valid until {self.expires:%Y-%m-%d %H:%M} UTC"
 
     def headers(self) -> Mapping[str, str]:
         """Authorization headers; empty where a client certificate authenticates."""
@@ -58,10 +72,11 @@ def load(kubeconfig: Path | None, context: str | None, origin: str) -> Credentia
     try:
         config = _configuration(kubeconfig, context)
         config.connection_pool_maxsize = _CONNECTIONS
+        expires = _expiry(config.cert_file)
         pool = kubernetes_client.ApiClient(config).rest_client.pool_manager
         if pool.proxy is None:  # a proxy's certificate needs the files, too
             _read_once(pool.connection_pool_kw)
-        return Credentials(config, pool)
+        return Credentials(config, pool, expires)
     except (kubernetes_config.ConfigException, yaml.YAMLError, ValueError, OSError) as error:
         raise Unreachable(_unusable(origin, " ".join(str(error).split()))) from error
     except (
@@ -71,6 +86,14 @@ def load(kubeconfig: Path | None, context: str | None, origin: str) -> Credentia
         TypeError,
     ) as error:  # what the loader raises for YAML of another shape
         raise Unreachable(_unusable(origin, "the file is not a kubeconfig")) from error
+
+
+def _expiry(certificate: str | None) -> datetime | None:
+    """When a client certificate expires; None if there is none, or it is unusable, which `_read_once` tells."""
+    if certificate:
+        with contextlib.suppress(OSError, ValueError):
+            return x509.load_pem_x509_certificate(Path(certificate).read_bytes()).not_valid_after_utc
+    return None
 
 
 def _read_once(settings: dict[str, Any]) -> None:
@@ -103,6 +126,8 @@ def _configuration(kubeconfig: Path | None, context: str | None) -> Any:
         with contextlib.suppress(kubernetes_config.ConfigException):
             kubernetes_config.load_incluster_config(client_configuration=config)
             return config
+    if absent := _absent(kubeconfig):
+        raise kubernetes_config.ConfigException(absent)
     with _complaints() as complaints:
         kubernetes_config.load_kube_config(
             config_file=str(kubeconfig) if kubeconfig else None,
@@ -115,6 +140,20 @@ def _configuration(kubeconfig: Path | None, context: str | None) -> Any:
     if complaints and not (config.api_key or config.cert_file):
         raise kubernetes_config.ConfigException(" ".join(complaints))
     return config
+
+
+def _absent(kubeconfig: Path | None) -> str:
+    """Which file does not exist, and what chose it; empty if at least one exists."""
+    if kubeconfig:
+        named = "--kubeconfig or kubeflow_kubeconfig names it"
+        return "" if kubeconfig.expanduser().exists() else f"the file {kubeconfig} does not exist; {named}"
+    chosen = kube_config.KUBE_CONFIG_DEFAULT_LOCATION
+    files = [Path(item).expanduser() for item in chosen.split(os.pathsep) if item]
+    if any(file.exists() for file in files):
+        return ""
+    names = " and ".join(map(str, files)) or "(empty)"
+    by = "$KUBECONFIG names it" if "KUBECONFIG" in os.environ else "it is the default without $KUBECONFIG"
+    return f"the file {names} does not exist; {by}"
 
 
 @contextlib.contextmanager

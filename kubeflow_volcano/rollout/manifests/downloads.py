@@ -109,7 +109,7 @@ def _download(address: str, target: Path, progress: Progress) -> None:
             Problem(
                 f"no usable answer from {without_credentials(address)}: {error}.",
                 "an address that serves the file to this machine.",
-                "check the address and the proxy variables, or download the file and give its path instead.",
+                "check the address and the proxy variables.",
             )
         ) from error
 

@@ -18,17 +18,19 @@ from kubeflow_volcano.rollout.manifests.downloads import fetch, mirrored
 from kubeflow_volcano.rollout.manifests.trees import file_sum
 from kubeflow_volcano.rollout.settings.settings import Settings
 
-__all__ = ["Provided", "provide"]
+__all__ = ["Provided", "provide", "version_of"]
 
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 _VERSION_SECONDS = 60
+_VERSION = re.compile(r"(\d+)\.\d+\.\d+")
 
 
 class Provided(NamedTuple):
-    """Where the program is, and whether it was written now."""
+    """Where the program is, whether it was written now, and which version it says that it is."""
 
     path: Path
     changed: bool
+    version: str
 
 
 def provide(settings: Settings, progress: Progress) -> Provided:
@@ -40,10 +42,20 @@ def provide(settings: Settings, progress: Progress) -> Provided:
     """
     if settings.own_kustomize:
         _see_that_it_fits(settings.kustomize, _said(settings.kustomize), settings.release)
-        return Provided(settings.kustomize, changed=False)
+        return Provided(settings.kustomize, changed=False, version=version_of(settings.kustomize))
     changed = _cached(settings.kustomize, settings, progress)
-    _said(settings.kustomize)
-    return Provided(settings.kustomize, changed)
+    return Provided(settings.kustomize, changed, version_of(settings.kustomize))
+
+
+def version_of(place: Path) -> str:
+    """The version that the program says, such as 5.8.1; without a number what it says, such as (devel).
+
+    Raises:
+        InvalidInput: it cannot be run.
+    """
+    said = _said(place)
+    version = _VERSION.search(said)
+    return version[0] if version else said[:80]
 
 
 def _cached(place: Path, settings: Settings, progress: Progress) -> bool:
@@ -90,7 +102,7 @@ def _said(place: Path) -> str:
 
 def _see_that_it_fits(place: Path, said: str, release: Release) -> None:
     """A build without a version ("(devel)", "unknown") is accepted; a program that is no kustomize prints neither."""
-    version = re.search(r"(\d+)\.\d+\.\d+", said)
+    version = _VERSION.search(said)
     if not version and re.search("devel|unknown", said):
         return
     needed = release.kustomize_version

@@ -5,8 +5,10 @@ Each is a path, or an address that ends in `#sha256=<sum of the file>` or `#cont
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -135,9 +137,10 @@ class Sources:
             return self._of_content(source, variable)
         if source.is_address:
             if not (self._downloads / source.sum).is_dir():
-                self._require_online(source)
+                self._require_online(source, variable)
             addresses = mirrored(source.place, self._settings.mirror.preset)
-            return self._ready(fetch(addresses, source.sum, self._downloads, self._progress))
+            with _naming(variable):
+                return self._ready(fetch(addresses, source.sum, self._downloads, self._progress))
         path = _existing(source, variable)
         if source.kind and path.is_dir():
             raise InvalidInput(
@@ -157,23 +160,24 @@ class Sources:
         if kept := self.trees.of_content(source.sum) or self._kept_file(source.sum):
             return kept
         if source.is_address:
-            self._require_online(source)
+            self._require_online(source, variable)
             addresses = mirrored(source.place, self._settings.mirror.preset)
-            return first_good(
-                addresses,
-                lambda partial, address: self._checked(partial, address, source.sum),
-                self._downloads,
-                self._progress,
-            )
+            with _naming(variable):
+                return first_good(
+                    addresses,
+                    lambda partial, address: self._checked(partial, address, source.sum),
+                    self._downloads,
+                    self._progress,
+                )
         return self._checked(_existing(source, variable), source.place, source.sum)
 
-    def _require_online(self, source: _Source) -> None:
+    def _require_online(self, source: _Source, variable: str) -> None:
         if self._offline:
             raise InvalidInput(
                 Problem(
                     f"{source} is not in the cache.",
                     "a local path, or a source in the cache.",
-                    "run playbooks/plan.yml, which downloads it.",
+                    f"run playbooks/plan.yml, which downloads it, or {_setting(variable)} to a path.",
                 )
             )
 
@@ -244,6 +248,23 @@ def variable_of(name: str) -> str:
     return f"kubeflow_sources.{name}"
 
 
+@contextlib.contextmanager
+def _naming(variable: str) -> Iterator[None]:
+    """Say in each problem of a download which variable takes a path instead."""
+    try:
+        yield
+    except InvalidInput as error:
+        way_out = f"or download the file and {_setting(variable)} to its path."
+        raise InvalidInput(
+            replace(problem, todo=f"{problem.todo.removesuffix('.')}; {way_out}") for problem in error.problems
+        ) from error
+
+
+def _setting(variable: str) -> str:
+    name, _, key = variable.partition(".")
+    return f"set the key {key} of {name}" if key else f"set {name}"
+
+
 def _inside(found: Path, wanted: Iterable[str]) -> Path:
     """The directory; or the one directory in it if it has none of `wanted`, as in an archive unpacked by hand."""
     if found.is_file() or has_kustomization(found) or any((found / path).exists() for path in wanted):
@@ -270,6 +291,14 @@ def _existing(source: _Source, variable: str) -> Path:
             Problem(
                 f"no {path}, where manifests should be.",
                 "a path that exists on the machine that runs Ansible.",
+                f"correct {variable}.",
+            )
+        )
+    if not (path.is_file() or path.is_dir()):
+        raise InvalidInput(
+            Problem(
+                f"{path} is neither a file nor a directory, but a device, a pipe or a socket.",
+                "a file or directory with manifests.",
                 f"correct {variable}.",
             )
         )

@@ -15,6 +15,7 @@ from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.desired import Desired, desired
 from kubeflow_volcano.rollout.images.report.image_list import ImagesReport, report
 from kubeflow_volcano.rollout.manifests.downloads import without_credentials
+from kubeflow_volcano.rollout.manifests.kustomize_binary import version_of
 from kubeflow_volcano.rollout.patches.volcano import OPTIONAL_WEBHOOKS
 from kubeflow_volcano.rollout.plan import judging
 from kubeflow_volcano.rollout.plan.account import account_of, judge_account, judge_published_secrets
@@ -33,9 +34,13 @@ SCHEMA = "kfv.plan/v1"
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All that a roll-out will do. `seconds` is how long planning took."""
+    """All that a roll-out will do.
+
+    `kustomize` is the version that built it, empty where there is none; `seconds` is how long planning took.
+    """
 
     settings: Settings
+    kustomize: str
     nodes: tuple[str, ...]
     desired: Desired
     images: ImagesReport
@@ -66,7 +71,7 @@ class Plan:
             "seconds": round(self.seconds, 2),
             "release": settings.release.version,
             "kubernetes": settings.plan.kubernetes,
-            "kustomize": settings.kustomize_version,
+            "kustomize": self.kustomize,
             "source": without_credentials(settings.source),
             "remote_sources": {
                 item.name: without_credentials(settings.sources.get(item.name, ""))
@@ -115,8 +120,10 @@ def plan(settings: Settings, progress: Progress, nodes: Sequence[str] = ()) -> P
     objects = _objects(found.parts)
     images = report(found.images, settings)
     requests, claims = requests_of(objects), claims_of(objects)
+    kustomize = version_of(settings.kustomize) if settings.kustomize.is_file() else ""
     findings = [
         judging.judge_kubernetes(settings),
+        *judging.judge_kustomize(settings.release, kustomize),
         judging.judge_apis(found.parts, settings.plan.kubernetes),
         *judging.judge_images(images),
         *judging.judge_resources(settings, requests, claims),
@@ -127,6 +134,7 @@ def plan(settings: Settings, progress: Progress, nodes: Sequence[str] = ()) -> P
     findings.append(judge_published_secrets(objects, settings))
     return Plan(
         settings=settings,
+        kustomize=kustomize,
         nodes=tuple(nodes),
         desired=found,
         images=images,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 
+from kubeflow_volcano.catalog.model import Release
 from kubeflow_volcano.catalog.served_apis import served_apis
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput, Problem
@@ -15,7 +16,7 @@ from kubeflow_volcano.rollout.settings.kubernetes_range import require_kubernete
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.text import counted
 
-__all__ = ["GB", "judge_apis", "judge_images", "judge_kubernetes", "judge_resources"]
+__all__ = ["GB", "judge_apis", "judge_images", "judge_kubernetes", "judge_kustomize", "judge_resources"]
 
 GB = 1000**3
 
@@ -41,6 +42,23 @@ def judge_kubernetes(settings: Settings) -> Finding:
             "rehearse the roll-out on that Kubernetes first.",
         )
     return Finding("kubernetes", title, Verdict.PASS, f"Kubeflow {settings.release.version} and its components are.")
+
+
+def judge_kustomize(release: Release, built_by: str) -> Iterator[Finding]:
+    """Whether the release's own kustomize built the manifests; nothing where none built any."""
+    wanted, title = release.kustomize_version, "kustomize"
+    if built_by == wanted:
+        yield Finding("kustomize", title, Verdict.PASS, f"{built_by} builds the manifests, as upstream does.")
+    elif built_by:
+        yield Finding(
+            "kustomize",
+            title,
+            Verdict.WARN,
+            f"kustomize {built_by} builds the manifests.",
+            needed=f"kustomize {wanted}, with which upstream tests Kubeflow {release.version}; others may build "
+            "other objects.",
+            todo="remove kustomize_version and kustomize_binary, or compare objects.json with a plan by that version.",
+        )
 
 
 def judge_resources(settings: Settings, requests: Requests, claims: Sequence[Claimed]) -> Iterator[Finding]:

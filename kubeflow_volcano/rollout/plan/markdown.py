@@ -36,14 +36,16 @@ def _head(document: Document) -> str:
         f"in {counted(len(document['waves']), 'wave')}, {counted(document['images']['count'], 'image')}"
     )
     sums = (
-        f"- requests {asked['cpu']:.1f} CPUs and {asked['memory_gb']:.1f} GB of memory for {asked['pods']} pods "
-        f"({asked['sidecars']['pods']} of them with a sidecar), and {asked['storage_gb']:.1f} GB of storage"
+        f"- requests {asked['cpu']:.1f} CPUs and {asked['memory_gb']:.1f} GB of memory for "
+        f"{counted(asked['pods'], 'pod')} ({asked['sidecars']['pods']} of them with a sidecar), "
+        f"and {asked['storage_gb']:.1f} GB of storage"
     )
+    kustomize = f", kustomize {document['kustomize']}" if document["kustomize"] else ""
     lines = [
         f"# Plan: Kubeflow {document['release']} on Kubernetes {document['kubernetes']}: {document['verdict']}",
         "",
         counts,
-        f"- source {_code(document['source'])}, kustomize {document['kustomize']}",
+        f"- source {_code(document['source'])}{kustomize}",
         sums,
         f"- gang scheduling: {gang['scheduler']}{_gang(gang)}",
     ]
@@ -58,7 +60,7 @@ def _gang(gang: Mapping[str, Any]) -> str:
     texts = [f"Volcano {gang['volcano']}"] if gang["volcano"] else []
     texts += [f"version {gang['scheduler_plugins']}"] if gang["scheduler_plugins"] else []
     texts += [f"operator with {_code(argument)}" for argument in gang["operator_arguments"]]
-    texts += [f"{len(gang['trainer_runtimes'])} runtimes of the Trainer"] if gang["trainer_runtimes"] else []
+    texts += [f"{counted(len(gang['trainer_runtimes']), 'runtime')} of the Trainer"] if gang["trainer_runtimes"] else []
     return f": {', '.join(texts)}" if texts else ""
 
 

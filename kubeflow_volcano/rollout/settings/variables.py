@@ -46,6 +46,8 @@ OptionalPath: TypeAlias = Annotated[Path | None, Parsed(lambda text: Path(text).
 OptionalText: TypeAlias = Annotated[str | None, Parsed(lambda text: text or None)]
 """A text; None where the variable is empty."""
 
+_VERSION = {"$ref": "#/$defs/version"}
+
 _REMOVED = {
     "kubeflow_credentials_directory": (
         "no directory: the Secret kubeflow-volcano/first-user keeps a random password.",
@@ -64,6 +66,7 @@ def complete(variables: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem
     wrong = {error.path[0] for error in errors} | odd.keys()
     values = {name: rule["default"] for name, rule in _rules().items()}
     values |= {name: value for name, value in given.items() if name in values and name not in wrong}
+    values |= {name: values[name].removeprefix("v") for name in _versions()}
     return values, [
         *_unknown_names(given),
         *chain(*odd.values()),
@@ -87,6 +90,16 @@ def _validator() -> Draft202012Validator:
 def _rules() -> Mapping[str, Any]:
     rules: Mapping[str, Any] = schema()["properties"]
     return rules
+
+
+@cache
+def _versions() -> tuple[str, ...]:
+    """Variables that are versions, which may have the v of a tag in front."""
+    return tuple(
+        name
+        for name, rule in _rules().items()
+        if any(_VERSION.items() <= part.items() for part in (rule, *rule.get("anyOf", ())))
+    )
 
 
 def _odd_keys(where: str, value: Any) -> Iterator[Problem]:

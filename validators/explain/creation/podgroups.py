@@ -9,6 +9,7 @@ from kubeflow_volcano.catalog.operator import GangEra, era_of, version_of_image
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.experiment.stage import PODGROUP
 from kubeflow_volcano.problems import InvalidInput
+from kubeflow_volcano.text import counted
 from validators.explain.creation import trainjobs
 from validators.explain.creation.controllers import CONTROLLERS, PODGROUPS, down, missing_permissions
 from validators.explain.creation.quotas import exhausted_quotas
@@ -47,7 +48,7 @@ def too_high_minimum(situation: Situation) -> Finding:
     """The PodGroup's minMember exceeds the job's replicas."""
     return finding(
         "MinMemberTooHigh",
-        f"{situation.group_ref} needs {situation.minimum} pods together, but the job has {situation.job.wanted}.",
+        f"{_needs(situation)}, but the job has {situation.job.wanted}.",
         needed="a minMember of at most the job's replicas.",
         todo="lower minAvailable of the job, or raise its replicas.",
         objects=[situation.job.ref],
@@ -59,8 +60,7 @@ def not_enough_pods(situation: Situation, gang: GangScheduler) -> Finding:
     field, key = gang.mark[0].removesuffix("s"), gang.mark[1]
     return finding(
         "NotEnoughPods",
-        f"{situation.group_ref} needs {situation.minimum} pods together; {len(situation.pods)} name it in their "
-        f"{field} {key}.",
+        f"{_needs(situation)}; {len(situation.pods)} name it in their {field} {key}.",
         needed="at least minMember pods.",
         todo=f"create the missing pods with that {field}, or lower minMember.",
         objects=[situation.job.ref],
@@ -72,7 +72,7 @@ def _needs_itself(situation: Situation) -> Finding:
     job = situation.job
     return finding(
         "GangWaitsForItself",
-        f"{situation.group_ref} needs {situation.minimum} pods together, but those of {', '.join(sorted(job.later))} "
+        f"{_needs(situation)}, but those of {', '.join(sorted(job.later))} "
         f"are created only when the tasks in dependsOn are running, which leaves {job.initial}: no pod ever runs.",
         needed=f"a minAvailable of at most {job.initial}, the pods of tasks without dependsOn.",
         todo=f"set minAvailable of the job to {job.initial} or less, or remove dependsOn.",
@@ -217,3 +217,7 @@ def _missed_by_operator(situation: Situation) -> Iterator[Finding]:
             objects=[ref],
             commands=[f"kubectl -n {ref.namespace} annotate {ref.kind.lower()} {ref.name} kfv.io/look-again=now"],
         )
+
+
+def _needs(situation: Situation) -> str:
+    return f"{situation.group_ref} needs {counted(situation.minimum, 'pod')} together"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.text import counted
 from validators.core.resources import CLUSTER_RUNTIMES
 from validators.explain.creation.controllers import CONTROLLERS, down, missing_permissions
 from validators.explain.creation.quotas import exhausted_quotas
@@ -119,9 +120,9 @@ def needs_itself(situation: Situation) -> Finding:
     job = situation.job
     return finding(
         "GangWaitsForItself",
-        f"{situation.group_ref} needs {situation.minimum} pods together, but JobSet creates those of "
-        f"{', '.join(sorted(job.later))} only when earlier jobs are ready or have ended, which leaves {job.initial}: "
-        "no pod ever runs.",
+        f"{situation.group_ref} needs {counted(situation.minimum, 'pod')} together, but JobSet creates "
+        f"those of {', '.join(sorted(job.later))} only when earlier jobs are ready or have ended, "
+        f"which leaves {job.initial}: no pod ever runs.",
         needed="a runtime without podGroupPolicy: Trainer counts the pods of all steps into one gang.",
         todo="remove podGroupPolicy and schedulerName from the runtime, or name another runtime, and recreate the "
         "job: its PodGroup does not change.",

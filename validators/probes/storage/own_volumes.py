@@ -13,6 +13,7 @@ from kubeflow_volcano.cluster.pods.exec import ExecResult, execute
 from kubeflow_volcano.experiment.session import Session
 from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.text import counted
 from validators.core.facts import Facts, Probe
 from validators.core.outcome import CannotJudgeError
 from validators.core.resources import CLAIMS, PODS
@@ -105,7 +106,7 @@ def run(session: Session, facts: Facts, progress: Progress) -> OwnVolumes:
         wanted, skipped = _containers(facts)
     except CannotJudgeError as missing:
         return OwnVolumes(unread=missing)
-    progress(f"D7 asking {len(wanted)} containers about their volumes")
+    progress(f"D7 asking {counted(len(wanted), 'container')} about their volumes")
     found = in_parallel(lambda item: _ask(session, item), wanted, _AT_ONCE)
     return OwnVolumes(
         answers=tuple(answer for item in found if isinstance(item, list) for answer in item),

@@ -12,6 +12,7 @@ from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.experiment.session import ProbeRefused, Session
 from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.text import counted
 from validators.core.facts import Facts, Probe
 from validators.core.outcome import CannotJudgeError
 from validators.core.resources import CLAIMS, NODES, PODS, STORAGE_CLASSES, VOLUMES
@@ -101,7 +102,7 @@ def _look_at_bases(session: Session, facts: Facts, evidence: StorageEvidence, pr
         evidence.bases_failure = "ProbeInterrupted", str(error)
         return
     if places:
-        progress(f"D8 looking at {len(places)} directories of volumes")
+        progress(f"D8 looking at {counted(len(places), 'directory', 'directories')} of volumes")
     jobs = [partial(look, session, place, number, facts.timing.pod_seconds) for number, place in enumerate(places)]
     for answer in in_parallel(_tried, jobs, _AT_ONCE):
         if isinstance(answer, Seen):

@@ -117,12 +117,12 @@ def ask(
     """
     total = len([known for known in names.values() if not known])
     run = _Run(registry, Limits(rate, most_refusals, progress))
-    progress(f"asking the mirror for {total} images, at most {rate.per_minute} requests a minute")
+    progress(f"asking the mirror for {counted(total, 'image')}, at most {counted(rate.per_minute, 'request')} a minute")
     with ThreadPoolExecutor(max_workers=parallel) as pool:
         try:
             answers = [pool.submit(run.ask, name, known) for name, known in names.items()]
             while wait(answers, timeout=_BEAT_SECONDS).not_done:
-                progress(f"asked the mirror for {run.seen.total()} of {total} images: {run}")
+                progress(f"asked the mirror for {run.seen.total()} of {counted(total, 'image')}: {run}")
         except BaseException:  # also an interruption: no thread waits for the next minute
             rate.cancel()
             raise

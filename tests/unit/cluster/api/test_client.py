@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import datetime as dt
 import json
 import subprocess
 import time
@@ -9,8 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from kubernetes.config import kube_config
 
 from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.credentials import load
 from kubeflow_volcano.cluster.api.errors import ApiError, NotServed
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.deadline import Deadline
@@ -169,9 +177,19 @@ def test_deleting_what_is_gone_or_another_is_no_error_and_asked_once(
     assert preconditions == [{"uid": "u"}, {"uid": "u", "resourceVersion": "7"}]
 
 
-def test_missing_kubeconfig_names_the_file(tmp_path: Path) -> None:
-    with pytest.raises(Unreachable, match="absent-kubeconfig"):
-        Cluster.connect(tmp_path / "absent-kubeconfig")
+def test_a_kubeconfig_that_is_absent_is_called_that_with_what_named_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    absent = tmp_path / "absent-kubeconfig"
+    with pytest.raises(Unreachable, match=f"the file {absent} does not exist; --kubeconfig or kubeflow_kubeconfig"):
+        Cluster.connect(absent)
+    monkeypatch.setattr(kube_config, "KUBE_CONFIG_DEFAULT_LOCATION", f"{absent}:{absent}2")
+    monkeypatch.setenv("KUBECONFIG", f"{absent}:{absent}2")
+    with pytest.raises(Unreachable, match=rf"the file {absent} and {absent}2 does not exist; \$KUBECONFIG names it"):
+        Cluster.connect()
+    monkeypatch.delenv("KUBECONFIG")
+    with pytest.raises(Unreachable, match=r"does not exist; it is the default without \$KUBECONFIG"):
+        Cluster.connect(context="x")
 
 
 @pytest.mark.parametrize("text", ["root:x:0:0:root:/root:/bin/sh\n", "- a\n", "clusters: 7\ncurrent-context: a\n"])
@@ -301,6 +319,34 @@ def kubeconfig(tmp_path: Path, server: str, user: dict[str, Any], cluster: dict[
     }
     place.write_text(json.dumps(config))
     return place
+
+
+def certificate(days: int) -> dict[str, str]:
+    """A client certificate that expires in so many days, and its key."""
+    key, now = ec.generate_private_key(ec.SECP256R1()), dt.datetime.now(dt.UTC)
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "a")])
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), 1)
+        .not_valid_before(now - dt.timedelta(days=9))
+        .not_valid_after(now + dt.timedelta(days=days))
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    plain = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    texts = {"client-certificate-data": made.public_bytes(pem), "client-key-data": plain}
+    return {name: base64.b64encode(text).decode() for name, text in texts.items()}
+
+
+@pytest.mark.parametrize(
+    ("days", "words"), [(-1, "the client certificate expired at"), (1, "it is valid until")], ids=["expired", "valid"]
+)
+def test_401_says_whether_the_client_certificate_has_expired(api: Any, tmp_path: Path, days: int, words: str) -> None:
+    expires = load(kubeconfig(tmp_path, "https://127.0.0.1:9", certificate(days)), None, "o").expires
+    api.on("GET", "/version", api.status(401, "Unauthorized", "Unauthorized"))
+    cluster = Cluster(lambda: load(api.kubeconfig, None, "o")._replace(expires=expires), "o", "a")
+    until = dt.datetime.now(dt.UTC) + dt.timedelta(days=days)
+    with pytest.raises(ApiError, match=rf"Unauthorized \(.*{words} {until:%Y-%m-%d}"):
+        cluster.request("GET", "/version")
 
 
 def plugin(command: str, *arguments: str) -> dict[str, Any]:

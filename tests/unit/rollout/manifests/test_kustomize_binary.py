@@ -39,12 +39,21 @@ def test_every_release_s_kustomize_is_known() -> None:
 
 
 def test_a_cached_program_that_was_damaged_is_put_there_again(settings: Settings) -> None:
-    place, changed = provide(settings, silent)
+    place, changed, _ = provide(settings, silent)
     assert (changed, place.read_bytes()) == (True, PROGRAM)
-    assert provide(settings, silent) == (place, False)
+    assert provide(settings, silent)[:2] == (place, False)
     place.write_bytes(PROGRAM[:9])
-    assert provide(settings, silent) == (place, True)
+    assert provide(settings, silent)[:2] == (place, True)
     assert place.read_bytes() == PROGRAM
+
+
+@pytest.mark.parametrize(
+    ("said", "version"),
+    [("v5.8.1", "5.8.1"), ("{Version:kustomize/v5.4.3 GitCommit:x}", "5.4.3"), ("(devel)", "(devel)")],
+)
+def test_the_version_is_what_the_program_says(tmp_path: Path, said: str, version: str) -> None:
+    settings = parse({"kustomize_binary": str(saying(tmp_path, said)), "kubeflow_release": "26.03"})
+    assert provide(settings, silent).version == version
 
 
 def test_a_sum_that_one_place_alone_names_is_told(

@@ -265,3 +265,27 @@ def test_offline_nothing_is_downloaded_and_the_cache_serves(configure: Configure
         assert offline(settings).is_dir()
         assert len(api.seen("GET", "/x.tar.gz")) == asked + 1
         shutil.rmtree(settings.cache_directory)
+
+
+def test_a_device_is_no_source(configure: Configure) -> None:
+    with pytest.raises(
+        InvalidInput, match=r"/dev/null is neither a file nor a directory, .* correct kubeflow_source\."
+    ):
+        Sources(configure(kubeflow_source="/dev/null"), silent).place(OPERATOR)
+
+
+def test_a_download_that_fails_names_the_variable_and_the_key_to_set(api: Any, configure: Configure) -> None:
+    sources = {"training-operator": f"{api.url}/gone.yaml#sha256={SUM}"}
+    with pytest.raises(InvalidInput, match="set the key training-operator of kubeflow_sources to its path"):
+        Sources(configure(kubeflow_sources=sources), silent).place(OPERATOR)
+
+
+@pytest.mark.parametrize("kind", ["sha256", "content-sha256"])
+def test_a_release_that_cannot_be_downloaded_names_the_variable_to_set(
+    api: Any, configure: Configure, kind: str
+) -> None:
+    settings = configure(kubeflow_source=f"{api.url}/gone.yaml#{kind}={SUM}")
+    with pytest.raises(InvalidInput, match="set kubeflow_source to its path"):
+        Sources(settings, silent).place(OPERATOR)
+    with pytest.raises(InvalidInput, match="set kubeflow_source to a path"):
+        Sources(settings, silent, offline=True).place(OPERATOR)

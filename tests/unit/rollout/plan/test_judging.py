@@ -24,6 +24,7 @@ from kubeflow_volcano.rollout.plan.judging import (
     judge_apis,
     judge_images,
     judge_kubernetes,
+    judge_kustomize,
     judge_resources,
 )
 from kubeflow_volcano.rollout.plan.resources import Claimed, Requests
@@ -212,3 +213,13 @@ def test_the_worst_finding_is_the_verdict_and_a_warning_stops_nobody() -> None:
 def test_hosts_are_named_and_their_absence_is_told() -> None:
     assert hosts_of(["a", "b"]) == {"nodes": ["a", "b"], "note": ""}
     assert "no host is set up" in hosts_of([])["note"]
+
+
+def test_another_kustomize_than_the_release_s_is_a_warning() -> None:
+    release = read.load_release("26.03")
+    (own,) = judge_kustomize(release, release.kustomize_version)
+    assert own.verdict is Verdict.PASS
+    (other,) = judge_kustomize(release, "5.4.3")
+    assert (other.verdict, other.found) == (Verdict.WARN, "kustomize 5.4.3 builds the manifests.")
+    assert release.kustomize_version in other.needed
+    assert not list(judge_kustomize(release, ""))

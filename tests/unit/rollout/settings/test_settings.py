@@ -78,7 +78,7 @@ def test_type_traps_get_their_own_advice(name: str, value: Any, todo: str) -> No
         ("kubeflow_sources", {"training-operator": "https://example.com/x.tar.gz"}),
         ("validation_waivers", {"D6": ""}),
         ("local_path_storage_mode", "nfs"),
-        ("volcano_version", "v1.10.0"),
+        ("volcano_version", "w1.10.0"),
     ],
 )
 def test_values_out_of_bounds_are_refused(name: str, value: Any) -> None:
@@ -99,6 +99,13 @@ def test_keys_that_are_not_text_are_refused(variables: dict[str, Any], found: st
     (problem,) = problems(**variables)
     assert problem.found == f"{found}, which YAML does not read as text."
     assert "quotes" in problem.todo
+
+
+def test_versions_may_have_the_v_of_a_tag() -> None:
+    plain = {"kubeflow_release": "1.10.2", "volcano_version": "1.10.0", "plan_kubernetes": "1.30.2"}
+    assert parse({name: f"v{value}" for name, value in plain.items()}) == parse(plain)
+    (problem,) = problems(plan_kubernetes="vv1.30")
+    assert "plan_kubernetes" in problem.found
 
 
 def test_every_error_is_told_at_once() -> None:
