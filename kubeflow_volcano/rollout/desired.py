@@ -17,6 +17,7 @@ from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.gang.notifier import with_notifier
 from kubeflow_volcano.rollout.images.rename.rewrite import Rewritten, rewrite
 from kubeflow_volcano.rollout.manifests.kustomizations import Kustomizations
+from kubeflow_volcano.rollout.manifests.pruning import prune
 from kubeflow_volcano.rollout.manifests.remote_bases import with_local_bases
 from kubeflow_volcano.rollout.manifests.render import Renderer
 from kubeflow_volcano.rollout.manifests.sources import Sources, variable_of
@@ -101,6 +102,8 @@ def render_upstream(
         parts = fill_joint_values(renderer.render(places), settings.release)
     if problems:
         raise InvalidInput(dict.fromkeys(problems))
+    if not offline:
+        prune(settings.cache_directory, progress)
     return {part.name: parts.get(part.name, ()) for part in components}, tuple(sources.notes)
 
 

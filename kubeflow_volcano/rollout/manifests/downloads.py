@@ -17,6 +17,7 @@ from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.redirects import opener
 from kubeflow_volcano.rollout.manifests.archives import MOST_BYTES
 from kubeflow_volcano.retries import naming_full_disks, with_retries
+from kubeflow_volcano.rollout.manifests.pruning import mark_used
 from kubeflow_volcano.rollout.manifests.trees import file_sum, page_instead, scratch
 
 __all__ = ["fetch", "first_good", "mirrored", "without_credentials"]
@@ -48,6 +49,7 @@ def fetch(addresses: Sequence[str], checksum: str, cache: Path, progress: Progre
         InvalidInput: no address serves it; one problem per address.
     """
     kept = cache / checksum / _name(addresses[0])
+    mark_used(kept.parent)
     if kept.is_file() and file_sum(kept) == checksum:
         return kept
 

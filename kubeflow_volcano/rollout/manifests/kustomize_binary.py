@@ -15,6 +15,7 @@ from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.programs import ProgramError, run_program
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.manifests.downloads import fetch, mirrored
+from kubeflow_volcano.rollout.manifests.pruning import mark_used
 from kubeflow_volcano.rollout.manifests.trees import file_sum
 from kubeflow_volcano.rollout.settings.settings import Settings
 
@@ -44,6 +45,7 @@ def provide(settings: Settings, progress: Progress) -> Provided:
         _see_that_it_fits(settings.kustomize, _said(settings.kustomize), settings.release)
         return Provided(settings.kustomize, changed=False, version=version_of(settings.kustomize))
     changed = _cached(settings.kustomize, settings, progress)
+    mark_used(settings.kustomize.parent)
     return Provided(settings.kustomize, changed, version_of(settings.kustomize))
 
 

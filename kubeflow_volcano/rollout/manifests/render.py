@@ -19,6 +19,7 @@ from kubeflow_volcano.programs import ProgramError, run_program
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.retries import naming_full_disks
 from kubeflow_volcano.rollout.manifests.kustomizations import Kustomizations
+from kubeflow_volcano.rollout.manifests.pruning import mark_used
 from kubeflow_volcano.rollout.manifests.trees import file_sum
 
 __all__ = ["Renderer"]
@@ -86,9 +87,12 @@ class Renderer:
     def _built(self, name: str, place: Path, key: str) -> tuple[Object, ...]:
         kept = self._kept / f"{key}.json"
         try:
-            return tuple(json.loads(kept.read_bytes()))
+            objects = tuple(json.loads(kept.read_bytes()))
         except (FileNotFoundError, ValueError):
             pass
+        else:
+            mark_used(kept)
+            return objects
         self._progress(f"building {name} with kustomize")
         objects = _objects(_run(place, self._kustomize), f"kustomize build {place}")
         # In one piece, which is C: json.dump encodes in Python. Sources of your own may have Secrets.

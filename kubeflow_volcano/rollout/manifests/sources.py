@@ -20,6 +20,7 @@ from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.manifests.archives import is_archive, is_compressed, top_of
 from kubeflow_volcano.rollout.manifests.downloads import fetch, first_good, mirrored, without_credentials
 from kubeflow_volcano.rollout.manifests.kustomizations import has_kustomization
+from kubeflow_volcano.rollout.manifests.pruning import Uses
 from kubeflow_volcano.rollout.manifests.trees import (
     Trees,
     content_sum,
@@ -59,7 +60,8 @@ class Sources:
     def __init__(self, settings: Settings, progress: Progress, *, offline: bool = False) -> None:
         """With `offline` nothing is downloaded: a source must be a path, or in the cache."""
         self.notes: list[str] = []
-        self.trees = Trees(settings.cache_directory / "trees")
+        self._uses = Uses()
+        self.trees = Trees(settings.cache_directory / "trees", self._uses)
         self._settings = settings
         self._progress = progress
         self._offline = offline
@@ -201,10 +203,12 @@ class Sources:
 
     def _kept_file(self, content: str) -> Path | None:
         folder = self._downloads / content
-        files = sorted(folder.iterdir()) if folder.is_dir() else []
+        files = sorted(folder.iterdir()) if self._uses.hold(folder) else []
         return next((file for file in files if file_sum(file) == content), None)
 
     def _ready(self, path: Path) -> Path:
+        if path.parent.parent == self._downloads:
+            self._uses.hold(path.parent)
         if path.is_dir():
             return path
         if is_archive(path):

@@ -15,6 +15,7 @@ from kubeflow_volcano.files import write_file
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.manifests.archives import DAMAGED, plain_bytes, top_of, unpack
 from kubeflow_volcano.retries import naming_full_disks
+from kubeflow_volcano.rollout.manifests.pruning import Uses
 
 __all__ = [
     "Trees",
@@ -101,13 +102,15 @@ def scratch(home: Path) -> Iterator[Path]:
 class Trees:
     """A directory of folders that are named after the sum of their content, and an index of their sources."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, uses: Uses | None = None) -> None:
+        """`uses` holds the trees that are found or made."""
         self._home = home
+        self._uses = uses or Uses()
 
     def of_content(self, content: str) -> Path | None:
         """The tree with that content, if it exists and is undamaged."""
         tree = self._home / content
-        return tree if tree.is_dir() and content_sum(tree) == content else None
+        return tree if self._uses.hold(tree) and content_sum(tree) == content else None
 
     def made_from(self, key: str) -> Path | None:
         """The tree that was last made from `key`, if it exists and is undamaged."""
@@ -147,6 +150,7 @@ class Trees:
                 if tree.exists():
                     tree.rename(fresh / "damaged")
                 self._move(top, tree)
+            self._uses.hold(tree)
             write_file(self._home / "index" / key, found)
         return tree
 

@@ -289,3 +289,8 @@ def test_a_release_that_cannot_be_downloaded_names_the_variable_to_set(
         Sources(settings, silent).place(OPERATOR)
     with pytest.raises(InvalidInput, match="set kubeflow_source to a path"):
         Sources(settings, silent, offline=True).place(OPERATOR)
+
+
+def test_the_sum_of_a_file_behind_a_directory_is_refused_and_not_ignored(configure: Configure, checkout: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"is a directory, and #sha256 is the sum of a file.*#content-sha256="):
+        Sources(configure(kubeflow_source=f"{checkout}#sha256={SUM}"), silent).place(OPERATOR)
