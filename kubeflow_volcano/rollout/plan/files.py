@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from kubeflow_volcano.files import write_file
 from kubeflow_volcano.problems import NotWritten, Problem
 from kubeflow_volcano.rollout.plan import markdown
 from kubeflow_volcano.rollout.plan.build import Plan
+from kubeflow_volcano.rollout.plan.sbom import bill_of_materials
 
 __all__ = ["MARKDOWN", "texts_of", "write"]
 
@@ -19,7 +21,7 @@ MARKDOWN = "plan.md"
 
 
 def texts_of(found: Plan, document: Mapping[str, Any]) -> dict[str, str]:
-    """Texts by file name: the plan as JSON and Markdown, its objects, its images as text, JSON, for skopeo and crane.
+    """Texts by file name: the plan, its objects, its images in several forms, and its bill of materials.
 
     `python -m validators --expected objects.json` checks that all of these objects exist.
     """
@@ -33,6 +35,7 @@ def texts_of(found: Plan, document: Mapping[str, Any]) -> dict[str, str]:
         "images.json": _json(images.as_dict()),
         "images-skopeo.yaml": images.skopeo(),
         "images-crane.txt": images.crane(),
+        "sbom.cdx.json": _json(bill_of_materials(found.settings, images, found.kustomize, datetime.now(UTC))),
     }
 
 
