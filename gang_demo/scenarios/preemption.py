@@ -87,7 +87,7 @@ class Displacement(Course):
 
     def left_alone(self) -> str:
         """Evidence of evictions from the first gang; empty without any."""
-        return f"{self.lost()} pods of the first gang were evicted" if self.lost() else ""
+        return f"{counted(self.lost(), 'pod')} of the first gang evicted" if self.lost() else ""
 
     def follows(self, done: str, then: str, size: int) -> str:
         """One gang ends, and the other starts as a whole."""

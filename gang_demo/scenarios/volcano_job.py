@@ -165,7 +165,7 @@ class Training(Course):
         def wrong() -> str:
             if self.gang:
                 return find_mixed_runs(self.history, former)
-            return f"{replaced()} pods were replaced" if replaced() > wanted else ""
+            return f"{counted(replaced(), 'pod')} replaced" if replaced() > wanted else ""
 
         def reached() -> bool:
             return replaced() == wanted and self._runs()

@@ -1,4 +1,4 @@
-"""A cache of directories: each is whole or absent, and is removed when it was not used for a month."""
+"""A cache of directories: each is whole or absent, and is removed when it was not used for long."""
 
 from __future__ import annotations
 
@@ -12,11 +12,15 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.text import counted
 
-__all__ = ["mark_used", "publish", "remove_unfinished", "remove_unused"]
+__all__ = ["mark_used", "publish", "remove_unfinished", "remove_unused", "unused"]
 
 _UNFINISHED = ".unfinished-"
-_KEPT_SECONDS = 30 * 24 * 3600.0
+_DAY_SECONDS = 24 * 3600.0
+_KEPT_DAYS = 30
+_MOST = 60
+"""Three generations have some forty."""
 _ENTRY = re.compile(r"[a-z0-9][a-z0-9._-]*-[0-9a-f]{12}")
 
 
@@ -67,17 +71,29 @@ def mark_used(entries: Iterable[Path]) -> None:
 
 
 def remove_unused(cache: Path, progress: Progress) -> None:
-    """Remove entries of `cache` that no cluster was brought up with for 30 days and that no running cluster mounts.
+    """Remove entries of `cache` that no cluster was brought up with for 30 days, and the oldest of very many.
 
-    The caller holds the lock of `cache`.
+    What was used within a day stays, and what a running cluster mounts. The caller holds the lock of `cache`.
     """
-    limit = time.time() - _KEPT_SECONDS
-    old = [entry for entry in cache.iterdir() if _ENTRY.fullmatch(entry.name) and entry.stat().st_mtime < limit]
+    old = unused(cache)
     mounted = _all_mounts() if old else ""
-    for entry in old:
+    for entry, days in old.items():
         if f"/{entry.name}/" not in mounted:
-            progress(f"removing {entry.name}, which was not used for 30 days")
+            progress(f"removing {entry.name}, which was not used for {counted(days, 'day')}")
             shutil.rmtree(entry)
+
+
+def unused(cache: Path) -> dict[Path, int]:
+    """The entries that `remove_unused` would remove if nothing mounts them, with the days since their last use."""
+    now = time.time()
+    days = {
+        entry: (now - entry.stat().st_mtime) / _DAY_SECONDS for entry in cache.iterdir() if _ENTRY.fullmatch(entry.name)
+    }
+    order = sorted(days, key=lambda entry: -days[entry])
+    beyond = order[: max(0, len(order) - _MOST)]
+    return {
+        entry: int(days[entry]) for entry in order if days[entry] > _KEPT_DAYS or (entry in beyond and days[entry] > 1)
+    }
 
 
 def _all_mounts() -> str:

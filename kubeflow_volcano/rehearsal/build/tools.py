@@ -6,6 +6,7 @@ python -m kubeflow_volcano.rehearsal.build.tools [--generation 1.30] [--cache DI
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import json
 import shutil
@@ -18,9 +19,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kubeflow_volcano.directories import cache_directory
-from kubeflow_volcano.problems import Exit, ProblemsError
+from kubeflow_volcano.problems import Busy, Exit, ProblemsError
 from kubeflow_volcano.progress import Progress, silent, to_stderr
-from kubeflow_volcano.rehearsal.build.cache import mark_used, publish, remove_unfinished, remove_unused
+from kubeflow_volcano.rehearsal.build.cache import mark_used, publish, remove_unfinished, remove_unused, unused
 from kubeflow_volcano.rehearsal.build.downloads import RefusedError, download_programs, origin, reachable_origins
 from kubeflow_volcano.rehearsal.build.generation import load_generation
 from kubeflow_volcano.rehearsal.build.gobuild import BEAT_SECONDS, FLAGS, Workshop
@@ -32,6 +33,7 @@ from kubeflow_volcano.text import counted
 __all__ = ["Tools", "ensure_tools", "missing_tools", "tool_digest", "tools_directory"]
 
 _PATIENCE_SECONDS = 3600.0
+_BRIEF_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +87,13 @@ def ensure_tools(generation: Generation, cache: Path | None = None, progress: Pr
             if missing := _missing(tools):
                 remove_unfinished(cache)
                 _build(missing, go, tools, progress)
-                remove_unused(cache, progress)
     mark_used(tools.homes.values())
+    if unused(cache):
+        with (
+            contextlib.suppress(Busy),  # the next caller finds it, too
+            hold_lock(cache / ".lock", progress, _BRIEF_SECONDS, doing="is building tools of a rehearsal cluster"),
+        ):
+            remove_unused(cache, progress)
     return tools
 
 

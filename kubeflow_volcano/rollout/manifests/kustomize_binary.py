@@ -14,6 +14,7 @@ from kubeflow_volcano.files import write_file
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.programs import ProgramError, run_program
 from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.retries import naming_full_disks
 from kubeflow_volcano.rollout.manifests.downloads import fetch, mirrored
 from kubeflow_volcano.rollout.manifests.pruning import mark_used
 from kubeflow_volcano.rollout.manifests.trees import file_sum
@@ -80,7 +81,8 @@ def _cached(place: Path, settings: Settings, progress: Progress) -> bool:
         asset = fetch(addresses, release.sums[architecture], cache, progress)
     except InvalidInput as error:
         raise InvalidInput([*error.problems, _another_way(release)]) from error
-    _keep(_program(asset, release), place)
+    with naming_full_disks(place.parent):
+        _keep(_program(asset, release), place)
     return True
 
 

@@ -119,7 +119,7 @@ class TestPreemption:
         case = by_name(preemption.CASES, "preemption-equal")
         outcome, _ = play(case, [come(*RUNS)], [come(*gang("urgent", 4, judged=True)), go(RUNS[0])])
 
-        assert outcome.problem == "1 pods of the first gang were evicted"
+        assert outcome.problem == "1 pod of the first gang evicted"
 
     def test_for_a_gang_that_does_not_fit_nobody_goes(self) -> None:
         case = by_name(preemption.CASES, "preemption-fits-not")

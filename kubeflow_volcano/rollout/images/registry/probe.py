@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
@@ -121,7 +121,9 @@ def ask(
     with ThreadPoolExecutor(max_workers=parallel) as pool:
         try:
             answers = [pool.submit(run.ask, name, known) for name, known in names.items()]
-            while wait(answers, timeout=_BEAT_SECONDS).not_done:
+            while (state := wait(answers, _BEAT_SECONDS, FIRST_EXCEPTION)).not_done:
+                for answer in state.done:
+                    answer.result()  # an unexpected exception ends the probe at once
                 progress(f"asked the mirror for {run.seen.total()} of {counted(total, 'image')}: {run}")
         except BaseException:  # also an interruption: no thread waits for the next minute
             rate.cancel()

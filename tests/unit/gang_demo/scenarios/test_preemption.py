@@ -61,7 +61,7 @@ class TestLeftAlone:
     def test_not_when_one_is_gone(self) -> None:
         gone = low(0)
 
-        assert course(deleted(history(gone, low(1)), gone)).left_alone() == "1 pods of the first gang were evicted"
+        assert course(deleted(history(gone, low(1)), gone)).left_alone() == "1 pod of the first gang evicted"
 
 
 class TestTorn:

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from kubeflow_volcano.rehearsal.build import cache
 from kubeflow_volcano.rehearsal.build.cache import mark_used, remove_unused
 
 OLD = time.time() - 31 * 24 * 3600
 
 
-def _kept(cache: Path, name: str, seconds: float) -> Path:
-    home = cache / name
+def _kept(folder: Path, name: str, seconds: float) -> Path:
+    home = folder / name
     (home / "bin").mkdir(parents=True)
     os.utime(home, (seconds, seconds))
     return home
@@ -27,7 +28,19 @@ def test_only_tools_unused_for_a_month_go(tmp_path: Path) -> None:
     told: list[str] = []
     remove_unused(tmp_path, told.append)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["kube-ba9876543210", "logs"]
-    assert told == ["removing kube-0123456789ab, which was not used for 30 days"]
+    assert told == ["removing kube-0123456789ab, which was not used for 31 days"]
+
+
+def test_the_oldest_of_very_many_go_but_none_that_was_used_today(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "_MOST", 1)
+    now, day = time.time(), 86_400
+    ages = {"a-0123456789ab": 3.0, "b-0123456789ab": 2.0, "c-0123456789ab": 0.1, "d-0123456789ab": 0.2}
+    for name, days in ages.items():
+        _kept(tmp_path, name, now - days * day)
+    remove_unused(tmp_path, print)
+    assert sorted(path.name[0] for path in tmp_path.iterdir()) == ["c", "d"]
 
 
 def test_use_is_noted(tmp_path: Path) -> None:

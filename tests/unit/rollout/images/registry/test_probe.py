@@ -24,7 +24,7 @@ from cryptography.x509.oid import NameOID
 
 from kubeflow_volcano.catalog.images.names import ImageName
 from kubeflow_volcano.progress import Progress, silent
-from kubeflow_volcano.rollout.images.registry.client import Registry, scheme_of
+from kubeflow_volcano.rollout.images.registry.client import Answer, Registry, scheme_of
 from kubeflow_volcano.rollout.images.registry.probe import Probe
 from kubeflow_volcano.rollout.images.registry.probe import probe as probe_within
 from kubeflow_volcano.rollout.images.registry.rate import RateLimit
@@ -255,6 +255,23 @@ def test_after_too_many_requests_only_half_as_many_are_sent_a_minute(started: St
     later = mirror.stamps[1:]
     assert len(later) == 30
     assert all(sum(start <= stamp < start + 60 for stamp in later) <= 10 for start in later)
+
+
+def test_an_exception_that_nobody_expects_ends_the_probe_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken(Registry):
+        def head(self, image: ImageName) -> Answer:
+            if image.tag == "bad":
+                raise ZeroDivisionError
+            held.wait(20)
+            return Answer(200)
+
+    held = threading.Event()
+    monkeypatch.setattr(RateLimit, "cancel", lambda _: held.set())
+    pace = RateLimit(1000)
+    started = time.monotonic()
+    with pytest.raises(ZeroDivisionError):
+        probe([entry("a.io/b:1"), entry("a.io/b:bad")], Broken(pace), pace, 2, silent)
+    assert time.monotonic() - started < 10
 
 
 def test_a_second_time_ends_it(started: Start) -> None:
