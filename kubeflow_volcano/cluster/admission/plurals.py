@@ -78,7 +78,7 @@ class Plurals:
         for obj in objects:
             if obj["kind"] == _CRD_KIND:
                 spec = obj["spec"]
-                self._known[spec["group"], spec["names"]["kind"]] = spec["names"]["plural"]
+                self._known[spec["group"], spec["names"]["kind"]] = spec["names"].get("plural", "")
         for version, served in (kinds or {}).items():
             self._known |= {(group_of(version), kind): resource.plural for kind, resource in served.items()}
 

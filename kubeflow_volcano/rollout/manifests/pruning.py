@@ -93,7 +93,7 @@ def prune(cache: Path, progress: Progress) -> None:
         for entry in _old(cache / folder.name, folder):
             with contextlib.suppress(OSError):
                 removed += _remove(entry)
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, ValueError):
         _forget_sources(cache / "trees")
     if removed:
         progress(f"removed {counted(removed, 'entry', 'entries')} of {cache} that had not been used for long")
@@ -137,5 +137,6 @@ def _forget_sources(trees: Path) -> None:
     """Remove records of sources whose trees do not exist any more."""
     index = trees / "index"
     for record in index.iterdir() if index.is_dir() else ():
-        if not (trees / record.read_text("ascii")).is_dir():
+        half_written = record.name.startswith(".")
+        if not (half_written or (trees / record.read_text("ascii")).is_dir()):
             record.unlink()

@@ -184,3 +184,11 @@ def test_a_reader_who_leaves_early_changes_nothing() -> None:
         timeout=300,
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_versions_may_have_the_v_of_a_tag(capsys: pytest.CaptureFixture[str]) -> None:
+    printed = []
+    for release, volcano in (("1.9.1", "1.10.0"), ("v1.9.1", "v1.10.0")):
+        assert main(["rbac", "--release", release, "--volcano-version", volcano]) == 0
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1] != ""
