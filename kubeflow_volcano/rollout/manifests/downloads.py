@@ -15,8 +15,8 @@ from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.redirects import opener
-from kubeflow_volcano.rollout.manifests.archives import MOST_BYTES
 from kubeflow_volcano.retries import naming_full_disks, with_retries
+from kubeflow_volcano.rollout.manifests.archives import MOST_BYTES
 from kubeflow_volcano.rollout.manifests.pruning import mark_used
 from kubeflow_volcano.rollout.manifests.trees import file_sum, page_instead, scratch
 

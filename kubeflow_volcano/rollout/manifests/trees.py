@@ -13,8 +13,8 @@ from pathlib import Path
 
 from kubeflow_volcano.files import write_file
 from kubeflow_volcano.problems import InvalidInput, Problem
-from kubeflow_volcano.rollout.manifests.archives import DAMAGED, plain_bytes, top_of, unpack
 from kubeflow_volcano.retries import naming_full_disks
+from kubeflow_volcano.rollout.manifests.archives import DAMAGED, plain_bytes, top_of, unpack
 from kubeflow_volcano.rollout.manifests.pruning import Uses
 
 __all__ = [
