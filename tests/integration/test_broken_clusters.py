@@ -378,7 +378,11 @@ ROUNDS = {
     ),
     "configurations that cannot work": (
         way("the scheduler's configuration is no YAML", configured(lambda _: "actions: [\n"), F4="Unreadable"),
-        way("a queue may use nothing", changing(QUEUE, {"spec": {"capability": {"cpu": "0"}}}), F3="NoCapability"),
+        way(
+            "a queue may use no GPUs",
+            changing(QUEUE, {"spec": {"capability": {"nvidia.com/gpu": "0"}}}),
+            F3="NoCapability",
+        ),
         way("the operator may not make PodGroups", without_rights, G2="Denied"),
         way(
             "a caBundle is no certificate",

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import json
 
+from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.core.facts import Facts
 from validators.core.resources import DAEMON_SETS, DEPLOYMENTS, STATEFUL_SETS, STORAGE_CLASSES
 from validators.subjects.issues import judged
 
-__all__ = ["LOCAL_PATH", "STATIC", "default_classes", "is_default", "serving_workloads", "without_replicas"]
+__all__ = [
+    "LOCAL_PATH",
+    "STATIC",
+    "default_classes",
+    "effective_class",
+    "is_default",
+    "serving_workloads",
+    "without_replicas",
+]
 
 LOCAL_PATH = "rancher.io/local-path"
 STATIC = "kubernetes.io/no-provisioner"
@@ -18,6 +27,8 @@ STATIC = "kubernetes.io/no-provisioner"
 # A pod template names its provisioner; local-path's name is compiled in, so its image identifies it.
 _IMAGES = {LOCAL_PATH: "local-path-provisioner"}
 _WORKLOADS = (DEPLOYMENTS, DAEMON_SETS, STATEFUL_SETS)
+_NEWEST_WINS = (1, 26)
+"""Kubernetes version from which on several defaults do not keep claims out (kubernetes/kubernetes#110559)."""
 _MARKS = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
 
 
@@ -38,6 +49,19 @@ def default_classes(facts: Facts) -> tuple[str, ...]:
     marked = [item["metadata"] for item in facts.all(STORAGE_CLASSES) if is_default(item)]
     by_name = sorted(marked, key=lambda meta: meta["name"])
     return tuple(meta["name"] for meta in sorted(by_name, key=lambda meta: meta["creationTimestamp"], reverse=True))
+
+
+def effective_class(facts: Facts) -> str:
+    """The class that a claim without a class gets; empty where it gets none.
+
+    Of several defaults the newest is taken from Kubernetes 1.26 on; servers before it refuse such claims.
+
+    Raises:
+        CannotJudgeError: the classes could not be read.
+    """
+    found = default_classes(facts)
+    refused = bool(facts.server_version) and version_key(facts.server_version)[:2] < _NEWEST_WINS
+    return found[0] if found and not (refused and len(found) > 1) else ""
 
 
 def serving_workloads(facts: Facts, provisioner: str) -> tuple[Ref, ...]:

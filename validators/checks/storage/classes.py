@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.experiment.ended import BAD_STARTS
 from validators.checks.refusals import interruption, refusal
@@ -16,12 +15,9 @@ from validators.probes.storage.roundtrip import RoundTrip, Stage
 from validators.probes.storage.storage import STORAGE
 from validators.subjects import workloads
 from validators.subjects.issues import verdict
-from validators.subjects.storage_classes import STATIC, default_classes, serving_workloads
+from validators.subjects.storage_classes import STATIC, default_classes, effective_class, serving_workloads
 
 __all__ = ["CHECKS"]
-
-_NEWEST_WINS = (1, 26)
-"""Kubernetes version from which on several defaults do not keep claims out (kubernetes/kubernetes#110559)."""
 
 
 def _class(name: str) -> Ref:
@@ -32,8 +28,9 @@ def _class(name: str) -> Ref:
 def default_class(facts: Facts) -> Outcome:
     """Exactly one StorageClass is the default.
 
-    Without a default, a claim that names no class stays pending. With two, servers before 1.26 reject it and later
-    ones use the newest. Mark the class you want and unmark the others.
+    Without a default, a claim that names no class stays pending. With several, servers before 1.26 reject it, which
+    fails; later ones use the newest, which is a warning that names it, and D2, D3 and D5 judge that one. Mark the class
+    you want and unmark the others.
     """
     found, every = default_classes(facts), facts.all(STORAGE_CLASSES)
     names = [item["metadata"]["name"] for item in every]
@@ -50,9 +47,10 @@ def default_class(facts: Facts) -> Outcome:
             commands=[f"kubectl annotate storageclass {name} {mark}=true --overwrite" for name in names],
         )
     if len(found) > 1:
-        refused = bool(facts.server_version) and version_key(facts.server_version)[:2] < _NEWEST_WINS
-        effect = "this server refuses claims that name no class" if refused else f"{found[0]} wins, as the newest"
-        return failed(
+        works = bool(effective_class(facts))
+        effect = f"{found[0]} wins, as the newest" if works else "this server refuses claims that name no class"
+        make = warned if works else failed
+        return make(
             "SeveralDefaults",
             f"{len(found)} StorageClasses are the default: {', '.join(found)}; {effect}.",
             expected="exactly one default class",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from decimal import Decimal
 
 from kubernetes.utils.quantity import parse_quantity
 
@@ -55,7 +56,9 @@ def queue_open(facts: Facts) -> Outcome:
     """Queue default exists, is Open and has room.
 
     A closed Queue accepts no new jobs, and a missing one looks exactly like a scheduler that is down: pods wait without
-    any condition. The scheduler creates the Queue at its start; open a closed one with the command below.
+    any condition. The scheduler creates the Queue at its start; open a closed one with the command below. A capability
+    of 0 is no limit for cpu and memory; of another resource, such as GPUs, it is a warning, as jobs that ask for none
+    of it run.
     """
     crds.demand_gang_kinds(facts)
     _demand_volcano(facts, "has no queues")
@@ -85,15 +88,24 @@ def queue_open(facts: Facts) -> Outcome:
             todo="open it: it takes no new work as it is.",
             commands=tuple(open_command(present[name], scheduler_configuration.version(facts)) for name in shut),
         )
-    empty = [f"{key} of queue {name}" for name, queue in present.items() for key in _nothing_allowed(queue)]
-    if empty:
+    commands = tuple(f"kubectl edit queues.scheduling.volcano.sh {name}" for name in present)
+    if empty := [f"{key} of queue {name}" for name, queue in present.items() for key in _unreadable(queue)]:
         return failed(
             "NoCapability",
-            f"the capability is 0: {', '.join(empty)}.",
+            f"the capability is no quantity: {', '.join(empty)}.",
+            expected="quantities",
+            objects=refs,
+            todo="correct or remove spec.capability of the queue.",
+            commands=commands,
+        )
+    if barred := [f"{key} of queue {name}" for name, queue in present.items() for key in _barred(queue)]:
+        return warned(
+            "NoCapability",
+            f"the capability is 0: {', '.join(barred)}; jobs that ask for it wait for ever.",
             expected="capability absent or above 0",
             objects=refs,
-            todo="raise or remove spec.capability of the queue.",
-            commands=tuple(f"kubectl edit queues.scheduling.volcano.sh {name}" for name in present),
+            todo="raise or remove spec.capability of the queue, unless it is meant so.",
+            commands=commands,
         )
     return passed(f"{' and '.join(present)} are open.", objects=refs, observed=states)
 
@@ -114,13 +126,26 @@ def _scheduler_off(facts: Facts) -> bool:
     return any(Ref.of(item) == SCHEDULER and item["spec"].get("replicas") == 0 for item in found)
 
 
-def _nothing_allowed(queue: Object) -> Iterator[str]:
+def _capability(queue: Object) -> Iterator[tuple[str, Decimal | None]]:
+    """Amount by resource; None for what is no quantity."""
     for key, amount in (queue.get("spec", {}).get("capability") or {}).items():
         try:
-            if parse_quantity(amount) <= 0:
-                yield key
+            yield key, parse_quantity(amount)
         except ValueError:
-            yield f"{key}, which is no quantity,"
+            yield key, None
+
+
+def _unreadable(queue: Object) -> Iterator[str]:
+    return (key for key, amount in _capability(queue) if amount is None)
+
+
+def _barred(queue: Object) -> Iterator[str]:
+    """Resources of which the queue may use nothing."""
+    return (
+        key
+        for key, amount in _capability(queue)
+        if amount is not None and amount <= 0 and key not in scheduler_configuration.UNLIMITED_AT_ZERO
+    )
 
 
 @check("F4", "gang-plugin", severity=Severity.BLOCKER, reads=(DEPLOYMENTS, CONFIGMAPS))

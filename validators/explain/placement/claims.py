@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.core.facts import Facts
 from validators.explain.model import Event, Finding, Situation, finding
-from validators.subjects.storage_classes import default_classes
+from validators.subjects.storage_classes import effective_class
 
 __all__ = ["claims", "missing_claims", "volume_terms"]
 
@@ -81,7 +81,7 @@ def _trouble(claim: Object, situation: Situation) -> Finding | None:
         )
     name = claim["spec"].get("storageClassName")
     if name is None:
-        name = next(iter(default_classes(situation.facts)), None)
+        name = effective_class(situation.facts) or None
         if name is None:
             return finding(
                 "NoDefaultClass",

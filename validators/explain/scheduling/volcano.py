@@ -12,7 +12,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.pods.quantities import amounts, pod_requests, total
 from validators.core.facts import Facts
 from validators.explain.model import Situation
-from validators.subjects.gang.scheduler_configuration import Configuration, Unusable, read, version
+from validators.subjects.gang.scheduler_configuration import UNLIMITED_AT_ZERO, Configuration, Unusable, read, version
 
 __all__ = [
     "PODGROUPS",
@@ -33,7 +33,6 @@ __all__ = [
 SCHEDULER = Ref("apps/v1", "Deployment", "volcano-system", "volcano-scheduler")
 PODGROUPS = GANGS.podgroups
 QUEUES = "queues.scheduling.volcano.sh"
-_UNLIMITED_AT_ZERO = frozenset({"cpu", "memory"})
 _OF_QUOTAS = ("requests.", "limits.", "count/")
 _HIERARCHY_SINCE = "1.11.0"
 _DEEPEST = 16
@@ -70,7 +69,7 @@ def queue_of(group: Object) -> str:
 def capability(queue: Object) -> dict[str, Decimal]:
     """The queue's limits; 0 CPU or memory is unlimited (proportion.go), 0 of another resource is none of it."""
     found = amounts(queue["spec"].get("capability"))
-    return {name: most for name, most in found.items() if most or name not in _UNLIMITED_AT_ZERO}
+    return {name: most for name, most in found.items() if most or name not in UNLIMITED_AT_ZERO}
 
 
 def ancestors(name: str, queues: Mapping[str, Object], facts: Facts) -> Iterator[str]:

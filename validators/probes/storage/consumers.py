@@ -17,7 +17,7 @@ from validators.probes.storage.identities import Identity, of_container, of_refe
 from validators.probes.storage.writing import Target
 from validators.subjects.issues import judged
 from validators.subjects.pods import workload_of
-from validators.subjects.storage_classes import default_classes
+from validators.subjects.storage_classes import effective_class
 
 __all__ = ["MOST_DIRECTORIES", "Mount", "Skipped", "mounts", "targets"]
 
@@ -160,11 +160,11 @@ def _existing(item: Mount, facts: Facts) -> Target | Skipped | None:
 
 
 def _references(facts: Facts) -> Iterator[Target | Skipped]:
-    defaults = default_classes(facts)
-    if len(defaults) != 1:
+    default = effective_class(facts)
+    if not default:
         return
-    if reason := claims.unsafe(defaults[0], facts):
-        yield Skipped(Ref("storage.k8s.io/v1", "StorageClass", "", defaults[0]), f"was not tried: {reason}")
+    if reason := claims.unsafe(default, facts):
+        yield Skipped(Ref("storage.k8s.io/v1", "StorageClass", "", default), f"was not tried: {reason}")
         return
     for identity in dict.fromkeys(of_reference(item) for item in identities()):
-        yield Target(identity, (), storage_class=defaults[0])
+        yield Target(identity, (), storage_class=default)

@@ -22,7 +22,7 @@ from validators.probes.storage.consumers import Skipped, targets
 from validators.probes.storage.directories import MOST_BASES, Seen, bases, look
 from validators.probes.storage.roundtrip import RoundTrip, turn
 from validators.probes.storage.writing import Target, Written, write
-from validators.subjects.storage_classes import default_classes
+from validators.subjects.storage_classes import effective_class
 
 __all__ = ["STORAGE", "StorageEvidence", "run"]
 
@@ -54,8 +54,7 @@ def run(session: Session, facts: Facts, progress: Progress) -> StorageEvidence:
     started = time.monotonic()
     evidence = StorageEvidence()
     try:
-        defaults = default_classes(facts)
-        evidence.default_class = defaults[0] if len(defaults) == 1 else ""  # which one people get is D1's matter
+        evidence.default_class = effective_class(facts)
         wanted, evidence.skipped = targets(facts)
     except CannotJudgeError as missing:
         evidence.failure = missing.outcome.message

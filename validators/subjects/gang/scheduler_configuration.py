@@ -16,11 +16,13 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.core.facts import Facts
 from validators.core.resources import CONFIGMAPS, DEPLOYMENTS
 
-__all__ = ["Configuration", "Unusable", "faults", "period_seconds", "read", "version"]
+__all__ = ["UNLIMITED_AT_ZERO", "Configuration", "Unusable", "faults", "period_seconds", "read", "version"]
 
 # Without these a gang may start before minMember pods fit, or is never found starving (checks.md, F4).
 _GANG_SWITCHES = ("enableJobReady", "enableJobPipelined", "enableJobStarving")
 
+UNLIMITED_AT_ZERO = frozenset({"cpu", "memory"})
+"""Of these, 0 in a queue's capability is no limit (volcano, plugins/proportion); of others it allows nothing."""
 _UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 

@@ -49,9 +49,9 @@ def test_no_class_at_all_fails() -> None:
     assert (outcome.reason, outcome.todo) == ("NoDefault", "install a provisioner.")
 
 
-def test_two_defaults_fail_and_the_newest_wins() -> None:
+def test_of_two_defaults_the_newest_wins_with_a_warning() -> None:
     outcome = classes.default_class(facts(storage_class("old", ago=900), storage_class("young", ago=10)))
-    assert (outcome.status, outcome.reason) == (Status.FAIL, "SeveralDefaults")
+    assert (outcome.status, outcome.reason) == (Status.WARN, "SeveralDefaults")
     assert outcome.observed["winner"] == "young"
     assert "young wins" in outcome.message
     assert outcome.commands == (f"kubectl annotate storageclass old {NEW}=false --overwrite",)

@@ -95,7 +95,6 @@ def test_an_open_queue_passes() -> None:
         ([queue(state="Closing")], "Closing"),
         ([queue(state="")], "Unknown"),
         ([queue(), queue("root", "Closed")], "Closed"),
-        ([queue(capability={"cpu": "0"})], "NoCapability"),
         ([queue(capability={"cpu": "much"})], "NoCapability"),
     ],
 )
@@ -103,6 +102,17 @@ def test_a_queue_that_takes_no_work_fails(queues: list[Object], reason: str) -> 
     outcome = volcano.queue_open(with_volcano(*queues))
     assert (outcome.status, outcome.reason, outcome.because) == (Status.FAIL, reason, ())
     assert outcome.commands
+
+
+def test_no_cpu_or_memory_is_no_limit() -> None:
+    outcome = volcano.queue_open(with_volcano(queue(capability={"cpu": "0", "memory": 0})))
+    assert outcome.status is Status.PASS
+
+
+def test_a_queue_without_gpus_is_a_warning_that_keeps_no_proof_from_running() -> None:
+    outcome = volcano.queue_open(with_volcano(queue(capability={"cpu": "8", "nvidia.com/gpu": "0"})))
+    assert (outcome.status, outcome.reason) == (Status.WARN, "NoCapability")
+    assert "nvidia.com/gpu of queue default" in outcome.message
 
 
 @pytest.mark.parametrize(("version", "state_is_theirs"), [("1.8.0", False), ("1.10.2", False), ("1.11.0", True)])
