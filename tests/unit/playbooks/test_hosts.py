@@ -79,7 +79,7 @@ SHARED: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("groups", [{"control_plane", "nodes"}, {"nodes"}], ids="+".join)
+@pytest.mark.parametrize("groups", [{"control_plane", "nodes"}, {"nodes"}], ids=lambda groups: "+".join(sorted(groups)))
 @pytest.mark.parametrize("play", OPENING, ids=lambda play: str(play["name"]))
 def test_hosts_of_other_groups_are_left_alone(play: dict[str, Any], groups: set[str], tmp_path: Path) -> None:
     inventory = tmp_path / "hosts.json"

@@ -57,7 +57,7 @@ def queue_open(facts: Facts) -> Outcome:
 
     A closed Queue accepts no new jobs, and a missing one looks exactly like a scheduler that is down: pods wait without
     any condition. The scheduler creates the Queue at its start; open a closed one with the command below. A capability
-    of 0 is no limit for cpu and memory; of another resource, such as GPUs, it is a warning, as jobs that ask for none
+    of 0 is no limit for cpu and memory; of another resource, such as GPUs, it is a warning, as jobs that request none
     of it run.
     """
     crds.demand_gang_kinds(facts)
@@ -101,7 +101,7 @@ def queue_open(facts: Facts) -> Outcome:
     if barred := [f"{key} of queue {name}" for name, queue in present.items() for key in _barred(queue)]:
         return warned(
             "NoCapability",
-            f"the capability is 0: {', '.join(barred)}; jobs that ask for it wait for ever.",
+            f"the capability is 0: {', '.join(barred)}; jobs that request it wait for ever.",
             expected="capability absent or above 0",
             objects=refs,
             todo="raise or remove spec.capability of the queue, unless it is meant so.",
