@@ -1,4 +1,4 @@
-"""A function applied to several items at once, in daemon threads."""
+"""Work in daemon threads whose exceptions reach their caller: of several items at once, or beside it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-__all__ = ["in_parallel"]
+__all__ = ["carrying_thread", "in_parallel"]
 
 _Item = TypeVar("_Item")
 _Answer = TypeVar("_Answer")
@@ -48,3 +48,19 @@ def in_parallel(function: Callable[[_Item], _Answer], items: Iterable[_Item], th
     finally:
         over.set()
     return [answers[number] for number in range(count)]
+
+
+def carrying_thread(work: Callable[[], None], failed: Callable[[BaseException], None], name: str) -> threading.Thread:
+    """A daemon thread, not started yet, that hands an exception of `work` to `failed`, in this thread.
+
+    Without it Python would print the exception and end the thread, and the caller would wait for news until its own
+    deadline. `failed` must end that wait, and the caller raises the exception.
+    """
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001  raised in the caller
+            failed(error)
+
+    return threading.Thread(target=run, name=name, daemon=True)

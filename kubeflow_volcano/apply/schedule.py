@@ -14,9 +14,9 @@ from kubeflow_volcano.apply.survey import Found, Presence
 from kubeflow_volcano.apply.waiting.tracker import Readied, ReadinessTracker
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.parallel import carrying_thread
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.text import counted
-from kubeflow_volcano.threads import carrying_thread
 
 __all__ = ["Schedule", "lock_lost"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import sys
 
-from kubeflow_volcano.threads import carrying_thread
+from kubeflow_volcano.parallel import carrying_thread
 
 
 def test_any_exception_is_handed_over() -> None:

@@ -12,7 +12,7 @@ from kubeflow_volcano.cluster.readiness import Readiness, State
 from kubeflow_volcano.cluster.watch.observer import Observer
 from kubeflow_volcano.cluster.watch.waiting import View, subjects
 from kubeflow_volcano.deadline import Deadline
-from kubeflow_volcano.threads import carrying_thread
+from kubeflow_volcano.parallel import carrying_thread
 
 __all__ = ["Failed", "Monitor", "Report"]
 

@@ -13,7 +13,7 @@ from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import Readiness, State, assess
 from kubeflow_volcano.deadline import Deadline
-from kubeflow_volcano.threads import carrying_thread
+from kubeflow_volcano.parallel import carrying_thread
 
 __all__ = ["Served"]
 

@@ -20,7 +20,7 @@ from kubeflow_volcano.cluster.api.client import Cluster, Trim
 from kubeflow_volcano.cluster.api.errors import ApiError, NotServed
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.deadline import Deadline
-from kubeflow_volcano.threads import carrying_thread
+from kubeflow_volcano.parallel import carrying_thread
 
 __all__ = ["Change", "Observer", "Subject"]
 

@@ -18,10 +18,10 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.parallel import carrying_thread
 from kubeflow_volcano.problems import Busy, Problem
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.state.store import NAMESPACE, create_once, ensure_namespace
-from kubeflow_volcano.threads import carrying_thread
 
 __all__ = ["Lock", "holder_of"]
 
