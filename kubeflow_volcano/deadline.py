@@ -38,7 +38,11 @@ class Deadline:
             yield self.elapsed
             if last:
                 return
-            time.sleep(min(seconds, self.remaining))
+            self.pause(seconds)
+
+    def pause(self, seconds: float) -> None:
+        """Wait where nothing can be watched, until the deadline at most."""
+        time.sleep(min(seconds, self.remaining))
 
     def renew(self) -> None:
         """Restart the seconds, because the work has made progress."""

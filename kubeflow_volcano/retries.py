@@ -61,7 +61,7 @@ def with_retries(read: Callable[[], _Answer], deadline: Deadline, tell: Progress
             if last or not _may_pass(error) or demanded > _LONGEST_DEMAND_SECONDS or seconds > deadline.remaining:
                 raise
             tell(f"{error}; the next try is in {seconds:.1f} s")
-            time.sleep(seconds)
+            deadline.pause(seconds)
             pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
     raise AssertionError  # the last try returns or raises
 

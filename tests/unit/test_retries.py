@@ -23,7 +23,8 @@ from kubeflow_volcano.retries import naming_full_disks, retry_after_seconds, wit
 @pytest.fixture
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     found: list[float] = []
-    monkeypatch.setattr(retries, "time", SimpleNamespace(sleep=found.append, time=lambda: 0.0))
+    monkeypatch.setattr(retries, "time", SimpleNamespace(time=lambda: 0.0))
+    monkeypatch.setattr(Deadline, "pause", lambda _deadline, seconds: found.append(seconds))
     return found
 
 

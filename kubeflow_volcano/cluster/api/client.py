@@ -112,7 +112,7 @@ class Cluster(Connection):
 
     @property
     def known_kinds(self) -> Kinds:
-        """The kinds that discovery has told so far."""
+        """The kinds that discovery has found so far."""
         return dict(self._discovered)
 
     # objects

@@ -7,18 +7,16 @@ import os
 import re
 import shutil
 import tempfile
-import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from kubeflow_volcano.directories import disused
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.text import counted
 
 __all__ = ["mark_used", "publish", "remove_unfinished", "remove_unused", "unused"]
 
 _UNFINISHED = ".unfinished-"
-_DAY_SECONDS = 24 * 3600.0
-_KEPT_DAYS = 30
 _MOST = 60
 """Three generations have some forty."""
 _ENTRY = re.compile(r"[a-z0-9][a-z0-9._-]*-[0-9a-f]{12}")
@@ -85,15 +83,8 @@ def remove_unused(cache: Path, progress: Progress) -> None:
 
 def unused(cache: Path) -> dict[Path, int]:
     """The entries that `remove_unused` would remove if nothing mounts them, with the days since their last use."""
-    now = time.time()
-    days = {
-        entry: (now - entry.stat().st_mtime) / _DAY_SECONDS for entry in cache.iterdir() if _ENTRY.fullmatch(entry.name)
-    }
-    order = sorted(days, key=lambda entry: -days[entry])
-    beyond = order[: max(0, len(order) - _MOST)]
-    return {
-        entry: int(days[entry]) for entry in order if days[entry] > _KEPT_DAYS or (entry in beyond and days[entry] > 1)
-    }
+    uses = {entry: entry.stat().st_mtime for entry in cache.iterdir() if _ENTRY.fullmatch(entry.name)}
+    return disused(uses, _MOST)
 
 
 def _all_mounts() -> str:

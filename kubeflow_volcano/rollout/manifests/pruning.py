@@ -10,17 +10,16 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from kubeflow_volcano.directories import disused
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.text import counted
 
 __all__ = ["Uses", "mark_used", "prune"]
 
 _DAY_SECONDS = 86_400.0
-_KEPT_DAYS = 30
 _SUM = re.compile(r"[0-9a-f]{64}")
 
 
@@ -99,20 +98,15 @@ def prune(cache: Path, progress: Progress) -> None:
         progress(f"removed {counted(removed, 'entry', 'entries')} of {cache} that had not been used for long")
 
 
-def _old(home: Path, folder: _Folder) -> Iterator[Path]:
+def _old(home: Path, folder: _Folder) -> tuple[Path, ...]:
     """The entries to remove, the least recently used first."""
-    now = time.time()
     used: dict[Path, float] = {}
     with contextlib.suppress(OSError):
         for entry in home.iterdir():
             if folder.entries.fullmatch(entry.name):
                 with contextlib.suppress(OSError):
                     used[entry] = entry.stat().st_mtime
-    beyond = len(used) - folder.most
-    for place, (entry, last) in enumerate(sorted(used.items(), key=lambda item: item[1])):
-        days = (now - last) / _DAY_SECONDS
-        if days > _KEPT_DAYS or (place < beyond and days > 1):
-            yield entry
+    return tuple(disused(used, folder.most))
 
 
 def _remove(entry: Path) -> bool:
