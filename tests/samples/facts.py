@@ -55,7 +55,7 @@ def facts(
         volcano_kubernetes={"1.10.0": MinorRange("1.21", "1.30")},
         workloads=dict(_workload(text) for text in workloads),
         crds=crds or {},
-        namespaces=frozenset({"kube-system", "kubeflow", "local-path-storage", "volcano-system"}),
+        namespaces=frozenset({"kube-system", "kubeflow", "local-path-storage", "ns", "volcano-system"}),
     )
     found = {WINDOW: Window(10.0), **(known or {})}
     defaults: dict[str, Any] = {"server_version": "v1.30.2", "cluster_uid": "cluster", "found": found}

@@ -17,7 +17,8 @@ from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.text import counted
 from validators.reading.trimming import trim_pod
 from validators.subjects.issues import created
-from validators.subjects.pods import Window, waits_for_gang, workload_of
+from validators.subjects.ownership import workload_of
+from validators.subjects.pods import Window, waits_for_gang
 
 __all__ = ["Turns", "Watch"]
 

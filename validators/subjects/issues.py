@@ -34,6 +34,8 @@ class Issue:
     todo: str
     because: tuple[str, ...] = ()
     evidence: str = ""
+    gravity: Status | None = None
+    """Status that it would have if the release answered for the object; None where the release does."""
 
 
 @lru_cache(maxsize=32)  # the kinds of one run; most checks go through all pods

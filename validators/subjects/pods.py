@@ -20,7 +20,9 @@ from validators.core.facts import Fact, Facts, Read
 from validators.core.outcome import Status
 from validators.core.resources import NAMESPACES, PODS
 from validators.core.rights import Rule
+from validators.subjects import ownership
 from validators.subjects.issues import Issue, age, judged
+from validators.subjects.ownership import as_owned, workload_of
 
 __all__ = [
     "GROUP_NAME",
@@ -36,7 +38,6 @@ __all__ = [
     "pod_notes",
     "ready_since",
     "waits_for_gang",
-    "workload_of",
 ]
 
 _OLD_RESTARTS = 5  # more than this are worth a warning, however long ago (checks.md, C7)
@@ -140,7 +141,7 @@ def _log(cluster: Cluster, pod: Object) -> str:
 POD_NOTES = Fact[Mapping[str, PodNotes]]("notes on pods", pod_notes, {}, reads=(PODS, NAMESPACES), enriches=True)
 """Details of pods that are not ready, by uid."""
 
-READS: tuple[Read, ...] = (PODS, NAMESPACES, POD_NOTES)
+READS: tuple[Read, ...] = (PODS, *ownership.READS, POD_NOTES)
 """What `issues` reads, except for the window, without which it reports no flapping and no restarts."""
 
 
@@ -169,18 +170,6 @@ def ready_since(pod: Object) -> float | None:
     return datetime.fromisoformat(since).timestamp() if since else None
 
 
-def workload_of(pod: Object) -> Ref | None:
-    """The workload that created the pod; the name of a ReplicaSet is that of its Deployment and a hash."""
-    owner = next((item for item in pod["metadata"].get("ownerReferences") or () if item.get("controller")), None)
-    if owner is None:
-        return None
-    namespace: str = pod["metadata"]["namespace"]
-    if owner["kind"] == "ReplicaSet":
-        suffix = "-" + (pod["metadata"].get("labels") or {}).get("pod-template-hash", "")
-        return Ref(owner["apiVersion"], "Deployment", namespace, owner["name"].removesuffix(suffix))
-    return Ref(owner["apiVersion"], owner["kind"], namespace, owner["name"])
-
-
 def issue(pod: Object, facts: Facts) -> Issue | None:
     """What is wrong with a pod; None where nothing is, or its gang waits as a whole."""
     if waits_for_gang(pod):
@@ -201,7 +190,7 @@ def issue(pod: Object, facts: Facts) -> Issue | None:
     workload = workload_of(pod)
     if found and workload and workload.group in JOB_GROUPS:
         found = replace(found, status=Status.WARN)
-    return replace(found, evidence=noted.log) if found else None
+    return as_owned(replace(found, evidence=noted.log), pod, facts) if found else None
 
 
 def _restart_causes(workload: Ref | None, facts: Facts) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from validators.core.outcome import Status
 from validators.core.resources import ENDPOINT_SLICES, PODS, SERVICES
 from validators.subjects import pods, workloads
 from validators.subjects.issues import Issue, age, judged
+from validators.subjects.ownership import as_owned
 
 __all__ = ["READS", "backed", "behind", "issues", "ready_ports", "with_selector"]
 
@@ -106,8 +107,9 @@ def _pods_of(facts: Facts) -> Mapping[str, tuple[Object, ...]]:
 @lru_cache(maxsize=4)
 def issues(facts: Facts) -> tuple[Issue, ...]:
     """Every Service with a port without a ready endpoint, by name."""
-    found = (_issue(item, facts) for item in with_selector(facts))
-    return tuple(sorted((item for item in found if item), key=lambda item: item.ref))
+    found = ((item, _issue(item, facts)) for item in with_selector(facts))
+    owned = (as_owned(issue, item, facts) for item, issue in found if issue)
+    return tuple(sorted(owned, key=lambda item: item.ref))
 
 
 def _issue(service: Object, facts: Facts) -> Issue | None:

@@ -11,7 +11,7 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Ref
 from validators.core.facts import Fact, Facts
 from validators.core.resources import NODES, PODS
-from validators.subjects.pods import workload_of
+from validators.subjects.ownership import workload_of
 
 __all__ = ["SIMULATED_WEBHOOKS", "SimulatedWebhook", "of_workloads", "simulated_webhooks", "simulated_workload"]
 

@@ -13,6 +13,7 @@ from validators.core.outcome import Status
 from validators.core.resources import DAEMON_SETS, DEPLOYMENTS, JOBS, PODS, STATEFUL_SETS
 from validators.subjects import pods
 from validators.subjects.issues import Issue, age, judged
+from validators.subjects.ownership import as_owned, workload_of
 
 __all__ = ["READS", "RESOURCE_OF_KIND", "issues"]
 
@@ -32,7 +33,7 @@ def issues(facts: Facts) -> tuple[Issue, ...]:
     causes: dict[Ref, list[Issue]] = {}
     for issue in pods.issues(facts):
         pod = facts.get(PODS, issue.ref.namespace, issue.ref.name)
-        if pod and (owner := pods.workload_of(pod)):
+        if pod and (owner := workload_of(pod)):
             causes.setdefault(owner, []).append(issue)
     live = {Ref.of(item): item for resource in RESOURCE_OF_KIND.values() for item in judged(facts, resource)}
     found = [_issue(item, causes.get(ref, ()), facts) for ref, item in live.items()]
@@ -60,16 +61,16 @@ def _issue(obj: Object, causes: Sequence[Issue], facts: Facts) -> Issue | None:
     if state.state is State.READY:
         return None
     if state.state is State.SKIP:
-        return _not_asked_for(found, facts) if expected else _no_nodes(found)
+        return _not_asked_for(found, facts) if expected else _no_nodes(found, obj, facts)
     if ref.kind == "Job":
         return _job(obj, found, causes, facts)
     found = replace(found, todo="see its events and its pods.")
     if not causes:
-        return found
+        return as_owned(found, obj, facts)
     worst = [item for item in causes if item.status is Status.FAIL] or causes
     because = tuple(dict.fromkeys(item.check for item in worst))
     message = f"{state.message} {worst[0].message}"
-    return replace(found, status=worst[0].status, message=message, because=because)
+    return replace(found, status=worst[0].status, gravity=worst[0].gravity, message=message, because=because)
 
 
 def _not_asked_for(found: Issue, facts: Facts) -> Issue:
@@ -81,10 +82,11 @@ def _not_asked_for(found: Issue, facts: Facts) -> Issue:
     return _spoken_for(found, facts)
 
 
-def _no_nodes(found: Issue) -> Issue | None:
+def _no_nodes(found: Issue, obj: Object, facts: Facts) -> Issue | None:
     if found.reason != "NoNodes":
         return None
-    return replace(found, status=Status.WARN, todo="delete it, or label the nodes that it is for.")
+    found = replace(found, status=Status.WARN, todo="delete it, or label the nodes that it is for.")
+    return as_owned(found, obj, facts)
 
 
 def _job(obj: Object, found: Issue, causes: Sequence[Issue], facts: Facts) -> Issue | None:
@@ -96,12 +98,13 @@ def _job(obj: Object, found: Issue, causes: Sequence[Issue], facts: Facts) -> Is
     young = not failed and age(obj, facts) < facts.timing.grace_seconds
     status = Status.FAIL if expected and not young else Status.WARN
     todo = "read the log of its pod, correct the cause, delete the Job and apply it again."
-    return replace(found, status=status, because=because, todo=todo, evidence=_log_of(found.ref, facts))
+    found = replace(found, status=status, because=because, todo=todo, evidence=_log_of(found.ref, facts))
+    return as_owned(found, obj, facts)
 
 
 def _log_of(job: Ref, facts: Facts) -> str:
     for pod in facts.all(PODS):
         notes = facts.known(pods.POD_NOTES).get(pod["metadata"]["uid"])
-        if notes and notes.log and pods.workload_of(pod) == job:
+        if notes and notes.log and workload_of(pod) == job:
             return notes.log
     return ""

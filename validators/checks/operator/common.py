@@ -18,7 +18,7 @@ from validators.reading.permissions import DRY_RUN_NAMESPACE, allowed
 from validators.subjects import crds, webhooks
 from validators.subjects.gang.operators import OPERATORS, Operator, podgroups_since
 from validators.subjects.issues import verdict
-from validators.subjects.pods import workload_of
+from validators.subjects.ownership import workload_of
 
 __all__ = [
     "OPERATOR_ACCESS",

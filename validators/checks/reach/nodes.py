@@ -13,7 +13,8 @@ from validators.core.check import check
 from validators.core.facts import Facts
 from validators.core.outcome import Outcome, Severity, errored, failed, passed, warned
 from validators.core.resources import NODES, PODS
-from validators.subjects.pods import waits_for_gang, workload_of
+from validators.subjects.ownership import workload_of
+from validators.subjects.pods import waits_for_gang
 
 __all__ = ["CHECKS"]
 

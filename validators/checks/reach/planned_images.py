@@ -12,7 +12,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.checks.reach.recognition import stands_for
 from validators.core.facts import Facts
 from validators.core.resources import NODES, PODS
-from validators.subjects.pods import workload_of
+from validators.subjects.ownership import workload_of
 from validators.subjects.workloads import RESOURCE_OF_KIND
 
 __all__ = ["Running", "as_planned", "images_in", "planned_of", "running"]

@@ -90,7 +90,13 @@ def provisioner_alive(facts: Facts) -> Outcome:
             todo="see that its driver is installed, unless it runs outside the cluster.",
         )
     issue = [
-        replace(item, check="D2", because=() if item.because == ("D2",) else item.because or (item.check,))
+        replace(
+            item,
+            check="D2",
+            # Volumes of the release come from it, whoever installed it.
+            status=item.gravity or item.status,
+            because=() if item.because == ("D2",) else item.because or (item.check,),
+        )
         for item in workloads.issues(facts)
         if item.ref in serving
     ]

@@ -8,16 +8,23 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.core.check import check
 from validators.core.facts import Facts
 from validators.core.outcome import Outcome, Severity, Status
-from validators.core.resources import CLAIMS, PODS, STORAGE_CLASSES, VOLUMES
+from validators.core.resources import CLAIMS, NAMESPACES, PODS, STORAGE_CLASSES, VOLUMES
 from validators.subjects import pods
 from validators.subjects.issues import Issue, age, judged, verdict
+from validators.subjects.ownership import as_owned
 
 __all__ = ["CHECKS"]
 
 _SELECTED_NODE = "volume.kubernetes.io/selected-node"
 
 
-@check("D3", "claims-bound", severity=Severity.MAJOR, requires=("D2",), reads=(STORAGE_CLASSES, CLAIMS, VOLUMES, PODS))
+@check(
+    "D3",
+    "claims-bound",
+    severity=Severity.MAJOR,
+    requires=("D2",),
+    reads=(STORAGE_CLASSES, CLAIMS, VOLUMES, PODS, NAMESPACES),
+)
 def claims_bound(facts: Facts) -> Outcome:
     """Every claim is bound to a volume that is bound to it.
 
@@ -25,14 +32,14 @@ def claims_bound(facts: Facts) -> Outcome:
     (D2) and the claim's events.
     """
     claims = [item for item in judged(facts, CLAIMS) if "deletionTimestamp" not in item["metadata"]]
-    found = [issue for item in claims if (issue := _claim(item, facts))]
+    found = [as_owned(issue, item, facts) for item in claims if (issue := _claim(item, facts))]
     refs = [Ref.of(item) for item in claims]
     bound = sum(item.get("status", {}).get("phase") == "Bound" for item in claims)
     young = " The others are too young to tell." if bound < len(refs) else ""
     return verdict(found, refs, claim=f"{bound} of {len(refs)} claims are bound.{young}", expected="phase Bound")
 
 
-@check("D4", "volumes-sound", severity=Severity.MAJOR, reads=(VOLUMES,))
+@check("D4", "volumes-sound", severity=Severity.MAJOR, reads=(VOLUMES, NAMESPACES))
 def volumes_sound(facts: Facts) -> Outcome:
     """No volume has failed, and no volume of the release is Released.
 
@@ -53,7 +60,9 @@ def _volume(item: Object, facts: Facts) -> Issue | None:
     if status.get("phase") == "Failed":
         text = f"{ref} of claim {whose} has failed: {status.get('message') or status.get('reason') or 'no message'}."
         todo = "correct what its message names, then delete the volume."
-        return Issue("D4", Status.FAIL, ref, "Failed", text, todo)
+        found = Issue("D4", Status.FAIL, ref, "Failed", text, todo)
+        meta = {"namespace": claim.get("namespace", ""), "name": claim.get("name", "")}
+        return as_owned(found, {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind, "metadata": meta}, facts)
     kept = status.get("phase") == "Released" and item["spec"].get("persistentVolumeReclaimPolicy") == "Retain"
     if kept and claim.get("namespace") in facts.expectations.homes:
         text = f"{ref} is kept with what the former claim {whose} wrote."

@@ -18,7 +18,8 @@ from validators.core.resources import PODGROUPS, PODS
 from validators.core.rights import Rule
 from validators.subjects import crds
 from validators.subjects.issues import judged
-from validators.subjects.pods import GROUP_NAME, workload_of
+from validators.subjects.ownership import workload_of
+from validators.subjects.pods import GROUP_NAME
 
 __all__ = ["CHECKS", "PREVIOUS_LOGS", "previous_logs"]
 

@@ -16,7 +16,7 @@ from validators.probes.storage import claims
 from validators.probes.storage.identities import Identity, of_container, of_reference
 from validators.probes.storage.writing import Target
 from validators.subjects.issues import judged
-from validators.subjects.pods import workload_of
+from validators.subjects.ownership import workload_of
 from validators.subjects.storage_classes import effective_class
 
 __all__ = ["MOST_DIRECTORIES", "Mount", "Skipped", "mounts", "targets"]

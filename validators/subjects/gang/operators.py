@@ -20,7 +20,7 @@ from validators.core.resources import CRDS, DEPLOYMENTS, PODS
 from validators.core.rights import Rule
 from validators.subjects import simulation
 from validators.subjects.gang.operator_flags import container_of
-from validators.subjects.pods import workload_of
+from validators.subjects.ownership import workload_of
 
 __all__ = ["OPERATORS", "TRAINER", "TRAINING", "Operator", "podgroups_since"]
 

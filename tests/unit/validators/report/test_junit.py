@@ -60,7 +60,7 @@ def test_the_counts_that_are_stated_are_those_of_the_cases(make: Any, tmp_path: 
 
 def test_a_warning_passes_and_is_told_and_fails_a_strict_run(tmp_path: Path) -> None:
     report = samples.broken()
-    (warned,) = [item for item in report.as_dict()["checks"] if item["status"] == "warn"]
+    warned = next(item for item in report.as_dict()["checks"] if item["status"] == "warn")
 
     def case(of: Report) -> Any:
         return next(

@@ -183,7 +183,8 @@ def volume(phase: str, namespace: str = "kubeflow", policy: str = "Retain") -> O
     ("item", "status", "reason"),
     [
         (volume("Bound"), Status.PASS, "AsClaimed"),
-        (volume("Failed", "mine"), Status.FAIL, "Failed"),
+        (volume("Failed"), Status.FAIL, "Failed"),
+        (volume("Failed", "mine"), Status.WARN, "Failed"),
         (volume("Released"), Status.WARN, "Kept"),
         (volume("Released", "mine"), Status.PASS, "AsClaimed"),
         (volume("Released", policy="Delete"), Status.PASS, "AsClaimed"),

@@ -47,7 +47,7 @@ def test_nothing_to_look_at_is_a_skip_unless_something_is_expected() -> None:
 def test_an_image_that_does_not_exist_belongs_to_a6_and_c2_follows() -> None:
     message = 'failed to resolve reference "docker.io/x/y:z": docker.io/x/y:z: not found'
     known = facts(
-        deployment("default/a", available=0), pod("default/a-5d9-x", owner="a", status=waiting("ErrImagePull", message))
+        deployment("ns/a", available=0), pod("ns/a-5d9-x", owner="a", status=waiting("ErrImagePull", message))
     )
     cause, consequence = images_arrive(known), checks.deployments(known)
     assert (cause.status, cause.reason, cause.because) == (Status.FAIL, "ImageMissing", ())
@@ -57,7 +57,7 @@ def test_an_image_that_does_not_exist_belongs_to_a6_and_c2_follows() -> None:
 
 
 def test_while_a_pull_backs_off_the_events_say_why() -> None:
-    sick = pod("default/a", status=waiting("ImagePullBackOff", 'Back-off pulling image "x"'))
+    sick = pod("ns/a", status=waiting("ImagePullBackOff", 'Back-off pulling image "x"'))
     notes = {sick["metadata"]["uid"]: PodNotes(("Failed to pull image: x509: unknown authority",))}
     outcome = images_arrive(facts(sick, known={POD_NOTES: notes}))
     assert (outcome.reason, "x509" in outcome.message) == ("RegistryCertificate", True)
@@ -73,19 +73,19 @@ def test_while_a_pull_backs_off_the_events_say_why() -> None:
     ],
 )
 def test_the_class_of_a_pull_failure_is_told(message: str, reason: str) -> None:
-    assert images_arrive(facts(pod("default/a", status=waiting("ErrImagePull", message)))).reason == reason
+    assert images_arrive(facts(pod("ns/a", status=waiting("ErrImagePull", message)))).reason == reason
 
 
 def test_a_crash_loop_belongs_to_c7_with_the_last_words_of_the_log() -> None:
     ended = {"terminated": {"exitCode": 2, "reason": "Error"}}
-    sick = pod("default/a", status=waiting("CrashLoopBackOff", restartCount=4, lastState=ended))
+    sick = pod("ns/a", status=waiting("CrashLoopBackOff", restartCount=4, lastState=ended))
     known = facts(
         sick, known={POD_NOTES: {sick["metadata"]["uid"]: PodNotes((), "starting\npanic: no configuration\n")}}
     )
     outcome = checks.no_restart_loop(known)
     assert (outcome.status, outcome.reason) == (Status.FAIL, "CrashLoopBackOff")
     assert "panic: no configuration" in outcome.message
-    assert outcome.evidence == {"default_a.log": "starting\npanic: no configuration\n"}
+    assert outcome.evidence == {"ns_a.log": "starting\npanic: no configuration\n"}
     others = checks.pods_ready(known)
     assert (others.status, "0 pods are Running and Ready" in others.message) == (Status.PASS, True)
     assert "1 more reported by C7" in others.message
@@ -115,16 +115,16 @@ def test_a_crash_loop_of_the_training_operator_may_come_from_its_arguments() -> 
 def test_one_own_cause_beside_a_consequence_stands() -> None:
     known = facts(
         pod("kubeflow/o", owner="training-operator", status=waiting("CrashLoopBackOff", restartCount=4)),
-        pod("default/a", status=waiting("CrashLoopBackOff", restartCount=4)),
+        pod("ns/a", status=waiting("CrashLoopBackOff", restartCount=4)),
     )
     outcome = checks.no_restart_loop(known)
     assert (outcome.because, len(outcome.objects)) == ((), 2)
 
 
 def test_restarts_within_the_window_fail_and_old_ones_warn() -> None:
-    calm = pod("default/a")
+    calm = pod("ns/a")
     assert checks.no_restart_loop(
-        facts(calm, known={WINDOW: Window(10, restarted={ref("Pod", "default/a"): 1})})
+        facts(calm, known={WINDOW: Window(10, restarted={ref("Pod", "ns/a"): 1})})
     ).reason == ("Restarting")
     calm["status"]["containerStatuses"][0]["restartCount"] = 6
     assert checks.no_restart_loop(facts(calm)).status is Status.WARN
@@ -145,38 +145,36 @@ def test_a_pod_that_is_ready_again_tells_how_its_container_ended(
     ends: list[tuple[float, str, int]], reason: str, told: str
 ) -> None:
     states = [{"reason": why, "exitCode": code, "finishedAt": instant(ago)} for ago, why, code in ends]
-    again = pod("default/a")
+    again = pod("ns/a")
     again["status"]["containerStatuses"] = [
         {"name": "main", "ready": True, "restartCount": 1, "lastState": {"terminated": state}} for state in states
     ]
-    outcome = checks.no_restart_loop(facts(again, known={WINDOW: Window(10, restarted={ref("Pod", "default/a"): 1})}))
+    outcome = checks.no_restart_loop(facts(again, known={WINDOW: Window(10, restarted={ref("Pod", "ns/a"): 1})}))
     assert (outcome.status, outcome.reason) == (Status.FAIL, reason)
     assert told in outcome.message
 
 
 @pytest.mark.parametrize("ready", [True, False], ids=["ready now", "not ready now"])
 def test_a_pod_that_flaps_fails_whatever_it_is_now(*, ready: bool) -> None:
-    flapping = pod("default/a")
+    flapping = pod("ns/a")
     if not ready:
         flapping["status"]["conditions"] = [
             {"type": "PodScheduled", "status": "True"},
             {"type": "Ready", "status": "False"},
         ]
         flapping["status"]["containerStatuses"][0]["ready"] = False
-    outcome = checks.pods_ready(facts(flapping, known={WINDOW: Window(10, flapped={ref("Pod", "default/a"): 2})}))
+    outcome = checks.pods_ready(facts(flapping, known={WINDOW: Window(10, flapped={ref("Pod", "ns/a"): 2})}))
     assert (outcome.status, outcome.reason) == (Status.FAIL, "Flapping")
 
 
 def test_without_a_window_nothing_of_pods_is_judged() -> None:
     with pytest.raises(CannotJudgeError):
-        checks.pods_ready(facts(pod("default/a"), known={WINDOW: Unread("Forbidden", "no", "ask")}))
+        checks.pods_ready(facts(pod("ns/a"), known={WINDOW: Unread("Forbidden", "no", "ask")}))
 
 
 @pytest.mark.parametrize(("seconds", "status"), [(59, Status.WARN), (61, Status.FAIL)])
 def test_a_pod_without_a_node_fails_after_a_minute(seconds: float, status: Status) -> None:
-    late = pod(
-        "default/a", metadata={"creationTimestamp": instant(seconds)}, spec=NO_NODE, status=unplaced("0/1 nodes")
-    )
+    late = pod("ns/a", metadata={"creationTimestamp": instant(seconds)}, spec=NO_NODE, status=unplaced("0/1 nodes"))
     assert checks.pods_placed(facts(late)).status is status
 
 
@@ -191,26 +189,26 @@ def test_a_pod_without_a_node_fails_after_a_minute(seconds: float, status: Statu
     ],
 )
 def test_the_class_of_a_placement_failure_is_told(message: str, reason: str) -> None:
-    assert checks.pods_placed(facts(pod("default/a", spec=NO_NODE, status=unplaced(message)))).reason == reason
+    assert checks.pods_placed(facts(pod("ns/a", spec=NO_NODE, status=unplaced(message)))).reason == reason
 
 
 def test_a_pod_that_no_scheduler_looked_at_names_its_scheduler() -> None:
-    lost = pod("default/a", spec=NO_NODE | {"schedulerName": "volcano"}, status={"phase": "Pending"})
+    lost = pod("ns/a", spec=NO_NODE | {"schedulerName": "volcano"}, status={"phase": "Pending"})
     outcome = checks.pods_placed(facts(lost))
     assert (outcome.reason, outcome.because) == ("NotJudged", ("F1",))
 
 
 def test_members_of_a_waiting_gang_are_not_counted() -> None:
     annotations = {"scheduling.k8s.io/group-name": "job"}
-    member = pod("default/w0", metadata={"annotations": annotations}, spec=NO_NODE, status=unplaced("gang"))
-    outcome = checks.pods_placed(facts(member, pod("default/a")))
+    member = pod("ns/w0", metadata={"annotations": annotations}, spec=NO_NODE, status=unplaced("gang"))
+    outcome = checks.pods_placed(facts(member, pod("ns/a")))
     assert (outcome.status, [item.name for item in outcome.objects]) == (Status.PASS, ["a"])
     assert "1 members of gangs" in outcome.message
 
 
 def test_pods_that_ran_to_their_end_or_are_being_deleted_do_not_count() -> None:
-    ended = pod("default/a", status={"phase": "Succeeded"})
-    going = pod("default/b", metadata={"deletionTimestamp": instant(5)}, status={"phase": "Pending"})
+    ended = pod("ns/a", status={"phase": "Succeeded"})
+    going = pod("ns/b", metadata={"deletionTimestamp": instant(5)}, status={"phase": "Pending"})
     assert checks.pods_ready(facts(ended, going)).status is Status.PASS
 
 
@@ -222,7 +220,7 @@ def test_an_evicted_pod_with_a_ready_replacement_is_a_warning_and_without_one_a_
 
 
 def test_an_expected_deployment_that_is_scaled_to_zero_fails_and_another_is_left_alone() -> None:
-    known = facts(deployment("default/a", replicas=0), deployment("default/b"))
+    known = facts(deployment("ns/a", replicas=0), deployment("ns/b"))
     assert checks.deployments(known).status is Status.PASS
     operator = ["training-operator Deployment kubeflow/training-operator"]
     outcome = checks.deployments(facts(deployment("kubeflow/training-operator", replicas=0), workloads=operator))
@@ -233,20 +231,20 @@ def test_an_expected_deployment_that_is_scaled_to_zero_fails_and_another_is_left
 
 
 def test_stale_status_is_not_ready() -> None:
-    stale = deployment("default/a")
+    stale = deployment("ns/a")
     stale["metadata"]["generation"] = 2
     assert checks.deployments(facts(stale)).reason == "NotObserved"
 
 
 def test_a_daemonset_for_no_node_warns() -> None:
-    nowhere = obj("DaemonSet", "default/d", spec={}, status={"desiredNumberScheduled": 0})
+    nowhere = obj("DaemonSet", "ns/d", spec={}, status={"desiredNumberScheduled": 0})
     assert (checks.daemon_sets(facts(nowhere)).status, checks.daemon_sets(facts(nowhere)).reason) == ("warn", "NoNodes")
 
 
 def test_a_statefulset_with_too_few_ready_fails() -> None:
     spec = {"replicas": 2}
-    half = obj("StatefulSet", "default/s", spec=spec, status={"readyReplicas": 1, "updatedReplicas": 2})
-    whole = obj("StatefulSet", "default/s", spec=spec, status={"readyReplicas": 2, "updatedReplicas": 2})
+    half = obj("StatefulSet", "ns/s", spec=spec, status={"readyReplicas": 1, "updatedReplicas": 2})
+    whole = obj("StatefulSet", "ns/s", spec=spec, status={"readyReplicas": 2, "updatedReplicas": 2})
     assert checks.stateful_sets(facts(half)).status is Status.FAIL
     assert checks.stateful_sets(facts(whole)).status is Status.PASS
 
@@ -272,7 +270,7 @@ def test_a_running_job_is_late_only_where_it_is_expected() -> None:
 
 def test_a_failed_pod_is_answered_for_by_its_job() -> None:
     dead = pod("volcano-system/i-x", owner="Job/volcano-admission-init", status={"phase": "Failed"})
-    assert checks.pods_ready(facts(dead, pod("default/a"))).status is Status.PASS
+    assert checks.pods_ready(facts(dead, pod("ns/a"))).status is Status.PASS
 
 
 def test_probe_namespaces_and_ignored_ones_are_not_judged() -> None:
@@ -291,7 +289,7 @@ def test_what_could_not_be_read_ends_the_judgement() -> None:
 
 
 def test_many_troubles_are_told_in_three_sentences_and_a_list() -> None:
-    known = facts(*(pod(f"default/p{index}", status=waiting("ErrImagePull", "not found")) for index in range(5)))
+    known = facts(*(pod(f"ns/p{index}", status=waiting("ErrImagePull", "not found")) for index in range(5)))
     outcome = images_arrive(known)
-    assert "And 2 more: Pod default/p3, Pod default/p4." in outcome.message
+    assert "And 2 more: Pod ns/p3, Pod ns/p4." in outcome.message
     assert len(outcome.objects) == 5
