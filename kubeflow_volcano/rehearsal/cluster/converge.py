@@ -13,8 +13,8 @@ from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.files import write_file
 from kubeflow_volcano.problems import Problem, Unreachable
 from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.rehearsal.build.kept import Tools
 from kubeflow_volcano.rehearsal.build.recipes import NodeDifferences
-from kubeflow_volcano.rehearsal.build.tools import Tools
 from kubeflow_volcano.rehearsal.cluster import bootstrap, simulated_nodes, waits
 from kubeflow_volcano.rehearsal.host.facts import look_at_host
 from kubeflow_volcano.rehearsal.inside.supervisor import is_ready
