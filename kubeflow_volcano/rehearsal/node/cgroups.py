@@ -154,7 +154,7 @@ class NodeCgroup:
         (directory / _DAEMONS).mkdir(parents=True, exist_ok=True)
         # The kubelet requires hugetlb where the kernel offers it (pkg/kubelet/cm/cgroup_manager_linux.go).
         wanted = self.layout.controllers & (NEEDED_CONTROLLERS | {"hugetlb", "io"})
-        self._remember(wanted - _enabled(top))
+        self._remember(self.layout.controllers - _enabled(top))  # the kubelet's libcontainer enables all of them
         enable = " ".join(f"+{name}" for name in sorted(wanted))
         # systemd disables at the top what none of its units uses, until a group below has it enabled: then it is busy.
         for _ in range(_ENABLE_TRIES):

@@ -128,11 +128,11 @@ def test_controllers_that_only_the_cluster_needed_go_with_it(tmp_path: Path, mon
     monkeypatch.setattr("os.getxattr", lambda path, _: notes.get(str(path), b""))
     group = version_2(tmp_path)
     group.create()
-    assert notes == {str(tmp_path / "kfv-x"): b"cpuset hugetlb"}
+    assert notes == {str(tmp_path / "kfv-x"): b"cpuset hugetlb rdma"}
 
     (tmp_path / "kfv-x/cgroup.subtree_control").unlink()  # the kernel's files go with their directory
     assert group.remove() == ()
-    assert (tmp_path / "cgroup.subtree_control").read_text() == "-hugetlb"  # after "-cpuset": each write is one change
+    assert (tmp_path / "cgroup.subtree_control").read_text() == "-rdma"  # after the others: each write is one change
 
 
 def test_what_the_kernel_refuses_is_said_without_a_traceback(tmp_path: Path) -> None:
