@@ -84,7 +84,7 @@ class Machine:
         root.mkdir(parents=True)
         _run("tar", "-C", root, "-xf", make_tree(), seconds=_TREE_SECONDS)
         _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.home / "key", seconds=60)
-        (root / "root/.ssh").mkdir(mode=0o700)
+        (root / "root/.ssh").mkdir(mode=0o700, exist_ok=True)
         shutil.copy(self.home / "key.pub", root / "root/.ssh/authorized_keys")
         (root / "etc/hostname").write_text("machine\n")
         (root / "etc/fstab").write_text("/dev/vda / ext4 rw 0 1\n")
