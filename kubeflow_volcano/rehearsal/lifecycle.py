@@ -11,7 +11,7 @@ from kubeflow_volcano.problems import ProblemsError
 from kubeflow_volcano.progress import Progress, silent
 from kubeflow_volcano.rehearsal.build.generation import load_generation
 from kubeflow_volcano.rehearsal.build.images import ensure_images
-from kubeflow_volcano.rehearsal.build.tools import ensure_tools, missing_tools
+from kubeflow_volcano.rehearsal.build.tools import ensure_tools, tools_to_build
 from kubeflow_volcano.rehearsal.cluster.converge import Journal, converge
 from kubeflow_volcano.rehearsal.host.facts import look_at_host, look_closely
 from kubeflow_volcano.rehearsal.host.preflight import check_basics, check_earlier, check_host
@@ -67,7 +67,7 @@ def up(spec: RehearsalSpec, progress: Progress = silent) -> UpResult:
     if NodeCgroup(read_layout(), paths.cgroup).first_process():
         check_earlier(look_at_host(), spec, State.load(paths.state))
     else:
-        check_host(look_closely(paths, missing_tools(generation)), spec, State.load(paths.state), paths.identity)
+        check_host(look_closely(paths, tools_to_build(generation)), spec, State.load(paths.state), paths.identity)
     tools = ensure_tools(generation, progress=progress)
     store = ensure_images(tools, progress=progress)
     journal = Journal(progress)  # its clock starts when the tools are ready

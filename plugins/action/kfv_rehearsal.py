@@ -9,7 +9,7 @@ from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action i
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.problems import Unreachable
 from kubeflow_volcano.rehearsal.build.generation import load_generation
-from kubeflow_volcano.rehearsal.build.tools import missing_tools
+from kubeflow_volcano.rehearsal.build.tools import tools_to_build
 from kubeflow_volcano.rehearsal.cluster import simulated_nodes
 from kubeflow_volcano.rehearsal.host.facts import look_at_host
 from kubeflow_volcano.rehearsal.host.packages import missing_packages
@@ -41,7 +41,7 @@ class ActionModule(Action):
         )
         if arguments["state"] == "inspected":
             check_basics(look_at_host())
-            to_make = missing_tools(load_generation(spec.generation, extras=spec.extras))
+            to_make = tools_to_build(load_generation(spec.generation, extras=spec.extras))
             return {"missing": [asdict(item) for item in missing_packages(to_make)]}
         if self.check_mode:
             return _foreseen(spec, arguments["state"])

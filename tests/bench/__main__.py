@@ -23,7 +23,8 @@ from kubeflow_volcano import __version__
 from kubeflow_volcano.problems import Exit, ProblemsError
 from kubeflow_volcano.progress import Progress, to_stderr
 from kubeflow_volcano.rehearsal.build.generation import load_generation
-from kubeflow_volcano.rehearsal.build.tools import Tools, ensure_tools
+from kubeflow_volcano.rehearsal.build.kept import Tools
+from kubeflow_volcano.rehearsal.build.tools import ensure_tools
 from tests.bench.claims import Judgement, Sample, costs, judge, table
 from tests.bench.gang_table import gang_table
 from tests.bench.gangs import RELEASE, placements

@@ -18,7 +18,7 @@ from kubeflow_volcano.cluster.watch.observer import Observer, Subject
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
-from kubeflow_volcano.rehearsal.build.tools import Tools
+from kubeflow_volcano.rehearsal.build.kept import Tools
 from kubeflow_volcano.rollout.patches.volcano import CONFIGURATION
 from tests.bench import daemons
 from tests.bench.claims import Sample

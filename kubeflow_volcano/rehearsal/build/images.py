@@ -12,10 +12,10 @@ from pathlib import Path
 from kubeflow_volcano.directories import cache_directory
 from kubeflow_volcano.files import replacing, write_file
 from kubeflow_volcano.progress import Progress, silent
+from kubeflow_volcano.rehearsal.build.kept import Tools
 from kubeflow_volcano.rehearsal.build.layers import Member, layer_members, write_layer
 from kubeflow_volcano.rehearsal.build.recipes import Generation, Image
 from kubeflow_volcano.rehearsal.build.toolchain import go_architecture
-from kubeflow_volcano.rehearsal.build.tools import Tools
 from kubeflow_volcano.rehearsal.inside.registry import read_index
 from kubeflow_volcano.rehearsal.lock import hold_lock
 from kubeflow_volcano.text import counted

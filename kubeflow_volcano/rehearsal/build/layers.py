@@ -14,8 +14,8 @@ from typing import IO
 
 from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.programs import run_program
+from kubeflow_volcano.rehearsal.build.kept import Tools
 from kubeflow_volcano.rehearsal.build.recipes import LayerEntry
-from kubeflow_volcano.rehearsal.build.tools import Tools
 
 __all__ = ["Member", "layer_members", "write_layer"]
 

@@ -18,7 +18,7 @@ from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rehearsal.build.cache import publish
 from kubeflow_volcano.rehearsal.build.recipes import GoPin
 
-__all__ = ["Go", "choose_go", "collector_settings"]
+__all__ = ["Go", "choose_go", "collector_settings", "go_architecture", "version_number"]
 
 _USUAL_PLACES = ("/usr/local/go/bin/go", "/usr/lib/golang/bin/go", "/usr/lib/go/bin/go")
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
@@ -109,7 +109,7 @@ def choose_go(pin: GoPin, cache: Path) -> Go:
     """
     found = [(version, program) for program in _system_candidates() if (version := _version_of(program))]
     for version, program in found:
-        if _number(version) >= _number(pin.minimum):
+        if version_number(version) >= version_number(pin.minimum):
             return Go(version, program)
     machine = platform.machine()
     if machine not in pin.sha256:
@@ -137,7 +137,7 @@ def _version_of(program: Path) -> str:
     return first.removeprefix("go")
 
 
-def _number(version: str) -> tuple[int, ...]:
+def version_number(version: str) -> tuple[int, ...]:
     """1.26.8 as (1, 26, 8); a release candidate counts as the release before it."""
     parts = version.split(".")
     return tuple(int(part) if part.isdecimal() else -1 for part in parts)

@@ -7,66 +7,31 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import hashlib
-import json
 import shutil
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kubeflow_volcano.directories import cache_directory
 from kubeflow_volcano.problems import Busy, Exit, ProblemsError
 from kubeflow_volcano.progress import Progress, silent, to_stderr
 from kubeflow_volcano.rehearsal.build.cache import mark_used, publish, remove_unfinished, remove_unused, unused
 from kubeflow_volcano.rehearsal.build.downloads import RefusedError, download_programs, origin, reachable_origins
 from kubeflow_volcano.rehearsal.build.generation import load_generation
-from kubeflow_volcano.rehearsal.build.gobuild import BEAT_SECONDS, FLAGS, Workshop
+from kubeflow_volcano.rehearsal.build.gobuild import BEAT_SECONDS, Workshop
+from kubeflow_volcano.rehearsal.build.kept import Tools, kept_tools, label_tools, tools_directory
 from kubeflow_volcano.rehearsal.build.recipes import Generation, Tool
 from kubeflow_volcano.rehearsal.build.toolchain import Go, choose_go, go_architecture
 from kubeflow_volcano.rehearsal.lock import hold_lock
 from kubeflow_volcano.text import counted
 
-__all__ = ["Tools", "ensure_tools", "missing_tools", "tool_digest", "tools_directory"]
+__all__ = ["ensure_tools", "tools_to_build"]
 
 _PATIENCE_SECONDS = 3600.0
 _BRIEF_SECONDS = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Tools:
-    """The built tools of a generation: `homes` has a directory with bin/ and src/ by each tool's name."""
-
-    generation: Generation
-    homes: Mapping[str, Path]
-
-    @property
-    def programs(self) -> dict[str, Path]:
-        """Every program and every link to one, by file name. Those of one tool are in one directory."""
-        return {
-            name: self.homes[tool.name] / "bin" / name
-            for tool in self.generation.tools
-            for name in (*tool.programs, *tool.links)
-        }
-
-    def source(self, module: str, path: str = "") -> Path:
-        """A kept file or directory of an upstream module, such as ("volcano.sh/volcano", "installer").
-
-        Raises:
-            KeyError: no tool of this generation keeps anything of the module.
-        """
-        for tool in self.generation.tools:
-            if module in tool.sources:
-                return self.homes[tool.name] / "src" / module / path
-        raise KeyError(module)
-
-
-def tools_directory() -> Path:
-    """The cache of built tools."""
-    return cache_directory() / "tools"
 
 
 def ensure_tools(generation: Generation, cache: Path | None = None, progress: Progress = silent) -> Tools:
@@ -80,13 +45,15 @@ def ensure_tools(generation: Generation, cache: Path | None = None, progress: Pr
         Busy: another process has been building for an hour.
     """
     cache = cache or tools_directory()
-    go = choose_go(generation.go, cache)
-    tools = _kept(generation, cache, go)
-    if _missing(tools):
+    tools = kept_tools(generation, cache)
+    if tools.missing():
+        go = choose_go(generation.go, cache)
         with hold_lock(cache / ".lock", progress, _PATIENCE_SECONDS, doing="is building tools of a rehearsal cluster"):
-            if missing := _missing(tools):
+            tools = kept_tools(generation, cache)
+            if missing := tools.missing():
                 remove_unfinished(cache)
                 _build(missing, go, tools, progress)
+    label_tools(tools)
     mark_used(tools.homes.values())
     if unused(cache):
         with (
@@ -95,39 +62,6 @@ def ensure_tools(generation: Generation, cache: Path | None = None, progress: Pr
         ):
             remove_unused(cache, progress)
     return tools
-
-
-def missing_tools(generation: Generation, cache: Path | None = None) -> tuple[str, ...]:
-    """Names of the generation's tools that `cache` lacks.
-
-    Raises:
-        ProblemsError: there is no Go and none can be installed.
-    """
-    cache = cache or tools_directory()
-    return tuple(tool.name for tool in _missing(_kept(generation, cache, choose_go(generation.go, cache))))
-
-
-def _kept(generation: Generation, cache: Path, go: Go) -> Tools:
-    return Tools(generation, {tool.name: cache / f"{tool.name}-{tool_digest(tool, go)}" for tool in generation.tools})
-
-
-def _missing(tools: Tools) -> list[Tool]:
-    return [
-        tool
-        for tool in tools.generation.tools
-        if not all((tools.homes[tool.name] / "bin" / program).is_file() for program in tool.programs)
-    ]
-
-
-def tool_digest(tool: Tool, go: Go) -> str:
-    """Twelve digits that change with anything that determines the programs of `tool`."""
-    files = {
-        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(tool.directory.iterdir())
-        if path.name in {"go.mod", "go.sum"} or path.suffix == ".go"
-    }
-    inputs = [tool.recipe(), files, FLAGS, go.version, go_architecture()]
-    return hashlib.sha256(json.dumps(inputs).encode()).hexdigest()[:12]
 
 
 def _build(missing: list[Tool], go: Go, tools: Tools, progress: Progress) -> None:
@@ -156,11 +90,27 @@ def _build(missing: list[Tool], go: Go, tools: Tools, progress: Progress) -> Non
     progress(f"made {counted(len(missing), 'tool')} in {time.monotonic() - started:.0f} s")
 
 
-def _released(missing: list[Tool], progress: Progress) -> set[str]:
-    """Names of the tools whose official release can be downloaded."""
-    offers = {
+def tools_to_build(generation: Generation, cache: Path | None = None) -> tuple[str, ...]:
+    """Names of the tools that `cache` lacks and whose official release cannot be downloaded either.
+
+    Raises:
+        ProblemsError: a tool is missing, there is no Go, and none can be installed.
+    """
+    missing = kept_tools(generation, cache or tools_directory()).missing()
+    released = _released(missing)
+    return tuple(tool.name for tool in missing if tool.name not in released)
+
+
+def _offers(missing: list[Tool]) -> dict[str, str]:
+    """Address of the official release of each tool that has one for this machine."""
+    return {
         tool.name: tool.download.url for tool in missing if tool.download and go_architecture() in tool.download.sha256
     }
+
+
+def _released(missing: list[Tool], progress: Progress = silent) -> set[str]:
+    """Names of the tools whose official release can be downloaded."""
+    offers = _offers(missing)
     reachable = reachable_origins(offers.values())
     released = {name for name, url in offers.items() if origin(url) in reachable}
     if built := offers.keys() - released:

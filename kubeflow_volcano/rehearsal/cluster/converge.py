@@ -9,13 +9,13 @@ from pathlib import Path, PurePath
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.watch.observer import Subject
-from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.files import write_file
 from kubeflow_volcano.problems import Problem, Unreachable
 from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.rehearsal.build.kept import Tools
 from kubeflow_volcano.rehearsal.build.recipes import NodeDifferences
-from kubeflow_volcano.rehearsal.build.tools import Tools
 from kubeflow_volcano.rehearsal.cluster import bootstrap, simulated_nodes, waits
+from kubeflow_volcano.rehearsal.cluster.patience import while_progressing
 from kubeflow_volcano.rehearsal.host.facts import look_at_host
 from kubeflow_volcano.rehearsal.inside.supervisor import is_ready
 from kubeflow_volcano.rehearsal.node import network
@@ -27,9 +27,10 @@ from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec, State
 
 __all__ = ["Journal", "converge"]
 
-_API_SECONDS = 60.0
+_API_SECONDS, _API_LIMIT_SECONDS = 60.0, 900.0
 _ADOPT_SECONDS = 15.0
 _READY_SECONDS = 180.0
+_STARTING = ("etcd", "kube-apiserver")
 _ADMISSION_SECONDS = 30.0
 _RETRY_SECONDS = 0.1
 _REPORT_SECONDS = 2.0
@@ -126,20 +127,26 @@ def _adopt(node: Node, state: State, journal: Journal) -> Cluster | None:
         return None
 
 
-def _connect(node: Node, seconds: float, journal: Journal) -> Cluster:
-    """Wait until /readyz answers with 200 and a valid certificate: an open port is not enough."""
-    reported = 0.0
-    for elapsed in Deadline(seconds).every(_RETRY_SECONDS):
+def _connect(node: Node, still: float, journal: Journal) -> Cluster:
+    """Wait until /readyz answers with 200 and a valid certificate: an open port is not enough.
+
+    Gives up when etcd and the API server have done nothing new for `still` seconds.
+    """
+    reported = elapsed = 0.0
+    for elapsed in while_progressing(
+        lambda: node.start_signs(_STARTING), still=still, total=_API_LIMIT_SECONDS, pause=_RETRY_SECONDS
+    ):
         if not node.first_process():
             raise node.death("it ended before its API server was ready")
         if is_ready(f"{node.facts.api_server}/readyz", str(node.paths.pki / "ca.crt")):
             return Cluster.connect(node.paths.kubeconfig)
         if elapsed - reported >= _REPORT_SECONDS:
             reported = elapsed
-            journal.progress("waiting for the API server")
+            journal.progress(f"waiting for the API server, {elapsed:.0f} s")
     raise Unreachable(
         Problem(
-            f"the API server at {node.facts.api_server} is not ready after {seconds:.0f} s.",
+            f"the API server at {node.facts.api_server} is not ready after {elapsed:.0f} s; {' and '.join(_STARTING)} "
+            f"may take {_API_LIMIT_SECONDS:.0f} s as long as each {still:.0f} s bring something new.",
             "an API server that answers /readyz.",
             "read `python -m kubeflow_volcano.rehearsal logs kube-apiserver` and `logs etcd`; "
             "`up` restarts the node, `down` and then `up` begin with an empty cluster.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -17,6 +17,8 @@ from kubeflow_volcano.text import few
 __all__ = ["Predicate", "exists", "nodes_ready", "pods_ready", "wait_for"]
 
 _REPORT_SECONDS = 2.0
+_MOST_TIMES = 10.0
+_MOST_RESTARTS = 3
 
 Predicate = Callable[[dict[str, Object]], str]
 """What is still missing, as a phrase; empty when nothing is. The argument is one subject's objects by name."""
@@ -55,10 +57,13 @@ def wait_for(
 ) -> dict[Subject, float]:
     """Watch until no predicate misses anything; returns the seconds that each took.
 
+    Gives up when nothing but a heartbeat has changed for `seconds`, and after ten times that in any case.
+
     Raises:
-        ProblemsError: something is still missing after `seconds`; names it.
+        ProblemsError: something is still missing; names it.
     """
-    deadline = Deadline(seconds)
+    deadline = Deadline(seconds * _MOST_TIMES).at_most(seconds)
+    signs: dict[Subject, Hashable] = {}
     state: dict[Subject, dict[str, Object]] = {subject: {} for subject in wanted}
     took: dict[Subject, float] = {}
     with Observer(cluster, list(wanted), deadline) as observer:
@@ -66,6 +71,10 @@ def wait_for(
         for change in observer.changes(tick=1.0):
             if change is not None:
                 _merge(state[change.subject], change.type, change.objects)
+                news = _signs(state[change.subject])
+                if news != signs.get(change.subject):
+                    signs[change.subject] = news
+                    deadline.renew()
                 if not wanted[change.subject](state[change.subject]):
                     took.setdefault(change.subject, deadline.elapsed)
                 else:
@@ -77,7 +86,8 @@ def wait_for(
                 progress(f"waiting for {_missing(wanted, state)}, {reported:.0f} s")
     raise ProblemsError(
         Problem(
-            f"after {seconds:.0f} s still waiting for {_missing(wanted, state)}.",
+            f"after {deadline.elapsed:.0f} s still waiting for {_missing(wanted, state)}; "
+            f"nothing has changed for {seconds:.0f} s, or the whole took {_MOST_TIMES:.0f} times that.",
             "a node and system pods that become Ready.",
             "read the logs of kubelet and containerd "
             "(`python -m kubeflow_volcano.rehearsal logs --name CLUSTER kubelet`); `up` continues to wait.",
@@ -87,6 +97,23 @@ def wait_for(
 
 def _missing(wanted: dict[Subject, Predicate], state: dict[Subject, dict[str, Object]]) -> str:
     return ", ".join(text for subject, predicate in wanted.items() if (text := predicate(state[subject])))
+
+
+def _signs(objects: dict[str, Object]) -> Hashable:
+    """Changes when one of the objects gets further: not with a heartbeat, nor for ever with restarts."""
+    return tuple(
+        (
+            name,
+            tuple((kind, condition.get("status")) for kind, condition in sorted(conditions(obj).items())),
+            tuple(
+                sorted(
+                    (item["name"], min(item.get("restartCount", 0), _MOST_RESTARTS), tuple(item.get("state", ())))
+                    for item in (obj.get("status") or {}).get("containerStatuses") or ()
+                )
+            ),
+        )
+        for name, obj in sorted(objects.items())
+    )
 
 
 def _merge(objects: dict[str, Object], kind: str, news: Sequence[Object]) -> None:

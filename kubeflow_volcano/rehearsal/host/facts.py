@@ -71,7 +71,7 @@ class Host:
     network_trouble: str = ""
     overlay_trouble: str = ""
     free_bytes: int = 0
-    tools_present: bool = False
+    to_make: tuple[str, ...] = ()
     inotify_instances: int = 0
     inotify_watches: int = 0
     missing_packages: tuple[Problem, ...] = ()
@@ -91,7 +91,7 @@ def look_at_host() -> Host:
 def look_closely(paths: ClusterPaths, to_make: Collection[str]) -> Host:
     """Everything that the cluster at `paths` needs. Trials run in namespaces of their own, which end with them.
 
-    `to_make` names the tools that are still to be made.
+    `to_make` names the tools that are still to be built.
     """
     disk = nearest_directory(paths.home)
     capable = all(_effective_capabilities() >> number & 1 for number in CAPABILITIES.values())
@@ -103,7 +103,7 @@ def look_closely(paths: ClusterPaths, to_make: Collection[str]) -> Host:
         network_trouble=_network_trouble() if capable else "",
         overlay_trouble=_overlay_trouble(disk) if capable else "",
         free_bytes=shutil.disk_usage(disk).free,
-        tools_present=not to_make,
+        to_make=tuple(to_make),
         inotify_instances=_free_inotify_instances(_ENOUGH_INSTANCES),
         inotify_watches=int(Path("/proc/sys/fs/inotify/max_user_watches").read_text()),
         missing_packages=tuple(missing.problem() for missing in missing_packages(to_make)),

@@ -12,13 +12,15 @@ from kubeflow_volcano.rehearsal.host.facts import CAPABILITIES, Host
 from kubeflow_volcano.rehearsal.node.cgroups import NEEDED_CONTROLLERS
 from kubeflow_volcano.rehearsal.node.network import choose_subnet
 from kubeflow_volcano.rehearsal.spec import RehearsalSpec, State
-from kubeflow_volcano.text import counted
+from kubeflow_volcano.text import counted, few
 
 __all__ = ["check_basics", "check_earlier", "check_host"]
 
 _MACHINES = ("x86_64", "aarch64")
 _GIB = 1 << 30
-_CLUSTER_BYTES, _BUILD_BYTES = 4 * _GIB, 9 * _GIB
+_CLUSTER_BYTES = 4 * _GIB
+_BUILD_BYTES, _MOST_BUILD_BYTES = {"kube": 5 * _GIB}, 9 * _GIB
+"""Modules, compiled packages and programs; a tool that is not named takes 1 GiB, and all of them share packages."""
 _INSTANCES, _WATCHES = 32, 8192
 """Measured: a cluster with Volcano and a training operator uses 22 inotify instances and 917 watches."""
 
@@ -129,9 +131,10 @@ def _network(host: Host, seed: str) -> Iterator[Problem]:
 
 
 def _disk(host: Host) -> Iterator[Problem]:
-    needed = _CLUSTER_BYTES + (0 if host.tools_present else _BUILD_BYTES)
+    building = min(_MOST_BUILD_BYTES, sum(_BUILD_BYTES.get(name, _GIB) for name in host.to_make))
+    needed = _CLUSTER_BYTES + building
     if host.free_bytes < needed:
-        what = "the cluster" if host.tools_present else "the cluster and building its tools"
+        what = f"the cluster and building {few(host.to_make)}" if host.to_make else "the cluster"
         yield Problem(
             f"{host.free_bytes / _GIB:.1f} GiB are free on the disk of the cache.",
             f"{needed / _GIB:.0f} GiB for {what}.",

@@ -28,6 +28,7 @@ _LOG_LIMIT = 16 << 20
 _LOG_CHECK_SECONDS = 5.0
 _READY_CHECK_SECONDS = 0.1
 _IDLE_SECONDS = 1.0
+_ANSWER_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +187,9 @@ def is_ready(url: str, authority: str) -> bool:
     parts = urlsplit(url)
     with contextlib.suppress(OSError, http.client.HTTPException):
         context = ssl.create_default_context(cafile=authority)
-        connection = http.client.HTTPSConnection(parts.hostname or "", parts.port, timeout=2, context=context)
+        connection = http.client.HTTPSConnection(
+            parts.hostname or "", parts.port, timeout=_ANSWER_SECONDS, context=context
+        )
         with contextlib.closing(connection):
             connection.request("GET", parts.path)
             return connection.getresponse().status == http.HTTPStatus.OK

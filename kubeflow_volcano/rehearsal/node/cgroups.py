@@ -1,7 +1,7 @@
 """The control groups of a node, in the three layouts that Linux hosts have, and the processes in them.
 
 The tests run on `hybrid` (version 1 controllers and a `unified` hierarchy beside them). `v1` without `unified` has one
-directory less. `v2` follows the kernel's documentation (admin-guide/cgroup-v2.rst) and was never run.
+directory less. `v2` follows the kernel's documentation (admin-guide/cgroup-v2.rst); `make test-machines` runs it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,12 @@ __all__ = ["NEEDED_CONTROLLERS", "Hierarchy", "Layout", "NodeCgroup", "parse_lay
 NEEDED_CONTROLLERS = frozenset({"cpu", "cpuset", "memory", "pids"})
 """The kubelet refuses to start its container manager without these (pkg/kubelet/cm)."""
 
+_USUAL_PLACE = Path("/sys/fs/cgroup")
+"""Where the kubelet looks (pkg/kubelet/cm/util)."""
 _DAEMONS = "daemons"
+_SUBTREE = "cgroup.subtree_control"
+_NOTE = "trusted.kubeflow-volcano.controllers"
+_ENABLE_TRIES = 5
 _V1_CONTROLLERS = frozenset(
     (
         *("blkio", "cpu", "cpuacct", "cpuset", "devices", "freezer", "hugetlb", "memory"),
@@ -74,12 +79,13 @@ def read_layout() -> Layout:
 def parse_layout(mountinfo: str) -> Layout:
     """Read the text of `/proc/self/mountinfo`; the controllers of a version 2 hierarchy are not in it."""
     version1: dict[Path, frozenset[str]] = {}
-    version2: list[Path] = []
+    version2: list[Path] = []  # one hierarchy, which may be mounted at several places
     for mount in read_mounts(mountinfo):
         if mount.kind == "cgroup":
             version1.setdefault(mount.point, frozenset(mount.options) & _V1_CONTROLLERS)
         elif mount.kind == "cgroup2":
             version2.append(mount.point)
+    version2.sort(key=lambda point: point != _USUAL_PLACE)
     if version1:
         hierarchies = tuple(Hierarchy(path, controllers) for path, controllers in version1.items())
         return Layout("hybrid" if version2 else "v1", hierarchies, version2[0] if version2 else None)
@@ -111,7 +117,24 @@ class NodeCgroup:
         return tuple(directory / _DAEMONS / "cgroup.procs" for directory in self.directories)
 
     def create(self) -> None:
-        """Create the groups that do not exist."""
+        """Create the groups that do not exist.
+
+        Raises:
+            ProblemsError: the kernel refuses one.
+        """
+        try:
+            self._create()
+        except OSError as error:
+            raise ProblemsError(
+                Problem(
+                    f"control group {self.name} cannot be made: {error.strerror} ({error.filename}).",
+                    f"a group at the top of each hierarchy, with {', '.join(sorted(NEEDED_CONTROLLERS))}.",
+                    "run on the host itself; if the message is about the cpu controller, processes with real-time "
+                    "priority keep the kernel from enabling it (`ps -eo pid,cls,args` shows them as FF or RR).",
+                )
+            ) from error
+
+    def _create(self) -> None:
         if self.layout.kind == "v2":
             self._create_v2()
             return
@@ -127,12 +150,27 @@ class NodeCgroup:
     def _create_v2(self) -> None:
         """Enable the controllers from the top down; the group itself has no processes, as version 2 demands."""
         (directory,) = self.directories
+        top = directory.parent
         (directory / _DAEMONS).mkdir(parents=True, exist_ok=True)
         # The kubelet requires hugetlb where the kernel offers it (pkg/kubelet/cm/cgroup_manager_linux.go).
         wanted = self.layout.controllers & (NEEDED_CONTROLLERS | {"hugetlb", "io"})
+        self._remember(self.layout.controllers - _enabled(top))  # the kubelet's libcontainer enables all of them
         enable = " ".join(f"+{name}" for name in sorted(wanted))
-        for group in (directory.parent, directory):
-            (group / "cgroup.subtree_control").write_text(enable)
+        # systemd disables at the top what none of its units uses, until a group below has it enabled: then it is busy.
+        for _ in range(_ENABLE_TRIES):
+            (top / _SUBTREE).write_text(enable)
+            with contextlib.suppress(FileNotFoundError):
+                (directory / _SUBTREE).write_text(enable)
+                return
+        (directory / _SUBTREE).write_text(enable)
+
+    def _remember(self, added: frozenset[str]) -> None:
+        """Note in the group which controllers of the top are on for such clusters only: the last turns them off."""
+        (directory,) = self.directories
+        for group in (directory, *directory.parent.glob("kfv-*")):
+            added |= _noted(group)
+        with contextlib.suppress(OSError):  # then they stay on, which costs nothing but their accounting
+            os.setxattr(directory, _NOTE, " ".join(sorted(added)).encode())
 
     def processes(self) -> frozenset[int]:
         """Pids of all processes in the groups, as this process sees them."""
@@ -182,6 +220,7 @@ class NodeCgroup:
     def remove(self, seconds: float = _REMOVE_SECONDS) -> tuple[str, ...]:
         """Remove the groups, trying for `seconds` while processes that ended leave them; returns those that stay."""
         left: tuple[str, ...] = ()
+        added = frozenset().union(*(_noted(group) for group in self.directories)) if self.layout.kind == "v2" else ()
         for _ in Deadline(seconds).every(_REMOVE_RETRY_SECONDS):
             for group in self._groups(self.removable):
                 with contextlib.suppress(OSError):
@@ -189,6 +228,10 @@ class NodeCgroup:
             left = tuple(str(group) for group in self.removable if group.exists())
             if not left:
                 break
+        if not left:
+            for controller in sorted(added):
+                with contextlib.suppress(OSError):  # another group uses it
+                    (self.layout.hierarchies[0].mountpoint / _SUBTREE).write_text(f"-{controller}")
         return left
 
     @staticmethod
@@ -197,6 +240,20 @@ class NodeCgroup:
         for top in tops:
             for directory, _, _ in os.walk(top, topdown=False):
                 yield Path(directory)
+
+
+def _enabled(group: Path) -> frozenset[str]:
+    try:
+        return frozenset((group / _SUBTREE).read_text().split())
+    except FileNotFoundError:
+        return frozenset()
+
+
+def _noted(group: Path) -> frozenset[str]:
+    try:
+        return frozenset(os.getxattr(group, _NOTE).decode().split())
+    except OSError:
+        return frozenset()
 
 
 def _kill(pid: int) -> None:

@@ -13,6 +13,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -38,7 +39,8 @@ from kubeflow_volcano.rehearsal.spec import ClusterPaths
 
 __all__ = ["Node"]
 
-_START_SECONDS, _LOOK_SECONDS = 10.0, 0.02
+_START_SECONDS, _START_LIMIT_SECONDS, _LOOK_SECONDS = 10.0, 60.0, 0.02
+_MOST_RESTARTS = 3
 
 # The kubelet and kube-proxy require these (pkg/kubelet/cm/container_manager_linux.go).
 _KERNEL_WIDE = {
@@ -110,7 +112,10 @@ class Node:
             boot.stdin.write(b"go\n")
 
     def _await_first_process(self) -> int:
-        for _ in Deadline(_START_SECONDS).every(_LOOK_SECONDS):
+        alive = Deadline(_START_LIMIT_SECONDS).at_most(_START_SECONDS)
+        for _ in alive.every(_LOOK_SECONDS):
+            if self.cgroup.processes():
+                alive.renew()  # it is in its group, and a slow machine is not yet further
             if pid := self.first_process():
                 return pid
         raise self.death("its first process did not appear")
@@ -133,6 +138,19 @@ class Node:
         except FileNotFoundError:
             return ""
         return "\n".join(text.decode("utf-8", "replace").splitlines()[-lines:])
+
+    def start_signs(self, daemons: Sequence[str]) -> tuple[int, ...]:
+        """Changes while these daemons do something new: the sizes of their logs.
+
+        A daemon that ends again and again writes, too, but nothing new: after its third end its log counts no more.
+        """
+        try:
+            runs = json.loads((self.paths.logs / "daemons.json").read_text())
+        except (OSError, ValueError):
+            runs = {}
+        steady = [name for name in daemons if runs.get(name, {}).get("restarts", 0) < _MOST_RESTARTS]
+        logs = [self.paths.logs / f"{name}.log" for name in (*steady, "node")]
+        return tuple(log.stat().st_size if log.is_file() else 0 for log in logs)
 
     @property
     def _plan_file(self) -> Path:

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from kubeflow_volcano.progress import Progress, silent
 from kubeflow_volcano.rehearsal.build.generation import load_generation
+from kubeflow_volcano.rehearsal.build.kept import Tools
 from kubeflow_volcano.rehearsal.build.recipes import Generation, Tool
-from kubeflow_volcano.rehearsal.build.tools import Tools, ensure_tools
+from kubeflow_volcano.rehearsal.build.tools import ensure_tools
 
 __all__ = ["CONTAINERD", "add_containerd", "ensure_containerd"]
 

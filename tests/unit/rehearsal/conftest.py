@@ -11,9 +11,9 @@ import yaml
 
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rehearsal.build.generation import load_generation
+from kubeflow_volcano.rehearsal.build.kept import tools_directory
 from kubeflow_volcano.rehearsal.build.recipes import Generation
 from kubeflow_volcano.rehearsal.build.toolchain import choose_go
-from kubeflow_volcano.rehearsal.build.tools import tools_directory
 from kubeflow_volcano.rehearsal.inside.registry import Registry
 
 

@@ -15,9 +15,10 @@ import pytest
 
 from kubeflow_volcano.rehearsal.build import downloads
 from kubeflow_volcano.rehearsal.build.downloads import RefusedError, download_programs, reachable_origins
+from kubeflow_volcano.rehearsal.build.kept import Tools
 from kubeflow_volcano.rehearsal.build.recipes import Download, Generation
 from kubeflow_volcano.rehearsal.build.toolchain import go_architecture
-from kubeflow_volcano.rehearsal.build.tools import Tools, ensure_tools
+from kubeflow_volcano.rehearsal.build.tools import ensure_tools
 
 HELLO = 'package main\n\nvar word = "unset"\n\nfunc main() { print(word) }\n'
 PROGRAM = b"#!/bin/sh\necho released\n"

@@ -17,9 +17,9 @@ import pytest
 from kubeflow_volcano.problems import ProblemsError
 from kubeflow_volcano.rehearsal.build.generation import load_generation
 from kubeflow_volcano.rehearsal.build.images import ImageStore, ensure_images
+from kubeflow_volcano.rehearsal.build.kept import Tools, tool_digest, tools_directory
 from kubeflow_volcano.rehearsal.build.recipes import Generation, GoPin, Image, LayerEntry, Tool
 from kubeflow_volcano.rehearsal.build.toolchain import choose_go
-from kubeflow_volcano.rehearsal.build.tools import Tools, tool_digest, tools_directory
 from kubeflow_volcano.rehearsal.inside.registry import Registry
 
 SHELL, APP = "docker.io/library/shell:1", "registry.example/app:v1"

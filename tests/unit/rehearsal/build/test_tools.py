@@ -13,10 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from kubeflow_volcano.problems import ProblemsError
-from kubeflow_volcano.rehearsal.build.recipes import Generated, Generation, Tool
-from kubeflow_volcano.rehearsal.build.toolchain import Go
-from kubeflow_volcano.rehearsal.build.tools import ensure_tools, main, tool_digest
+from kubeflow_volcano.problems import Problem, ProblemsError
+from kubeflow_volcano.rehearsal.build import kept
+from kubeflow_volcano.rehearsal.build import tools as tools_module
+from kubeflow_volcano.rehearsal.build.kept import tool_digest
+from kubeflow_volcano.rehearsal.build.recipes import Download, Generated, Generation, GoPin, Tool
+from kubeflow_volcano.rehearsal.build.toolchain import Go, go_architecture
+from kubeflow_volcano.rehearsal.build.tools import ensure_tools, main, tools_to_build
 from tests.places import ROOT
 
 HELLO = 'package main\n\nvar word = "unset"\n\nfunc main() { print(word) }\n'
@@ -69,6 +72,64 @@ def test_a_program_that_is_gone_is_built_again(make_generation: Make, tmp_path: 
     program.unlink()
     assert ensure_tools(generation, tmp_path / "cache").programs["one"] == program
     assert program.is_file()
+
+
+def another_go(monkeypatch: pytest.MonkeyPatch, version: str | None) -> None:
+    """Make this machine one with another Go, or with none that the generation could use."""
+
+    def choose(_: GoPin, cache: Path) -> Go:
+        if version is None:
+            raise ProblemsError(Problem("no Go.", "a Go.", "install it."))
+        return Go(version, cache / "no/such/go")
+
+    for module in (kept, tools_module):
+        monkeypatch.setattr(module, "choose_go", choose)
+
+
+@pytest.mark.parametrize("version", [None, "1.99.0"])
+def test_a_cache_from_another_machine_is_used_without_its_go(
+    make_generation: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str | None
+) -> None:
+    generation = make_generation(one=HELLO, two=HELLO)
+    built = ensure_tools(generation, tmp_path / "cache")
+    another_go(monkeypatch, version)
+
+    assert tools_to_build(generation, tmp_path / "cache") == ()
+    assert ensure_tools(generation, tmp_path / "cache") == built
+
+
+def test_a_tool_of_another_recipe_or_of_an_old_go_is_not_used(
+    make_generation: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path / "cache"
+    generation = make_generation(one=HELLO)
+    home = ensure_tools(generation, cache).homes["one"]
+    another_go(monkeypatch, "1.99.0")
+    for label in ("", "[]", '{"go": "1.26.8", "inputs": "0"}', (home / "made.json").read_text().replace("1.", "0.")):
+        (home / "made.json").write_text(label)
+        assert tools_to_build(generation, cache) == ("one",)
+
+
+def test_without_any_go_a_missing_tool_is_an_error(
+    make_generation: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generation = make_generation(one=HELLO)
+    another_go(monkeypatch, None)
+    with pytest.raises(ProblemsError, match="no Go"):
+        tools_to_build(generation, tmp_path / "cache")
+
+
+def test_what_can_be_downloaded_needs_no_compiler(
+    make_generation: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generation = make_generation(one=HELLO, two=HELLO)
+    offer = Download("https://example.invalid/one", {go_architecture(): "0" * 64}, {"one": ""})
+    offered = dataclasses.replace(
+        generation, tools=(dataclasses.replace(generation.tools[0], download=offer), generation.tools[1])
+    )
+    for reachable, needed in ((frozenset({"https://example.invalid"}), ("two",)), (frozenset[str](), ("one", "two"))):
+        monkeypatch.setattr(tools_module, "reachable_origins", lambda _, answer=reachable: answer)
+        assert tools_to_build(offered, tmp_path / "cache") == needed
 
 
 def test_the_digest_changes_with_every_input(make_generation: Make) -> None:
@@ -222,4 +283,4 @@ def test_sources_that_a_module_is_published_without_are_generated_in_a_copy(
     assert done.stderr == b"example.invalid/dep"
     assert sorted(tool.directory.rglob("*")) == before
     assert [path.name for path in published.iterdir() if path.name == "made.go"] == []
-    assert sorted(path.name for path in tools.homes["one"].iterdir()) == ["bin"]
+    assert sorted(path.name for path in tools.homes["one"].iterdir()) == ["bin", "made.json"]

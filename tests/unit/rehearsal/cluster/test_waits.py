@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kubeflow_volcano.rehearsal.cluster import waits
 from kubeflow_volcano.rehearsal.cluster.waits import exists, nodes_ready, pods_ready
 
 START = datetime(2026, 1, 2, 3, 4, 5, 600000, tzinfo=UTC).timestamp()
@@ -21,7 +22,10 @@ def node(name: str, ready: str, heartbeat: str) -> dict[str, Any]:
 def pod(ready: str, state: dict[str, Any], **meta: Any) -> dict[str, Any]:
     return {
         "metadata": {"name": "p"} | meta,
-        "status": {"conditions": [{"type": "Ready", "status": ready}], "containerStatuses": [{"state": state}]},
+        "status": {
+            "conditions": [{"type": "Ready", "status": ready}],
+            "containerStatuses": [{"name": "c", "state": state}],
+        },
     }
 
 
@@ -65,3 +69,26 @@ def test_a_waiting_pod_tells_why_and_one_that_goes_does_not_count() -> None:
 def test_existence() -> None:
     assert exists("the account")({}) == "the account to appear"
     assert exists("the account")({"default": {}}) == ""
+
+
+def test_a_heartbeat_is_no_progress_but_a_condition_and_a_container_are() -> None:
+    signs = {
+        waits._signs({"a": obj})  # noqa: SLF001  what it tells apart decides when `up` gives up
+        for obj in (
+            node("a", "False", BEFORE),
+            node("a", "False", AFTER),
+            node("a", "True", AFTER),
+            pod("False", {"waiting": {}}),
+            pod("False", {"running": {}}),
+        )
+    }
+    assert len(signs) == 4
+
+
+def test_restarts_are_no_progress_for_ever() -> None:
+    def restarted(times: int) -> dict[str, Any]:
+        obj = pod("False", {"running": {}})
+        obj["status"]["containerStatuses"][0]["restartCount"] = times
+        return obj
+
+    assert len({waits._signs({"a": restarted(times)}) for times in range(9)}) == 4  # noqa: SLF001  as above

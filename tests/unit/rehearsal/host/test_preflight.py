@@ -105,9 +105,12 @@ def test_a_disk_without_overlay_is_refused() -> None:
     assert "XDG_CACHE_HOME" in only(replace(GOOD, overlay_trouble="mount: wrong fs type")).todo
 
 
-@pytest.mark.parametrize(("tools_present", "enough"), [(True, 4), (False, 13)])
-def test_disk_space_counts_the_build_of_the_tools(enough: int, *, tools_present: bool) -> None:
-    host = replace(GOOD, tools_present=tools_present, free_bytes=enough * GIB)
+@pytest.mark.parametrize(
+    ("to_make", "enough"),
+    [((), 4), (("pause", "runc"), 6), (("kube",), 9), (("kube", "a", "b", "c", "d", "e"), 13)],
+)
+def test_disk_space_counts_the_tools_that_are_to_be_built(enough: int, to_make: tuple[str, ...]) -> None:
+    host = replace(GOOD, to_make=to_make, free_bytes=enough * GIB)
     check_host(host, SPEC, None, SEED)
 
     assert f"{enough} GiB" in only(replace(host, free_bytes=enough * GIB - 1)).needed
@@ -161,6 +164,6 @@ def test_a_real_host_is_looked_at_without_changing_it(tmp_path: Path, monkeypatc
     assert host.inotify_instances > 0
     assert host.network_trouble == ""
     assert host.overlay_trouble == ""
-    assert not host.tools_present
+    assert host.to_make == ("runc",)
     assert seen() == before
     assert list(tmp_path.iterdir()) == []

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from kubeflow_volcano.problems import ProblemsError
 from kubeflow_volcano.rehearsal.node.cgroups import Hierarchy, Layout, NodeCgroup, parse_layout
 
 LINE = "30 24 0:26 / {point} rw,nosuid,nodev - {kind} {kind} rw,{options}\n"
@@ -95,3 +98,45 @@ def test_what_can_not_be_removed_is_named(tmp_path: Path) -> None:
     assert group.remove(0.1) == (str(tmp_path / "kfv-x"),)
     (tmp_path / "kfv-x/daemons/busy").unlink()
     assert group.remove(0.1) == ()
+
+
+def test_of_several_mounts_of_version_2_the_usual_one_is_used() -> None:
+    elsewhere = ("/run/elsewhere", "cgroup2", "nsdelegate")
+    (hierarchy,) = parse_layout(mountinfo(elsewhere, V2)).hierarchies
+    assert hierarchy.mountpoint == Path("/sys/fs/cgroup")
+
+
+def version_2(top: Path) -> NodeCgroup:
+    """A directory that stands for a version 2 hierarchy in which systemd has enabled what it uses itself."""
+    (top / "cgroup.subtree_control").write_text("cpu memory pids\n")
+    return NodeCgroup(
+        Layout("v2", (Hierarchy(top, frozenset(["cpu", "cpuset", "hugetlb", "memory", "pids", "rdma"])),)), "kfv-x"
+    )
+
+
+def test_on_version_2_controllers_are_enabled_from_the_top_down(tmp_path: Path) -> None:
+    version_2(tmp_path).create()
+
+    for group in (tmp_path, tmp_path / "kfv-x"):
+        assert (group / "cgroup.subtree_control").read_text() == "+cpu +cpuset +hugetlb +memory +pids"
+    assert (tmp_path / "kfv-x/daemons").is_dir()
+
+
+def test_controllers_that_only_the_cluster_needed_go_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    notes: dict[str, bytes] = {}
+    monkeypatch.setattr("os.setxattr", lambda path, _, value: notes.update({str(path): value}))
+    monkeypatch.setattr("os.getxattr", lambda path, _: notes.get(str(path), b""))
+    group = version_2(tmp_path)
+    group.create()
+    assert notes == {str(tmp_path / "kfv-x"): b"cpuset hugetlb rdma"}
+
+    (tmp_path / "kfv-x/cgroup.subtree_control").unlink()  # the kernel's files go with their directory
+    assert group.remove() == ()
+    assert (tmp_path / "cgroup.subtree_control").read_text() == "-rdma"  # after the others: each write is one change
+
+
+def test_what_the_kernel_refuses_is_said_without_a_traceback(tmp_path: Path) -> None:
+    group = version_2(tmp_path)
+    (tmp_path / "kfv-x").write_text("in the way")
+    with pytest.raises(ProblemsError, match=r"cannot be made: (File exists|Not a directory)"):
+        group.create()
