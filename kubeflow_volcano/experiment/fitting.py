@@ -15,6 +15,8 @@ from kubeflow_volcano.cluster.pods.quantities import quantity
 __all__ = ["Bounds", "bounds", "fitted", "tolerations"]
 
 _Amounts = dict[str, Decimal]
+_LEAST_CPU = Decimal("0.01")
+"""CPU requested, in cores, where 0 is refused: little, so that a quota holds several pods."""
 _BLOCKING = frozenset({"NoSchedule", "NoExecute"})
 # Taints of nodes that are not ready or not initialized; no probe pod tolerates them.
 _NODE_TROUBLE = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
@@ -95,8 +97,8 @@ def _fit(resources: dict[str, Any], within: Bounds) -> None:
             request = min(request, within.most[name])
             limit = min(limit, within.most[name]) if limit is not None else None
         if name in within.ratio and limit is not None:
-            # Admission refuses a request of 0 where there is a ratio.
-            request = request or limit / max(within.ratio[name], Decimal(1))
+            # Admission refuses a request of 0 where there is a ratio. Of CPU alone probes request 0.
+            request = request or min(limit / max(within.ratio[name], Decimal(1)), _LEAST_CPU)
             limit = max(request, min(limit, request * within.ratio[name]))
         requests[name] = _text(name, request, math.ceil)
         if limit is not None:

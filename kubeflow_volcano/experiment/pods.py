@@ -20,7 +20,7 @@ Without any request a pod is best-effort and escapes the gang (volcano-sh/volcan
 (pkg/scheduler/api/resource_info.go, IsEmpty). Quotas require a value for every resource, even 0."""
 
 SCRIPT_RESOURCES: Mapping[str, Any] = {
-    "requests": {"cpu": "10m", "memory": "16Mi"},
+    "requests": RESOURCES["requests"],
     "limits": {"cpu": "500m", "memory": "32Mi"},
 }
 """Resources of a container that works: with a limit of 10m CPU, 0.1 s of work would take 10 s."""

@@ -8,6 +8,7 @@ from decimal import Decimal
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.pods.quantities import Amounts, amounts, pod_requests, readable, total
 from kubeflow_volcano.cluster.readiness import State, assess
+from kubeflow_volcano.experiment.pods import RESOURCES
 from kubeflow_volcano.text import counted, few
 from validators.core.check import check
 from validators.core.facts import Facts
@@ -20,8 +21,9 @@ __all__ = ["CHECKS"]
 
 _READS = (NODES, PODS)
 
-# What the gang experiment requests at most (checks.md, 4.4); with less free it proves nothing.
-_PROBES: Amounts = {"cpu": Decimal("0.2"), "memory": Decimal(400 * 2**20)}
+_MOST_PODS = 4
+"""Pods that the gang experiment has at one time (H6); with room for fewer it proves nothing."""
+_PROBES = {name: _MOST_PODS * amount for name, amount in amounts(RESOURCES["requests"]).items()}
 _KEEP_AWAY = frozenset({"NoSchedule", "NoExecute"})
 
 
@@ -119,7 +121,7 @@ def _short_of_room(taking: Sequence[Object], facts: Facts) -> Outcome | None:
         left = _left(taking, facts)
     except ValueError as error:
         return errored("BadQuantity", f"invalid quantity: {error}.", todo="correct the object that contains it.")
-    short = {name: amount for name, amount in wanted.items() if left.get(name, Decimal(0)) < amount}
+    short = {name: amount for name, amount in wanted.items() if amount and left.get(name, Decimal(0)) < amount}
     if not short:
         return None
     of_pods = f" and {counted(len(waiting), 'pending pod')}" if waiting else ""

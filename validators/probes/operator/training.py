@@ -10,7 +10,7 @@ from typing import Any
 from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import BAD_IMAGE_REASONS
-from kubeflow_volcano.experiment.pods import RESOURCES, SCRIPT_RESOURCES, probe_pod
+from kubeflow_volcano.experiment.pods import SCRIPT_RESOURCES, probe_pod
 from kubeflow_volcano.experiment.session import Session
 from kubeflow_volcano.experiment.stage import step_of, was_judged
 from kubeflow_volcano.progress import Progress
@@ -153,7 +153,7 @@ def _job(session: Session, namespace: str, name: str, minimum: int) -> Object:
         "name": "tensorflow",
         "image": session.options.busybox_image,
         "command": ["sh", "-c", "exit 0"],
-        "resources": {**SCRIPT_RESOURCES, "requests": RESOURCES["requests"]},
+        "resources": SCRIPT_RESOURCES,
     }
     pod = probe_pod(name, namespace, container, labels={_PROBE_LABEL: name})
     meta = {key: pod["metadata"][key] for key in ("labels", "annotations")}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from kubeflow_volcano.cluster.pods.quantities import quantity
+from kubeflow_volcano.experiment.pods import RESOURCES, SCRIPT_RESOURCES
 from tests.samples.facts import deployment, facts, node, pod
 from validators.checks.reach.nodes import nodes
 from validators.core.outcome import Status
@@ -34,8 +36,14 @@ def test_a_cordoned_node_is_a_warning_and_only_cordoned_nodes_a_failure() -> Non
     assert nodes(facts(cordoned)).reason == "AllCordoned"
 
 
+def test_a_cluster_whose_cpu_is_all_requested_has_room_for_probes() -> None:
+    busy = {"containers": [{"name": "main", "resources": {"requests": {"cpu": "2"}}}], "nodeName": "n1"}
+    assert nodes(facts(node(), pod("default/busy", spec=busy))).status is Status.PASS
+    assert quantity(SCRIPT_RESOURCES["requests"]["cpu"]) == quantity(RESOURCES["requests"]["cpu"]) == 0
+
+
 def test_pods_that_have_ended_take_no_room_and_running_ones_do() -> None:
-    hungry = {"containers": [{"name": "main", "resources": {"requests": {"cpu": "1900m"}}}], "nodeName": "n1"}
+    hungry = {"containers": [{"name": "main", "resources": {"requests": {"memory": "4000Mi"}}}], "nodeName": "n1"}
     running = pod("default/big", spec=hungry)
     ended = pod("default/big", spec=hungry, status={"phase": "Succeeded"})
     assert nodes(facts(node(), running)).reason == "NoRoom"
@@ -49,7 +57,7 @@ def test_a_pod_of_the_profile_that_waits_counts_and_one_of_somebody_else_does_no
     outcome = nodes(of_profile)
     assert (outcome.status, outcome.reason) == (Status.FAIL, "NoRoom")
     assert "4Gi memory left" in outcome.message
-    assert "5.4Gi memory" in outcome.message
+    assert "5.1Gi memory" in outcome.message
     assert nodes(facts(node(), waiting, deployment("kubeflow/a"))).status is Status.PASS
 
 
