@@ -3,37 +3,42 @@
 from __future__ import annotations
 
 from kubeflow_volcano.experiment.ended import BAD_STARTS
-from validators.core.outcome import Outcome, errored
+from validators.core.outcome import Cause, Outcome, errored
+from validators.subjects.interception import named_in
 
 __all__ = ["interruption", "not_tried", "refusal"]
 
-_WEBHOOK = "failed calling webhook"
 _UNREAD = frozenset({"Forbidden", "Unauthorized", "Unreachable"})
 
 
 def refusal(text: str) -> Outcome:
-    """A quota, LimitRange, Pod Security, RBAC or a webhook rejected an object; B3 reports a webhook without answer."""
+    """A quota, LimitRange, Pod Security, RBAC or a webhook rejected an object; a webhook without answer is a cause."""
     todo = "exempt the probe from the named policy, or name a namespace that admits it (--probe-namespace)."
-    if _WEBHOOK in text:
+    if named_in(text):
         todo = "see why the backend of the named webhook is not ready, and run again."
     return errored(
         "ProbeRefused",
         f"the API server rejected a probe object: {text}",
         expected="small pods are admitted at the Pod Security level of their identity",
         todo=todo,
-        because=("B3",) if _WEBHOOK in text else (),
+        because=_causes(text),
     )
 
 
 def interruption(text: str) -> Outcome:
-    """The API server did not answer, or an experiment timed out; if a webhook is the cause, B3 reports it."""
+    """The API server did not answer, or an experiment timed out; a webhook without answer is a cause."""
     return errored(
         "ProbeInterrupted",
         f"the probe was interrupted: {text}",
         expected="the API server and its webhooks answer during the probe",
         todo="check the health of the API server, then run again.",
-        because=("B3",) if _WEBHOOK in text else (),
+        because=_causes(text),
     )
+
+
+def _causes(text: str) -> tuple[Cause, ...]:
+    found = named_in(text)
+    return (found,) if found else ()
 
 
 def not_tried(failure: tuple[str, str]) -> Outcome:

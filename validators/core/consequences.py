@@ -1,4 +1,9 @@
-"""One cause, one failure: a consequence of another check's failure is reported as skip and names that check."""
+"""One cause, one failure: a consequence of another check's failure is reported as skip and names that check.
+
+Which check that is need not be known to the one that sees the symptom: it names the objects that its trouble may come
+from (the node of a pod, the webhooks that intercept a PodGroup), and any check that finds one of them broken explains
+it. Where two checks speak of the same experiment, or of the same object, the id of the other is the cause.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from validators.core.check import Check
-from validators.core.outcome import Outcome, Status, skipped
+from validators.core.outcome import Cause, Outcome, Status, passed, skipped
 
 __all__ = ["NOT_NEEDED", "REASON", "blocked", "blocked_by", "follow", "not_applicable"]
 
@@ -15,7 +20,6 @@ REASON = "ConsequenceOf"
 NOT_NEEDED = "NotNeeded"
 """Reason of a skip that does not block dependent checks: the gang scheduler in use has no such part."""
 
-# A failure is not explained by a mere warning.
 _WEIGHT = {Status.WARN: 1, Status.ERROR: 2, Status.FAIL: 2}
 
 
@@ -45,41 +49,66 @@ def not_applicable(check: Check, outcomes: Mapping[str, Outcome], waived: Mappin
 
 
 def follow(outcomes: Mapping[str, Outcome]) -> dict[str, Outcome]:
-    """The outcomes, as skip where every cause belongs to checks that were evaluated and do not hold.
+    """The outcomes, as pass where an experiment refutes them, and as skip where other checks found every cause.
 
     It starts from the failures without a further cause, so that a circle of causes hides no failure.
     """
-    followed = dict(outcomes)
-    owned = {id_ for id_, outcome in outcomes.items() if _weight(outcome) and not _explainable(outcome, outcomes)}
+    followed = {id_: _unless_refuted(item, outcomes) for id_, item in outcomes.items()}
+    standing = {id_: item for id_, item in followed.items() if _weight(item)}
+    owned = {id_: item for id_, item in standing.items() if _owners(id_, standing, standing) is None}
     while True:
-        following = [
-            id_
-            for id_, item in outcomes.items()
-            if id_ not in owned and item.because and owned.issuperset(item.because)
-        ]
+        following = {
+            id_: owners
+            for id_ in standing
+            if id_ not in owned and (owners := _owners(id_, standing, owned)) is not None
+        }
         if not following:
             return followed
-        owned.update(following)
-        followed |= {id_: _demoted(outcomes[id_]) for id_ in following if outcomes[id_].reason != REASON}
+        owned |= {id_: standing[id_] for id_ in following}
+        followed |= {
+            id_: _demoted(standing[id_], owners) for id_, owners in following.items() if standing[id_].reason != REASON
+        }
+
+
+def _unless_refuted(outcome: Outcome, outcomes: Mapping[str, Outcome]) -> Outcome:
+    contrary = [id_ for id_ in outcome.refuted_by if id_ in outcomes and outcomes[id_].status is Status.PASS]
+    if not contrary or not _weight(outcome):
+        return outcome
+    return passed(
+        f"{contrary[0]} shows by experiment that this causes no trouble: {outcome.message}",
+        objects=outcome.objects,
+        observed=outcome.observed,
+    )
+
+
+def _owners(id_: str, standing: Mapping[str, Outcome], among: Mapping[str, Outcome]) -> tuple[str, ...] | None:
+    """Ids of the checks that found every cause of this outcome; None if one of its causes was not found.
+
+    A failure is not explained by a mere warning.
+    """
+    outcome = standing[id_]
+    grave = {other: item for other, item in among.items() if other != id_ and _weight(item) >= _weight(outcome)}
+    found = [_found(cause, grave) for cause in outcome.because]
+    return tuple(dict.fromkeys(owner for owners in found for owner in owners)) if found and all(found) else None
+
+
+def _found(cause: Cause, outcomes: Mapping[str, Outcome]) -> list[str]:
+    if isinstance(cause, str):
+        return [cause] if cause in outcomes else []
+    return [id_ for id_, item in outcomes.items() if not cause.isdisjoint((*item.objects, *item.breaks))]
 
 
 def _weight(outcome: Outcome) -> int:
     return _WEIGHT[Status.FAIL] if outcome.reason == REASON else _WEIGHT.get(outcome.status, 0)
 
 
-def _explainable(outcome: Outcome, outcomes: Mapping[str, Outcome]) -> bool:
-    return bool(outcome.because) and all(
-        id_ in outcomes and _weight(outcomes[id_]) >= _weight(outcome) for id_ in outcome.because
-    )
-
-
 def _roots(id_: str, outcomes: Mapping[str, Outcome]) -> tuple[str, ...]:
     outcome = outcomes[id_]
     if outcome.reason != REASON:
         return (id_,)
-    return tuple(root for cause in outcome.because for root in _roots(cause, outcomes))
+    return tuple(root for cause in outcome.because if isinstance(cause, str) for root in _roots(cause, outcomes))
 
 
-def _demoted(outcome: Outcome) -> Outcome:
-    message = f"consequence of {', '.join(outcome.because)}: {outcome.message}"
-    return replace(outcome, status=Status.SKIP, reason=REASON, message=message, todo="", commands=())
+def _demoted(outcome: Outcome, owners: tuple[str, ...]) -> Outcome:
+    message = f"consequence of {', '.join(owners)}: {outcome.message}"
+    return replace(outcome, status=Status.SKIP, reason=REASON, message=message, todo="", commands=(), because=owners)

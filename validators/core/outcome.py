@@ -9,7 +9,22 @@ from typing import Any
 
 from kubeflow_volcano.cluster.objects import Ref
 
-__all__ = ["CannotJudgeError", "Outcome", "Severity", "Status", "errored", "failed", "passed", "skipped", "warned"]
+__all__ = [
+    "CannotJudgeError",
+    "Cause",
+    "Outcome",
+    "Severity",
+    "Status",
+    "errored",
+    "failed",
+    "passed",
+    "skipped",
+    "warned",
+]
+
+Cause = str | frozenset[Ref]
+"""Where the trouble of an outcome may come from: the check of this id does not hold; or a check does not hold that
+names one of these objects, whichever check that is."""
 
 
 class Status(StrEnum):
@@ -38,8 +53,10 @@ class Severity(StrEnum):
 class Outcome:
     """What a check found. `reason` is a stable CamelCase word for programs, `message` a sentence for people.
 
-    `because` names the checks that own the cause of a fail or an error: if all of them failed in the same run, this
-    outcome is reported as skip, so that one cause does not fail five checks.
+    `because` holds one cause for each trouble of a fail, an error or a warning: if all of them were found in the same
+    run, this outcome is reported as skip, so that one cause does not fail five checks. What a check found is its
+    `objects`, and `breaks` besides: what does not work while these objects are as they are.
+    `refuted_by` names checks that find out by experiment what this outcome only infers: it passes if one of them does.
     `evidence` maps a file name to text that is written beside the report (logs, listings).
     """
 
@@ -52,7 +69,9 @@ class Outcome:
     todo: str = ""
     commands: tuple[str, ...] = ()
     evidence: Mapping[str, str] = field(default_factory=dict)
-    because: tuple[str, ...] = ()
+    because: tuple[Cause, ...] = ()
+    breaks: tuple[Ref, ...] = ()
+    refuted_by: tuple[str, ...] = ()
 
 
 def passed(message: str, *, objects: Sequence[Ref], observed: Mapping[str, Any] | None = None) -> Outcome:
@@ -77,7 +96,9 @@ def _negative(status: Status) -> Callable[..., Outcome]:
         objects: Sequence[Ref] = (),
         commands: Sequence[str] = (),
         evidence: Mapping[str, str] | None = None,
-        because: Sequence[str] = (),
+        because: Sequence[Cause] = (),
+        breaks: Sequence[Ref] = (),
+        refuted_by: Sequence[str] = (),
     ) -> Outcome:
         return Outcome(
             status,
@@ -90,6 +111,8 @@ def _negative(status: Status) -> Callable[..., Outcome]:
             tuple(commands),
             evidence or {},
             tuple(because),
+            tuple(breaks),
+            tuple(refuted_by),
         )
 
     return make
@@ -98,7 +121,7 @@ def _negative(status: Status) -> Callable[..., Outcome]:
 warned = _negative(Status.WARN)
 """warned(reason, message, *, todo, expected, observed, objects, commands, evidence): works, but needs attention."""
 failed = _negative(Status.FAIL)
-"""failed(reason, message, *, todo, ... , because): the claim does not hold."""
+"""failed(reason, message, *, todo, ... , because, breaks, refuted_by): the claim does not hold."""
 errored = _negative(Status.ERROR)
 """errored(reason, message, *, todo, ... , because): could not be evaluated."""
 

@@ -15,6 +15,7 @@ from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.experiment.remains import Cleanup
 from kubeflow_volcano.problems import Exit, Problem
 from validators.core.check import natural
+from validators.core.consequences import REASON
 from validators.core.facts import Facts
 from validators.core.results import Result, Summary, summarise, worst
 from validators.core.safe import LONGEST_EVIDENCE, safe, text
@@ -200,7 +201,7 @@ def _check(result: Result, stem: str) -> dict[str, Any]:
         "observed": safe(outcome.observed),
         "objects": [_object(ref) for ref in sorted(outcome.objects)[:_MOST_OBJECTS]],
         "objects_total": len(outcome.objects),
-        "because": list(outcome.because),
+        "because": list(outcome.because) if outcome.reason == REASON else [],
         "waived": {"status": str(waived.status), "reason": waived.reason, "message": text(waived.message)}
         if waived
         else None,

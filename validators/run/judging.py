@@ -123,16 +123,20 @@ class Judging:
         self._outcomes[id_] = outcome
         self._times[id_] = (time.time(), 0.0)
 
+    def _may_be_refuted(self, id_: str) -> bool:
+        """Whether an experiment that is still to be judged may show the contrary of this outcome."""
+        return any(map(self.waits_for, self._outcomes[id_].refuted_by))
+
     def _tell(self) -> None:
         """One line for each check that has its verdict by now."""
         final = follow(self._outcomes)
         for item in self._planned:
-            if item.id in final and item.id not in self._told:
+            if item.id in final and item.id not in self._told and not self._may_be_refuted(item.id):
                 self._told.add(item.id)
                 outcome = final[item.id]
                 why = "" if outcome.status is Status.PASS else f": {outcome.reason}"
                 if outcome.reason == REASON:
-                    why += f" {', '.join(outcome.because)}"
+                    why += f" {', '.join(id_ for id_ in outcome.because if isinstance(id_, str))}"
                 self._progress(f"{item.id:<3} {outcome.status:<5} {item.slug}{why}")
 
 

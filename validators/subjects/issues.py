@@ -14,7 +14,7 @@ from functools import lru_cache
 from kubeflow_volcano.cluster.metadata import RUN_LABEL
 from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.core.facts import Facts
-from validators.core.outcome import Outcome, Status, failed, passed, skipped, warned
+from validators.core.outcome import Cause, Outcome, Status, failed, passed, skipped, warned
 
 __all__ = ["Issue", "age", "created", "judged", "verdict"]
 
@@ -24,7 +24,10 @@ _MOST_SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """One object that is not healthy. `check` reports it; `because` names the checks that own the cause."""
+    """One object that is not healthy. `check` reports it; `because` holds its causes, as those of an outcome.
+
+    `breaks` is what does not work while the object is as it is.
+    """
 
     check: str
     status: Status
@@ -32,10 +35,11 @@ class Issue:
     reason: str
     message: str
     todo: str
-    because: tuple[str, ...] = ()
+    because: tuple[Cause, ...] = ()
     evidence: str = ""
     gravity: Status | None = None
     """Status that it would have if the release answered for the object; None where the release does."""
+    breaks: tuple[Ref, ...] = ()
 
 
 @lru_cache(maxsize=32)  # the kinds of one run; most checks go through all pods
@@ -87,7 +91,8 @@ def verdict(found: Iterable[Issue], looked_at: Sequence[Ref], *, claim: str, exp
         todo=" ".join(todos),
         commands=tuple(dict.fromkeys(_look(item.ref) for item in worst if item.reason != "Missing")),
         evidence={f"{item.ref.namespace}_{item.ref.name}.log": item.evidence for item in worst if item.evidence},
-        because=tuple(dict.fromkeys(id_ for item in worst for id_ in item.because)) if caused else (),
+        because=tuple(dict.fromkeys(cause for item in worst for cause in item.because)) if caused else (),
+        breaks=tuple(dict.fromkeys(ref for item in worst for ref in item.breaks)),
     )
 
 

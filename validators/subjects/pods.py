@@ -17,11 +17,12 @@ from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.cluster.readiness import BAD_IMAGE_REASONS, State, assess_pod
 from kubeflow_volcano.text import counted
 from validators.core.facts import Fact, Facts, Read
-from validators.core.outcome import Status
+from validators.core.outcome import Cause, Status
 from validators.core.resources import NAMESPACES, PODS
 from validators.core.rights import Rule
 from validators.subjects import ownership
 from validators.subjects.issues import Issue, age, judged
+from validators.subjects.outages import LOST_TAINTS, nodes_down, nodes_of
 from validators.subjects.ownership import as_owned, workload_of
 
 __all__ = [
@@ -76,7 +77,7 @@ _PLACEMENT_CLASSES = (
 
 _TODO_CRASH = "read the log of the previous container."
 _TODO_MEMORY = "raise the memory limit of the container, or find its leak."
-_PLACEMENT_CAUSES = {"UnboundClaim": ("D3",), "Insufficient": ("A4",)}
+_PLACEMENT_CAUSES: Mapping[str, tuple[Cause, ...]] = {"UnboundClaim": ("D3",), "Insufficient": ("A4",)}
 
 _MOST_NOTED = 20
 _LOG_LINES = 40
@@ -187,6 +188,8 @@ def issue(pod: Object, facts: Facts) -> Issue | None:
         found = None
     if found and found.check == "C7":
         found = replace(found, because=_restart_causes(workload_of(pod), facts))
+    if found and found.check == "C6" and (down := nodes_of((pod,), facts)):
+        found = replace(found, because=(down,))
     workload = workload_of(pod)
     if found and workload and workload.group in JOB_GROUPS:
         found = replace(found, status=Status.WARN)
@@ -240,6 +243,8 @@ def _waiting(pod: Object, found: Issue, noted: PodNotes, facts: Facts) -> Issue:
             found.message, _PLACEMENT_CLASSES, ("Unschedulable", "read the message of the scheduler.")
         )
         because = _PLACEMENT_CAUSES.get(reason, ())
+        if any(taint in found.message for taint in LOST_TAINTS) and (down := nodes_down(facts)):
+            because = (down,)  # whatever else the message names, these nodes take no pod while they are down
         return replace(
             found,
             check="C8",

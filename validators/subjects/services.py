@@ -10,7 +10,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import State, assess, assess_pod
 from kubeflow_volcano.text import counted
 from validators.core.facts import Facts, Read
-from validators.core.outcome import Status
+from validators.core.outcome import Cause, Status
 from validators.core.resources import ENDPOINT_SLICES, PODS, SERVICES
 from validators.subjects import pods, workloads
 from validators.subjects.issues import Issue, age, judged
@@ -71,8 +71,8 @@ def _names(ports: Sequence[Object] | None) -> frozenset[str]:
     return frozenset(port.get("name") or "" for port in ports or [{}])
 
 
-def behind(service: Object, facts: Facts) -> tuple[str, ...]:
-    """Ids of the checks that report why the Service has no ready pod: those of its workloads and of its pods."""
+def behind(service: Object, facts: Facts) -> tuple[Cause, ...]:
+    """Why the Service has no ready pod: what its workloads and its pods lack, or the checks that report it."""
     namespace = service["metadata"]["namespace"]
     of_workloads = (
         item.because or (item.check,)
@@ -83,7 +83,7 @@ def behind(service: Object, facts: Facts) -> tuple[str, ...]:
     )
     selected = {Ref.of(pod) for pod in _pods(service, facts)}
     of_pods = (item.because or (item.check,) for item in pods.issues(facts) if item.ref in selected)
-    return tuple(dict.fromkeys(id_ for ids in (*of_workloads, *of_pods) for id_ in ids))
+    return tuple(dict.fromkeys(cause for causes in (*of_workloads, *of_pods) for cause in causes))
 
 
 def _selects(service: Object, pod: Object) -> bool:
@@ -158,12 +158,11 @@ def _workloads(namespace: str, facts: Facts) -> Iterator[Object]:
                 yield item
 
 
-def _absent(namespace: str, facts: Facts) -> tuple[str, ...]:
-    """Ids of the checks that report a missing workload in this namespace, which may be the Service's."""
+def _absent(namespace: str, facts: Facts) -> tuple[Cause, ...]:
+    """The missing workloads of this namespace, each of which may be the Service's."""
     found = (item for item in workloads.issues(facts) if item.ref.namespace == namespace)
-    return tuple(
-        dict.fromkeys(id_ for item in found if item.reason == "Missing" for id_ in item.because or (item.check,))
-    )
+    missing = frozenset(item.ref for item in found if item.reason == "Missing")
+    return (missing,) if missing else ()
 
 
 def _just_ready(pod: Object, facts: Facts) -> bool:

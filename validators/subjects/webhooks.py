@@ -17,10 +17,11 @@ from cryptography.utils import CryptographyDeprecationWarning
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.core.facts import Fact, Facts, Read
-from validators.core.outcome import Status
-from validators.core.resources import MUTATING_WEBHOOKS, PODS, SERVICES, VALIDATING_WEBHOOKS
+from validators.core.outcome import Cause, Status
+from validators.core.resources import PODS, SERVICES
 from validators.core.rights import BACKENDS, Rule
 from validators.subjects import services
+from validators.subjects.interception import LISTS, webhook_ref
 from validators.subjects.issues import Issue
 from validators.subjects.simulation import SIMULATED_WEBHOOKS
 
@@ -39,8 +40,6 @@ __all__ = [
     "service_of",
 ]
 
-LISTS = (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS)
-"""What `configurations` reads."""
 RESOURCES = {item.kind: item for item in LISTS}
 READS: tuple[Read, ...] = (*LISTS, *services.READS)
 """What `issues` reads, but for certificates."""
@@ -151,11 +150,11 @@ def _issues_of(ref: Ref, configuration: Object, facts: Facts) -> Iterator[Issue]
     for found, entries in grouped.items():
         message = f"{ref}: webhook {', '.join(item['name'] for item in entries)} {found.wrong}."
         because = _because(found, entries[0], facts)
-        yield Issue("B3", Status.FAIL, ref, found.reason, message, found.todo, because)
+        breaks = tuple(webhook_ref(item["name"]) for item in entries)
+        yield Issue("B3", Status.FAIL, ref, found.reason, message, found.todo, because, breaks=breaks)
 
 
-def _because(found: Fault, entry: Object, facts: Facts) -> tuple[str, ...]:
-    """Ids of the checks that own the cause."""
+def _because(found: Fault, entry: Object, facts: Facts) -> tuple[Cause, ...]:
     ref = service_of(entry)
     if found.reason == "NoService":
         return ("B6",)

@@ -7,12 +7,14 @@ from dataclasses import replace
 from functools import lru_cache
 
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.cluster.readiness import State, assess
+from kubeflow_volcano.cluster.readiness import Readiness, State, assess
 from validators.core.facts import Facts, Read
-from validators.core.outcome import Status
+from validators.core.outcome import Cause, Status
 from validators.core.resources import DAEMON_SETS, DEPLOYMENTS, JOBS, PODS, STATEFUL_SETS
 from validators.subjects import pods
+from validators.subjects.interception import in_the_way, named_in
 from validators.subjects.issues import Issue, age, judged
+from validators.subjects.outages import nodes_of
 from validators.subjects.ownership import as_owned, workload_of
 
 __all__ = ["READS", "RESOURCE_OF_KIND", "issues"]
@@ -66,11 +68,19 @@ def _issue(obj: Object, causes: Sequence[Issue], facts: Facts) -> Issue | None:
         return _job(obj, found, causes, facts)
     found = replace(found, todo="see its events and its pods.")
     if not causes:
-        return as_owned(found, obj, facts)
+        return as_owned(replace(found, because=_without_pods(ref, state, facts)), obj, facts)
     worst = [item for item in causes if item.status is Status.FAIL] or causes
     because = tuple(dict.fromkeys(item.check for item in worst))
     message = f"{state.message} {worst[0].message}"
     return replace(found, status=worst[0].status, gravity=worst[0].gravity, message=message, because=because)
+
+
+def _without_pods(ref: Ref, state: Readiness, facts: Facts) -> tuple[Cause, ...]:
+    """Causes where no pod shows one: pods that left with their node, and webhooks that let none be created."""
+    own = tuple(pod for pod in facts.all(PODS) if workload_of(pod) == ref)
+    refused = named_in(state.message) or in_the_way(facts, "v1", "Pod", "pods", ref.namespace)
+    causes = nodes_of(own, facts) or (frozenset() if own else refused)
+    return (causes,) if causes else ()
 
 
 def _not_asked_for(found: Issue, facts: Facts) -> Issue:

@@ -26,6 +26,7 @@ from validators.core.rights import Rule
 from validators.reading.dry_runs import Answer, answer_of, try_create
 from validators.reading.permissions import DRY_RUN_NAMESPACE, allowed, as_yaml
 from validators.subjects import webhooks
+from validators.subjects.interception import webhook_ref
 from validators.subjects.issues import Issue, verdict
 from validators.subjects.simulation import SIMULATED_WEBHOOKS
 
@@ -206,7 +207,16 @@ def _silent(item: HookAnswer, unsound: set[Ref]) -> Issue:
     message = f"{item.owner}: webhook {item.name} does not answer: {item.silence}."
     todo = "see the pods of its Service and their logs."
     because = ("B3",) if item.owner in unsound else ()
-    return Issue("B4", Status.FAIL, item.owner, "Unanswered", message, todo, because)
+    return Issue(
+        "B4",
+        Status.FAIL,
+        item.owner,
+        "Unanswered",
+        message,
+        todo,
+        because,
+        breaks=(webhook_ref(item.name),),
+    )
 
 
 def _simulated(asked: list[HookAnswer], facts: Facts) -> str:

@@ -14,6 +14,7 @@ from validators.core.facts import Facts, Unread
 from validators.core.outcome import Outcome, Severity, Status, failed, skipped
 from validators.core.resources import CRDS, NAMESPACES, SERVICES
 from validators.subjects import webhooks
+from validators.subjects.interception import webhook_ref
 from validators.subjects.issues import Issue, verdict
 from validators.subjects.simulation import SIMULATED_WEBHOOKS
 
@@ -132,6 +133,8 @@ class _Call:
     owner: Ref
     words: str
     service: Ref
+    name: str = ""
+    """Name of the admission webhook; empty for a conversion."""
 
 
 @check(
@@ -160,6 +163,7 @@ def no_orphan_webhooks(facts: Facts) -> Outcome:
             "NoService",
             f"{call.owner}: {call.words} calls {call.service}, {why}.",
             "delete it if its component is no longer installed, else install the component again.",
+            breaks=(webhook_ref(call.name),) if call.name else (),
         )
         for call, why in absent.items()
     ]
@@ -175,7 +179,7 @@ def _calls(facts: Facts) -> Iterator[_Call]:
     every = [item for resource in webhooks.RESOURCES.values() for item in facts.all(resource)]
     for hook in entries(every):
         if hook.service:
-            yield _Call(hook.owner, f"webhook {hook.name}", Ref("v1", "Service", *hook.service))
+            yield _Call(hook.owner, f"webhook {hook.name}", Ref("v1", "Service", *hook.service), hook.name)
     for crd in facts.all(CRDS):
         webhook = (crd["spec"].get("conversion") or {}).get("webhook") or {}
         if service := webhook.get("clientConfig", {}).get("service"):

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from http import HTTPStatus
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import NotServed
 from kubeflow_volcano.cluster.objects import Object, Ref
+from validators.checks.operator.verdict import operator_verdict
 from validators.core.facts import Fact, Facts, Read
-from validators.core.outcome import Outcome, errored, failed, passed, skipped
+from validators.core.outcome import Outcome, Status, errored, failed, passed, skipped
 from validators.core.resources import CRDS, DEPLOYMENTS, PODS
 from validators.core.rights import Rule
+from validators.probes.operator.operator import OperatorEvidence
 from validators.reading.dry_runs import try_create
 from validators.reading.permissions import DRY_RUN_NAMESPACE, allowed
 from validators.subjects import crds, webhooks
 from validators.subjects.gang.operators import OPERATORS, Operator, podgroups_since
+from validators.subjects.interception import in_the_way, named_in
 from validators.subjects.issues import verdict
 from validators.subjects.ownership import workload_of
 
@@ -27,6 +30,7 @@ __all__ = [
     "READS_KINDS",
     "READS_START",
     "after_volcano",
+    "ganged",
     "kinds",
     "may_group",
     "operator_admission",
@@ -149,15 +153,16 @@ def may_group(operator: Operator, facts: Facts) -> Outcome:
     return passed(f"{account} is allowed {len(asked)} of as many rules.", objects=(operator.ref,))
 
 
-def after_volcano(operator: Operator, facts: Facts) -> Outcome:
-    """The operator started when PodGroup was served, or did not miss it."""
+def after_volcano(operator: Operator, facts: Facts, proofs: Sequence[str]) -> Outcome:
+    """The operator started when PodGroup was served, or did not miss it; `proofs` are checks that try it out."""
     crds.demand_gang_kinds(facts)
     operator.deployment(facts)
     operator.demand_real(facts)
     started = operator.started(facts)
     if started is None:
         message = f"no pod of {operator.ref} runs."
-        return failed("NotRunning", message, objects=(operator.ref,), todo="bring up its pod.", because=("C2",))
+        because = (frozenset({operator.ref}),)
+        return failed("NotRunning", message, objects=(operator.ref,), todo="bring up its pod.", because=because)
     since = podgroups_since(facts)
     if since is not None and started > since:
         return passed("the operator started after PodGroup was established.", objects=(operator.ref,))
@@ -172,6 +177,7 @@ def after_volcano(operator: Operator, facts: Facts) -> Outcome:
             todo="restart the operator.",
             commands=(f"kubectl -n {operator.ref.namespace} rollout restart deployment/{operator.ref.name}",),
             evidence={"operator.log": log},
+            refuted_by=proofs,
         )
     message = "the operator started before PodGroup was established, and its log has no complaint about it."
     return passed(message, objects=(operator.ref,))
@@ -201,7 +207,7 @@ def kinds(operator: Operator, facts: Facts, check: str) -> Outcome:
             observed=unanswered,
             objects=looked_at,
             todo="see the operator's pod and its webhook configuration.",
-            because=("B4",),
+            because=tuple(dict.fromkeys(named_in(text) or "B4" for text in unanswered.values())),
         )
     note = f"dry runs of {', '.join(answers)} were answered" if answers else "no dry run was made (read-only)"
     return verdict(
@@ -210,3 +216,16 @@ def kinds(operator: Operator, facts: Facts, check: str) -> Outcome:
         claim=f"{len(names)} kinds are served; {note}.",
         expected="CRDs as B1, webhooks as B3, every dry-run create answered",
     )
+
+
+def ganged(operator: Operator, evidence: OperatorEvidence, facts: Facts) -> Outcome:
+    """What the operator made of a job. Where something is missing, whatever creates it or may refuse it is a cause."""
+    found = operator_verdict(evidence)
+    if found.status is not Status.FAIL or found.because:
+        return found
+    gang = facts.expectations.gang
+    podgroups = Ref("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", gang.podgroups)
+    causes = {operator.ref, podgroups, *in_the_way(facts, *gang.podgroup, "podgroups", evidence.job.namespace)}
+    if evidence.group:
+        causes |= in_the_way(facts, "v1", "Pod", "pods", evidence.job.namespace)
+    return replace(found, because=(frozenset(causes),))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from kubeflow_volcano.catalog.gangs import VOLCANO
 from kubeflow_volcano.catalog.operator import DEPLOYMENT as OPERATOR
 from kubeflow_volcano.catalog.operator import GangEra, era_of, version_of_image
@@ -11,7 +9,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.text import counted, few
 from validators.checks.operator import common as judging
-from validators.checks.operator.verdict import held_then_released, operator_verdict
+from validators.checks.operator.verdict import held_then_released
 from validators.core.check import check
 from validators.core.consequences import NOT_NEEDED
 from validators.core.expectations import GIVEN
@@ -49,7 +47,8 @@ def gang_flag(facts: Facts) -> Outcome:
 
     Up to 1.5 by --enable-gang-scheduling=true, from 1.6 on by --gang-scheduler-name=volcano; for scheduler-plugins,
     from 1.7 on, by the name of their scheduler. Without it jobs are scheduled pod by pod, without any message; with the
-    flag of another version the operator exits at its start. Set the argument in the operator's Deployment.
+    flag of another version the operator exits at its start. Set the argument in the operator's Deployment. A second
+    operator in another namespace takes the same jobs: remove it.
     """
     container = container_of(TRAINING.deployment(facts))
     version, era = _era(facts, container["image"])
@@ -74,7 +73,36 @@ def gang_flag(facts: Facts) -> Outcome:
             todo=f"give it {required} and no other flag about gangs.",
             commands=(_EDIT,),
         )
+    if second := _second_operator(facts):
+        return second
     return passed(f"training operator {version} is started with {required}.", objects=(OPERATOR,), observed=observed)
+
+
+def _second_operator(facts: Facts) -> Outcome | None:
+    """Another training operator that takes the same jobs: without the flag it creates their pods one by one."""
+    for deployment in facts.all(DEPLOYMENTS):
+        ref, container = Ref.of(deployment), container_of(deployment)
+        version = version_of_image(container["image"])
+        watches = flags_of(container).get("--namespace", "")
+        if ref == OPERATOR or not version or watches or not deployment["spec"].get("replicas", 1):
+            continue
+        make, note, flags = warned, "both act on every job", flags_of(container)
+        if found := faults(flags, era_of(version), facts.expectations.gang.arguments(version)):
+            make, note = failed, "; ".join(text for _, text in found)
+        return make(
+            "SecondOperator",
+            f"{ref} is a second training operator, {version}, beside {OPERATOR}: {note}.",
+            expected="one training operator for all namespaces",
+            observed={
+                "version": version,
+                "image": container["image"],
+                "gang_flags": dict(gang_flags(flags)),
+            },
+            objects=(ref, OPERATOR),
+            todo=f"remove {ref}, or scale it to 0; one operator serves all namespaces.",
+            commands=(f"kubectl -n {ref.namespace} scale deployment {ref.name} --replicas=0",),
+        )
+    return None
 
 
 @check(
@@ -107,7 +135,7 @@ def operator_after_volcano(facts: Facts) -> Outcome:
     From 1.6 on the operator looks for PodGroup once, at its start, and does not watch it if it is missing. Restart the
     operator.
     """
-    return judging.after_volcano(TRAINING, facts)
+    return judging.after_volcano(TRAINING, facts, ("G5", "G6"))
 
 
 @check(
@@ -143,10 +171,7 @@ def podgroup_made(facts: Facts) -> Outcome:
     """
     TRAINING.deployment(facts)
     TRAINING.demand_real(facts)
-    found = operator_verdict(facts.evidence(TRAINING_JOB))
-    if found.reason == "PodsMissing" and not found.because:
-        return replace(found, because=("B3",))  # a pod that a webhook keeps out comes when that answers
-    return found
+    return judging.ganged(TRAINING, facts.evidence(TRAINING_JOB), facts)
 
 
 @check(

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.checks.operator import common as judging
-from validators.checks.operator.verdict import operator_verdict
 from validators.core.check import check
 from validators.core.facts import Facts
 from validators.core.outcome import Outcome, Severity, failed, passed, skipped, warned
@@ -90,7 +88,7 @@ def trainer_after_volcano(facts: Facts) -> Outcome:
 
     Trainer looks for PodGroup once, at its start, and does not watch it if it is missing. Restart Trainer.
     """
-    return judging.after_volcano(TRAINER, facts)
+    return judging.after_volcano(TRAINER, facts, ("G11",))
 
 
 @check(
@@ -130,8 +128,7 @@ def trainjob_ganged(facts: Facts) -> Outcome:
     evidence = facts.evidence(TRAIN_JOB)
     if evidence is None:
         return skipped("NoRuntime", "no runtime of the cluster is for pods that all do the same.")
-    found = operator_verdict(evidence)
-    return replace(found, because=("B3",)) if found.reason == "PodsMissing" and not found.because else found
+    return judging.ganged(TRAINER, evidence, facts)
 
 
 CHECKS = (runtimes_gang, trainer_may_group, trainer_after_volcano, trainer_kinds, trainjob_ganged)

@@ -163,7 +163,7 @@ def clock_skew(facts: Facts) -> Outcome:
             expected="a Lease in kube-node-lease for every node, renewed by its kubelet",
             objects=[ref for ref in refs if ref.name in unknown],
             todo="see whether their kubelets are running.",
-            because=("A4",),
+            because=[frozenset({ref}) for ref in refs if ref.name in unknown],
         )
     simulated = len(facts.simulated_nodes)
     note = f" {counted(simulated, 'simulated node')} without a clock." if simulated else ""

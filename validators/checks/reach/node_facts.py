@@ -75,7 +75,7 @@ def _unreported(real: Mapping[str, Object]) -> Outcome | None:
         observed={name: dict(real[name]) for name in missing},
         objects=[_ref(name) for name in missing],
         todo="see whether the kubelet is running and may update the status of its Node.",
-        because=("A4",),
+        because=[frozenset({_ref(name)}) for name in missing],
     )
 
 
@@ -123,7 +123,7 @@ def _not_seen(seen: Sequence[Settings]) -> Outcome | None:
         expected="a pod on every node that may read /sys/fs",
         objects=[_ref(name) for name in missed],
         todo="see why the probe pod does not run there.",
-        because=("A4",),
+        because=[frozenset({_ref(name)}) for name in missed],
     )
 
 

@@ -17,7 +17,7 @@ from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.text import few
 from validators.core.check import check
 from validators.core.facts import Fact, Facts
-from validators.core.outcome import Outcome, Severity, errored, failed, passed
+from validators.core.outcome import Cause, Outcome, Severity, errored, failed, passed
 from validators.core.resources import (
     CONFIGMAPS,
     MUTATING_WEBHOOKS,
@@ -33,8 +33,6 @@ from validators.subjects import crds, workloads
 __all__ = ["CHECKS", "HELD", "Holdings"]
 
 _MOST_SHOWN = 8
-_CRD = "CustomResourceDefinition"
-_WEBHOOKS = frozenset({"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"})
 _RBAC = "rbac.authorization.k8s.io"
 _NEEDS = (
     *(Rule("list", "", plural, HOMES) for plural in ("configmaps", "serviceaccounts")),
@@ -238,7 +236,7 @@ def inventory_complete(facts: Facts) -> Outcome:
 
 def _missing(found: Holdings, absent: list[Ref], facts: Facts) -> Outcome:
     counted = _by_component(found, absent)
-    owners = [_owner(ref, found, facts) for ref in absent]
+    causes = [_cause(ref, found, facts) for ref in absent]
     return failed(
         "Absent",
         f"{len(absent)} of {len(found.expected)} objects do not exist: {few(list(map(str, absent)), _MOST_SHOWN)}. "
@@ -248,23 +246,15 @@ def _missing(found: Holdings, absent: list[Ref], facts: Facts) -> Outcome:
         objects=absent,
         todo=f"install {', '.join(counted)} again (playbooks/install.yml); what is there stays as it is.",
         evidence={"absent.txt": "\n".join(f"{found.expected[ref]}: {ref.api_version} {ref}" for ref in absent)},
-        because=tuple(dict.fromkeys(filter(None, owners))) if all(owners) else (),
+        because=tuple(dict.fromkeys(causes)),
     )
 
 
-def _owner(ref: Ref, found: Holdings, facts: Facts) -> str:
-    """The check that says by itself that this object is absent; empty where no other does."""
-    expected = facts.expectations
-    if ref.kind == _CRD and ref.name in expected.crds:
+def _cause(ref: Ref, found: Holdings, facts: Facts) -> Cause:
+    """Any other check that names the absent object, or that its kind is not served."""
+    if ref in found.unserved and any(name.partition(".")[2] == ref.group for name in facts.expectations.crds):
         return "B1"
-    if ref in found.unserved:
-        return "B1" if any(name.partition(".")[2] == ref.group for name in expected.crds) else ""
-    if ref.kind in _WEBHOOKS and ref in expected.webhooks:
-        return "B3"
-    if ref in expected.workloads:
-        issue = next((item for item in workloads.issues(facts) if item.ref == ref), None)
-        return issue.because[0] if issue and issue.because else issue.check if issue else ""
-    return ""
+    return frozenset({ref})
 
 
 def _refused(found: Holdings) -> Outcome:

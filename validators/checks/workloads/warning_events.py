@@ -13,7 +13,7 @@ from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.text import counted
 from validators.core.check import check
 from validators.core.facts import Fact, Facts
-from validators.core.outcome import Outcome, Severity, passed, skipped, warned
+from validators.core.outcome import Cause, Outcome, Severity, passed, skipped, warned
 from validators.core.resources import CLAIMS, CONFIGMAPS, DEPLOYMENTS, NAMESPACES, RESOURCES
 from validators.core.rights import HOMES, Rule
 from validators.subjects import pods, services, workloads
@@ -196,7 +196,7 @@ def _served(event: Warned, facts: Facts) -> bool:
     return all(services.backed(item, facts) for item in found)
 
 
-def _owners(ref: Ref, facts: Facts) -> tuple[str, ...]:
+def _owners(ref: Ref, facts: Facts) -> tuple[Cause, ...]:
     """The checks that already say that this object is not well."""
     own = ref.kind in {"ReplicaSet", "Endpoints", "EndpointSlice"}
     found = (*pods.issues(facts), *workloads.issues(facts), *services.issues(facts))

@@ -75,7 +75,9 @@ class Operator:
         if found is None:
             todo = f"install component {self.component}."
             text = f"{self.ref} does not exist."
-            raise CannotJudgeError(failed("Missing", text, objects=(self.ref,), todo=todo, because=("C2",)))
+            raise CannotJudgeError(
+                failed("Missing", text, objects=(self.ref,), todo=todo, because=(frozenset({self.ref}),))
+            )
         return found
 
     def demand_real(self, facts: Facts) -> None:

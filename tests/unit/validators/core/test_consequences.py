@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+from kubeflow_volcano.cluster.objects import Ref
 from tests.samples.facts import ref
 from validators.core.check import Check, check
 from validators.core.consequences import REASON, blocked, blocked_by, follow, not_applicable
 from validators.core.facts import Facts
-from validators.core.outcome import Outcome, Severity, Status, errored, failed, passed, skipped, warned
+from validators.core.outcome import Cause, Outcome, Severity, Status, errored, failed, passed, skipped, warned
 
 
 def bad(*because: str) -> Outcome:
@@ -53,6 +57,51 @@ def test_a_warning_explains_a_warning_but_no_failure() -> None:
 
 def test_an_error_follows_as_well() -> None:
     assert skips(B3=bad(), H1=errored("Refused", "webhook", todo="see B3", because=("B3",))) == ["H1"]
+
+
+NODE, OTHER = ref("Node", "n1"), ref("Node", "n2")
+
+
+def on(*refs: Ref, because: Sequence[Cause] = (), **more: Any) -> Outcome:
+    return failed("Bad", "it is bad", todo="mend it", objects=refs, because=because, **more)
+
+
+def test_a_failure_follows_whichever_check_finds_its_cause_broken() -> None:
+    symptom = on(because=(frozenset({NODE}),))
+    assert skips(A4=on(NODE), C6=symptom) == ["C6"]
+    assert follow({"A4": on(NODE), "C6": symptom})["C6"].message.startswith("consequence of A4: ")
+    assert skips(A4=on(OTHER), C6=symptom) == []
+    assert skips(A4=passed("they are good", objects=(NODE,)), C6=symptom) == []
+
+
+def test_one_of_several_possible_causes_suffices_and_each_trouble_needs_one() -> None:
+    assert skips(A4=on(OTHER), C6=on(because=(frozenset({NODE, OTHER}),))) == ["C6"]
+    assert skips(A4=on(OTHER), C6=on(because=(frozenset({NODE}), frozenset({OTHER})))) == []
+    assert skips(A4=on(NODE, OTHER), C6=on(because=(frozenset({NODE}), frozenset({OTHER})))) == ["C6"]
+
+
+def test_what_a_finding_breaks_is_a_cause_beside_its_objects() -> None:
+    assert skips(B3=on(OTHER, breaks=(NODE,)), G5=on(because=(frozenset({NODE}),))) == ["G5"]
+
+
+def test_an_object_named_by_the_symptom_itself_is_no_cause() -> None:
+    assert skips(C1=on(NODE, because=(frozenset({NODE}),))) == []
+    assert skips(C1=on(NODE, because=(frozenset({NODE}),)), C2=on(NODE, because=(frozenset({NODE}),))) == []
+    assert skips(C1=on(NODE, because=(frozenset({NODE}),)), C2=on(NODE)) == ["C1"]
+
+
+def test_a_cause_without_a_candidate_explains_nothing() -> None:
+    assert skips(A4=on(NODE), G5=on(because=(frozenset(),))) == []
+
+
+def test_what_an_experiment_shows_outranks_what_was_inferred() -> None:
+    inferred = on(NODE, refuted_by=("G5", "G6"))
+    proved = follow({"G3": inferred, "G5": bad(), "G6": GOOD})["G3"]
+    assert (proved.status, proved.message[:3]) == (Status.PASS, "G6 ")
+    assert skips(G3=inferred, G5=bad()) == []
+    assert follow({"G3": inferred, "G5": bad()})["G3"].status is Status.FAIL
+    follower = on(because=("G3",))
+    assert follow({"G3": inferred, "G6": GOOD, "G9": follower})["G9"].status is Status.FAIL
 
 
 def needing(*ids: str) -> Check:

@@ -20,6 +20,7 @@ from validators.core.outcome import Outcome, Status
 from validators.probes.audit import CLEANUP
 from validators.probes.gang.evidence import GangEvidence
 from validators.probes.gang.gang import GANG
+from validators.subjects.interception import webhook_ref
 
 AT = "2026-01-01T00:00:00.000Z"
 
@@ -292,12 +293,12 @@ def test_a_refusal_is_an_error_in_the_servers_words() -> None:
     assert [outcomes[id_].because for id_ in ("H2", "H3", "H4", "H5", "H6")] == [("H1",)] * 5
 
 
-def test_a_webhook_that_does_not_answer_is_b3s_finding() -> None:
+def test_a_webhook_that_does_not_answer_is_the_cause() -> None:
     text = 'Pod a/b: Internal error occurred: failed calling webhook "mutatepod.volcano.sh": no endpoints'
     refused = judge(evidence(refused=text))["H1"]
-    assert refused.because == ("B3",)
+    assert refused.because == (frozenset({webhook_ref("mutatepod.volcano.sh")}),)
     assert refused.todo == "see why the backend of the named webhook is not ready, and run again."
-    assert judge(evidence(failure=text))["H1"].because == ("B3",)
+    assert judge(evidence(failure=text))["H1"].because == refused.because
 
 
 def test_an_experiment_that_ends_early_keeps_what_it_has() -> None:

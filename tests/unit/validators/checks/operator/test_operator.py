@@ -26,6 +26,7 @@ NAME = "kubeflow/training-operator"
 COMPONENT = "training-operator"
 IMAGE = "docker.io/kubeflow/training-operator:"
 TAGS = {"1.5.0": "v1-e1434f6", "1.6.0": "v1-5a5f92d", "1.8.1": "v1-04f9f13"}
+OWN = frozenset({ref("Deployment", NAME)})
 JOBS = {"tfjobs.kubeflow.org": "training-operator", "pytorchjobs.kubeflow.org": "training-operator"}
 
 
@@ -97,9 +98,30 @@ def test_an_unknown_image_asks_for_the_version() -> None:
     assert judged(checks.gang_flag, known(unknown, operator_version="2.1.0")).status is Status.ERROR
 
 
-def test_no_gang_asked_for_is_a_skip_and_no_operator_follows_c2() -> None:
+@pytest.mark.parametrize(
+    ("arguments", "replicas", "status"),
+    [
+        ((), 1, Status.FAIL),
+        (("--enable-gang-scheduling=true",), 1, Status.FAIL),
+        (("--gang-scheduler-name=volcano",), 1, Status.WARN),
+        ((), 0, Status.PASS),
+        (("--namespace=team-a",), 1, Status.PASS),
+    ],
+)
+def test_a_second_operator_is_named(arguments: tuple[str, ...], replicas: int, status: Status) -> None:
+    container = {"name": "manager", "image": "mirror.lan/kubeflow/training-operator:v1-04f9f13", "args": [*arguments]}
+    second = deployment("old-kubeflow/operator", replicas=replicas, containers=[container])
+    outcome = judged(checks.gang_flag, known(operator("--gang-scheduler-name=volcano"), second))
+    assert outcome.status is status
+    if status is not Status.PASS:
+        assert outcome.reason == "SecondOperator"
+        assert "old-kubeflow/operator" in outcome.message
+        assert outcome.commands == ("kubectl -n old-kubeflow scale deployment operator --replicas=0",)
+
+
+def test_no_gang_asked_for_is_a_skip_and_no_operator_is_its_deployments_failure() -> None:
     assert judged(checks.gang_flag, known(operator(), gang_scheduler="none")).reason == "GangNotAsked"
-    assert judged(checks.gang_flag, known()).because == ("C2",)
+    assert judged(checks.gang_flag, known()).because == (OWN,)
     assert judged(checks.gang_flag, facts()).reason == "NotExpected"
 
 
@@ -147,13 +169,14 @@ def test_an_operator_that_started_before_is_judged_by_its_log() -> None:
     log = "E1 could not find the requested resource (post podgroups.scheduling.volcano.sh)"
     outcome = checks.operator_after_volcano(known(*early, known={OPERATOR_LOG: {COMPONENT: log}}))
     assert (outcome.reason, outcome.commands[0].split()[-1]) == ("StartedTooEarly", "deployment/training-operator")
+    assert outcome.refuted_by == ("G5", "G6")
     unread = {OPERATOR_LOG: Unread("Forbidden", "no", "ask")}
     assert judged(checks.operator_after_volcano, known(*early, known=unread)).status is Status.ERROR
 
 
-def test_an_operator_that_does_not_run_follows_c2() -> None:
+def test_an_operator_that_does_not_run_is_its_deployments_failure() -> None:
     outcome = checks.operator_after_volcano(known(operator(), crd(PODGROUPS)))
-    assert (outcome.reason, outcome.because) == ("NotRunning", ("C2",))
+    assert (outcome.reason, outcome.because) == ("NotRunning", (OWN,))
 
 
 SERVED = {"kubeflow.org/v1": frozenset({"tfjobs", "pytorchjobs"})}
@@ -212,9 +235,37 @@ def test_an_operator_that_is_simulated_proves_nothing() -> None:
     assert judged(checks.operator_after_volcano, found).reason == "Simulated"
 
 
+def hook(name: str, group: str, plural: str, **more: Any) -> Object:
+    rule = {"apiGroups": [group], "apiVersions": ["*"], "operations": ["CREATE"], "resources": [plural]}
+    entry = {"name": name, "clientConfig": {"url": "https://a"}, "rules": [rule], **more}
+    return obj("MutatingWebhookConfiguration", name, webhooks=[entry])
+
+
+HOOKS = (
+    hook("groups.example", "scheduling.volcano.sh", "podgroups"),
+    hook("pods.example", "", "pods"),
+    hook("optional.example", "", "pods", failurePolicy="Ignore"),
+    hook("others.example", "", "pods", namespaceSelector={"matchLabels": {"team": "a"}}),
+)
+
+
+def webhooks_among(outcome: Outcome) -> set[str]:
+    (causes,) = outcome.because
+    return {item.name for item in causes if isinstance(item, Ref) and item.kind == "Webhook"}
+
+
 def test_pods_that_do_not_come_may_be_kept_out_by_a_webhook() -> None:
-    outcome = judged(checks.podgroup_made, known(operator(), evidences={TRAINING_JOB: made("w-0")}))
-    assert (outcome.status, outcome.reason, outcome.because) == (Status.FAIL, "PodsMissing", ("B3",))
+    outcome = judged(checks.podgroup_made, known(operator(), *HOOKS, evidences={TRAINING_JOB: made("w-0")}))
+    assert (outcome.status, outcome.reason) == (Status.FAIL, "PodsMissing")
+    assert webhooks_among(outcome) == {"groups.example", "pods.example"}
+
+
+def test_a_group_that_does_not_come_may_be_the_operators_or_a_webhooks_fault() -> None:
+    missing = replace(made(), group=None)
+    outcome = judged(checks.podgroup_made, known(operator(), *HOOKS, evidences={TRAINING_JOB: missing}))
+    assert outcome.reason == "NoPodGroup"
+    assert webhooks_among(outcome) == {"groups.example"}
+    assert ref("Deployment", NAME) in outcome.because[0]
 
 
 def test_the_gang_through_the_operator_is_judged_where_there_is_a_real_one() -> None:

@@ -10,14 +10,15 @@ import pytest
 
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.experiment.ended import End
-from tests.samples.facts import facts, node, obj
+from tests.samples.facts import facts, node, obj, ref
 from validators.checks.reach.node_facts import node_facts
 from validators.core.facts import Facts
-from validators.core.outcome import Status
+from validators.core.outcome import Cause, Status
 from validators.probes.node_settings import NODE_SETTINGS, SCRIPT, Settings, account
 from validators.probes.storage.directories import Base, Seen
 from validators.probes.storage.storage import STORAGE, StorageEvidence
 
+NODE = frozenset({ref("Node", "n1")})
 UID = "0a1b2c3d-0000-4000-8000-000000000001"
 
 
@@ -53,7 +54,11 @@ def test_nodes_that_tell_what_they_are_pass_and_it_is_shown() -> None:
 
 def test_a_node_that_does_not_tell_is_no_pass() -> None:
     outcome = node_facts(known(told(), told("n2", osImage="")))
-    assert (outcome.status, outcome.reason, outcome.because) == (Status.ERROR, "NotTold", ("A4",))
+    assert (outcome.status, outcome.reason, outcome.because) == (
+        Status.ERROR,
+        "NotTold",
+        (frozenset({ref("Node", "n2")}),),
+    )
     assert [item.name for item in outcome.objects] == ["n2"]
 
 
@@ -81,9 +86,9 @@ def test_a_kubelet_and_a_runtime_with_two_drivers_are_a_warning() -> None:
 
 @pytest.mark.parametrize(
     ("trouble", "because"),
-    [(("ProbeRefused", "hostPath is not allowed"), ()), (("TimedOut", "still Pending"), ("A4",))],
+    [(("ProbeRefused", "hostPath is not allowed"), ()), (("TimedOut", "still Pending"), (NODE,))],
 )
-def test_a_node_that_cannot_be_looked_at_is_no_pass(trouble: tuple[str, str], because: tuple[str, ...]) -> None:
+def test_a_node_that_cannot_be_looked_at_is_no_pass(trouble: tuple[str, str], because: tuple[Cause, ...]) -> None:
     outcome = node_facts(known(told(), looked=(Settings("n1", failure=trouble),)))
     assert (outcome.status, outcome.reason, outcome.because) == (Status.ERROR, trouble[0], because)
     assert trouble[1] in outcome.message

@@ -15,6 +15,7 @@ from validators.probes.storage.identities import Identity
 from validators.probes.storage.roundtrip import RoundTrip, Stage
 from validators.probes.storage.storage import STORAGE, StorageEvidence
 from validators.probes.storage.writing import OPERATIONS, Target, Written
+from validators.subjects.interception import webhook_ref
 
 BETA = "storageclass.beta.kubernetes.io/is-default-class"
 NEW = "storageclass.kubernetes.io/is-default-class"
@@ -289,7 +290,11 @@ def test_a_refusing_volume_is_worse_than_a_probe_that_was_not_made() -> None:
         (("ErrImagePull", "image busybox: not found"), "ProbeImage", ()),
         (("ProbeRefused", "violates PodSecurity"), "ProbeRefused", ()),
         (("TimedOut", "still Pending"), "TimedOut", ("D2",)),
-        (("ProbeInterrupted", "failed calling webhook: connection refused"), "ProbeInterrupted", ("B3",)),
+        (
+            ("ProbeInterrupted", 'failed calling webhook "a.b": connection refused'),
+            "ProbeInterrupted",
+            (frozenset({webhook_ref("a.b")}),),
+        ),
     ],
 )
 def test_a_probe_that_was_not_made_is_an_error(trouble: Any, reason: str, because: Any) -> None:

@@ -14,9 +14,10 @@ from kubeflow_volcano.problems import InvalidInput
 from tests.samples.facts import crd, deployment, facts, obj, ref
 from validators.checks.workloads import holdings as checks
 from validators.checks.workloads.holdings import HELD, Holdings
+from validators.core.consequences import REASON, follow
 from validators.core.expectations import Expectations, expect
 from validators.core.facts import Facts, Unread
-from validators.core.outcome import CannotJudgeError, Status
+from validators.core.outcome import CannotJudgeError, Status, failed
 from validators.core.rights import Rule
 from validators.reading.permissions import placed
 from validators.run.options import Options, expectations_of
@@ -56,17 +57,22 @@ def test_an_empty_list_is_no_pass() -> None:
 
 def test_what_is_absent_fails_by_component() -> None:
     outcome = judged(held(OPERATOR, ACCOUNT, absent=frozenset({ACCOUNT})))
-    assert (outcome.status, outcome.reason, outcome.because) == (Status.FAIL, "Absent", ())
+    assert (outcome.status, outcome.reason, outcome.because) == (Status.FAIL, "Absent", (frozenset({ACCOUNT}),))
     assert outcome.observed["absent"] == {"training-operator": 1}
     assert "ServiceAccount kubeflow/training-operator" in outcome.message
 
 
 def test_what_other_checks_miss_too_is_their_failure() -> None:
     definition = Ref("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "tfjobs.kubeflow.org")
-    assert judged(held(OPERATOR, absent=frozenset({OPERATOR}))).because == ("C2",)
+    assert judged(held(OPERATOR, absent=frozenset({OPERATOR}))).because == (frozenset({OPERATOR}),)
     both = frozenset({definition, JOB})
-    assert judged(held(*both, absent=both, unserved=frozenset({JOB}))).because == ("B1",)
-    assert judged(held(OPERATOR, ACCOUNT, absent=frozenset({OPERATOR, ACCOUNT}))).because == ()
+    unserved = judged(held(*both, absent=both, unserved=frozenset({JOB})))
+    assert set(unserved.because) == {"B1", frozenset({definition})}
+    mixed = judged(held(OPERATOR, ACCOUNT, absent=frozenset({OPERATOR, ACCOUNT})))
+    missing = failed("Missing", "it is missing", todo="install it", objects=(OPERATOR,))
+    assert follow({"C1": mixed, "C2": missing})["C1"].status is Status.FAIL
+    only = judged(held(OPERATOR, absent=frozenset({OPERATOR})))
+    assert follow({"C1": only, "C2": missing})["C1"].reason == REASON
 
 
 def test_a_right_that_is_missing_is_an_error_with_the_rule_and_absence_outweighs_it() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object
-from tests.samples.facts import deployment, facts, instant, obj, pod
+from tests.samples.facts import deployment, facts, instant, obj, pod, ref
 from validators.checks.workloads import workloads as checks
 from validators.core.outcome import Status
 
@@ -92,7 +92,7 @@ def test_a_service_of_a_finished_job_or_of_an_idle_workload_is_left_alone() -> N
 
 def test_a_workload_of_the_release_that_is_absent_owns_the_cause() -> None:
     outcome = checks.services_backed(facts(service(), workloads=["kfp Deployment kubeflow/a"]))
-    assert (outcome.reason, outcome.because) == ("NoPod", ("C2",))
+    assert (outcome.reason, outcome.because) == ("NoPod", (frozenset({ref("Deployment", "kubeflow/a")}),))
 
 
 def test_services_without_selector_and_young_ones_are_not_looked_at() -> None:
