@@ -11,16 +11,15 @@ from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object, conditions
 from kubeflow_volcano.cluster.pods.quantities import quantity
+from kubeflow_volcano.cluster.pods.taints import Setter, blocking, setter_of
 
 __all__ = ["Bounds", "bounds", "fitted", "tolerations"]
 
 _Amounts = dict[str, Decimal]
 _LEAST_CPU = Decimal("0.01")
 """CPU requested, in cores, where 0 is refused: little, so that a quota holds several pods."""
-_BLOCKING = frozenset({"NoSchedule", "NoExecute"})
 # Taints of nodes that are not ready or not initialized; no probe pod tolerates them.
-_NODE_TROUBLE = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
-_CONTROL_PLANE = frozenset({"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"})
+_NODE_TROUBLE = frozenset({Setter.KUBERNETES, Setter.CLOUD, Setter.CONTROLLER})
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,22 +118,21 @@ def tolerations(nodes: Iterable[Object]) -> tuple[Mapping[str, str], ...]:
     report a problem of their node are never tolerated.
     """
     well = [item for item in nodes if _takes_pods(item)]
-    workers = [item for item in well if not _CONTROL_PLANE.intersection(taint["key"] for taint in _taints(item))]
+    workers = [item for item in well if Setter.CONTROL_PLANE not in _setters(item)]
     chosen = workers or well
-    if any(not _taints(item) for item in chosen):
+    if any(not blocking(item) for item in chosen):
         return ()
-    found = {(taint["key"], taint.get("value", ""), taint["effect"]) for item in chosen for taint in _taints(item)}
+    found = {(taint["key"], taint.get("value", ""), taint["effect"]) for item in chosen for taint in blocking(item)}
     return tuple(
         {"key": key, "effect": effect} | ({"operator": "Equal", "value": value} if value else {"operator": "Exists"})
         for key, value, effect in sorted(found)
     )
 
 
-def _taints(node: Object) -> list[Object]:
-    return [item for item in node["spec"].get("taints") or () if item.get("effect") in _BLOCKING]
+def _setters(node: Object) -> set[Setter]:
+    return {setter_of(item["key"]) for item in blocking(node)}
 
 
 def _takes_pods(node: Object) -> bool:
-    issues = any(item["key"].startswith(_NODE_TROUBLE) for item in _taints(node))
     ready = conditions(node).get("Ready", {}).get("status") == "True"
-    return ready and not issues and not node["spec"].get("unschedulable")
+    return ready and not _NODE_TROUBLE & _setters(node) and not node["spec"].get("unschedulable")

@@ -17,10 +17,13 @@ from validators.core.facts import Facts, Probe
 from validators.core.resources import NODES
 from validators.probes.acting import ACTING, POD_EVENTS
 
-__all__ = ["MOST_NODES", "NODE_SETTINGS", "SCRIPT", "Settings", "account"]
+__all__ = ["MOST_NODES", "NODE_SETTINGS", "NOT_READY", "SCRIPT", "Settings", "account"]
 
 MOST_NODES = 40
 """More nodes than these are not looked at in one run."""
+
+NOT_READY = "NotReady"
+"""Reason for a node that was not looked at because it is lost or under pressure."""
 
 _AT_ONCE = 6
 
@@ -73,7 +76,7 @@ def run(session: Session, facts: Facts, progress: Progress) -> tuple[Settings, .
     live = {item["metadata"]["name"]: assess(item).state is State.READY for item in facts.all(NODES)}
     real = sorted(live.keys() - facts.simulated_nodes)
     names = [name for name in real if live[name]][:MOST_NODES]
-    asleep = tuple(Settings(name, failure=("NotReady", "it is not Ready")) for name in real if not live[name])
+    asleep = tuple(Settings(name, failure=(NOT_READY, "it is not Ready")) for name in real if not live[name])
     progress(f"A5 looking at {counted(len(names), 'node')}")
     return asleep + tuple(
         in_parallel(lambda item: _look(session, facts.timing.pod_seconds, *item), enumerate(names), _AT_ONCE)

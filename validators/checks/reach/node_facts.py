@@ -14,7 +14,7 @@ from validators.core.check import check
 from validators.core.facts import Facts
 from validators.core.outcome import Outcome, Severity, errored, passed, skipped, warned
 from validators.core.resources import NODES, STORAGE_CLASSES, VOLUMES
-from validators.probes.node_settings import NODE_SETTINGS, Settings
+from validators.probes.node_settings import NODE_SETTINGS, NOT_READY, Settings
 from validators.probes.storage.storage import STORAGE, StorageEvidence
 from validators.subjects.storage_classes import LOCAL_PATH
 
@@ -50,13 +50,17 @@ def node_facts(facts: Facts) -> Outcome:
         return skipped("Simulated", "every node is simulated.")
     if found := _unreported(real) or _skewed(real, facts):
         return found
-    seen = facts.evidence(NODE_SETTINGS)
+    answers = facts.evidence(NODE_SETTINGS)
+    lost = [item.node for item in answers if item.failure[0] == NOT_READY]
+    # A4 reports nodes that are lost; the others say what there is to say.
+    seen = [item for item in answers if item.node not in lost] or answers
     if found := _at_odds(seen) or _not_seen(seen) or _confined(seen, facts):
         return found
     by_name = {item.node: _describe(item) for item in seen}
     kinds = Counter(", ".join([*(info[key] for key in _INFO), by_name.get(name, "")]) for name, info in real.items())
     groups = few([f"{number} with {kind}" for kind, number in kinds.most_common()], _MOST_SHOWN, "; ", "kind of node")
-    message = f"{counted(len(real), 'node')}: {groups}."
+    note = f" Not Ready, and not looked at: {few(lost)}." if lost else ""
+    message = f"{counted(len(real), 'node')}: {groups}.{note}"
     return passed(message, objects=[_ref(name) for name in sorted(real)], observed=dict(kinds))
 
 

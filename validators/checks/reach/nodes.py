@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from typing import Any
 
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.cluster.pods.quantities import Amounts, amounts, pod_requests, readable, total
-from kubeflow_volcano.cluster.readiness import State, assess
+from kubeflow_volcano.cluster.readiness import Readiness
 from kubeflow_volcano.experiment.pods import RESOURCES
 from kubeflow_volcano.text import counted, few
+from validators.checks.reach.open_nodes import accepting, none_open, sick_of
 from validators.core.check import check
 from validators.core.facts import Facts
-from validators.core.outcome import Outcome, Severity, errored, failed, passed, warned
+from validators.core.outcome import Outcome, Severity, Status, errored, failed, passed, warned
 from validators.core.resources import NODES, PODS
 from validators.subjects.ownership import workload_of
 from validators.subjects.pods import waits_for_gang
@@ -24,22 +27,35 @@ _READS = (NODES, PODS)
 _MOST_PODS = 4
 """Pods that the gang experiment has at one time (H6); with room for fewer it proves nothing."""
 _PROBES = {name: _MOST_PODS * amount for name, amount in amounts(RESOURCES["requests"]).items()}
-_KEEP_AWAY = frozenset({"NoSchedule", "NoExecute"})
+# What the scheduler says of nodes that Kubernetes has tainted for their condition.
+_OF_SICK = re.compile(r"taint[^,]*node\.kubernetes\.io/(not-ready|unreachable|[a-z]+-pressure|network-unavailable)")
 
 
 @check("A4", "nodes", severity=Severity.BLOCKER, reads=_READS)
 def nodes(facts: Facts) -> Outcome:
-    """Every node is Ready, and the schedulable nodes have room for pending pods.
+    """Nodes are Ready, accept ordinary pods, and have room for pending pods.
 
-    A node must be Ready without pressure on memory, disk or processes, and have its network. The nodes that are not
-    cordoned must have room for the probes and for the unscheduled pods of the profile. `kubectl describe node` shows a
-    condition and its cause; `kubectl uncordon` makes a node schedulable again.
+    A node must be Ready without pressure on memory, disk or processes, and have its network. One that is not is a
+    warning, unless pods of the release need it: they are on it, or are Pending because of it. The others must have room
+    for the probes and for the unscheduled pods of the release, and at least one of them must accept pods without
+    tolerations: a taint on every node keeps users' pods away. `kubectl describe node` shows conditions and their
+    causes; `kubectl uncordon` makes a node schedulable again.
     """
     every = facts.all(NODES)
     if not every:
         return failed("NoNodes", "the cluster has no node.", expected="at least one node", todo="join a node.")
-    taking = [item for item in every if not item["spec"].get("unschedulable")]
-    found = _sick(every) or _none_takes_pods(every, taking) or _short_of_room(taking, facts) or _some_away(every)
+    sick = sick_of(every)
+    own = [pod for pod in facts.all(PODS) if _is_own(pod, facts)]
+    shut = none_open(every, own, facts)
+    blocked = shut if shut and shut.status is Status.FAIL else None
+    found = (
+        _needed(sick, every, own)
+        or blocked
+        or _short_of_room(accepting(every, own), sick, facts)
+        or _not_needed(sick, every)
+        or _cordoned(every)
+        or shut
+    )
     if found:
         return found
     simulated = len(facts.simulated_nodes)
@@ -50,71 +66,86 @@ def nodes(facts: Facts) -> Outcome:
     )
 
 
-def _sick(every: Sequence[Object]) -> Outcome | None:
-    states = {Ref.of(item): assess(item) for item in every}
-    sick = {ref: state for ref, state in states.items() if state.state is not State.READY}
-    if not sick:
+def _is_own(pod: Object, facts: Facts) -> bool:
+    """Whether the pod is the release's and could run on another node, unlike those of a DaemonSet."""
+    workload = workload_of(pod)
+    judged = workload and workload.kind != "DaemonSet" and workload in facts.expectations.workloads
+    return bool(judged) and not _ended(pod)
+
+
+def _needed(sick: Mapping[Ref, Readiness], every: Sequence[Object], own: Iterable[Object]) -> Outcome | None:
+    """Sick nodes that pods of the release are on or wait for, or that are all nodes."""
+    names = {ref.name for ref in sick}
+    on = [str(Ref.of(pod)) for pod in own if pod["spec"].get("nodeName") in names and not _replaced(pod)]
+    waiting = [str(Ref.of(pod)) for pod in own if sick and _waits_for_sick(pod)]
+    if not (on or waiting or len(sick) == len(every)):
         return None
+    users = [
+        f" Pods of the release that {words}: {few(found, 3)}."
+        for words, found in (("are there", on), ("cannot run elsewhere", waiting))
+        if found
+    ]
     return failed(
         next(iter(sick.values())).reason,
-        " ".join(state.message for state in sick.values()),
-        expected="every node Ready without pressure",
-        observed={ref.name: state.reason for ref, state in sick.items()},
-        objects=tuple(sick),
+        " ".join(state.message for state in sick.values()) + "".join(users),
         todo="repair what the condition of the node names.",
-        commands=tuple(f"kubectl describe node {ref.name}" for ref in sick),
+        **_shown(sick),
     )
 
 
-def _none_takes_pods(every: Sequence[Object], taking: Sequence[Object]) -> Outcome | None:
-    if taking:
+def _replaced(pod: Object) -> bool:
+    """Whether its controller has another pod in its place: a StatefulSet waits until the pod is gone."""
+    workload = workload_of(pod)
+    return "deletionTimestamp" in pod["metadata"] and not (workload and workload.kind == "StatefulSet")
+
+
+def _waits_for_sick(pod: Object) -> bool:
+    """Whether the scheduler names a sick node, and no lack of room elsewhere, which is judged apart."""
+    scheduled = conditions(pod).get("PodScheduled", {})
+    text = scheduled.get("message", "")
+    refused = not pod["spec"].get("nodeName") and scheduled.get("status") == "False"
+    return bool(refused and _OF_SICK.search(text) and "Insufficient" not in text)
+
+
+def _not_needed(sick: Mapping[Ref, Readiness], every: Sequence[Object]) -> Outcome | None:
+    if not sick:
         return None
-    names = [item["metadata"]["name"] for item in every]
-    return failed(
-        "AllCordoned",
-        f"all nodes are cordoned: {few(names)}.",
-        expected="at least one schedulable node",
-        objects=[Ref.of(item) for item in every],
-        todo="uncordon a node.",
+    rest = len(every) - len(sick)
+    return warned(
+        next(iter(sick.values())).reason,
+        " ".join(state.message for state in sick.values())
+        + f" No pod of the release needs {'it' if len(sick) == 1 else 'them'}, and the other"
+        f" {counted(rest, 'node has', 'nodes have')} room.",
+        todo="repair what the condition of the node names, or delete the Node if its machine is gone for good.",
+        **_shown(sick),
+    )
+
+
+def _shown(sick: Mapping[Ref, Readiness]) -> dict[str, Any]:
+    return {
+        "expected": "every node Ready without pressure",
+        "observed": {ref.name: state.reason for ref, state in sick.items()},
+        "objects": tuple(sick),
+        "commands": tuple(f"kubectl describe node {ref.name}" for ref in sick),
+    }
+
+
+def _cordoned(every: Sequence[Object]) -> Outcome | None:
+    names = [item["metadata"]["name"] for item in every if item["spec"].get("unschedulable")]
+    if not names:
+        return None
+    return warned(
+        "Cordoned",
+        f"{len(names)} of {counted(len(every), 'node')} cordoned: {few(names)}.",
+        expected="no cordoned node",
+        objects=[Ref("v1", "Node", "", name) for name in names],
+        todo="uncordon them after their maintenance.",
         commands=tuple(f"kubectl uncordon {name}" for name in names),
     )
 
 
-def _some_away(every: Sequence[Object]) -> Outcome | None:
-    """Cordoned nodes, or no node for pods without tolerations."""
-    cordoned = [item for item in every if item["spec"].get("unschedulable")]
-    if cordoned:
-        names = [item["metadata"]["name"] for item in cordoned]
-        return warned(
-            "Cordoned",
-            f"{len(cordoned)} of {counted(len(every), 'node')} cordoned: {few(names)}.",
-            expected="no cordoned node",
-            objects=[Ref.of(item) for item in cordoned],
-            todo="uncordon them after their maintenance.",
-            commands=tuple(f"kubectl uncordon {name}" for name in names),
-        )
-    if all(_taints(item) for item in every):
-        return warned(
-            "AllTainted",
-            f"all nodes have taints that upstream's pods do not tolerate: {', '.join(sorted(_keys(every)))}.",
-            expected="a node without such a taint, because upstream's manifests have no tolerations",
-            objects=[Ref.of(item) for item in every],
-            todo="remove the taint from a node, or add tolerations to the workloads.",
-            commands=tuple(f"kubectl taint nodes --all {key}-" for key in sorted(_keys(every))),
-        )
-    return None
-
-
-def _taints(node: Object) -> list[Object]:
-    return [item for item in node["spec"].get("taints") or () if item.get("effect") in _KEEP_AWAY]
-
-
-def _keys(every: Iterable[Object]) -> set[str]:
-    return {taint["key"] for item in every for taint in _taints(item)}
-
-
-def _short_of_room(taking: Sequence[Object], facts: Facts) -> Outcome | None:
-    """Whether the schedulable nodes have less room than pending pods request; taints may reduce it further."""
+def _short_of_room(taking: Sequence[Object], sick: Mapping[Ref, Readiness], facts: Facts) -> Outcome | None:
+    """Whether the nodes that accept pods of the release have less room than pending pods request."""
     try:
         waiting = [pod for pod in facts.all(PODS) if _is_to_be_placed(pod, facts)]
         wanted = total((_PROBES, *(pod_requests(pod["spec"]) for pod in waiting)))
@@ -128,11 +159,12 @@ def _short_of_room(taking: Sequence[Object], facts: Facts) -> Outcome | None:
     has, needs = ({name: readable(name, found.get(name, Decimal(0))) for name in short} for found in (left, wanted))
     return failed(
         "NoRoom",
-        f"the schedulable nodes have {_listed(has)} left; the probes{of_pods} request {_listed(needs)}.",
+        "".join(f"{state.message} " for state in sick.values())
+        + f"the nodes that accept pods have {_listed(has)} left; the probes{of_pods} request {_listed(needs)}.",
         expected=f"at least {_listed(needs)}",
         observed={"left": has, "wanted": needs},
-        objects=[Ref.of(item) for item in taking],
-        todo="remove pods or add a node.",
+        objects=[*sick, *(Ref.of(item) for item in taking)],
+        todo="repair the node, remove pods, or add a node." if sick else "remove pods or add a node.",
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from kubeflow_volcano.cluster.admission.webhooks import selects
 from kubeflow_volcano.cluster.objects import Object, conditions
 from kubeflow_volcano.cluster.pods.quantities import Amounts, amounts, pod_requests, readable, total
+from kubeflow_volcano.cluster.pods.taints import taint_text, untolerated
 from validators.core.facts import Facts
 
 __all__ = ["Node", "Refusal", "Wish", "nodes_of", "nodes_with_pods", "refusals"]
@@ -106,11 +107,11 @@ def _of_node(wish: Wish, node: Node) -> Iterator[Refusal]:
     pod, spec = wish.pod["spec"], node.obj.get("spec", {})
     if conditions(node.obj).get("Ready", {}).get("status") != "True":
         yield Refusal("NotReady", "is not Ready")
-    if spec.get("unschedulable") and _untolerated(pod, [_CORDON]):
+    if spec.get("unschedulable") and untolerated(pod, [_CORDON]):
         yield Refusal("Cordoned", "is cordoned")
     taints = [item for item in spec.get("taints") or () if item["key"] != _CORDON["key"]]
-    if found := _untolerated(pod, taints):
-        yield Refusal("Taint", f"has the taint {', '.join(found)}")
+    if found := untolerated(pod, taints):
+        yield Refusal("Taint", f"has the taint {', '.join(map(taint_text, found))}")
     wanted: Mapping[str, str] = pod.get("nodeSelector") or {}
     if missing := [f"{key}={value}" for key, value in wanted.items() if node.labels.get(key) != value]:
         yield Refusal("Selector", f"lacks the label {', '.join(missing)}")
@@ -240,21 +241,3 @@ _OPERATORS: Mapping[str, Callable[[str | None, Sequence[str]], bool]] = {
     "Gt": lambda value, values: _is_beyond(value, values, 1),
     "Lt": lambda value, values: _is_beyond(value, values, -1),
 }
-
-
-def _untolerated(pod: Object, taints: Iterable[Object]) -> list[str]:
-    """Taints that the pod does not tolerate, as `key=value:effect`, without those of effect PreferNoSchedule."""
-    tolerations = pod.get("tolerations") or ()
-    return [
-        f"{taint['key']}{'=' if taint.get('value') else ''}{taint.get('value') or ''}:{taint['effect']}"
-        for taint in taints
-        if taint["effect"] != "PreferNoSchedule" and not any(_tolerates(item, taint) for item in tolerations)
-    ]
-
-
-def _tolerates(toleration: Object, taint: Object) -> bool:
-    if toleration.get("effect") not in {None, "", taint["effect"]}:
-        return False
-    if toleration.get("operator") == "Exists":
-        return toleration.get("key") in {None, "", taint["key"]}
-    return toleration.get("key") == taint["key"] and (toleration.get("value") or "") == (taint.get("value") or "")

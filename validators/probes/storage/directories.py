@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.pods.volumes import directory_of, node_of
+from kubeflow_volcano.cluster.readiness import State, assess
 from kubeflow_volcano.experiment.ended import End, watch_to_end
 from kubeflow_volcano.experiment.pods import SCRIPT_RESOURCES, on_node, probe_pod
 from kubeflow_volcano.experiment.session import Session
@@ -82,13 +83,14 @@ class Seen:
 
 
 def bases(session: Session, facts: Facts) -> tuple[Base, ...]:
-    """Directories on real nodes: where the local path provisioner makes volumes, and where volumes of nodes lie.
+    """Directories on Ready, real nodes: where the local path provisioner makes volumes, and where volumes lie.
 
     Raises:
         CannotJudgeError: nodes, classes or volumes could not be read.
         ApiError: the provisioner's configuration may not be read.
     """
-    real = {item["metadata"]["name"] for item in facts.all(NODES)} - facts.simulated_nodes
+    ready = {item["metadata"]["name"] for item in facts.all(NODES) if assess(item).state is State.READY}
+    real = ready - facts.simulated_nodes
     inside: dict[tuple[str, str], list[str]] = {key: [] for key in _of_provisioner(session, facts, real)}
     for node, base, volume in _of_volumes(facts, real):
         inside.setdefault((node, base), []).append(volume)

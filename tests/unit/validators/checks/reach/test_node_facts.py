@@ -94,6 +94,14 @@ def test_a_node_that_cannot_be_looked_at_is_no_pass(trouble: tuple[str, str], be
     assert trouble[1] in outcome.message
 
 
+def test_a_lost_node_keeps_no_other_from_being_judged() -> None:
+    asleep = Settings("n2", failure=("NotReady", "it is not Ready"))
+    outcome = node_facts(known(told(), told("n2"), looked=(seen(), asleep)))
+    assert outcome.status is Status.PASS
+    assert outcome.message.endswith("Not Ready, and not looked at: n2.")
+    assert node_facts(known(told(), looked=(Settings("n1", failure=("NotReady", "")),))).status is Status.ERROR
+
+
 @pytest.mark.parametrize(
     ("labels", "status"),
     [((), "warn"), (("system_u:object_r:default_t:s0",), "warn"), (("system_u:object_r:container_file_t:s0",), "pass")],

@@ -194,3 +194,20 @@ def test_the_servers_clock_is_read_from_its_answers(api: Any, monkeypatch: pytes
     found = clocks(cluster, facts())
     assert 97 < found.server[0] < 100 < found.server[1] < 103
     assert found.nodes == {"n1": (1.0, 2.0)}
+
+
+NOT_READY = {"conditions": [{"type": "Ready", "status": "Unknown", "message": "Kubelet stopped posting node status."}]}
+
+
+def test_a_lost_node_without_a_clock_is_for_the_check_of_nodes() -> None:
+    found = facts(node(), node("n2", status=NOT_READY), known={CLOCKS: Clocks(TOGETHER, {"n1": TOGETHER})})
+    outcome = clock_skew(found)
+    assert (outcome.status, [item.name for item in outcome.objects]) == (Status.PASS, ["kubernetes", "n1"])
+    assert "Not Ready, and not compared: n2." in outcome.message
+
+
+@pytest.mark.parametrize(("version", "status"), [("v1.30.2", Status.FAIL), ("v1.22.17", Status.PASS)])
+def test_a_lost_nodes_last_renewal_counts_where_the_time_of_that_write_is_noted(version: str, status: Status) -> None:
+    behind = {CLOCKS: Clocks(TOGETHER, {"n1": TOGETHER, "n2": (-900.0, -800.0)})}
+    found = facts(node(), node("n2", status=NOT_READY), known=behind, server_version=version)
+    assert clock_skew(found).status is status

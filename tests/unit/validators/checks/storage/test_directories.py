@@ -15,7 +15,7 @@ from kubeflow_volcano.catalog.model import Claim
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.experiment.ended import End
 from kubeflow_volcano.experiment.session import Session
-from tests.samples.facts import facts, obj
+from tests.samples.facts import facts, node, obj
 from validators.checks.storage.directories import node_directories
 from validators.core.outcome import Outcome, Status
 from validators.probes.storage.directories import SCRIPT, Base, Seen, account, bases
@@ -100,17 +100,19 @@ def volume(name: str, path: str, node: str) -> Object:
     return obj("PersistentVolume", name, spec={"hostPath": {"path": path}, "nodeAffinity": where})
 
 
-def test_directories_are_those_of_the_provisioner_and_of_volumes_on_real_nodes() -> None:
+def test_directories_are_those_of_the_provisioner_and_of_volumes_on_real_nodes_that_are_ready() -> None:
     simulated = {"annotations": {"kwok.x-k8s.io/node": "fake"}}
     snapshot = facts(
-        obj("Node", "node-1"),
-        obj("Node", "node-2"),
-        obj("Node", "fake", metadata=simulated),
+        node("node-1"),
+        node("node-2"),
+        node("lost", status={}),
+        node("fake", metadata=simulated),
         obj("StorageClass", "local-path", provisioner="rancher.io/local-path"),
         volume("a", "/opt/volumes/pvc-a_x_y", "node-1"),
         volume("b", "/data/static/kubeflow_mysql", "node-1"),
         volume("c", "/data/of pvc", "node-1"),
         volume("d", "/fake/pvc-d", "fake"),
+        volume("e", "/lost/pvc-e", "lost"),
         workloads=["local-path Deployment local-path-storage/local-path-provisioner"],
     )
     found = bases(cast("Session", SimpleNamespace(cluster=Cluster())), snapshot)
