@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import base64
 import binascii
-import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
-from cryptography.utils import CryptographyDeprecationWarning
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
@@ -20,7 +17,7 @@ from validators.core.facts import Fact, Facts, Read
 from validators.core.outcome import Cause, Status
 from validators.core.resources import PODS, SERVICES
 from validators.core.rights import BACKENDS, Rule
-from validators.subjects import services
+from validators.subjects import services, trust
 from validators.subjects.interception import LISTS, webhook_ref
 from validators.subjects.issues import Issue
 from validators.subjects.simulation import SIMULATED_WEBHOOKS
@@ -36,7 +33,6 @@ __all__ = [
     "decoded",
     "fault",
     "issues",
-    "parsed",
     "service_of",
 ]
 
@@ -52,6 +48,8 @@ class Fault:
     reason: str
     wrong: str
     todo: str
+    status: Status = Status.FAIL
+    """A warning where it may answer all the same."""
 
 
 def configurations(facts: Facts) -> tuple[Object, ...]:
@@ -82,8 +80,8 @@ def decoded(text: str) -> bytes:
         return b""
 
 
-def certificates(cluster: Cluster, facts: Facts) -> Mapping[Ref, bytes]:
-    """Public serving certificates of webhook backends, from the Secrets that their pods mount. No key is kept."""
+def certificates(cluster: Cluster, facts: Facts) -> Mapping[Ref, tuple[bytes, ...]]:
+    """Public certificates of webhook backends, from every Secret that their pods mount. No key is kept."""
     simulated = {ref for item in facts.known(SIMULATED_WEBHOOKS) for ref in item.services}
     services_called = {
         ref
@@ -91,11 +89,11 @@ def certificates(cluster: Cluster, facts: Facts) -> Mapping[Ref, bytes]:
         for entry in item.get("webhooks") or ()
         if (ref := service_of(entry)) and ref not in simulated
     }
-    found = {ref: _served_with(cluster, facts, ref) for ref in sorted(services_called)}
-    return {ref: pem for ref, pem in found.items() if pem}
+    found = {ref: tuple(_served_with(cluster, facts, ref)) for ref in sorted(services_called)}
+    return {ref: texts for ref, texts in found.items() if texts}
 
 
-def _served_with(cluster: Cluster, facts: Facts, ref: Ref) -> bytes:
+def _served_with(cluster: Cluster, facts: Facts, ref: Ref) -> Iterator[bytes]:
     service = facts.get(SERVICES, ref.namespace, ref.name)
     selector = ((service or {}).get("spec", {}).get("selector") or {}).items()
     names = {
@@ -110,18 +108,17 @@ def _served_with(cluster: Cluster, facts: Facts, ref: Ref) -> bytes:
     for name in sorted(names):
         secret = cluster.get(Ref("v1", "Secret", ref.namespace, name)) or {}
         if pem := decoded((secret.get("data") or {}).get("tls.crt", "")):
-            return pem
-    return b""
+            yield pem
 
 
-SERVING_CERTIFICATES = Fact[Mapping[Ref, bytes]](
+SERVING_CERTIFICATES = Fact[Mapping[Ref, tuple[bytes, ...]]](
     "certificates of webhooks",
     certificates,
     {},
     reads=(*LISTS, SERVICES, PODS, SIMULATED_WEBHOOKS),
     needs=(Rule("get", "", "secrets", BACKENDS),),
 )
-"""Public serving certificates (PEM) of webhook backends, by Service."""
+"""Public certificates (PEM) that backends of webhooks may serve, by Service."""
 
 
 def issues(facts: Facts) -> tuple[Issue, ...]:
@@ -145,13 +142,14 @@ def _absent(ref: Ref, facts: Facts) -> Issue:
 def _issues_of(ref: Ref, configuration: Object, facts: Facts) -> Iterator[Issue]:
     grouped: dict[Fault, list[Object]] = {}
     for entry in configuration.get("webhooks") or ():
-        if found := fault(entry, facts):
+        if found := next(_faults(entry, facts), None):
             grouped.setdefault(found, []).append(entry)
     for found, entries in grouped.items():
         message = f"{ref}: webhook {', '.join(item['name'] for item in entries)} {found.wrong}."
         because = _because(found, entries[0], facts)
-        breaks = tuple(webhook_ref(item["name"]) for item in entries)
-        yield Issue("B3", Status.FAIL, ref, found.reason, message, found.todo, because, breaks=breaks)
+        broken = entries if found.status is Status.FAIL else []
+        breaks = tuple(webhook_ref(item["name"]) for item in broken)
+        yield Issue("B3", found.status, ref, found.reason, message, found.todo, because, breaks=breaks)
 
 
 def _because(found: Fault, entry: Object, facts: Facts) -> tuple[Cause, ...]:
@@ -164,8 +162,8 @@ def _because(found: Fault, entry: Object, facts: Facts) -> tuple[Cause, ...]:
 
 
 def fault(entry: Mapping[str, Any], facts: Facts) -> Fault | None:
-    """The first fault of one webhook; None if there is none."""
-    return next(_faults(entry, facts), None)
+    """The first fault that keeps a webhook from answering; None if there is none."""
+    return next((item for item in _faults(entry, facts) if item.status is Status.FAIL), None)
 
 
 def _faults(entry: Mapping[str, Any], facts: Facts) -> Iterator[Fault]:
@@ -177,9 +175,9 @@ def _faults(entry: Mapping[str, Any], facts: Facts) -> Iterator[Fault]:
         yield Fault("EmptyCaBundle", "has an empty caBundle, so the API server does not trust its backend", todo)
     if bundle:
         try:
-            authorities = parsed(decoded(bundle))
+            authorities = trust.parsed(decoded(bundle))
         except ValueError:
-            yield Fault("BadCaBundle", "has a caBundle that is not PEM", "apply the component again.")
+            yield Fault("BadCaBundle", "has a caBundle without a readable certificate", "apply the component again.")
     now = datetime.fromtimestamp(facts.taken, UTC)
     if authorities and all(item.not_valid_after_utc <= now for item in authorities):
         end = authorities[0].not_valid_after_utc
@@ -205,52 +203,25 @@ def _backend(ref: Ref, port: int, facts: Facts) -> Iterator[Fault]:
         yield Fault("NoEndpoint", f"calls {ref}, which has no ready endpoint", "see why its pods are not ready.")
 
 
-def _certificate(ref: Ref, authorities: Iterable[x509.Certificate], now: datetime, facts: Facts) -> Iterator[Fault]:
-    pem = facts.known(SERVING_CERTIFICATES).get(ref)
-    if not pem:
-        return
+def _certificate(ref: Ref, authorities: Sequence[x509.Certificate], now: datetime, facts: Facts) -> Iterator[Fault]:
+    """What is wrong with all certificates that the pods mount; one of them is what they serve."""
+    found = [_fault_of(pem, ref, authorities, now) for pem in facts.known(SERVING_CERTIFICATES).get(ref, ())]
+    if found and all(found):
+        # A pod may have certificates for other purposes, which have other names.
+        yield from sorted(filter(None, found), key=lambda item: item.reason == "WrongName")
+
+
+def _fault_of(pem: bytes, ref: Ref, authorities: Sequence[x509.Certificate], now: datetime) -> Fault | None:
     try:
-        certificate = parsed(pem)[0]
+        served = trust.parsed(pem)
     except ValueError:
-        yield Fault("BadCertificate", f"is served by {ref} with a certificate that is not PEM", "renew the Secret.")
-        return
-    renew = "delete the Secret; the component creates it again."
-    if certificate.not_valid_after_utc <= now:
-        end = certificate.not_valid_after_utc
-        yield Fault(
-            "CertificateExpired", f"is served by {ref} with a certificate that expired on {end:%Y-%m-%d}", renew
-        )
-    if not any(_issued(certificate, item) for item in authorities):
-        yield Fault(
-            "UnknownAuthority", f"is served by {ref} with a certificate that is not signed by the caBundle", renew
-        )
-    host = f"{ref.name}.{ref.namespace}.svc"
-    if host not in _names(certificate):
-        yield Fault("WrongName", f"is served by {ref} with a certificate that is not for {host}", renew)
-
-
-def parsed(pem: bytes) -> list[x509.Certificate]:
-    """Certificates of a PEM text. The serial number 0, which the CAs of some operators have, is accepted.
-
-    Raises:
-        ValueError: there is none, or one cannot be parsed.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CryptographyDeprecationWarning)
-        return x509.load_pem_x509_certificates(pem)
-
-
-def _issued(certificate: x509.Certificate, authority: x509.Certificate) -> bool:
-    try:
-        certificate.verify_directly_issued_by(authority)
-    except (ValueError, TypeError, InvalidSignature):
-        return certificate == authority
-    return True
-
-
-def _names(certificate: x509.Certificate) -> list[str]:
-    try:
-        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except x509.ExtensionNotFound:
-        return []
-    return names.get_values_for_type(x509.DNSName)
+        text = f"is served by {ref} with a certificate that cannot be read"
+        return Fault("BadCertificate", text, "renew the Secret.")
+    found = trust.distrust(served, authorities, f"{ref.name}.{ref.namespace}.svc", now)
+    if found is None:
+        return None
+    text = f"is served by {ref} with a certificate that {found.wrong}"
+    if not found.certain:
+        todo = "see B4, which calls it: if it answers, the API server trusts the certificate."
+        return Fault(found.reason, text, todo, Status.WARN)
+    return Fault(found.reason, text, "delete the Secret; the component creates it again.")

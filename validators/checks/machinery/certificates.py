@@ -16,7 +16,7 @@ from validators.core.facts import Fact, Facts
 from validators.core.outcome import Outcome, Severity, Status, skipped
 from validators.core.resources import CERTIFICATES, CLUSTER_ISSUERS, ISSUERS, NAMESPACES, PODS
 from validators.core.rights import BACKENDS, Rule
-from validators.subjects import simulation, webhooks
+from validators.subjects import simulation, trust, webhooks
 from validators.subjects.issues import Issue, age, judged, verdict
 
 __all__ = ["CHECKS", "TLS_SECRETS", "TlsSecret"]
@@ -127,7 +127,7 @@ def _out_of_time(certificate: Object, facts: Facts) -> _Finding | None:
     secret: TlsSecret = facts.read(TLS_SECRETS)[ref]
     again = "Delete the Secret; cert-manager creates it again."
     try:
-        found = webhooks.parsed(secret.certificate)[0]
+        found = trust.parsed(secret.certificate)[0]
     except ValueError:
         return _Finding("BadCertificate", f"is Ready, but tls.crt of {ref} is not a certificate", again)
     now = datetime.fromtimestamp(facts.taken, UTC)

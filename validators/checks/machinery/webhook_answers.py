@@ -174,7 +174,7 @@ def webhooks_answer(facts: Facts) -> Outcome:
         return skipped("ReadOnly", "needs dry runs, and this run is read-only.")
     if not answers and not facts.expectations.webhooks:
         return skipped("NotExpected", "the chosen components have no webhook, and none calls one of their Services.")
-    unsound = {item.ref for item in webhooks.issues(facts)}
+    unsound = {item.ref for item in webhooks.issues(facts) if item.status is Status.FAIL}
     silent = [_silent(item, unsound) for item in answers if item.silence]
     asked = [item for item in answers if not item.unasked]
     declared = {(rule.group, rule.resource) for rule in _CREATES}

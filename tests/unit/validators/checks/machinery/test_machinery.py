@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import base64
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ed25519
 
 from kubeflow_volcano.catalog.model import MinorRange
 from kubeflow_volcano.cluster.objects import Object
+from tests.samples.certificates import CA, Signer, named, pem, signer
 from tests.samples.facts import NOW, crd, deployment, facts, obj, pod, ref
 from validators.checks.machinery.served import crds_served
 from validators.checks.machinery.webhooks import webhooks_sound
@@ -22,7 +21,7 @@ from validators.core.facts import Facts, Unread
 from validators.core.outcome import CannotJudgeError, Status
 from validators.subjects.crds import DISCOVERY
 from validators.subjects.simulation import SIMULATED_WEBHOOKS, SimulatedWebhook
-from validators.subjects.webhooks import SERVING_CERTIFICATES
+from validators.subjects.webhooks import SERVING_CERTIFICATES, configurations, fault
 
 NAME = "queues.scheduling.volcano.sh"
 EXPECTED = {NAME: "volcano"}
@@ -66,49 +65,21 @@ CONFIGURATION = ref("MutatingWebhookConfiguration", "pods-mutate")
 SERVICE = ref("Service", "volcano-system/admission")
 
 
+AT = datetime.fromtimestamp(NOW, UTC)
+HOST = "admission.volcano-system.svc"
+
+
 @cache
-def authority(name: str) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate]:
-    key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
-    return key, certificate(subject, subject, key, key)
+def authority(name: str) -> Signer:
+    return signer(name, CA, now=AT)
 
 
-def certificate(
-    subject: x509.Name,
-    issuer: x509.Name,
-    key: ec.EllipticCurvePrivateKey,
-    signer: ec.EllipticCurvePrivateKey,
-    *,
-    host: str = "",
-    days: int = 30,
-) -> x509.Certificate:
-    now = datetime.fromtimestamp(NOW, UTC)
-    builder = (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(issuer)
-        .public_key(key.public_key())
-        .serial_number(7)
-        .not_valid_before(now - timedelta(days=60))
-        .not_valid_after(now + timedelta(days=days))
-    )
-    if host:
-        builder = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False)
-    return builder.sign(signer, hashes.SHA256())
-
-
-def serving(*, issuer: str = "one", host: str = "admission.volcano-system.svc", days: int = 30) -> bytes:
-    key, ca = authority(issuer)
-    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "admission")])
-    return pem(certificate(subject, ca.subject, ec.generate_private_key(ec.SECP256R1()), key, host=host, days=days))
-
-
-def pem(found: x509.Certificate) -> bytes:
-    return found.public_bytes(serialization.Encoding.PEM)
+def serving(*, issuer: str = "one", host: str = HOST, days: int = 30) -> bytes:
+    return pem(authority(issuer).signs("admission", named(host), now=AT, days=days).certificate)
 
 
 def cluster(*, bundle: bytes | None = None, ready: bool = True, port: int = 443, **fields: Any) -> Facts:
-    bundle = pem(authority("one")[1]) if bundle is None else bundle
+    bundle = pem(authority("one").certificate) if bundle is None else bundle
     call = {"service": {"namespace": "volcano-system", "name": "admission", "port": port}}
     call["caBundle"] = base64.b64encode(bundle).decode()  # type: ignore[assignment]
     slice_labels = {"kubernetes.io/service-name": "admission"}
@@ -132,7 +103,9 @@ def cluster(*, bundle: bytes | None = None, ready: bool = True, port: int = 443,
     more = fields.pop("more", ())
     left_out = fields.pop("without", "")
     kept = (item for item in objects if item["kind"] != left_out)
-    return facts(*kept, *more, expected=expected, **({"known": {SERVING_CERTIFICATES: {SERVICE: serving()}}} | fields))
+    return facts(
+        *kept, *more, expected=expected, **({"known": {SERVING_CERTIFICATES: {SERVICE: (serving(),)}}} | fields)
+    )
 
 
 def test_a_sound_webhook_passes_and_is_named() -> None:
@@ -147,14 +120,16 @@ def test_a_webhook_that_the_rehearsal_answers_proves_nothing_about_its_backend_a
     assert "The rehearsal answers 1 of them" in outcome.message
     assert "is in no Secret" not in outcome.message
     assert "is in no Secret" in webhooks_sound(cluster(known={SERVING_CERTIFICATES: {}})).message
-    unread = {SERVING_CERTIFICATES: {SERVICE: serving()}, SIMULATED_WEBHOOKS: Unread("Forbidden", "no", "ask")}
+    unread = {SERVING_CERTIFICATES: {SERVICE: (serving(),)}, SIMULATED_WEBHOOKS: Unread("Forbidden", "no", "ask")}
     assert "could not be read" in webhooks_sound(cluster(known=unread)).message
 
 
 def expired() -> bytes:
-    key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "old")])
-    return pem(certificate(subject, subject, key, key, days=-1))
+    return pem(signer("old", CA, now=AT, days=-1).certificate)
+
+
+def served(*texts: bytes) -> Facts:
+    return cluster(known={SERVING_CERTIFICATES: {SERVICE: texts}})
 
 
 @pytest.mark.parametrize(
@@ -165,10 +140,10 @@ def expired() -> bytes:
         (lambda: cluster(bundle=expired()), "AuthorityExpired"),
         (lambda: cluster(port=8443), "PortMismatch"),
         (lambda: cluster(without="MutatingWebhookConfiguration"), "Missing"),
-        (lambda: cluster(known={SERVING_CERTIFICATES: {SERVICE: serving(issuer="two")}}), "UnknownAuthority"),
-        (lambda: cluster(known={SERVING_CERTIFICATES: {SERVICE: serving(host="other.svc")}}), "WrongName"),
-        (lambda: cluster(known={SERVING_CERTIFICATES: {SERVICE: serving(days=-1)}}), "CertificateExpired"),
-        (lambda: cluster(known={SERVING_CERTIFICATES: {SERVICE: b"text"}}), "BadCertificate"),
+        (lambda: served(serving(issuer="two")), "UnknownAuthority"),
+        (lambda: served(serving(host="other.svc")), "WrongName"),
+        (lambda: served(serving(days=-1)), "CertificateExpired"),
+        (lambda: served(b"text"), "BadCertificate"),
     ],
 )
 def test_an_unsound_webhook_fails_for_its_class(broken: Any, reason: str) -> None:
@@ -186,6 +161,32 @@ def test_a_webhook_without_endpoints_follows_what_keeps_its_pods_down() -> None:
     bad = {"phase": "Pending", "containerStatuses": [{"name": "m", "state": {"waiting": {"reason": "ErrImagePull"}}}]}
     outcome = webhooks_sound(cluster(ready=False, more=[pod("volcano-system/a", owner="admission", status=bad)]))
     assert (outcome.reason, outcome.because) == ("NoEndpoint", ("A6",))
+
+
+def test_a_certificate_through_an_intermediate_for_a_wildcard_passes() -> None:
+    middle = authority("one").signs("middle", CA, now=AT)
+    leaf = middle.signs("admission", named("*.volcano-system.svc"), now=AT)
+    assert webhooks_sound(served(pem(leaf.certificate, middle.certificate))).status is Status.PASS
+    assert webhooks_sound(served(pem(leaf.certificate))).reason == "UnknownAuthority"
+
+
+def test_what_cannot_be_verified_is_a_warning_with_the_reason_and_breaks_nothing() -> None:
+    edwards = signer("edwards", CA, now=AT, key=ed25519.Ed25519PrivateKey.generate())
+    leaf = edwards.signs("admission", named(HOST), now=AT)
+    doubtful = cluster(
+        bundle=pem(edwards.certificate), known={SERVING_CERTIFICATES: {SERVICE: (pem(leaf.certificate),)}}
+    )
+    outcome = webhooks_sound(doubtful)
+    assert (outcome.status, outcome.reason, outcome.breaks) == (Status.WARN, "NotVerified", ())
+    assert "Forbidden public key algorithm" in outcome.message
+    (configuration,) = configurations(doubtful)
+    assert fault(configuration["webhooks"][0], doubtful) is None
+
+
+def test_of_several_certificates_that_pods_mount_one_has_to_be_right() -> None:
+    other = serving(host="metrics.volcano-system.svc")
+    assert webhooks_sound(served(other, serving())).status is Status.PASS
+    assert webhooks_sound(served(other, serving(days=-1))).reason == "CertificateExpired"
 
 
 def test_a_secret_that_may_not_be_read_is_an_error_but_hides_no_failure() -> None:
