@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from decimal import Decimal
 
@@ -11,7 +11,6 @@ from kubernetes.utils.quantity import parse_quantity
 from kubeflow_volcano.catalog.gangs import VOLCANO
 from kubeflow_volcano.catalog.images.names import version_tag
 from kubeflow_volcano.catalog.model import version_key
-from kubeflow_volcano.catalog.schedulers import known_plugins, words_of
 from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.core.check import check
 from validators.core.consequences import NOT_NEEDED
@@ -57,8 +56,8 @@ def queue_open(facts: Facts) -> Outcome:
 
     A closed Queue accepts no new jobs, and a missing one looks exactly like a scheduler that is down: pods wait without
     any condition. The scheduler creates the Queue at its start; open a closed one with the command below. A capability
-    of 0 is no limit for cpu and memory; of another resource, such as GPUs, it is a warning, as jobs that request none
-    of it run.
+    of 0 is no limit for cpu, memory and pods; of another resource, such as GPUs, it is a warning, as jobs that request
+    none of it run.
     """
     crds.demand_gang_kinds(facts)
     _demand_volcano(facts, "has no queues")
@@ -168,20 +167,18 @@ def gang_plugin(facts: Facts) -> Outcome:
     if wrong:
         return failed(
             wrong[0][0],
-            f"{configuration.ref}: {'; '.join(text for _, text in wrong)}.",
+            f"{configuration.ref}: {_sentences(text for _, text in wrong)}",
             expected="actions enqueue and allocate; plugins gang, predicates, and proportion or capacity",
             observed=observed,
             objects=(configuration.ref,),
             todo="correct the scheduler's configuration; it is read again within a minute.",
             commands=(command,),
         )
-    known = words_of(version).plugins if version else frozenset()
-    unknown = sorted(set(configuration.plugins) - (known or known_plugins()))
-    if unknown:
+    if unknown := scheduler_configuration.unknown_plugins(configuration, version):
         return warned(
             "UnknownPlugin",
             f"{configuration.ref} names plugins that {f'Volcano {version}'.strip()} does not bring: "
-            f"{', '.join(unknown)}.",
+            f"{', '.join(unknown)}.{''.join(unknown.values())}",
             expected="plugins of Volcano",
             observed=observed,
             objects=(configuration.ref,),
@@ -189,6 +186,11 @@ def gang_plugin(facts: Facts) -> Outcome:
             commands=(command,),
         )
     return passed(f"{configuration.ref} has gang on.", objects=(configuration.ref,), observed=observed)
+
+
+def _sentences(texts: Iterable[str]) -> str:
+    """Each with a full stop, unless it ends in a question."""
+    return " ".join(text if text.endswith("?") else f"{text}." for text in texts)
 
 
 def _scheduler(facts: Facts) -> Object:

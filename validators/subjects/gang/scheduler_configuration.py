@@ -11,18 +11,30 @@ from typing import Any
 import yaml
 
 from kubeflow_volcano.catalog.images.names import version_tag
-from kubeflow_volcano.catalog.schedulers import is_newer, known_actions, words_of
+from kubeflow_volcano.catalog.schedulers import is_newer, known_actions, known_plugins, words_of
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.text import did_you_mean
 from validators.core.facts import Facts
 from validators.core.resources import CONFIGMAPS, DEPLOYMENTS
 
-__all__ = ["UNLIMITED_AT_ZERO", "Configuration", "Unusable", "faults", "period_seconds", "read", "version"]
+__all__ = [
+    "UNLIMITED_AT_ZERO",
+    "Configuration",
+    "Unusable",
+    "faults",
+    "period_seconds",
+    "read",
+    "unknown_plugins",
+    "version",
+]
 
 # Without these a gang may start before minMember pods fit, or is never found starving (checks.md, F4).
+_NEEDED = ("gang", "predicates", "proportion", "capacity")
 _GANG_SWITCHES = ("enableJobReady", "enableJobPipelined", "enableJobStarving")
 
-UNLIMITED_AT_ZERO = frozenset({"cpu", "memory"})
-"""Of these, 0 in a queue's capability is no limit (volcano, plugins/proportion); of others it allows nothing."""
+UNLIMITED_AT_ZERO = frozenset({"cpu", "memory", "pods"})
+"""Of these, 0 in a queue's capability is no limit; of others it allows nothing (volcano, pkg/scheduler,
+plugins/proportion for cpu and memory, ignoredScalarResources in api/resource_info.go for pods)."""
 _UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -70,17 +82,20 @@ def read(scheduler: Object, facts: Facts) -> Configuration | Unusable:
     return Configuration(ref, actions, plugins)
 
 
+def unknown_plugins(configuration: Configuration, version: str) -> dict[str, str]:
+    """Plugins that this version of Volcano does not bring, each with the question which it brings is meant."""
+    known = (words_of(version).plugins if version else frozenset()) or known_plugins()
+    free = known - set(configuration.plugins)
+    return {name: did_you_mean(name, free) for name in configuration.plugins if name not in known}
+
+
 def faults(configuration: Configuration, version: str) -> Iterator[tuple[str, str]]:
-    """Reason and text of everything that is missing or disabled for this version of Volcano, gang first.
+    """Reason and text of everything that is misspelt, missing or disabled for this version of Volcano, gang first.
 
     If the version is not known, or older than the catalog, every action and plugin is accepted.
     """
+    yield from _misspelt(configuration, version)
     plugins, words = configuration.plugins, words_of(version or "0")
-    for action in configuration.actions if words.actions else ():
-        # Versions newer than the catalog may have actions that the catalog does not know.
-        if action not in words.actions and (action in known_actions() or not is_newer(version)):
-            text = f"Volcano {version} does not know action {action}, and ignores the whole configuration because of it"
-            yield "ActionUnknown", text
     if "gang" not in plugins:
         yield "GangMissing", "plugin gang is missing, so members of a PodGroup are scheduled one by one"
     for switch in _GANG_SWITCHES:
@@ -96,6 +111,20 @@ def faults(configuration: Configuration, version: str) -> Iterator[tuple[str, st
     if not shares - deaf:
         note = f"Volcano {version} does not know {', '.join(deaf)}" if deaf else "both are missing"
         yield "PluginMissing", f"plugins proportion and capacity: {note}, so queues have no share"
+
+
+def _misspelt(configuration: Configuration, version: str) -> Iterator[tuple[str, str]]:
+    """Actions that are unknown, and unknown plugins that resemble one which is needed."""
+    known = words_of(version or "0").actions
+    for action in configuration.actions if known else ():
+        # Versions newer than the catalog may have actions that the catalog does not know.
+        if action not in known and (action in known_actions() or not is_newer(version)):
+            hint = did_you_mean(action, known - set(configuration.actions))
+            text = f"Volcano {version} does not know action {action}, and ignores the whole configuration because of it"
+            yield "ActionUnknown", f"{text}.{hint}" if hint else text
+    for name, hint in unknown_plugins(configuration, version).items():
+        if any(f" {needed}?" in hint for needed in _NEEDED):
+            yield "PluginUnknown", f"{f'Volcano {version}'.strip()} has no plugin {name}, and ignores it.{hint}"
 
 
 def period_seconds(facts: Facts) -> float:

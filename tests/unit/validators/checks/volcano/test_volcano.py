@@ -104,8 +104,8 @@ def test_a_queue_that_takes_no_work_fails(queues: list[Object], reason: str) -> 
     assert outcome.commands
 
 
-def test_no_cpu_or_memory_is_no_limit() -> None:
-    outcome = volcano.queue_open(with_volcano(queue(capability={"cpu": "0", "memory": 0})))
+def test_no_cpu_memory_or_pods_is_no_limit() -> None:
+    outcome = volcano.queue_open(with_volcano(queue(capability={"cpu": "0", "memory": 0, "pods": "0"})))
     assert outcome.status is Status.PASS
 
 
@@ -174,9 +174,27 @@ def test_a_configuration_that_does_not_gang_fails(text: str | None, reason: str)
     assert "volcano-scheduler-configmap" in outcome.message
 
 
-def test_an_unknown_plugin_warns() -> None:
-    outcome = judged(configured(GOOD.replace("priority", "prioriti")))
-    assert (outcome.status, "prioriti" in outcome.message) == (Status.WARN, True)
+@pytest.mark.parametrize(
+    ("name", "hint"), [("prioriti", "bring: prioriti. Did you mean priority?"), ("own-plugin", "bring: own-plugin.")]
+)
+def test_an_unknown_plugin_that_is_not_needed_warns(name: str, hint: str) -> None:
+    outcome = judged(configured(GOOD.replace("priority", name)))
+    assert (outcome.status, outcome.message.endswith(hint)) == (Status.WARN, True)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"), [("gang", "gnag"), ("predicates", "predicate"), ("capacity", "capcity"), ("gang", "Gang")]
+)
+def test_a_needed_plugin_that_is_misspelt_is_named_with_the_word_that_is_meant(right: str, wrong: str) -> None:
+    outcome = judged(configured(GOOD.replace(right, wrong)))
+    assert (outcome.status, outcome.reason) == (Status.FAIL, "PluginUnknown")
+    assert f"has no plugin {wrong}, and ignores it. Did you mean {right}?" in outcome.message
+
+
+def test_a_plugin_that_is_there_already_is_not_what_an_unknown_one_means() -> None:
+    outcome = judged(configured(GOOD.replace("priority", "gnag")))
+    assert outcome.status is Status.WARN
+    assert "Did you mean gang?" not in outcome.message
 
 
 def of_version(version: str, text: str) -> Outcome:
@@ -201,6 +219,12 @@ KEY = "volcano-scheduler.conf"
             "Volcano 1.8.0 does not know action gangpreempt, and ignores the whole configuration because of it",
         ),
         ("1.10.0", GOOD.replace("allocate, ", "allocate, alocate, "), "ActionUnknown", "does not know action alocate"),
+        (
+            "1.10.0",
+            GOOD.replace("allocate, ", "alocate, "),
+            "ActionUnknown",
+            "the whole configuration because of it. Did you mean allocate? action allocate is missing.",
+        ),
         ("1.16.0", GOOD.replace("allocate, ", "allocate, later, "), "AsClaimed", ""),
         ("1.8.0", GOOD.replace("capacity", "proportion}, {name: pdb"), "UnknownPlugin", "Volcano 1.8.0 does not bring"),
         ("1.7.0", GOOD, "AsClaimed", ""),
