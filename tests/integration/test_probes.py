@@ -379,7 +379,7 @@ def test_a_directory_of_root_fails_for_its_consumer_and_passes_when_healed(
     outcome = writing(cluster)
     assert (outcome.status, outcome.reason) == (Status.FAIL, "PermissionDenied")
     assert (outcome.observed["uid"], outcome.observed["gid"], outcome.observed["mode"]) == (0, 0, "0755")
-    assert outcome.commands == (f"chown {CONSUMER}:{CONSUMER} {path}",)
+    assert outcome.changes == (f"chown {CONSUMER}:{CONSUMER} {path}",)
     assert f"owner {CONSUMER}:{CONSUMER}" in outcome.todo
     assert f"Pod {where}/db" in outcome.message
 

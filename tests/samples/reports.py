@@ -240,7 +240,7 @@ def hostile() -> Report:
     wicked = Ref("v1", "Pod", HOSTILE, HOSTILE)
     outcome = failed(
         "Bad", HOSTILE, todo=HOSTILE, expected=HOSTILE, observed={HOSTILE: HOSTILE, "list": [HOSTILE]},
-        objects=[wicked], commands=[HOSTILE], evidence={f"../{HOSTILE}": f"{HOSTILE}\n{HOSTILE}"},
+        objects=[wicked], commands=[HOSTILE], changes=[HOSTILE], evidence={f"../{HOSTILE}": f"{HOSTILE}\n{HOSTILE}"},
     )  # fmt: skip
     evidence = gang()
     first = evidence.steps["H1"]

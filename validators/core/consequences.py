@@ -111,4 +111,5 @@ def _roots(id_: str, outcomes: Mapping[str, Outcome]) -> tuple[str, ...]:
 
 def _demoted(outcome: Outcome, owners: tuple[str, ...]) -> Outcome:
     message = f"consequence of {', '.join(owners)}: {outcome.message}"
-    return replace(outcome, status=Status.SKIP, reason=REASON, message=message, todo="", commands=(), because=owners)
+    bare = replace(outcome, todo="", commands=(), changes=())
+    return replace(bare, status=Status.SKIP, reason=REASON, message=message, because=owners)

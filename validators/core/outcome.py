@@ -57,6 +57,7 @@ class Outcome:
     run, this outcome is reported as skip, so that one cause does not fail five checks. What a check found is its
     `objects`, and `breaks` besides: what does not work while these objects are as they are.
     `refuted_by` names checks that find out by experiment what this outcome only infers: it passes if one of them does.
+    `commands` only look; `changes` change the cluster or a host, and done as they are, they remove the cause.
     `evidence` maps a file name to text that is written beside the report (logs, listings).
     """
 
@@ -68,6 +69,7 @@ class Outcome:
     objects: tuple[Ref, ...] = ()
     todo: str = ""
     commands: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
     evidence: Mapping[str, str] = field(default_factory=dict)
     because: tuple[Cause, ...] = ()
     breaks: tuple[Ref, ...] = ()
@@ -95,6 +97,7 @@ def _negative(status: Status) -> Callable[..., Outcome]:
         observed: Mapping[str, Any] | None = None,
         objects: Sequence[Ref] = (),
         commands: Sequence[str] = (),
+        changes: Sequence[str] = (),
         evidence: Mapping[str, str] | None = None,
         because: Sequence[Cause] = (),
         breaks: Sequence[Ref] = (),
@@ -109,6 +112,7 @@ def _negative(status: Status) -> Callable[..., Outcome]:
             tuple(objects),
             todo,
             tuple(commands),
+            tuple(changes),
             evidence or {},
             tuple(because),
             tuple(breaks),
@@ -119,7 +123,8 @@ def _negative(status: Status) -> Callable[..., Outcome]:
 
 
 warned = _negative(Status.WARN)
-"""warned(reason, message, *, todo, expected, observed, objects, commands, evidence): works, but needs attention."""
+"""warned(reason, message, *, todo, expected, observed, objects, commands, changes, evidence): works, but needs
+attention."""
 failed = _negative(Status.FAIL)
 """failed(reason, message, *, todo, ... , because, breaks, refuted_by): the claim does not hold."""
 errored = _negative(Status.ERROR)

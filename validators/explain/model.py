@@ -204,13 +204,15 @@ class Situation:
 class Finding:
     """One thing about the job. `reason` is a stable CamelCase word; `details` are lines, for example one per node.
 
-    `blocks` is False where the finding does not keep the job from starting.
+    `commands` only look; `changes` change the cluster. `blocks` is False where the finding does not keep the job from
+    starting.
     """
 
     reason: str
     problem: Problem
     objects: tuple[Ref, ...] = ()
     commands: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
     details: tuple[str, ...] = ()
     blocks: bool = True
 
@@ -242,11 +244,13 @@ def finding(
     todo: str,
     objects: Sequence[Ref] = (),
     commands: Sequence[str] = (),
+    changes: Sequence[str] = (),
     details: Sequence[str] = (),
     blocks: bool = True,
 ) -> Finding:
     """A finding from its three sentences: what was found, what is needed, and what to do."""
-    return Finding(reason, Problem(found, needed, todo), tuple(objects), tuple(commands), tuple(details), blocks)
+    problem = Problem(found, needed, todo)
+    return Finding(reason, problem, tuple(objects), tuple(commands), tuple(changes), tuple(details), blocks)
 
 
 @dataclass(frozen=True, slots=True)

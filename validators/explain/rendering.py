@@ -69,6 +69,7 @@ def _finding(item: Finding) -> dict[str, Any]:
         "todo": item.problem.todo,
         "objects": [_object(ref) for ref in item.objects],
         "commands": list(item.commands),
+        "changes": list(item.changes),
         "details": list(item.details),
     }
 
@@ -124,7 +125,8 @@ def _findings(explanation: Mapping[str, Any]) -> Iterator[str]:
         yield from (_wrapped(line, "     ", 2) for line in details[:_MOST_LINES])
         if len(details) > _MOST_LINES:
             yield f"     … and {counted(len(details) - _MOST_LINES, 'more line')} (--json prints all)"
-        yield from (f"     $ {line}" for line in item["commands"])
+        yield from (f"     look    $ {line}" for line in item["commands"])
+        yield from (f"     change  $ {line}" for line in item["changes"])
 
 
 def _rest(explanation: Mapping[str, Any]) -> Iterator[str]:

@@ -147,10 +147,8 @@ def _without_cause(situation: Situation, *, complete: bool) -> Iterator[Finding]
             needed="a scheduler that is named volcano and watches PodGroups.",
             todo="read its log and restart it: its cache may be stale, or it may be waiting for the leader lease.",
             objects=[SCHEDULER],
-            commands=[
-                f"kubectl -n {SCHEDULER.namespace} logs deployment/{SCHEDULER.name} --tail 100",
-                f"kubectl -n {SCHEDULER.namespace} rollout restart deployment/{SCHEDULER.name}",
-            ],
+            commands=[f"kubectl -n {SCHEDULER.namespace} logs deployment/{SCHEDULER.name} --tail 100"],
+            changes=[f"kubectl -n {SCHEDULER.namespace} rollout restart deployment/{SCHEDULER.name}"],
         )
     elif complete:
         yield finding(

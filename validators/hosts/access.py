@@ -109,7 +109,7 @@ def _identity(facts: HostFacts, names: Counter[str], ids: Counter[str]) -> Itera
             "SameMachine",
             "the same /etc/machine-id as another host",
             todo="recreate it on the copies; if both names are one machine, remove one from the inventory.",
-            commands=("rm /etc/machine-id", "systemd-machine-id-setup"),
+            changes=("rm -f /etc/machine-id /var/lib/dbus/machine-id", "systemd-machine-id-setup"),
         )
     if names[machine.hostname] == 1 and ids[machine.identity] <= 1:
         yield passing("a hostname and machine-id of its own", machine.hostname)

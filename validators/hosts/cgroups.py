@@ -77,7 +77,7 @@ def _refused(facts: HostFacts) -> Finding:
         "OldVersion",
         "cgroup v1, which the kubelet refuses from Kubernetes 1.35 on",
         todo="boot with version 2, or set failCgroupV1: false in the kubelet's configuration.",
-        commands=("grubby --update-kernel=ALL --args=systemd.unified_cgroup_hierarchy=1", "reboot"),
+        changes=("grubby --update-kernel=ALL --args=systemd.unified_cgroup_hierarchy=1", "reboot"),
     )
 
 

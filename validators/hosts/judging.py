@@ -33,7 +33,8 @@ _MOST_NAMES, _MOST_ROWS, _MOST_COMMANDS = 5, 4, 6
 class Finding:
     """What one host shows. Hosts with the same `text` are joined; `detail` is what differs between them.
 
-    `repairs` are arguments of the module kfv_host_repair that resolve it.
+    `commands` only look; `changes` change the host. `repairs` are arguments of the module kfv_host_repair that resolve
+    it.
     """
 
     status: Status
@@ -42,6 +43,7 @@ class Finding:
     detail: str = ""
     todo: str = ""
     commands: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
     repairs: tuple[Mapping[str, str], ...] = ()
 
 
@@ -133,6 +135,7 @@ def judge_hosts(
         objects=[host_ref(name) for name in dict.fromkeys(name for row in leading for name, _ in row.hosts)],
         todo=" ".join(dict.fromkeys(row.finding.todo for row in notable if row.finding.todo)),
         commands=tuple(dict.fromkeys(text for row in notable for text in row.finding.commands))[:_MOST_COMMANDS],
+        changes=tuple(dict.fromkeys(text for row in notable for text in row.finding.changes))[:_MOST_COMMANDS],
     )
 
 

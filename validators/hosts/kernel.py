@@ -66,7 +66,7 @@ def _modules(facts: HostFacts) -> Iterator[Finding]:
             "NotAtBoot" if later else "NotLoaded",
             "; ".join(texts),
             todo="set preflight_repair: true, or name them in /etc/modules-load.d and load them now.",
-            commands=(f"modprobe -a {' '.join(both)}",),
+            changes=(f"modprobe -a {' '.join(both)}",),
             repairs=tuple({"kind": "module", "name": name} for name in both),
         )
     if ready := sorted(by_state.get("loaded", []) + by_state.get("builtin", [])):
@@ -143,7 +143,7 @@ def _values(facts: HostFacts, settings: Iterable[Setting]) -> Iterator[Finding]:
             "SettingWrong",
             f"{text} ({setting.why})",
             todo=_SET,
-            commands=(f"sysctl -w {setting.name}={setting.value}",),
+            changes=(f"sysctl -w {setting.name}={setting.value}",),
             repairs=_repair(setting),
         )
 

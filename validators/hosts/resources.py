@@ -53,7 +53,7 @@ def _swap(facts: HostFacts) -> Iterator[Finding]:
             "swap is in use",
             detail=detail,
             todo="set preflight_repair: true, or turn swap off and comment out its line in /etc/fstab.",
-            commands=("swapoff -a",),
+            changes=("swapoff -a",),
             repairs=repairs,
         )
     elif found.fstab or found.units:

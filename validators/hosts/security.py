@@ -93,7 +93,7 @@ def _firewall(facts: HostFacts, networks: tuple[str, ...]) -> Iterator[Finding]:
             "NotAccepted",
             f"firewalld is running, and no accepting zone has {', '.join(missing)}{flushes}",
             todo="add them at runtime and permanently; do not reload.",
-            commands=tuple(
+            changes=tuple(
                 f"firewall-cmd {lasting}--zone={_ACCEPTING} --add-source={cidr}"
                 for cidr in missing
                 for lasting in ("", "--permanent ")

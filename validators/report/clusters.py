@@ -172,7 +172,7 @@ def _finding(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "checks": [{key: item[key] for key in ("id", "slug", "title")} for item in items],
         "message": first["message"],
         "expected": first["expected"] if len(items) == 1 else "",
-        "remediation": {key: first["remediation"][key] for key in ("text", "commands", "url")},
+        "remediation": {key: first["remediation"][key] for key in ("text", "commands", "changes", "url")},
         "clusters": [],
     }
 

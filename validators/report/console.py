@@ -96,8 +96,9 @@ def _finding(items: Sequence[Mapping[str, Any]], *, colour: bool) -> list[str]:
         lines.append(f"       needed    {_one_line(item['expected'])}")
     if item["remediation"]["text"]:
         lines.append(f"       do        {_one_line(item['remediation']['text'])}")
-    commands = item["remediation"]["commands"][:_MOST_COMMANDS]
-    lines.extend(f"                 $ {_one_line(command)}" for command in commands)
+    for word, key in (("look", "commands"), ("change", "changes")):
+        commands = item["remediation"][key][:_MOST_COMMANDS]
+        lines.extend(f"       {word:<9} $ {_one_line(command)}" for command in commands)
     return lines
 
 

@@ -208,6 +208,7 @@ def _check(result: Result, stem: str) -> dict[str, Any]:
         "remediation": {
             "text": text(outcome.todo),
             "commands": [text(item) for item in outcome.commands[:_MOST_OBJECTS]],
+            "changes": [text(item) for item in outcome.changes[:_MOST_OBJECTS]],
             "about": check.remedy,
             "url": f"{MANUAL}#{anchor(check.id, check.slug)}",
         },

@@ -138,7 +138,8 @@ def _describe(item: _Item) -> str:
         ("found", item["message"]),
         ("needed", item["expected"]),
         ("do", item["remediation"]["text"]),
-        *(("$", command) for command in item["remediation"]["commands"]),
+        *(("look", command) for command in item["remediation"]["commands"]),
+        *(("change", command) for command in item["remediation"]["changes"]),
         ("see", item["remediation"]["url"]),
     )
     return "\n".join(f"{name:<7} {words}" for name, words in parts if words)

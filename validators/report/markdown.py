@@ -134,8 +134,9 @@ def _checks(checks: Sequence[Mapping[str, Any]], manual: str) -> str:
 
 
 def _remedy(remediation: Mapping[str, Any]) -> str:
-    commands = remediation["commands"][:_MOST_COMMANDS]
-    return _cell(remediation["text"]) + "".join(f"<br>`{_code(text)}`" for text in commands)
+    looks, changes = (remediation[key][:_MOST_COMMANDS] for key in ("commands", "changes"))
+    lines = [*(f"look: `{_code(text)}`" for text in looks), *(f"change: `{_code(text)}`" for text in changes)]
+    return "<br>".join([_cell(remediation["text"]), *lines])
 
 
 def _comparison(baseline: Mapping[str, Any] | None) -> str:

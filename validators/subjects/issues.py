@@ -40,6 +40,8 @@ class Issue:
     gravity: Status | None = None
     """Status that it would have if the release answered for the object; None where the release does."""
     breaks: tuple[Ref, ...] = ()
+    changes: tuple[str, ...] = ()
+    """Commands that remove the cause."""
 
 
 @lru_cache(maxsize=32)  # the kinds of one run; most checks go through all pods
@@ -90,6 +92,7 @@ def verdict(found: Iterable[Issue], looked_at: Sequence[Ref], *, claim: str, exp
         objects=tuple(item.ref for item in worst),
         todo=" ".join(todos),
         commands=tuple(dict.fromkeys(_look(item.ref) for item in worst if item.reason != "Missing")),
+        changes=tuple(dict.fromkeys(command for item in worst for command in item.changes)),
         evidence={f"{item.ref.namespace}_{item.ref.name}.log": item.evidence for item in worst if item.evidence},
         because=tuple(dict.fromkeys(cause for item in worst for cause in item.because)) if caused else (),
         breaks=tuple(dict.fromkeys(ref for item in worst for ref in item.breaks)),

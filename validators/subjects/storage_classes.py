@@ -12,6 +12,7 @@ from validators.subjects.issues import judged
 
 __all__ = [
     "LOCAL_PATH",
+    "MARKS",
     "STATIC",
     "default_classes",
     "effective_class",
@@ -29,13 +30,13 @@ _IMAGES = {LOCAL_PATH: "local-path-provisioner"}
 _WORKLOADS = (DEPLOYMENTS, DAEMON_SETS, STATEFUL_SETS)
 _NEWEST_WINS = (1, 26)
 """Kubernetes version from which on several defaults do not keep claims out (kubernetes/kubernetes#110559)."""
-_MARKS = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
+MARKS = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
 
 
 def is_default(storage_class: Object) -> bool:
     """Whether the class is marked as default, by the current or the beta annotation."""
     annotations = storage_class["metadata"].get("annotations") or {}
-    return any(annotations.get(mark) == "true" for mark in _MARKS)
+    return any(annotations.get(mark) == "true" for mark in MARKS)
 
 
 def default_classes(facts: Facts) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,11 +15,12 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.core.facts import Fact, Facts, Read
 from validators.core.outcome import Cause, Status
-from validators.core.resources import PODS, SERVICES
+from validators.core.resources import CERTIFICATES, PODS, SERVICES
 from validators.core.rights import BACKENDS, Rule
-from validators.subjects import services, trust
+from validators.subjects import renewal, services, trust
 from validators.subjects.interception import LISTS, webhook_ref
 from validators.subjects.issues import Issue
+from validators.subjects.renewal import Remedy
 from validators.subjects.simulation import SIMULATED_WEBHOOKS
 
 __all__ = [
@@ -37,7 +38,7 @@ __all__ = [
 ]
 
 RESOURCES = {item.kind: item for item in LISTS}
-READS: tuple[Read, ...] = (*LISTS, *services.READS)
+READS: tuple[Read, ...] = (*LISTS, CERTIFICATES, *services.READS)
 """What `issues` reads, but for certificates."""
 
 
@@ -50,6 +51,7 @@ class Fault:
     todo: str
     status: Status = Status.FAIL
     """A warning where it may answer all the same."""
+    changes: tuple[str, ...] = ()
 
 
 def configurations(facts: Facts) -> tuple[Object, ...]:
@@ -142,14 +144,15 @@ def _absent(ref: Ref, facts: Facts) -> Issue:
 def _issues_of(ref: Ref, configuration: Object, facts: Facts) -> Iterator[Issue]:
     grouped: dict[Fault, list[Object]] = {}
     for entry in configuration.get("webhooks") or ():
-        if found := next(_faults(entry, facts), None):
+        if found := next(_faults(entry, facts, ref), None):
             grouped.setdefault(found, []).append(entry)
     for found, entries in grouped.items():
         message = f"{ref}: webhook {', '.join(item['name'] for item in entries)} {found.wrong}."
         because = _because(found, entries[0], facts)
         broken = entries if found.status is Status.FAIL else []
         breaks = tuple(webhook_ref(item["name"]) for item in broken)
-        yield Issue("B3", found.status, ref, found.reason, message, found.todo, because, breaks=breaks)
+        issue = Issue("B3", found.status, ref, found.reason, message, found.todo, because)
+        yield replace(issue, breaks=breaks, changes=found.changes)
 
 
 def _because(found: Fault, entry: Object, facts: Facts) -> tuple[Cause, ...]:
@@ -161,32 +164,35 @@ def _because(found: Fault, entry: Object, facts: Facts) -> tuple[Cause, ...]:
     return ()
 
 
-def fault(entry: Mapping[str, Any], facts: Facts) -> Fault | None:
-    """The first fault that keeps a webhook from answering; None if there is none."""
-    return next((item for item in _faults(entry, facts) if item.status is Status.FAIL), None)
+def fault(entry: Mapping[str, Any], facts: Facts, owner: Ref) -> Fault | None:
+    """The first fault that keeps a webhook of the configuration `owner` from answering; None if there is none."""
+    return next((item for item in _faults(entry, facts, owner) if item.status is Status.FAIL), None)
 
 
-def _faults(entry: Mapping[str, Any], facts: Facts) -> Iterator[Fault]:
+def _faults(entry: Mapping[str, Any], facts: Facts, owner: Ref) -> Iterator[Fault]:
     bundle = entry["clientConfig"].get("caBundle") or ""
     service = service_of(entry)
     authorities: list[x509.Certificate] = []
     if service and not bundle:
-        todo = f"restart the Deployment behind {service}, which writes it at its start, or apply the component again."
-        yield Fault("EmptyCaBundle", "has an empty caBundle, so the API server does not trust its backend", todo)
+        text = "has an empty caBundle, so the API server does not trust its backend"
+        yield _faulty("EmptyCaBundle", text, renewal.authority(owner, service, facts))
     if bundle:
         try:
             authorities = trust.parsed(decoded(bundle))
         except ValueError:
-            yield Fault("BadCaBundle", "has a caBundle without a readable certificate", "apply the component again.")
+            text = "has a caBundle without a readable certificate"
+            remedy = renewal.authority(owner, service, facts) if service else Remedy("correct its caBundle.")
+            yield _faulty("BadCaBundle", text, remedy)
     now = datetime.fromtimestamp(facts.taken, UTC)
     if authorities and all(item.not_valid_after_utc <= now for item in authorities):
         end = authorities[0].not_valid_after_utc
         text = f"has a caBundle that expired on {end:%Y-%m-%d}"
-        yield Fault("AuthorityExpired", text, "renew the certificates of the webhook.")
+        remedy = renewal.certificate(service, facts) if service else Remedy("renew the certificate of its server.")
+        yield _faulty("AuthorityExpired", text, remedy)
     if service:
         port = entry["clientConfig"]["service"].get("port", 443)
         yield from _backend(service, port, facts)
-        yield from _certificate(service, authorities, now, facts)
+        yield from _certificate(service, authorities, facts)
 
 
 def _backend(ref: Ref, port: int, facts: Facts) -> Iterator[Fault]:
@@ -203,25 +209,31 @@ def _backend(ref: Ref, port: int, facts: Facts) -> Iterator[Fault]:
         yield Fault("NoEndpoint", f"calls {ref}, which has no ready endpoint", "see why its pods are not ready.")
 
 
-def _certificate(ref: Ref, authorities: Sequence[x509.Certificate], now: datetime, facts: Facts) -> Iterator[Fault]:
+def _certificate(ref: Ref, authorities: Sequence[x509.Certificate], facts: Facts) -> Iterator[Fault]:
     """What is wrong with all certificates that the pods mount; one of them is what they serve."""
-    found = [_fault_of(pem, ref, authorities, now) for pem in facts.known(SERVING_CERTIFICATES).get(ref, ())]
+    found = [_fault_of(pem, ref, authorities, facts) for pem in facts.known(SERVING_CERTIFICATES).get(ref, ())]
     if found and all(found):
         # A pod may have certificates for other purposes, which have other names.
         yield from sorted(filter(None, found), key=lambda item: item.reason == "WrongName")
 
 
-def _fault_of(pem: bytes, ref: Ref, authorities: Sequence[x509.Certificate], now: datetime) -> Fault | None:
+def _fault_of(pem: bytes, ref: Ref, authorities: Sequence[x509.Certificate], facts: Facts) -> Fault | None:
     try:
         served = trust.parsed(pem)
     except ValueError:
         text = f"is served by {ref} with a certificate that cannot be read"
-        return Fault("BadCertificate", text, "renew the Secret.")
-    found = trust.distrust(served, authorities, f"{ref.name}.{ref.namespace}.svc", now)
+        return _faulty("BadCertificate", text, renewal.certificate(ref, facts))
+    found = trust.distrust(
+        served, authorities, f"{ref.name}.{ref.namespace}.svc", datetime.fromtimestamp(facts.taken, UTC)
+    )
     if found is None:
         return None
     text = f"is served by {ref} with a certificate that {found.wrong}"
     if not found.certain:
         todo = "see B4, which calls it: if it answers, the API server trusts the certificate."
         return Fault(found.reason, text, todo, Status.WARN)
-    return Fault(found.reason, text, "delete the Secret; the component creates it again.")
+    return _faulty(found.reason, text, renewal.certificate(ref, facts))
+
+
+def _faulty(reason: str, text: str, remedy: Remedy) -> Fault:
+    return Fault(reason, text, remedy.todo, changes=remedy.changes)

@@ -84,9 +84,10 @@ def _without_pods(ref: Ref, state: Readiness, facts: Facts) -> tuple[Cause, ...]
 
 
 def _not_asked_for(found: Issue, facts: Facts) -> Issue:
-    where = f"-n {found.ref.namespace} {found.ref.kind.lower()}/{found.ref.name}"
     if found.reason == "ScaledToZero":
-        found = replace(found, todo=f"scale it up: kubectl scale {where} --replicas=1")
+        where = f"{found.ref.kind.lower()}/{found.ref.name}"
+        command = f"kubectl -n {found.ref.namespace} scale {where} --replicas=1"
+        found = replace(found, todo="scale it up.", changes=(command,))
     else:
         found = replace(found, todo="see which nodes its node selector matches.")
     return _spoken_for(found, facts)

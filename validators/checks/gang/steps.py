@@ -134,7 +134,7 @@ def _ignored(evidence: GangEvidence, step: Step, whom: str, told_by: str) -> Out
         objects=step_refs(evidence, step),
         todo="the scheduler is down, works on a stale cache, or answers to another name than "
         f"{evidence.gang.scheduler}. Restart it.",
-        commands=(_RESTART[evidence.gang.name],),
+        changes=(_RESTART[evidence.gang.name],),
         evidence=step.as_file,
     )
 
@@ -202,7 +202,7 @@ def released(evidence: GangEvidence) -> Outcome:
             observed=observed(evidence, step),
             objects=step_refs(evidence, step),
             todo="restart the scheduler: it does not see that the gang is whole by now.",
-            commands=(_RESTART[evidence.gang.name],),
+            changes=(_RESTART[evidence.gang.name],),
             evidence=step.as_file,
         )
     return good(evidence, step, f"3 of 3 members were bound {step.seconds:.1f} s after the gang could be whole.")

@@ -34,8 +34,9 @@ def webhooks_sound(facts: Facts) -> Outcome:
     The caBundle must contain a valid CA, the Service must exist with the port and a ready endpoint, and the serving
     certificate must be for the name of the Service and lead to the caBundle, by intermediates that are served if need
     be. The rules are those of the API server; what cannot be verified is a warning with the reason. A failing webhook
-    rejects every request that it intercepts. Restart the backend, which writes the caBundle, or apply the component
-    again.
+    rejects every request that it intercepts. The backend writes the caBundle at its start; what renews a certificate
+    depends on what makes it, and the finding has the commands. A Secret that a Job made stays away when it is only
+    deleted.
     """
     looked_at = [Ref.of(item) for item in webhooks.configurations(facts)]
     if not looked_at and not facts.expectations.webhooks:

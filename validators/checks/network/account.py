@@ -102,12 +102,12 @@ def profile_visible(facts: Facts) -> Outcome:
         expected="a namespace of the profile's name, with the profile's owner in its annotation owner",
     )
     foreign = {item.ref.name for item in found if item.reason == "OtherOwner"}
-    commands = tuple(
+    changes = tuple(
         f"kubectl annotate namespace {item['metadata']['name']} owner={_owner(item)} --overwrite"
         for item in looked_at
         if item["metadata"]["name"] in foreign
     )
-    return replace(outcome, commands=commands or outcome.commands)
+    return replace(outcome, changes=changes)
 
 
 def _owner(profile: Object) -> str:

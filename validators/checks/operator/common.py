@@ -175,7 +175,7 @@ def after_volcano(operator: Operator, facts: Facts, proofs: Sequence[str]) -> Ou
             observed={"started": started, "established": since},
             objects=(operator.ref,),
             todo="restart the operator.",
-            commands=(f"kubectl -n {operator.ref.namespace} rollout restart deployment/{operator.ref.name}",),
+            changes=(f"kubectl -n {operator.ref.namespace} rollout restart deployment/{operator.ref.name}",),
             evidence={"operator.log": log},
             refuted_by=proofs,
         )

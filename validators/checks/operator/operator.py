@@ -19,14 +19,12 @@ from validators.core.resources import DEPLOYMENTS, PODGROUPS, PODS
 from validators.core.rights import Rule
 from validators.probes.operator.training import TRAINING_JOB
 from validators.subjects import crds
-from validators.subjects.gang.operator_flags import container_of, faults, flags_of, gang_flags
+from validators.subjects.gang.operator_flags import container_of, correction, faults, flags_of, gang_flags
 from validators.subjects.gang.operators import TRAINING
 from validators.subjects.issues import age, judged
 from validators.subjects.pods import GROUP_NAME
 
 __all__ = ["CHECKS"]
-
-_EDIT = f"kubectl -n {OPERATOR.namespace} edit deployment {OPERATOR.name}"
 
 
 def _era(facts: Facts, image: str) -> tuple[str, GangEra]:
@@ -50,7 +48,8 @@ def gang_flag(facts: Facts) -> Outcome:
     flag of another version the operator exits at its start. Set the argument in the operator's Deployment. A second
     operator in another namespace takes the same jobs: remove it.
     """
-    container = container_of(TRAINING.deployment(facts))
+    deployment = TRAINING.deployment(facts)
+    container = container_of(deployment)
     version, era = _era(facts, container["image"])
     flags = flags_of(container)
     gang = facts.expectations.gang
@@ -71,7 +70,7 @@ def gang_flag(facts: Facts) -> Outcome:
             observed=observed,
             objects=(OPERATOR,),
             todo=f"give it {required} and no other flag about gangs.",
-            commands=(_EDIT,),
+            changes=(correction(deployment, gang.arguments(version)),),
         )
     if second := _second_operator(facts):
         return second
@@ -100,7 +99,7 @@ def _second_operator(facts: Facts) -> Outcome | None:
             },
             objects=(ref, OPERATOR),
             todo=f"remove {ref}, or scale it to 0; one operator serves all namespaces.",
-            commands=(f"kubectl -n {ref.namespace} scale deployment {ref.name} --replicas=0",),
+            changes=(f"kubectl -n {ref.namespace} scale deployment {ref.name} --replicas=0",),
         )
     return None
 
@@ -239,7 +238,7 @@ def operator_awake(facts: Facts) -> Outcome:
         observed={str(job): "Inqueue, no pods" for job in missed},
         objects=tuple(missed),
         todo="annotate each job, or restart the operator; 1.6.0 fixes it (kubeflow/trainer#1574).",
-        commands=tuple(
+        changes=tuple(
             f"kubectl -n {job.namespace} annotate {job.kind.lower()}.kubeflow.org {job.name} --overwrite "
             "kfv.io/look-again=$(date +%s)"
             for job in missed

@@ -52,7 +52,7 @@ def runtimes_gang(facts: Facts) -> Outcome:
         observed={ref.name: fault.text for ref, fault in found.items()},
         objects=tuple(found),
         todo="apply component trainer again, or set both in your own runtimes; neither in those of steps.",
-        commands=[f"kubectl edit clustertrainingruntime {ref.name}" for ref in found],
+        changes=[runtimes.correction(item, gang) for item in every if Ref.of(item) in found],
     )
 
 

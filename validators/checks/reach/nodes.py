@@ -140,7 +140,7 @@ def _cordoned(every: Sequence[Object]) -> Outcome | None:
         expected="no cordoned node",
         objects=[Ref("v1", "Node", "", name) for name in names],
         todo="uncordon them after their maintenance.",
-        commands=tuple(f"kubectl uncordon {name}" for name in names),
+        changes=tuple(f"kubectl uncordon {name}" for name in names),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.pods.taints import Setter, blocking, setter_of, taint_text, untolerated
@@ -70,7 +71,6 @@ def none_open(every: Sequence[Object], own: Sequence[Object], facts: Facts) -> O
     shut = [_shut(item) for item in every]
     taken = bool(own) and all(accepting(every, [pod]) for pod in own)
     real = [item for item in shut if item.name not in facts.simulated_nodes] or shut
-    todo, commands = _remedy([item for item in real if not item.sick])
     by_text: dict[str, list[str]] = {}
     for item in shut:
         by_text.setdefault(item.text, []).append(item.name)
@@ -82,8 +82,7 @@ def none_open(every: Sequence[Object], own: Sequence[Object], facts: Facts) -> O
         expected="a Ready node that is not cordoned and has no taint, because users' pods have no tolerations",
         observed={item.name: item.text for item in shut},
         objects=[Ref.of(item) for item in every],
-        todo=todo,
-        commands=commands,
+        **_remedy([item for item in real if not item.sick]),
     )
 
 
@@ -114,28 +113,26 @@ _CONTROLLERS: Mapping[Setter, str] = {
 }
 
 
-def _remedy(healthy: Sequence[_Shut]) -> tuple[str, tuple[str, ...]]:
-    """What to do and its commands, for the nodes that are nearest to accepting pods."""
+def _remedy(healthy: Sequence[_Shut]) -> dict[str, Any]:
+    """What to do, with commands, for the nodes that are nearest to accepting pods."""
     if not healthy:
-        return "repair the node that has no taint, or join another.", ()
+        return {"todo": "repair the node that has no taint, or join another."}
     if cordoned := [item for item in healthy if item.cordoned and not item.taints]:
-        return "uncordon a node.", tuple(f"kubectl uncordon {item.name}" for item in cordoned)
+        return {"todo": "uncordon a node.", "changes": [f"kubectl uncordon {item.name}" for item in cordoned]}
     if foreign := _with_only(healthy, Setter.OTHER):
-        return (
-            "join a node without a taint, or, where the taint is not there on purpose, remove it from a node.",
-            _opening(foreign),
-        )
+        todo = "join a node without a taint, or, where the taint is not there on purpose, remove it from a node."
+        return {"todo": todo, "changes": _opening(foreign)}
     if control_plane := _with_only(healthy, Setter.CONTROL_PLANE, Setter.OTHER):
-        return (
-            "join a worker node without a taint, or, where the cluster has none, let its control plane run pods.",
-            _opening(control_plane),
-        )
+        todo = "join a worker node without a taint, or, where the cluster has none, let its control plane run pods."
+        return {"todo": todo, "changes": _opening(control_plane)}
     names = [item.name for item in healthy]
     looks = tuple(f"kubectl describe node {name}" for name in names)
     if reserved := _with_only(healthy, Setter.ACCELERATOR, Setter.OTHER):
-        return f"join a node without a taint: {few([item.name for item in reserved])} are reserved for GPU jobs.", looks
+        todo = f"join a node without a taint: {few([item.name for item in reserved])} are reserved for GPU jobs."
+        return {"todo": todo, "commands": looks}
     setters = set.union(*(item.setters for item in healthy))
-    return " ".join(text for setter, text in _CONTROLLERS.items() if setter in setters), looks
+    todo = " ".join(text for setter, text in _CONTROLLERS.items() if setter in setters)
+    return {"todo": todo, "commands": looks}
 
 
 def _with_only(healthy: Sequence[_Shut], *setters: Setter) -> list[_Shut]:

@@ -15,9 +15,13 @@ from validators.probes.storage.roundtrip import RoundTrip, Stage
 from validators.probes.storage.storage import STORAGE
 from validators.subjects import workloads
 from validators.subjects.issues import verdict
-from validators.subjects.storage_classes import STATIC, default_classes, effective_class, serving_workloads
+from validators.subjects.storage_classes import MARKS, STATIC, default_classes, effective_class, serving_workloads
 
 __all__ = ["CHECKS"]
+
+
+def _is_static(name: str, facts: Facts) -> bool:
+    return (facts.get(STORAGE_CLASSES, "", name) or {}).get("provisioner") == STATIC
 
 
 def _class(name: str) -> Ref:
@@ -34,17 +38,20 @@ def default_class(facts: Facts) -> Outcome:
     """
     found, every = default_classes(facts), facts.all(STORAGE_CLASSES)
     names = [item["metadata"]["name"] for item in every]
-    mark = "storageclass.kubernetes.io/is-default-class"
+    mark = MARKS[0]
     observed = {"default": list(found), "classes": names}
     if not found:
+        best = min(names, key=lambda name: (_is_static(name, facts), name), default="")
         return failed(
             "NoDefault",
             f"none of {len(names)} StorageClasses is the default: {', '.join(names) or 'there are none'}.",
             expected="exactly one default class",
             observed=observed,
             objects=[_class(name) for name in names],
-            todo="mark the class that claims without a class shall get." if names else "install a provisioner.",
-            commands=[f"kubectl annotate storageclass {name} {mark}=true --overwrite" for name in names],
+            todo=f"mark the class that claims without a class shall get; the command marks {best}."
+            if best
+            else "install a provisioner.",
+            changes=[f"kubectl annotate storageclass {best} {mark}=true --overwrite"] if best else (),
         )
     if len(found) > 1:
         works = bool(effective_class(facts))
@@ -57,7 +64,10 @@ def default_class(facts: Facts) -> Outcome:
             observed=observed | {"winner": found[0]},
             objects=[_class(name) for name in found],
             todo="unmark all but the one you want; the commands keep the winner.",
-            commands=[f"kubectl annotate storageclass {name} {mark}=false --overwrite" for name in found[1:]],
+            changes=[
+                f"kubectl annotate storageclass {name} {' '.join(f'{mark}=false' for mark in MARKS)} --overwrite"
+                for name in found[1:]
+            ],
         )
     return passed(f"{found[0]} is the only default class.", objects=[_class(found[0])], observed=observed)
 

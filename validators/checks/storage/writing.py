@@ -32,6 +32,7 @@ _WHY_LEVEL = {
     Level.PRIVILEGED: "directories of hostPath volumes in use, or consumers with rights beyond baseline",
 }
 _MOST_SHOWN = 3
+_ALL_OF_OWNER = 7
 
 
 @check(
@@ -141,7 +142,7 @@ def _refused(refused: Sequence[Written]) -> Outcome:
         },
         objects=_objects(refused),
         todo=" ".join(dict.fromkeys(_todo(item) for item in refused)),
-        commands=tuple(dict.fromkeys(command for item in refused for command in _commands(item))),
+        changes=tuple(dict.fromkeys(command for item in refused for command in _commands(item))),
         evidence={"writing.log": "\n".join(f"{item.target}\n  {item.listing}\n  {item.text}" for item in refused)},
     )
 
@@ -186,9 +187,13 @@ def _commands(item: Written) -> Iterator[str]:
     if item.cause == "Missing":
         yield f"mkdir -p {target.path}"
     if item.cause in {"Permission", "Missing"}:
-        # The owner may be right already and its own bits be missing.
+        # The owner may be right already and its own bits be missing; or both are wrong.
         right = item.uid is not None and item.uid == target.identity.user
-        yield f"chmod u+rwx {target.path}" if right else f"chown {target.identity.owner} {target.path}"
+        lacking = bool(item.mode) and int(item.mode[-3]) != _ALL_OF_OWNER
+        if not right:
+            yield f"chown {target.identity.owner} {target.path}"
+        if right or lacking:
+            yield f"chmod u+rwx {target.path}"
     if item.label and "container_file_t" not in item.label:
         yield f"semanage fcontext -a -t container_file_t '{target.path}(/.*)?' && restorecon -R {target.path}"
 

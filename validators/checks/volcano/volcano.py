@@ -22,6 +22,7 @@ from validators.subjects.gang import scheduler_configuration
 from validators.subjects.gang.queue_opening import open_command
 from validators.subjects.gang.scheduler_configuration import Unusable
 from validators.subjects.issues import verdict
+from validators.subjects.kubectl import patch, pointer
 
 __all__ = ["CHECKS"]
 
@@ -70,7 +71,7 @@ def queue_open(facts: Facts) -> Outcome:
             expected="a queue default in state Open",
             objects=(ref,),
             todo="restart the scheduler, which makes it at its start.",
-            commands=("kubectl -n volcano-system rollout restart deployment/volcano-scheduler",),
+            changes=("kubectl -n volcano-system rollout restart deployment/volcano-scheduler",),
             because=("F1",) if _scheduler_off(facts) else (),
         )
     present = {name: queue for name, queue in found.items() if queue}
@@ -85,28 +86,47 @@ def queue_open(facts: Facts) -> Outcome:
             observed=states,
             objects=tuple(item for item in refs if item.name in shut),
             todo="open it: it takes no new work as it is.",
-            commands=tuple(open_command(present[name], scheduler_configuration.version(facts)) for name in shut),
+            changes=tuple(open_command(present[name], scheduler_configuration.version(facts)) for name in shut),
         )
-    commands = tuple(f"kubectl edit queues.scheduling.volcano.sh {name}" for name in present)
-    if empty := [f"{key} of queue {name}" for name, queue in present.items() for key in _unreadable(queue)]:
+    if empty := [(name, key) for name, queue in present.items() for key in _unreadable(queue)]:
         return failed(
             "NoCapability",
-            f"the capability is no quantity: {', '.join(empty)}.",
+            f"the capability is no quantity: {_of_queues(empty)}.",
             expected="quantities",
             objects=refs,
             todo="correct or remove spec.capability of the queue.",
-            commands=commands,
+            changes=_without(empty),
         )
-    if barred := [f"{key} of queue {name}" for name, queue in present.items() for key in _barred(queue)]:
+    if barred := [(name, key) for name, queue in present.items() for key in _barred(queue)]:
         return warned(
             "NoCapability",
-            f"the capability is 0: {', '.join(barred)}; jobs that request it wait for ever.",
+            f"the capability is 0: {_of_queues(barred)}; jobs that request it wait for ever.",
             expected="capability absent or above 0",
             objects=refs,
             todo="raise or remove spec.capability of the queue, unless it is meant so.",
-            commands=commands,
+            changes=_without(barred),
         )
     return passed(f"{' and '.join(present)} are open.", objects=refs, observed=states)
+
+
+def _of_queues(found: Iterable[tuple[str, str]]) -> str:
+    return ", ".join(f"{key} of queue {name}" for name, key in found)
+
+
+def _without(found: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """Commands that remove these resources from the capability of their queues, the first of each pair."""
+    queues: dict[str, list[str]] = {}
+    for name, key in found:
+        queues.setdefault(name, []).append(key)
+    ref = Ref("scheduling.volcano.sh/v1beta1", "Queue", "", "")
+    return tuple(
+        patch(
+            "queues.scheduling.volcano.sh",
+            ref._replace(name=name),
+            [{"op": "remove", "path": pointer("spec", "capability", key)} for key in keys],
+        )
+        for name, keys in queues.items()
+    )
 
 
 def _demand_volcano(facts: Facts, why: str) -> None:
@@ -172,7 +192,7 @@ def gang_plugin(facts: Facts) -> Outcome:
             observed=observed,
             objects=(configuration.ref,),
             todo="correct the scheduler's configuration; it is read again within a minute.",
-            commands=(command,),
+            changes=(command,),
         )
     if unknown := scheduler_configuration.unknown_plugins(configuration, version):
         return warned(
@@ -183,7 +203,7 @@ def gang_plugin(facts: Facts) -> Outcome:
             observed=observed,
             objects=(configuration.ref,),
             todo="see that each is a custom plugin on purpose, and not misspelt.",
-            commands=(command,),
+            changes=(command,),
         )
     return passed(f"{configuration.ref} has gang on.", objects=(configuration.ref,), observed=observed)
 

@@ -17,7 +17,7 @@ from validators.explain.creation.refusals import refused
 from validators.explain.creation.webhooks import failing_webhooks
 from validators.explain.model import Finding, Situation, finding, is_for_single_pods, pod_group_name
 from validators.subjects.crds import DISCOVERY
-from validators.subjects.gang.operator_flags import container_of, faults, flags_of
+from validators.subjects.gang.operator_flags import container_of, correction, faults, flags_of
 from validators.subjects.gang.operators import TRAINER, TRAINING
 
 __all__ = ["not_enough_pods", "podgroup", "too_high_minimum"]
@@ -139,7 +139,7 @@ def _operator_flags(situation: Situation, consequence: str) -> Generator[Finding
         needed=f"the argument {required}, for jobs that start as a gang.",
         todo=f"give the operator {required} and no other gang flag, and recreate the job.",
         objects=[TRAINING.ref],
-        commands=[f"kubectl -n {TRAINING.ref.namespace} edit deployment {TRAINING.ref.name}"],
+        changes=[correction(deployment, era.required_arguments)] if (deployment := _operator(situation)) else (),
         blocks=unknown and not situation.pods,
     )
     return True
@@ -170,10 +170,8 @@ def _not_created(situation: Situation, by: Ref) -> Iterator[Finding]:
             todo="read the controller's log and restart it: it may have started before PodGroup was served, or before "
             "gang scheduling was enabled.",
             objects=[ref, by],
-            commands=[
-                f"kubectl -n {by.namespace} logs deployment/{by.name} --tail 50",
-                f"kubectl -n {by.namespace} rollout restart deployment/{by.name}",
-            ],
+            commands=[f"kubectl -n {by.namespace} logs deployment/{by.name} --tail 50"],
+            changes=[f"kubectl -n {by.namespace} rollout restart deployment/{by.name}"],
         )
 
 
@@ -196,7 +194,7 @@ def _of_another_owner(situation: Situation) -> Iterator[Finding]:
             if earlier
             else "rename one of the two jobs.",
             objects=[Ref.of(other)],
-            commands=[f"kubectl -n {ref.namespace} delete {PODGROUPS} {name}"] if earlier else (),
+            changes=[f"kubectl -n {ref.namespace} delete {PODGROUPS} {name}"] if earlier else (),
         )
         return
 
@@ -215,7 +213,7 @@ def _missed_by_operator(situation: Situation) -> Iterator[Finding]:
             needed="any change of the job, which makes the operator reconcile it.",
             todo="annotate the job, or restart the operator.",
             objects=[ref],
-            commands=[f"kubectl -n {ref.namespace} annotate {ref.kind.lower()} {ref.name} kfv.io/look-again=now"],
+            changes=[f"kubectl -n {ref.namespace} annotate {ref.kind.lower()} {ref.name} kfv.io/look-again=now"],
         )
 
 

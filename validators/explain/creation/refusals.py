@@ -142,16 +142,16 @@ def _not_tried_again(event: Event, past: str, situation: Situation) -> Finding:
     """The cause of the refusal is gone, but the controller has not retried: its backoff grows with each refusal."""
     ref = situation.job.ref
     owners = [item.ref for item in CONTROLLERS.get(ref.group, ()) if "pods" in item.kinds]
-    commands = [f"kubectl -n {item.namespace} rollout restart deployment/{item.name}" for item in owners]
+    changes = [f"kubectl -n {item.namespace} rollout restart deployment/{item.name}" for item in owners]
     if ref.group == "kubeflow.org" or (ref.group == "trainer.kubeflow.org" and not _is_of_pod(event)):
-        commands = [f"kubectl -n {ref.namespace} annotate {ref.kind.lower()} {ref.name} kfv.io/look-again=now"]
+        changes = [f"kubectl -n {ref.namespace} annotate {ref.kind.lower()} {ref.name} kfv.io/look-again=now"]
     return finding(
         "NotTriedAgain",
         f"{_describe(event, situation)}. Since then {past}.",
         needed="the next attempt of the controller, whose backoff grows with each refusal, up to minutes.",
         todo="wait for it, or make the controller reconcile now; a new event reports a further refusal.",
         objects=[event.ref],
-        commands=commands,
+        changes=changes,
         blocks=len(situation.pods) < situation.minimum,
     )
 
@@ -203,7 +203,8 @@ def _webhook_since(reason: str, event: Event, situation: Situation) -> str:
         return f"webhook {name} was deleted"
     if reason == "WebhookUnanswered":
         old = situation.facts.taken - datetime.fromisoformat(event.last).timestamp() > _SETTLED_SECONDS
-        return f"webhook {name} has a ready endpoint" if old and not webhooks.fault(hook.text, situation.facts) else ""
+        answers = old and not webhooks.fault(hook.text, situation.facts, hook.owner)
+        return f"webhook {name} has a ready endpoint" if answers else ""
     if name == _VOLCANO_WEBHOOK and "to get PodGroup" in event.message:
         return "its PodGroup was created" if situation.group else ""
     if name == _VOLCANO_WEBHOOK and "queue" in event.message and is_open(situation):

@@ -39,7 +39,7 @@ def runtime(situation: Situation) -> Iterator[Finding]:
             needed="podGroupPolicy.volcano and schedulerName volcano together, for jobs that start as a gang.",
             todo="set both in the runtime and recreate the job: existing pods keep their scheduler.",
             objects=[ref],
-            commands=[f"kubectl edit {kind.lower()} {ref.name}"],
+            changes=[runtimes.correction(found)],
             blocks=False,
         )
 

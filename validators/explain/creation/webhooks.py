@@ -23,7 +23,7 @@ def failing_webhooks(situation: Situation, kind: str) -> Iterator[Finding]:
     missing = [item for item in to_create(situation) if item["kind"] == kind]
     grouped: dict[webhooks.Fault, list[Webhook]] = {}
     for hook in intercepting(situation, missing):
-        if found := webhooks.fault(hook.text, situation.facts):
+        if found := webhooks.fault(hook.text, situation.facts, hook.owner):
             grouped.setdefault(found, []).append(hook)
     for found, hooks in grouped.items():
         names = ", ".join(dict.fromkeys(hook.name for hook in hooks))
@@ -37,6 +37,7 @@ def failing_webhooks(situation: Situation, kind: str) -> Iterator[Finding]:
             todo=found.todo,
             objects=list(dict.fromkeys(hook.owner for hook in hooks)),
             commands=[f"kubectl -n {service.namespace} get pods,endpoints" for service in [service] if service],
+            changes=found.changes,
         )
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from kubeflow_volcano.catalog.operator import GANG_FLAGS, GangEra
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, Ref
+from validators.subjects.kubectl import patch, pointer
 
-__all__ = ["container_of", "faults", "flags_of", "gang_flags", "read_flags"]
+__all__ = ["container_of", "correction", "faults", "flags_of", "gang_flags", "read_flags"]
 
 
 def container_of(deployment: Object) -> Object:
@@ -58,6 +59,31 @@ def faults(
         elif given.lower() != wanted:
             missing.append(("GangOther", f"{name} is {given!r}, not {wanted!r}"))
     return (*gone, *missing)
+
+
+def correction(deployment: Object, required: Sequence[str]) -> str:
+    """The command that gives the operator these gang flags and no others."""
+    containers, container = deployment["spec"]["template"]["spec"]["containers"], container_of(deployment)
+    where = ("spec", "template", "spec", "containers", containers.index(container))
+    command, args = container.get("command") or [], [*_others(container.get("args") or ()), *required]
+    operations = [{"op": "add", "path": pointer(*where, "args"), "value": args}]
+    if len(kept := _others(command)) < len(command):
+        operations.append({"op": "replace", "path": pointer(*where, "command"), "value": kept})
+    return patch("deployment", Ref.of(deployment), operations)
+
+
+def _others(words: Sequence[str]) -> list[str]:
+    """The words without gang flags and their values."""
+    kept: list[str] = []
+    value_follows = False
+    for word in words:
+        name, mark, _ = word.lstrip("-").partition("=")
+        is_flag = word.startswith("-")
+        is_gang = is_flag and f"--{name}" in GANG_FLAGS
+        if not (is_gang or (value_follows and not is_flag)):
+            kept.append(word)
+        value_follows = is_gang and not mark
+    return kept
 
 
 def gang_flags(flags: Mapping[str, str]) -> Mapping[str, str]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from kubeflow_volcano.catalog.gangs import VOLCANO, GangScheduler
 from kubeflow_volcano.catalog.operator import later_jobs
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.core.facts import Facts
 from validators.core.resources import CLUSTER_RUNTIMES
+from validators.subjects.kubectl import patch, pointer
 
-__all__ = ["Fault", "fault", "for_probe", "of_steps"]
+__all__ = ["Fault", "correction", "fault", "for_probe", "of_steps"]
 
 _PUBLISHED = "trainer.kubeflow.org/framework"
 """Label of upstream's runtimes."""
@@ -43,6 +45,24 @@ def fault(runtime: Object, gang: GangScheduler = VOLCANO) -> Fault | None:
     missing = [] if policy else [f"has no podGroupPolicy.{gang.policy}"]
     missing += [f"leaves its pods to {', '.join(others)}"] if others else []
     return Fault(" and ".join(missing), half=policy or not others, published=_published(runtime))
+
+
+def correction(runtime: Object, gang: GangScheduler = VOLCANO) -> str:
+    """The command that removes the fault of a runtime."""
+    if of_steps(runtime):
+        return _patch(runtime, [{"op": "remove", "path": pointer("spec", "podGroupPolicy")}])
+    where = ("spec", "template", "spec", "replicatedJobs")
+    below = ("template", "spec", "template", "spec", "schedulerName")
+    jobs = range(len(runtime["spec"]["template"]["spec"]["replicatedJobs"]))
+    known = (runtime["spec"].get("podGroupPolicy") or {}).get(gang.policy) or {}
+    policy = {"op": "add", "path": pointer("spec", "podGroupPolicy"), "value": {gang.policy: known}}
+    names = [{"op": "add", "path": pointer(*where, index, *below), "value": gang.scheduler} for index in jobs]
+    return _patch(runtime, [policy, *names])
+
+
+def _patch(runtime: Object, operations: list[dict[str, Any]]) -> str:
+    ref = Ref.of(runtime)
+    return patch(f"{ref.kind.lower()}s.trainer.kubeflow.org", ref, operations)
 
 
 def of_steps(runtime: Object) -> bool:

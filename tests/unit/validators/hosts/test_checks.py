@@ -353,7 +353,7 @@ def test_sums_count_workers_and_stay_open_where_hosts_are_left_out() -> None:
 
 def test_firewalld_gets_commands_for_now_and_for_good_and_is_never_reloaded() -> None:
     outcome = judged("P15", facts(host("n1", firewall={"active": ["firewalld"], "flushes": True}, **CIDRS)))
-    assert outcome.commands[:2] == (
+    assert outcome.changes[:2] == (
         "firewall-cmd --zone=trusted --add-source=10.244.0.0/16",
         "firewall-cmd --permanent --zone=trusted --add-source=10.244.0.0/16",
     )

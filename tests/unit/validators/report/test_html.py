@@ -110,7 +110,7 @@ def test_findings_come_before_what_holds_and_say_what_to_do() -> None:
     for item in report.as_dict()["checks"]:
         assert item["message"] in shown
         assert item["remediation"]["text"] in shown
-        assert all(command in shown for command in item["remediation"]["commands"])
+        assert all(command in shown for key in ("commands", "changes") for command in item["remediation"][key])
 
 
 def test_hostile_text_is_shown_as_text() -> None:

@@ -174,7 +174,13 @@ def test_reasons_of_skips_are_words_the_most_frequent_first() -> None:
 
 def test_hostile_text_is_escaped_and_cut() -> None:
     found = failed(
-        "Bad", HOSTILE, todo=HOSTILE, observed={HOSTILE: HOSTILE}, commands=[HOSTILE], evidence={"../a": HOSTILE}
+        "Bad",
+        HOSTILE,
+        todo=HOSTILE,
+        observed={HOSTILE: HOSTILE},
+        commands=[HOSTILE],
+        changes=[HOSTILE],
+        evidence={"../a": HOSTILE},
     )
     document = report(found).as_dict()
     assert problems(document) == []
@@ -222,7 +228,7 @@ SECRETS = (
 def test_planted_secrets_reach_no_report(secret: str, tmp_path: Path) -> None:
     found = failed(
         "Bad", secret, expected=secret, todo=secret, observed={"env": [secret], "nested": {"a": secret}},
-        commands=[secret], evidence={"log": f"line\n{secret}\nline"},
+        commands=[secret], changes=[secret], evidence={"log": f"line\n{secret}\nline"},
     )  # fmt: skip
     bad = report(found, cleanup=Cleanup((), (), (Tracked(ref("Pod", "default/p"), "u", secret),), (), 0.0))
     bad = replace(bad, arguments={"waive": {"A1": secret}}, origin=secret)

@@ -176,7 +176,7 @@ def test_a_scheduler_that_answers_to_another_name_is_restarted_by_its_own() -> N
     evidence.steps = {"H1": step("H1", silent, "", reached=False)}
     outcome = fit(evidence)
     assert outcome.reason == "SchedulerNotEvaluating"
-    assert outcome.commands == ("kubectl -n scheduler-plugins rollout restart deployment/scheduler-plugins-scheduler",)
+    assert outcome.changes == ("kubectl -n scheduler-plugins rollout restart deployment/scheduler-plugins-scheduler",)
 
 
 def test_a_job_is_handed_over_by_label_and_name() -> None:

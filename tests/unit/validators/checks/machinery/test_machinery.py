@@ -180,7 +180,7 @@ def test_what_cannot_be_verified_is_a_warning_with_the_reason_and_breaks_nothing
     assert (outcome.status, outcome.reason, outcome.breaks) == (Status.WARN, "NotVerified", ())
     assert "Forbidden public key algorithm" in outcome.message
     (configuration,) = configurations(doubtful)
-    assert fault(configuration["webhooks"][0], doubtful) is None
+    assert fault(configuration["webhooks"][0], doubtful, CONFIGURATION) is None
 
 
 def test_of_several_certificates_that_pods_mount_one_has_to_be_right() -> None:

@@ -81,7 +81,7 @@ def test_a_namespace_that_the_dashboard_would_not_show_is_found(
     outcome = judged(profile_visible, known(profile(), *objects))
     assert (outcome.status, outcome.reason) == (status, reason)
     handed_over = f"kubectl annotate namespace first owner={USER} --overwrite"
-    assert (handed_over in outcome.commands) is (reason == "OtherOwner")
+    assert (handed_over in outcome.changes) is (reason == "OtherOwner")
 
 
 def test_a_young_profile_may_wait_for_its_namespace() -> None:

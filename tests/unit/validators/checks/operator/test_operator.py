@@ -11,6 +11,7 @@ from kubeflow_volcano.catalog.model import MinorRange
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.experiment.record import Group, Member
 from tests.samples.facts import VOLCANO_KINDS, VOLCANO_SERVED, crd, deployment, facts, instant, obj, pod, ref
+from tests.samples.kubectl import json_patched
 from validators.checks.operator import operator as checks
 from validators.checks.operator.common import OPERATOR_ACCESS, OPERATOR_ADMISSION, OPERATOR_LOG
 from validators.core.check import Check
@@ -74,9 +75,22 @@ def judged(check: Check, found: Facts) -> Outcome:
     ],
 )
 def test_the_flag_is_judged_in_the_words_of_its_era(version: str, arguments: list[str], reason: str) -> None:
-    outcome = checks.gang_flag(known(operator(*arguments, image=IMAGE + TAGS[version])))
+    broken = operator(*arguments, image=IMAGE + TAGS[version])
+    outcome = checks.gang_flag(known(broken))
     assert outcome.reason == reason
     assert version in outcome.message
+    for command in outcome.changes:
+        assert checks.gang_flag(known(json_patched(command, broken))).status is Status.PASS
+    assert bool(outcome.changes) is (reason != "AsClaimed")
+
+
+def test_the_remedy_keeps_other_arguments_and_takes_wrong_flags_from_the_command_too() -> None:
+    words = ("/manager", "--enable-gang-scheduling", "--zap-log-level=2")
+    broken = operator("--gang-scheduler-name", "none", "--namespace", "a", command=words, image=IMAGE + TAGS["1.8.1"])
+    (command,) = checks.gang_flag(known(broken)).changes
+    (container,) = json_patched(command, broken)["spec"]["template"]["spec"]["containers"]
+    assert container["command"] == ["/manager", "--zap-log-level=2"]
+    assert container["args"] == ["--namespace", "a", "--gang-scheduler-name=volcano"]
 
 
 def test_flags_in_the_command_count_as_well() -> None:
@@ -116,7 +130,7 @@ def test_a_second_operator_is_named(arguments: tuple[str, ...], replicas: int, s
     if status is not Status.PASS:
         assert outcome.reason == "SecondOperator"
         assert "old-kubeflow/operator" in outcome.message
-        assert outcome.commands == ("kubectl -n old-kubeflow scale deployment operator --replicas=0",)
+        assert outcome.changes == ("kubectl -n old-kubeflow scale deployment operator --replicas=0",)
 
 
 def test_no_gang_asked_for_is_a_skip_and_no_operator_is_its_deployments_failure() -> None:
@@ -168,7 +182,7 @@ def test_an_operator_that_started_before_is_judged_by_its_log() -> None:
     assert checks.operator_after_volcano(known(*early)).status is Status.PASS
     log = "E1 could not find the requested resource (post podgroups.scheduling.volcano.sh)"
     outcome = checks.operator_after_volcano(known(*early, known={OPERATOR_LOG: {COMPONENT: log}}))
-    assert (outcome.reason, outcome.commands[0].split()[-1]) == ("StartedTooEarly", "deployment/training-operator")
+    assert (outcome.reason, outcome.changes[0].split()[-1]) == ("StartedTooEarly", "deployment/training-operator")
     assert outcome.refuted_by == ("G5", "G6")
     unread = {OPERATOR_LOG: Unread("Forbidden", "no", "ask")}
     assert judged(checks.operator_after_volcano, known(*early, known=unread)).status is Status.ERROR
@@ -296,7 +310,7 @@ def test_a_job_whose_old_operator_missed_its_gang_is_told_with_the_kick_for_it()
     outcome = checks.operator_awake(known(OLD, gang(), of_gang("another")))
     assert (outcome.status, outcome.reason) == (Status.WARN, "OperatorAsleep")
     assert [(item.kind, item.namespace, item.name) for item in outcome.objects] == [("TFJob", "team", "mnist")]
-    (command,) = outcome.commands
+    (command,) = outcome.changes
     assert command.startswith("kubectl -n team annotate tfjob.kubeflow.org mnist --overwrite kfv.io/look-again=")
 
 

@@ -9,6 +9,7 @@ import pytest
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.experiment.record import Group, Member
 from tests.samples.facts import VOLCANO_KINDS, VOLCANO_SERVED, crd, deployment, facts, instant, obj, pod, ref
+from tests.samples.kubectl import json_patched
 from validators.checks.operator import trainer as checks
 from validators.checks.operator.common import OPERATOR_ACCESS, OPERATOR_ADMISSION, OPERATOR_LOG
 from validators.core.check import Check
@@ -87,7 +88,9 @@ def test_a_runtime_that_does_not_gang_is_named(broken: Object, status: Status, r
     outcome = judged(checks.runtimes_gang, known(runtime(), broken))
     assert (outcome.status, outcome.reason) == (status, reason)
     assert [item.name for item in outcome.objects] == ["a"]
-    assert outcome.commands == ("kubectl edit clustertrainingruntime a",)
+    (command,) = outcome.changes
+    healed = json_patched(command, broken)
+    assert judged(checks.runtimes_gang, known(runtime(), healed)).status is Status.PASS
 
 
 def test_a_runtime_that_makes_pods_in_steps_is_to_make_no_gangs() -> None:
@@ -101,6 +104,8 @@ def test_a_runtime_that_makes_pods_in_steps_is_to_make_no_gangs() -> None:
     outcome = judged(checks.runtimes_gang, known(runtime(), steps))
     assert (outcome.status, outcome.reason) == (Status.FAIL, "HalfWired")
     assert "its gangs wait for their own later pods" in outcome.message
+    healed = json_patched(outcome.changes[0], steps)
+    assert judged(checks.runtimes_gang, known(runtime(), healed)).status is Status.PASS
 
 
 def test_no_runtime_is_no_pass_and_where_none_gangs_own_ones_fail_too() -> None:

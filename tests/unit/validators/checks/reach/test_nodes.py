@@ -123,7 +123,7 @@ def test_a_lost_node_that_was_the_only_one_without_a_taint_fails() -> None:
     outcome = nodes(of_release(node(spec={"taints": [DEDICATED]}), lost()))
     assert (outcome.status, outcome.reason) == (Status.FAIL, "NotReady")
     assert "n2 is NotReady" in outcome.message
-    assert outcome.commands == ("kubectl taint node n1 dedicated:NoSchedule-",)
+    assert outcome.changes == ("kubectl taint node n1 dedicated:NoSchedule-",)
 
 
 def test_no_node_at_all_fails() -> None:
@@ -179,7 +179,7 @@ def test_taints_of_others_on_every_node_fail_with_a_command_for_each_node_and_it
     outcome = nodes(facts(*every))
     assert (outcome.status, outcome.reason) == (Status.FAIL, "AllTainted")
     assert "n1 has the taint dedicated=etl:NoSchedule; n2 has the taint dedicated=db:NoExecute" in outcome.message
-    assert outcome.commands == (
+    assert outcome.changes == (
         "kubectl taint node n1 dedicated:NoSchedule-",
         "kubectl taint node n2 dedicated:NoExecute-",
         "kubectl taint node n3 b:NoSchedule-",
@@ -234,7 +234,11 @@ def test_the_pods_of_the_release_that_run_since_before_the_taint_do_not_excuse_i
 )
 def test_the_remedy_follows_from_who_set_the_taint(taint: Object, words: str, command: str) -> None:
     outcome = nodes(facts(tainted("n1", taint)))
-    assert (outcome.status, outcome.reason, outcome.commands) == (Status.FAIL, "AllTainted", (command,))
+    assert (outcome.status, outcome.reason, (*outcome.commands, *outcome.changes)) == (
+        Status.FAIL,
+        "AllTainted",
+        (command,),
+    )
     assert words in outcome.todo
 
 
@@ -246,21 +250,21 @@ def test_only_the_foreign_taint_is_to_be_removed_beside_a_control_plane_and_gpu_
             tainted("n1", DEDICATED),
         )
     )
-    assert outcome.commands == ("kubectl taint node n1 dedicated:NoSchedule-",)
+    assert outcome.changes == ("kubectl taint node n1 dedicated:NoSchedule-",)
 
 
 def test_simulated_nodes_keep_their_taint() -> None:
     simulated = tainted("gpu-1", {"key": "kwok.x-k8s.io/node", "value": "fake", "effect": "NoSchedule"})
     simulated["metadata"]["annotations"] = {"kwok.x-k8s.io/node": "fake"}
     outcome = nodes(facts(simulated, tainted("n1", DEDICATED)))
-    assert outcome.commands == ("kubectl taint node n1 dedicated:NoSchedule-",)
+    assert outcome.changes == ("kubectl taint node n1 dedicated:NoSchedule-",)
 
 
 def test_a_cordoned_node_without_a_taint_is_to_be_uncordoned_where_all_others_have_taints() -> None:
     mirror = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
     outcome = nodes(facts(tainted("n1", DEDICATED), tainted("n2", mirror, unschedulable=True)))
     assert (outcome.status, outcome.reason) == (Status.FAIL, "NoneOpen")
-    assert outcome.commands == ("kubectl uncordon n2",)
+    assert outcome.changes == ("kubectl uncordon n2",)
 
 
 def test_room_on_nodes_that_keep_the_waiting_pods_away_does_not_count() -> None:

@@ -42,7 +42,7 @@ def test_one_default_class_passes_by_either_annotation(mark: str) -> None:
 def test_no_default_class_fails_and_says_how_to_mark_one() -> None:
     outcome = classes.default_class(facts(storage_class("a", default=False)))
     assert (outcome.status, outcome.reason) == (Status.FAIL, "NoDefault")
-    assert outcome.commands == (f"kubectl annotate storageclass a {NEW}=true --overwrite",)
+    assert outcome.changes == (f"kubectl annotate storageclass a {NEW}=true --overwrite",)
 
 
 def test_no_class_at_all_fails() -> None:
@@ -55,7 +55,7 @@ def test_of_two_defaults_the_newest_wins_with_a_warning() -> None:
     assert (outcome.status, outcome.reason) == (Status.WARN, "SeveralDefaults")
     assert outcome.observed["winner"] == "young"
     assert "young wins" in outcome.message
-    assert outcome.commands == (f"kubectl annotate storageclass old {NEW}=false --overwrite",)
+    assert outcome.changes == (f"kubectl annotate storageclass old {NEW}=false {BETA}=false --overwrite",)
 
 
 def test_of_two_defaults_an_old_server_takes_none() -> None:
@@ -247,20 +247,25 @@ def test_a_root_owned_directory_fails_with_owner_mode_and_the_owner_it_needs() -
     outcome = wrote(written(cause="Permission"), written(FRESH))
     assert (outcome.status, outcome.reason) == (Status.FAIL, "PermissionDenied")
     assert (outcome.observed["mode"], outcome.observed["uid"], outcome.observed["gid"]) == ("0755", 0, 0)
-    assert outcome.commands == ("chown 999:999 /opt/pv",)
+    assert outcome.changes == ("chown 999:999 /opt/pv",)
     assert "owner 999:999" in outcome.todo
     assert "Deployment victim/db" in outcome.message
-    assert "777" not in outcome.todo + " ".join(outcome.commands)
+    assert "777" not in outcome.todo + " ".join(outcome.changes)
 
 
 def test_an_owner_without_its_bits_gets_them() -> None:
     outcome = wrote(written(cause="Permission", uid=999, gid=999, mode="0500"))
-    assert outcome.commands == ("chmod u+rwx /opt/pv",)
+    assert outcome.changes == ("chmod u+rwx /opt/pv",)
+
+
+def test_a_new_owner_gets_the_bits_that_the_old_one_did_not_have() -> None:
+    outcome = wrote(written(cause="Permission", mode="0500"))
+    assert outcome.changes == ("chown 999:999 /opt/pv", "chmod u+rwx /opt/pv")
 
 
 def test_a_foreign_label_is_corrected_by_policy() -> None:
     outcome = wrote(written(cause="Permission", label="system_u:object_r:usr_t:s0"))
-    assert any(command.startswith("semanage fcontext -a -t container_file_t") for command in outcome.commands)
+    assert any(command.startswith("semanage fcontext -a -t container_file_t") for command in outcome.changes)
 
 
 @pytest.mark.parametrize(
@@ -270,12 +275,12 @@ def test_a_foreign_label_is_corrected_by_policy() -> None:
 def test_each_cause_has_its_own_word_and_no_chmod(cause: str, reason: str) -> None:
     outcome = wrote(written(cause=cause))
     assert (outcome.status, outcome.reason) == (Status.FAIL, reason)
-    assert not any("chmod" in command for command in outcome.commands)
+    assert not any("chmod" in command for command in outcome.changes)
 
 
 def test_a_new_volume_that_refuses_is_the_provisioners_matter() -> None:
     outcome = wrote(written(FRESH, "Permission"))
-    assert outcome.commands == ()
+    assert outcome.changes == ()
     assert "provisioner of class a" in outcome.todo
 
 

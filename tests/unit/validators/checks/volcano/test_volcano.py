@@ -9,6 +9,7 @@ import pytest
 
 from kubeflow_volcano.cluster.objects import Object
 from tests.samples.facts import VOLCANO_KINDS, deployment, facts, obj, pod, with_volcano
+from tests.samples.kubectl import json_patched
 from validators.checks.volcano import volcano
 from validators.core.facts import Facts
 from validators.core.outcome import CannotJudgeError, Outcome, Status
@@ -101,7 +102,7 @@ def test_an_open_queue_passes() -> None:
 def test_a_queue_that_takes_no_work_fails(queues: list[Object], reason: str) -> None:
     outcome = volcano.queue_open(with_volcano(*queues))
     assert (outcome.status, outcome.reason, outcome.because) == (Status.FAIL, reason, ())
-    assert outcome.commands
+    assert outcome.changes
 
 
 def test_no_cpu_memory_or_pods_is_no_limit() -> None:
@@ -113,14 +114,14 @@ def test_a_queue_without_gpus_is_a_warning_that_keeps_no_proof_from_running() ->
     outcome = volcano.queue_open(with_volcano(queue(capability={"cpu": "8", "nvidia.com/gpu": "0"})))
     assert (outcome.status, outcome.reason) == (Status.WARN, "NoCapability")
     assert "nvidia.com/gpu of queue default" in outcome.message
+    healed = json_patched(outcome.changes[0], queue(capability={"cpu": "8", "nvidia.com/gpu": "0"}))
+    assert healed["spec"]["capability"] == {"cpu": "8"}
 
 
 @pytest.mark.parametrize(("version", "state_is_theirs"), [("1.8.0", False), ("1.10.2", False), ("1.11.0", True)])
 def test_a_closed_queue_is_opened_so_that_it_can_be_closed_again(version: str, state_is_theirs: bool) -> None:  # noqa: FBT001  a column of the table
     closed = queue(state="Closed")
-    (command,) = volcano.queue_open(
-        with_volcano(closed, scheduler(image=f"volcanosh/vc-scheduler:v{version}"))
-    ).commands
+    (command,) = volcano.queue_open(with_volcano(closed, scheduler(image=f"volcanosh/vc-scheduler:v{version}"))).changes
     assert command.startswith("echo '{" if state_is_theirs else "kubectl patch queues.scheduling.volcano.sh default ")
     if state_is_theirs:
         text = json.loads(command.split("'")[1])

@@ -111,7 +111,7 @@ def test_an_old_operator_sleeps_through_the_admission_of_a_podgroup() -> None:
     old = without_flag(["--enable-gang-scheduling=true"], "kubeflow/training-operator:v1-e1434f6")
     answer = explained(job, group(job, phase="Inqueue"), old)
     assert reasons(answer) == ["OperatorAsleep"]
-    assert "annotate" in answer.findings[0].commands[0]
+    assert "annotate" in answer.findings[0].changes[0]
     assert "OperatorAsleep" not in reasons(explained(job, group(job, phase="Inqueue")))
 
 
@@ -122,7 +122,7 @@ def test_a_podgroup_that_an_earlier_job_of_that_name_left_behind_is_to_be_delete
     assert reasons(answer) == ["PodGroupTaken"]
     found = answer.findings[0]
     assert "belongs to an earlier TFJob mnist, which is deleted or being deleted" in found.problem.found
-    assert found.commands == ("kubectl -n team-a delete podgroups.scheduling.volcano.sh mnist",)
+    assert found.changes == ("kubectl -n team-a delete podgroups.scheduling.volcano.sh mnist",)
 
 
 def test_what_a_controller_that_is_down_has_not_made_is_not_told_beside_it() -> None:

@@ -203,7 +203,7 @@ def test_a_cause_that_has_healed_leaves_the_pause_of_the_controller(
     answer = explained(job, group(job, phase="Inqueue"), event(job, "FailedCreatePod", message), *around)
     assert reasons(answer) == ["NotTriedAgain"]
     assert f"Since then {past}." in answer.findings[0].problem.found
-    assert "annotate tfjob mnist" in answer.findings[0].commands[0]
+    assert "annotate tfjob mnist" in answer.findings[0].changes[0]
 
 
 def test_a_quota_that_has_room_for_some_and_not_for_all_has_not_healed() -> None:
@@ -219,7 +219,7 @@ def test_a_right_that_was_granted_leaves_the_pause_of_the_controller() -> None:
     answer = explained(job, group(job, phase="Inqueue"), said, access={"volcano": {"create pods": True}})
     assert reasons(answer) == ["NotTriedAgain"]
     restart = "kubectl -n volcano-system rollout restart deployment/volcano-controllers"
-    assert answer.findings[0].commands == (restart,)
+    assert answer.findings[0].changes == (restart,)
 
 
 def test_a_service_account_that_does_not_exist_is_told_before_anybody_has_tried() -> None:

@@ -30,7 +30,7 @@ def test_a_queue_that_is_not_open_takes_no_new_pods(state: str) -> None:
     job = tfjob()
     answer = explained(job, group(job), queue(state=state))
     assert reasons(answer) == [f"Queue{state}"]
-    assert "kubectl patch queues.scheduling.volcano.sh default" in answer.findings[0].commands[0]
+    assert "kubectl patch queues.scheduling.volcano.sh default" in answer.findings[0].changes[0]
 
 
 def test_the_admission_of_volcano_does_not_say_the_same_again() -> None:
