@@ -1,11 +1,13 @@
 """Writing to a volume as its consumer: a pod of the same identity creates, changes and removes a file and a directory.
 
-On a directory that is in use nothing else is touched: the names are the run's own, and a trap removes them.
+On a directory that is in use nothing else is touched: each probe has names of its own that cannot be guessed, makes
+them only where nothing has them, and removes them also when it is ended.
 """
 
 from __future__ import annotations
 
 import re
+import secrets
 from dataclasses import dataclass
 
 from kubeflow_volcano.cluster.objects import Object, Ref
@@ -27,17 +29,21 @@ OPERATIONS = (
 
 SCRIPT = """
 set -u
-d=/kfv f=/kfv/.kfv-probe-$KFV_RUN
+d=/kfv f=/kfv/.kfv-probe-$KFV_NAME
 say() { printf '%s\\n' "$*" >> /dev/termination-log; }
 try() {
   step=$1; shift
   if text=$("$@" 2>&1); then say "ok $step"; else say "fail $step $text"; exit 1; fi
 }
+for name in "$f" "$f.new" "$f.d" "$f.d.new"; do
+  if [ -e "$name" ] || [ -L "$name" ]; then say "taken $name"; exit 1; fi
+done
 trap 'rm -f "$f" "$f.new"; rmdir "$f.d" "$f.d.new" 2>/dev/null' EXIT
+trap 'exit 143' TERM INT
 say "id $(id -u) $(id -g) $(id -G)"
 say "ls $(ls -ldn $d 2>&1)"
 say "label $(ls -ldZ $d 2>/dev/null)"
-try create sh -c 'printf kfv > "$1"' sh "$f"
+try create sh -C -c 'printf kfv > "$1"' sh "$f"
 try chmod chmod 0700 "$f"
 try rename mv "$f" "$f.new"
 try fsync dd if=/dev/zero "of=$f.new" bs=512 count=1 conv=fsync
@@ -47,7 +53,10 @@ try chmod-directory chmod 0700 "$f.d"
 try rename-directory mv "$f.d" "$f.d.new"
 try rmdir rmdir "$f.d.new"
 """
-"""For busybox sh and any other; reports to the termination log, which needs no right to read logs."""
+"""For busybox sh and any other; reports to the termination log, which needs no right to read logs.
+
+With -C a redirection opens with O_EXCL. Process 1 of a container gets only signals that it has a trap for.
+"""
 
 _CAUSES = (
     ("ReadOnly", r"read-only file system"),
@@ -142,7 +151,7 @@ def _pod(session: Session, namespace: str, name: str, target: Target) -> Object:
         "image": session.options.busybox_image,
         "resources": SCRIPT_RESOURCES,
         "command": ["sh", "-c", SCRIPT],
-        "env": [{"name": "KFV_RUN", "value": session.run}],
+        "env": [{"name": "KFV_NAME", "value": f"{session.run}-{secrets.token_hex(8)}"}],
         "securityContext": target.identity.container_security,
         "volumeMounts": [{"name": "data", "mountPath": "/kfv"}],
     }

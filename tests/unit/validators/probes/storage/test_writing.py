@@ -3,32 +3,45 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.experiment.ended import End
+from kubeflow_volcano.experiment.session import Options, ProbeRefused, Session
 from kubeflow_volcano.experiment.spaces import Level
+from validators.core.timing import Timing
 from validators.probes.storage.identities import Identity
-from validators.probes.storage.writing import OPERATIONS, SCRIPT, Target, Written, account
+from validators.probes.storage.writing import OPERATIONS, SCRIPT, Target, Written, account, write
 
 CONSUMER = 999
 TARGET = Target(Identity(user=CONSUMER), (), volume="pv", path="/data/pv", node="n1")
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="acts as another user")
 
 
-def run(directory: Path, tmp_path: Path, *, user: int) -> Written:
-    """Run the script as `user` on a directory in place of the mount."""
-    log = tmp_path / "termination-log"
+NAME = "0a1b2c3d-5e6f"
+
+
+def script_on(directory: Path, log: Path) -> str:
+    """The script for a directory in place of the mount."""
     log.touch(mode=0o666)
     log.chmod(0o666)
     script = SCRIPT.replace("/dev/termination-log", str(log)).replace("d=/kfv", f"d={directory}")
-    script = script.replace("f=/kfv/", f"f={directory}/")
+    return script.replace("f=/kfv/", f"f={directory}/")
+
+
+def run(directory: Path, tmp_path: Path, *, user: int) -> Written:
+    """Run the script as `user`."""
+    log = tmp_path / "termination-log"
     ended = subprocess.run(
-        ["/bin/sh", "-c", script],
-        env={"KFV_RUN": "0a1b2c3d", "PATH": os.environ["PATH"], "LC_ALL": "C"},
+        ["/bin/sh", "-c", script_on(directory, log)],
+        env={"KFV_NAME": NAME, "PATH": os.environ["PATH"], "LC_ALL": "C"},
         user=user,
         group=user,
         extra_groups=[],
@@ -76,6 +89,51 @@ def test_a_sticky_directory_shows_its_special_bit(volume: Path, tmp_path: Path) 
     volume.chmod(0o1777)
     written = run(volume, tmp_path, user=CONSUMER)
     assert (written.mode, written.cause) == ("1777", "")
+
+
+@needs_root
+@pytest.mark.parametrize("ending", ["", ".new", ".d", ".d.new"])
+def test_what_has_the_name_already_is_left_alone(volume: Path, tmp_path: Path, ending: str) -> None:
+    volume.chmod(0o777)
+    theirs = volume / f".kfv-probe-{NAME}{ending}"
+    theirs.symlink_to("/nowhere")
+    written = run(volume, tmp_path, user=CONSUMER)
+    assert (written.cause, written.failure) == ("", ("Unfinished", "the probe ended after nothing"))
+    assert [item.name for item in volume.iterdir()] == [theirs.name]
+
+
+@pytest.mark.parametrize("shell", ["sh", "busybox"])
+def test_a_probe_that_is_ended_leaves_nothing(volume: Path, tmp_path: Path, shell: str) -> None:
+    if not (program := shutil.which(shell)):
+        pytest.skip(f"there is no {shell}")
+    log, fifo = tmp_path / "termination-log", tmp_path / "fifo"
+    os.mkfifo(fifo)
+    script = script_on(volume, log).replace("try fsync", f'cat "{fifo}"\ntry fsync')
+    command = [program, "-c", script] if shell == "sh" else [program, "sh", "-c", script]
+    process = subprocess.Popen(command, env={"KFV_NAME": NAME, "PATH": os.environ["PATH"]})
+    with fifo.open("w"):  # opens when the script does, in the midst of its work
+        assert [item.name for item in volume.iterdir()] == [f".kfv-probe-{NAME}.new"]
+        process.terminate()
+    assert process.wait() == 143
+    assert list(volume.iterdir()) == []
+
+
+def test_each_probe_has_a_name_of_its_own() -> None:
+    """Two identities may write to one directory in one run, at the same time."""
+    made: list[Object] = []
+
+    class Refusing(Session):
+        def create(self, obj: Object, **_rest: object) -> Object:
+            made.append(obj)
+            raise ProbeRefused("not here")
+
+    session = Refusing(cast("Cluster", None), options=Options(namespace="mine"))
+    for number in range(2):
+        with pytest.raises(ProbeRefused):
+            write(session, TARGET, number, Timing())
+    names = {item["spec"]["containers"][0]["env"][0]["value"] for item in made}
+    assert len(names) == 2
+    assert all(name.startswith(f"{session.run}-") and len(name) > len(session.run) + 16 for name in names)
 
 
 def ended(said: str, *, succeeded: bool = False, reason: str = "", failure: str = "") -> Written:
