@@ -22,18 +22,24 @@ FIRST = "kubernetes.default"
 """What every cluster has; where it is not found, nothing is."""
 
 _PER_POD = 100
-"""So many answers fit into the 4096 bytes of a termination message."""
+_MOST_BYTES = 3600
+"""The kubelet keeps the last 4096 bytes of a termination message; the longest answer has 340."""
+_MOST_ADDRESSES = 8
+_MORE = "more"
+"""The report is full, and not all names were asked for."""
 _SECONDS = 75.0
 _ASKING_SECONDS = 40
 
 SCRIPT = f"""
 set -u
-say() {{ printf '%s\\n' "$*" >> /dev/termination-log; }}
+said=0
+say() {{ printf '%s\\n' "$*" >> /dev/termination-log; said=$((said + ${{#1}} + 1)); }}
 now() {{ read up _ < /proc/uptime; hundredths=${{up%.*}}${{up#*.}}; }}
 look() {{
   now; before=$hundredths
   found=$(timeout 6 nslookup "$1.svc.$domain." 2>&1 |
-    sed -n '/^Name:/,${{ s/^Address[^:]*: *\\([^ ]*\\).*/\\1/p; }}' | sort -u | tr '\\n' ' ')
+    sed -n '/^Name:/,${{ s/^Address[^:]*: *\\([^ ]*\\).*/\\1/p; }}' | sort -u | head -n {_MOST_ADDRESSES} |
+    tr '\\n' ' ')
   now; took=$((hundredths - before))
 }}
 say "server $(sed -n 's/^nameserver *//p' /etc/resolv.conf | head -n 1)"
@@ -48,6 +54,7 @@ for name in "$@"; do
   say "$number $took $found"
   [ -n "$found" ] || [ "$number" -gt 0 ] || exit 0
   number=$((number + 1))
+  [ "$said" -lt {_MOST_BYTES} ] || {{ say {_MORE}; exit 0; }}
   now; [ $((hundredths - begin)) -lt {_ASKING_SECONDS}00 ] || exit 0
 done
 """
@@ -140,7 +147,7 @@ def _has_ready_endpoint(service: Object, facts: Facts) -> bool:
 
 
 def run(session: Session, facts: Facts, progress: Progress) -> DnsEvidence:
-    """Resolve every Service of the release from a pod; about 3 s, at most 75 s for each hundred names.
+    """Resolve every Service of the release from a pod; about 3 s, at most 75 s for each report.
 
     There is no query if every node is simulated; the evidence then names one of them.
     """
@@ -152,12 +159,17 @@ def run(session: Session, facts: Facts, progress: Progress) -> DnsEvidence:
             return evidence
         evidence.names = tuple(dict.fromkeys((FIRST, *expected_names(facts))))
         progress(f"E1 DNS: {counted(len(evidence.names), 'name')} from a pod")
-        rest = evidence.names[1:]
-        for number, start in enumerate(range(0, max(1, len(rest)), _PER_POD - 1)):
-            some = (FIRST, *rest[start : start + _PER_POD - 1])
-            account(evidence, some, _ask(session, some, number))
+        rest, number = evidence.names[1:], 0
+        while rest or not number:
+            some = (FIRST, *rest[: _PER_POD - 1])
+            end = _ask(session, some, number)
+            account(evidence, some, end)
             if evidence.failure or not evidence.domain or not evidence.answers[0].addresses:
                 break
+            done = len(some) - 1
+            if _MORE in end.said.splitlines():  # those that were not asked for are next
+                done = len({*some[1:]} & {item.name for item in evidence.answers})
+            rest, number = rest[done:], number + 1
     return evidence
 
 

@@ -17,6 +17,7 @@ from tests.samples.facts import facts, instant, node, obj
 from validators.checks.network.dns import dns
 from validators.core.facts import Facts
 from validators.core.outcome import Outcome, Status
+from validators.probes.network import dns as probe
 from validators.probes.network.dns import DNS, SCRIPT, Answer, DnsEvidence, account, expected_names, run
 
 RESOLV = "nameserver 10.96.0.10\nsearch ns.svc.cluster.local svc.cluster.local cluster.local\noptions ndots:5\n"
@@ -27,6 +28,8 @@ case $1 in
   kubernetes.default.svc.cluster.local.)
     printf 'Server:\t\t10.96.0.10\nAddress:\t10.96.0.10:53\n\nName:\t%s\nAddress: 10.96.0.1\n\n*** No answer\n' "$1"
     exit 1 ;;
+  many*) printf 'Server: 10.96.0.10\n\nName:\t%s\n' "$1"
+    for i in 1 2 3 4 5 6 7 8 9 10; do printf 'Address: fd00:1234:5678:9abc:def0:1234:5678:9ab%s\n' "$i"; done ;;
   old.*) printf 'Server:    10.96.0.10\nAddress 1: 10.96.0.10 dns\n\nName:      %s\nAddress 1: 10.96.0.7 old\n' "$1" ;;
   *) printf 'Server: 10.96.0.10\nAddress: 10.96.0.10:53\n\n** server can'"'"'t find %s: NXDOMAIN\n' "$1"; exit 1 ;;
 esac
@@ -64,6 +67,41 @@ def test_names_are_asked_for_in_full_and_answers_of_old_and_new_busybox_are_unde
     ]
     assert asked.count("gone.ns.svc.cluster.local.") == 2
     assert asked.count("old.ns.svc.cluster.local.") == 1
+
+
+KEPT = 4096
+"""Bytes of a termination message of which the kubelet keeps the last (pkg/kubelet/container/runtime.go)."""
+
+
+def test_a_report_always_fits_into_a_termination_message(tmp_path: Path) -> None:
+    names = ("kubernetes.default", *(f"many-{number}.ns" for number in range(40)))
+    evidence, asked = ask(tmp_path, *names)
+    assert len((tmp_path / "log").read_bytes()) <= KEPT
+    assert evidence.domain == "cluster.local"
+    assert 8 < len(evidence.answers) < len(names)
+    assert len(asked) == len(evidence.answers)
+    assert evidence.answers[1].addresses
+
+
+def test_names_for_which_one_report_has_no_room_are_asked_for_by_the_next_pod(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pods = 0
+
+    def in_a_pod(_session: object, names: tuple[str, ...], number: int) -> End:
+        nonlocal pods
+        pods += 1
+        where = tmp_path / str(number)
+        where.mkdir()
+        ask(where, *names)
+        said = (where / "log").read_bytes()[-KEPT:].decode()
+        return End(succeeded=True, node="n1", said=said, reason="", failure="", seconds=1.0)
+
+    monkeypatch.setattr(probe, "_ask", in_a_pod)
+    release = [service(f"kubeflow/many-{number}") for number in range(40)]
+    evidence = run(cast("Session", None), known(*release), silent)
+    assert (evidence.failure, evidence.left, len(evidence.answers)) == (None, (), 41)
+    assert pods > 1
 
 
 def test_a_name_service_that_does_not_know_the_api_server_is_asked_for_nothing_else(tmp_path: Path) -> None:
