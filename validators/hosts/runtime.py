@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.hosts.facts import HostFacts, Kubelet, Runtime
+from kubeflow_volcano.hosts.kubelet_skew import unsupported_skew
 from validators.core.check import check
 from validators.core.facts import Facts
 from validators.core.outcome import Outcome, Severity
@@ -30,7 +31,6 @@ _FIT: tuple[tuple[tuple[int, int], tuple[str, ...]], ...] = (
 )
 """By the first Kubernetes minor: the least containerd version of each supported series (containerd, RELEASES.md)."""
 
-_MOST_BEHIND = 3
 _DAEMONS = frozenset({"containerd", "cri-o", "isulad"})
 _OTHER_ENGINES = {
     "cri-o": "image_mirror_mode: containerd does not configure CRI-O; write its registries.conf, or use mode rewrite",
@@ -171,14 +171,15 @@ def _fits(facts: HostFacts, planned: str) -> Iterator[Finding]:
 def kubelet(facts: Facts) -> Outcome:
     """The kubelet runs on every node, within the supported version skew.
 
-    A kubelet may not be newer than the API server, and at most three minor versions older (kubernetes.io, "Version Skew
-    Policy"). Where there is no cluster yet, a kubelet that is not running is only a warning.
+    A kubelet may not be newer than the API server, and at most three minor versions older, two before kubelet 1.25
+    (kubernetes.io, "Version Skew Policy"). Where there is no cluster yet, a kubelet that is not running is only a
+    warning.
     """
     inventory = inventory_of(facts)
     return judge_hosts(
         facts,
         lambda _, found: _kubelet(found, facts.server_version),
-        expected="a running kubelet of the API server's minor version, or up to three minors older",
+        expected="a running kubelet of the API server's minor version, or up to three minors older, two before 1.25",
         holds="every kubelet is within the supported skew",
         among=[host for host in inventory.reached if inventory.is_node(host)],
     )
@@ -199,11 +200,10 @@ def _kubelet(facts: HostFacts, server: str) -> Iterator[Finding]:
     if not server or not found.version:
         yield passing(f"{found.program} {found.version or 'of an unknown version'}")
         return
-    behind = version_key(server)[1] - version_key(found.version)[1]
-    if 0 <= behind <= _MOST_BEHIND:
+    way = unsupported_skew(found.version, server)
+    if not way:
         yield passing(f"{found.program} {found.version}, the API server is {server}")
     else:
-        way = "newer" if behind < 0 else f"more than {_MOST_BEHIND} minor versions older"
         todo = "upgrade the API server first, then the kubelets, one minor version at a time."
         yield failing(
             "VersionSkew", f"{found.program} {found.version} is {way} than the API server, {server}", todo=todo

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.pods.volumes import directory_of
+from kubeflow_volcano.hosts.kubelet_skew import unsupported_skew
 from kubeflow_volcano.text import counted, few
 from validators.checks.refusals import refusal
 from validators.core.check import check
@@ -21,8 +21,6 @@ from validators.subjects.storage_classes import LOCAL_PATH
 __all__ = ["CHECKS"]
 
 _MOST_SHOWN = 3
-_MOST_BEHIND = 3
-"""Minor versions that a kubelet may be older than the API server (kubernetes.io, "Version Skew Policy")."""
 _INFO = ("osImage", "kernelVersion", "containerRuntimeVersion", "kubeletVersion")
 
 
@@ -37,9 +35,10 @@ def node_facts(facts: Facts) -> Outcome:
     """Kubelet versions are within the supported skew, and cgroup drivers match.
 
     The Node reports system, kernel, container runtime and kubelet. A kubelet must not be newer than the API server, and
-    at most three minor versions older. A pod on each node reads the SELinux mode and the cgroup drivers from /sys:
-    kubelet and container runtime must use the same driver, or systemd ends pods. Where SELinux is enforcing and volumes
-    are directories on nodes, these need the type container_file_t; D8 checks their labels.
+    at most three minor versions older, two before kubelet 1.25. A pod on each node reads the SELinux mode and the
+    cgroup drivers from /sys: kubelet and container runtime must use the same driver, or systemd ends pods. Where
+    SELinux is enforcing and volumes are directories on nodes, these need the type container_file_t; D8 checks their
+    labels.
     """
     real = {
         item["metadata"]["name"]: item.get("status", {}).get("nodeInfo", {})
@@ -90,7 +89,7 @@ def _skewed(real: Mapping[str, Object], facts: Facts) -> Outcome | None:
     return warned(
         "KubeletSkew",
         f"{'; '.join(f'{name} has {text}' for name, text in sorted(skewed.items()))}.",
-        expected=f"a kubelet of {facts.server_version} or up to {_MOST_BEHIND} minor versions older",
+        expected=f"a kubelet of {facts.server_version} or up to three minor versions older, two before 1.25",
         observed=skewed,
         objects=[_ref(name) for name in sorted(skewed)],
         todo="upgrade the API server first, then the kubelets, one minor version at a time.",
@@ -162,13 +161,10 @@ def _describe(item: Settings) -> str:
 def _skew(kubelet: str, facts: Facts) -> str:
     """What is wrong with the kubelet's version; empty if the skew is supported."""
     try:
-        behind = version_key(facts.server_version)[1] - version_key(kubelet)[1]
-    except (ValueError, IndexError):
+        way = unsupported_skew(kubelet, facts.server_version)
+    except ValueError:
         return f"kubelet {kubelet}, which is not a version"
-    if 0 <= behind <= _MOST_BEHIND:
-        return ""
-    way = "newer" if behind < 0 else f"more than {_MOST_BEHIND} minor versions older"
-    return f"kubelet {kubelet}, {way} than the API server, {facts.server_version}"
+    return f"kubelet {kubelet}, {way} than the API server, {facts.server_version}" if way else ""
 
 
 CHECKS = (node_facts,)

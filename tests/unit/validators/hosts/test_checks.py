@@ -317,6 +317,8 @@ def test_hosts_that_cannot_be_told_apart_are_told_together() -> None:
         ({"version": "1.31.0"}, "v1.30.2", Status.FAIL, "VersionSkew"),
         ({"version": "1.27.4"}, "v1.30.2", Status.PASS, "AsClaimed"),
         ({"version": "1.26.4"}, "v1.30.2", Status.FAIL, "VersionSkew"),
+        ({"version": "1.24.9"}, "v1.27.3", Status.FAIL, "VersionSkew"),
+        ({"version": "1.25.9"}, "v1.28.3", Status.PASS, "AsClaimed"),
         ({"version": ""}, "v1.30.2", Status.PASS, "AsClaimed"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,24 @@ def test_a_node_that_does_not_tell_is_no_pass() -> None:
         (frozenset({ref("Node", "n2")}),),
     )
     assert [item.name for item in outcome.objects] == ["n2"]
+
+
+@pytest.mark.parametrize(
+    ("server", "kubelet", "status"),
+    [
+        ("v1.22.17", "v1.20.1", "pass"),
+        ("v1.22.17", "v1.19.1", "warn"),
+        ("v1.27.3", "v1.24.9", "warn"),
+        ("v1.26.3", "v1.24.9", "pass"),
+        ("v1.28.3", "v1.25.0", "pass"),
+        ("v1.29.3", "v1.25.0", "warn"),
+    ],
+)
+def test_a_kubelet_before_1_25_may_be_two_minor_versions_older_not_three(
+    server: str, kubelet: str, status: str
+) -> None:
+    found = replace(known(told(kubeletVersion=server), told("n2", kubeletVersion=kubelet)), server_version=server)
+    assert node_facts(found).status == status
 
 
 @pytest.mark.parametrize(
