@@ -26,7 +26,7 @@ _MOST_BYTES = 3600
 """The kubelet keeps the last 4096 bytes of a termination message; the longest answer has 340."""
 _MOST_ADDRESSES = 8
 _MORE = "more"
-"""The report is full, and not all names were asked for."""
+"""The report is full, and names are left."""
 _SECONDS = 75.0
 _ASKING_SECONDS = 40
 
