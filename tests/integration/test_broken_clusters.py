@@ -421,7 +421,7 @@ ROUNDS = {
         ),
         way("gang does not count", configured(with_plugin("gang", enableJobReady=False)), F4="GangDisabled"),
         way("admission is scaled to zero", without_admission, F1="ScaledToZero", follows="B3 B4 C2 C9"),
-        way("a node has no kubelet", there(lambda _: obj("v1", "Node", "kfv-test-dead")), A4="NotReady", follows="A3"),
+        way("a node has no kubelet", there(lambda _: obj("v1", "Node", "kfv-test-dead")), A4="NotReady"),
     ),
     "names of nobody": (
         way("a plugin is misspelt", configured(with_plugin("gnag")), F4="UnknownPlugin"),

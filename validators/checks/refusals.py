@@ -5,6 +5,7 @@ from __future__ import annotations
 from kubeflow_volcano.experiment.ended import BAD_STARTS
 from validators.core.outcome import Cause, Outcome, errored
 from validators.subjects.interception import named_in
+from validators.subjects.outages import taints_in
 
 __all__ = ["interruption", "not_tried", "refusal"]
 
@@ -26,7 +27,7 @@ def refusal(text: str) -> Outcome:
 
 
 def interruption(text: str) -> Outcome:
-    """The API server did not answer, or an experiment timed out; a webhook without answer is a cause."""
+    """The API server did not answer, or an experiment timed out; causes are webhooks and lost nodes that it names."""
     return errored(
         "ProbeInterrupted",
         f"the probe was interrupted: {text}",
@@ -37,7 +38,7 @@ def interruption(text: str) -> Outcome:
 
 
 def _causes(text: str) -> tuple[Cause, ...]:
-    found = named_in(text)
+    found = named_in(text) | taints_in(text)
     return (found,) if found else ()
 
 

@@ -95,7 +95,12 @@ def _owners(id_: str, standing: Mapping[str, Outcome], among: Mapping[str, Outco
 def _found(cause: Cause, outcomes: Mapping[str, Outcome]) -> list[str]:
     if isinstance(cause, str):
         return [cause] if cause in outcomes else []
-    return [id_ for id_, item in outcomes.items() if not cause.isdisjoint((*item.objects, *item.breaks))]
+    return [
+        id_
+        for id_, item in outcomes.items()
+        # What could not be evaluated is no finding about the objects that it names.
+        if item.status is not Status.ERROR and not cause.isdisjoint((*item.objects, *item.breaks))
+    ]
 
 
 def _weight(outcome: Outcome) -> int:

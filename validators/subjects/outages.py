@@ -1,4 +1,4 @@
-"""Nodes that are not Ready, as causes of trouble with the pods on them."""
+"""Nodes that are not Ready, as causes of trouble with the pods on them and with those that no other node takes."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from validators.core.facts import Facts
 from validators.core.resources import NODES
 
-__all__ = ["LOST_TAINTS", "nodes_down", "nodes_of"]
+__all__ = ["LOST", "nodes_down", "nodes_of", "taints_in"]
 
-LOST_TAINTS = ("node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready")
-"""Taints of the node lifecycle controller on nodes whose kubelet reports nothing, or that it is not ready."""
+LOST = tuple(Ref("v1", "Taint", "", f"node.kubernetes.io/{name}") for name in ("not-ready", "unreachable"))
+"""Taints of the node lifecycle controller on nodes that are not Ready: what these nodes break."""
 
 
 @lru_cache(maxsize=4)
@@ -22,6 +22,11 @@ def nodes_down(facts: Facts) -> frozenset[Ref]:
         for item in facts.objects.get(NODES, ())
         if conditions(item).get("Ready", {}).get("status") != "True"
     )
+
+
+def taints_in(text: str) -> frozenset[Ref]:
+    """Those of `LOST` that a message of the scheduler names."""
+    return frozenset(taint for taint in LOST if taint.name in text)
 
 
 def nodes_of(pods: tuple[Object, ...], facts: Facts) -> frozenset[Ref]:

@@ -22,7 +22,7 @@ from validators.core.resources import NAMESPACES, PODS
 from validators.core.rights import Rule
 from validators.subjects import ownership
 from validators.subjects.issues import Issue, age, judged
-from validators.subjects.outages import LOST_TAINTS, nodes_down, nodes_of
+from validators.subjects.outages import nodes_of, taints_in
 from validators.subjects.ownership import as_owned, workload_of
 
 __all__ = [
@@ -243,8 +243,8 @@ def _waiting(pod: Object, found: Issue, noted: PodNotes, facts: Facts) -> Issue:
             found.message, _PLACEMENT_CLASSES, ("Unschedulable", "read the message of the scheduler.")
         )
         because = _PLACEMENT_CAUSES.get(reason, ())
-        if any(taint in found.message for taint in LOST_TAINTS) and (down := nodes_down(facts)):
-            because = (down,)  # whatever else the message names, these nodes take no pod while they are down
+        if lost := taints_in(found.message):
+            because = (lost,)  # whatever else the message names, such nodes take no pod
         return replace(
             found,
             check="C8",

@@ -166,6 +166,7 @@ def no_orphan_webhooks(facts: Facts) -> Outcome:
             "NoService",
             f"{call.owner}: {call.words} calls {call.service}, {why}.",
             "delete it if its component is no longer installed, else install the component again.",
+            (frozenset({call.service}),),
             breaks=(webhook_ref(call.name),) if call.name else (),
         )
         for call, why in absent.items()

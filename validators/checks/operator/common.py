@@ -147,6 +147,7 @@ def may_group(operator: Operator, facts: Facts) -> Outcome:
             objects=(operator.ref,),
             todo="run playbooks/install.yml again, or apply the operator's ClusterRole and its binding.",
             commands=tuple(f"kubectl auth can-i {rule} --as {account} -A" for rule in denied),
+            because=(operator.roles,),
         )
     if not asked:
         return errored("NotAsked", "nothing was asked about the operator's service account.", todo="run again.")

@@ -17,6 +17,7 @@ from validators.core.check import check
 from validators.core.facts import Facts
 from validators.core.outcome import Outcome, Severity, Status, errored, failed, passed, warned
 from validators.core.resources import NODES, PODS
+from validators.subjects.outages import LOST
 from validators.subjects.ownership import workload_of
 from validators.subjects.pods import waits_for_gang
 
@@ -126,6 +127,7 @@ def _shown(sick: Mapping[Ref, Readiness]) -> dict[str, Any]:
         "expected": "every node Ready without pressure",
         "observed": {ref.name: state.reason for ref, state in sick.items()},
         "objects": tuple(sick),
+        "breaks": LOST,
         "commands": tuple(f"kubectl describe node {ref.name}" for ref in sick),
     }
 

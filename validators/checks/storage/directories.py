@@ -57,7 +57,9 @@ def _wrong(found: Sequence[Seen]) -> Outcome | None:
             return make(reason, f"{_names(wrong)} {words}.", todo=todo, **_shown(found, wrong))
     if unseen := [item for item in found if item.failure]:
         text = f"{_names(unseen)} could not be looked at: {unseen[0].failure}"
-        return errored("NotSeen", text, todo="remove what is named, and run again.", **_shown(found, unseen))
+        because = [frozenset({ref}) for ref in _nodes(unseen)]
+        todo = "remove what is named, and run again."
+        return errored("NotSeen", text, todo=todo, because=because, **_shown(found, unseen))
     return None
 
 

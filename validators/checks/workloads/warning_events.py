@@ -21,8 +21,9 @@ from validators.subjects import pods, services, workloads
 __all__ = ["CHECKS", "WARNING_EVENTS", "Warned"]
 
 _MOST_SHOWN = 3
-_BELOW_THRESHOLD = frozenset({"Unhealthy", "ProbeWarning"})
-"""The kubelet's events of single probes; those that count make a pod unready, or its container start again."""
+_BELOW_THRESHOLD = frozenset({"NodeNotReady", "ProbeWarning", "Unhealthy"})
+"""Events about a pod that are over when it is ready: the kubelet's of single probes (those that count make the pod
+unready, or its container start again), and that its node was lost, which does not change when it became ready."""
 _RESOURCE_OF_KIND = {(group_of(item.api_version), item.kind): item for item in RESOURCES.values()}
 _WHOLE = frozenset(_RESOURCE_OF_KIND.values()) - {CONFIGMAPS}
 """What is read whole, so that an object that is not there is gone."""

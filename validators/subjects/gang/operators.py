@@ -34,6 +34,7 @@ class Operator:
     """
 
     ref: Ref
+    role: str
     component: str
     title: str
     container: str
@@ -42,6 +43,12 @@ class Operator:
     owns_since: str
     late: str
     dry_runs: tuple[Mapping[str, Any], ...]
+
+    @property
+    def roles(self) -> frozenset[Ref]:
+        """What grants these rules in upstream's manifests: a ClusterRole and its binding, each of which may be gone."""
+        kinds = ("ClusterRole", "ClusterRoleBinding")
+        return frozenset(Ref("rbac.authorization.k8s.io/v1", kind, "", self.role) for kind in kinds)
 
     def rules(self, plurals: Iterable[str], version: str, gang: GangScheduler = VOLCANO) -> tuple[Rule, ...]:
         """The rules that this version needs: on PodGroups, and on the finalizers of its job kinds.
@@ -129,6 +136,7 @@ def _job(kind: str, replicas: str, role: str, container: str) -> Object:
 
 TRAINING = Operator(
     ref=OPERATOR,
+    role="training-operator",
     component="training-operator",
     title="training operator",
     container="training-operator",
@@ -145,6 +153,7 @@ TRAINING = Operator(
 
 TRAINER = Operator(
     ref=Ref("apps/v1", "Deployment", "kubeflow-system", "kubeflow-trainer-controller-manager"),
+    role="kubeflow-trainer-controller-manager",
     component="trainer",
     title="Trainer",
     container="manager",

@@ -90,6 +90,11 @@ def test_an_object_named_by_the_symptom_itself_is_no_cause() -> None:
     assert skips(C1=on(NODE, because=(frozenset({NODE}),)), C2=on(NODE)) == ["C1"]
 
 
+def test_what_could_not_be_evaluated_is_no_finding_about_its_objects() -> None:
+    unseen = errored("NotSeen", "it was not seen", todo="look", objects=(NODE,))
+    assert skips(D8=unseen, C6=on(because=(frozenset({NODE}),))) == []
+
+
 def test_a_cause_without_a_candidate_explains_nothing() -> None:
     assert skips(A4=on(NODE), G5=on(because=(frozenset(),))) == []
 

@@ -6,10 +6,13 @@ from typing import Any
 
 from kubeflow_volcano.cluster.objects import Object
 from tests.samples.facts import deployment, facts, instant, node, obj, pod, ref
+from validators.checks.reach.nodes import nodes
+from validators.checks.refusals import interruption
 from validators.checks.workloads import workloads as checks
 from validators.core.consequences import REASON, follow
 from validators.core.outcome import Outcome, Status, failed
 from validators.subjects.interception import webhook_ref
+from validators.subjects.outages import LOST
 
 N1 = ref("Node", "n1")
 
@@ -59,7 +62,7 @@ def test_a_pod_that_waits_for_a_lost_node_follows_from_it() -> None:
     condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
     waiting = pod("kubeflow/a", spec={"containers": []}, status={"phase": "Pending", "conditions": [condition]})
     known = facts(lost(), waiting)
-    assert follow({"A4": names(N1), "C8": checks.pods_placed(known)})["C8"].reason == REASON
+    assert follow({"A4": names(N1, breaks=LOST), "C8": checks.pods_placed(known)})["C8"].reason == REASON
 
 
 def test_a_workload_without_pods_may_be_kept_from_them_by_a_webhook() -> None:
@@ -75,3 +78,9 @@ def test_a_workload_without_pods_may_be_kept_from_them_by_a_webhook() -> None:
         follow({"B3": names(breaks=[webhook_ref("others.example")]), "C2": checks.deployments(alone)})["C2"].status
         is Status.FAIL
     )
+
+
+def test_a_probe_that_only_a_lost_node_would_take_follows_from_it() -> None:
+    stuck = interruption("still Pending: 1 node(s) had untolerated taint {node.kubernetes.io/unreachable: }")
+    assert follow({"A4": nodes(facts(lost())), "E1": stuck})["E1"].reason == REASON
+    assert follow({"A4": nodes(facts(lost())), "E1": interruption("no answer")})["E1"].status is Status.ERROR

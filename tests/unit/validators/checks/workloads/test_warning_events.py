@@ -67,6 +67,14 @@ def test_a_probe_that_failed_without_turning_its_pod_is_history_while_that_is_re
     assert judged(event, unready).status is Status.WARN
 
 
+def test_a_node_that_was_lost_is_history_while_the_pod_is_ready() -> None:
+    event = warned(ago=100, reason="NodeNotReady")
+    assert judged(event, ready(ago=200)).status is Status.PASS
+    unready = ready(ago=200)
+    unready["status"]["conditions"][0]["status"] = "False"
+    assert judged(event, unready).status is Status.WARN
+
+
 def test_events_about_what_is_gone_are_history() -> None:
     assert judged(warned(name="gone")).status is Status.PASS
     replaced = Warned(Ref("v1", "Pod", "kubeflow", "a"), "another-uid", "Failed", "", 1, NOW - 5)
