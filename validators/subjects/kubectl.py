@@ -9,12 +9,18 @@ from typing import Any
 
 from kubeflow_volcano.cluster.objects import Ref
 
-__all__ = ["patch", "pointer", "restart"]
+__all__ = ["look_again", "patch", "pointer", "restart"]
 
 
 def restart(deployment: Ref) -> str:
     """Restart the pods of a Deployment."""
     return f"kubectl -n {deployment.namespace} rollout restart deployment/{deployment.name}"
+
+
+def look_again(job: Ref) -> str:
+    """Change a job so that its controller reconciles it, as often as the command is run."""
+    kind = f"{job.kind.lower()}.{job.group}"
+    return f"kubectl -n {job.namespace} annotate {kind} {job.name} --overwrite kfv.io/look-again=$(date +%s)"
 
 
 def patch(resource: str, ref: Ref, operations: Iterable[Mapping[str, Any]]) -> str:

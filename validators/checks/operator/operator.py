@@ -22,6 +22,7 @@ from validators.subjects import crds
 from validators.subjects.gang.operator_flags import container_of, correction, faults, flags_of, gang_flags
 from validators.subjects.gang.operators import TRAINING
 from validators.subjects.issues import age, judged
+from validators.subjects.kubectl import look_again
 from validators.subjects.pods import GROUP_NAME
 
 __all__ = ["CHECKS"]
@@ -238,11 +239,7 @@ def operator_awake(facts: Facts) -> Outcome:
         observed={str(job): "Inqueue, no pods" for job in missed},
         objects=tuple(missed),
         todo="annotate each job, or restart the operator; 1.6.0 fixes it (kubeflow/trainer#1574).",
-        changes=tuple(
-            f"kubectl -n {job.namespace} annotate {job.kind.lower()}.kubeflow.org {job.name} --overwrite "
-            "kfv.io/look-again=$(date +%s)"
-            for job in missed
-        ),
+        changes=tuple(map(look_again, missed)),
     )
 
 

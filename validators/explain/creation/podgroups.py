@@ -19,6 +19,7 @@ from validators.explain.model import Finding, Situation, finding, is_for_single_
 from validators.subjects.crds import DISCOVERY
 from validators.subjects.gang.operator_flags import container_of, correction, faults, flags_of
 from validators.subjects.gang.operators import TRAINER, TRAINING
+from validators.subjects.kubectl import look_again, restart
 
 __all__ = ["not_enough_pods", "podgroup", "too_high_minimum"]
 
@@ -171,7 +172,7 @@ def _not_created(situation: Situation, by: Ref) -> Iterator[Finding]:
             "gang scheduling was enabled.",
             objects=[ref, by],
             commands=[f"kubectl -n {by.namespace} logs deployment/{by.name} --tail 50"],
-            changes=[f"kubectl -n {by.namespace} rollout restart deployment/{by.name}"],
+            changes=[restart(by)],
         )
 
 
@@ -213,7 +214,7 @@ def _missed_by_operator(situation: Situation) -> Iterator[Finding]:
             needed="any change of the job, which makes the operator reconcile it.",
             todo="annotate the job, or restart the operator.",
             objects=[ref],
-            changes=[f"kubectl -n {ref.namespace} annotate {ref.kind.lower()} {ref.name} kfv.io/look-again=now"],
+            changes=[look_again(ref)],
         )
 
 

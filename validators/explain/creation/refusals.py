@@ -17,6 +17,7 @@ from validators.explain.kinds import JOBSETS, runtime_of
 from validators.explain.model import Event, Finding, Situation, finding
 from validators.explain.scheduling.queues import is_open
 from validators.subjects import webhooks
+from validators.subjects.kubectl import look_again, restart
 
 __all__ = ["expected_refusals", "refusals", "refused"]
 
@@ -142,9 +143,9 @@ def _not_tried_again(event: Event, past: str, situation: Situation) -> Finding:
     """The cause of the refusal is gone, but the controller has not retried: its backoff grows with each refusal."""
     ref = situation.job.ref
     owners = [item.ref for item in CONTROLLERS.get(ref.group, ()) if "pods" in item.kinds]
-    changes = [f"kubectl -n {item.namespace} rollout restart deployment/{item.name}" for item in owners]
+    changes = [restart(item) for item in owners]
     if ref.group == "kubeflow.org" or (ref.group == "trainer.kubeflow.org" and not _is_of_pod(event)):
-        changes = [f"kubectl -n {ref.namespace} annotate {ref.kind.lower()} {ref.name} kfv.io/look-again=now"]
+        changes = [look_again(ref)]
     return finding(
         "NotTriedAgain",
         f"{_describe(event, situation)}. Since then {past}.",

@@ -1,0 +1,542 @@
+"""Every remedy with commands that change something: how the cluster is broken so that it is printed.
+
+Each is done literally: what the finding prints is given to a shell, and then the finding is gone.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.objects import Object, Ref
+from tests.integration.breaking import absent, made, patched, pods_of, settle, turned_off, vanish
+from tests.waiting import until
+
+__all__ = ["LONG", "QUICK", "UNTRIED", "Broken", "Remedy"]
+
+
+@dataclass(frozen=True)
+class Broken:
+    """Where a way to break acts: the cluster, its administrator's kubeconfig, and a namespace for what is made."""
+
+    cluster: Cluster
+    kubeconfig: Path
+    where: str
+
+    def inside(self, *command: str) -> str:
+        """What a command prints that is run inside the real node."""
+        program = [sys.executable, "-m", "kubeflow_volcano.rehearsal", "exec", "--name", self.kubeconfig.parent.name]
+        return subprocess.run([*program, "--", *command], capture_output=True, check=True, text=True).stdout
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """A remedy as code has it, in `place`, and a way to break the cluster that makes `by` print it for `reason`.
+
+    `by` is the id of a check, or 'Kind name' of a job in the namespace that `explain` is asked about. `editor` is what
+    a person does with `kubectl edit`: a command that gets the file. `on_node`: the commands are for the node.
+    """
+
+    name: str
+    place: str
+    by: str
+    reason: str
+    make: Callable[[Broken], contextlib.AbstractContextManager[Any]]
+    editor: str = ""
+    on_node: bool = False
+
+
+def deployment(name: str) -> Ref:
+    namespace, _, name = name.partition("/")
+    return Ref("apps/v1", "Deployment", namespace, name)
+
+
+ADMISSION = deployment("volcano-system/volcano-admission")
+CONTROLLERS = deployment("volcano-system/volcano-controllers")
+SCHEDULER = deployment("volcano-system/volcano-scheduler")
+OPERATOR = deployment("kubeflow/training-operator")
+CONFIGURATION = Ref("v1", "ConfigMap", "volcano-system", "volcano-scheduler-configmap")
+QUEUE = Ref("scheduling.volcano.sh/v1beta1", "Queue", "", "default")
+STORAGE_CLASS = Ref("storage.k8s.io/v1", "StorageClass", "", "local-path")
+PODGROUPS = Ref("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "podgroups.scheduling.volcano.sh")
+HOOKS = "admissionregistration.k8s.io/v1"
+JOBS_HOOK = Ref(HOOKS, "ValidatingWebhookConfiguration", "", "volcano-admission-service-jobs-validate")
+QUEUES_HOOK = Ref(HOOKS, "ValidatingWebhookConfiguration", "", "volcano-admission-service-queues-validate")
+DEFAULT = "storageclass.kubernetes.io/is-default-class"
+CONSUMER = 999
+BUSYBOX = "docker.io/library/busybox:1.36"
+LITTLE = {"requests": {"cpu": "1m", "memory": "8Mi"}}
+
+
+def left(change: Callable[[Broken], Any]) -> Callable[[Broken], contextlib.AbstractContextManager[Any]]:
+    """A change that only the remedy takes back."""
+
+    @contextlib.contextmanager
+    def make(at: Broken) -> Iterator[None]:
+        change(at)
+        yield
+
+    return make
+
+
+def patching(
+    ref: Ref, body: Any, *, subresource: str = "", json_patch: bool = False
+) -> Callable[[Broken], contextlib.AbstractContextManager[Any]]:
+    """An object with a patch on it, put back behind the block."""
+
+    @contextlib.contextmanager
+    def make(at: Broken) -> Iterator[None]:
+        with patched(at.cluster, ref, subresource=subresource, json_patch=json_patch) as patch:
+            patch(body)
+            yield
+
+    return make
+
+
+def foreign(host: str) -> Mapping[str, str]:
+    """Key and certificate of an authority that no webhook knows, as data of a Secret."""
+    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, host)])
+    builder = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+    builder = builder.not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(days=1))
+    certificate = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False).sign(
+        key, hashes.SHA256()
+    )
+    pem, plain = serialization.Encoding.PEM, serialization.NoEncryption()
+    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain)
+    texts = {"tls.crt": certificate.public_bytes(pem), "tls.key": private}
+    return {name: base64.b64encode(text).decode() for name, text in texts.items()}
+
+
+def with_foreign_certificate(secret: str, host: str) -> Callable[[Broken], contextlib.AbstractContextManager[Any]]:
+    namespace, _, name = secret.partition("/")
+    ref = Ref("v1", "Secret", namespace, name)
+    return left(lambda at: at.cluster.patch(ref, {"data": foreign(host)}))
+
+
+def configured(old: str, new: str) -> Callable[[Broken], contextlib.AbstractContextManager[Any]]:
+    """The scheduler's configuration with another word."""
+
+    @contextlib.contextmanager
+    def make(at: Broken) -> Iterator[None]:
+        key = "volcano-scheduler.conf"
+        text = (at.cluster.get(CONFIGURATION) or {})["data"][key]
+        assert old in text
+        with patched(at.cluster, CONFIGURATION) as patch:
+            patch({"data": {key: text.replace(old, new)}})
+            yield
+
+    return make
+
+
+def on_real_node(body: Object) -> Callable[[Broken], contextlib.AbstractContextManager[Any]]:
+    """The only node without taints, patched: the others are simulated."""
+
+    @contextlib.contextmanager
+    def make(at: Broken) -> Iterator[None]:
+        with patched(at.cluster, Ref("v1", "Node", "", at.inside("hostname").strip())) as patch:
+            patch(body)
+            yield
+
+    return make
+
+
+@contextlib.contextmanager
+def operator_with_foreign_certificate(at: Broken) -> Iterator[None]:
+    """An operator that runs and does nothing: one that works renews its certificate at once."""
+    at.inside("sh", "-c", "kill -STOP $(pidof manager)")
+    at.cluster.patch(Ref("v1", "Secret", "kubeflow", "training-operator-webhook-cert"), {"data": foreign("operator")})
+    yield
+
+
+@contextlib.contextmanager
+def without_flag(at: Broken) -> Iterator[None]:
+    """The operator without its gang flag, and a job that it creates so."""
+    with patched(at.cluster, OPERATOR, json_patch=True) as patch:
+        patch([{"op": "replace", "path": "/spec/template/spec/containers/0/args", "value": []}])
+        settle(at.cluster, OPERATOR)
+        with made(at.cluster, tfjob(at.where, "single")):
+            yield
+
+
+@contextlib.contextmanager
+def too_early(at: Broken) -> Iterator[None]:
+    """The operator started while PodGroup was not served, and a job came after it was again."""
+    before = at.cluster.get(PODGROUPS)
+    assert before is not None
+    with absent(at.cluster, PODGROUPS):
+        meta = {"annotations": {"kfv.test/started": datetime.now(UTC).isoformat()}}
+        at.cluster.patch(OPERATOR, {"spec": {"template": {"metadata": meta}}})
+        settle(at.cluster, OPERATOR)
+    until(lambda: "PodGroup" in at.cluster.kinds("scheduling.volcano.sh/v1beta1"))
+    with made(at.cluster, tfjob(at.where, "early")):
+        yield
+
+
+@contextlib.contextmanager
+def without_queue(at: Broken) -> Iterator[None]:
+    """No queue default: the webhook that keeps it is gone while it is deleted."""
+    before = at.cluster.get(QUEUE)
+    assert before is not None
+    with absent(at.cluster, QUEUES_HOOK):
+        vanish(at.cluster, before)
+    yield
+
+
+@contextlib.contextmanager
+def stopped_scheduler(at: Broken) -> Iterator[None]:
+    """A scheduler that runs and does nothing."""
+    at.inside("sh", "-c", "kill -STOP $(pidof vc-scheduler)")
+    with made(at.cluster, tfjob(at.where, "silent")):
+        yield
+
+
+@contextlib.contextmanager
+def closed_queue(at: Broken) -> Iterator[None]:
+    with patched(at.cluster, QUEUE, subresource="/status") as patch:
+        patch({"status": {"state": "Closed"}})
+        with made(at.cluster, group(at.where, "shut")):
+            yield
+
+
+@contextlib.contextmanager
+def two_defaults(at: Broken) -> Iterator[None]:
+    body = {
+        "apiVersion": STORAGE_CLASS.api_version,
+        "kind": STORAGE_CLASS.kind,
+        "metadata": {"name": "kfv-second", "annotations": {DEFAULT: "true"}},
+        "provisioner": "example.com/none",
+    }
+    before = (at.cluster.get(STORAGE_CLASS) or {})["metadata"]["annotations"]
+    with made(at.cluster, body):
+        yield
+    at.cluster.patch(STORAGE_CLASS, {"metadata": {"annotations": {DEFAULT: before[DEFAULT]}}})
+
+
+@contextlib.contextmanager
+def second_operator(at: Broken) -> Iterator[None]:
+    live = at.cluster.get(OPERATOR)
+    assert live is not None
+    pods = live["spec"]["template"]["spec"]
+    container: Object = {"name": "old", "image": pods["containers"][0]["image"], "command": ["sleep", "3600"]}
+    labels = {"app": "old"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
+    spec = {"replicas": 1, "selector": {"matchLabels": labels}, "template": template}
+    meta = {"name": "old-operator", "namespace": at.where}
+    with made(at.cluster, {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": spec}):
+        yield
+
+
+@contextlib.contextmanager
+def profile_of_another(at: Broken) -> Iterator[None]:
+    names = {"plural": "profiles", "singular": "profile", "kind": "Profile", "listKind": "ProfileList"}
+    shape = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    versions = [{"name": "v1", "served": True, "storage": True, "schema": shape}]
+    spec = {"group": "kubeflow.org", "names": names, "scope": "Cluster", "versions": versions}
+    crd = {"apiVersion": PODGROUPS.api_version, "kind": PODGROUPS.kind, "spec": spec}
+    profile = {"apiVersion": "kubeflow.org/v1", "kind": "Profile", "metadata": {"name": at.where}}
+    owner = {"spec": {"owner": {"kind": "User", "name": "a@example.com"}}}
+    labels = {"labels": {"app.kubernetes.io/part-of": "kubeflow-profile"}, "annotations": {"owner": "b@example.com"}}
+    with made(at.cluster, crd | {"metadata": {"name": "profiles.kubeflow.org"}}):
+        until(lambda: "Profile" in at.cluster.kinds("kubeflow.org/v1"))
+        at.cluster.patch(Ref("v1", "Namespace", "", at.where), {"metadata": labels})
+        with made(at.cluster, profile | owner):
+            yield
+
+
+@contextlib.contextmanager
+def refused_before(at: Broken) -> Iterator[None]:
+    """A job whose pods a quota refused often, so that the operator waits long until it tries again."""
+    meta = {"name": "none", "namespace": at.where}
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": meta, "spec": {"hard": {"pods": "0"}}}
+    with contextlib.ExitStack() as stack:
+        with made(at.cluster, quota) as (item,):
+            until(lambda: "hard" in (at.cluster.get(Ref.of(item)) or {}).get("status", {}))
+            stack.enter_context(made(at.cluster, tfjob(at.where, "again")))
+            until(lambda: _refusals(at) > 6, 240)
+        yield
+
+
+def _refusals(at: Broken) -> int:
+    """How often pods of a job were refused for a quota."""
+    events = at.cluster.list("v1", "Event", namespace=at.where).items
+    return sum(item.get("count", 1) for item in events if "exceeded quota" in item.get("message", ""))
+
+
+@contextlib.contextmanager
+def unwritable_volume(at: Broken) -> Iterator[None]:
+    """A volume whose directory belongs to root, without any bit to write."""
+    meta = {"name": "data", "namespace": at.where}
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "16Mi"}}}
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": spec}
+    container: Object = {"name": "main", "image": BUSYBOX, "command": ["sleep", "3600"], "resources": LITTLE}
+    container["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
+    pods = {
+        "securityContext": {"runAsUser": CONSUMER, "runAsGroup": CONSUMER},
+        "terminationGracePeriodSeconds": 0,
+        "containers": [container],
+        "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}],
+    }
+    user = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "db", "namespace": at.where}, "spec": pods}
+    with made(at.cluster, claim, user) as (bound, running):
+        until(lambda: (at.cluster.get(Ref.of(running)) or {})["status"]["phase"] == "Running")
+        volume = (at.cluster.get(Ref.of(bound)) or {})["spec"]["volumeName"]
+        path = (at.cluster.get(Ref("v1", "PersistentVolume", "", volume)) or {})["spec"]["hostPath"]["path"]
+        at.inside("chown", "0:0", path)
+        at.inside("chmod", "0500", path)
+        yield
+
+
+def tfjob(where: str, name: str) -> Object:
+    container = {"name": "tensorflow", "image": BUSYBOX, "command": ["sleep", "3600"], "resources": LITTLE}
+    pods = {"spec": {"containers": [container], "terminationGracePeriodSeconds": 0}}
+    worker = {"replicas": 1, "restartPolicy": "Never", "template": pods}
+    meta = {"name": name, "namespace": where}
+    spec = {"runPolicy": {"cleanPodPolicy": "All"}, "tfReplicaSpecs": {"Worker": worker}}
+    return {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": meta, "spec": spec}
+
+
+def group(where: str, name: str) -> Object:
+    meta = {"name": name, "namespace": where}
+    spec = {"minMember": 1, "queue": "default"}
+    return {"apiVersion": QUEUE.api_version, "kind": "PodGroup", "metadata": meta, "spec": spec}
+
+
+def capable(amounts: Mapping[str, str]) -> Callable[[Broken], contextlib.AbstractContextManager[Any]]:
+    return patching(QUEUE, {"spec": {"capability": amounts}})
+
+
+@contextlib.contextmanager
+def scaled_down(at: Broken) -> Iterator[None]:
+    with turned_off(at.cluster, CONTROLLERS):
+        yield
+
+
+def running(cluster: Cluster, ref: Ref) -> int:
+    return len(pods_of(cluster, ref))
+
+
+QUICK = (
+    Remedy(
+        "a certificate that a Job made",
+        "validators/subjects/renewal.py:certificate",
+        "B3",
+        "UnknownAuthority",
+        with_foreign_certificate(
+            "volcano-system/volcano-admission-secret", "volcano-admission-service.volcano-system.svc"
+        ),
+    ),
+    Remedy(
+        "a queue without GPUs",
+        "validators/checks/volcano/volcano.py:queue_open:NoCapability",
+        "F3",
+        "NoCapability",
+        capable({"nvidia.com/gpu": "0"}),
+    ),
+    Remedy(
+        "no default class",
+        "validators/checks/storage/classes.py:default_class:NoDefault",
+        "D1",
+        "NoDefault",
+        left(lambda at: at.cluster.patch(STORAGE_CLASS, {"metadata": {"annotations": {DEFAULT: "false"}}})),
+    ),
+    Remedy(
+        "a cordoned node",
+        "validators/checks/reach/nodes.py:_cordoned:Cordoned",
+        "A4",
+        "Cordoned",
+        patching(Ref("v1", "Node", "", "gpu-1"), {"spec": {"unschedulable": True}}),
+    ),
+    Remedy(
+        "an operator without its flag",
+        "validators/checks/operator/operator.py:gang_flag",
+        "G1",
+        "GangOff",
+        without_flag,
+    ),
+    Remedy(
+        "a misspelt plugin",
+        "validators/checks/volcano/volcano.py:gang_plugin:UnknownPlugin",
+        "F4",
+        "UnknownPlugin",
+        configured("name: conformance", "name: conformanec"),
+        editor="sed -i s/conformanec/conformance/",
+    ),
+)
+"""One judgement prints them all, and one finds all of them done."""
+
+LONG = (
+    Remedy(
+        "a job of an operator without its flag",
+        "validators/explain/creation/podgroups.py:_operator_flags",
+        "TFJob single",
+        "GangOff",
+        without_flag,
+    ),
+    Remedy(
+        "a program that is scaled to zero",
+        "validators/subjects/workloads.py:_not_asked_for",
+        "F1",
+        "ScaledToZero",
+        scaled_down,
+    ),
+    Remedy(
+        "a certificate that the operator makes",
+        "validators/subjects/renewal.py:certificate",
+        "B3",
+        "UnknownAuthority",
+        operator_with_foreign_certificate,
+    ),
+    Remedy(
+        "an empty caBundle",
+        "validators/subjects/renewal.py:authority",
+        "B3",
+        "EmptyCaBundle",
+        patching(
+            JOBS_HOOK,
+            [{"op": "replace", "path": "/webhooks/0/clientConfig/caBundle", "value": ""}],
+            json_patch=True,
+        ),
+    ),
+    Remedy(
+        "every real node cordoned",
+        "validators/checks/reach/open_nodes.py:_remedy",
+        "A4",
+        "NoneOpen",
+        on_real_node({"spec": {"unschedulable": True}}),
+    ),
+    Remedy(
+        "a taint of another tool on every node",
+        "validators/checks/reach/open_nodes.py:_remedy",
+        "A4",
+        "AllTainted",
+        on_real_node({"spec": {"taints": [{"key": "example.com/mine", "effect": "NoSchedule"}]}}),
+    ),
+    Remedy(
+        "nodes of the control plane alone",
+        "validators/checks/reach/open_nodes.py:_remedy",
+        "A4",
+        "AllTainted",
+        on_real_node({"spec": {"taints": [{"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}]}}),
+    ),
+    Remedy(
+        "two default classes",
+        "validators/checks/storage/classes.py:default_class:SeveralDefaults",
+        "D1",
+        "SeveralDefaults",
+        two_defaults,
+    ),
+    Remedy("a closed queue", "validators/checks/volcano/volcano.py:queue_open", "F3", "Closed", closed_queue),
+    Remedy(
+        "a group in a closed queue",
+        "validators/explain/scheduling/queues.py:_not_open",
+        "PodGroup shut",
+        "QueueClosed",
+        closed_queue,
+    ),
+    Remedy(
+        "no queue default", "validators/checks/volcano/volcano.py:queue_open:Missing", "F3", "Missing", without_queue
+    ),
+    Remedy(
+        "a scheduler without gangs",
+        "validators/checks/volcano/volcano.py:gang_plugin",
+        "F4",
+        "GangMissing",
+        configured("name: gang", "name: conformance"),
+        editor="sed -i '0,/name: conformance/s//name: gang/'",
+    ),
+    Remedy(
+        "a second operator",
+        "validators/checks/operator/operator.py:_second_operator:SecondOperator",
+        "G1",
+        "SecondOperator",
+        second_operator,
+    ),
+    Remedy(
+        "an operator that started too early",
+        "validators/checks/operator/common.py:after_volcano:StartedTooEarly",
+        "G3",
+        "StartedTooEarly",
+        too_early,
+    ),
+    Remedy(
+        "a job of an operator that started too early",
+        "validators/explain/creation/podgroups.py:_not_created:PodGroupMissing",
+        "TFJob early",
+        "PodGroupMissing",
+        too_early,
+    ),
+    Remedy(
+        "a scheduler that does nothing",
+        "validators/checks/gang/steps.py:_ignored:SchedulerNotEvaluating",
+        "H1",
+        "SchedulerNotEvaluating",
+        stopped_scheduler,
+    ),
+    Remedy(
+        "a job beside a scheduler that does nothing",
+        "validators/explain/stages.py:_without_cause:SchedulerSilent",
+        "TFJob silent",
+        "SchedulerSilent",
+        stopped_scheduler,
+    ),
+    Remedy(
+        "a namespace of another owner",
+        "validators/checks/network/account.py:profile_visible",
+        "E5",
+        "OtherOwner",
+        profile_of_another,
+    ),
+    Remedy(
+        "a job that was refused often",
+        "validators/explain/creation/refusals.py:_not_tried_again:NotTriedAgain",
+        "TFJob again",
+        "NotTriedAgain",
+        refused_before,
+    ),
+    Remedy(
+        "a directory that its consumer cannot write",
+        "validators/checks/storage/writing.py:_refused",
+        "D6",
+        "PermissionDenied",
+        unwritable_volume,
+        on_node=True,
+    ),
+)
+"""Each alone."""
+
+_HOSTS = "changes the machine of the tests"
+_TRAINER = "needs Trainer, which no rehearsal with a real operator has; unit tests apply the patch and judge the result"
+_OLD_OPERATOR = "needs training operator 1.5; its command is that of 'a job that was refused often'"
+
+UNTRIED = {
+    "validators/checks/gang/steps.py:released:GangNotReleased": "a scheduler that stops between two steps of one "
+    "experiment; its command is that of 'a scheduler that does nothing'",
+    "validators/checks/operator/operator.py:operator_awake:OperatorAsleep": _OLD_OPERATOR,
+    "validators/explain/creation/podgroups.py:_missed_by_operator:OperatorAsleep": _OLD_OPERATOR,
+    "validators/checks/operator/trainer.py:runtimes_gang": _TRAINER,
+    "validators/explain/creation/trainjobs.py:runtime": _TRAINER,
+    "validators/checks/volcano/volcano.py:queue_open:NoCapability": "an API server accepts no such quantity any more",
+    "validators/explain/creation/podgroups.py:_of_another_owner:PodGroupTaken": "the garbage collector deletes such a "
+    "PodGroup within seconds",
+    "validators/subjects/renewal.py:certificate": "the rehearsal's cert-manager is simulated",
+    "validators/hosts/access.py:_identity:SameMachine": _HOSTS,
+    "validators/hosts/cgroups.py:_refused:OldVersion": _HOSTS,
+    "validators/hosts/kernel.py:_modules": _HOSTS,
+    "validators/hosts/kernel.py:_values:SettingWrong": _HOSTS,
+    "validators/hosts/resources.py:_swap:SwapOn": _HOSTS,
+    "validators/hosts/security.py:_firewall:NotAccepted": _HOSTS,
+}
+"""Remedies that are not tried on a cluster, and why."""

@@ -1,0 +1,99 @@
+"""What a finding prints to change the cluster is run literally on a cluster that is broken so, and heals it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.progress import silent
+from tests.integration.breaking import leftovers, space
+from tests.integration.remedies import LONG, QUICK, Broken, Remedy
+from tests.waiting import until
+from validators.core.timing import Timing
+from validators.explain.reading.situation import read_situation
+from validators.explain.stages import explain
+from validators.run.runner import Options, validate
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+
+HASTY = Timing(grace_seconds=4.0, settle_seconds=0.1)
+Found = tuple[str, tuple[str, ...]]
+"""Reason of a finding, and its commands that change something; empty reason: there is none."""
+
+
+@pytest.fixture
+def at(cluster: Cluster, kubeconfig: Path) -> Iterator[Broken]:
+    with space(cluster) as where:
+        yield Broken(cluster, kubeconfig, where)
+    assert leftovers(cluster) == []
+
+
+def test_remedies_printed_by_one_judgement_heal_all_that_was_broken(at: Broken) -> None:
+    heal(at, QUICK)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("remedy", LONG, ids=[item.name for item in LONG])
+def test_a_remedy_heals_when_it_is_done_literally(at: Broken, remedy: Remedy) -> None:
+    heal(at, [remedy])
+
+
+def heal(at: Broken, remedies: Sequence[Remedy]) -> None:
+    with contextlib.ExitStack() as stack:
+        for item in remedies:
+            stack.enter_context(item.make(at))
+        wanted = {item.name: item.reason for item in remedies}
+        until(lambda: {name: reason for name, (reason, _) in findings(at, remedies).items()} == wanted, every=1)
+        found = findings(at, remedies)
+        for item in remedies:
+            commands = found[item.name][1]
+            assert commands, item.name
+            for command in commands:
+                run(at, item, command)
+        until(lambda: not any(reason for reason, _ in findings(at, remedies).values()), 180, every=1)
+
+
+def run(at: Broken, remedy: Remedy, command: str) -> None:
+    """One printed command in a shell, with the kubectl of the cluster."""
+    if remedy.on_node:
+        at.inside("sh", "-c", command)
+        return
+    path = f"{at.kubeconfig.parent / 'bin'}:{os.environ['PATH']}"
+    own = {"KUBECONFIG": str(at.kubeconfig), "PATH": path, "KUBE_EDITOR": remedy.editor}
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {command}"],
+        env={**os.environ, **own},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"{remedy.name}: {command}\n{done.stdout}{done.stderr}"
+
+
+def findings(at: Broken, remedies: Sequence[Remedy]) -> dict[str, Found]:
+    checks = judged(at, *{item.by for item in remedies if " " not in item.by})
+    return {item.name: explained(at, item) if " " in item.by else checks[item.by] for item in remedies}
+
+
+def judged(at: Broken, *select: str) -> dict[str, Found]:
+    if not select:
+        return {}
+    options = Options(at.kubeconfig, select=select, stability_seconds=1, report_dir=None)
+    report = validate(options, silent, timing=HASTY)
+    outcomes = {item.check.id: item.outcome for item in report.results}
+    return {
+        id_: (outcome.reason if outcome.status in {"fail", "warn", "error"} else "", outcome.changes)
+        for id_, outcome in outcomes.items()
+    }
+
+
+def explained(at: Broken, remedy: Remedy) -> Found:
+    """The finding of that reason about a job; without it the job has started, or waits for something else."""
+    found = explain(read_situation(at.cluster, at.where, remedy.by.partition(" ")[2])).findings
+    return next(((item.reason, item.changes) for item in found if item.reason == remedy.reason), ("", ()))
