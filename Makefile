@@ -1,7 +1,7 @@
 # The front door. `make help` lists the verbs.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help rehearse rehearsal-down test-hosts test-hosts-down validate gang-demo test test-all test-machines bench lint
+.PHONY: help rehearse rehearsal-down test-hosts test-hosts-down validate gang-demo test test-all test-faults test-machines bench lint
 
 PLAYBOOK := .venv/bin/ansible-playbook
 INVENTORY ?= inventory/rehearsal
@@ -47,6 +47,10 @@ test-all: ## run every test, also those that take long: before a release
 	for generation in 1.22 1.35; do \
 	  KFV_TEST_GENERATION=$$generation tests/run.sh tests/integration/test_rehearsal_{cluster,life,platform}.py || exit 1; \
 	done
+
+test-faults: ## do every fault on purpose, once (docs/reliability.md): FAULTS="--case 12 --times 20"
+	@requirements/setup.sh dev
+	KFV_TEST_WORKERS=$${KFV_TEST_WORKERS:-2} tests/run.sh -p tests.faults.soak -m fault tests $(FAULTS)
 
 test-machines: ## test on a real machine made for it (no hardware acceleration needed): systemd, cgroup v2, SELinux
 	@requirements/setup.sh dev

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import errno
 import random
+import socket
+import ssl
 import time
 import urllib.error
 from collections.abc import Callable, Iterator
@@ -46,7 +48,7 @@ def with_retries(read: Callable[[], _Answer], deadline: Deadline, tell: Progress
     kept.
 
     Raises:
-        OSError: the last error, or one that would come again, such as 404 or a full disk.
+        OSError: the last error, or one that would come again: 404, an unknown CA or name, a full disk.
         HTTPException: the last error.
     """
     pause = _FIRST_PAUSE_SECONDS
@@ -77,7 +79,12 @@ def _demanded(error: Exception) -> float:
 def _may_pass(error: Exception) -> bool:
     if isinstance(error, urllib.error.HTTPError):
         return error.code >= HTTPStatus.INTERNAL_SERVER_ERROR or error.code in _TRANSIENT
-    return not (isinstance(error, OSError) and error.errno in _FULL)
+    cause = error.reason if isinstance(error, urllib.error.URLError) else error
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return False
+    if isinstance(cause, socket.gaierror):
+        return cause.errno == socket.EAI_AGAIN
+    return not (isinstance(cause, OSError) and cause.errno in _FULL)
 
 
 @contextlib.contextmanager

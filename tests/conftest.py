@@ -9,6 +9,10 @@ import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
+from tests.rehearsed import cluster, kubeconfig
+
+__all__ = ["cluster", "kubeconfig"]
+
 # A shell lets what it starts in the background ignore Ctrl-C, and so does everything that is started from there. Some
 # tests send it to programs of theirs.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -19,9 +23,10 @@ LONGEST_FIRST: Sequence[str] = (
     "tests/integration/test_validators.py",
     "tests/integration/test_gang_demo.py",
     "tests/integration/test_probes.py",
-    "tests/integration/test_validator_faults.py",
+    "tests/faults/test_validator_faults.py",
     "tests/integration/test_gang_wiring.py",
     "tests/integration/",
+    "tests/faults/",
     "tests/hosts/",
 )
 """Where workers begin, by measured time: a long file that begins last leaves all other workers idle."""

@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# One run per checkout at a time, and clusters that no other checkout uses (tests/integration/conftest.py names them).
+# One run per checkout at a time, and clusters that no other checkout uses (tests/rehearsed.py names them).
 exec 9>.venv/.test.lock
 flock 9
 prefix=test-$(pwd -P | tr -d '\n' | sha256sum | cut -c 1-6)

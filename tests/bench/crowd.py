@@ -13,7 +13,7 @@ from functools import partial
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 
-__all__ = ["NODES", "PODS", "POD_GROUPS", "fill", "pods"]
+__all__ = ["NODES", "PODS", "POD_GROUPS", "fill", "nodes", "pods"]
 
 NODES, PODS, POD_GROUPS = 1000, 10_000, 200
 _NAMESPACES, _GANG, _WAITING = 40, 20, 10
@@ -28,7 +28,7 @@ def fill(cluster: Cluster) -> None:
     for number in range(_NAMESPACES):
         cluster.create(_object("v1", "Namespace", f"team-{number}"))
     _each(partial(_write, cluster), (_account(number) for number in range(_NAMESPACES)))
-    _each(partial(_write, cluster), (_node(number) for number in range(NODES)))
+    _each(partial(_write, cluster), nodes(NODES))
     _each(partial(_write, cluster), (_pod_group(number) for number in range(POD_GROUPS)))
     _each(partial(_write, cluster), pods())
 
@@ -91,6 +91,11 @@ def _pod_group(number: int) -> Object:
         spec={"minMember": _GANG, "queue": "default"},
         status={"phase": phase, "running": 0 if number < _WAITING else _GANG},
     )
+
+
+def nodes(count: int) -> Iterator[Object]:
+    """So many nodes, all ready and full."""
+    return (_node(number) for number in range(count))
 
 
 def pods() -> Iterator[Object]:

@@ -22,7 +22,7 @@ from kubernetes import config as kubernetes_config
 
 from kubeflow_volcano.cluster.api.client import Cluster
 
-__all__ = ["HUNG", "LOST", "RESET", "Asked", "Fault", "FaultProxy", "cut", "proxied", "slow", "status"]
+__all__ = ["HUNG", "LOST", "RESET", "Asked", "Fault", "FaultProxy", "altered", "cut", "proxied", "slow", "status"]
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,8 @@ class Fault:
     spoil: bool = True
     limit: int | None = None
     """So many bytes of a good answer come through before its connection breaks."""
+    alter: Callable[[Any], object] | None = None
+    """Changes the parsed object of a good answer."""
 
 
 RESET = Fault()
@@ -78,6 +80,11 @@ def cut(limit: int) -> Fault:
     return Fault(reach=True, spoil=False, limit=limit)
 
 
+def altered(change: Callable[[Any], object]) -> Fault:
+    """A good answer whose object is changed in place."""
+    return Fault(reach=True, spoil=False, alter=change)
+
+
 Plan = Callable[[Asked], Fault | None]
 
 
@@ -86,6 +93,8 @@ class FaultProxy:
 
     def __init__(self, kubeconfig: Path) -> None:
         self.plan: Plan = lambda _asked: None
+        self.clock_seconds = 0.0
+        """How far the clock of the server seems to be ahead: answers have the proxy's header Date."""
         self.asked: list[Asked] = []
         self.spoilt: list[Asked] = []
         self._lock = threading.Lock()
@@ -118,6 +127,10 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
         pass
 
+    def date_time_string(self, timestamp: float | None = None) -> str:
+        moment = time.time() if timestamp is None else timestamp
+        return super().date_time_string(moment + self.proxy.clock_seconds)
+
     def setup(self) -> None:
         super().setup()
         self.upstream = self.proxy.connection()
@@ -142,6 +155,11 @@ class _Handler(BaseHTTPRequestHandler):
             if fault and fault.spoil:
                 answer.read()
                 self._spoil(fault)
+                return
+            if fault and fault.alter:
+                body = json.loads(answer.read())
+                fault.alter(body)
+                self._spoil(Fault(answer.status, body))
                 return
             self._pass_on(answer, fault.limit if fault else None)
         except (OSError, http.client.HTTPException):  # the server is gone: so is the client's connection
@@ -205,11 +223,17 @@ class _Server(ThreadingHTTPServer):
             super().shutdown_request(request)
 
 
+class _Server6(_Server):
+    address_family = socket.AF_INET6
+
+
 @contextlib.contextmanager
-def proxied(kubeconfig: Path, folder: Path) -> Iterator[tuple[FaultProxy, Cluster]]:
+def proxied(kubeconfig: Path, folder: Path, address: str = "127.0.0.1") -> Iterator[tuple[FaultProxy, Cluster]]:
     """A proxy in front of the server of `kubeconfig`, and a client that goes through it."""
     proxy = FaultProxy(kubeconfig)
-    server = _Server(("127.0.0.1", 0), type("Handler", (_Handler,), {"proxy": proxy}))
+    make = _Server6 if ":" in address else _Server
+    host = f"[{address}]" if ":" in address else address
+    server = make((address, 0), type("Handler", (_Handler,), {"proxy": proxy}))
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
     through = folder / "through-the-proxy.json"
@@ -218,7 +242,7 @@ def proxied(kubeconfig: Path, folder: Path) -> Iterator[tuple[FaultProxy, Cluste
             {
                 "apiVersion": "v1",
                 "kind": "Config",
-                "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{server.server_address[1]}"}}],
+                "clusters": [{"name": "c", "cluster": {"server": f"http://{host}:{server.server_address[1]}"}}],
                 "users": [{"name": "u", "user": {"token": "none"}}],
                 "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
                 "current-context": "x",

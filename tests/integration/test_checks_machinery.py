@@ -99,6 +99,7 @@ def lease(name: str, seconds: float) -> Object:
     return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta, "spec": spec}
 
 
+@pytest.mark.fault(40)
 def test_a_node_with_another_clock_is_told(kubeconfig: Path, cluster: Cluster) -> None:
     with node(cluster, "elsewhere"):
         found = outcomes(kubeconfig, "A3")
@@ -117,6 +118,7 @@ def doomed(name: str) -> Object:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
 
 
+@pytest.mark.fault(18)
 def test_an_apiservice_without_backend_fails_b2_and_keeps_a_namespace_from_being_gone(
     kubeconfig: Path, cluster: Cluster
 ) -> None:
@@ -198,6 +200,7 @@ def test_a_webhook_that_looks_sound_and_does_not_answer_fails_b4_alone(kubeconfi
     assert bad(findings(kubeconfig)) == {}
 
 
+@pytest.mark.fault(13)
 def test_a_webhook_with_a_foreign_authority_is_silent_as_the_check_of_its_parts_says(
     kubeconfig: Path, cluster: Cluster
 ) -> None:
@@ -226,6 +229,7 @@ def test_a_webhook_left_behind_fails_b6_wherever_it_calls(kubeconfig: Path, clus
         assert bad(findings(kubeconfig)) == {"B6": "NoService"}
 
 
+@pytest.mark.fault(18)
 def test_a_namespace_that_is_stuck_is_told_with_what_is_left_in_it(kubeconfig: Path, cluster: Cluster) -> None:
     held = {"name": "held", "namespace": "kfv-stuck", "finalizers": ["example.com/hold"]}
     with made(cluster, doomed("kfv-stuck")) as (item,):

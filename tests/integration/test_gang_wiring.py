@@ -100,6 +100,7 @@ def without_podgroups(cluster: Cluster) -> Iterator[None]:
         yield
 
 
+@pytest.mark.fault(37)
 @pytest.mark.usefixtures("without_podgroups")
 def test_rights_that_the_operator_has_lost_are_named_and_come_back_with_its_whole_roll_out(
     kubeconfig: Path, cluster: Cluster, settings: Settings

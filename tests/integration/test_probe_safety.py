@@ -184,6 +184,7 @@ def policy(cluster: Cluster, resource: str, expression: str, message: str, **sel
 COST = "every pod names its cost centre"
 
 
+@pytest.mark.fault(39)
 def test_a_policy_that_refuses_probe_pods_leaves_the_question_open_in_its_own_words(
     cluster: Cluster, kubeconfig: Path
 ) -> None:
@@ -199,6 +200,7 @@ def test_a_policy_that_refuses_probe_pods_leaves_the_question_open_in_its_own_wo
     assert str(found["I2"].status) == "pass"
 
 
+@pytest.mark.fault(39)
 def test_a_policy_that_refuses_their_namespaces_leaves_the_question_open_too(
     cluster: Cluster, kubeconfig: Path
 ) -> None:

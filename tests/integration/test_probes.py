@@ -188,6 +188,7 @@ def test_without_the_gang_plugin_the_violation_is_seen(cluster: Cluster) -> None
     assert operator_verdict(job).status is Status.PASS  # the operator's part of it is well
 
 
+@pytest.mark.fault(36)
 def test_a_scheduler_that_is_down_is_told_from_a_full_cluster(cluster: Cluster) -> None:
     back = {"spec": {"replicas": 1}}
     with changed(cluster, SCHEDULER, {"spec": {"replicas": 0}}, back):
@@ -209,6 +210,7 @@ def test_nodes_without_room_are_told_from_a_scheduler_that_is_down(cluster: Clus
     assert (outcome.status, outcome.reason) == (Status.ERROR, "NoRoom")
 
 
+@pytest.mark.fault(36)
 def test_a_closed_queue_is_told_as_such_at_once(cluster: Cluster) -> None:
     shut, opened = {"status": {"state": "Closed"}}, {"status": {"state": "Open"}}
     with changed(cluster, QUEUE, shut, opened, status=True):
@@ -216,6 +218,7 @@ def test_a_closed_queue_is_told_as_such_at_once(cluster: Cluster) -> None:
     assert (outcome.status, outcome.reason) == (Status.FAIL, "QueueNotOpen")
 
 
+@pytest.mark.fault(38)
 def test_an_evicted_member_is_no_violation_and_the_step_is_repeated(cluster: Cluster) -> None:
     session = Session(cluster)
     done = threading.Event()
@@ -280,6 +283,7 @@ def failing(found: dict[str, tuple[str, str]]) -> dict[str, str]:
     return {id_: reason for id_, (status, reason) in found.items() if status in {"fail", "warn", "error"}}
 
 
+@pytest.mark.fault(34)
 def test_without_a_default_class_d1_alone_fails(cluster: Cluster, kubeconfig: Path) -> None:
     mark = "storageclass.kubernetes.io/is-default-class"
     ref = Ref("storage.k8s.io/v1", "StorageClass", "", "local-path")
@@ -290,6 +294,7 @@ def test_without_a_default_class_d1_alone_fails(cluster: Cluster, kubeconfig: Pa
     assert found["D5"] == found["D2"] == ("skip", "ConsequenceOf")
 
 
+@pytest.mark.fault(34)
 def test_with_a_second_default_class_d1_alone_warns(cluster: Cluster, kubeconfig: Path) -> None:
     first = cluster.get(Ref("storage.k8s.io/v1", "StorageClass", "", "local-path"))
     assert first
@@ -371,6 +376,7 @@ def consumer(cluster: Cluster) -> Iterator[tuple[str, str, str]]:
         yield where, running["spec"]["nodeName"], volume["spec"]["hostPath"]["path"]
 
 
+@pytest.mark.fault(35)
 def test_a_directory_of_root_fails_for_its_consumer_and_passes_when_healed(
     cluster: Cluster, consumer: tuple[str, str, str]
 ) -> None:
@@ -390,6 +396,7 @@ def test_a_directory_of_root_fails_for_its_consumer_and_passes_when_healed(
     on_node(cluster, where, node, path, 'cd /parent/{name} && test "$(ls -A)" = precious && grep -q kept precious')
 
 
+@pytest.mark.fault(35)
 def test_a_directory_that_is_gone_has_its_own_word(cluster: Cluster, consumer: tuple[str, str, str]) -> None:
     where, node, path = consumer
     on_node(cluster, where, node, path, "mv /parent/{name} /parent/{name}.away")
@@ -437,6 +444,7 @@ def test_a_consumer_on_a_simulated_node_is_left_out_with_that_reason(cluster: Cl
 # refusals and interruptions
 
 
+@pytest.mark.fault(39)
 def test_a_namespace_that_refuses_the_probe_leaves_the_question_open(cluster: Cluster) -> None:
     with namespace(cluster) as where:
         meta = {"name": "strict", "namespace": where}
@@ -451,6 +459,7 @@ def test_a_namespace_that_refuses_the_probe_leaves_the_question_open(cluster: Cl
         assert cluster.get(Ref("v1", "Namespace", "", where))
 
 
+@pytest.mark.fault(39)
 def test_pod_security_refuses_in_its_own_words(cluster: Cluster, consumer: tuple[str, str, str]) -> None:
     assert consumer
     with namespace(cluster, **{"pod-security.kubernetes.io/enforce": "restricted"}) as where:
@@ -481,6 +490,7 @@ def await_line(process: subprocess.Popen[str], text: str) -> None:
     raise AssertionError(f"the run ended without saying {text!r}")
 
 
+@pytest.mark.fault(21)
 @pytest.mark.parametrize(
     ("select", "moment", "number"),
     [
@@ -501,6 +511,7 @@ def test_an_interrupted_run_removes_everything(
     assert remains(cluster) == []
 
 
+@pytest.mark.fault(21)
 def test_what_a_killed_run_leaves_is_swept_by_the_next_one_here_at_once(
     cluster: Cluster, kubeconfig: Path, tmp_path: Path
 ) -> None:

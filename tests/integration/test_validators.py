@@ -74,6 +74,7 @@ def test_everything_passes_on_a_healthy_cluster_and_the_report_is_valid(
     assert document["cluster"]["simulated_nodes"] > 0
 
 
+@pytest.mark.fault(36)
 @healing
 def test_a_scheduler_that_is_scaled_to_zero_fails_f1_alone(kubeconfig: Path, cluster: Cluster) -> None:
     with turned_off(cluster, SCHEDULER):
@@ -82,6 +83,7 @@ def test_a_scheduler_that_is_scaled_to_zero_fails_f1_alone(kubeconfig: Path, clu
         assert {found[id_] for id_ in ("G5", "H1", "H2", "H3", "H4")} == {("skip", "ConsequenceOf")}
 
 
+@pytest.mark.fault(36)
 @healing
 def test_a_configuration_without_the_gang_plugin_fails_f4(kubeconfig: Path, cluster: Cluster) -> None:
     with patched(cluster, CONFIGURATION) as patch:
@@ -94,6 +96,7 @@ def test_a_configuration_without_the_gang_plugin_fails_f4(kubeconfig: Path, clus
         assert bad(judge(kubeconfig)) == {"F4": "GangMissing"}
 
 
+@pytest.mark.fault(36)
 @healing
 def test_a_closed_queue_fails_f3_and_its_own_command_opens_it(kubeconfig: Path, cluster: Cluster) -> None:
     with patched(cluster, QUEUE, subresource="/status") as patch:
@@ -106,6 +109,7 @@ def test_a_closed_queue_fails_f3_and_its_own_command_opens_it(kubeconfig: Path, 
 ARGUMENTS = "/spec/template/spec/containers/0/args"
 
 
+@pytest.mark.fault(37)
 @healing
 def test_an_operator_without_the_gang_flag_fails_g1(kubeconfig: Path, cluster: Cluster) -> None:
     with patched(cluster, OPERATOR, json_patch=True) as patch:
@@ -114,6 +118,7 @@ def test_an_operator_without_the_gang_flag_fails_g1(kubeconfig: Path, cluster: C
         assert bad(judge(kubeconfig)) == {"G1": "GangOff"}
 
 
+@pytest.mark.fault(37)
 @healing
 def test_an_operator_with_another_eras_flag_fails_g1_and_its_crash_follows(kubeconfig: Path, cluster: Cluster) -> None:
     with patched(cluster, OPERATOR, json_patch=True) as patch:
@@ -171,6 +176,7 @@ def test_the_published_password_is_known_by_its_hash(kubeconfig: Path, cluster: 
         assert judge(kubeconfig, "E4")["E4"] == ("error", "HashNotFound")
 
 
+@pytest.mark.fault(13)
 @healing
 def test_an_emptied_ca_bundle_fails_b3(kubeconfig: Path, cluster: Cluster) -> None:
     with patched(cluster, WEBHOOK, json_patch=True) as patch:
@@ -178,6 +184,7 @@ def test_an_emptied_ca_bundle_fails_b3(kubeconfig: Path, cluster: Cluster) -> No
         assert bad(judge(kubeconfig)) == {"B3": "EmptyCaBundle"}
 
 
+@pytest.mark.fault(30)
 @healing
 def test_a_deployment_whose_image_does_not_exist_fails_a6(kubeconfig: Path, cluster: Cluster) -> None:
     name = "no-such-image"
@@ -226,6 +233,7 @@ def running(cluster: Cluster, name: str, script: str, **container: Any) -> Itera
         until(lambda: cluster.get(Ref.of(made)) is None)
 
 
+@pytest.mark.fault(29)
 @healing
 def test_a_pod_that_is_ready_now_and_then_is_flapping(kubeconfig: Path, cluster: Cluster) -> None:
     command = ["test", "-f", "/tmp/ready"]  # noqa: S108  inside the container
@@ -238,6 +246,7 @@ def test_a_pod_that_is_ready_now_and_then_is_flapping(kubeconfig: Path, cluster:
     assert bad(found) == {"C6": "Flapping"}
 
 
+@pytest.mark.fault(30)
 @healing
 def test_a_pod_that_crashes_is_c7s_with_its_last_words(kubeconfig: Path, cluster: Cluster) -> None:
     options = Options(kubeconfig, select=("C7",), read_only=True, stability_seconds=1, report_dir=None)
@@ -291,6 +300,7 @@ def granted(kubeconfig: Path, *rules: Object, namespace: str = "") -> None:
         until(lambda: allowed(who, [rule])[rule])
 
 
+@pytest.mark.fault(11)
 @healing
 def test_a_caller_who_may_read_nothing_gets_errors_and_no_pass(
     kubeconfig: Path, cluster: Cluster, tmp_path: Path
@@ -385,6 +395,7 @@ def test_the_rights_that_the_checks_declare_are_all_that_is_needed(
     assert (int(report.exit_code), report.summary.coverage) == (0, 1.0)
 
 
+@pytest.mark.fault(21)
 @healing
 @pytest.mark.parametrize(
     ("number", "phase"),

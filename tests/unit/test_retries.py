@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import errno
+import socket
+import ssl
 import urllib.error
 from email.message import Message
 from email.utils import format_datetime
@@ -69,10 +71,23 @@ def test_what_does_not_pass_is_raised_at_once(pauses: list[float], code: int) ->
     assert pauses == []
 
 
-def test_a_full_disk_does_not_pass(pauses: list[float]) -> None:
-    with pytest.raises(OSError, match="full"):
-        tried(OSError(errno.ENOSPC, "full"))
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        OSError(errno.ENOSPC, "full"),
+        urllib.error.URLError(ssl.SSLCertVerificationError(1, "unknown CA")),
+        urllib.error.URLError(socket.gaierror(socket.EAI_NONAME, "unknown name")),
+    ],
+)
+def test_a_full_disk_and_an_unknown_ca_or_name_do_not_pass(pauses: list[float], trouble: OSError) -> None:
+    with pytest.raises(type(trouble), match=r"full|unknown"):
+        tried(trouble)
     assert pauses == []
+
+
+def test_a_name_server_that_does_not_answer_may_pass(pauses: list[float]) -> None:
+    assert tried(urllib.error.URLError(socket.gaierror(socket.EAI_AGAIN, "later")), "text") == "text"
+    assert len(pauses) == 1
 
 
 def test_tries_are_bounded(pauses: list[float]) -> None:

@@ -41,6 +41,7 @@ def refused(message: str) -> list[dict[str, Any]]:
     return [condition("ReplicaFailure", reason="FailedCreate", message=message)]
 
 
+@pytest.mark.fault(32)
 @pytest.mark.parametrize(
     ("obj", "state", "reason"),
     [
@@ -102,6 +103,7 @@ def job(*found: dict[str, Any], **spec: Any) -> dict[str, Any]:
     return workload("Job", spec, {"conditions": list(found), "active": 1})
 
 
+@pytest.mark.fault(32)
 @pytest.mark.parametrize(
     ("obj", "state"),
     [

@@ -99,6 +99,7 @@ def test_registries_are_found_without_asking_any(variables: dict[str, Any]) -> N
     assert renamed["registries"] == ["m.x"]
 
 
+@pytest.mark.fault(25)
 def test_what_the_mirror_lacks_stops_the_roll_out(variables: dict[str, Any]) -> None:
     with mirror(missing="alpine") as (address, _):
         rules = [{"source": "*", "registry": address}]

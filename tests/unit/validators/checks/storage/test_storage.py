@@ -45,11 +45,13 @@ def test_no_default_class_fails_and_says_how_to_mark_one() -> None:
     assert outcome.changes == (f"kubectl annotate storageclass a {NEW}=true --overwrite",)
 
 
+@pytest.mark.fault(34)
 def test_no_class_at_all_fails() -> None:
     outcome = classes.default_class(facts())
     assert (outcome.reason, outcome.todo) == ("NoDefault", "install a provisioner.")
 
 
+@pytest.mark.fault(34)
 def test_of_two_defaults_the_newest_wins_with_a_warning() -> None:
     outcome = classes.default_class(facts(storage_class("old", ago=900), storage_class("young", ago=10)))
     assert (outcome.status, outcome.reason) == (Status.WARN, "SeveralDefaults")
@@ -58,6 +60,7 @@ def test_of_two_defaults_the_newest_wins_with_a_warning() -> None:
     assert outcome.changes == (f"kubectl annotate storageclass old {NEW}=false {BETA}=false --overwrite",)
 
 
+@pytest.mark.fault(34)
 def test_of_two_defaults_an_old_server_takes_none() -> None:
     known = facts(storage_class("old", ago=900), storage_class("young", ago=10), server_version="v1.25.16")
     outcome = classes.default_class(known)
@@ -263,11 +266,13 @@ def test_a_new_owner_gets_the_bits_that_the_old_one_did_not_have() -> None:
     assert outcome.changes == ("chown 999:999 /opt/pv", "chmod u+rwx /opt/pv")
 
 
+@pytest.mark.fault(35)
 def test_a_foreign_label_is_corrected_by_policy() -> None:
     outcome = wrote(written(cause="Permission", label="system_u:object_r:usr_t:s0"))
     assert any(command.startswith("semanage fcontext -a -t container_file_t") for command in outcome.changes)
 
 
+@pytest.mark.fault(35)
 @pytest.mark.parametrize(
     ("cause", "reason"),
     [("ReadOnly", "ReadOnlyVolume"), ("Full", "VolumeFull"), ("Missing", "DirectoryMissing"), ("Other", "NotWritable")],

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ import yaml
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.metadata import RUN_LABEL
+from tests.faults.kit import full_disk, validators
 from tests.faults.proxy import HUNG, proxied
 from tests.places import ROOT
 
@@ -29,18 +30,6 @@ pytestmark = pytest.mark.cluster
 def left_behind(cluster: Cluster) -> list[str]:
     kinds = (("v1", "Namespace"), ("v1", "Pod"), ("scheduling.volcano.sh/v1beta1", "PodGroup"))
     return [item["metadata"]["name"] for kind in kinds for item in cluster.list(*kind, labels=RUN_LABEL).items]
-
-
-def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "validators", *arguments]
-    return subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
-    )
 
 
 def interrupted(arguments: Sequence[str], seconds: float, behind: str = "") -> tuple[int, str]:
@@ -63,6 +52,7 @@ def interrupted(arguments: Sequence[str], seconds: float, behind: str = "") -> t
     return process.returncode, seen + output
 
 
+@pytest.mark.fault(21)
 @pytest.mark.parametrize("seed", range(int(os.environ.get("KFV_TEST_SIGNALS", "3"))))
 def test_an_interruption_at_any_moment_leaves_a_partial_report_and_nothing_else(
     kubeconfig: Path, cluster: Cluster, tmp_path: Path, seed: int
@@ -78,6 +68,7 @@ def test_an_interruption_at_any_moment_leaves_a_partial_report_and_nothing_else(
     assert left_behind(cluster) == []
 
 
+@pytest.mark.fault(21)
 def test_an_interruption_while_the_server_hangs_is_not_held_up(
     kubeconfig: Path, cluster: Cluster, tmp_path: Path
 ) -> None:
@@ -115,6 +106,7 @@ def absent_plugin(_cluster: dict[str, Any], user: dict[str, Any]) -> None:
     user["exec"] = {"apiVersion": version, "command": "no-such-plugin", "interactiveMode": "Never"}
 
 
+@pytest.mark.fault(41)
 @pytest.mark.parametrize(
     ("change", "told"),
     [
@@ -126,46 +118,36 @@ def test_credentials_that_do_not_lead_to_the_server_end_with_3_and_say_which(
     kubeconfig: Path, tmp_path: Path, change: Callable[[dict[str, Any], dict[str, Any]], object], told: str
 ) -> None:
     place = changed(kubeconfig, tmp_path / "other.kubeconfig", change)
-    done = run("--kubeconfig", str(place), "--report-dir", str(tmp_path), "--quiet", "--select", "B1")
+    done = validators("--kubeconfig", str(place), "--report-dir", str(tmp_path), "--quiet", "--select", "B1")
     assert (done.returncode, done.stderr) == (3, "")
     for text in (str(place), "context current", told):
         assert text in done.stdout
 
 
+@pytest.mark.fault(41)
 def test_a_proxy_variable_that_leads_nowhere_is_named(kubeconfig: Path, tmp_path: Path) -> None:
     arguments = ("--kubeconfig", str(kubeconfig), "--report-dir", str(tmp_path), "--quiet", "--select", "B1")
-    done = run(*arguments, HTTPS_PROXY="http://me:hidden@127.0.0.1:9", NO_PROXY="", no_proxy="")
+    done = validators(*arguments, HTTPS_PROXY="http://me:hidden@127.0.0.1:9", NO_PROXY="", no_proxy="")
     assert (done.returncode, done.stderr) == (3, "")
     assert "through proxy http://127.0.0.1:9" in done.stdout
     assert "hidden" not in done.stdout + (tmp_path / "latest.json").read_text()
 
 
-@pytest.fixture
-def full_disk(tmp_path: Path) -> Iterator[Path]:
-    """A directory with room for an old report and no new one."""
-    place = tmp_path / "full"
-    place.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(place)], check=True)
-    try:
-        yield place
-    finally:
-        subprocess.run(["umount", str(place)], check=True)
+@pytest.mark.fault(22)
+def test_a_full_disk_ends_with_7_and_keeps_the_old_report(kubeconfig: Path, tmp_path: Path) -> None:
+    with full_disk(tmp_path / "full") as place:
+        old = place / "latest.json"
+        old.write_text('{"old": true}\n')
+        arguments = ("--kubeconfig", str(kubeconfig), "--report-dir", str(place), "--quiet", "--read-only")
+        done = validators(*arguments, "--select", "B1")
+        assert done.returncode == 7
+        assert "No space left on device" in done.stderr
+        assert "--report-dir" in done.stderr
+        assert done.stdout.startswith("kubeflow-volcano")
+        assert old.read_text() == '{"old": true}\n'
 
 
-def test_a_full_disk_ends_with_7_and_keeps_the_old_report(kubeconfig: Path, full_disk: Path) -> None:
-    old = full_disk / "latest.json"
-    old.write_text('{"old": true}\n')
-    done = run(
-        "--kubeconfig", str(kubeconfig), "--report-dir", str(full_disk), "--quiet", "--read-only", "--select", "B1"
-    )
-    assert done.returncode == 7
-    assert "Traceback" not in done.stderr
-    assert "No space left on device" in done.stderr
-    assert "--report-dir" in done.stderr
-    assert done.stdout.startswith("kubeflow-volcano")
-    assert old.read_text() == '{"old": true}\n'
-
-
+@pytest.mark.fault(22)
 def test_output_that_cannot_be_written_is_no_traceback(kubeconfig: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "validators", "--kubeconfig", str(kubeconfig), "--report-dir", str(tmp_path)]
     with Path("/dev/full").open("w") as full:
@@ -182,3 +164,16 @@ def test_output_that_cannot_be_written_is_no_traceback(kubeconfig: Path, tmp_pat
     assert "Traceback" not in done.stderr
     assert "No space left on device" in done.stderr
     assert json.loads((tmp_path / "latest.json").read_text())["summary"]["verdict"] == "pass"
+
+
+@pytest.mark.fault(41)
+@pytest.mark.parametrize("what", ["absent", "directory", "not YAML", "another file"])
+def test_a_kubeconfig_that_is_none_ends_with_3_and_is_named(tmp_path: Path, what: str) -> None:
+    place = tmp_path / "kubeconfig"
+    if what == "directory":
+        place.mkdir()
+    elif what != "absent":
+        place.write_text("{" if what == "not YAML" else "kind: Pod\n")
+    done = validators("--kubeconfig", str(place), "--report-dir", str(tmp_path / "reports"), "--quiet")
+    assert done.returncode in {2, 3}, done
+    assert str(place) in done.stdout + done.stderr

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from kubeflow_volcano.cluster.metadata import RUN_LABEL
 from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rehearsal.cluster.status import read_status
 from tests.faults.proxy import HUNG, RESET, Asked, Fault, FaultProxy, cut, proxied, slow, status
+from tests.faults.rolling import often
 from validators.core.results import Verdict
 from validators.report.document import Report
 from validators.run.runner import Options, validate
@@ -68,27 +68,19 @@ def left_behind(cluster: Cluster) -> list[str]:
     return [item["metadata"]["name"] for kind in kinds for item in cluster.list(*kind, labels=RUN_LABEL).items]
 
 
-def often(faults: Sequence[Fault], share: float = 0.3, seed: int = 7) -> Callable[[Asked], Fault | None]:
-    """Every so-manieth request meets one of the faults, in an order that is the same each time."""
-    choice = random.Random(seed)  # noqa: S311  no secret
-
-    def plan(asked: Asked) -> Fault | None:
-        return choice.choice(faults) if asked.path != "/version" and choice.random() < share else None
-
-    return plan
-
-
 @pytest.mark.parametrize(
     "faults",
     [
-        pytest.param(BUSY, id="refused", marks=pytest.mark.long),
+        pytest.param(BUSY[:1], id="503", marks=[pytest.mark.long, pytest.mark.fault(3)]),
+        pytest.param(BUSY[1:2], id="429", marks=[pytest.mark.long, pytest.mark.fault(4)]),
+        pytest.param(BUSY[2:], id="etcd", marks=[pytest.mark.long, pytest.mark.fault(5)]),
         pytest.param([RESET, cut(300)], id="broken"),
-        pytest.param([slow(1.0)], id="slow", marks=pytest.mark.long),
+        pytest.param([slow(1.0)], id="slow", marks=[pytest.mark.long, pytest.mark.fault(8)]),
     ],
 )
 def test_trouble_that_heals_changes_no_verdict(through: Through, healthy: Verdicts, faults: list[Fault]) -> None:
     proxy, kubeconfig = through
-    proxy.plan = often(faults)
+    proxy.plan = often(*faults)
     report = judge(kubeconfig)
     assert verdicts(report) == healthy
     assert len(proxy.spoilt) > 5
@@ -100,7 +92,7 @@ def test_the_gang_experiment_comes_to_the_same_end_through_trouble_and_leaves_no
     through: Through, cluster: Cluster
 ) -> None:
     proxy, kubeconfig = through
-    proxy.plan = often([*BUSY, RESET])
+    proxy.plan = often(*BUSY, RESET)
     report = judge(kubeconfig, "H1", "H2", read_only=False)
     assert {found for found, _ in verdicts(report).values()} <= {"pass", "error"}  # an experiment may be disturbed
     assert report.cleanup
@@ -108,6 +100,7 @@ def test_the_gang_experiment_comes_to_the_same_end_through_trouble_and_leaves_no
     assert left_behind(cluster) == []
 
 
+@pytest.mark.fault(9)
 @pytest.mark.parametrize("fault", [RESET, cut(0), status(410, "Expired", "too old resource version")])
 def test_a_watch_that_breaks_at_its_start_is_replaced_by_lists(
     through: Through, healthy: Verdicts, fault: Fault
@@ -119,6 +112,7 @@ def test_a_watch_that_breaks_at_its_start_is_replaced_by_lists(
     assert proxy.spoilt
 
 
+@pytest.mark.fault(8)
 @pytest.mark.long
 def test_slow_answers_only_take_their_time(through: Through, healthy: Verdicts) -> None:
     proxy, kubeconfig = through
@@ -128,6 +122,7 @@ def test_slow_answers_only_take_their_time(through: Through, healthy: Verdicts) 
     assert time.monotonic() - started >= 8
 
 
+@pytest.mark.fault(8)
 def test_what_hangs_ends_as_unjudged_in_bounded_time(
     through: Through, monkeypatch: pytest.MonkeyPatch, healthy: Verdicts
 ) -> None:
@@ -143,6 +138,7 @@ def test_what_hangs_ends_as_unjudged_in_bounded_time(
     assert not [id_ for id_, (status, _) in found.items() if status == "fail"]
 
 
+@pytest.mark.fault(8)
 def test_a_server_that_goes_silent_in_mid_run_leaves_everything_unjudged_in_bounded_time(
     through: Through, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -162,6 +158,7 @@ def test_a_server_that_goes_silent_in_mid_run_leaves_everything_unjudged_in_boun
     assert int(report.exit_code) == 3
 
 
+@pytest.mark.fault(11)
 def test_rights_that_are_lost_in_mid_run_make_errors_and_no_pass(through: Through, healthy: Verdicts) -> None:
     proxy, kubeconfig = through
     denied = status(403, "Forbidden", 'deployments.apps is forbidden: User "u" cannot list resource "deployments"')
@@ -176,6 +173,7 @@ def test_rights_that_are_lost_in_mid_run_make_errors_and_no_pass(through: Throug
     assert "resources: ['deployments'], verbs: ['list']" in text
 
 
+@pytest.mark.fault(11)
 def test_rights_that_are_lost_during_a_probe_leave_the_question_open_and_nothing_behind(
     through: Through, cluster: Cluster
 ) -> None:
@@ -206,6 +204,7 @@ def expired_after_the_watch(renew: Callable[[], object]) -> Callable[[Asked], Fa
     return plan
 
 
+@pytest.mark.fault(10)
 def test_a_token_that_expires_in_mid_run_is_loaded_anew(through: Through, healthy: Verdicts) -> None:
     proxy, kubeconfig = through
     text = kubeconfig.read_text()
@@ -215,6 +214,7 @@ def test_a_token_that_expires_in_mid_run_is_loaded_anew(through: Through, health
     assert {asked.token for asked in proxy.asked} == {"none", "new"}
 
 
+@pytest.mark.fault(10)
 def test_a_token_that_expires_for_good_is_told_as_that(through: Through) -> None:
     proxy, kubeconfig = through
     proxy.plan = expired_after_the_watch(lambda: None)
@@ -224,6 +224,7 @@ def test_a_token_that_expires_for_good_is_told_as_that(through: Through) -> None
     assert all("renew the token" in item.outcome.todo for item in report.results)
 
 
+@pytest.mark.fault(2)
 @pytest.mark.parametrize("moment", ["/api/v1/pods?watch=1", "/apis/apps/v1/deployments"])
 def test_an_api_server_that_dies_in_the_middle_changes_no_verdict(
     kubeconfig: Path, through: Through, healthy: Verdicts, moment: str

@@ -2,91 +2,41 @@
 
 from __future__ import annotations
 
-import itertools
 import os
-import random
 import signal
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from kubeflow_volcano.apply.engine import Engine
-from kubeflow_volcano.apply.result import Action, ApplyResult
+from kubeflow_volcano.apply.result import Action
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Busy, Exit
-from kubeflow_volcano.progress import Progress, silent
+from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rehearsal.cluster.status import read_status
 from kubeflow_volcano.rollout.state.lock import Lock
 from kubeflow_volcano.rollout.state.store import NAMESPACE
 from tests.faults.proxy import LOST, RESET, Asked, Fault, FaultProxy, proxied, slow, status
+from tests.faults.rolling import assert_whole, obj, often, outcomes, run, small_release
 from tests.integration.breaking import pods_of
 from tests.waiting import until
 
 pytestmark = pytest.mark.cluster
 
-NUMBERS = itertools.count()
 ADMISSION = Ref("apps/v1", "Deployment", "volcano-system", "volcano-admission")
 LOCK = Ref("coordination.k8s.io/v1", "Lease", NAMESPACE, "rollout")
 
 
-def obj(kind: str, name: str, namespace: str = "", api_version: str = "v1", **more: Any) -> Object:
-    meta = {"name": name} | ({"namespace": namespace} if namespace else {})
-    return {"apiVersion": api_version, "kind": kind, "metadata": meta, **more}
-
-
-def crd(name: str, group: str) -> Object:
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    return obj(
-        "CustomResourceDefinition",
-        f"{name}s.{group}",
-        api_version="apiextensions.k8s.io/v1",
-        spec={
-            "group": group,
-            "scope": "Namespaced",
-            "names": {"kind": name.capitalize(), "plural": f"{name}s", "singular": name},
-            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
-        },
-    )
-
-
 @pytest.fixture
 def objects(cluster: Cluster) -> Iterator[list[Object]]:
-    """A small release: a namespace, CRDs with objects, rights, what pods read, and a workload without pods."""
-    name = f"faults-{os.getpid()}-{next(NUMBERS)}"
-    group = f"{name}.example.com"
-    labels = {"app": "main"}
-    pod = {"serviceAccountName": "main", "containers": [{"name": "main", "image": "none.invalid/main:1"}]}
-    spec = {
-        "replicas": 0,
-        "selector": {"matchLabels": labels},
-        "template": {"metadata": {"labels": labels}, "spec": pod},
-    }
-    rbac = "rbac.authorization.k8s.io/v1"
-    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "main"}
-    made = [
-        obj("Namespace", name),
-        *(crd(kind, group) for kind in ("apple", "pear")),
-        *(obj(kind, str(number), name, f"{group}/v1") for kind in ("Apple", "Pear") for number in range(3)),
-        obj("Role", "main", name, rbac, rules=[{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]),
-        obj("RoleBinding", "main", name, rbac, roleRef=role, subjects=[{"kind": "ServiceAccount", "name": "main"}]),
-        obj("ServiceAccount", "main", name),
-        obj("Secret", "main", name, stringData={"key": "value"}),
-        *(obj("ConfigMap", f"main-{number}", name, data={"number": str(number)}) for number in range(8)),
-        obj("Deployment", "main", name, "apps/v1", spec=spec),
-    ]
-    yield made
-    for item in made:
-        if item["kind"] in {"Namespace", "CustomResourceDefinition"} and (live := cluster.get(Ref.of(item))):
-            cluster.delete(Ref.of(item), uid=live["metadata"]["uid"])
+    with small_release(cluster) as made:
+        yield made
 
 
 @pytest.fixture
@@ -97,54 +47,23 @@ def through(kubeconfig: Path, cluster: Cluster, tmp_path: Path) -> Iterator[tupl
         yield pair
 
 
-def run(
-    cluster: Cluster,
-    objects: Sequence[Object],
-    seconds: float = 240,
-    progress: Progress = silent,
-    *,
-    check: bool = False,
-) -> ApplyResult:
-    engine = Engine(cluster, {"": objects}, {}, deadline=Deadline(seconds), progress=progress, check=check, texts=False)
-    engine.apply()
-    return engine.result()
-
-
-def outcomes(result: ApplyResult, action: Action) -> set[str]:
-    return {f"{item.ref.kind} {item.ref.name}" for item in result.outcomes if item.action is action}
-
-
-def assert_whole(cluster: Cluster, objects: Sequence[Object]) -> None:
-    """Everything is as declared: a run without faults finds nothing to do."""
-    again = run(cluster, objects)
-    assert not again.problems
-    assert {item.action for item in again.outcomes} == {Action.UNCHANGED}, again.as_dict()
-
-
-def often(*faults: Fault, share: float = 0.3, seed: int = 7) -> Any:
-    """Every so-manieth request meets one of the faults, in an order that is the same each time."""
-    choice = random.Random(seed)  # noqa: S311  no secret
-
-    def plan(asked: Asked) -> Fault | None:
-        return choice.choice(faults) if asked.path != "/version" and choice.random() < share else None
-
-    return plan
+ETCD = [
+    status(500, "InternalError", "etcdserver: leader changed"),
+    status(500, "InternalError", "etcdserver: request timed out"),
+]
 
 
 @pytest.mark.parametrize(
     "faults",
     [
-        [
-            status(503, "ServiceUnavailable", "starting"),
-            status(429, "TooManyRequests", "slow down", Retry_After="1"),
-            status(500, "InternalError", "etcdserver: leader changed"),
-            status(504, "Timeout", "request timed out"),
-            status(409, "Conflict", "Operation cannot be fulfilled: the object has been modified"),
-        ],
-        [RESET, LOST],
-        [slow(1.0)],
+        pytest.param([status(503, "ServiceUnavailable", "starting")], id="503", marks=pytest.mark.fault(3)),
+        pytest.param(
+            [status(429, "TooManyRequests", "slow down", Retry_After="1")], id="429", marks=pytest.mark.fault(4)
+        ),
+        pytest.param(ETCD, id="etcd", marks=pytest.mark.fault(5)),
+        pytest.param([RESET, LOST], id="broken"),
+        pytest.param([slow(1.0)], id="slow", marks=pytest.mark.fault(8)),
     ],
-    ids=["refused", "broken", "slow"],
 )
 def test_trouble_that_heals_is_outlived(
     through: tuple[FaultProxy, Cluster], cluster: Cluster, objects: list[Object], faults: list[Fault]
@@ -157,6 +76,7 @@ def test_trouble_that_heals_is_outlived(
     assert_whole(cluster, objects)
 
 
+@pytest.mark.fault(4)
 def test_retry_after_is_kept_to(through: tuple[FaultProxy, Cluster], objects: list[Object]) -> None:
     proxy, spoilt = through
     busy = status(429, "TooManyRequests", "slow down", Retry_After="2")
@@ -195,6 +115,7 @@ def test_all_refusals_are_told_together(cluster: Cluster, objects: list[Object])
     assert len(result.problems) == 2
 
 
+@pytest.mark.fault(1)
 def test_an_api_server_that_dies_in_the_middle_is_waited_for(
     kubeconfig: Path, cluster: Cluster, through: tuple[FaultProxy, Cluster], objects: list[Object]
 ) -> None:
@@ -218,6 +139,7 @@ def test_an_api_server_that_dies_in_the_middle_is_waited_for(
     assert_whole(cluster, objects)
 
 
+@pytest.mark.fault(12)
 def test_a_webhook_that_comes_up_late_is_waited_for(cluster: Cluster, objects: list[Object]) -> None:
     """Volcano's admission sees the Jobs of its own; it comes back only when the roll-out has begun to wait for it."""
     namespace = objects[0]["metadata"]["name"]
@@ -257,6 +179,7 @@ def edit(cluster: Cluster, ref: Ref, manager: str, body: Object) -> None:
     cluster.request("PATCH", path, query={"fieldManager": manager}, body=body, content_type=kind)
 
 
+@pytest.mark.fault(7)
 def test_other_hands_are_set_back_shared_with_or_refused(cluster: Cluster, objects: list[Object]) -> None:
     assert not run(cluster, objects).problems
     maps = [Ref.of(item) for item in objects if item["kind"] == "ConfigMap"]
@@ -276,6 +199,7 @@ def test_other_hands_are_set_back_shared_with_or_refused(cluster: Cluster, objec
     assert data == [{"number": "0"}, {"number": "by a controller"}, {"number": "2", "own": "field"}]
 
 
+@pytest.mark.fault(16)
 def test_fields_that_cannot_be_changed_are_replaced_only_where_nothing_is_lost(
     cluster: Cluster, objects: list[Object]
 ) -> None:
@@ -313,6 +237,7 @@ def test_check_mode_on_nothing_lists_everything_and_makes_nothing(cluster: Clust
     assert cluster.get(Ref.of(objects[0])) is None
 
 
+@pytest.mark.fault(20)
 def test_a_second_run_is_refused_once_the_first_renews_its_lock(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -325,6 +250,7 @@ def test_a_second_run_is_refused_once_the_first_renews_its_lock(
         assert not lock.lost.is_set()
 
 
+@pytest.mark.fault(20)
 def test_a_run_that_waits_takes_the_lock_when_it_is_released(cluster: Cluster) -> None:
     lines: list[str] = []
     with ThreadPoolExecutor() as pool:
@@ -336,6 +262,7 @@ def test_a_run_that_waits_takes_the_lock_when_it_is_released(cluster: Cluster) -
     assert not lock.lost.is_set()
 
 
+@pytest.mark.fault(20)
 def test_a_lock_that_ran_out_is_taken_and_its_holder_notices(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kubeflow_volcano.rollout.state.lock._RENEW_SECONDS", 1.0)
     lines: list[str] = []

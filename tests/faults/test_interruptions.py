@@ -1,0 +1,89 @@
+"""Case 21, the roll-out's part: killed at ten moments and resumed, and interrupted through the playbook."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.objects import Object
+from tests.faults.kit import said_by
+from tests.faults.proxy import Asked, FaultProxy, proxied
+from tests.faults.rolling import assert_whole, run, small_release
+from tests.places import ROOT
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture
+def objects(cluster: Cluster) -> Iterator[list[Object]]:
+    with small_release(cluster) as made:
+        yield made
+
+
+@pytest.fixture
+def through(kubeconfig: Path, tmp_path: Path) -> Iterator[tuple[FaultProxy, Path]]:
+    with proxied(kubeconfig, tmp_path) as (proxy, _):
+        yield proxy, tmp_path / "through-the-proxy.json"
+
+
+@pytest.mark.long
+@pytest.mark.fault(21)
+def test_a_roll_out_that_is_killed_at_ten_moments_is_resumed_each_time_and_converges(
+    through: tuple[FaultProxy, Path], cluster: Cluster, objects: list[Object], tmp_path: Path
+) -> None:
+    proxy, kubeconfig = through
+    place = tmp_path / "objects.json"
+    place.write_text(json.dumps(objects), "utf-8")
+    command = [sys.executable, "-m", "tests.faults.killed", str(kubeconfig), str(place)]
+    ended: list[int] = []
+    for requests in range(2, 32, 3):
+        with subprocess.Popen(command, stderr=subprocess.PIPE, cwd=ROOT) as process:
+            begun = len(proxy.asked)
+
+            def plan(asked: Asked, process: subprocess.Popen[bytes] = process, last: int = begun + requests) -> None:
+                if asked.number >= last:
+                    process.kill()
+
+            proxy.plan = plan
+            _, said = process.communicate(timeout=120)
+        proxy.plan = lambda _asked: None
+        assert b"Traceback" not in said, said.decode()
+        ended.append(process.returncode)
+    assert ended.count(-signal.SIGKILL) >= 5  # the last ones may have had nothing left to do
+    assert not run(cluster, objects).problems
+    assert_whole(cluster, objects)
+
+
+@pytest.mark.long
+@pytest.mark.fault(21)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=str)
+def test_a_playbook_that_is_interrupted_releases_its_lock_and_the_next_run_finds_nothing_to_do(
+    kubeconfig: Path, cluster: Cluster, number: signal.Signals
+) -> None:
+    name = kubeconfig.parent.name
+    command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(ROOT / "inventory/rehearsal")]
+    command += ["-e", f"rehearsal_cluster_name={name}", str(ROOT / "playbooks/install.yml")]
+    env = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env) as process:
+        assert process.stdout
+        seen = []
+        for line in process.stdout:
+            seen.append(line)
+            if "Roll out the selected roles" in line:
+                process.send_signal(number)
+                break
+        rest, _ = process.communicate(timeout=120)
+    said = "".join(seen) + rest
+    assert "Traceback" not in said, said
+    assert process.returncode in {0, 99, 130, 143, -number}, said
+    again = said_by(command, {})
+    assert again.returncode == 0, again.stdout
+    assert cluster.version
