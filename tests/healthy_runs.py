@@ -34,7 +34,7 @@ def main() -> int:
     verdicts: Counter[str] = Counter()
     alarms: Counter[str] = Counter()
     seconds: list[float] = []
-    left, started = 0, time.monotonic()
+    left, started, cpu = 0, time.monotonic(), time.process_time()
     for number in range(1, given.times + 1):
         if time.monotonic() - started > given.minutes * 60:
             break
@@ -53,7 +53,8 @@ def main() -> int:
         return 1
     told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
     _say(f"{sum(verdicts.values())} runs: {told}; {left} objects left behind")
-    _say(f"  median {statistics.median(seconds):.1f} s, longest {max(seconds):.1f} s")
+    each = (time.process_time() - cpu) / len(seconds)
+    _say(f"  median {statistics.median(seconds):.1f} s, longest {max(seconds):.1f} s, {each:.1f} s of CPU each")
     for name, count in alarms.most_common():
         _say(f"  {count} x {name}")
     return int(bool(alarms or left))
