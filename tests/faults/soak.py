@@ -86,6 +86,8 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         own = call.excinfo.errisinstance((AssertionError, pytest.fail.Exception))
         shown = "Traceback (most recent call last)" in str(call.excinfo.value)
         item.user_properties.append(("failed", "wrong" if own and not shown else "traceback"))
+    if report.skipped:
+        item.user_properties.append(("skipped", True))
     report.user_properties = list(item.user_properties)
     return report
 
@@ -101,7 +103,7 @@ class _Tally:
         """Once a test is torn down, everything about it is known."""
         self._seconds[report.nodeid] = self._seconds.get(report.nodeid, 0.0) + report.duration * (report.when == "call")
         found: dict[str, Any] = dict(report.user_properties)
-        if report.when != "teardown" or not found.get("cases"):
+        if report.when != "teardown" or "cases" not in found or "skipped" in found:
             return
         seconds = self._seconds.pop(report.nodeid)
         ran = Ran(tuple(found["cases"]), found["turn"], report.nodeid, seconds, found.get("failed", ""), found["left"])

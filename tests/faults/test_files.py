@@ -169,6 +169,8 @@ def test_each_mirror_is_tried_in_order_and_each_reason_is_told_in_bounded_time(
     tmp_path: Path, certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(downloads, "_TOTAL_SECONDS", 3.0)
+    monkeypatch.setattr("kubeflow_volcano.retries._FIRST_PAUSE_SECONDS", 0.05)
+    cache = tmp_path / "cache"
     with (
         served(partial(whole, code=403)) as forbidden,
         served(whole, certificate) as unknown,
@@ -179,13 +181,13 @@ def test_each_mirror_is_tried_in_order_and_each_reason_is_told_in_bounded_time(
         bad = [forbidden, unknown, slow, "http://127.0.0.1:9/m.yaml", "http://mirror.invalid/m.yaml"]
         started = time.monotonic()
         with pytest.raises(InvalidInput) as caught:
-            fetch(bad, SUM, tmp_path, silent)
+            fetch(bad, SUM, cache, silent)
         assert time.monotonic() - started < 30
         reasons = ["403", "certificate verify failed", "bytes arrived in 3 s", "refused", "not known"]
         assert len(caught.value.problems) == len(bad)
         for problem, address, reason in zip(caught.value.problems, bad, reasons, strict=True):
             assert_told([problem], address, reason)
-        assert kept(tmp_path) == []
+        assert kept(cache) == []
         lines: list[str] = []
-        assert fetch([*bad, good], SUM, tmp_path, lines.append).read_bytes() == TEXT
+        assert fetch([*bad, good], SUM, cache, lines.append).read_bytes() == TEXT
     assert sum("trying the next mirror" in line for line in lines) == len(bad)

@@ -47,20 +47,25 @@ def through(kubeconfig: Path, cluster: Cluster, tmp_path: Path) -> Iterator[tupl
         yield pair
 
 
+BUSY = [status(503, "ServiceUnavailable", "starting")]
+WAIT = [status(429, "TooManyRequests", "slow down", Retry_After="1")]
 ETCD = [
     status(500, "InternalError", "etcdserver: leader changed"),
     status(500, "InternalError", "etcdserver: request timed out"),
+]
+OTHERS = [
+    status(504, "Timeout", "request timed out"),
+    status(409, "Conflict", "Operation cannot be fulfilled: the object has been modified"),
 ]
 
 
 @pytest.mark.parametrize(
     "faults",
     [
-        pytest.param([status(503, "ServiceUnavailable", "starting")], id="503", marks=pytest.mark.fault(3)),
-        pytest.param(
-            [status(429, "TooManyRequests", "slow down", Retry_After="1")], id="429", marks=pytest.mark.fault(4)
-        ),
-        pytest.param(ETCD, id="etcd", marks=pytest.mark.fault(5)),
+        pytest.param(BUSY, id="503", marks=[pytest.mark.long, pytest.mark.fault(3)]),
+        pytest.param(WAIT, id="429", marks=[pytest.mark.long, pytest.mark.fault(4)]),
+        pytest.param(ETCD, id="etcd", marks=[pytest.mark.long, pytest.mark.fault(5)]),
+        pytest.param([*BUSY, *WAIT, *ETCD, *OTHERS], id="refused"),
         pytest.param([RESET, LOST], id="broken"),
         pytest.param([slow(1.0)], id="slow", marks=pytest.mark.fault(8)),
     ],
