@@ -15,13 +15,24 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils import programs, selinux
-from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.host_files import assignments, listed, read
+from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.host_files import (
+    assignments,
+    listed,
+    place,
+    read,
+)
 from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.processes import Process
 
 __all__ = ["look_firewall", "look_machine", "look_os", "look_selinux", "look_swap", "look_time"]
 
 SECONDS = 15
-_UNIT_DIRECTORIES = ("/etc/systemd/system", "/run/systemd/system")
+_UNIT_DIRECTORIES = (
+    "/etc/systemd/system",
+    "/run/systemd/system",
+    "/run/systemd/generator",
+    "/run/systemd/generator.late",
+)
+"""Generators write units for swap partitions that no file names, and for compressed memory (systemd.generator(7))."""
 _CLOCK_UNSYNCHRONISED = 5  # TIME_ERROR of adjtimex(2)
 
 
@@ -94,10 +105,15 @@ def look_swap() -> dict[str, Any]:
     rows = [line.split() for line in read("/proc/swaps").splitlines()[1:]]
     fstab = [line for line in read("/etc/fstab").splitlines() if line.split()[2:3] == ["swap"] and line[0] != "#"]
     units = [path for directory in _UNIT_DIRECTORIES for path in listed(directory, ".swap")]
+    masked = {path.rpartition("/")[2] for path in units if os.path.realpath(place(path)) == os.devnull}
     return {
         "devices": [{"name": name, "type": kind, "kib": int(kib)} for name, kind, kib, *_ in rows],
         "fstab": fstab,
-        "units": units,
+        "units": [
+            path
+            for path in units
+            if path.rpartition("/")[2] not in masked and "SourcePath=/etc/fstab\n" not in read(path)
+        ],
     }
 
 

@@ -98,9 +98,9 @@ class Repairer:
         return ""
 
     def set_live(self, name: str, value: str) -> None:
-        """Set a kernel setting now."""
+        """Set a kernel setting now; one that comes with a module that is not loaded is set when it is loaded."""
         before = live(name)
-        if before == value:
+        if before == value or not setting(name).exists():
             return
         if not self.module.check_mode:
             setting(name).write_text(f"{value}\n", "utf-8")

@@ -52,7 +52,7 @@ def _version(facts: HostFacts, planned: str) -> Iterator[Finding]:
             f"cgroup v{found.version} without {', '.join(missing)}",
             todo="remove cgroup_disable from the kernel's command line.",
         )
-    elif found.version == _V2 and "cpu" not in found.delegated:
+    elif found.version == _V2 and "cpu" not in found.delegated and _should_delegate(facts, found):
         realtime = "; a realtime process outside of the root group prevents that" if found.realtime_groups else ""
         running = bool(facts.kubelet and facts.kubelet.running)
         yield (failing if running else warning)(
@@ -64,6 +64,11 @@ def _version(facts: HostFacts, planned: str) -> Iterator[Finding]:
         yield _refused(facts)
     else:
         yield passing(f"cgroup v{found.version}")
+
+
+def _should_delegate(facts: HostFacts, found: Cgroup) -> bool:
+    """Systemd enables the cpu controller when a unit asks for it; before a kubelet does, only realtime is a reason."""
+    return bool(found.realtime_groups or (facts.kubelet and facts.kubelet.running))
 
 
 def _refused(facts: HostFacts) -> Finding:

@@ -119,15 +119,21 @@ def kernel_settings_kept(facts: Facts) -> Outcome:
     )
 
 
-def _relevant(facts: HostFacts, settings: Iterable[Setting]) -> Iterator[tuple[Setting, Sysctl]]:
-    """The settings that matter on this host: bridge settings with a bridge, others if the kubelet may not set them."""
+def _relevant(
+    facts: HostFacts, settings: Iterable[Setting], *, bridged: bool = False
+) -> Iterator[tuple[Setting, Sysctl]]:
+    """The settings that matter on this host: bridge settings with a bridge, others if the kubelet may not set them.
+
+    `bridged`: also bridge settings that the kernel gets with its module.
+    """
     found: Mapping[str, Sysctl] = facts.need("sysctls")
     protected = bool(facts.kubelet and facts.kubelet.protect_kernel_defaults)
     for setting in settings:
         if setting.name not in found:
             raise CannotLookError(f"sysctls: {setting.name} was not read")
         value = found[setting.name]
-        if (not setting.only_protected or protected) and (value.live or not setting.name.startswith("net.bridge.")):
+        there = bool(value.live) or bridged or not setting.name.startswith("net.bridge.")
+        if there and (protected or not setting.only_protected):
             yield setting, value
 
 
@@ -163,7 +169,8 @@ def _inotify_use(facts: HostFacts) -> Iterator[Finding]:
 
 
 def _files(facts: HostFacts) -> Iterator[Finding]:
-    for setting, value in _relevant(facts, SYSCTLS):
+    bridged = facts.modules is not None and facts.modules.states.get(BRIDGE) == "loadable"
+    for setting, value in _relevant(facts, SYSCTLS, bridged=bridged):
         if setting.only_protected:
             continue
         for written, when in ((value.boot, "at the next boot"), (value.by_hand, "on `sysctl --system`")):

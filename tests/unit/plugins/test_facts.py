@@ -295,6 +295,20 @@ def test_swap_in_use_and_swap_to_come_are_both_seen(files: Files) -> None:
     }
 
 
+def test_swap_that_systemd_found_by_itself_is_seen_unless_it_is_masked(files: Files, tmp_path: Path) -> None:
+    late, early = "/run/systemd/generator.late", "/run/systemd/generator"
+    files(
+        {
+            f"{late}/dev-vda2.swap": "[Swap]\nWhat=/dev/vda2\n",
+            f"{late}/dev-vda3.swap": "[Swap]\nWhat=/dev/vda3\n",
+            f"{early}/dev-vdb.swap": "[Unit]\nSourcePath=/etc/fstab\n[Swap]\nWhat=/dev/vdb\n",
+            "/etc/systemd/system/other.target": "",
+        },
+    )
+    (tmp_path / "etc/systemd/system/dev-vda3.swap").symlink_to("/dev/null")  # systemctl mask
+    assert look_swap()["units"] == [f"{late}/dev-vda2.swap"]
+
+
 def test_the_nearest_and_last_mount_holds_a_path(files: Files) -> None:
     lines = ["1 0 8:1 / / rw - ext4 /dev/a rw", "2 1 8:2 / /var rw - xfs /dev/b rw", "3 2 8:3 / /var rw - tmpfs t rw"]
     lines.append("4 1 8:4 / /my\\040disk rw,noexec shared:1 - xfs /dev/c ro")

@@ -145,6 +145,14 @@ def test_what_cannot_work_fails_and_names_the_host(id_: str, parts: dict[str, An
         ("P9", {"sysctls": {"net.ipv4.ip_forward": sysctl("1", ("0", "/etc/sysctl.conf"))}}, "TakenBack"),
         (
             "P9",
+            {
+                "modules": {"states": {"br_netfilter": "loadable"}},
+                "sysctls": {"net.bridge.bridge-nf-call-iptables": sysctl("", ("0", "/etc/sysctl.d/50-bridge.conf"))},
+            },
+            "TakenBack",
+        ),
+        (
+            "P9",
             {"sysctls": {"net.ipv4.ip_forward": sysctl("1", ("1", "/etc/sysctl.d/z.conf"), ("0", "/etc/sysctl.conf"))}},
             "TakenBack",
         ),
@@ -207,6 +215,13 @@ def test_what_needs_attention_warns(id_: str, parts: dict[str, Any], reason: str
                     proxy("kube-apiserver", "NO_PROXY", "10.0.0.0/8,.svc"),
                 ],
                 **CIDRS,
+            },
+        ),
+        (
+            "P10",
+            {
+                "cgroup": {"version": 2, "delegated": ["memory", "pids"], "realtime_groups": False},
+                "kubelet": {"running": False},
             },
         ),
     ],
