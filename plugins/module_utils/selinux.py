@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 
-from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.host_files import read
+from ansible_collections.kubeflow_volcano.platform.plugins.module_utils.host_files import place, read
 
-__all__ = ["label_of", "mode", "pattern_of", "rule_type"]
+__all__ = ["is_known", "label_of", "mode", "pattern_of", "rule_type"]
 
 _MODES = {"1": "enforcing", "0": "permissive"}
 
@@ -19,6 +20,16 @@ def mode() -> str:
         OSError: the file is there and cannot be read. That is not "disabled": volumes would go without their label.
     """
     return _MODES.get(read("/sys/fs/selinux/enforce").strip(), "disabled")
+
+
+def is_known(kind: str) -> bool:
+    """Whether the loaded policy has that type of files; True where the kernel does not answer."""
+    try:
+        with place("/sys/fs/selinux/context").open("r+b", buffering=0) as question:
+            question.write(f"system_u:object_r:{kind}:s0".encode())
+    except OSError as error:
+        return error.errno != errno.EINVAL
+    return True
 
 
 def pattern_of(path: str) -> str:

@@ -152,6 +152,13 @@ def label(module: AnsibleModule, path: str) -> dict[str, Any]:
     mode = selinux.mode()
     if mode == "disabled":
         return {"changed": False, "mode": mode, "relabelled": 0}
+    if not selinux.is_known(TYPE):
+        module.warn(
+            f"Found: SELinux is {mode}, and its policy has no type {TYPE}, so it does not confine containers. "
+            f"Needed: nothing now; with a policy for containers, {path} needs that type. "
+            "Do: after dnf install container-selinux, run this again."
+        )
+        return {"changed": False, "mode": mode, "relabelled": 0}
     _require_programs(module, mode, path)
     pattern = selinux.pattern_of(path)
     rule = selinux.rule_type(_output(module, "semanage", "fcontext", "-l", "-C", "-n"), pattern)

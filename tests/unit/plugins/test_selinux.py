@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -53,3 +57,24 @@ def test_a_mode_that_cannot_be_read_is_not_taken_for_disabled(tmp_path: Path, mo
 
 def test_a_directory_without_a_label_has_none(tmp_path: Path) -> None:
     assert selinux.label_of(str(tmp_path / "none")) == ""
+
+
+@pytest.mark.parametrize(("error", "known"), [(0, "known"), (errno.EINVAL, "unknown"), (errno.EACCES, "known")])
+def test_the_kernel_says_whether_its_policy_has_a_type(error: int, known: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bytes] = []
+
+    class Question(io.BytesIO):
+        def write(self, text: Any) -> int:
+            asked.append(bytes(text))
+            if error:
+                raise OSError(error, "no")
+            return len(text)
+
+    monkeypatch.setattr(selinux, "place", lambda path: SimpleNamespace(open=lambda *_, **__: Question(path.encode())))
+    assert selinux.is_known("container_file_t") is (known == "known")
+    assert asked == [b"system_u:object_r:container_file_t:s0"]
+
+
+def test_a_kernel_that_cannot_be_asked_leaves_it_to_semanage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host_files, "ROOT", str(tmp_path))
+    assert selinux.is_known("container_file_t")
