@@ -67,7 +67,7 @@ def _version(facts: HostFacts, planned: str) -> Iterator[Finding]:
 
 
 def _should_delegate(facts: HostFacts, found: Cgroup) -> bool:
-    """Systemd enables the cpu controller when a unit asks for it; before a kubelet does, only realtime is a reason."""
+    """Systemd enables the cpu controller when a unit requests it; before a kubelet does, only realtime is a reason."""
     return bool(found.realtime_groups or (facts.kubelet and facts.kubelet.running))
 
 
