@@ -16,6 +16,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.text import did_you_mean
 from validators.core.facts import Facts
 from validators.core.resources import CONFIGMAPS, DEPLOYMENTS
+from validators.subjects.gang.operator_flags import read_flags
 
 __all__ = [
     "UNLIMITED_AT_ZERO",
@@ -28,6 +29,7 @@ __all__ = [
     "version",
 ]
 
+_PROGRAM = "vc-scheduler"
 # Without these a gang may start before minMember pods fit, or is never found starving (checks.md, F4).
 _NEEDED = ("gang", "predicates", "proportion", "capacity")
 _GANG_SWITCHES = ("enableJobReady", "enableJobPipelined", "enableJobStarving")
@@ -60,12 +62,11 @@ class Unusable:
 def read(scheduler: Object, facts: Facts) -> Configuration | Unusable:
     """The configuration that the Deployment of the scheduler mounts and names in its arguments."""
     pod = scheduler["spec"]["template"]["spec"]
-    container = pod["containers"][0]
-    arguments = [*(container.get("command") or ()), *(container.get("args") or ())]
-    path = next((word.partition("=")[2] for word in arguments if word.startswith("--scheduler-conf=")), "")
-    key = PurePosixPath(path).name
-    names = [item["configMap"]["name"] for item in pod.get("volumes") or () if "configMap" in item]
-    ref = Ref("v1", "ConfigMap", scheduler["metadata"]["namespace"], (names or ["volcano-scheduler-configmap"])[0])
+    container = _container_in(pod)
+    path = PurePosixPath(_flags(container).get("--scheduler-conf", ""))
+    source = _mounted_at(path.parent, container, pod)
+    key = next((item["key"] for item in source.get("items") or () if item["path"] == path.name), path.name)
+    ref = Ref("v1", "ConfigMap", scheduler["metadata"]["namespace"], source.get("name", "volcano-scheduler-configmap"))
     found = facts.get(CONFIGMAPS, ref.namespace, ref.name)
     text = ((found or {}).get("data") or {}).get(key)
     if not text:
@@ -80,6 +81,18 @@ def read(scheduler: Object, facts: Facts) -> Configuration | Unusable:
         todo = "correct it; until then the scheduler uses what it read last, or its built-in configuration."
         return Unusable(ref, "Unreadable", message, todo)
     return Configuration(ref, actions, plugins)
+
+
+def _mounted_at(directory: PurePosixPath, container: Object, pod: Object) -> Object:
+    """The ConfigMap's part of the volume that is mounted there, else of the first one; empty without any."""
+    maps: dict[str, Object] = {
+        item["name"]: item["configMap"] for item in pod.get("volumes") or () if "configMap" in item
+    }
+    mounts = container.get("volumeMounts") or ()
+    here = [
+        maps[item["name"]] for item in mounts if item["name"] in maps and PurePosixPath(item["mountPath"]) == directory
+    ]
+    return next(iter((*here, *maps.values())), {})
 
 
 def unknown_plugins(configuration: Configuration, version: str) -> dict[str, str]:
@@ -129,10 +142,7 @@ def _misspelt(configuration: Configuration, version: str) -> Iterator[tuple[str,
 
 def period_seconds(facts: Facts) -> float:
     """Seconds between two sessions of the scheduler; 1, its default, if nothing else is configured."""
-    container = _container(facts)
-    given = (*(container.get("command") or ()), *(container.get("args") or ()))
-    flags = (word.partition("=") for item in given for word in item.split())
-    text = next((value for key, _, value in flags if key == "--schedule-period"), "")
+    text = _flags(_container(facts)).get("--schedule-period", "")
     parts = re.findall(r"([0-9.]+)(ms|s|m|h)", text)  # a Go duration such as 1m30s
     return sum(float(number) * _UNIT_SECONDS[unit] for number, unit in parts) or 1.0
 
@@ -143,11 +153,22 @@ def version(facts: Facts) -> str:
     return tag if re.fullmatch(r"\d+(\.\d+)+([-+].*)?", tag) else facts.expectations.volcano_version
 
 
+def _flags(container: Object) -> Mapping[str, str]:
+    """Values by flag; where a shell starts the scheduler, its arguments are one text."""
+    return read_flags(
+        [word for item in (*(container.get("command") or ()), *(container.get("args") or ())) for word in item.split()]
+    )
+
+
 def _container(facts: Facts) -> Object:
     """The scheduler's container; empty if there is no Deployment of it."""
     for deployment in facts.objects.get(DEPLOYMENTS, ()):
-        for container in deployment["spec"]["template"]["spec"]["containers"]:
-            if "vc-scheduler" in container["image"]:
-                found: Object = container
-                return found
+        pod = deployment["spec"]["template"]["spec"]
+        if any(_PROGRAM in item["image"] for item in pod["containers"]):
+            return _container_in(pod)
     return {}
+
+
+def _container_in(pod: Object) -> Object:
+    containers: list[Object] = pod["containers"]
+    return next((item for item in containers if _PROGRAM in item["image"]), containers[0])

@@ -154,6 +154,39 @@ def test_the_configuration_of_upstream_passes() -> None:
     assert outcome.observed["plugins"] == ["priority", "gang", "predicates", "capacity"]
 
 
+PATH = "/volcano.scheduler/volcano-scheduler.conf"
+
+
+@pytest.mark.parametrize(
+    "container",
+    [
+        {"args": ["--logtostderr", "--scheduler-conf", PATH, "-v=3"]},
+        {"command": ["/vc-scheduler", "--scheduler-conf", PATH], "args": ["-v=3"]},
+        {"command": ["sh", "-c"], "args": [f"/vc-scheduler --scheduler-conf {PATH} --schedule-period=2s"]},
+        {"args": [f"-scheduler-conf={PATH}"]},
+    ],
+)
+def test_the_path_of_the_configuration_may_be_a_word_of_its_own(container: Object) -> None:
+    found = scheduler()
+    words: Object = found["spec"]["template"]["spec"]["containers"][0]
+    del words["args"]
+    words.update(container)
+    config = obj("ConfigMap", "volcano-system/volcano-scheduler-configmap", data={"volcano-scheduler.conf": GOOD})
+    assert judged(facts(found, config)).status is Status.PASS
+
+
+def test_the_config_map_is_the_one_that_is_mounted_where_the_path_points() -> None:
+    found = scheduler()
+    pod_spec: Object = found["spec"]["template"]["spec"]
+    pod_spec["volumes"].insert(0, {"name": "other", "configMap": {"name": "authorities"}})
+    mounts = {"other": "/etc/ssl/own", "scheduler-config": "/volcano.scheduler"}
+    pod_spec["containers"][0]["volumeMounts"] = [{"name": name, "mountPath": path} for name, path in mounts.items()]
+    pod_spec["volumes"][1]["configMap"]["items"] = [{"key": "conf", "path": "volcano-scheduler.conf"}]
+    pod_spec["containers"].insert(0, {"name": "proxy", "image": "example/proxy:v1"})
+    config = obj("ConfigMap", "volcano-system/volcano-scheduler-configmap", data={"conf": GOOD})
+    assert judged(facts(found, config)).status is Status.PASS
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
