@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.text import counted
+from kubeflow_volcano.text import counted, few
 from validators.checks.network.sign_in import CONFIGURATION, DEX, SIGN_IN, SignIn
 from validators.core.check import check
+from validators.core.expectations import Expectations
 from validators.core.facts import Facts, Read
 from validators.core.outcome import (
     CannotJudgeError,
@@ -145,9 +147,11 @@ def one_owner(facts: Facts) -> Outcome:
     """The first user to sign in owns the first profile.
 
     The e-mail address of Dex's user and the owner of the profile must be the same, letter by letter; otherwise the
-    dashboard shows the user no namespace. Set kubeflow_user_email and install dex and user-namespace again.
+    dashboard shows the user no namespace. Owners who may sign in through a connector of Dex are not known here. Set
+    kubeflow_user_email and install dex and user-namespace again.
     """
-    users, expected = _sign_in(facts).emails, facts.expectations
+    sign_in, expected = _sign_in(facts), facts.expectations
+    users = sign_in.emails
     profiles = {item["metadata"]["name"]: _owner(item) for item in judged(facts, PROFILES)}
     if not profiles and "user-namespace" not in expected.components:
         return skipped("NotExpected", "the chosen components have no first user's profile.")
@@ -159,6 +163,9 @@ def one_owner(facts: Facts) -> Outcome:
     if owners and not wrong_user:
         text = f"{', '.join(sorted(owners))} signs in through Dex and owns profile {', '.join(sorted(found))}."
         return passed(text, objects=[Ref("kubeflow.org/v1", "Profile", "", item) for item in found])
+    if sign_in.connectors and not _is_expected(found, users, expected):
+        text = f"users may also sign in through {few(sign_in.connectors)}, and no profile is meant for Dex's own."
+        return skipped("OtherConnectors", text, objects=(CONFIGURATION,))
     owned = ", ".join(f"{item} belongs to {owner or 'nobody'}" for item, owner in found.items())
     return failed(
         "TwoOwners" if found else "NoProfile",
@@ -169,6 +176,15 @@ def one_owner(facts: Facts) -> Outcome:
         objects=(CONFIGURATION, *(Ref("kubeflow.org/v1", "Profile", "", item) for item in found)),
         todo="set kubeflow_user_email to one address, and install dex and user-namespace again.",
     )
+
+
+def _is_expected(found: Mapping[str, str], users: Sequence[str], expected: Expectations) -> bool:
+    """Whether a profile for one of these users is asked for, or differs from one of them in letters only."""
+    if expected.user_namespace and not found:
+        return True
+    if expected.user_email and expected.user_email not in found.values():
+        return True
+    return not {owner.casefold() for owner in found.values()}.isdisjoint(item.casefold() for item in users)
 
 
 CHECKS = (published_password, profile_visible, one_owner)

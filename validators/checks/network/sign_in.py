@@ -38,12 +38,13 @@ class SignIn:
     """Who may sign in with a password of Dex's own. No hash is kept.
 
     `published` are the users whose password is the one that upstream publishes, `unknown` those whose hash was not
-    found where Dex looks for it.
+    found where Dex looks for it. `connectors` are the names of identity providers through which others sign in.
     """
 
     emails: tuple[str, ...] = ()
     published: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
+    connectors: tuple[str, ...] = ()
 
 
 def sign_in(cluster: Cluster, facts: Facts) -> SignIn | None:
@@ -56,7 +57,8 @@ def sign_in(cluster: Cluster, facts: Facts) -> SignIn | None:
     dex = facts.get(DEPLOYMENTS, DEX.namespace, DEX.name)
     if dex is None:
         return None
-    users = _static_users(cluster)
+    configuration = _configuration(cluster)
+    users = _named(configuration.get("staticPasswords"), "email")
     hashes = {user["email"]: user.get("hash", "") for user in users}
     if wanted := {user["hashFromEnv"] for user in users if "hashFromEnv" in user}:
         environment = dict(_environment(cluster, container_of(dex), wanted))
@@ -65,18 +67,22 @@ def sign_in(cluster: Cluster, facts: Facts) -> SignIn | None:
         emails=tuple(hashes),
         published=tuple(email for email, found in hashes.items() if found and _matches(found)),
         unknown=tuple(email for email, found in hashes.items() if not found),
+        connectors=tuple(item.get("name") or item["type"] for item in _named(configuration.get("connectors"), "type")),
     )
 
 
-def _static_users(cluster: Cluster) -> list[Mapping[str, Any]]:
+def _configuration(cluster: Cluster) -> Mapping[str, Any]:
     text = ((cluster.get(CONFIGURATION) or {}).get("data") or {}).get(_KEY, "")
     try:
         documents = strict_yaml.parse(text, f"{_KEY} of Dex")
     except InvalidInput as error:
         todo = f"correct {CONFIGURATION}."
         raise CannotJudgeError(errored("NotYaml", error.problems[0].found, todo=todo)) from error
-    users = documents[0].get("staticPasswords") if documents and isinstance(documents[0], dict) else None
-    return [user for user in users or () if isinstance(user, dict) and user.get("email")]
+    return documents[0] if documents and isinstance(documents[0], dict) else {}
+
+
+def _named(entries: Any, key: str) -> list[Mapping[str, Any]]:
+    return [item for item in entries or () if isinstance(item, dict) and item.get(key)]
 
 
 def _environment(cluster: Cluster, container: Object, wanted: set[str]) -> Iterator[tuple[str, str]]:

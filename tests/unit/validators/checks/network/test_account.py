@@ -118,6 +118,34 @@ def test_two_owners_are_told_with_both_names(profiles: list[Object], expected: d
     assert USER in outcome.message
 
 
+SSO = "anna@corp.example"
+
+
+@pytest.mark.parametrize(
+    ("profiles", "expected", "status", "reason"),
+    [
+        ([profile(owner=SSO)], {}, Status.SKIP, "OtherConnectors"),
+        ([profile("a", SSO), profile("b", "bert@corp.example")], {}, Status.SKIP, "OtherConnectors"),
+        ([], {}, Status.SKIP, "OtherConnectors"),
+        ([profile(owner=SSO)], {"user_email": SSO, "user_namespace": "first"}, Status.SKIP, "OtherConnectors"),
+        ([profile("a", SSO), profile("b", USER)], {}, Status.PASS, "AsClaimed"),
+        ([profile(owner="User@example.com")], {}, Status.FAIL, "TwoOwners"),
+        ([profile(owner=SSO)], {"user_email": USER}, Status.FAIL, "TwoOwners"),
+        ([profile("second", SSO)], {"user_namespace": "first"}, Status.FAIL, "NoProfile"),
+    ],
+)
+def test_owners_who_come_through_a_connector_are_no_failure(
+    profiles: list[Object], expected: dict[str, Any], status: Status, reason: str
+) -> None:
+    outcome = judged(one_owner, known(*profiles, users=SignIn((USER,), connectors=("Corp",)), **expected))
+    assert (outcome.status, outcome.reason) == (status, reason)
+
+
+def test_connectors_are_read_by_their_names() -> None:
+    found = read(Secrets("connectors: [{type: ldap, id: a, name: Corp}, {type: oidc}, 5]"))
+    assert found == SignIn(connectors=("Corp", "oidc"))
+
+
 class Secrets:
     """The part of a cluster that the sign-in is read from; remembers what was asked for."""
 
