@@ -179,7 +179,7 @@ def one_owner(facts: Facts) -> Outcome:
 
 
 def _is_expected(found: Mapping[str, str], users: Sequence[str], expected: Expectations) -> bool:
-    """Whether a profile for one of these users is asked for, or differs from one of them in letters only."""
+    """Whether the inventory names one of these users, or an owner differs from one of them in letters only."""
     if expected.user_namespace and not found:
         return True
     if expected.user_email and expected.user_email not in found.values():
