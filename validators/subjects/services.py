@@ -16,7 +16,7 @@ from validators.subjects import pods, workloads
 from validators.subjects.issues import Issue, age, judged
 from validators.subjects.ownership import as_owned
 
-__all__ = ["READS", "backed", "behind", "issues", "ready_ports", "with_selector"]
+__all__ = ["READS", "SERVICE_OF_SLICE", "backed", "behind", "issues", "ready_ports", "with_selector"]
 
 READS: tuple[Read, ...] = (
     SERVICES,
@@ -25,7 +25,8 @@ READS: tuple[Read, ...] = (
 )
 """What `issues` reads."""
 
-_SERVICE_OF_SLICE = "kubernetes.io/service-name"
+SERVICE_OF_SLICE = "kubernetes.io/service-name"
+"""Label of an EndpointSlice: the name of its Service."""
 
 
 def with_selector(facts: Facts) -> tuple[Object, ...]:
@@ -50,7 +51,7 @@ def _ready_ports(facts: Facts) -> Mapping[tuple[str, str], frozenset[str]]:
     found: dict[tuple[str, str], set[str]] = defaultdict(set)
     for item in facts.all(ENDPOINT_SLICES):
         meta = item["metadata"]
-        name = (meta.get("labels") or {}).get(_SERVICE_OF_SLICE)
+        name = (meta.get("labels") or {}).get(SERVICE_OF_SLICE)
         endpoints = item.get("endpoints") or ()
         if name and any(endpoint.get("conditions", {}).get("ready") is not False for endpoint in endpoints):
             found[meta["namespace"], name] |= _names(item.get("ports"))

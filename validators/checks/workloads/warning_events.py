@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from kubeflow_volcano.cluster.api.client import Cluster
@@ -14,9 +14,10 @@ from kubeflow_volcano.text import counted
 from validators.core.check import check
 from validators.core.facts import Fact, Facts
 from validators.core.outcome import Cause, Outcome, Severity, passed, skipped, warned
-from validators.core.resources import CLAIMS, CONFIGMAPS, DEPLOYMENTS, NAMESPACES, RESOURCES
+from validators.core.resources import CLAIMS, CONFIGMAPS, ENDPOINT_SLICES, NAMESPACES, RESOURCES
 from validators.core.rights import HOMES, Rule
 from validators.subjects import pods, services, workloads
+from validators.subjects.ownership import controller_of
 
 __all__ = ["CHECKS", "WARNING_EVENTS", "Warned"]
 
@@ -28,11 +29,16 @@ _RESOURCE_OF_KIND = {(group_of(item.api_version), item.kind): item for item in R
 _WHOLE = frozenset(_RESOURCE_OF_KIND.values()) - {CONFIGMAPS}
 """What is read whole, so that an object that is not there is gone."""
 _PARALLEL = 6
+_REPLICA_SET = "ReplicaSet"
+_OF_SERVICES = frozenset({"Endpoints", "EndpointSlice", "Service"})
 
 
 @dataclass(frozen=True, slots=True)
 class Warned:
-    """A Warning event: what it is about, whose uid, how often it came and when last, in seconds since the epoch."""
+    """A Warning event: what it is about, whose uid, how often it came and when last, in seconds since the epoch.
+
+    `owner` is the controller of a ReplicaSet, for which its events speak; `gone` says that the ReplicaSet is no more.
+    """
 
     about: Ref
     uid: str
@@ -40,6 +46,13 @@ class Warned:
     message: str
     count: int
     last: float
+    owner: Ref | None = None
+    gone: bool = False
+
+    @property
+    def subject(self) -> Ref:
+        """The object whose state decides about the event."""
+        return self.owner or self.about
 
 
 def _namespaces(facts: Facts) -> tuple[str, ...]:
@@ -54,10 +67,19 @@ def _warning_events(cluster: Cluster, facts: Facts) -> tuple[Warned, ...]:
 
 
 def _recent(cluster: Cluster, namespace: str, facts: Facts) -> Iterator[Warned]:
+    sets: dict[Ref, Object | None] = {}
     for item in cluster.list("v1", "Event", namespace=namespace, fields="type=Warning").items:
         last = _last(item)
-        if facts.taken - last <= facts.timing.recent_seconds:
-            yield _noted(item, last)
+        if facts.taken - last > facts.timing.recent_seconds:
+            continue
+        found = _noted(item, last)
+        if found.about.kind == _REPLICA_SET:
+            if found.about not in sets:
+                sets[found.about] = cluster.get(found.about)
+            live = sets[found.about]
+            is_same = live is not None and found.uid in {"", live["metadata"]["uid"]}
+            found = replace(found, owner=controller_of(live) if live and is_same else None, gone=not is_same)
+        yield found
 
 
 def _noted(event: Object, last: float) -> Warned:
@@ -78,7 +100,11 @@ def _last(event: Object) -> float:
 
 
 WARNING_EVENTS = Fact[tuple[Warned, ...]](
-    "events", _warning_events, (), reads=(NAMESPACES,), needs=(Rule("list", "", "events", HOMES),)
+    "events",
+    _warning_events,
+    (),
+    reads=(NAMESPACES,),
+    needs=(Rule("list", "", "events", HOMES), Rule("get", "apps", "replicasets", HOMES)),
 )
 """Of the last 15 min, about objects in the release's namespaces, newest last; of each only what is judged is kept."""
 
@@ -113,7 +139,7 @@ def no_warning_events(facts: Facts) -> Outcome:
         text = f"no Warning event of the last 15 min is about a current problem in {places}.{note}"
         return passed(text, objects=looked_at)
     by_reason = _by_reason(standing)
-    causes = [_owners(item.about, facts) for item in standing]
+    causes = [_owners(item, facts) for item in standing]
     about = tuple(dict.fromkeys(item.about for item in standing))
     return warned(
         standing[-1].reason,
@@ -161,17 +187,16 @@ def _simulated(event: Warned, facts: Facts) -> bool:
 
 def _passed(event: Warned, facts: Facts) -> bool:
     """Whether the problem of the event is over: its object was deleted, or recovered since."""
-    ref = event.about
-    if ref.kind == "ReplicaSet":  # speaks for its Deployment, which is named like it but for the hash
-        owner = facts.get(DEPLOYMENTS, ref.namespace, ref.name.rpartition("-")[0])
-        return owner is None or assess(owner).ready
-    if ref.kind in {"Endpoints", "EndpointSlice", "Service"}:
+    ref = event.subject
+    if event.gone:
+        return True
+    if ref.kind in _OF_SERVICES:
         return _served(event, facts)
     resource = _RESOURCE_OF_KIND.get((group_of(ref.api_version), ref.kind))
     if resource not in _WHOLE or resource not in facts.objects:
         return False
     live = facts.get(resource, ref.namespace, ref.name)
-    if live is None or (event.uid and live["metadata"]["uid"] != event.uid):
+    if live is None or (event.uid and ref == event.about and live["metadata"]["uid"] != event.uid):
         return True
     return _well_since(live, event)
 
@@ -185,30 +210,27 @@ def _well_since(live: Object, event: Warned) -> bool:
     return live["kind"] in {*workloads.RESOURCE_OF_KIND, "PersistentVolumeClaim"} and assess(live).ready
 
 
+def _service_of(ref: Ref, facts: Facts) -> Ref | None:
+    """The Service of Endpoints, which have its name, or of an EndpointSlice by its label; None for one that is gone."""
+    if ref.kind != ENDPOINT_SLICES.kind:
+        return ref._replace(api_version="v1", kind="Service")
+    live = facts.get(ENDPOINT_SLICES, ref.namespace, ref.name)
+    name = ((live or {"metadata": {}})["metadata"].get("labels") or {}).get(services.SERVICE_OF_SLICE)
+    return Ref("v1", "Service", ref.namespace, name) if name else None
+
+
 def _served(event: Warned, facts: Facts) -> bool:
-    """Whether the Service of that name, or of that EndpointSlice, has all its endpoints, or is gone."""
-    name = event.about.name
-    found = [
-        item
-        for item in services.with_selector(facts)
-        if item["metadata"]["namespace"] == event.about.namespace
-        and (item["metadata"]["name"] == name or name.startswith(f"{item['metadata']['name']}-"))
-    ]
-    return all(services.backed(item, facts) for item in found)
+    """Whether the Service has all its endpoints, or is gone."""
+    wanted = _service_of(event.about, facts)
+    return all(services.backed(item, facts) for item in services.with_selector(facts) if Ref.of(item) == wanted)
 
 
-def _owners(ref: Ref, facts: Facts) -> tuple[Cause, ...]:
+def _owners(event: Warned, facts: Facts) -> tuple[Cause, ...]:
     """The checks that already say that this object is not well."""
-    own = ref.kind in {"ReplicaSet", "Endpoints", "EndpointSlice"}
+    ref = event.subject
+    about = {ref, _service_of(ref, facts)} if ref.kind in _OF_SERVICES else {ref}
     found = (*pods.issues(facts), *workloads.issues(facts), *services.issues(facts))
-    return tuple(
-        dict.fromkeys(
-            id_
-            for item in found
-            if item.ref == ref or (own and item.ref.namespace == ref.namespace and ref.name.startswith(item.ref.name))
-            for id_ in item.because or (item.check,)
-        )
-    )
+    return tuple(dict.fromkeys(id_ for item in found if item.ref in about for id_ in item.because or (item.check,)))
 
 
 CHECKS = (no_warning_events,)

@@ -16,6 +16,7 @@ from validators.checks.workloads.warning_events import WARNING_EVENTS, Warned
 from validators.core.facts import Unread
 from validators.core.outcome import CannotJudgeError, Status
 
+OWNER = Ref("apps/v1", "Deployment", "kubeflow", "a")
 SPACE = obj("Namespace", "kubeflow", status={"phase": "Active"})
 
 
@@ -82,10 +83,30 @@ def test_events_about_what_is_gone_are_history() -> None:
 
 
 def test_a_replica_set_speaks_for_its_deployment() -> None:
-    event = warned("ReplicaSet", "a-5d9", reason="FailedCreate")
+    event = replace(warned("ReplicaSet", "a-5d9", reason="FailedCreate"), owner=OWNER)
     assert judged(event, deployment("kubeflow/a")).status is Status.PASS
     outcome = judged(event, deployment("kubeflow/a", available=0))
     assert (outcome.status, outcome.because) == (Status.WARN, ("C2",))
+    assert judged(event).status is Status.PASS
+    assert judged(replace(event, owner=None, gone=True), deployment("kubeflow/a", available=0)).status is Status.PASS
+
+
+def test_what_only_has_a_similar_name_answers_for_nothing() -> None:
+    """A ReplicaSet of its own beside a Deployment, and two Services of which one name begins with the other."""
+    alone = warned("ReplicaSet", "a-5d9", reason="FailedCreate")
+    assert judged(alone, deployment("kubeflow/a")).status is Status.WARN
+    assert judged(alone, deployment("kubeflow/a", available=0)).because == ()
+    longer = replace(alone, about=alone.about._replace(name="ab-5d9"), owner=OWNER._replace(name="ab"))
+    broken = deployment("kubeflow/a", available=0), deployment("kubeflow/ab")
+    assert judged(longer, *broken).status is Status.PASS
+    labels = {"labels": {"kubernetes.io/service-name": "a-b"}}
+    found = obj("EndpointSlice", "kubeflow/a-b-x", metadata=labels, endpoints=[{}], ports=[{"port": 80}])
+    unbacked, backed = (
+        obj("Service", f"kubeflow/{name}", spec={"selector": {"app": name}, "ports": [{"port": 80}]})
+        for name in ("a", "a-b")
+    )
+    of_slice = warned("EndpointSlice", "a-b-x", reason="FailedToUpdateEndpointSlices")
+    assert judged(of_slice, unbacked, backed, found).status is Status.PASS
 
 
 def test_a_claim_that_is_bound_by_now_is_no_trouble() -> None:
@@ -138,6 +159,36 @@ def event(name: str, reason: str, **times: Any) -> Object:
     meta = {"name": name, "namespace": "kubeflow", "creationTimestamp": "2020-01-01T00:00:00Z"}
     about = {"apiVersion": "v1", "kind": "Pod", "namespace": "kubeflow", "name": "a", "uid": "u"}
     return {"metadata": meta, "involvedObject": about, "reason": reason, "message": "m", "type": "Warning", **times}
+
+
+@pytest.mark.parametrize(
+    ("uid", "owners", "owner", "gone"),
+    [
+        ("u", [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "b", "controller": True}], "b", False),
+        ("u", [], None, False),
+        ("v", [], None, True),
+        (None, [], None, True),
+    ],
+)
+def test_the_owner_of_a_replica_set_is_read_from_it(
+    api: Any, uid: str | None, owners: list[Object], owner: str | None, *, gone: bool
+) -> None:
+    item = event("1", "FailedCreate", lastTimestamp=datetime.now(UTC).isoformat())
+    item["involvedObject"] |= {"apiVersion": "apps/v1", "kind": "ReplicaSet"}
+    other = item | {"metadata": item["metadata"] | {"name": "2"}}
+    kinds = {"v1": ("Event", "events"), "apps/v1": ("ReplicaSet", "replicasets")}
+    for version, (kind, plural) in kinds.items():
+        resources = [{"kind": kind, "name": plural, "namespaced": True}]
+        path = "/api/v1" if version == "v1" else f"/apis/{version}"
+        api.on("GET", path, api.reply(body={"resources": resources}))
+    found = {"metadata": {"name": "a", "namespace": "kubeflow", "uid": uid, "ownerReferences": owners}}
+    items = {"metadata": {"resourceVersion": "1"}, "items": [item, other]}
+    api.on("GET", "/api/v1/namespaces/kubeflow/events", api.reply(body=items))
+    path = "/apis/apps/v1/namespaces/kubeflow/replicasets/a"
+    api.on("GET", path, api.reply(body=found) if uid else api.status(404, "NotFound", "no"))
+    first, _ = WARNING_EVENTS.fetch(api.connect(), replace(facts(SPACE), taken=time.time()))
+    assert (first.owner.name if first.owner else None, first.gone) == (owner, gone)
+    assert len(api.seen("GET", path)) == 1
 
 
 def test_events_of_the_last_minutes_are_read_by_either_api_s_times(api: Any) -> None:
