@@ -10,12 +10,16 @@ from typing import Any
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions, group_of
 from kubeflow_volcano.text import counted
 
-__all__ = ["BAD_IMAGE_REASONS", "Readiness", "State", "assess", "assess_pod"]
+__all__ = ["BAD_IMAGE_REASONS", "PROGRESS_DEADLINE", "Readiness", "State", "assess", "assess_pod", "is_being_created"]
 
 BAD_IMAGE_REASONS = frozenset(
     {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "CreateContainerError"}
 )
 """Reasons of the kubelet for a container whose image cannot be pulled or used."""
+
+PROGRESS_DEADLINE = "ProgressDeadlineExceeded"
+"""Reason of a Deployment's controller: no new replica for progressDeadlineSeconds, by default 600."""
+_CREATING = frozenset({"ContainerCreating", "PodInitializing"})
 
 # The controller creates the pod by itself once the webhook answers or the ServiceAccount exists.
 _HEALING_REFUSALS = ("failed calling webhook", "error looking up service account")
@@ -64,6 +68,11 @@ def assess_pod(pod: Object) -> Readiness:
     return assess({"apiVersion": "v1", "kind": "Pod"} | pod)
 
 
+def is_being_created(pod: Object) -> bool:
+    """Whether the kubelet prepares one of its containers: volumes are mounted, or an image is pulled."""
+    return any(status.get("state", {}).get("waiting", {}).get("reason") in _CREATING for _, status in _statuses(pod))
+
+
 def _exists(_obj: Object) -> _Answer:
     return State.READY, "Exists", "exists"
 
@@ -100,9 +109,9 @@ def _deployment(obj: Object) -> _Answer:
 
 
 def _not_available(spec: Object, found: dict[str, Object], numbers: str) -> _Answer:
-    if found.get("Progressing", {}).get("reason") == "ProgressDeadlineExceeded":
+    if found.get("Progressing", {}).get("reason") == PROGRESS_DEADLINE:
         limit = spec.get("progressDeadlineSeconds", 600)
-        return State.FAILED, "ProgressDeadlineExceeded", f"made no progress for {limit} s: {numbers}"
+        return State.FAILED, PROGRESS_DEADLINE, f"made no progress for {limit} s: {numbers}"
     refusal = found.get("ReplicaFailure")
     if _true(refusal):
         text = (refusal or {}).get("message", "")

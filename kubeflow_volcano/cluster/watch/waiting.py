@@ -7,7 +7,15 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.cluster.readiness import BAD_IMAGE_REASONS, Readiness, State, assess, assess_pod
+from kubeflow_volcano.cluster.readiness import (
+    BAD_IMAGE_REASONS,
+    PROGRESS_DEADLINE,
+    Readiness,
+    State,
+    assess,
+    assess_pod,
+    is_being_created,
+)
 from kubeflow_volcano.cluster.watch.observer import Change, Observer, Subject
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.progress import Progress
@@ -145,27 +153,30 @@ class View:
 
     def _with_pods(self, workload: Object, answer: Readiness) -> Readiness:
         """Add the worst state of the workload's pods to `answer`; a Job replaces failed pods."""
+        pods = list(self._pods(workload))
         troubles = [
             trouble
-            for trouble in self._pod_troubles(workload)
-            if workload["kind"] != "Job" or trouble.state is State.WAIT or trouble.reason in BAD_IMAGE_REASONS
+            for trouble in map(assess_pod, pods)
+            if not trouble.ready
+            and (workload["kind"] != "Job" or trouble.state is State.WAIT or trouble.reason in BAD_IMAGE_REASONS)
         ]
         if not troubles:
             return answer
+        if answer.reason == PROGRESS_DEADLINE and any(map(is_being_created, pods)):
+            # Its clock knows nothing of images that are pulled for longer; the wait has a deadline of its own.
+            answer = Readiness(State.WAIT, answer.reason, answer.message)
         worst = min(troubles, key=lambda trouble: trouble.state is not State.FAILED)
         message = f"{answer.message} {worst.message}"
         if worst.state is State.FAILED:
             return Readiness(State.FAILED, worst.reason, message)
         return Readiness(answer.state, answer.reason, message)
 
-    def _pod_troubles(self, workload: Object) -> Iterator[Readiness]:
+    def _pods(self, workload: Object) -> Iterator[Object]:
         namespace = workload["metadata"]["namespace"]
         owners = self._owners(workload)
         for pod in self._objects.get(Subject("v1", "Pod", namespace), {}).values():
             if any(owner["uid"] in owners for owner in pod["metadata"].get("ownerReferences") or ()):
-                trouble = assess_pod(pod)
-                if not trouble.ready:
-                    yield trouble
+                yield pod
 
     def _owners(self, workload: Object) -> set[str]:
         """UIDs of the owners of a workload's current pods; pods of older revisions do not count."""

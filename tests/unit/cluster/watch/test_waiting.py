@@ -97,6 +97,33 @@ def test_a_bad_image_ends_it_early_and_is_named(api: Any) -> None:
     assert "example.com/a:1" in answer.message
 
 
+def late(condition: str = "ProgressDeadlineExceeded") -> dict[str, Any]:
+    found = web(0)
+    found["status"]["conditions"] = [{"type": "Progressing", "status": "False", "reason": condition}]
+    return found
+
+
+def test_images_may_be_pulled_for_longer_than_a_deployment_waits(api: Any) -> None:
+    serve(api, DEPLOYMENTS, late(), events=[{"type": "MODIFIED", "object": web(1)}])
+    serve(api, SETS, replica_set("new", "2"))
+    serve(api, PODS, pod("new", "ContainerCreating"))
+    answer = wait_ready(api.connect(), [REF], Deadline(30), silent)[REF]
+    assert answer.ready
+    serve(api, DEPLOYMENTS, late())
+    answer = wait_ready(api.connect(), [REF], Deadline(3), silent)[REF]
+    assert (answer.state, answer.reason) == (State.WAIT, "ProgressDeadlineExceeded")
+    assert "ContainerCreating" in answer.message
+
+
+@pytest.mark.parametrize("reason", ["ErrImagePull", "CrashLoopBackOff", "Other"])
+def test_the_deadline_of_a_deployment_ends_a_wait_in_which_nothing_is_pulled(api: Any, reason: str) -> None:
+    serve(api, DEPLOYMENTS, late())
+    serve(api, SETS, replica_set("new", "2"))
+    serve(api, PODS, pod("new", reason))
+    answer = wait_ready(api.connect(), [REF], Deadline(30), silent)[REF]
+    assert answer.state is State.FAILED
+
+
 def test_pods_of_an_older_revision_do_not_count(api: Any) -> None:
     serve(api, DEPLOYMENTS, web(0))
     serve(api, SETS, replica_set("old", "1"), replica_set("new", "2"))
