@@ -6,6 +6,7 @@ import secrets
 import ssl
 import subprocess
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 __all__ = ["Certificates"]
@@ -18,12 +19,16 @@ _EXTENSIONS = "basicConstraints = critical,CA:false\nextendedKeyUsage = serverAu
 class Certificates:
     """Server contexts by name; all share one key in `directory`.
 
-    `authority` is the path of the signing pair without .crt and .key.
+    `authority` is the path of the signing pair without .crt and .key. `issued` returns the context that is used
+    instead, of a name with a certificate from another authority.
     """
 
-    def __init__(self, directory: Path, authority: Path) -> None:
+    def __init__(
+        self, directory: Path, authority: Path, issued: Callable[[str], ssl.SSLContext | None] = lambda _: None
+    ) -> None:
         self._directory = directory
         self._authority = authority
+        self._issued = issued
         self._contexts: dict[str, ssl.SSLContext] = {}
         self._lock = threading.Lock()
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -47,7 +52,7 @@ class Certificates:
     def _choose(self, connection: ssl.SSLSocket | ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> int | None:
         if name is None or not name.endswith(".svc"):
             return ssl.AlertDescription.ALERT_DESCRIPTION_UNRECOGNIZED_NAME
-        connection.context = self.issue(name)
+        connection.context = self._issued(name) or self.issue(name)
         return None
 
     def _signed(self, name: str) -> ssl.SSLContext:

@@ -9,23 +9,39 @@ from __future__ import annotations
 import base64
 import binascii
 import ipaddress
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-__all__ = ["SIMULATED_WEBHOOK_LABEL", "answer", "answered", "patch", "simulated_services"]
+__all__ = [
+    "SIMULATED_WEBHOOK_LABEL",
+    "Name",
+    "answer",
+    "answered",
+    "certificates_of",
+    "injects",
+    "patch",
+    "simulated_services",
+]
 
 SIMULATED_WEBHOOK_LABEL = "rehearsal.kubeflow-volcano.io/simulated-webhook"
 _CERTIFICATE = b"-----BEGIN CERTIFICATE-----"
+_INJECTED = "cert-manager.io/inject-ca-from"
+"""Annotation with the Certificate whose authority cert-manager writes into the webhooks of an object."""
+_NAMES = re.compile(r"[a-z0-9.-]+/[a-z0-9.-]+")
 
 Object = Mapping[str, Any]
-Service = tuple[str, str]
+Name = tuple[str, str]
 """Namespace and name."""
 
+_INJECTOR = "quay.io/jetstack/cert-manager-cainjector"
+_ITS_WEBHOOK: Name = ("cert-manager", "cert-manager-webhook")
 
-def simulated_services(slices: Iterable[Object], simulated_range: str) -> frozenset[Service]:
+
+def simulated_services(slices: Iterable[Object], simulated_range: str) -> frozenset[Name]:
     """The Services all of whose endpoints (`discovery.k8s.io` EndpointSlices) are pods on simulated nodes."""
     network = ipaddress.ip_network(simulated_range)
-    addresses: dict[Service, list[str]] = {}
+    addresses: dict[Name, list[str]] = {}
     for item in slices:
         if name := item["metadata"].get("labels", {}).get("kubernetes.io/service-name"):
             known = addresses.setdefault((item["metadata"]["namespace"], name), [])
@@ -37,12 +53,43 @@ def simulated_services(slices: Iterable[Object], simulated_range: str) -> frozen
     )
 
 
-def patch(obj: Object, simulated: Collection[Service], bundle: str) -> list[dict[str, Any]]:
+def injects(images: Iterable[str], simulated: Collection[Name]) -> bool:
+    """Whether authorities are injected by a cert-manager that runs for real, now or once it is installed.
+
+    Its image is in the local store (`images`), and no cert-manager of another version is simulated.
+    """
+    return _ITS_WEBHOOK not in simulated and any(name.partition(":")[0] == _INJECTOR for name in images)
+
+
+def certificates_of(objects: Iterable[Object], simulated: Collection[Name]) -> dict[str, Name]:
+    """The Certificate that is issued to a simulated webhook, by the name that the API server calls it by.
+
+    These are the webhooks whose authority cert-manager injects: their pods serve with the Certificate's Secret.
+    """
+    return {
+        f"{service['name']}.{service['namespace']}.svc": certificate
+        for obj in objects
+        if (certificate := _injected(obj))
+        for _, _, client in _clients(obj)
+        if (service := client.get("service")) and (service["namespace"], service["name"]) in simulated
+    }
+
+
+def _injected(obj: Object) -> Name | None:
+    """The Certificate whose authority cert-manager injects; None for placeholders that were left in, too."""
+    value = (obj["metadata"].get("annotations") or {}).get(_INJECTED, "")
+    namespace, _, name = value.partition("/")
+    return (namespace, name) if _NAMES.fullmatch(value) else None
+
+
+def patch(obj: Object, simulated: Collection[Name], bundle: str, *, injecting: bool = False) -> list[dict[str, Any]]:
     """JSON Patch that sets the stub's authority in the webhooks of `obj` that the stub answers, and labels `obj`.
 
-    Empty when nothing is to be changed. A webhook with other certificates is left alone. The patch fails when `obj` is
-    out of date.
+    Empty when nothing is to be changed. A webhook with other certificates is left alone, and so is an object that
+    waits for a real cert-manager (`injecting`). The patch fails when `obj` is out of date.
     """
+    if injecting and _injected(obj):
+        return []
     changes = [
         {"op": "add", "path": f"{path}/caBundle", "value": bundle}
         for path, _, client in _clients(obj)
@@ -59,11 +106,21 @@ def patch(obj: Object, simulated: Collection[Service], bundle: str) -> list[dict
     return [{"op": "test", "path": "/metadata/resourceVersion", "value": version}, *changes, {"op": "add", **mark}]
 
 
-def answered(objects: Iterable[Object], simulated: Collection[Service], bundle: str) -> list[dict[str, Any]]:
-    """The webhooks that the stub answers, per configuration or CustomResourceDefinition, sorted."""
+def answered(
+    objects: Iterable[Object], simulated: Collection[Name], bundle: str, *, injecting: bool = False
+) -> list[dict[str, Any]]:
+    """The webhooks that the stub answers, per configuration or CustomResourceDefinition, sorted.
+
+    Where a real cert-manager (`injecting`) injects the authority, the stub answers with a certificate from it.
+    """
     found = []
     for obj in objects:
-        ours = [(name, client) for _, name, client in _clients(obj) if _is_answered(client, simulated, bundle)]
+        issued = injecting and _injected(obj) is not None
+        ours = [
+            (name, client)
+            for _, name, client in _clients(obj)
+            if _is_answered(client if not issued else {**client, "caBundle": bundle}, simulated, bundle)
+        ]
         if ours:
             services = {f"{client['service']['namespace']}/{client['service']['name']}" for _, client in ours}
             found.append(
@@ -86,7 +143,7 @@ def _clients(obj: Object) -> Iterator[tuple[str, str, Object]]:
         yield "/spec/conversion/webhook/clientConfig", "conversion", client
 
 
-def _is_answered(client: Object, simulated: Collection[Service], bundle: str) -> bool:
+def _is_answered(client: Object, simulated: Collection[Name], bundle: str) -> bool:
     service = client.get("service") or {}
     if (service.get("namespace"), service.get("name")) not in simulated:
         return False

@@ -1,11 +1,12 @@
-"""Answers for the webhooks whose backends are simulated: `webhook_stub SERVER PKI PORT RANGE`, inside the node.
+"""Answers for the webhooks whose backends are simulated: `webhook_stub SERVER PKI PORT RANGE INDEX`, inside the node.
 
 All TCP connections to the addresses of simulated pods (RANGE) are redirected here, on any port: the API server calls
 the stub as it would call the real pods. To be trusted, the stub sets its own caBundle in those configurations whose
-backends are simulated, and in no other, and lists them in a ConfigMap.
+backends are simulated, and in no other, and lists them in a ConfigMap. Where a real cert-manager injects the caBundle,
+the stub serves with the Secret that cert-manager issued to the simulated pods instead.
 
 SERVER is the API server's URL, PKI the directory with the pair of the user `webhook-stub` and the authority
-`webhook-stub-ca`.
+`webhook-stub-ca`, INDEX the image store's index.json.
 """
 
 from __future__ import annotations
@@ -18,14 +19,24 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kubeflow_volcano.rehearsal.inside.placement_server import ImageIndex
 from kubeflow_volcano.rehearsal.inside.review_server import ReviewServer
 from kubeflow_volcano.rehearsal.inside.stub_api import Api, RefusedError
 from kubeflow_volcano.rehearsal.inside.stub_certificates import Certificates
-from kubeflow_volcano.rehearsal.inside.webhook_backends import answer, answered, patch, simulated_services
+from kubeflow_volcano.rehearsal.inside.stub_secrets import IssuedPairs
+from kubeflow_volcano.rehearsal.inside.webhook_backends import (
+    answer,
+    answered,
+    certificates_of,
+    injects,
+    patch,
+    simulated_services,
+)
 
 __all__ = ["MANAGER", "REGISTER", "Keeper"]
 
@@ -48,11 +59,17 @@ Object = dict[str, Any]
 
 @dataclass(slots=True)
 class Keeper:
-    """Keeps the caBundle of simulated webhooks, by which the API server trusts the stub, and the list of them."""
+    """Keeps the caBundle of simulated webhooks, by which the API server trusts the stub, and the list of them.
+
+    `issued` gets the Certificates of those whose caBundle a real cert-manager injects; `images` returns the names of
+    the images that can be pulled.
+    """
 
     api: Api
     bundle: str
     simulated_range: str
+    issued: IssuedPairs
+    images: Callable[[], Collection[str]]
     news: queue.Queue[tuple[str, str, list[Object]]] = field(default_factory=queue.Queue)
     known: dict[str, dict[str, Object]] = field(default_factory=dict)
     published: str = ""
@@ -84,9 +101,12 @@ class Keeper:
     def reconcile(self) -> bool:
         """Update the configurations and the list; returns False when something failed and must be repeated."""
         simulated = simulated_services(self.known[_SLICES].values(), self.simulated_range)
+        injecting = injects(self.images(), simulated)
         objects = [obj for kind, found in self.known.items() if kind != _SLICES for obj in found.values()]
-        done = [self._send(obj, operations) for obj in objects if (operations := patch(obj, simulated, self.bundle))]
-        return all([*done, self._publish(answered(objects, simulated, self.bundle))])
+        self.issued.certificates = certificates_of(objects, simulated) if injecting else {}
+        patches = [(obj, patch(obj, simulated, self.bundle, injecting=injecting)) for obj in objects]
+        done = [self._send(obj, operations) for obj, operations in patches if operations]
+        return all([*done, self._publish(answered(objects, simulated, self.bundle, injecting=injecting))])
 
     def _merge(self, kind: str, what: str, objects: list[Object]) -> None:
         found = self.known.setdefault(kind, {})
@@ -146,15 +166,17 @@ def _say(text: str) -> None:
     sys.stdout.flush()
 
 
-def main(server: str, pki: str, port: str, simulated_range: str) -> None:
+def main(server: str, pki: str, port: str, simulated_range: str, index: str) -> None:
     """Serve and reconcile until the process is killed."""
     authority = Path(pki, "webhook-stub-ca")
-    certificates = Certificates(Path(tempfile.mkdtemp(prefix="webhook-stub-", dir="/run")), authority)
+    api, directory = Api(server, Path(pki), "webhook-stub"), Path(tempfile.mkdtemp(prefix="webhook-stub-", dir="/run"))
+    issued = IssuedPairs(api, directory)
+    certificates = Certificates(directory, authority, issued.context)
     bundle = base64.b64encode(authority.with_suffix(".crt").read_bytes()).decode()
     everywhere = "0.0.0.0"  # noqa: S104  in a network namespace of its own
     with ReviewServer((everywhere, int(port)), certificates.context(), answer) as reviews:
         threading.Thread(target=reviews.serve_forever, daemon=True).start()
-        Keeper(Api(server, Path(pki), "webhook-stub"), bundle, simulated_range).keep()
+        Keeper(api, bundle, simulated_range, issued, ImageIndex(Path(index)).names).keep()
 
 
 if __name__ == "__main__":

@@ -120,7 +120,7 @@ def python_module(name: str, module: str, *arguments: str) -> Daemon:
 
 
 def _webhook_stub(facts: NodeFacts) -> Daemon:
-    arguments = (facts.api_server, PKI, str(STUB_PORT), str(SIMULATED_POD_RANGE))
+    arguments = (facts.api_server, PKI, str(STUB_PORT), str(SIMULATED_POD_RANGE), f"{IMAGES}/index.json")
     stub = python_module("webhook-stub", "kubeflow_volcano.rehearsal.inside.webhook_stub", *arguments)
     enter = ["nsenter", f"--net=/run/netns/{SIMULATED_NETWORK}"]
     return Daemon(stub.name, "/usr/bin/nsenter", [*enter, *stub.command], needs_api=True)

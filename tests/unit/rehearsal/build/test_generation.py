@@ -166,20 +166,29 @@ def test_every_name_that_nothing_answers_to_is_told_at_once(tmp_path: Path) -> N
     assert [word for word in words if word not in told] == []
 
 
-def test_an_extra_is_part_of_the_generation_only_where_it_is_asked_for() -> None:
-    plain, more = load_generation("1.30"), load_generation("1.30", extras=("scheduler-plugins",))
-    assert extras_of("1.30") == ("scheduler-plugins",)
-    assert {tool.name for tool in more.tools} - {tool.name for tool in plain.tools} == {"scheduler-plugins"}
+EXTRAS = [(name, extra) for name in SHIPPED for extra in extras_of(name)]
+UPSTREAM = {
+    "cert-manager": "github.com/cert-manager/cert-manager",
+    "oauth2-proxy": "github.com/oauth2-proxy/oauth2-proxy/v7",
+    "scheduler-plugins": "sigs.k8s.io/scheduler-plugins",
+}
+
+
+@pytest.mark.parametrize(("name", "extra"), EXTRAS)
+def test_an_extra_is_part_of_the_generation_only_where_it_is_asked_for(name: str, extra: str) -> None:
+    """Its images have the tag of the version that its go.mod requires, and its program says that version."""
+    plain, more = load_generation(name), load_generation(name, extras=(extra,))
+    assert {tool.name for tool in more.tools} - {tool.name for tool in plain.tools} == {extra}
+    (tool,) = (tool for tool in more.tools if tool.name == extra)
+    version = _required(tool.directory / "go.mod")[UPSTREAM[extra]]
     added = {name for image in more.images[len(plain.images) :] for name in image.names}
-    (tool,) = (tool for tool in more.tools if tool.name == "scheduler-plugins")
-    version = _required(tool.directory / "go.mod")["sigs.k8s.io/scheduler-plugins"]
-    assert added == {f"registry.k8s.io/scheduler-plugins/{name}:{version}" for name in ("controller", "kube-scheduler")}
-    assert tool.stamps == {"k8s.io/component-base/version.gitVersion": version}
-    assert (plain.name, more.name) == ("1.30", "1.30+scheduler-plugins")  # they have image stores of their own
+    assert {image.rpartition(":")[2] for image in added} == {version}
+    assert {*tool.stamps.values()} == {version}
+    assert (plain.name, more.name) == (name, f"{name}+{extra}")  # they have image stores of their own
 
 
 def test_an_extra_that_is_not_there_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="one of: scheduler-plugins"):
+    with pytest.raises(InvalidInput, match="one of: scheduler-plugins, cert-manager, oauth2-proxy"):
         load_generation("1.30", extras=("scheduler-plugin",))
     with pytest.raises(InvalidInput, match=r"from generation 1\.35: it has none"):
         RehearsalSpec(generation="1.35", extras=("scheduler-plugins",)).validate()

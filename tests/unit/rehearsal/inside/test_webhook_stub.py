@@ -18,10 +18,13 @@ import pytest
 from kubeflow_volcano.rehearsal.inside.review_server import ReviewServer
 from kubeflow_volcano.rehearsal.inside.stub_api import Api, RefusedError
 from kubeflow_volcano.rehearsal.inside.stub_certificates import Certificates
+from kubeflow_volcano.rehearsal.inside.stub_secrets import IssuedPairs
 from kubeflow_volcano.rehearsal.inside.webhook_backends import (
     SIMULATED_WEBHOOK_LABEL,
     answer,
     answered,
+    certificates_of,
+    injects,
     patch,
     simulated_services,
 )
@@ -98,6 +101,23 @@ def test_a_service_is_simulated_when_all_of_its_pods_are(slices: list[dict[str, 
     assert (SERVICE in simulated_services(slices, RANGE)) is simulated
 
 
+CAINJECTOR = "quay.io/jetstack/cert-manager-cainjector:v1.14.5"
+
+
+@pytest.mark.parametrize(
+    ("images", "simulated", "expected"),
+    [
+        ({CAINJECTOR}, {SERVICE}, True),
+        ({CAINJECTOR}, {("cert-manager", "cert-manager-webhook")}, False),
+        ({CAINJECTOR.replace("cainjector", "controller")}, set(), False),
+        (set(), set(), False),
+    ],
+    ids=["it runs, or will", "another version is simulated", "no cainjector", "no image"],
+)
+def test_a_real_cert_manager_injects(images: set[str], simulated: set[tuple[str, str]], *, expected: bool) -> None:
+    assert injects(images, simulated) is expected
+
+
 def client(bundle: str | None, service: str = SERVICE[1]) -> dict[str, Any]:
     declared = {} if bundle is None else {"caBundle": bundle}
     return {"service": {"namespace": SERVICE[0], "name": service, "path": "/x"}, **declared}
@@ -169,6 +189,35 @@ def test_other_webhooks_are_neither_touched_nor_listed(left_alone: dict[str, Any
     ]
 
 
+def injected(bundle: str | None, source: str = "kubeflow/katib-webhook-cert") -> dict[str, Any]:
+    obj = configuration(client(bundle))
+    obj["metadata"]["annotations"] = {"cert-manager.io/inject-ca-from": source}
+    return obj
+
+
+@pytest.mark.parametrize("bundle", [None, "Cg==", FOREIGN], ids=["not injected yet", "placeholder", "injected"])
+def test_where_a_real_cert_manager_injects_the_stub_touches_nothing_and_answers(bundle: str | None) -> None:
+    obj = injected(bundle)
+
+    assert patch(obj, {SERVICE}, OURS, injecting=True) == []
+    (entry,) = answered([obj], {SERVICE}, OURS, injecting=True)
+    assert entry["webhooks"] == ["w0"]
+    assert answered([obj], set(), OURS, injecting=True) == []
+    assert certificates_of([obj], {SERVICE}) == {
+        "katib-controller.kubeflow.svc": ("kubeflow", "katib-webhook-cert"),
+    }
+
+
+def test_a_simulated_cert_manager_and_placeholders_that_it_would_ignore_change_nothing() -> None:
+    unfilled = injected("", "CERTIFICATE_NAMESPACE/CERTIFICATE_NAME")
+
+    assert patch(injected(""), {SERVICE}, OURS) != []
+    assert answered([injected(FOREIGN)], {SERVICE}, OURS) == []
+    assert patch(unfilled, {SERVICE}, OURS, injecting=True) != []
+    assert certificates_of([unfilled, injected("")], set()) == {}
+    assert certificates_of([unfilled], {SERVICE}) == {}
+
+
 class Recorder:
     """In place of the API server: keeps what it is asked, and refuses the first requests to a path that contains it."""
 
@@ -187,8 +236,8 @@ class Recorder:
         return {}
 
 
-def keeper(api: Recorder, *news: tuple[str, str, list[dict[str, Any]]]) -> Keeper:
-    kept = Keeper(api, OURS, RANGE)  # type: ignore[arg-type]
+def keeper(api: Recorder, *news: tuple[str, str, list[dict[str, Any]]], images: tuple[str, ...] = ()) -> Keeper:
+    kept = Keeper(api, OURS, RANGE, IssuedPairs(api, Path()), lambda: images)  # type: ignore[arg-type]
     for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "CustomResourceDefinition"):
         kept.news.put((kind, "RESET", []))
     for item in news:
@@ -218,6 +267,23 @@ def test_the_keeper_touches_what_is_simulated_and_publishes_the_list_once() -> N
     kept.take(settled=True)
     assert kept.reconcile()
     assert len(api.requests) == 2
+
+
+def test_the_keeper_leaves_injecting_to_a_cert_manager_that_runs_for_real() -> None:
+    api = Recorder()
+    kept = keeper(
+        api,
+        ("ValidatingWebhookConfiguration", "ADDED", [injected("")]),
+        ("EndpointSlice", "RESET", [endpoint_slice("10.245.1.1")]),
+        images=(CAINJECTOR,),
+    )
+
+    assert kept.reconcile()
+
+    ((listed, register),) = api.requests
+    assert "/configmaps/rehearsal-simulated-webhooks" in listed
+    assert [entry["name"] for entry in json.loads(register["data"]["webhooks.json"])] == ["katib"]
+    assert kept.issued.certificates == {"katib-controller.kubeflow.svc": ("kubeflow", "katib-webhook-cert")}
 
 
 def test_what_was_refused_is_tried_again_and_what_is_gone_leaves_the_list() -> None:
@@ -296,6 +362,55 @@ def test_the_stub_has_a_verifiable_certificate_for_every_service_and_for_nothing
                 ask(port, authority, refused)
         with pytest.raises(ssl.SSLCertVerificationError):
             ask(port, pki / "ca.crt", "webhook.cert-manager.svc")
+
+
+class Store:
+    """In place of the API server: a Certificate of katib, and the Secret that `pair` (a path) was issued in."""
+
+    def __init__(self, pair: Path) -> None:
+        self.pair: Path | None = pair
+        self.version = 1
+
+    def request(self, method: str, path: str) -> dict[str, Any]:
+        assert method == "GET"
+        if path == "/apis/cert-manager.io/v1/namespaces/kubeflow/certificates/katib-webhook-cert":
+            return {"spec": {"secretName": "katib-tls"}}
+        assert path == "/api/v1/namespaces/kubeflow/secrets/katib-tls"
+        if self.pair is None:
+            message = "404: not found"
+            raise RefusedError(message)
+        files = {"tls.crt": self.pair.with_suffix(".crt"), "tls.key": self.pair.with_suffix(".key")}
+        data = {key: base64.b64encode(file.read_bytes()).decode() for key, file in files.items()}
+        return {"metadata": {"uid": "u", "resourceVersion": str(self.version)}, "data": data}
+
+
+def test_the_stub_serves_with_what_cert_manager_issued_as_soon_as_it_is_there(
+    pki: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = Store(pki / "placement")
+    issued = IssuedPairs(store, tmp_path)  # type: ignore[arg-type]
+    issued.certificates = {"katib-controller.kubeflow.svc": ("kubeflow", "katib-webhook-cert")}
+
+    first = issued.context("katib-controller.kubeflow.svc")
+    assert first is not None
+    assert issued.context("katib-controller.kubeflow.svc") is first
+    store.version = 2
+    assert issued.context("katib-controller.kubeflow.svc") not in {first, None}
+    assert issued.context("other.kubeflow.svc") is None
+    store.pair = None
+    assert issued.context("katib-controller.kubeflow.svc") is None
+    assert (
+        "katib-controller.kubeflow.svc has no certificate from kubeflow/katib-webhook-cert" in capsys.readouterr().out
+    )
+    assert [*tmp_path.iterdir()] == []  # no private key is left there
+
+    store.pair = pki / "placement"
+    certificates = Certificates(tmp_path / "own", pki / "webhook-stub-ca", issued.context)
+    server = ReviewServer(("127.0.0.1", 0), certificates.context(), answer)
+    with running(server) as port:
+        with pytest.raises(ssl.SSLCertVerificationError):  # not the stub's own
+            ask(port, pki / "webhook-stub-ca.crt", "katib-controller.kubeflow.svc")
+        assert ask(port, pki / "webhook-stub-ca.crt", "other.kubeflow.svc")["response"]["allowed"] is True
 
 
 class EnoughError(Exception):
