@@ -9,11 +9,18 @@ from validators.subjects.outages import taints_in
 
 __all__ = ["interruption", "not_tried", "refusal"]
 
+_UNPREPARED = "kube-controller-manager"
+"""In the session's text about a namespace without ServiceAccount or counted quota."""
 _UNREAD = frozenset({"Forbidden", "Unauthorized", "Unreachable"})
 
 
 def refusal(text: str) -> Outcome:
-    """A quota, LimitRange, Pod Security, RBAC or a webhook rejected an object; a webhook without answer is a cause."""
+    """A quota, LimitRange, Pod Security, RBAC or a webhook rejected an object; a webhook without answer is a cause.
+
+    A namespace that no controller prepared is an interruption, for which no policy is to be changed.
+    """
+    if _UNPREPARED in text:
+        return interruption(text)
     todo = "exempt the probe from the named policy, or name a namespace that admits it (--probe-namespace)."
     if named_in(text):
         todo = "see why the backend of the named webhook is not ready, and run again."
