@@ -60,7 +60,7 @@ def assess(obj: Object) -> Readiness:
         state, reason, message = State.WAIT, "Terminating", "is being deleted"
     else:
         state, reason, message = _PREDICATES.get(key, _exists)(obj)
-    return Readiness(state, reason, f"{Ref.of(obj)} {message}.")
+    return Readiness(state, reason, f"{Ref.of(obj)} {message.rstrip('.')}.")
 
 
 def assess_pod(pod: Object) -> Readiness:

@@ -16,7 +16,16 @@ from validators.subjects import pods, workloads
 from validators.subjects.issues import Issue, age, judged
 from validators.subjects.ownership import as_owned
 
-__all__ = ["READS", "SERVICE_OF_SLICE", "backed", "behind", "issues", "ready_ports", "with_selector"]
+__all__ = [
+    "READS",
+    "SERVICE_OF_SLICE",
+    "backed",
+    "behind",
+    "issues",
+    "ready_ports",
+    "scaled_to_zero",
+    "with_selector",
+]
 
 READS: tuple[Read, ...] = (
     SERVICES,
@@ -85,6 +94,18 @@ def behind(service: Object, facts: Facts) -> tuple[Cause, ...]:
     selected = {Ref.of(pod) for pod in _pods(service, facts)}
     of_pods = (item.because or (item.check,) for item in pods.issues(facts) if item.ref in selected)
     return tuple(dict.fromkeys(cause for causes in (*of_workloads, *of_pods) for cause in causes))
+
+
+def scaled_to_zero(service: Object, facts: Facts) -> tuple[Ref, ...]:
+    """The Deployments and StatefulSets behind the Service, if none of its workloads is to have a pod."""
+    templates = [
+        item
+        for item in _workloads(service["metadata"]["namespace"], facts)
+        if _selects(service, item["spec"]["template"])
+    ]
+    if not all(assess(item).reason == "ScaledToZero" for item in templates):
+        return ()
+    return tuple(map(Ref.of, templates))
 
 
 def _selects(service: Object, pod: Object) -> bool:

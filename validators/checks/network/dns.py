@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from ipaddress import ip_address
 from typing import Any
 
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.text import counted, few
+from validators.checks.network import name_server
 from validators.checks.refusals import not_tried
 from validators.core.check import check
 from validators.core.facts import Facts
@@ -20,12 +22,13 @@ _SERVER = Ref("v1", "Service", "kube-system", "kube-dns")
 _MOST_SHOWN = 5
 
 
-@check("E1", "dns", severity=Severity.BLOCKER, probe=DNS)
+@check("E1", "dns", severity=Severity.BLOCKER, reads=name_server.READS, probe=DNS)
 def dns(facts: Facts) -> Outcome:
     """Pods resolve kubernetes.default and every Service of the release within a second.
 
-    Nothing works without DNS. Check the pods and the log of CoreDNS, the Service behind the address in the finding, and
-    firewalls for port 53 (UDP and TCP) between nodes. A few slow answers mean lost packets; if all answers are slow,
+    Nothing works without DNS. The finding names the Service behind the address that pods ask, and the Deployment behind
+    that if it has no ready pod. Otherwise check the log of CoreDNS, and firewalls for port 53 (UDP and TCP) between
+    nodes. A few slow answers mean lost packets; if all answers are slow,
     DNS has too little CPU.
     """
     evidence = facts.evidence(DNS)
@@ -44,23 +47,36 @@ def dns(facts: Facts) -> Outcome:
             objects=(Ref("v1", "Node", "", evidence.node),),
             todo="set clusterDNS and clusterDomain in the kubelet's configuration.",
         )
-    return _wrong(evidence, expected_names(facts), observed) or _right(
-        evidence, observed, facts.timing.slow_dns_seconds
+    return (
+        _not_found(evidence, facts, observed)
+        or _elsewhere_found(evidence, expected_names(facts), observed)
+        or _right(evidence, observed, facts.timing.slow_dns_seconds)
     )
 
 
-def _wrong(evidence: DnsEvidence, wanted: Mapping[str, frozenset[str]], observed: Mapping[str, Any]) -> Outcome | None:
+def _not_found(evidence: DnsEvidence, facts: Facts, observed: Mapping[str, Any]) -> Outcome | None:
     unknown = [item.name for item in evidence.answers if not item.addresses]
-    if unknown:
-        return failed(
-            "NotFound",
-            f"{evidence.server} finds no address for {few(unknown)}, asked twice from a pod on {evidence.node}.",
-            expected=f"an address for each of {counted(len(evidence.names), 'name')}",
-            observed={**observed, "unknown": unknown, "left": list(evidence.left)},
-            objects=(_SERVER, *map(_service, unknown)),
-            todo="see CoreDNS: its pods, its log, and whether the node reaches it.",
-            commands=("kubectl -n kube-system logs -l k8s-app=kube-dns --tail=50",),
-        )
+    if not unknown:
+        return None
+    observed = {**observed, "unknown": unknown, "left": list(evidence.left)}
+    text = f"{evidence.server} finds no address for {few(unknown)}, asked twice from a pod on {evidence.node}"
+    nothing = not any(item.addresses for item in evidence.answers)
+    if nothing and (found := name_server.outage(evidence.server, facts, observed)):
+        return replace(found, message=f"{text}: {found.message}")
+    return failed(
+        "NotFound",
+        f"{text}.",
+        expected=f"an address for each of {counted(len(evidence.names), 'name')}",
+        observed=observed,
+        objects=(_SERVER, *map(_service, unknown)),
+        todo="see CoreDNS: its pods, its log, and whether the node reaches it.",
+        commands=("kubectl -n kube-system logs -l k8s-app=kube-dns --tail=50",),
+    )
+
+
+def _elsewhere_found(
+    evidence: DnsEvidence, wanted: Mapping[str, frozenset[str]], observed: Mapping[str, Any]
+) -> Outcome | None:
     wrong = {
         item.name: list(item.addresses) for item in evidence.answers if _elsewhere(item, wanted.get(item.name, ()))
     }

@@ -47,10 +47,11 @@ def node_facts(facts: Facts) -> Outcome:
     }
     if not real:
         return skipped("Simulated", "every node is simulated.")
-    if found := _unreported(real) or _skewed(real, facts):
-        return found
     answers = facts.evidence(NODE_SETTINGS)
     lost = [item.node for item in answers if item.failure[0] == NOT_READY]
+    real = {name: info for name, info in real.items() if name not in lost} or real
+    if found := _unreported(real) or _skewed(real, facts):
+        return found
     # A4 reports nodes that are lost; the others say what there is to say.
     seen = [item for item in answers if item.node not in lost] or answers
     if found := _at_odds(seen) or _not_seen(seen) or _confined(seen, facts):

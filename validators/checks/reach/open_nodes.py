@@ -47,8 +47,8 @@ class _Shut:
 
     @property
     def text(self) -> str:
-        taints = f"has the taint {', '.join(map(taint_text, self.taints))}" if self.taints else ""
-        return " and ".join(filter(None, (f"is {self.sick}" * bool(self.sick), "is cordoned" * self.cordoned, taints)))
+        taints = f"taint {', '.join(map(taint_text, self.taints))}" if self.taints else ""
+        return " and ".join(filter(None, (self.sick, "cordoned" * self.cordoned, taints)))
 
     @property
     def setters(self) -> set[Setter]:
@@ -74,7 +74,7 @@ def none_open(every: Sequence[Object], own: Sequence[Object], facts: Facts) -> O
     by_text: dict[str, list[str]] = {}
     for item in shut:
         by_text.setdefault(item.text, []).append(item.name)
-    groups = "; ".join(f"{few(names, 3)} {text}" for text, names in by_text.items())
+    groups = "; ".join(f"{few(names, 3)}: {text}" for text, names in by_text.items())
     note = " The release's pods tolerate it; users' pods need the same toleration." if taken else ""
     return (warned if taken else failed)(
         _reason(shut),

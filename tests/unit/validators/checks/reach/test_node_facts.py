@@ -115,7 +115,7 @@ def test_a_node_that_cannot_be_looked_at_is_no_pass(trouble: tuple[str, str], be
 
 def test_a_lost_node_keeps_no_other_from_being_judged() -> None:
     asleep = Settings("n2", failure=("NotReady", "it is not Ready"))
-    outcome = node_facts(known(told(), told("n2"), looked=(seen(), asleep)))
+    outcome = node_facts(known(told(), told("n2", osImage=""), looked=(seen(), asleep)))
     assert outcome.status is Status.PASS
     assert outcome.message.endswith("Not Ready, and not looked at: n2.")
     assert node_facts(known(told(), looked=(Settings("n1", failure=("NotReady", "")),))).status is Status.ERROR

@@ -122,7 +122,7 @@ def test_without_room_on_the_others_a_lost_node_fails() -> None:
 def test_a_lost_node_that_was_the_only_one_without_a_taint_fails() -> None:
     outcome = nodes(of_release(node(spec={"taints": [DEDICATED]}), lost()))
     assert (outcome.status, outcome.reason) == (Status.FAIL, "NotReady")
-    assert "n2 is NotReady" in outcome.message
+    assert "n2: NotReady" in outcome.message
     assert outcome.changes == ("kubectl taint node n1 dedicated:NoSchedule-",)
 
 
@@ -178,7 +178,7 @@ def test_taints_of_others_on_every_node_fail_with_a_command_for_each_node_and_it
     )
     outcome = nodes(facts(*every))
     assert (outcome.status, outcome.reason) == (Status.FAIL, "AllTainted")
-    assert "n1 has the taint dedicated=etl:NoSchedule; n2 has the taint dedicated=db:NoExecute" in outcome.message
+    assert "n1: taint dedicated=etl:NoSchedule; n2: taint dedicated=db:NoExecute" in outcome.message
     assert outcome.changes == (
         "kubectl taint node n1 dedicated:NoSchedule-",
         "kubectl taint node n2 dedicated:NoExecute-",

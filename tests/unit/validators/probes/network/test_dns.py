@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -13,7 +14,7 @@ from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.experiment.ended import End
 from kubeflow_volcano.experiment.session import Session
 from kubeflow_volcano.progress import silent
-from tests.samples.facts import facts, instant, node, obj
+from tests.samples.facts import deployment, facts, instant, node, obj, pod
 from validators.checks.network.dns import dns
 from validators.core.facts import Facts
 from validators.core.outcome import Outcome, Status
@@ -129,8 +130,21 @@ def known(*objects: Object, evidence: DnsEvidence | None = None) -> Facts:
     return facts(service("default/kubernetes", "10.96.0.1"), node(), *objects, evidences={DNS: evidence})
 
 
+SELECTOR = {"k8s-app": "kube-dns"}
+SERVING = service("kube-system/kube-dns", "10.96.0.10", selector=SELECTOR) | {
+    "metadata": {"name": "kube-dns", "namespace": "kube-system", "labels": SELECTOR, "creationTimestamp": instant(3600)}
+}
+BACKED = endpoints("kube-system/kube-dns", ready=True)
+
+
+def coredns(replicas: int) -> Object:
+    found = deployment("kube-system/coredns", replicas=replicas)
+    found["spec"]["template"]["metadata"] = {"labels": SELECTOR}
+    return found
+
+
 def judged(evidence: DnsEvidence, *objects: Object) -> Outcome:
-    return dns(known(*objects, evidence=evidence))
+    return dns(known(SERVING, BACKED, *objects, evidence=evidence))
 
 
 def evidence_of(*answers: Answer, **fields: object) -> DnsEvidence:
@@ -186,6 +200,51 @@ def test_names_that_are_found_soon_at_the_address_of_their_service_pass() -> Non
 def test_other_answers_are_told_apart(evidence: DnsEvidence, status: Status, reason: str) -> None:
     outcome = judged(evidence, service("kubeflow/a"))
     assert (outcome.status, outcome.reason) == (status, reason)
+
+
+NOTHING = DnsEvidence(
+    ("kubernetes.default",), "10.96.0.10", "cluster.local", "n1", (Answer("kubernetes.default", 2.0, ()),)
+)
+
+
+def asked(*objects: Object, server: str = "10.96.0.10") -> Outcome:
+    return dns(known(*objects, evidence=replace(NOTHING, server=server)))
+
+
+@pytest.mark.parametrize("server", ["10.96.0.10", "169.254.20.10"])
+def test_a_name_service_without_pods_is_said_to_be_scaled_down(server: str) -> None:
+    outcome = asked(SERVING, coredns(0), server=server)
+    assert (outcome.status, outcome.reason) == (Status.FAIL, "ScaledToZero")
+    assert "Deployment kube-system/coredns is scaled to 0 replicas" in outcome.message
+    assert outcome.changes == ("kubectl scale -n kube-system deployment/coredns --replicas=2",)
+
+
+def test_a_name_service_whose_pods_are_not_ready_follows_what_is_found_of_them() -> None:
+    sick = pod(
+        "kube-system/coredns-5d9-x",
+        owner="coredns",
+        metadata={"labels": {**SELECTOR, "pod-template-hash": "5d9"}},
+        status={"phase": "Running", "conditions": [{"type": "Ready", "status": "False"}]},
+    )
+    outcome = asked(SERVING, endpoints("kube-system/kube-dns", ready=False), coredns(1) | {"status": {}}, sick)
+    assert (outcome.status, outcome.reason) == (Status.FAIL, "NoReadyPod")
+    assert "C6" in outcome.because
+
+
+def test_an_address_that_no_service_has_is_named() -> None:
+    outcome = asked()
+    assert (outcome.status, outcome.reason) == (Status.FAIL, "NoDnsService")
+    assert "no Service has 10.96.0.10" in outcome.message
+
+
+def test_an_address_that_is_not_the_name_services_is_named() -> None:
+    outcome = asked(SERVING, BACKED, coredns(1), server="10.96.0.99")
+    assert (outcome.status, outcome.reason) == (Status.FAIL, "OtherDnsServer")
+    assert "Service kube-system/kube-dns has the address 10.96.0.10" in outcome.message
+
+
+def test_with_ready_pods_the_log_says_why_nothing_is_found() -> None:
+    assert asked(SERVING, BACKED, coredns(1)).reason == "NotFound"
 
 
 def test_a_pod_in_which_nothing_runs_proves_nothing() -> None:
