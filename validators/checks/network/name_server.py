@@ -1,4 +1,4 @@
-"""The server that pods ask for names, as the cluster's objects show it: its Service, and what is behind that."""
+"""The name server of pods, as the cluster's objects show it: its Service, and what is behind that."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def outage(server: str, facts: Facts, observed: Mapping[str, Any]) -> Outcome | 
     if service is None:
         return failed(
             "NoDnsService",
-            f"no Service has {server}, the address that pods ask for names.",
+            f"no Service has {server}, the nameserver of pods.",
             expected="a Service of the cluster's DNS with this address",
             observed=observed,
             todo="create the Service kube-dns again with this clusterIP, or correct clusterDNS of the kubelets.",
@@ -46,7 +46,7 @@ def outage(server: str, facts: Facts, observed: Mapping[str, Any]) -> Outcome | 
     if server not in addresses and not _is_of_a_node(server):
         return failed(
             "OtherDnsServer",
-            f"pods ask {server} for names, but {ref} has the address {', '.join(sorted(addresses)) or 'None'}.",
+            f"the nameserver of pods is {server}, but {ref} has the address {', '.join(sorted(addresses)) or 'None'}.",
             expected="the Service's address as clusterDNS of every kubelet",
             observed=observed,
             objects=(ref,),
