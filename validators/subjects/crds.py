@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from http import HTTPStatus
 
@@ -14,10 +15,13 @@ from kubeflow_volcano.cluster.readiness import State, assess
 from validators.core.facts import Fact, Facts, Read
 from validators.core.outcome import CannotJudgeError, Status, failed, skipped
 from validators.core.resources import CRDS
+from validators.subjects.finalizers import Held, describe
+from validators.subjects.finalizers import todo as finalizing
 from validators.subjects.issues import Issue
 
-__all__ = ["DISCOVERY", "READS", "demand_gang_kinds", "discovery", "issues"]
+__all__ = ["DISCOVERY", "INSTANCES", "READS", "demand_gang_kinds", "discovery", "issues"]
 
+_MOST_LEFT = 10
 _OF_VOLCANO = ("jobs.batch.volcano.sh", VOLCANO.podgroups, "queues.scheduling.volcano.sh")
 
 
@@ -46,7 +50,30 @@ def _plurals(cluster: Cluster, version: str) -> frozenset[str]:
 DISCOVERY = Fact[Mapping[str, frozenset[str]]]("discovery", discovery, {}, reads=(CRDS,))
 """Plurals in discovery by apiVersion, for the versions of the expected CRDs."""
 
-READS: tuple[Read, ...] = (CRDS, DISCOVERY)
+
+def _instances(cluster: Cluster, facts: Facts) -> Mapping[str, tuple[Held, ...]]:
+    going = [
+        crd
+        for crd in facts.all(CRDS)
+        if crd["metadata"]["name"] in facts.expectations.crds and "deletionTimestamp" in crd["metadata"]
+    ]
+    return {crd["metadata"]["name"]: tuple(_left(cluster, crd))[:_MOST_LEFT] for crd in going}
+
+
+def _left(cluster: Cluster, crd: Object) -> Iterator[Held]:
+    spec = crd["spec"]
+    version = next((item["name"] for item in spec["versions"] if item.get("served")), "")
+    with contextlib.suppress(ApiError):  # it only enriches a message
+        for item in cluster.list(f"{spec['group']}/{version}", spec["names"]["kind"], brief=True).items:
+            yield Held.of(item)
+
+
+INSTANCES = Fact[Mapping[str, tuple[Held, ...]]](
+    "objects of kinds that are being deleted", _instances, {}, reads=(CRDS,), enriches=True
+)
+"""By name of an expected CRD that is being deleted, the first objects of that kind, with their finalizers."""
+
+READS: tuple[Read, ...] = (CRDS, DISCOVERY, INSTANCES)
 """What `issues` reads."""
 
 
@@ -85,7 +112,7 @@ def _issue(name: str, crd: Object | None, facts: Facts) -> Issue | None:
     if crd is None:
         return issue("Missing", f"{ref} of component {component} does not exist.", f"install component {component}.")
     if "deletionTimestamp" in crd["metadata"]:
-        return issue("Terminating", f"{ref} is being deleted.", "wait until it is deleted, then install it again.")
+        return issue("Terminating", *_deletion(ref, crd, facts))
     state = assess(crd)
     if state.state is not State.READY:
         return issue(state.reason, state.message, "see the conditions of the CRD: a conflict names the other CRD.")
@@ -99,3 +126,17 @@ def _issue(name: str, crd: Object | None, facts: Facts) -> Issue | None:
         message = f"{ref} is established, but discovery of {', '.join(hidden)} does not list {plural} yet."
         return issue("NotInDiscovery", message, "wait a few seconds, then read the log of the API server.")
     return None
+
+
+def _deletion(ref: Ref, crd: Object, facts: Facts) -> tuple[str, str]:
+    """What keeps a CRD that is being deleted, and what to do."""
+    component = facts.expectations.crds.get(ref.name, "")
+    again = f"then install component {component} again."
+    own, left = Held.of(crd).finalizers, facts.known(INSTANCES).get(ref.name, ())
+    finalizers = dict.fromkeys((*own, *(text for item in left for text in item.finalizers)))
+    message = f"{ref} is being deleted."
+    message += f" Objects of its kind that are left: {', '.join(map(str, left))}." if left else ""
+    message += f" Held by finalizer {describe(finalizers, facts)}." if finalizers else ""
+    if finalizers:
+        return message, f"{finalizing(finalizers, facts)} {again[0].upper()}{again[1:]}"
+    return message, f"wait until it is deleted, {again}"

@@ -15,6 +15,8 @@ from validators.core.check import check
 from validators.core.facts import Fact, Facts
 from validators.core.outcome import Outcome, Severity, Status
 from validators.core.resources import NAMESPACES
+from validators.subjects.finalizers import Held, describe
+from validators.subjects.finalizers import todo as finalizing
 from validators.subjects.issues import Issue, verdict
 
 __all__ = ["CHECKS", "REMAINING", "kinds_left"]
@@ -36,7 +38,7 @@ _MOST = 10
 _LEFT = re.compile(r"([a-z0-9-]+)\.([a-z0-9.-]*) has \d+ resource instances")
 
 
-def _remaining(cluster: Cluster, facts: Facts) -> Mapping[str, tuple[str, ...]]:
+def _remaining(cluster: Cluster, facts: Facts) -> Mapping[str, tuple[Held, ...]]:
     going = [item for item in facts.all(NAMESPACES) if "deletionTimestamp" in item["metadata"]]
     return {item["metadata"]["name"]: tuple(_objects(cluster, item))[:_MOST] for item in going}
 
@@ -47,18 +49,19 @@ def kinds_left(namespace: Object) -> tuple[tuple[str, str], ...]:
     return tuple((match[1], match[2]) for match in _LEFT.finditer(message))
 
 
-def _objects(cluster: Cluster, namespace: Object) -> Iterator[str]:
+def _objects(cluster: Cluster, namespace: Object) -> Iterator[Held]:
     name = namespace["metadata"]["name"]
     for plural, group in kinds_left(namespace):
         with contextlib.suppress(ApiError):  # it only enriches a message
             version = cluster.request("GET", f"/apis/{group}")["preferredVersion"]["groupVersion"] if group else "v1"
             kinds = {found.plural: kind for kind, found in cluster.kinds(version).items()}
             for item in cluster.list(version, kinds.get(plural, plural), namespace=name, brief=True).items:
-                held_by = item["metadata"].get("finalizers") or ()
-                yield f"{Ref.of(item)}" + (f" (finalizers {', '.join(held_by)})" if held_by else "")
+                yield Held.of(item)
 
 
-REMAINING = Fact[Mapping[str, tuple[str, ...]]]("remaining objects", _remaining, {}, reads=(NAMESPACES,), enriches=True)
+REMAINING = Fact[Mapping[str, tuple[Held, ...]]](
+    "remaining objects", _remaining, {}, reads=(NAMESPACES,), enriches=True
+)
 """By name of a namespace that is being deleted, the first objects left in it, with their finalizers."""
 
 
@@ -67,8 +70,8 @@ def namespaces_active(facts: Facts) -> Outcome:
     """Every namespace of the release and of its profiles is Active.
 
     The API server rejects new objects in a namespace that is being deleted. The deletion ends when nothing is left in
-    it; the finding lists what is left with its finalizers. The controllers that set these finalizers must remove them:
-    start that controller, or the backend of the named APIService. Removing finalizers by hand orphans what they guard.
+    it; the finding lists what is left with its finalizers, and the controllers that must remove them: start that
+    controller, or the backend of the named APIService. Removing finalizers by hand orphans what they guard.
     """
     names = facts.expectations.namespaces - facts.ignored_namespaces
     live = {item["metadata"]["name"]: item for item in facts.all(NAMESPACES)}
@@ -109,14 +112,17 @@ def _issue(namespace: Object, facts: Facts) -> Issue | None:
         return Issue("B8", Status.WARN, ref, "Terminating", message, "wait for its deletion, then install again.")
     reported = [found[kind]["message"].rstrip(".") for kind in _ORDER if found.get(kind, {}).get("status") == "True"]
     left = facts.known(REMAINING).get(meta["name"], ())
+    own = Held.of(namespace).finalizers
+    finalizers = dict.fromkeys((*own, *(text for item in left for text in item.finalizers)))
     message += f" {'; '.join(reported)}." if reported else ""
-    message += f" Left: {', '.join(left)}." if left else ""
+    message += f" Left: {', '.join(map(str, left))}." if left else ""
+    message += f" Its own finalizers: {', '.join(own)}." if own else ""
+    message += f" Held by {describe(finalizers, facts)}." if finalizers else ""
     failing = found.get(_ORDER[0], {}).get("status") == "True"
-    todo = (
-        "see why the backend of the named APIService is not ready (B2)."
-        if failing
-        else "the controllers that set these finalizers must remove them."
-    )
+    if failing:
+        todo = "see why the backend of the named APIService is not ready (B2)."
+    else:
+        todo = finalizing(finalizers, facts) or "see the log of kube-controller-manager, which deletes what is left."
     return Issue("B8", Status.FAIL, ref, "Stuck", message, todo, ("B2",) if failing else ())
 
 

@@ -11,7 +11,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ed25519
 
 from kubeflow_volcano.catalog.model import MinorRange
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, Ref
 from tests.samples.certificates import CA, Signer, named, pem, signer
 from tests.samples.facts import NOW, crd, deployment, facts, obj, pod, ref
 from validators.checks.machinery.served import crds_served
@@ -19,7 +19,8 @@ from validators.checks.machinery.webhooks import webhooks_sound
 from validators.core.expectations import Expectations
 from validators.core.facts import Facts, Unread
 from validators.core.outcome import CannotJudgeError, Status
-from validators.subjects.crds import DISCOVERY
+from validators.subjects.crds import DISCOVERY, INSTANCES
+from validators.subjects.finalizers import CLEANUP, Held
 from validators.subjects.simulation import SIMULATED_WEBHOOKS, SimulatedWebhook
 from validators.subjects.webhooks import SERVING_CERTIFICATES, configurations, fault
 
@@ -55,6 +56,56 @@ def test_a_crd_that_is_not_usable_fails_for_its_reason(
     outcome = crds_served(facts(*objects, crds=EXPECTED, known={DISCOVERY: discovery}))
     assert (outcome.status, outcome.reason) == (Status.FAIL, reason)
     assert NAME in outcome.message
+
+
+def deleted_crd(*finalizers: str) -> Object:
+    return crd(NAME, metadata={"deletionTimestamp": "2027-01-01T00:00:00Z", "finalizers": [CLEANUP, *finalizers]})
+
+
+@pytest.mark.parametrize(
+    ("finalizer", "owner", "do"),
+    [
+        ("example.com/guard", "a controller of example.com that is not part of the release", "uninstalled for good"),
+        ("volcano.sh/cleanup", "component volcano (Deployment volcano-system/c)", "start component volcano"),
+        ("finalizers.x.volcano.sh", "component volcano (Deployment volcano-system/c)", "start component volcano"),
+        ("bar.io/hold", "the controller of foo.bar.io", "start the controller of foo.bar.io"),
+        ("foregroundDeletion", "the garbage collector", "see its log"),
+        ("jobset.x-k8s.io/hold", "a controller of jobset.x-k8s.io that is", "uninstalled for good"),
+    ],
+)
+def test_the_finalizer_of_a_crd_that_is_being_deleted_is_named_with_its_controller(
+    finalizer: str, owner: str, do: str
+) -> None:
+    other = crd("foos.foo.bar.io")
+    workloads = ["volcano Deployment volcano-system/c"]
+    outcome = crds_served(facts(deleted_crd(finalizer), other, crds=EXPECTED, workloads=workloads))
+    assert f"Held by finalizer {finalizer} of {owner}" in outcome.message
+    assert do in outcome.todo
+    assert outcome.todo.endswith("Then install component volcano again.")
+
+
+def test_objects_that_keep_their_crd_are_named_with_their_finalizers() -> None:
+    left = Held(Ref("scheduling.volcano.sh/v1beta1", "Queue", "", "q"), ("example.com/guard",))
+    outcome = crds_served(facts(deleted_crd(), crds=EXPECTED, known={INSTANCES: {NAME: (left,)}}))
+    assert "Queue q (finalizers example.com/guard)" in outcome.message
+    assert "Held by finalizer example.com/guard" in outcome.message
+
+
+def test_a_crd_that_nothing_holds_is_waited_for() -> None:
+    outcome = crds_served(facts(deleted_crd(), crds=EXPECTED))
+    assert outcome.todo == "wait until it is deleted, then install component volcano again."
+
+
+def test_objects_of_a_crd_that_is_being_deleted_are_listed(api: Any) -> None:
+    kinds = [{"kind": "Queue", "name": "queues", "namespaced": False}]
+    api.on("GET", "/apis/scheduling.volcano.sh/v1", api.reply(body={"resources": kinds}))
+    item = {"metadata": {"name": "q", "finalizers": ["example.com/guard"]}}
+    answer = api.reply(body={"metadata": {"resourceVersion": "1"}, "items": [item]})
+    api.on("GET", "/apis/scheduling.volcano.sh/v1/queues", answer)
+    going = deleted_crd()
+    going["spec"]["names"]["kind"] = "Queue"
+    found = INSTANCES.fetch(api.connect(), facts(going, crds=EXPECTED))
+    assert [str(item) for item in found[NAME]] == ["Queue q (finalizers example.com/guard)"]
 
 
 def test_no_expected_crd_is_no_pass() -> None:

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.catalog.model import MinorRange
-from kubeflow_volcano.cluster.objects import Object
-from tests.samples.facts import facts, instant, obj
+from kubeflow_volcano.cluster.objects import Object, Ref
+from tests.samples.facts import facts, instant, obj, ref
 from validators.checks.machinery.namespaces import REMAINING, kinds_left, namespaces_active
 from validators.core.expectations import Expectations
 from validators.core.facts import Facts
 from validators.core.outcome import Status
+from validators.subjects.finalizers import Held
 
 EXPECTED = Expectations(kubernetes=MinorRange("1.29", None), namespaces=frozenset({"kubeflow", "kube-system"}))
 SYSTEM = obj("Namespace", "kube-system")
@@ -40,11 +41,19 @@ def test_namespaces_that_are_active_pass() -> None:
 
 
 def test_one_that_is_stuck_fails_with_what_is_left_in_it() -> None:
-    left = ("ConfigMap kubeflow/c (finalizers example.com/hold)",)
+    left = (Held(ref("ConfigMap", "kubeflow/c"), ("example.com/hold",)),)
     outcome = namespaces_active(known(going(121), known={REMAINING: {"kubeflow": left}}))
     assert (outcome.status, outcome.reason, outcome.because) == (Status.FAIL, "Stuck", ())
     assert "configmaps. has 1 resource instances" in outcome.message
-    assert "finalizers example.com/hold" in outcome.message
+    assert "ConfigMap kubeflow/c (finalizers example.com/hold)" in outcome.message
+    assert "Held by example.com/hold of a controller of example.com that is not part of the release." in outcome.message
+    assert "start the controller that sets example.com/hold" in outcome.todo
+
+
+def test_a_finalizer_of_the_namespace_itself_is_named_with_its_controller() -> None:
+    outcome = namespaces_active(known(going(121, finalizers=["controller.cattle.io/namespace-auth"])))
+    assert "Its own finalizers: controller.cattle.io/namespace-auth." in outcome.message
+    assert outcome.todo.startswith("start Rancher")
 
 
 def test_one_that_waits_for_an_apiservice_follows_it() -> None:
@@ -79,4 +88,5 @@ def test_what_is_left_is_listed_as_far_as_it_may_be(api: Any, *, refused: bool) 
     path = "/api/v1/namespaces/kubeflow/configmaps"
     api.on("GET", path, api.status(403, "Forbidden", "no") if refused else answer)
     found = REMAINING.fetch(api.connect(), known(going(600)))
-    assert found == {"kubeflow": () if refused else ("ConfigMap kubeflow/c (finalizers example.com/hold)",)}
+    left = Held(Ref("v1", "ConfigMap", "kubeflow", "c"), ("example.com/hold",))
+    assert found == {"kubeflow": () if refused else (left,)}
