@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from kubeflow_volcano.cluster.api.client import Cluster
@@ -11,9 +11,9 @@ from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.experiment.remains import Departure, Tracked, delete_all, wait_gone
-from kubeflow_volcano.experiment.volumes import let_go, volume_of
+from kubeflow_volcano.experiment.volumes import helpers_of, let_go, volume_of
 
-__all__ = ["SHARED", "remove"]
+__all__ = ["SHARED", "remove", "remove_helpers"]
 
 SHARED = (("scheduling.volcano.sh/v1beta1", "Queue"), ("scheduling.k8s.io/v1", "PriorityClass"))
 """Cluster-scoped kinds that pods refer to; deleted when no pod of the session is left."""
@@ -24,6 +24,7 @@ _PROVISIONING_SECONDS = 8.0
 _SHARED_SECONDS = 3.0
 """How long to wait for the deletion of a queue before closing it and deleting it again."""
 
+_IDLE = frozenset({"Failed", "Pending"})
 _PROVISIONER = ("volume.kubernetes.io/storage-provisioner", "volume.beta.kubernetes.io/storage-provisioner")
 
 
@@ -69,6 +70,22 @@ def _volumes(cluster: Cluster, claims: Sequence[Tracked]) -> tuple[list[Object],
                 annotations = claim["metadata"].get("annotations") or {}
                 unfinished = unfinished or any(mark in annotations for mark in _PROVISIONER)
     return volumes, unfinished
+
+
+def remove_helpers(cluster: Cluster, claims: Collection[str], deadline: Deadline) -> tuple[Tracked, ...]:
+    """Delete what provisioners left of these claims' volumes: pods that failed, or that did not start.
+
+    `claims` are UIDs of deleted claims without a volume. A pod that runs is the provisioner's to remove, and one
+    that may not be deleted is left to it as well. Returns the pods that are gone.
+    """
+    with contextlib.suppress(ApiError):
+        found = [pod for pod in helpers_of(cluster, claims) if pod.get("status", {}).get("phase") in _IDLE]
+        items = list(map(Tracked.of, found))
+        refused = delete_all(cluster, items, deadline)
+        deleted = [item for item in items if item not in refused]
+        left = {item.uid for item in wait_gone(cluster, deleted, deadline)}
+        return tuple(item for item in deleted if item.uid not in left)
+    return ()
 
 
 def _shared(cluster: Cluster, items: Sequence[Tracked], deadline: Deadline) -> tuple[Tracked, ...]:

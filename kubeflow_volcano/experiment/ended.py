@@ -14,9 +14,11 @@ from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.experiment.pods import CONTAINER
 from kubeflow_volcano.experiment.session import Session
 
-__all__ = ["BAD_STARTS", "End", "kept_out", "phase_of", "warnings_about", "watch_to_end"]
+__all__ = ["BAD_STARTS", "NO_EVENT", "End", "kept_out", "phase_of", "warnings_about", "watch_to_end"]
 
 _TICK = 0.2
+NO_EVENT = "no event says why"
+"""End of the text of a pod that waits for something that it has no event about, such as a volume."""
 _ENDED = frozenset({"Succeeded", "Failed"})
 BAD_STARTS = BAD_IMAGE_REASONS | {"CreateContainerConfigError", "RunContainerError"}
 """The kubelet's reasons for a container that does not start."""
@@ -135,7 +137,7 @@ def _why_not(session: Session, pod: Object, seconds: float) -> str:
     if scheduled.get("status") == "False":
         note.append(scheduled.get("message", ""))
     phase = pod.get("status", {}).get("phase", "Pending")
-    return f"the probe pod is still {phase} after {seconds:.0f} s: {'; '.join(note) or 'no event says why'}"
+    return f"the probe pod is still {phase} after {seconds:.0f} s: {'; '.join(note) or NO_EVENT}"
 
 
 def _statuses(pod: Object) -> Iterator[Object]:

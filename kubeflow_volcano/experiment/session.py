@@ -18,7 +18,7 @@ from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.metadata import RUN_LABEL
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
-from kubeflow_volcano.experiment.closing import remove
+from kubeflow_volcano.experiment.closing import remove, remove_helpers
 from kubeflow_volcano.experiment.fitting import Bounds, bounds, fitted
 from kubeflow_volcano.experiment.interruption import postponed
 from kubeflow_volcano.experiment.leftovers import EXPIRES, OWNER, expired, this_process
@@ -262,6 +262,9 @@ class Session:
             stuck = {item.uid for item in left}
             with self._state:
                 self._tracked.update({item.uid: item for item in volumes})
+            helpers = remove_helpers(self.cluster, self._without_volume(), deadline)
+            with self._state:
+                self._tracked.update({item.uid: item for item in helpers})
                 created = tuple(self._tracked.values())
                 self._gone.update(item.uid for item in created if item.uid not in stuck)
             self.account = Cleanup(
@@ -277,6 +280,12 @@ class Session:
         """Objects whose deletion was not seen; probes in other threads may still add some."""
         with self._state:
             return [item for uid, item in self._tracked.items() if uid not in self._gone]
+
+    def _without_volume(self) -> set[str]:
+        """UIDs of claims for which no volume of their name was ever seen."""
+        volumes = {item.ref.name for item in self.tracked if item.ref.kind == "PersistentVolume"}
+        claims = {item.uid for item in self.tracked if item.ref.kind == "PersistentVolumeClaim"}
+        return {uid for uid in claims if f"pvc-{uid}" not in volumes}
 
     def _recover(self) -> None:
         """Find the UIDs of created objects whose answer did not arrive because of a signal or an outage."""

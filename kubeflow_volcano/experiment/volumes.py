@@ -1,11 +1,18 @@
-"""Volumes that were provisioned for claims of probes."""
+"""Volumes that were provisioned for claims of probes, and the pods in which provisioners make them."""
 
 from __future__ import annotations
+
+import re
+from collections.abc import Collection
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 
-__all__ = ["let_go", "volume_of"]
+__all__ = ["helpers_of", "let_go", "served_claim", "volume_of"]
+
+# A provisioned volume is pvc-UID of its claim (sig-storage-lib-external-provisioner, getProvisionedVolumeNameForClaim),
+# and the pod that makes it ends in the volume's name (local-path-provisioner, createHelperPod).
+_HELPER = re.compile(r".+-pvc-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
 
 
 def volume_of(cluster: Cluster, claim: Object) -> Object | None:
@@ -29,3 +36,20 @@ def let_go(cluster: Cluster, volume: Object) -> None:
     """
     if volume["spec"].get("persistentVolumeReclaimPolicy") != "Delete":
         cluster.patch(Ref.of(volume), {"spec": {"persistentVolumeReclaimPolicy": "Delete"}})
+
+
+def served_claim(pod: Object) -> str:
+    """UID of the claim whose volume a provisioner makes or removes in this pod; empty for other pods."""
+    meta = pod["metadata"]
+    match = None if meta.get("ownerReferences") else _HELPER.fullmatch(meta["name"])
+    return match[1] if match else ""
+
+
+def helpers_of(cluster: Cluster, claims: Collection[str], namespace: str = "") -> tuple[Object, ...]:
+    """The pods of provisioners for the claims with these UIDs, in one namespace or in all.
+
+    Raises:
+        ApiError: the API server does not allow listing them.
+    """
+    pods = cluster.list("v1", "Pod", namespace=namespace).items if claims else ()
+    return tuple({"apiVersion": "v1", "kind": "Pod", **pod} for pod in pods if served_claim(pod) in claims)

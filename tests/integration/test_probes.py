@@ -87,8 +87,9 @@ def writing(cluster: Cluster) -> Outcome:
     """The verdict on the directories in use alone; the rest of the storage probe has its own test."""
     session = Session(cluster)
     try:
-        chosen, skipped = targets(facts_of(cluster))
-        written = tuple(write(session, item, number, TIMING) for number, item in enumerate(chosen) if item.existing)
+        facts = facts_of(cluster)
+        chosen, skipped = targets(facts)
+        written = tuple(write(session, item, number, facts) for number, item in enumerate(chosen) if item.existing)
     finally:
         account = session.close()
     assert account.left == ()

@@ -15,6 +15,7 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.cluster.readiness import BAD_IMAGE_REASONS, State, assess_pod
+from kubeflow_volcano.experiment.volumes import served_claim
 from kubeflow_volcano.text import counted
 from validators.core.facts import Fact, Facts, Read
 from validators.core.outcome import Cause, Status
@@ -223,10 +224,18 @@ def _failed(pod: Object, found: Issue, noted: PodNotes, facts: Facts) -> Issue |
 
 
 def _ended(pod: Object, found: Issue, facts: Facts) -> Issue | None:
-    """A pod in phase Failed: its Job reports it (C5), a newer ready pod replaces it, else it counts."""
+    """A pod in phase Failed: its Job reports it (C5), a newer ready pod replaces it, else it counts.
+
+    A provisioner's pod for a volume has done what it could: whether volumes are made now is judged by trying.
+    """
     workload = workload_of(pod)
     if workload and workload.kind == "Job":
         return None
+    if served_claim(pod):
+        todo = (
+            "see why the provisioner could not make or remove the volume (D3, D5); it deletes the pod within minutes."
+        )
+        return replace(found, status=Status.WARN, todo=todo)
     replaced = workload in _served(facts)
     ours = found.ref.namespace in facts.expectations.namespaces
     status = Status.FAIL if ours and not replaced else Status.WARN

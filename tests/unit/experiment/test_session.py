@@ -352,3 +352,51 @@ def test_pods_are_made_to_fit_the_limit_ranges_of_their_namespace(api: Any, sess
         made = session.create(pod(name) | {"spec": {"containers": [container]}})
         assert made["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "50m"}
     assert len(api.seen("GET", "/api/v1/namespaces/mine/limitranges")) == 1
+
+
+UID = "0a1b2c3d-0000-4000-8000-000000000001"
+OTHER = "0a1b2c3d-0000-4000-8000-000000000002"
+CLAIMS = "/api/v1/namespaces/mine/persistentvolumeclaims"
+
+
+def helper(claim: str, phase: str, **meta: Any) -> Object:
+    name = f"helper-pod-create-pvc-{claim}"
+    return {
+        "metadata": {"name": name, "namespace": "local-path-storage", "uid": f"{phase}-{claim}", **meta},
+        "spec": {},
+        "status": {"phase": phase},
+    }
+
+
+@pytest.mark.parametrize(
+    ("pods", "deleted"),
+    [
+        ([helper(UID, "Failed"), helper(OTHER, "Failed")], [f"Failed-{UID}"]),
+        ([helper(UID, "Pending")], [f"Pending-{UID}"]),
+        ([helper(UID, "Running")], []),
+        ([helper(UID, "Failed", ownerReferences=[{"kind": "Job"}])], []),
+    ],
+)
+def test_what_a_provisioner_left_of_an_own_claim_goes_with_it(
+    api: Any, session: Session, pods: list[Object], deleted: list[str]
+) -> None:
+    kind = {"kind": "PersistentVolumeClaim", "name": "persistentvolumeclaims", "namespaced": True}
+    volumes = {"kind": "PersistentVolume", "name": "persistentvolumes", "namespaced": False}
+    api.on("GET", "/api/v1", api.reply(body={"resources": [kind, volumes, POD_KIND, LIMITS]}))
+    api.on("POST", CLAIMS, lambda request: api.reply(201, live(request.body, UID)))
+    api.on("DELETE", f"{CLAIMS}/c", api.reply(200, {}))
+    for path in (CLAIMS, "/api/v1/persistentvolumes", "/api/v1/namespaces/local-path-storage/pods"):
+        api.on("GET", path, api.reply(200, listing()))
+    api.on("GET", f"{CLAIMS}/c", api.status(404, "NotFound", "gone"))
+    api.on("GET", "/api/v1/pods", api.reply(200, listing(*pods)))
+    for item in pods:
+        path = f"/api/v1/namespaces/local-path-storage/pods/{item['metadata']['name']}"
+        api.on("DELETE", path, api.reply(200, {}))
+    session.create(
+        {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "c", "namespace": "mine"}}
+    )
+    account = session.close(5)
+    found = [request.body["preconditions"]["uid"] for request in api.requests if request.method == "DELETE"]
+    assert found == [UID, *deleted]
+    assert [item.uid for item in account.removed] == [UID, *deleted]
+    assert account.left == ()

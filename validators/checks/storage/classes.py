@@ -125,7 +125,8 @@ def round_trip(facts: Facts) -> Outcome:
     """The default StorageClass provisions a volume, keeps its data across pods, and deletes it with the claim.
 
     A claim is bound, one pod writes 1 MiB, another reads the same bytes, and the volume is deleted with the claim. The
-    finding names the stage that failed, with the message of the kubelet or the provisioner.
+    finding names the stage that failed, with the message of the kubelet or the provisioner, and the last line of the
+    log of a pod in which the provisioner failed.
     """
     evidence = facts.evidence(STORAGE)
     if evidence.failure or evidence.turn_failure:
@@ -150,7 +151,11 @@ def _broken(turn: RoundTrip, stage: Stage, objects: list[Ref], observed: dict[st
     text = f"class {turn.storage_class} fails at stage {stage.name} after {stage.seconds:.1f} s: {stage.text}"
     if stage.reason in BAD_STARTS:
         return errored("ProbeImage", f"the probe pod cannot start: {stage.text}", todo="mirror or override its image.")
-    todo = "see the provisioner's log." if stage.reason != "ScriptFailed" else "see D6 for who may write to volumes."
+    todo = (
+        "see the provisioner's log, and D8 for the directories of volumes."
+        if stage.reason != "ScriptFailed"
+        else "see D6 for who may write to volumes."
+    )
     return failed(
         {"ScriptFailed": "NotWritable"}.get(stage.reason, stage.reason),
         text,

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+
+from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.readiness import State, assess_pod
+from kubeflow_volcano.experiment.ended import NO_EVENT, warnings_about
 from kubeflow_volcano.experiment.session import Session
-from kubeflow_volcano.experiment.volumes import let_go, volume_of
+from kubeflow_volcano.experiment.volumes import helpers_of, let_go, volume_of
 from validators.core.facts import Facts
 from validators.core.resources import STORAGE_CLASSES, VOLUMES
-from validators.subjects.storage_classes import STATIC, without_replicas
+from validators.subjects.storage_classes import STATIC, serving_workloads, without_replicas
 
-__all__ = ["claim", "release", "unsafe"]
+__all__ = ["because_of", "claim", "release", "unsafe"]
 
 SIZE = "64Mi"
 
@@ -64,3 +69,35 @@ def release(session: Session, made: Object) -> Object | None:
         let_go(session.cluster, volume)
     session.delete(made)
     return volume
+
+
+def _obstacle(session: Session, facts: Facts, made: Object) -> str:
+    """Why a probe's claim has no volume yet: the pods of its provisioner that failed, and events about the claim."""
+    meta = made["metadata"]
+    name = made["spec"].get("storageClassName", "")
+    provisioner = (facts.get(STORAGE_CLASSES, "", name) or {}).get("provisioner", "")
+    said: list[str] = []
+    for namespace in sorted({ref.namespace for ref in serving_workloads(facts, provisioner)}):
+        with contextlib.suppress(ApiError):
+            said += [_ended(session, pod) for pod in helpers_of(session.cluster, {meta["uid"]}, namespace)]
+    said += warnings_about(session, meta["namespace"], meta["uid"])
+    return "; ".join(dict.fromkeys(filter(None, said)))
+
+
+def because_of(session: Session, facts: Facts, made: Object, failure: str) -> str:
+    """What kept a pod with this claim from running, and what keeps the claim from having a volume."""
+    found = _obstacle(session, facts, made)
+    return f"{failure.removesuffix(NO_EVENT)}{'' if failure.endswith(NO_EVENT) else '; '}{found}" if found else failure
+
+
+def _ended(session: Session, pod: Object) -> str:
+    """How a pod of the provisioner failed, with the last line of its log; empty if it did not."""
+    state = assess_pod(pod)
+    if state.state is not State.FAILED:
+        return ""
+    meta = pod["metadata"]
+    log = ""
+    with contextlib.suppress(ApiError):
+        log = session.cluster.logs(meta["namespace"], meta["name"], pod["spec"]["containers"][0]["name"], tail=5)
+    last = log.strip().rpartition("\n")[2]
+    return state.message.rstrip(".") + (f", last line of its log: {last}" if last else "")

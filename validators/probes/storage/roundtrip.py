@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.deadline import Deadline
-from kubeflow_volcano.experiment.ended import End, warnings_about, watch_to_end
+from kubeflow_volcano.experiment.ended import End, watch_to_end
 from kubeflow_volcano.experiment.pods import SCRIPT_RESOURCES, probe_pod
 from kubeflow_volcano.experiment.remains import Tracked, wait_gone
 from kubeflow_volcano.experiment.session import Session
@@ -70,12 +70,12 @@ def turn(session: Session, facts: Facts, default_class: str) -> RoundTrip:
         return RoundTrip(default_class, tuple(stages))
     writer = _pod(session, namespace, f"{name}-writer", name, _WRITE)
     end = watch_to_end(session, writer, facts.timing.volume_seconds)
-    stages.append(_ran("write", session, end, made))
+    stages.append(_ran("write", session, facts, end, made))
     if stages[-1].done:
         session.delete(writer)
         reader = _pod(session, namespace, f"{name}-reader", name, _READ)
         end = watch_to_end(session, reader, facts.timing.pod_seconds)
-        stages.append(_ran("read", session, end, made))
+        stages.append(_ran("read", session, facts, end, made))
         session.delete(reader)
     volume = claims.release(session, made)
     if stages[-1].done and volume:
@@ -112,10 +112,9 @@ def _digest(text: str) -> str:
     return hashlib.sha256((line * (_MEBIBYTE // len(line) + 1))[:_MEBIBYTE]).hexdigest()
 
 
-def _ran(name: str, session: Session, end: End, made: Object) -> Stage:
+def _ran(name: str, session: Session, facts: Facts, end: End, made: Object) -> Stage:
     if end.failure:
-        said = warnings_about(session, made["metadata"]["namespace"], made["metadata"]["uid"])
-        text = "; ".join(dict.fromkeys((end.failure, *said)))
+        text = claims.because_of(session, facts, made, end.failure)
         return Stage(name, done=False, seconds=end.seconds, reason=end.reason, text=text)
     if not end.succeeded:
         return Stage(name, done=False, seconds=end.seconds, reason="ScriptFailed", text=end.said.strip())

@@ -79,7 +79,7 @@ def _all_at_once(
             evidence.turn_failure = answer
 
     def consumer(number: int, target: Target) -> None:
-        answer = _tried(lambda: write(session, target, number, facts.timing))
+        answer = _tried(lambda: write(session, target, number, facts))
         item = answer if isinstance(answer, Written) else Written(target, failure=answer)
         result = item.failure[0] if item.failure else item.cause or "may write"
         written.append(item)

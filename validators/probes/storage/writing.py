@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.experiment.ended import End, watch_to_end
 from kubeflow_volcano.experiment.pods import SCRIPT_RESOURCES, on_node, probe_pod
 from kubeflow_volcano.experiment.session import Session
 from kubeflow_volcano.experiment.spaces import Level
-from validators.core.timing import Timing
+from validators.core.facts import Facts
 from validators.probes.storage import claims
 from validators.probes.storage.identities import Identity
 
@@ -119,7 +119,7 @@ class Written:
     seconds: float = 0.0
 
 
-def write(session: Session, target: Target, number: int, timing: Timing) -> Written:
+def write(session: Session, target: Target, number: int, facts: Facts) -> Written:
     """Try everything that a consumer does; `number` makes the names unique within the run.
 
     Raises:
@@ -131,7 +131,10 @@ def write(session: Session, target: Target, number: int, timing: Timing) -> Writ
     if not target.existing:
         made = claims.claim(session, namespace, name, target.storage_class, (target.access_mode,))
     pod = session.create(_pod(session, namespace, name, target))
+    timing = facts.timing
     end = watch_to_end(session, pod, timing.pod_seconds if target.existing else timing.volume_seconds)
+    if made and end.failure:
+        end = replace(end, failure=claims.because_of(session, facts, made, end.failure))
     session.delete(pod)
     if made:
         claims.release(session, made)

@@ -219,6 +219,15 @@ def test_an_evicted_pod_with_a_ready_replacement_is_a_warning_and_without_one_a_
     assert (checks.pods_ready(facts(evicted)).status, checks.pods_ready(facts(evicted)).reason) == ("fail", "Evicted")
 
 
+def test_what_a_provisioner_left_of_a_volume_is_a_warning() -> None:
+    name = "helper-pod-create-pvc-0a1b2c3d-0000-4000-8000-000000000001"
+    failed = {"phase": "Failed", "reason": "Error"}
+    outcome = checks.pods_ready(facts(pod(f"local-path-storage/{name}", status=failed)))
+    assert (outcome.status, [item.name for item in outcome.objects]) == (Status.WARN, [name])
+    assert "D5" in outcome.todo
+    assert checks.pods_ready(facts(pod("local-path-storage/helper-pod-create", status=failed))).status is Status.FAIL
+
+
 def test_an_expected_deployment_that_is_scaled_to_zero_fails_and_another_is_left_alone() -> None:
     known = facts(deployment("ns/a", replicas=0), deployment("ns/b"))
     assert checks.deployments(known).status is Status.PASS

@@ -16,7 +16,7 @@ from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.experiment.ended import End
 from kubeflow_volcano.experiment.session import Options, ProbeRefused, Session
 from kubeflow_volcano.experiment.spaces import Level
-from validators.core.timing import Timing
+from tests.samples.facts import facts
 from validators.probes.storage.identities import Identity
 from validators.probes.storage.writing import OPERATIONS, SCRIPT, Target, Written, account, write
 
@@ -130,7 +130,7 @@ def test_each_probe_has_a_name_of_its_own() -> None:
     session = Refusing(cast("Cluster", None), options=Options(namespace="mine"))
     for number in range(2):
         with pytest.raises(ProbeRefused):
-            write(session, TARGET, number, Timing())
+            write(session, TARGET, number, facts())
     names = {item["spec"]["containers"][0]["env"][0]["value"] for item in made}
     assert len(names) == 2
     assert all(name.startswith(f"{session.run}-") and len(name) > len(session.run) + 16 for name in names)

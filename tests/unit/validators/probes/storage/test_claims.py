@@ -1,0 +1,64 @@
+"""What keeps a probe's claim from having a volume, against a server that shows a provisioner's pods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.experiment.session import Session
+from tests.samples.facts import deployment, facts, obj
+from validators.core.facts import Facts
+from validators.probes.storage.claims import because_of
+
+UID = "0a1b2c3d-0000-4000-8000-000000000001"
+HELPER = f"helper-pod-create-pvc-{UID}"
+PODS = "/api/v1/namespaces/local-path-storage/pods"
+WAITING = "the probe pod is still Pending after 60 s: no event says why"
+CLAIM: Object = {
+    "metadata": {"name": "c", "namespace": "mine", "uid": UID},
+    "spec": {"storageClassName": "local-path"},
+}
+
+
+def known() -> Facts:
+    return facts(
+        obj("StorageClass", "local-path", provisioner="rancher.io/local-path"),
+        deployment("local-path-storage/local-path-provisioner"),
+        workloads=["local-path Deployment local-path-storage/local-path-provisioner"],
+    )
+
+
+def served(api: Any, *pods: Object, log: str = "") -> Session:
+    resources = [{"kind": kind, "name": f"{kind.lower()}s", "namespaced": True} for kind in ("Pod", "Event")]
+    api.on("GET", "/api/v1", api.reply(body={"resources": resources}))
+    api.on("GET", PODS, api.reply(body={"metadata": {"resourceVersion": "1"}, "items": list(pods)}))
+    api.on("GET", f"{PODS}/{HELPER}/log", api.reply(200, log.encode()))
+    events = {"metadata": {"resourceVersion": "1"}, "items": []}
+    api.on("GET", "/api/v1/namespaces/mine/events", api.reply(body=events))
+    return Session(api.connect())
+
+
+def helper(phase: str, name: str = HELPER) -> Object:
+    meta = {"name": name, "namespace": "local-path-storage", "uid": name}
+    return {"metadata": meta, "spec": {"containers": [{"name": "helper-pod"}]}, "status": {"phase": phase}}
+
+
+def test_the_pod_in_which_the_provisioner_failed_is_the_cause_with_the_end_of_its_log(api: Any) -> None:
+    last = "mkdir: can't create directory '/opt/volumes/pvc': Read-only file system"
+    log = f"first\n{last}\n"
+    session = served(api, helper("Failed"), helper("Failed", "helper-pod-create-pvc-of-another"), log=log)
+    text = because_of(session, known(), CLAIM, WAITING)
+    assert text.startswith("the probe pod is still Pending after 60 s: Pod local-path-storage/helper-pod-create-pvc-")
+    assert text.endswith(
+        "last line of its log: mkdir: can't create directory '/opt/volumes/pvc': Read-only file system"
+    )
+    assert "of-another" not in text
+
+
+def test_a_provisioner_that_is_still_at_work_is_no_cause(api: Any) -> None:
+    assert because_of(served(api, helper("Running")), known(), CLAIM, WAITING) == WAITING
+
+
+def test_what_kept_the_pod_from_running_stays_in_the_text(api: Any) -> None:
+    text = because_of(served(api, helper("Failed"), log="no\n"), known(), CLAIM, "image x: not found")
+    assert text.startswith("image x: not found; Pod local-path-storage/")
