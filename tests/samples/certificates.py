@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import datetime as dt
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.utils import CryptographyDeprecationWarning
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-__all__ = ["CA", "CLIENTS", "SERVERS", "Signer", "named", "pem", "signer", "with_serial"]
+__all__ = ["CA", "CLIENTS", "SERVERS", "Signer", "named", "pem", "signer", "with_serial", "with_sha1"]
 
 CA = x509.BasicConstraints(ca=True, path_length=None)
 SERVERS = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
 CLIENTS = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH])
 _DAY = dt.timedelta(days=1)
 _SERIAL = 7
+_RSA = b"\x2a\x86\x48\x86\xf7\x0d\x01\x01"
+"""Object identifiers of RSA signatures, without their last byte."""
 _Key = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey | ed25519.Ed25519PrivateKey
 
 
@@ -83,12 +86,28 @@ def _made(
 def with_serial(found: Signer, serial: int, by: Signer) -> Signer:
     """The same certificate with a serial number of one byte that no builder accepts, signed again by a P-256 key."""
     old, new = b"\x02\x01" + bytes([_SERIAL]), b"\x02\x01" + serial.to_bytes(1, "big", signed=True)
-    body = found.certificate.tbs_certificate_bytes.replace(old, new, 1)
-    whole = found.certificate.public_bytes(serialization.Encoding.DER)
-    algorithm = whole[whole.index(found.certificate.tbs_certificate_bytes) + len(body) :][:12]
-    signature = by.key.sign(body, ec.ECDSA(hashes.SHA256()))
-    body += algorithm + b"\x03" + bytes([len(signature) + 1]) + b"\x00" + signature
+    return _altered(found, old, new, lambda body: by.key.sign(body, ec.ECDSA(hashes.SHA256())))
+
+
+def with_sha1(found: Signer, by: Signer) -> Signer:
+    """The same certificate, signed again by an RSA key with SHA-1."""
+    old = hashes.SHA1()  # noqa: S303  as old operators used it
+    return _altered(found, _RSA + b"\x0b", _RSA + b"\x05", lambda body: by.key.sign(body, PKCS1v15(), old))
+
+
+def _altered(found: Signer, old: bytes, new: bytes, sign: Callable[[bytes], bytes]) -> Signer:
+    """The certificate with other bytes of the same length in its body, and a signature of that."""
+    whole, body = found.certificate.public_bytes(serialization.Encoding.DER), found.certificate.tbs_certificate_bytes
+    end = whole.index(body) + len(body)
+    algorithm = whole[end : end + 2 + whole[end + 1]]
+    body, signature = body.replace(old, new, 1), b"\x00"
+    signature += sign(body)
+    inner = body + algorithm.replace(old, new) + b"\x03" + _length(signature) + signature
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CryptographyDeprecationWarning)
-        made = x509.load_der_x509_certificate(b"\x30\x82" + len(body).to_bytes(2, "big") + body)
-    return Signer(made, found.key)
+        return Signer(x509.load_der_x509_certificate(b"\x30" + _length(inner) + inner), found.key)
+
+
+def _length(content: bytes) -> bytes:
+    short = len(content) < 0x80
+    return bytes([len(content)]) if short else b"\x82" + len(content).to_bytes(2, "big")

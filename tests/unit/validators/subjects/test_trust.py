@@ -14,7 +14,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
-from tests.samples.certificates import CA, CLIENTS, SERVERS, Signer, named, pem, signer, with_serial
+from tests.samples.certificates import CA, CLIENTS, SERVERS, Signer, named, pem, signer, with_serial, with_sha1
 from validators.subjects.trust import distrust, parsed
 
 HOST = "hook.mine.svc"
@@ -33,6 +33,7 @@ NO_SIGNING = x509.KeyUsage(
     decipher_only=False,
 )
 UNKNOWN = x509.UnrecognizedExtension(x509.ObjectIdentifier("1.2.3.4.5"), b"\x05\x00")
+RSA_2048 = rsa.generate_private_key(65537, 2048)
 RSA_1024 = rsa.generate_private_key(65537, 1024)  # noqa: S505  as old operators made them
 
 
@@ -70,6 +71,7 @@ def cases() -> list[Case]:
     weak = signer("weak", CA, now=NOW, key=RSA_1024)
     p224 = signer("p224", CA, now=NOW, key=ec.generate_private_key(ec.SECP224R1()))
     twin = signer("root", CA, now=NOW)
+    rivest = signer("root", CA, now=NOW, key=RSA_2048)
     leaf_no_ca = x509.BasicConstraints(ca=False, path_length=None)
     return [
         Case("a CA and a leaf without other extensions", [leaf(ROOT)], [ROOT], TRUSTED, go=True),
@@ -91,6 +93,11 @@ def cases() -> list[Case]:
         Case("Ed25519", [leaf(edwards)], [edwards], "NotVerified", go=True),
         Case("RSA with 1024 bits", [leaf(weak)], [weak], "NotVerified", go=True),
         Case("P-224", [leaf(p224)], [p224], "NotVerified", go=True),
+        Case("RSA", [leaf(rivest)], [rivest], TRUSTED, go=True),
+        Case("SHA-1, which Go took before 1.18", [with_sha1(leaf(rivest), rivest)], [rivest], "NotVerified", go=False),
+        Case("and no authority for it", [with_sha1(leaf(rivest), rivest)], [weak], "UnknownAuthority", go=False),
+        Case("one of another kind of key", [leaf(rivest)], [ROOT], "UnknownAuthority", go=False),
+        Case("and the other way", [leaf(ROOT)], [rivest], "UnknownAuthority", go=False),
         Case("another authority of the same name", [leaf(ROOT)], [twin], "UnknownAuthority", go=False),
         Case("a wildcard", [leaf(ROOT, named("*.mine.svc"))], [ROOT], TRUSTED, go=True),
         Case("a wildcard for two labels", [leaf(ROOT, named("*.svc"))], [ROOT], "WrongName", go=False),
