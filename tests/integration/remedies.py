@@ -21,10 +21,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
-from tests.integration.breaking import absent, made, patched, pods_of, settle, turned_off, vanish
+from tests.integration.breaking import absent, made, patched, settle, turned_off, vanish
 from tests.waiting import until
 
-__all__ = ["LONG", "QUICK", "UNTRIED", "Broken", "Remedy"]
+__all__ = ["INSTALL_AGAIN", "LONG", "QUICK", "UNTRIED", "Broken", "Remedy"]
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,9 @@ CONFIGURATION = Ref("v1", "ConfigMap", "volcano-system", "volcano-scheduler-conf
 QUEUE = Ref("scheduling.volcano.sh/v1beta1", "Queue", "", "default")
 STORAGE_CLASS = Ref("storage.k8s.io/v1", "StorageClass", "", "local-path")
 PODGROUPS = Ref("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "podgroups.scheduling.volcano.sh")
+METRICS = Ref("v1", "Service", "volcano-system", "volcano-scheduler-service")
+NUMA = PODGROUPS._replace(name="numatopologies.nodeinfo.volcano.sh")
+OPERATOR_ROLE = Ref("rbac.authorization.k8s.io/v1", "ClusterRole", "", "training-operator")
 HOOKS = "admissionregistration.k8s.io/v1"
 JOBS_HOOK = Ref(HOOKS, "ValidatingWebhookConfiguration", "", "volcano-admission-service-jobs-validate")
 QUEUES_HOOK = Ref(HOOKS, "ValidatingWebhookConfiguration", "", "volcano-admission-service-queues-validate")
@@ -157,7 +160,10 @@ def on_real_node(body: Object) -> Callable[[Broken], contextlib.AbstractContextM
 def operator_with_foreign_certificate(at: Broken) -> Iterator[None]:
     """An operator that runs and does nothing: one that works renews its certificate at once."""
     at.inside("sh", "-c", "kill -STOP $(pidof manager)")
-    at.cluster.patch(Ref("v1", "Secret", "kubeflow", "training-operator-webhook-cert"), {"data": foreign("operator")})
+    at.cluster.patch(
+        Ref("v1", "Secret", "kubeflow", "training-operator-webhook-cert"),
+        {"data": foreign("training-operator.kubeflow.svc")},
+    )
     yield
 
 
@@ -172,16 +178,13 @@ def without_flag(at: Broken) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def too_early(at: Broken) -> Iterator[None]:
-    """The operator started while PodGroup was not served, and a job came after it was again."""
-    before = at.cluster.get(PODGROUPS)
-    assert before is not None
-    with absent(at.cluster, PODGROUPS):
-        meta = {"annotations": {"kfv.test/started": datetime.now(UTC).isoformat()}}
-        at.cluster.patch(OPERATOR, {"spec": {"template": {"metadata": meta}}})
-        settle(at.cluster, OPERATOR)
-    until(lambda: "PodGroup" in at.cluster.kinds("scheduling.volcano.sh/v1beta1"))
-    with made(at.cluster, tfjob(at.where, "early")):
+def stopped_operator(at: Broken) -> Iterator[None]:
+    """An operator that runs and does nothing, and a waiting job whose PodGroup was deleted meanwhile."""
+    ref = Ref(QUEUE.api_version, "PodGroup", at.where, "waits")
+    with made(at.cluster, tfjob(at.where, ref.name, cpu="1000")):
+        existing = until(lambda: at.cluster.get(ref))
+        at.inside("sh", "-c", "kill -STOP $(pidof manager)")
+        vanish(at.cluster, existing)
         yield
 
 
@@ -265,8 +268,12 @@ def refused_before(at: Broken) -> Iterator[None]:
         with made(at.cluster, quota) as (item,):
             until(lambda: "hard" in (at.cluster.get(Ref.of(item)) or {}).get("status", {}))
             stack.enter_context(made(at.cluster, tfjob(at.where, "again")))
-            until(lambda: _refusals(at) > 6, 240)
+            until(lambda: _refusals(at) > _PATIENT, 240)
         yield
+
+
+_PATIENT = 12
+"""Refusals after which a controller's backoff of 5 ms, doubled each time, is more than 20 s."""
 
 
 def _refusals(at: Broken) -> int:
@@ -299,8 +306,9 @@ def unwritable_volume(at: Broken) -> Iterator[None]:
         yield
 
 
-def tfjob(where: str, name: str) -> Object:
-    container = {"name": "tensorflow", "image": BUSYBOX, "command": ["sleep", "3600"], "resources": LITTLE}
+def tfjob(where: str, name: str, *, cpu: str = "1m") -> Object:
+    container: Object = {"name": "tensorflow", "image": BUSYBOX, "command": ["sleep", "3600"]}
+    container["resources"] = {"requests": {**LITTLE["requests"], "cpu": cpu}}
     pods = {"spec": {"containers": [container], "terminationGracePeriodSeconds": 0}}
     worker = {"replicas": 1, "restartPolicy": "Never", "template": pods}
     meta = {"name": name, "namespace": where}
@@ -324,8 +332,10 @@ def scaled_down(at: Broken) -> Iterator[None]:
         yield
 
 
-def running(cluster: Cluster, ref: Ref) -> int:
-    return len(pods_of(cluster, ref))
+def gone(at: Broken, ref: Ref) -> None:
+    live = at.cluster.get(ref)
+    assert live is not None
+    vanish(at.cluster, live)
 
 
 QUICK = (
@@ -465,18 +475,11 @@ LONG = (
         second_operator,
     ),
     Remedy(
-        "an operator that started too early",
-        "validators/checks/operator/common.py:after_volcano:StartedTooEarly",
-        "G3",
-        "StartedTooEarly",
-        too_early,
-    ),
-    Remedy(
-        "a job of an operator that started too early",
+        "a job beside an operator that does nothing",
         "validators/explain/creation/podgroups.py:_not_created:PodGroupMissing",
-        "TFJob early",
+        "TFJob waits",
         "PodGroupMissing",
-        too_early,
+        stopped_operator,
     ),
     Remedy(
         "a scheduler that does nothing",
@@ -517,6 +520,16 @@ LONG = (
 )
 """Each alone."""
 
+INSTALL_AGAIN: Mapping[str, tuple[str, Callable[[Broken], Any]]] = {
+    "B1": ("Missing", lambda at: gone(at, NUMA)),
+    "B3": ("Missing", lambda at: gone(at, QUEUES_HOOK)),
+    "C1": ("Absent", lambda at: gone(at, METRICS)),
+    "F1": ("Missing", lambda at: gone(at, CONTROLLERS)),
+    "F4": ("NoConfiguration", lambda at: gone(at, CONFIGURATION)),
+    "G2": ("Denied", lambda at: at.cluster.patch(OPERATOR_ROLE, {"rules": []})),
+}
+"""Reason and breakage by check, of those whose remedy is to install again."""
+
 _HOSTS = "changes the machine of the tests"
 _TRAINER = "needs Trainer, which no rehearsal with a real operator has; unit tests apply the patch and judge the result"
 _OLD_OPERATOR = "needs training operator 1.5; its command is that of 'a job that was refused often'"
@@ -524,6 +537,8 @@ _OLD_OPERATOR = "needs training operator 1.5; its command is that of 'a job that
 UNTRIED = {
     "validators/checks/gang/steps.py:released:GangNotReleased": "a scheduler that stops between two steps of one "
     "experiment; its command is that of 'a scheduler that does nothing'",
+    "validators/checks/operator/common.py:after_volcano:StartedTooEarly": "needs training operator 1.6, as later ones "
+    "exit instead; its command is that of 'a job beside an operator that does nothing'",
     "validators/checks/operator/operator.py:operator_awake:OperatorAsleep": _OLD_OPERATOR,
     "validators/explain/creation/podgroups.py:_missed_by_operator:OperatorAsleep": _OLD_OPERATOR,
     "validators/checks/operator/trainer.py:runtimes_gang": _TRAINER,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,8 @@ import pytest
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.progress import silent
 from tests.integration.breaking import leftovers, space
-from tests.integration.remedies import LONG, QUICK, Broken, Remedy
+from tests.integration.conftest import play
+from tests.integration.remedies import INSTALL_AGAIN, LONG, QUICK, Broken, Remedy
 from tests.waiting import until
 from validators.core.timing import Timing
 from validators.explain.reading.situation import read_situation
@@ -44,19 +45,35 @@ def test_a_remedy_heals_when_it_is_done_literally(at: Broken, remedy: Remedy) ->
     heal(at, [remedy])
 
 
+@pytest.mark.long
+def test_what_is_to_be_installed_again_is_healed_by_the_playbook(at: Broken) -> None:
+    for _, breaking in INSTALL_AGAIN.values():
+        breaking(at)
+    until(lambda: reasons(at) == {id_: reason for id_, (reason, _) in INSTALL_AGAIN.items()}, every=1)
+    play(at.kubeconfig.parent.name, "install")
+    until(lambda: not any(reasons(at).values()), every=1)
+
+
+def reasons(at: Broken) -> dict[str, str]:
+    return {id_: reason for id_, (reason, _) in judged(at, *INSTALL_AGAIN).items()}
+
+
 def heal(at: Broken, remedies: Sequence[Remedy]) -> None:
     with contextlib.ExitStack() as stack:
         for item in remedies:
             stack.enter_context(item.make(at))
         wanted = {item.name: item.reason for item in remedies}
-        until(lambda: {name: reason for name, (reason, _) in findings(at, remedies).items()} == wanted, every=1)
-        found = findings(at, remedies)
+        found = until(lambda: as_wanted(findings(at, remedies), wanted), every=1)
         for item in remedies:
             commands = found[item.name][1]
             assert commands, item.name
             for command in commands:
                 run(at, item, command)
         until(lambda: not any(reason for reason, _ in findings(at, remedies).values()), 180, every=1)
+
+
+def as_wanted(found: Mapping[str, Found], wanted: Mapping[str, str]) -> Mapping[str, Found] | None:
+    return found if {name: reason for name, (reason, _) in found.items()} == wanted else None
 
 
 def run(at: Broken, remedy: Remedy, command: str) -> None:
