@@ -168,6 +168,15 @@ def operator_with_foreign_certificate(at: Broken) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def without_secret(at: Broken) -> Iterator[None]:
+    """Volcano's admission started without the Secret that its Job made."""
+    gone(at, Ref("v1", "Secret", "volcano-system", "volcano-admission-secret"))
+    with turned_off(at.cluster, ADMISSION):
+        at.cluster.patch(ADMISSION, {"spec": {"replicas": 1}})
+        yield
+
+
+@contextlib.contextmanager
 def without_flag(at: Broken) -> Iterator[None]:
     """The operator without its gang flag, and a job that it creates so."""
     with patched(at.cluster, OPERATOR, json_patch=True) as patch:
@@ -408,6 +417,13 @@ LONG = (
         "B3",
         "UnknownAuthority",
         operator_with_foreign_certificate,
+    ),
+    Remedy(
+        "a deleted Secret that a Job made",
+        "validators/subjects/renewal.py:missing",
+        "C6",
+        "NotReady",
+        without_secret,
     ),
     Remedy(
         "an empty caBundle",

@@ -13,8 +13,8 @@ import pytest
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.progress import silent
 from tests.integration.breaking import leftovers, space
-from tests.integration.conftest import play
 from tests.integration.remedies import INSTALL_AGAIN, LONG, QUICK, Broken, Remedy
+from tests.rehearsed import play
 from tests.waiting import until
 from validators.core.timing import Timing
 from validators.explain.reading.situation import read_situation

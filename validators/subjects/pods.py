@@ -25,6 +25,7 @@ from validators.subjects import ownership
 from validators.subjects.issues import Issue, age, judged
 from validators.subjects.outages import nodes_of, taints_in
 from validators.subjects.ownership import as_owned, workload_of
+from validators.subjects.renewal import Remedy, missing
 
 __all__ = [
     "GROUP_NAME",
@@ -76,6 +77,7 @@ _PLACEMENT_CLASSES = (
     (r"gated", "Gated", "see which controller removes the scheduling gates of the pod."),
 )
 
+_NO_SECRET = re.compile(r'secret "(\S+)" not found')
 _TODO_CRASH = "read the log of the previous container."
 _TODO_MEMORY = "raise the memory limit of the container, or find its leak."
 _PLACEMENT_CAUSES: Mapping[str, tuple[Cause, ...]] = {"UnboundClaim": ("D3",), "Insufficient": ("A4",)}
@@ -274,8 +276,11 @@ def _waiting(pod: Object, found: Issue, noted: PodNotes, facts: Facts) -> Issue:
     if flapping := _flapping(found.ref, facts):
         return flapping
     note = f" {noted.events[-1]}" if noted.events else ""
-    todo = "see which container is not ready and why."
-    return replace(found, status=status, message=found.message + seconds + note, todo=todo)
+    remedy = Remedy("see which container is not ready and why.")
+    if absent := _NO_SECRET.search(note):
+        remedy = missing(Ref("v1", "Secret", found.ref.namespace, absent[1]), facts)
+    message = found.message + seconds + note
+    return replace(found, status=status, message=message, todo=remedy.todo, changes=remedy.changes)
 
 
 def _ready(pod: Object, ref: Ref, facts: Facts) -> Issue | None:

@@ -11,7 +11,7 @@ from validators.core.facts import Facts
 from validators.core.resources import CERTIFICATES, DEPLOYMENTS, JOBS, MUTATING_WEBHOOKS, SERVICES, VALIDATING_WEBHOOKS
 from validators.subjects.kubectl import restart
 
-__all__ = ["Remedy", "authority", "certificate"]
+__all__ = ["Remedy", "authority", "certificate", "missing"]
 
 _CONFIGURATIONS = {item.kind: item for item in (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS)}
 _INJECTED = ("cert-manager.io/inject-ca-from", "cert-manager.io/inject-ca-from-secret")
@@ -48,6 +48,17 @@ def certificate(service: Ref, facts: Facts) -> Remedy:
     if restarts:
         return Remedy("restart the backend, which renews its certificate at its start.", changes=restarts)
     return Remedy(f"install the component of {service} again.")
+
+
+def missing(secret: Ref, facts: Facts) -> Remedy:
+    """How to get a Secret that pods mount and that does not exist, as far as Jobs and Certificates were read."""
+    if jobs := [job for job in facts.objects.get(JOBS, ()) if _makes(job, secret.namespace, [secret.name])]:
+        refs = ", ".join(str(Ref.of(job)) for job in jobs)
+        changes = tuple(command for job in jobs for command in _again(job))
+        return Remedy(f"run {refs} again, which makes Secret {secret.name}.", changes=changes)
+    if any(_is_from(item, secret, secret.name) for item in _certificates(facts)):
+        return Remedy(f"see why cert-manager does not issue the Certificate of Secret {secret.name} (B7).")
+    return Remedy(f"create Secret {secret.name}, or install the component that it belongs to again.")
 
 
 def authority(configuration: Ref, service: Ref, facts: Facts) -> Remedy:

@@ -9,9 +9,7 @@ from kubeflow_volcano.text import counted
 from validators.core.check import check
 from validators.core.facts import Facts, Read
 from validators.core.outcome import Outcome, Severity, Status
-from validators.core.resources import (
-    PODS,
-)
+from validators.core.resources import JOBS, PODS
 from validators.subjects import pods, services, simulation, workloads
 from validators.subjects.issues import judged, verdict
 from validators.subjects.workloads import READS
@@ -89,7 +87,7 @@ def jobs(facts: Facts) -> Outcome:
     return _of_kind(facts, "C5", "Job", "condition Complete=True")
 
 
-@check("C6", "pods-ready", severity=Severity.BLOCKER, reads=_PODS)
+@check("C6", "pods-ready", severity=Severity.BLOCKER, reads=(*_PODS, JOBS))
 def pods_ready(facts: Facts) -> Outcome:
     """Every pod is Running or Succeeded, and stays ready.
 

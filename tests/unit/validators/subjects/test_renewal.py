@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, Ref
 from tests.samples.facts import deployment, facts, obj, ref
 from validators.core.facts import Facts
 from validators.subjects import renewal
@@ -50,6 +50,14 @@ def test_what_a_job_made_is_made_by_the_job_and_is_never_only_deleted(words: tup
     assert restart == RESTART
     assert "delete secret" not in " ".join(remedy.changes)
     assert "Job ns/init" in remedy.todo
+
+
+def test_a_secret_that_is_missing_is_made_by_its_job_or_by_a_certificate() -> None:
+    secret = Ref("v1", "Secret", "ns", "tls")
+    remedy = renewal.missing(secret, known(job("ns/init", "make", "tls")))
+    assert [command.split()[3] for command in remedy.changes] == ["get", "wait"]
+    assert "B7" in renewal.missing(secret, known(issued("tls"))).todo
+    assert renewal.missing(secret, known(job("other/init", "make", "tls"))).changes == ()
 
 
 @pytest.mark.parametrize(
