@@ -20,37 +20,37 @@ __all__ = ["Machine", "make_tree"]
 
 _SUITE = "bookworm"
 _PACKAGES = (
-    *(
-        "auditd",
-        "busybox",
-        "ca-certificates",
-        "dbus",
-        "firewalld",
-        "iproute2",
-        "iptables",
-        "kmod",
-        "nftables",
-        "openssl",
-    ),
-    *("linux-image-cloud-amd64", "make", "openssh-server", "policycoreutils", "policycoreutils-python-utils", "procps"),
-    *("python3", "python3-selinux", "selinux-basics", "selinux-policy-default", "semodule-utils", "systemd", "openssl"),
-    *("systemd-sysv", "udev", "util-linux"),
+    "auditd busybox ca-certificates containerd dbus firewalld iproute2 iptables kmod linux-image-cloud-amd64 make "
+    "nftables openssh-server openssl policycoreutils policycoreutils-python-utils procps python3 python3-selinux "
+    "selinux-basics selinux-policy-default semodule-utils sudo systemd systemd-sysv udev util-linux"
 )
 _NETWORK = "[Match]\nName=eth*\n[Network]\nDHCP=yes\n"
+_LABEL = """
+mount --bind /proc "$1/proc"
+chroot "$1" semodule -n -i "$2"
+chroot "$1" setfiles -F -e /proc /etc/selinux/default/contexts/files/file_contexts /
+"""
+_PATIENCE = "systemd.default_timeout_start_sec=900"
+"""Services may start slowly beside other work; systemd gives them 90 s otherwise."""
 _DISK_GIB = 12
-_TREE_SECONDS, _BOOT_SECONDS, _OFF_SECONDS, _ASK_SECONDS = 1800.0, 600.0, 120.0, 2.0
+_TREE_SECONDS, _BOOT_SECONDS, _OFF_SECONDS, _ASK_SECONDS = 1800.0, 1800.0, 120.0, 2.0
 
 
 def make_tree() -> Path:
     """The archive of the machine's tree; made when the cache lacks it."""
-    digest = hashlib.sha256("\n".join((_SUITE, *_PACKAGES)).encode()).hexdigest()[:12]
+    digest = hashlib.sha256("\n".join((_SUITE, *_PACKAGES.split())).encode()).hexdigest()[:12]
     home = cache_directory() / "machines"
     home.mkdir(parents=True, exist_ok=True)
     tree = home / f"{_SUITE}-{digest}.tar"
     if not tree.is_file():
         fresh = tree.with_suffix(".unfinished.tar")
         _run(
-            "mmdebstrap", "--variant=minbase", f"--include={','.join(_PACKAGES)}", _SUITE, fresh, seconds=_TREE_SECONDS
+            "mmdebstrap",
+            "--variant=minbase",
+            f"--include={_PACKAGES.replace(' ', ',')}",
+            _SUITE,
+            fresh,
+            seconds=_TREE_SECONDS,
         )
         fresh.rename(tree)
     return tree
@@ -63,6 +63,14 @@ def _run(*command: str | Path, seconds: float) -> str:
     return done.stdout
 
 
+def _enforce(root: Path, module: Path) -> None:
+    """Add the module to the policy, label every file, and enforce the policy from the first boot on."""
+    shutil.copy(module, root / "root")
+    settings = root / "etc/selinux/config"
+    settings.write_text(settings.read_text().replace("SELINUX=permissive", "SELINUX=enforcing"))
+    _run("unshare", "--mount", "sh", "-ec", _LABEL, "sh", root, f"/root/{module.name}", seconds=_TREE_SECONDS)
+
+
 @dataclass(slots=True)
 class Machine:
     """One machine below `home`, off until `start`. `share` is a tree that it sees read-only as /share."""
@@ -70,6 +78,9 @@ class Machine:
     home: Path
     share: Path | None = None
     memory_mib: int = 8192
+    processors: int = 2
+    policy: Path | None = None
+    """A module for SELinux's policy, in CIL: with it the policy is enforced, else violations are only logged."""
     port: int = 0
     _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
@@ -93,6 +104,9 @@ class Machine:
         wants.symlink_to("/lib/systemd/system/systemd-networkd.service")
         for name in ("vmlinuz", "initrd.img"):
             shutil.copy(next((root / "boot").glob(f"{name}-*")), self.home / name)
+        (root / "etc/systemd/system/multi-user.target.wants/containerd.service").unlink()  # a rehearsal has its own
+        if self.policy:
+            _enforce(root, self.policy)
         self._disk("disk", root, _DISK_GIB)
         shutil.rmtree(root)
         if self.share:
@@ -113,13 +127,17 @@ class Machine:
         share = ["-drive", f"file={self.home}/share.img,if=virtio,format=raw,readonly=on"] if self.share else []
         self._process = subprocess.Popen(
             [
-                *("nice", "qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2"),
-                *("-m", str(self.memory_mib), "-display", "none", "-serial", f"file:{self.console}"),
+                *("nice", "qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max"),
+                *("-smp", str(self.processors), "-m", str(self.memory_mib)),
+                *("-display", "none", "-serial", f"file:{self.console}"),
                 *("-kernel", f"{self.home}/vmlinuz", "-initrd", f"{self.home}/initrd.img"),
                 *("-drive", f"file={self.home}/disk.img,if=virtio,format=raw", *share),
                 *("-netdev", f"user,id=n,restrict=on,hostfwd=tcp:127.0.0.1:{self.port}-:22"),
                 *("-device", "virtio-net-pci,netdev=n"),
-                *("-append", "root=/dev/vda rw console=ttyS0 quiet security=selinux selinux=1 net.ifnames=0"),
+                *(
+                    "-append",
+                    "root=/dev/vda rw console=ttyS0 quiet security=selinux selinux=1 net.ifnames=0 " + _PATIENCE,
+                ),
             ],
             stdin=subprocess.DEVNULL,
         )
@@ -143,10 +161,8 @@ class Machine:
 
     def run(self, script: str, *, check: bool = True, seconds: float = 900) -> subprocess.CompletedProcess[str]:
         """Run a shell script as root of the machine."""
-        options = ("StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "LogLevel=ERROR", "ConnectTimeout=10")
-        ssh = ["ssh", "-i", f"{self.home}/key", "-p", str(self.port), *(f"-o{option}" for option in options)]
         done = subprocess.run(
-            [*ssh, "root@127.0.0.1", "sh -s"],
+            ["ssh", *self.ssh_options(), "root@127.0.0.1", "sh -s"],
             input=script,
             capture_output=True,
             text=True,
@@ -162,6 +178,11 @@ class Machine:
     def ask(self, script: str) -> str:
         """What a script prints, without the last newline."""
         return self.run(script).stdout.strip()
+
+    def ssh_options(self) -> tuple[str, ...]:
+        """How ssh gets in; the key of the machine is a new one each time."""
+        options = ("StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "LogLevel=ERROR", "ConnectTimeout=10")
+        return ("-i", f"{self.home}/key", "-p", str(self.port), *(f"-o{option}" for option in options))
 
     def stop(self) -> None:
         """Power off; by force if it does not follow."""

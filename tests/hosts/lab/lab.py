@@ -132,7 +132,8 @@ class Lab:
         """The hosts' keys, as ssh reads them."""
         return self.directory / "known_hosts"
 
-    def play(self, playbook: str | Path, inventory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    @staticmethod
+    def play(playbook: str | Path, inventory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a playbook, relative to the checkout, with ansible-playbook. Its exit code is the caller's to judge."""
         program = Path(sys.executable).with_name("ansible-playbook")
         environment = os.environ | {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"}
