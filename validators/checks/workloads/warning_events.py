@@ -14,7 +14,7 @@ from kubeflow_volcano.text import counted
 from validators.core.check import check
 from validators.core.facts import Fact, Facts
 from validators.core.outcome import Cause, Outcome, Severity, passed, skipped, warned
-from validators.core.resources import CLAIMS, CONFIGMAPS, ENDPOINT_SLICES, NAMESPACES, RESOURCES
+from validators.core.resources import CERTIFICATES, CLAIMS, CONFIGMAPS, ENDPOINT_SLICES, NAMESPACES, RESOURCES
 from validators.core.rights import HOMES, Rule
 from validators.subjects import pods, services, workloads
 from validators.subjects.ownership import controller_of
@@ -29,7 +29,9 @@ _RESOURCE_OF_KIND = {(group_of(item.api_version), item.kind): item for item in R
 _WHOLE = frozenset(_RESOURCE_OF_KIND.values()) - {CONFIGMAPS}
 """What is read whole, so that an object that is not there is gone."""
 _PARALLEL = 6
-_REPLICA_SET = "ReplicaSet"
+_MADE = frozenset({"CertificateRequest", "ReplicaSet"})
+"""Kinds whose objects a controller makes, and whose events speak for the object that the controller is about."""
+_ONCE_READY = frozenset({"Certificate", "PersistentVolumeClaim"})
 _OF_SERVICES = frozenset({"Endpoints", "EndpointSlice", "Service"})
 
 
@@ -37,7 +39,8 @@ _OF_SERVICES = frozenset({"Endpoints", "EndpointSlice", "Service"})
 class Warned:
     """A Warning event: what it is about, whose uid, how often it came and when last, in seconds since the epoch.
 
-    `owner` is the controller of a ReplicaSet, for which its events speak; `gone` says that the ReplicaSet is no more.
+    `owner` is the controller of a ReplicaSet or CertificateRequest, for which its events speak; `gone` says that the
+    ReplicaSet or CertificateRequest is no more.
     """
 
     about: Ref
@@ -67,16 +70,16 @@ def _warning_events(cluster: Cluster, facts: Facts) -> tuple[Warned, ...]:
 
 
 def _recent(cluster: Cluster, namespace: str, facts: Facts) -> Iterator[Warned]:
-    sets: dict[Ref, Object | None] = {}
+    made: dict[Ref, Object | None] = {}
     for item in cluster.list("v1", "Event", namespace=namespace, fields="type=Warning").items:
         last = _last(item)
         if facts.taken - last > facts.timing.recent_seconds:
             continue
         found = _noted(item, last)
-        if found.about.kind == _REPLICA_SET:
-            if found.about not in sets:
-                sets[found.about] = cluster.get(found.about)
-            live = sets[found.about]
+        if found.about.kind in _MADE:
+            if found.about not in made:
+                made[found.about] = cluster.get(found.about)
+            live = made[found.about]
             is_same = live is not None and found.uid in {"", live["metadata"]["uid"]}
             found = replace(found, owner=controller_of(live) if live and is_same else None, gone=not is_same)
         yield found
@@ -104,7 +107,11 @@ WARNING_EVENTS = Fact[tuple[Warned, ...]](
     _warning_events,
     (),
     reads=(NAMESPACES,),
-    needs=(Rule("list", "", "events", HOMES), Rule("get", "apps", "replicasets", HOMES)),
+    needs=(
+        Rule("list", "", "events", HOMES),
+        Rule("get", "apps", "replicasets", HOMES),
+        Rule("get", "cert-manager.io", "certificaterequests", HOMES),
+    ),
 )
 """Of the last 15 min, about objects in the release's namespaces, newest last; of each only what is judged is kept."""
 
@@ -113,7 +120,7 @@ WARNING_EVENTS = Fact[tuple[Warned, ...]](
     "C10",
     "no-warning-events",
     severity=Severity.MINOR,
-    reads=(*services.READS, CLAIMS, WARNING_EVENTS),
+    reads=(*services.READS, CERTIFICATES, CLAIMS, WARNING_EVENTS),
 )
 def no_warning_events(facts: Facts) -> Outcome:
     """No Warning event of the last 15 min is about a current problem of the release.
@@ -207,7 +214,7 @@ def _well_since(live: Object, event: Warned) -> bool:
         since = pods.ready_since(live)
         turned = since is not None and (since >= event.last or event.reason in _BELOW_THRESHOLD)
         return state is State.SKIP or pods.waits_for_gang(live) or (state is State.READY and turned)
-    return live["kind"] in {*workloads.RESOURCE_OF_KIND, "PersistentVolumeClaim"} and assess(live).ready
+    return live["kind"] in {*workloads.RESOURCE_OF_KIND, *_ONCE_READY} and assess(live).ready
 
 
 def _service_of(ref: Ref, facts: Facts) -> Ref | None:

@@ -91,6 +91,16 @@ def test_a_replica_set_speaks_for_its_deployment() -> None:
     assert judged(replace(event, owner=None, gone=True), deployment("kubeflow/a", available=0)).status is Status.PASS
 
 
+def test_a_certificate_request_speaks_for_its_certificate() -> None:
+    """cert-manager warns of an empty Issuer DN, as the PVC viewer's Certificate has one, and issues it all the same."""
+    certificate = obj("Certificate", "kubeflow/viewer")
+    event = replace(warned("CertificateRequest", "viewer-1", reason="BadConfig"), owner=Ref.of(certificate))
+    for status, expected in (("True", Status.PASS), ("False", Status.WARN)):
+        certificate["status"] = {"conditions": [{"type": "Ready", "status": status}]}
+        assert judged(event, certificate).status is expected
+    assert judged(replace(event, owner=None), certificate).status is Status.WARN
+
+
 def test_what_only_has_a_similar_name_answers_for_nothing() -> None:
     """A ReplicaSet of its own beside a Deployment, and two Services of which one name begins with the other."""
     alone = warned("ReplicaSet", "a-5d9", reason="FailedCreate")
@@ -162,6 +172,13 @@ def event(name: str, reason: str, **times: Any) -> Object:
 
 
 @pytest.mark.parametrize(
+    "made",
+    [
+        ("apps/v1", "ReplicaSet", "replicasets"),
+        ("cert-manager.io/v1", "CertificateRequest", "certificaterequests"),
+    ],
+)
+@pytest.mark.parametrize(
     ("uid", "owners", "owner", "gone"),
     [
         ("u", [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "b", "controller": True}], "b", False),
@@ -170,21 +187,27 @@ def event(name: str, reason: str, **times: Any) -> Object:
         (None, [], None, True),
     ],
 )
-def test_the_owner_of_a_replica_set_is_read_from_it(
-    api: Any, uid: str | None, owners: list[Object], owner: str | None, *, gone: bool
+def test_the_owner_of_what_a_controller_makes_is_read_from_it(
+    api: Any,
+    made: tuple[str, str, str],
+    uid: str | None,
+    owners: list[Object],
+    owner: str | None,
+    *,
+    gone: bool,
 ) -> None:
     item = event("1", "FailedCreate", lastTimestamp=datetime.now(UTC).isoformat())
-    item["involvedObject"] |= {"apiVersion": "apps/v1", "kind": "ReplicaSet"}
+    item["involvedObject"] |= {"apiVersion": made[0], "kind": made[1]}
     other = item | {"metadata": item["metadata"] | {"name": "2"}}
-    kinds = {"v1": ("Event", "events"), "apps/v1": ("ReplicaSet", "replicasets")}
-    for version, (kind, plural) in kinds.items():
-        resources = [{"kind": kind, "name": plural, "namespaced": True}]
+    kinds = {"v1": ("Event", "events"), made[0]: made[1:]}
+    for version, (kind, name) in kinds.items():
+        resources = [{"kind": kind, "name": name, "namespaced": True}]
         path = "/api/v1" if version == "v1" else f"/apis/{version}"
         api.on("GET", path, api.reply(body={"resources": resources}))
     found = {"metadata": {"name": "a", "namespace": "kubeflow", "uid": uid, "ownerReferences": owners}}
     items = {"metadata": {"resourceVersion": "1"}, "items": [item, other]}
     api.on("GET", "/api/v1/namespaces/kubeflow/events", api.reply(body=items))
-    path = "/apis/apps/v1/namespaces/kubeflow/replicasets/a"
+    path = f"/apis/{made[0]}/namespaces/kubeflow/{made[2]}/a"
     api.on("GET", path, api.reply(body=found) if uid else api.status(404, "NotFound", "no"))
     first, _ = WARNING_EVENTS.fetch(api.connect(), replace(facts(SPACE), taken=time.time()))
     assert (first.owner.name if first.owner else None, first.gone) == (owner, gone)
