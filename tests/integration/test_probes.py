@@ -24,6 +24,7 @@ from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.experiment.leftovers import EXPIRES, OWNER
 from kubeflow_volcano.experiment.remains import Cleanup
 from kubeflow_volcano.experiment.session import Options, Session
+from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.progress import silent
 from tests.integration.breaking import pods_of
 from tests.samples.gang import blamed
@@ -39,8 +40,9 @@ from validators.core.timing import Timing
 from validators.probes.gang.gang import GANG
 from validators.probes.operator.training import TRAINING_JOB
 from validators.probes.storage.consumers import targets
+from validators.probes.storage.identities import Identity
 from validators.probes.storage.storage import STORAGE, StorageEvidence
-from validators.probes.storage.writing import write
+from validators.probes.storage.writing import OPERATIONS, Target, write
 from validators.run.runner import Options as RunOptions
 from validators.run.runner import validate
 
@@ -395,6 +397,22 @@ def test_a_directory_of_root_fails_for_its_consumer_and_passes_when_healed(
     assert outcome.status is Status.PASS, outcome.message
     # Only what was there before is there now.
     on_node(cluster, where, node, path, 'cd /parent/{name} && test "$(ls -A)" = precious && grep -q kept precious')
+
+
+def test_two_identities_write_to_one_directory_at_the_same_time(
+    cluster: Cluster, consumer: tuple[str, str, str]
+) -> None:
+    where, node, path = consumer
+    on_node(cluster, where, node, path, "chmod 1777 /parent/{name}")
+    session, known = Session(cluster), facts_of(cluster)
+    try:
+        both = [Target(Identity(user=user), (), volume="v", path=path, node=node) for user in (CONSUMER, CONSUMER + 1)]
+        done = in_parallel(lambda item: write(session, item[1], item[0], known), enumerate(both * 3), 6)
+    finally:
+        account = session.close()
+    assert {(item.done == OPERATIONS, item.cause, item.failure) for item in done} == {(True, "", None)}
+    assert account.left == ()
+    on_node(cluster, where, node, path, 'test -z "$(ls -A /parent/{name} | grep kfv)"')
 
 
 @pytest.mark.fault(35)
