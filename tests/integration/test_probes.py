@@ -42,7 +42,7 @@ from validators.probes.operator.training import TRAINING_JOB
 from validators.probes.storage.consumers import targets
 from validators.probes.storage.identities import Identity
 from validators.probes.storage.storage import STORAGE, StorageEvidence
-from validators.probes.storage.writing import OPERATIONS, Target, write
+from validators.probes.storage.writing import OPERATIONS, SCRIPT, Target, write
 from validators.run.runner import Options as RunOptions
 from validators.run.runner import validate
 
@@ -413,6 +413,27 @@ def test_two_identities_write_to_one_directory_at_the_same_time(
     assert {(item.done == OPERATIONS, item.cause, item.failure) for item in done} == {(True, "", None)}
     assert account.left == ()
     on_node(cluster, where, node, path, 'test -z "$(ls -A /parent/{name} | grep kfv)"')
+
+
+def test_a_probe_that_is_ended_in_the_midst_of_it_leaves_nothing_in_the_directory(
+    cluster: Cluster, consumer: tuple[str, str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where, node, path = consumer
+    on_node(cluster, where, node, path, "chmod 1777 /parent/{name}")
+    slow = SCRIPT.replace("try fsync", "say waiting\nwhile :; do sleep 0.2; done\ntry fsync")
+    monkeypatch.setattr("validators.probes.storage.writing.SCRIPT", slow)
+    session, known = Session(cluster), facts_of(cluster)
+    target = Target(Identity(user=CONSUMER), (), volume="v", path=path, node=node)
+    acting = threading.Thread(target=lambda: write(session, target, 0, known))
+    acting.start()
+    try:
+        until(lambda: any(item.ref.kind == "Pod" for item in session.tracked), 60)
+        seen = 'test -n "$(ls -A /parent/{name} | grep kfv)"'
+        on_node(cluster, where, node, path, f"until {seen}; do sleep 0.2; done")
+    finally:
+        session.close()
+        acting.join(60)
+    on_node(cluster, where, node, path, f"sleep 3; if {seen}; then exit 1; fi")
 
 
 @pytest.mark.fault(35)
