@@ -13,7 +13,7 @@ from validators.checks import CHECKS
 from validators.checks.meta.meta import RUN
 from validators.core.check import FAMILIES, Check
 from validators.core.facts import Probe
-from validators.core.rights import BACKENDS, HOMES, Rule
+from validators.core.rights import BACKENDS, HOMES, VOLCANO_HOME, Rule
 from validators.hosts import CHECKS as HOST_CHECKS
 from validators.report.document import MANUAL, anchor
 
@@ -128,7 +128,7 @@ def _rules(rules: Iterable[Rule], code: Callable[[str], str]) -> str:
 
 
 def _within(namespace: str, code: Callable[[str], str]) -> str:
-    if namespace in {BACKENDS, HOMES}:
+    if namespace in {BACKENDS, HOMES, VOLCANO_HOME}:
         return f" in {namespace}"
     return f" in {code(namespace)}" if namespace else ""
 

@@ -111,6 +111,7 @@ def _installation(group: argparse._ArgumentGroup) -> None:
         choices=(AUTO, *GANG_SCHEDULERS, "none"),
         help="auto (default): the installed one; of several, the one in the operator's arguments",
     )
+    _text(group, "--volcano-scheduler", "NAMESPACE/NAME", "default: found by its labels")
     group.add_argument("--storage-mode", default="local_path", choices=("local_path", "existing", "static"))
     group.add_argument(
         "--expected", type=Path, metavar="FILE", help="objects.json of a plan: C1 checks that each object exists"
@@ -168,6 +169,7 @@ def options(parsed: argparse.Namespace) -> Options:
         local_path_version=_version(parsed.local_path_version),
         operator_version=_version(parsed.operator_version),
         gang_scheduler=parsed.gang_scheduler,
+        volcano_scheduler=parsed.volcano_scheduler,
         select=_words(parsed.select),
         waive=_waivers(parsed.waive),
         ignore_namespaces=tuple(parsed.ignore_namespace),

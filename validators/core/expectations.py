@@ -12,10 +12,14 @@ from kubeflow_volcano.catalog.operator import version_of_image
 from kubeflow_volcano.catalog.shipped import images_of_release, images_outside
 from kubeflow_volcano.cluster.objects import Ref
 
-__all__ = ["GIVEN", "Expectations", "expect", "newest_for", "releases_of"]
+__all__ = ["GIVEN", "SCHEDULER", "Expectations", "expect", "newest_for", "releases_of"]
 
 GIVEN = "given"
 """How something is known that the caller states."""
+
+
+SCHEDULER = Ref("apps/v1", "Deployment", "volcano-system", "volcano-scheduler")
+"""Volcano's scheduler as Volcano's manifests name it."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,8 @@ class Expectations:
     """Component by object of the manifests, where the caller knows them."""
     objects_from: str = ""
     """Where the caller got them from."""
+    scheduler: Ref = SCHEDULER
+    """The Deployment of Volcano's scheduler, whose namespace holds its configuration."""
 
     @property
     def gang(self) -> gangs.GangScheduler:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Self
 
 from kubeflow_volcano.cluster.objects import group_of
-from validators.core.rights import Rule
+from validators.core.rights import VOLCANO_HOME, Rule
 
 __all__ = [
     "APISERVICES",
@@ -73,7 +73,7 @@ CLUSTER_RUNTIMES = Resource(
     "trainer.kubeflow.org/v1alpha1", "ClusterTrainingRuntime", "clustertrainingruntimes", steady=True
 )
 # Only Volcano's own configuration is read.
-CONFIGMAPS = Resource("v1", "ConfigMap", "configmaps", namespace="volcano-system", steady=True)
+CONFIGMAPS = Resource("v1", "ConfigMap", "configmaps", namespace=VOLCANO_HOME, steady=True)
 CRDS = Resource("apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", steady=True)
 DAEMON_SETS = Resource("apps/v1", "DaemonSet", "daemonsets")
 DEPLOYMENTS = Resource("apps/v1", "Deployment", "deployments")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["BACKENDS", "HOMES", "Rule"]
+__all__ = ["BACKENDS", "HOMES", "VOLCANO_HOME", "Rule"]
 
 BACKENDS = "the namespaces of webhook backends"
 """Placeholder in a rule for the namespaces with the webhook backends of the chosen components."""
@@ -12,13 +12,16 @@ BACKENDS = "the namespaces of webhook backends"
 HOMES = "the namespaces of the release"
 """Placeholder in a rule for the namespaces of the chosen components, without kube-system."""
 
+VOLCANO_HOME = "the namespace of Volcano"
+"""Placeholder in a rule, and in a kind that is read there only, for the namespace of Volcano's scheduler."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rule:
     """One RBAC rule that the caller must be granted; the core group is empty.
 
-    `namespace` is the namespace in which it applies, `BACKENDS` or `HOMES`. A rule without one applies cluster-wide;
-    for probes and dry runs it applies in the probe namespace, where one is given.
+    `namespace` is the namespace in which it applies, `BACKENDS`, `HOMES` or `VOLCANO_HOME`. A rule without one applies
+    cluster-wide; for probes and dry runs it applies in the probe namespace, where one is given.
     """
 
     verb: str

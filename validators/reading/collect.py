@@ -24,7 +24,7 @@ from validators.core.expectations import Expectations
 from validators.core.facts import Fact, Facts, Unread
 from validators.core.outcome import CannotJudgeError
 from validators.core.resources import NAMESPACES, NODES, PODS, RESOURCES, Resource
-from validators.core.rights import Rule
+from validators.core.rights import VOLCANO_HOME, Rule
 from validators.core.timing import Timing
 from validators.reading.permissions import as_yaml, missing_for_reading
 from validators.reading.stability import Watch
@@ -69,7 +69,7 @@ def collect(
         if watch:
             progress(f"watching all pods for {seconds:.0f} s")
         missing = missing_for_reading(cluster, checks, probe_namespace, read_only=read_only)
-        steady = _lists(cluster, [item for item in wanted if item.steady]) if watch else {}
+        steady = _lists(cluster, [item for item in wanted if item.steady], expectations) if watch else {}
         window, known = _seen(watch, progress)
     progress(f"reading {counted(len(wanted), 'kind')} of objects")
     now = partial(_snapshot, cluster, wanted, expectations, timing)
@@ -154,7 +154,7 @@ def _snapshot(
     cluster: Cluster, wanted: Collection[Resource], expectations: Expectations, timing: Timing, read: _Answers
 ) -> Facts:
     """What is wanted as it is now; what was `read` a moment before is not read again."""
-    now = _lists(cluster, [name for name in wanted if name not in read])
+    now = _lists(cluster, [name for name in wanted if name not in read], expectations)
     errors = {name: answer for name, answer in now.items() if isinstance(answer, ApiError)}
     if errors and len(errors) == len(now) and all(item.status != HTTPStatus.FORBIDDEN for item in errors.values()):
         raise next(iter(errors.values()))
@@ -172,13 +172,14 @@ def _snapshot(
     )
 
 
-def _lists(cluster: Cluster, kinds: Sequence[Resource]) -> _Answers:
-    return dict(zip(kinds, in_parallel(partial(_list, cluster), kinds, _PARALLEL), strict=True))
+def _lists(cluster: Cluster, kinds: Sequence[Resource], expectations: Expectations) -> _Answers:
+    return dict(zip(kinds, in_parallel(partial(_list, cluster, expectations), kinds, _PARALLEL), strict=True))
 
 
-def _list(cluster: Cluster, kind: Resource) -> tuple[Object, ...] | ApiError:
+def _list(cluster: Cluster, expectations: Expectations, kind: Resource) -> tuple[Object, ...] | ApiError:
+    where = expectations.scheduler.namespace if kind.namespace == VOLCANO_HOME else kind.namespace
     try:
-        return cluster.list(kind.api_version, kind.kind, namespace=kind.namespace, trim=trim_of(kind)).items
+        return cluster.list(kind.api_version, kind.kind, namespace=where, trim=trim_of(kind)).items
     except NotServed:
         return ()
     except ApiError as error:

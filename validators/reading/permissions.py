@@ -16,7 +16,7 @@ from validators.core.check import Check
 from validators.core.expectations import Expectations
 from validators.core.facts import Evidence, Fact, Probe, Read, Unread
 from validators.core.resources import NAMESPACES, NODES, RESOURCES
-from validators.core.rights import BACKENDS, HOMES, Rule
+from validators.core.rights import BACKENDS, HOMES, VOLCANO_HOME, Rule
 
 __all__ = [
     "CLUSTER_SCOPED",
@@ -59,10 +59,10 @@ _OF_EVERY_CLUSTER = frozenset({"default", "kube-node-lease", "kube-public", "kub
 _API = "authorization.k8s.io/v1"
 _AT_ONCE = 8
 _ONLY_FOR_OWN_NAMESPACE = frozenset({"namespaces", "resourcequotas", "serviceaccounts"})
-_UNASKED = frozenset({BACKENDS, HOMES, APPLIED_OBJECTS.namespace})
+_UNASKED = frozenset({BACKENDS, HOMES, VOLCANO_HOME, APPLIED_OBJECTS.namespace})
 """Where a right is needed in namespaces that need not be there; the refusal itself says what is missing."""
 _ALWAYS = (NAMESPACES.listing, NODES.listing)
-_VOLCANOS_DOMAIN, _VOLCANOS_HOME = "volcano.sh", "volcano-system"
+_VOLCANOS_DOMAIN = "volcano.sh"
 
 
 def allowed(cluster: Cluster, rules: Collection[Rule], *, namespace: str = "", user: str = "") -> Mapping[Rule, bool]:
@@ -119,7 +119,7 @@ def _for_gang(check: Check, gang: GangScheduler) -> Check:
 
 
 def _of_volcano(rule: Rule) -> bool:
-    return rule.group.endswith(_VOLCANOS_DOMAIN) or rule.namespace == _VOLCANOS_HOME
+    return rule.group.endswith(_VOLCANOS_DOMAIN) or rule.namespace == VOLCANO_HOME
 
 
 def _rules_of(item: Read) -> tuple[Rule, ...]:
@@ -154,7 +154,8 @@ def _places(rule: Rule, check: Check, expectations: Expectations, probe_namespac
     if rule.namespace in {BACKENDS, HOMES}:
         return expectations.backends if rule.namespace == BACKENDS else expectations.homes
     if rule.namespace:  # one that is not expected has nothing in it to read
-        return {*expectations.namespaces, *_OF_EVERY_CLUSTER, APPLIED_OBJECTS.namespace} & {rule.namespace}
+        where = expectations.scheduler.namespace if rule.namespace == VOLCANO_HOME else rule.namespace
+        return {*expectations.namespaces, *_OF_EVERY_CLUSTER, APPLIED_OBJECTS.namespace} & {where}
     if rule in {item.listing for item in check.resources}:
         return ("",)
     return (_where(rule, check, probe_namespace),)

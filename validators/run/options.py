@@ -16,7 +16,8 @@ from kubeflow_volcano.cluster.applied_objects import parse_document
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput, Problem
 from validators.checks.reach.recognition import image_marks, recognise
-from validators.core.expectations import GIVEN, Expectations, expect, newest_for, releases_of
+from validators.core.expectations import GIVEN, SCHEDULER, Expectations, expect, newest_for, releases_of
+from validators.core.volcano_home import LABELS, with_volcano_at
 from validators.probes.network.credentials import Credentials, credentials
 from validators.subjects.gang.operator_flags import container_of
 from validators.subjects.gang.operators import OPERATORS, TRAINING
@@ -51,6 +52,8 @@ class Options:
     local_path_version: str = ""
     operator_version: str = ""
     gang_scheduler: str = AUTO
+    volcano_scheduler: str = ""
+    """Volcano's scheduler as 'namespace/name'; empty where it is as in Volcano's manifests, or found by its labels."""
     exclude: tuple[str, ...] = ()
     storage_mode: str = "local_path"
     user_email: str = ""
@@ -147,6 +150,8 @@ def _expected(options: Options, release: str) -> Expectations:
         ignored_namespaces=options.ignore_namespaces,
     )
     objects, objects_from = _objects(options)
+    if options.volcano_scheduler:
+        found = with_volcano_at(found, _scheduler(options.volcano_scheduler))
     return replace(
         found,
         gang_from="default; no cluster was asked" if gang == AUTO else GIVEN,
@@ -192,8 +197,32 @@ def expectations_of(options: Options, cluster: Cluster | None) -> tuple[Expectat
     if asked_gang != AUTO:
         return _expected(options, release), release_from
     gang, gang_from = recognise_gang(cluster, running.get(TRAINING.ref), options.operator_version)
-    found = _expected(replace(options, gang_scheduler=gang.name), release)
+    scheduler = options.volcano_scheduler or (_volcano(cluster) if gang is VOLCANO else "")
+    found = _expected(replace(options, gang_scheduler=gang.name, volcano_scheduler=scheduler), release)
     return replace(found, gang_from=gang_from), release_from
+
+
+def _volcano(cluster: Cluster) -> str:
+    """The only Deployment with the labels of Volcano's scheduler, as 'namespace/name'; empty if it cannot be told."""
+    try:
+        found = cluster.list(SCHEDULER.api_version, SCHEDULER.kind, labels=LABELS, brief=True).items
+    except ApiError:  # the checks that want to read it say why
+        return ""
+    refs = [item["metadata"] for item in found]
+    return f"{refs[0]['namespace']}/{refs[0]['name']}" if len(refs) == 1 else ""
+
+
+def _scheduler(text: str) -> Ref:
+    namespace, mark, name = text.partition("/")
+    if not (namespace and mark and name):
+        raise InvalidInput(
+            Problem(
+                f"--volcano-scheduler {text}.",
+                "the namespace and the name of a Deployment, as volcano-system/volcano-scheduler.",
+                "correct it, or leave it away: the scheduler is found by its labels.",
+            )
+        )
+    return SCHEDULER._replace(namespace=namespace, name=name)
 
 
 def _asked_gang(options: Options) -> str:

@@ -191,9 +191,11 @@ def issue(pod: Object, facts: Facts) -> Issue | None:
         found = None
     if found and found.check == "C7":
         found = replace(found, because=_restart_causes(workload_of(pod), facts))
-    if found and found.check == "C6" and (down := nodes_of((pod,), facts)):
-        found = replace(found, because=(down,))
     workload = workload_of(pod)
+    if found and found.check == "C6" and (down := nodes_of((pod,), facts)):
+        # A DaemonSet's pod is lost with its node, and A4 says whether anything needs that node.
+        bound = workload is not None and workload.kind == "DaemonSet"
+        found = replace(found, because=(down,), status=Status.WARN if bound else found.status)
     if found and workload and workload.group in JOB_GROUPS:
         found = replace(found, status=Status.WARN)
     return as_owned(replace(found, evidence=noted.log), pod, facts) if found else None

@@ -67,12 +67,20 @@ def _issue(obj: Object, causes: Sequence[Issue], facts: Facts) -> Issue | None:
     if ref.kind == "Job":
         return _job(obj, found, causes, facts)
     found = replace(found, todo="see its events and its pods.")
-    if not causes:
+    if not causes or _short_of_more(obj, causes):
         return as_owned(replace(found, because=_without_pods(ref, state, facts)), obj, facts)
     worst = [item for item in causes if item.status is Status.FAIL] or causes
     because = tuple(dict.fromkeys(item.check for item in worst))
     message = f"{state.message} {worst[0].message}"
     return replace(found, status=worst[0].status, gravity=worst[0].gravity, message=message, because=because)
+
+
+def _short_of_more(obj: Object, causes: Sequence[Issue]) -> bool:
+    """Whether a DaemonSet lacks more pods than those that are no failure, as on a node that nothing needs."""
+    status = obj.get("status", {})
+    missing = status.get("desiredNumberScheduled", 0) - status.get("numberReady", 0)
+    minor = all(item.status is Status.WARN for item in causes)
+    return obj["kind"] == "DaemonSet" and minor and missing > len(causes)
 
 
 def _without_pods(ref: Ref, state: Readiness, facts: Facts) -> tuple[Cause, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from kubeflow_volcano.cluster.objects import Ref
@@ -9,12 +10,12 @@ from kubeflow_volcano.experiment.ended import BAD_STARTS
 from validators.checks.refusals import interruption, refusal
 from validators.core.check import check
 from validators.core.facts import Facts
-from validators.core.outcome import Outcome, Severity, errored, failed, passed, skipped, warned
+from validators.core.outcome import Outcome, Severity, Status, errored, failed, passed, skipped, warned
 from validators.core.resources import STORAGE_CLASSES
 from validators.probes.storage.roundtrip import RoundTrip, Stage
 from validators.probes.storage.storage import STORAGE
 from validators.subjects import workloads
-from validators.subjects.issues import verdict
+from validators.subjects.issues import Issue, verdict
 from validators.subjects.storage_classes import MARKS, STATIC, default_classes, effective_class, serving_workloads
 
 __all__ = ["CHECKS"]
@@ -110,8 +111,29 @@ def provisioner_alive(facts: Facts) -> Outcome:
         for item in workloads.issues(facts)
         if item.ref in serving
     ]
+    issue += _turned_off(serving, facts)
     claim = f"{', '.join(map(str, serving))} serves class {names[0]}."
     return verdict(issue, serving, claim=claim, expected="every workload of the provisioner available")
+
+
+def _turned_off(serving: Iterable[Ref], facts: Facts) -> list[Issue]:
+    """Controllers that others installed, where all of them are scaled to zero: then only the node plugins run."""
+    found = [ref for ref in serving if ref.kind != "DaemonSet" and ref not in facts.expectations.workloads]
+    live = [facts.get(workloads.RESOURCE_OF_KIND[ref.kind], ref.namespace, ref.name) or {} for ref in found]
+    if any(item.get("spec", {}).get("replicas", 1) for item in live):
+        return []
+    return [
+        Issue(
+            "D2",
+            Status.FAIL,
+            ref,
+            "ScaledToZero",
+            f"{ref} is scaled to 0 replicas.",
+            "scale it up.",
+            changes=(f"kubectl -n {ref.namespace} scale {ref.kind.lower()}/{ref.name} --replicas=1",),
+        )
+        for ref in found
+    ]
 
 
 @check(

@@ -15,7 +15,7 @@ from validators.core.consequences import NOT_NEEDED
 from validators.core.facts import Fact, Facts
 from validators.core.outcome import CannotJudgeError, Outcome, Severity, failed, passed, skipped, warned
 from validators.core.resources import PODGROUPS, PODS
-from validators.core.rights import Rule
+from validators.core.rights import VOLCANO_HOME, Rule
 from validators.subjects import crds
 from validators.subjects.issues import judged
 from validators.subjects.ownership import workload_of
@@ -54,7 +54,7 @@ def _previous(cluster: Cluster, pod: Ref, container: str) -> str:
 
 
 PREVIOUS_LOGS = Fact[Mapping[tuple[Ref, str], str]](
-    "volcano-logs", previous_logs, {}, reads=(PODS,), needs=(Rule("get", "", "pods/log", "volcano-system"),)
+    "volcano-logs", previous_logs, {}, reads=(PODS,), needs=(Rule("get", "", "pods/log", VOLCANO_HOME),)
 )
 """By pod and container of Volcano, the end of the log before it was started again; only of those that were."""
 

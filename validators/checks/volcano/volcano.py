@@ -19,14 +19,13 @@ from validators.core.outcome import CannotJudgeError, Outcome, Severity, failed,
 from validators.core.resources import CONFIGMAPS, DEPLOYMENTS, QUEUES
 from validators.subjects import crds, workloads
 from validators.subjects.gang import scheduler_configuration
+from validators.subjects.gang.operator_flags import container_of
 from validators.subjects.gang.queue_opening import open_command
 from validators.subjects.gang.scheduler_configuration import Unusable
 from validators.subjects.issues import verdict
 from validators.subjects.kubectl import patch, pointer
 
 __all__ = ["CHECKS"]
-
-SCHEDULER = Ref("apps/v1", "Deployment", "volcano-system", "volcano-scheduler")
 
 
 @check("F1", "volcano-components", severity=Severity.BLOCKER, reads=workloads.READS)
@@ -62,7 +61,7 @@ def queue_open(facts: Facts) -> Outcome:
     """
     crds.demand_gang_kinds(facts)
     _demand_volcano(facts, "has no queues")
-    ref = Ref("scheduling.volcano.sh/v1beta1", "Queue", "", "default")
+    ref, scheduler = Ref("scheduling.volcano.sh/v1beta1", "Queue", "", "default"), facts.expectations.scheduler
     found = {name: facts.get(QUEUES, "", name) for name in ("default", "root")}
     if found["default"] is None:
         return failed(
@@ -71,7 +70,7 @@ def queue_open(facts: Facts) -> Outcome:
             expected="a queue default in state Open",
             objects=(ref,),
             todo="restart the scheduler, which makes it at its start.",
-            changes=("kubectl -n volcano-system rollout restart deployment/volcano-scheduler",),
+            changes=(f"kubectl -n {scheduler.namespace} rollout restart deployment/{scheduler.name}",),
             because=("F1",) if _scheduler_off(facts) else (),
         )
     present = {name: queue for name, queue in found.items() if queue}
@@ -86,7 +85,10 @@ def queue_open(facts: Facts) -> Outcome:
             observed=states,
             objects=tuple(item for item in refs if item.name in shut),
             todo="open it: it takes no new work as it is.",
-            changes=tuple(open_command(present[name], scheduler_configuration.version(facts)) for name in shut),
+            changes=tuple(
+                open_command(present[name], scheduler_configuration.version(facts), scheduler.namespace)
+                for name in shut
+            ),
         )
     if empty := [(name, key) for name, queue in present.items() for key in _unreadable(queue)]:
         return failed(
@@ -142,7 +144,7 @@ def _demand_volcano(facts: Facts, why: str) -> None:
 
 def _scheduler_off(facts: Facts) -> bool:
     found = facts.objects.get(DEPLOYMENTS, ())
-    return any(Ref.of(item) == SCHEDULER and item["spec"].get("replicas") == 0 for item in found)
+    return any(Ref.of(item) == facts.expectations.scheduler and item["spec"].get("replicas") == 0 for item in found)
 
 
 def _capability(queue: Object) -> Iterator[tuple[str, Decimal | None]]:
@@ -216,15 +218,14 @@ def _sentences(texts: Iterable[str]) -> str:
 def _scheduler(facts: Facts) -> Object:
     """The scheduler's Deployment; ends the check if it is missing or not expected."""
     _demand_volcano(facts, "makes the gangs, and not Volcano")
-    found = facts.get(DEPLOYMENTS, SCHEDULER.namespace, SCHEDULER.name)
+    ref = facts.expectations.scheduler
+    found = facts.get(DEPLOYMENTS, ref.namespace, ref.name)
     if found:
         return found
-    if SCHEDULER not in facts.expectations.workloads:
+    if ref not in facts.expectations.workloads:
         raise CannotJudgeError(skipped("NotExpected", "the chosen components have no Volcano."))
-    message = f"{SCHEDULER} does not exist."
-    raise CannotJudgeError(
-        failed("NoScheduler", message, objects=(SCHEDULER,), todo="install Volcano.", because=("F1",))
-    )
+    message = f"{ref} does not exist."
+    raise CannotJudgeError(failed("NoScheduler", message, objects=(ref,), todo="install Volcano.", because=("F1",)))
 
 
 @check("F5", "volcano-version-pair", severity=Severity.MINOR, reads=(DEPLOYMENTS,))
@@ -235,7 +236,7 @@ def version_pair(facts: Facts) -> Outcome:
     fails, choose a Volcano version that lists the server's version.
     """
     scheduler = _scheduler(facts)
-    image: str = scheduler["spec"]["template"]["spec"]["containers"][0]["image"]
+    image: str = container_of(scheduler)["image"]
     version = version_tag(image)
     ranges = {_minor(name): bounds for name, bounds in facts.expectations.volcano_kubernetes.items()}
     bounds = ranges.get(_minor(version))
@@ -246,7 +247,7 @@ def version_pair(facts: Facts) -> Outcome:
             "UnknownVersion",
             f"nothing is known of the pair Volcano {version or image} and Kubernetes {server}.",
             expected=f"one of Volcano {known}",
-            objects=(SCHEDULER,),
+            objects=(Ref.of(scheduler),),
             todo="look it up in Volcano's README, or take a version that is known.",
         )
     text = f"Kubernetes {bounds}"
@@ -256,10 +257,10 @@ def version_pair(facts: Facts) -> Outcome:
             f"Volcano {version} names {text}, the server is {server}.",
             expected=text,
             observed={"image": image, "server_version": server},
-            objects=(SCHEDULER,),
+            objects=(Ref.of(scheduler),),
             todo="take a Volcano version whose range holds the server's.",
         )
-    return passed(f"Volcano {version} names {text}; the server is {server}.", objects=(SCHEDULER,))
+    return passed(f"Volcano {version} names {text}; the server is {server}.", objects=(Ref.of(scheduler),))
 
 
 def _minor(version: str) -> str:

@@ -77,7 +77,13 @@ def _not_open(state: str, found: Object, situation: Situation) -> Finding:
         needed="an Open queue.",
         todo="open the queue, or recreate the job with another one.",
         objects=[queue_ref(name)],
-        changes=[open_command(found, scheduler_configuration.version(situation.facts))],
+        changes=[
+            open_command(
+                found,
+                scheduler_configuration.version(situation.facts),
+                situation.facts.expectations.scheduler.namespace,
+            )
+        ],
         blocks=missing,
     )
 

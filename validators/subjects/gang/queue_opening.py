@@ -18,8 +18,8 @@ _APPLIES_STATES = (1, 11)
 _STATE = """--subresource=status --type=merge -p '{"status":{"state":"Open"}}'"""
 
 
-def open_command(queue: Object, version: str) -> str:
-    """The shell command; `version` is Volcano's, empty if it is not known."""
+def open_command(queue: Object, version: str, where: str) -> str:
+    """The shell command; `version` is Volcano's, empty if it is not known, `where` its namespace."""
     meta = queue["metadata"]
     if version and version_key(version) < _APPLIES_STATES:
         return f"kubectl patch queues.scheduling.volcano.sh {meta['name']} {_STATE}"
@@ -27,7 +27,7 @@ def open_command(queue: Object, version: str) -> str:
     text = {
         "apiVersion": "bus.volcano.sh/v1alpha1",
         "kind": "Command",
-        "metadata": {"generateName": f"{meta['name']}-open-", "namespace": "volcano-system"},
+        "metadata": {"generateName": f"{meta['name']}-open-", "namespace": where},
         "target": target,
         "action": "OpenQueue",
     }

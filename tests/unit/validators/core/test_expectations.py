@@ -9,6 +9,7 @@ from kubeflow_volcano.problems import InvalidInput
 from tests.samples.facts import ref
 from validators.core.expectations import expect, newest_for, releases_of
 from validators.core.rights import Rule
+from validators.core.volcano_home import with_volcano_at
 from validators.reading.permissions import as_yaml
 from validators.subjects.gang.operators import TRAINER, TRAINING
 
@@ -90,3 +91,23 @@ def test_rules_are_told_as_they_stand_in_a_role() -> None:
     assert len(rules) == 8
     assert "update trainjobs/finalizers.trainer.kubeflow.org" in map(str, TRAINER.rules(["trainjobs"], "2.1.0"))
     assert len(TRAINING.rules(["tfjobs"], "1.5.0")) == 7  # upstream's role has no finalizers at that time
+
+
+def test_volcano_of_a_chart_is_expected_where_its_scheduler_is() -> None:
+    scheduler = ref("Deployment", "batch-system/batch-scheduler")
+    found = with_volcano_at(expect("1.9.1", volcano_version="1.10.0"), scheduler)
+    assert {ref_.name for ref_, part in found.workloads.items() if part == "volcano"} == {
+        "batch-admission",
+        "batch-controllers",
+        "batch-scheduler",
+    }
+    assert "volcano-system" not in found.namespaces
+    assert "batch-system" in found.namespaces
+    assert "batch-admission-service-jobs-mutate" in {item.name for item in found.webhooks}
+    assert found.images[scheduler, "batch-scheduler"].endswith("vc-scheduler:v1.10.0")
+    assert ref("Deployment", "kubeflow/training-operator") in found.workloads
+
+
+def test_volcano_that_is_where_its_manifests_put_it_is_expected_there() -> None:
+    known = expect("1.9.1")
+    assert with_volcano_at(known, known.scheduler) is known

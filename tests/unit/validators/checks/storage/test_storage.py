@@ -100,6 +100,20 @@ def test_a_provisioner_that_the_catalog_does_not_know_is_found_by_its_name() -> 
     assert (outcome.status, outcome.because) == (Status.FAIL, ("C2",))
 
 
+@pytest.mark.parametrize(("replicas", "status"), [(0, Status.FAIL), (1, Status.PASS)])
+def test_a_driver_of_others_without_a_controller_fails_although_its_node_plugins_run(
+    replicas: int, status: Status
+) -> None:
+    driver = [{"name": "d", "image": "x/csi:v1", "args": ["--driver-name=nfs.csi.k8s.io"]}]
+    controller = deployment("storage/csi-controller", replicas=replicas, containers=driver)
+    template = {"metadata": {"labels": {}}, "spec": {"containers": driver}}
+    counts = {"desiredNumberScheduled": 1, "updatedNumberScheduled": 1, "numberReady": 1}
+    plugin = obj("DaemonSet", "storage/csi-node", spec={"template": template}, status=counts)
+    outcome = classes.provisioner_alive(facts(storage_class("a", provisioner="nfs.csi.k8s.io"), controller, plugin))
+    assert outcome.status is status
+    assert outcome.objects[0].name == "csi-controller"
+
+
 def test_volumes_made_in_advance_need_no_provisioner() -> None:
     outcome = classes.provisioner_alive(facts(storage_class("a", provisioner="kubernetes.io/no-provisioner")))
     assert (outcome.status, outcome.objects[0].name) == (Status.PASS, "a")

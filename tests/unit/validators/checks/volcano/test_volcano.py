@@ -65,6 +65,14 @@ def test_a_failed_init_job_fails() -> None:
     assert (outcome.reason, outcome.because) == ("BackoffLimitExceeded", ("C5",))
 
 
+def test_a_proxy_in_front_of_the_scheduler_changes_nothing() -> None:
+    meshed = scheduler()
+    meshed["spec"]["template"]["spec"]["containers"].insert(0, {"name": "linkerd-proxy", "image": "linkerd/proxy:v2"})
+    known = facts(meshed, obj("ConfigMap", "volcano-system/volcano-scheduler-configmap", data={KEY: GOOD}))
+    assert volcano.gang_plugin(known).status is Status.PASS
+    assert volcano.version_pair(known).status is Status.PASS
+
+
 def test_volcano_that_nobody_expects_is_skipped() -> None:
     assert volcano.components(facts()).status is Status.SKIP
     with pytest.raises(CannotJudgeError) as stop:

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.cluster.objects import Object
-from tests.samples.facts import deployment, facts, instant, obj, pod, ref
+from tests.samples.facts import deployment, facts, instant, node, obj, pod, ref
 from validators.checks.reach.images import images_arrive
 from validators.checks.workloads import workloads as checks
-from validators.core.facts import Unread
+from validators.core.facts import Facts, Unread
 from validators.core.outcome import CannotJudgeError, Status
 from validators.subjects.pods import POD_NOTES, WINDOW, PodNotes, Window
 
@@ -302,3 +302,36 @@ def test_many_troubles_are_told_in_three_sentences_and_a_list() -> None:
     outcome = images_arrive(known)
     assert "And 2 more: Pod ns/p3, Pod ns/p4." in outcome.message
     assert len(outcome.objects) == 5
+
+
+# DaemonSets and nodes that are lost
+
+
+def on_two_nodes(ready: int) -> Facts:
+    """A DaemonSet of the system on a node that is Ready and on one that is lost."""
+    status = {"observedGeneration": 1, "desiredNumberScheduled": 2, "updatedNumberScheduled": 2, "numberReady": ready}
+    template = {"metadata": {"labels": {}}, "spec": {"containers": [{"name": "main", "image": "example/image:v1"}]}}
+    found = obj(
+        "DaemonSet", "kube-system/proxy", metadata={"generation": 1}, spec={"template": template}, status=status
+    )
+    of_set: Object = {
+        "ownerReferences": [{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "proxy", "controller": True}]
+    }
+    lost = pod(
+        "kube-system/proxy-2",
+        metadata=of_set,
+        spec={"nodeName": "n2", "containers": [{"name": "main", "image": "example/image:v1"}]},
+        status={"phase": "Pending"},
+    )
+    gone = {"conditions": [{"type": "Ready", "status": "Unknown"}], "allocatable": {"cpu": "2", "memory": "4Gi"}}
+    return facts(found, pod("kube-system/proxy-1", metadata=of_set), lost, node("n1"), node("n2", status=gone))
+
+
+def test_a_daemon_set_without_its_pod_on_a_lost_node_is_a_warning() -> None:
+    known = on_two_nodes(ready=1)
+    assert checks.pods_ready(known).status is Status.WARN
+    assert checks.daemon_sets(known).status is Status.WARN
+
+
+def test_a_daemon_set_that_lacks_more_pods_than_its_lost_one_fails() -> None:
+    assert checks.daemon_sets(on_two_nodes(ready=0)).status is Status.FAIL

@@ -10,6 +10,7 @@ from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS, VOLCANO
 from kubeflow_volcano.cluster.api.client import Cluster, Listing
 from kubeflow_volcano.cluster.api.errors import NotServed
 from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.problems import InvalidInput
 from tests.samples.facts import deployment, facts
 from validators.checks.operator.operator import gang_flag
 from validators.report.document import Report
@@ -36,7 +37,14 @@ class Part:
         self._groups = {item.group for item in (VOLCANO, SCHEDULER_PLUGINS) if item.name in served}
         self._objects = objects
 
-    def list(self, _api_version: str, _kind: str, *, namespace: str) -> Listing:
+    def list(
+        self, _api_version: str, _kind: str, *, namespace: str = "", labels: str = "", brief: bool = False
+    ) -> Listing:
+        if labels:
+            assert brief
+            key, _, value = labels.partition("=")
+            found = [item for item in self._objects if (item["metadata"].get("labels") or {}).get(key) == value]
+            return Listing(tuple(found), "1")
         return Listing(tuple(item for item in self._objects if item["metadata"]["namespace"] == namespace), "1")
 
     def resource(self, api_version: str, kind: str) -> None:
@@ -116,3 +124,31 @@ def test_the_report_says_by_whom_gangs_are_judged_and_who_says_so() -> None:
     report = Report("0badcafe", {}, "here", expected.release, how, 0.0, 1.0, 1.0, (), facts(expected=expected))
     run = report.as_dict()["run"]
     assert (run["gang_scheduler"], run["gang_scheduler_from"]) == (P, "only its PodGroups are served")
+
+
+def scheduler(name: str) -> Object:
+    found = deployment(name)
+    found["metadata"]["labels"] = {"app": "volcano-scheduler"}
+    return found
+
+
+@pytest.mark.parametrize(
+    ("running", "found"),
+    [
+        ((), "volcano-system/volcano-scheduler"),
+        (("volcano-system/volcano-scheduler",), "volcano-system/volcano-scheduler"),
+        (("batch-system/volcano-scheduler",), "batch-system/volcano-scheduler"),
+        (("team/gangs-scheduler",), "team/gangs-scheduler"),
+        (("team/gangs-scheduler", "batch-system/volcano-scheduler"), "volcano-system/volcano-scheduler"),
+    ],
+)
+def test_volcano_is_expected_where_its_only_scheduler_is(running: tuple[str, ...], found: str) -> None:
+    cluster = Part((V,), operator("1.8.1", "--gang-scheduler-name=volcano"), *map(scheduler, running))
+    expected, _ = expectations_of(Options(), cast("Cluster", cluster))
+    assert f"{expected.scheduler.namespace}/{expected.scheduler.name}" == found
+    assert expected.scheduler in expected.workloads
+
+
+def test_a_scheduler_that_is_no_address_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="--volcano-scheduler batch-system"):
+        expectations_of(Options(release="1.9.1", gang_scheduler=V, volcano_scheduler="batch-system"), None)

@@ -1,0 +1,63 @@
+"""Healthy clusters of others: no blocker fails on them, and whatever is broken in them is found by its own check.
+
+A recorded cluster is not the project's own clean installation; it has people's broken notebooks, other meshes, policies
+and drivers, lost nodes.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from tests.recorded.breakages import BREAKAGES
+from tests.recorded.planting import Absent, Planting
+from tests.recorded.recording import CLUSTERS, LIMIT, clusters, load
+from tests.recorded.verdicts import expected, judged, unlike_pass
+from validators.core.consequences import REASON
+from validators.core.outcome import Severity, Status
+
+BAD = {Status.FAIL, Status.ERROR}
+
+
+def test_there_are_enough_clusters_and_a_person_can_review_each() -> None:
+    sizes = {name: (CLUSTERS / name / "facts.yaml").stat().st_size for name in clusters()}
+    assert len(sizes) >= 5
+    assert {name: size for name, size in sizes.items() if size > LIMIT} == {}
+
+
+@pytest.mark.parametrize("name", clusters())
+def test_no_blocker_fails_on_a_healthy_cluster_of_others(name: str) -> None:
+    assert {
+        item.check.id: f"{item.outcome.reason}: {item.outcome.message}"
+        for item in judged(load(name)).values()
+        if item.check.severity is Severity.BLOCKER and item.outcome.status in BAD
+    } == {}
+
+
+@pytest.mark.parametrize("name", clusters())
+def test_what_the_checks_say_of_it_is_as_reviewed(name: str) -> None:
+    assert unlike_pass(judged(load(name))) == expected(name)
+
+
+@pytest.mark.parametrize("name", clusters())
+def test_whatever_is_broken_in_it_fails_the_check_of_the_cause(name: str) -> None:
+    found = broken(name)
+    assert len(found) >= 30
+    assert {what: said for what, said in found.items() if said} == {}
+
+
+@cache
+def broken(name: str) -> dict[str, str]:
+    """What is wrong with the verdict on each breakage that the cluster can have; empty where its check fails."""
+    found = {}
+    for what, (check, plant) in BREAKAGES.items():
+        planting = Planting(load(name))
+        try:
+            plant(planting)
+        except Absent:
+            continue
+        outcome = judged(planting.facts)[check].outcome
+        well = outcome.status is Status.FAIL and outcome.reason != REASON
+        found[what] = "" if well else f"{check} {outcome.status} {outcome.reason}: {outcome.message}"
+    return found
