@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 
 from kubeflow_volcano.catalog.images.probes import BUSYBOX, PAUSE
+from kubeflow_volcano.cluster.admission.denials import denied_elsewhere
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.metadata import RUN_LABEL
@@ -27,7 +28,10 @@ from kubeflow_volcano.experiment.spaces import USABLE_SECONDS, Level, space, wai
 from kubeflow_volcano.progress import Progress, silent
 from kubeflow_volcano.text import counted
 
-__all__ = ["Options", "ProbeRefused", "Session"]
+__all__ = ["EVERYWHERE", "Options", "ProbeRefused", "Session"]
+
+EVERYWHERE = "namespaces that deny the same without the probe's labels"
+"""Part of the text of a refusal that does not concern the probe alone."""
 
 _LIFE = timedelta(minutes=15)
 _CREATE_SECONDS = 30.0
@@ -164,7 +168,7 @@ class Session:
             unsure = error.transient
             if error.transient:
                 raise
-            raise ProbeRefused(f"{ref}: {error.message}") from error
+            raise ProbeRefused(self.with_extent(obj, f"{ref}: {error.message}")) from error
         finally:  # a signal may have come between the request and its answer
             with self._state:
                 self._sending.discard(ref)
@@ -172,6 +176,11 @@ class Session:
                     self._unsure.add(ref)
                 self._state.notify_all()
         return created
+
+    def with_extent(self, obj: Object, text: str) -> str:
+        """Why an object was denied, and whether ordinary namespaces deny it as well, which `EVERYWHERE` then says."""
+        names = denied_elsewhere(self.cluster, obj, text)
+        return f"{text} ({EVERYWHERE}: {', '.join(names)})" if names else text
 
     def _send(self, obj: Object, ref: Ref, deadline: Deadline) -> Object:
         try:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from kubeflow_volcano.cluster.admission.denials import denier
+from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.experiment.ended import BAD_STARTS
-from validators.core.outcome import Cause, Outcome, errored
+from kubeflow_volcano.experiment.session import EVERYWHERE
+from validators.core.outcome import Cause, Outcome, errored, failed
 from validators.subjects.interception import named_in
 from validators.subjects.outages import taints_in
 
@@ -11,16 +14,25 @@ __all__ = ["interruption", "not_tried", "refusal"]
 
 _UNPREPARED = "kube-controller-manager"
 """In the session's text about a namespace without ServiceAccount or counted quota."""
+_LOOK = {
+    "ValidatingAdmissionPolicy": "kubectl get validatingadmissionpolicy {} -o yaml",
+    "Webhook": "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml",
+    "PodSecurity": "kubectl get namespaces --show-labels",
+}
 _UNREAD = frozenset({"Forbidden", "Unauthorized", "Unreachable"})
 
 
-def refusal(text: str) -> Outcome:
+def refusal(text: str, *, owns: bool = False) -> Outcome:
     """A quota, LimitRange, Pod Security, RBAC or a webhook rejected an object; a webhook without answer is a cause.
 
-    A namespace that no controller prepared is an interruption, for which no policy is to be changed.
+    What ordinary namespaces deny as well is a failure of the cluster, which the check that `owns` it reports. A
+    namespace that no controller prepared is an interruption, for which no policy is to be changed.
     """
     if _UNPREPARED in text:
         return interruption(text)
+    policy = denier(text) if EVERYWHERE in text else None
+    if policy:
+        return _denied(policy, text, owns=owns)
     todo = "exempt the probe from the named policy, or name a namespace that admits it (--probe-namespace)."
     if named_in(text):
         todo = "see why the backend of the named webhook is not ready, and run again."
@@ -30,6 +42,18 @@ def refusal(text: str) -> Outcome:
         expected="small pods are admitted at the Pod Security level of their identity",
         todo=todo,
         because=_causes(text),
+    )
+
+
+def _denied(policy: Ref, text: str, *, owns: bool) -> Outcome:
+    return failed(
+        "PolicyDenies",
+        f"{policy.kind} {policy.name} denies ordinary objects, not only the probe's: {text}",
+        expected="users' namespaces admit pods within the restricted Pod Security level, and those of gangs",
+        objects=(policy,),
+        todo="change the named policy so that it admits such objects: until then, users' jobs do not start.",
+        commands=(_LOOK.get(policy.kind, "kubectl get resourcequotas -A").format(policy.name),),
+        because=() if owns else (frozenset({policy}),),
     )
 
 

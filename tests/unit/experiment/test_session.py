@@ -18,7 +18,7 @@ from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.experiment.closing import SHARED
 from kubeflow_volcano.experiment.leftovers import EXPIRES, KINDS, OWNER, expired, this_process
 from kubeflow_volcano.experiment.remains import Tracked
-from kubeflow_volcano.experiment.session import Options, ProbeRefused, Session
+from kubeflow_volcano.experiment.session import EVERYWHERE, Options, ProbeRefused, Session
 from kubeflow_volcano.experiment.spaces import Level
 from validators.checks import CHECKS
 
@@ -400,3 +400,43 @@ def test_what_a_provisioner_left_of_an_own_claim_goes_with_it(
     assert found == [UID, *deleted]
     assert [item.uid for item in account.removed] == [UID, *deleted]
     assert account.left == ()
+
+
+DENIED = "ValidatingAdmissionPolicy 'no-gangs' with binding 'all' denied request: not here"
+
+
+def ordinary() -> Object:
+    found = pod()
+    found["spec"] = {"containers": [{"name": "c"}], "securityContext": {"runAsNonRoot": True}}
+    return found
+
+
+@pytest.mark.parametrize(
+    ("there", "spec", "everywhere"),
+    [
+        (DENIED, {}, True),
+        (None, {}, False),
+        ("ValidatingAdmissionPolicy 'other' with binding 'all' denied request: no", {}, False),
+        ('User "u" cannot create resource "pods"', {}, False),
+        (DENIED, {"volumes": [{"name": "v", "hostPath": {"path": "/"}}]}, False),
+        (DENIED, {"securityContext": {}}, False),
+    ],
+)
+def test_a_refusal_says_whether_ordinary_namespaces_deny_the_same(
+    api: Any, session: Session, there: str | None, spec: Object, *, everywhere: bool
+) -> None:
+    spaces = [{"metadata": {"name": name}} for name in ("mine", "kube-system", "team")]
+    api.on("GET", NAMESPACES, api.reply(200, listing(*spaces)))
+    api.on("GET", "/api/v1/namespaces/mine/limitranges", api.reply(200, listing()))
+    api.on("POST", PODS, api.status(403, "Forbidden", DENIED))
+    elsewhere = api.status(403, "Forbidden", there) if there else api.reply(201, live(pod()))
+    api.on("POST", "/api/v1/namespaces/team/pods", elsewhere)
+    obj = ordinary()
+    obj["spec"] |= spec
+    with pytest.raises(ProbeRefused) as refusal:
+        session.create(obj)
+    assert (EVERYWHERE in str(refusal.value)) is everywhere
+    assert str(refusal.value).endswith(": team)") is everywhere
+    tried = [item for item in api.requests if item.path == "/api/v1/namespaces/team/pods"]
+    assert all(item.query.get("dryRun") == "All" for item in tried)
+    assert all(RUN_LABEL not in item.body["metadata"]["labels"] for item in tried)

@@ -20,7 +20,7 @@ ENDED_EARLY = frozenset({"ProbeRefused", "ProbeInterrupted", "NotReached"})
 def ended_early(evidence: GangEvidence) -> Outcome:
     """The outcome of a step that did not come to its end."""
     if evidence.refused:
-        return refusal(evidence.refused)
+        return refusal(evidence.refused, owns=True)
     if evidence.failure:
         return interruption(evidence.failure)
     return errored("NotReached", "an earlier step of the experiment failed.", todo="see that step.")

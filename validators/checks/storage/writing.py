@@ -6,16 +6,18 @@ from collections.abc import Iterator, Sequence
 
 from kubeflow_volcano.catalog.model import Claim
 from kubeflow_volcano.cluster.objects import Ref
-from kubeflow_volcano.experiment.ended import BAD_STARTS
+from kubeflow_volcano.experiment.ended import BAD_STARTS, NO_EVENT
 from kubeflow_volcano.experiment.spaces import Level
 from kubeflow_volcano.text import counted, few
 from validators.checks.refusals import interruption, refusal
 from validators.core.check import check
 from validators.core.facts import Facts
 from validators.core.outcome import Outcome, Severity, errored, failed, passed, skipped, warned
+from validators.core.resources import STORAGE_CLASSES
 from validators.probes.storage.identities import Identity
 from validators.probes.storage.storage import STORAGE, StorageEvidence
 from validators.probes.storage.writing import OPERATIONS, Written
+from validators.subjects.storage_classes import serving_workloads
 
 __all__ = ["CHECKS"]
 
@@ -55,7 +57,7 @@ def consumer_can_write(facts: Facts) -> Outcome:
     if refused:
         return _refused(refused)
     if unmade := [item for item in evidence.written if item.failure]:
-        return _unmade(unmade)
+        return _unmade(unmade, facts)
     return _tried(evidence, facts)
 
 
@@ -198,20 +200,25 @@ def _commands(item: Written) -> Iterator[str]:
         yield f"semanage fcontext -a -t container_file_t '{target.path}(/.*)?' && restorecon -R {target.path}"
 
 
-def _unmade(unmade: Sequence[Written]) -> Outcome:
-    reason, text = unmade[0].failure or ("", "")
+def _unmade(unmade: Sequence[Written], facts: Facts) -> Outcome:
+    """The first of which the cause is known speaks for all; D5 and D2 find out why a class makes no volumes."""
+    first = next((item for item in unmade if item.failure and not item.failure[1].endswith(NO_EVENT)), unmade[0])
+    reason, text = first.failure or ("", "")
     if reason in {"ProbeRefused", "ProbeInterrupted"}:
         return refusal(text) if reason == "ProbeRefused" else interruption(text)
     image = reason in BAD_STARTS
-    timed_out = reason == "TimedOut" and not unmade[0].target.existing
+    timed_out = reason == "TimedOut" and not first.target.existing
+    name = first.target.storage_class
+    provisioner = (facts.get(STORAGE_CLASSES, "", name) or {}).get("provisioner", "")
+    sources = {Ref("storage.k8s.io/v1", "StorageClass", "", name), *serving_workloads(facts, provisioner)}
     return errored(
         "ProbeImage" if image else reason,
-        f"{len(unmade)} probes could not be made. {unmade[0].target}: {text}",
+        f"{len(unmade)} probes could not be made. {first.target}: {text}",
         expected="the probe pod runs to its end",
         observed={str(item.target): (item.failure or ("", ""))[1] for item in unmade},
         objects=_objects(unmade),
         todo="mirror or override the probe's image." if image else "remove what is named, and run again.",
-        because=("D2",) if timed_out else (),
+        because=(frozenset(sources),) if timed_out else (),
     )
 
 

@@ -12,6 +12,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.cluster.watch.observer import Change, Observer, Subject
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.experiment.ended import kept_out
+from kubeflow_volcano.experiment.pods import probe_pod
 from kubeflow_volcano.experiment.record import Group, Member, Recorder
 from kubeflow_volcano.experiment.remains import wait_gone
 from kubeflow_volcano.experiment.session import ProbeRefused, Session
@@ -160,7 +161,7 @@ def _follow(
         if made:
             then(following)
         else:
-            evidence.refused = kept_out(session, ref)
+            evidence.refused = session.with_extent(_like_a_member(evidence), kept_out(session, ref))
     uids = {item.uid for item in following.record.members.values()}
     session.delete(job)
     own = [
@@ -170,6 +171,12 @@ def _follow(
     ]
     if not wait_gone(session.cluster, own, Deadline(_GONE_SECONDS)):
         session.gone(*(item.uid for item in own))
+
+
+def _like_a_member(evidence: OperatorEvidence) -> Object:
+    """A pod of the gang scheduler, as those of the job are."""
+    spec = {"schedulerName": evidence.gang.scheduler}
+    return probe_pod(evidence.job.name, evidence.job.namespace, {"image": "pause"}, spec=spec)
 
 
 def _noted(session: Session, evidence: OperatorEvidence, changes: Iterator[Change | None]) -> Iterator[Change | None]:

@@ -1,18 +1,38 @@
-"""What a probe that could not be carried out asks for."""
+"""What a refused probe object says about the cluster."""
 
 from __future__ import annotations
 
+import pytest
+
+from kubeflow_volcano.experiment.session import EVERYWHERE
 from validators.checks.refusals import refusal
+from validators.core.outcome import Status
+
+BY_POLICY = "pods p is forbidden: ValidatingAdmissionPolicy 'no-gangs' with binding 'b' denied request: no"
 
 
-def test_a_policy_that_rejects_a_probe_is_named_with_the_way_out() -> None:
-    outcome = refusal('pods "p" is forbidden: violates PodSecurity "restricted:latest"')
-    assert outcome.reason == "ProbeRefused"
-    assert "--probe-namespace" in outcome.todo
+@pytest.mark.parametrize(
+    ("text", "policy"),
+    [
+        (BY_POLICY, "ValidatingAdmissionPolicy no-gangs"),
+        ('admission webhook "deny.example.com" denied the request: no', "Webhook deny.example.com"),
+        ("exceeded quota: small, requested: pods=1, used: pods=0, limited: pods=0", "ResourceQuota small"),
+        ('pods "p" is forbidden: violates PodSecurity "restricted:latest": x', "PodSecurity restricted"),
+    ],
+)
+def test_what_denies_ordinary_objects_everywhere_is_the_clusters_failure(text: str, policy: str) -> None:
+    outcome = refusal(f"{text} ({EVERYWHERE}: default, team)")
+    assert (outcome.status, outcome.reason) == (Status.FAIL, "PolicyDenies")
+    assert outcome.message.startswith(f"{policy} denies ordinary objects, not only the probe's")
+    assert "exempt the probe" not in outcome.todo
+    assert outcome.because == (frozenset(outcome.objects),)
 
 
-def test_a_namespace_that_nothing_prepares_blames_no_policy() -> None:
-    text = "namespace n has no default ServiceAccount after 60 s; kube-controller-manager makes both."
-    outcome = refusal(text)
-    assert (outcome.reason, "policy" in outcome.todo) == ("ProbeInterrupted", False)
-    assert text in outcome.message
+def test_the_check_that_owns_the_denial_follows_no_other() -> None:
+    assert refusal(f"{BY_POLICY} ({EVERYWHERE}: team)", owns=True).because == ()
+
+
+def test_what_concerns_the_probe_alone_is_no_failure() -> None:
+    outcome = refusal(BY_POLICY)
+    assert (outcome.status, outcome.reason) == (Status.ERROR, "ProbeRefused")
+    assert "exempt the probe" in outcome.todo

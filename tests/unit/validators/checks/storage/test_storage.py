@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.cluster.objects import Object, Ref
-from tests.samples.facts import deployment, facts, instant, obj, pod
+from tests.samples.facts import deployment, facts, instant, obj, pod, ref
 from validators.checks.storage import classes, volumes, writing
 from validators.core.outcome import Outcome, Status
 from validators.probes.storage.consumers import Skipped
@@ -313,7 +313,7 @@ def test_a_refusing_volume_is_worse_than_a_probe_that_was_not_made() -> None:
     [
         (("ErrImagePull", "image busybox: not found"), "ProbeImage", ()),
         (("ProbeRefused", "violates PodSecurity"), "ProbeRefused", ()),
-        (("TimedOut", "still Pending"), "TimedOut", ("D2",)),
+        (("TimedOut", "still Pending"), "TimedOut", (frozenset({ref("StorageClass", "a")}),)),
         (
             ("ProbeInterrupted", 'failed calling webhook "a.b": connection refused'),
             "ProbeInterrupted",

@@ -1,0 +1,110 @@
+"""Whether a policy that denied an object denies ordinary ones as well, by a dry run in other namespaces."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.cluster.metadata import RUN_LABEL
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.deadline import Deadline
+
+__all__ = ["denied_elsewhere", "denier"]
+
+_GROUP = "admissionregistration.k8s.io/v1"
+# How the API server words a denial (apiserver, admission/plugin/policy/validating and webhook/errors;
+# pod-security-admission; plugin/pkg/admission/resourcequota).
+_DENIERS = (
+    (re.compile(r"ValidatingAdmissionPolicy '([^']+)' with binding '[^']+' denied"), "ValidatingAdmissionPolicy"),
+    (re.compile(r'admission webhook "([^"]+)" denied the request'), "Webhook"),
+    (re.compile(r'violates PodSecurity "([^":]+)'), "PodSecurity"),
+    (re.compile(r"(?:exceeded|failed) quota: ([^,:]+)"), "ResourceQuota"),
+)
+_BY_NAMESPACE = frozenset({"PodSecurity", "ResourceQuota"})
+"""Kinds that each namespace has its own of, so that their names differ."""
+_SYSTEM = ("kube-", "openshift-")
+_PROFILE = "kubeflow-profile"
+_MOST, _SECONDS = 4, 10.0
+
+
+def denier(text: str) -> Ref | None:
+    """The policy, quota or webhook that denied an object, by the API server's message; None for other refusals."""
+    found = ((pattern.search(text), kind) for pattern, kind in _DENIERS)
+    return next((Ref(_GROUP, kind, "", match[1]) for match, kind in found if match), None)
+
+
+def denied_elsewhere(cluster: Cluster, obj: Object, text: str) -> tuple[str, ...]:
+    """Ordinary namespaces that deny the same object for the same reason; empty if one of them does not.
+
+    Also empty for what only a privileged user may create, and where no namespace could be tried: a policy against such
+    pods is meant so, and a refusal for a lack of rights says nothing about others.
+    """
+    wanted = denier(text)
+    # Volcano's own webhooks deny a pod whose group is in another namespace.
+    if wanted is None or wanted.name.endswith("volcano.sh") or not all(map(_is_ordinary, _pod_specs(obj))):
+        return ()
+    deadline, denied = Deadline(_SECONDS), []
+    try:
+        for name in list(_ordinary(cluster, obj["metadata"].get("namespace", "")))[:_MOST]:
+            answer = _denied_in(cluster, obj, name, deadline)
+            if not answer or not _same(answer, wanted):
+                return ()
+            denied.append(name)
+    except ApiError:
+        return ()
+    return tuple(denied)
+
+
+def _denied_in(cluster: Cluster, obj: Object, namespace: str, deadline: Deadline) -> str:
+    """Why the namespace does not admit the object without what marks it as a probe's; empty if it does."""
+    plain = copy.deepcopy(obj)
+    meta = plain["metadata"]
+    meta["namespace"] = namespace
+    meta["labels"] = {key: value for key, value in (meta.get("labels") or {}).items() if key != RUN_LABEL}
+    try:
+        cluster.create(plain, dry_run=True, deadline=deadline)
+    except ApiError as error:
+        if error.transient:
+            raise
+        return error.message
+    return ""
+
+
+def _same(text: str, wanted: Ref) -> bool:
+    found = denier(text)
+    return found is not None and (found == wanted or (found.kind == wanted.kind and found.kind in _BY_NAMESPACE))
+
+
+def _ordinary(cluster: Cluster, own: str) -> Iterator[str]:
+    """Namespaces of users, those of profiles first."""
+    spaces = [
+        item["metadata"]
+        for item in cluster.list("v1", "Namespace").items
+        if RUN_LABEL not in (item["metadata"].get("labels") or {}) and "deletionTimestamp" not in item["metadata"]
+    ]
+    names = [meta for meta in spaces if meta["name"] != own and not meta["name"].startswith(_SYSTEM)]
+    names.sort(key=lambda meta: ((meta.get("labels") or {}).get("app.kubernetes.io/part-of") != _PROFILE, meta["name"]))
+    return (meta["name"] for meta in names)
+
+
+def _pod_specs(value: Any) -> Iterator[Object]:
+    """The specs of pods and pod templates in an object."""
+    if isinstance(value, dict):
+        if isinstance(value.get("containers"), list):
+            yield value
+        for inner in value.values():
+            yield from _pod_specs(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _pod_specs(inner)
+
+
+def _is_ordinary(spec: Object) -> bool:
+    """Whether the pod is within the restricted Pod Security level, as far as probes differ."""
+    plain = not any("hostPath" in volume for volume in spec.get("volumes") or ()) and not spec.get("hostNetwork")
+    contexts = [spec.get("securityContext") or {}, *(item.get("securityContext") or {} for item in spec["containers"])]
+    return plain and any(item.get("runAsNonRoot") for item in contexts)
