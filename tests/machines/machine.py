@@ -30,8 +30,8 @@ mount --bind /proc "$1/proc"
 chroot "$1" semodule -n -i "$2"
 chroot "$1" setfiles -F -e /proc /etc/selinux/default/contexts/files/file_contexts /
 """
-_PATIENCE = "systemd.default_timeout_start_sec=900"
-"""Services may start slowly beside other work; systemd gives them 90 s otherwise."""
+_PATIENCE = "systemd.default_timeout_start_sec=900 systemd.default_device_timeout_sec=900 systemd.service_watchdogs=no"
+"""Beside other work services start slowly; systemd gives up after 90 s, and restarts what is silent for 3 min."""
 _DISK_GIB = 12
 _TREE_SECONDS, _BOOT_SECONDS, _OFF_SECONDS, _ASK_SECONDS = 1800.0, 1800.0, 120.0, 2.0
 
