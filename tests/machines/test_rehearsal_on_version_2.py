@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.machines.machine import Machine
+
+pytestmark = pytest.mark.timeout(7200)  # without hardware acceleration, beside other work
 
 REHEARSAL = "cd /work/project && .venv/bin/python -m kubeflow_volcano.rehearsal"
 ENABLED = "cat /sys/fs/cgroup/cgroup.subtree_control"
