@@ -19,6 +19,7 @@ from tests.faults.leftovers import appeared, inventory
 from tests.faults.tally import Ran, render, summarize
 
 _STARTED = time.monotonic()
+_MOST_TOLD = 1000
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -86,6 +87,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         own = call.excinfo.errisinstance((AssertionError, pytest.fail.Exception))
         shown = "Traceback (most recent call last)" in str(call.excinfo.value)
         item.user_properties.append(("failed", "wrong" if own and not shown else "traceback"))
+        item.user_properties.append(("told", str(call.excinfo.value)[:_MOST_TOLD]))
     if report.skipped:
         item.user_properties.append(("skipped", True))
     report.user_properties = list(item.user_properties)
@@ -106,7 +108,8 @@ class _Tally:
         if report.when != "teardown" or "cases" not in found or "skipped" in found:
             return
         seconds = self._seconds.pop(report.nodeid)
-        ran = Ran(tuple(found["cases"]), found["turn"], report.nodeid, seconds, found.get("failed", ""), found["left"])
+        failed, told = found.get("failed", ""), found.get("told", "")
+        ran = Ran(tuple(found["cases"]), found["turn"], report.nodeid, seconds, failed, found["left"], told)
         self.runs.append(ran)
         if self.record:
             with self.record.open("a", encoding="utf-8") as file:

@@ -24,6 +24,8 @@ class Ran:
     failed: str = ""
     """`wrong` for a verdict or message, `traceback` for an exception that reached a person."""
     left: Sequence[str] = ()
+    told: str = ""
+    """The beginning of what a failure says."""
 
     def as_dict(self) -> dict[str, Any]:
         """As a line of a record."""
