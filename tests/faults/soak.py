@@ -65,11 +65,16 @@ def turn_of(item: pytest.Item) -> int:
     return int(parameters.get("turn", 0))
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip before any fixture is made when the time is over."""
+    if time.monotonic() - _STARTED > 60 * item.config.getoption("--minutes"):
+        pytest.skip("the time of the soak is over")
+
+
 @pytest.fixture(autouse=True)
 def counted(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Skips when the time is over; says what is there afterwards that was not there before."""
-    if time.monotonic() - _STARTED > 60 * request.config.getoption("--minutes"):
-        pytest.skip("the time of the soak is over")
+    """Says what is there afterwards that was not there before."""
     item = request.node
     real = item.get_closest_marker("cluster") is not None
     cluster: Cluster | None = request.getfixturevalue("cluster") if real else None
