@@ -356,7 +356,8 @@ def on_node(cluster: Cluster, where: str, node: str, path: str, script: str) -> 
     parent = {"name": "parent", "hostPath": {"path": str(Path(path).parent)}}
     main = container(script.format(name=Path(path).name), volumeMounts=[{"name": "parent", "mountPath": "/parent"}])
     spec = {"nodeName": node, "containers": [main], "volumes": [parent]}
-    pod(cluster, where, f"root-{secrets.token_hex(3)}", spec, until="Succeeded")
+    ended = pod(cluster, where, f"root-{secrets.token_hex(3)}", spec, until="Succeeded")
+    cluster.delete(Ref.of(ended), uid=ended["metadata"]["uid"])
 
 
 @pytest.fixture(scope="module")

@@ -89,7 +89,7 @@ def _fetch(url: str, wanted: str, arrived: Path, tell: Progress) -> None:
     digest, size = hashlib.sha256(), 0
     with opener().open(url, timeout=_STALL_SECONDS) as answer, arrived.open("wb") as stream:
         announced = answer.headers.get("Content-Length", "?")
-        while chunk := answer.read(_CHUNK):
+        while chunk := answer.read1(_CHUNK):
             stream.write(chunk)
             digest.update(chunk)
             size += len(chunk)

@@ -124,7 +124,7 @@ def _read(address: str, target: Path, deadline: Deadline, progress: Progress) ->
     reported = time.monotonic()
     with opener().open(request, timeout=_READ_SECONDS) as answer, target.open("wb") as file:
         length = answer.headers.get("Content-Length")
-        while chunk := answer.read(_CHUNK):
+        while chunk := answer.read1(_CHUNK):  # read() waits until a whole chunk is there, past any deadline
             file.write(chunk)
             if file.tell() > MOST_BYTES:
                 raise InvalidInput(_too_large(address))
