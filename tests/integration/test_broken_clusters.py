@@ -146,6 +146,17 @@ def with_plugin(name: str, **switches: bool) -> Callable[[Any], Any]:
     return change
 
 
+def misspelt(name: str, wrong: str) -> Callable[[Any], Any]:
+    """The configuration with a plugin under another name."""
+
+    def change(parsed: Any) -> Any:
+        for plugin in (item for tier in parsed["tiers"] for item in tier["plugins"]):
+            plugin["name"] = wrong if plugin["name"] == name else plugin["name"]
+        return parsed
+
+    return change
+
+
 def there(*objects: Callable[[str], Object], when: Callable[[Object], bool] | None = None) -> Making:
     """Objects of this test's own; with `when`, once the last of them looks like that."""
 
@@ -260,6 +271,34 @@ def cordoned(cluster: Cluster, _where: str) -> Iterator[None]:
     with patched(cluster, Ref("v1", "Node", "", nodes[0])) as patch:
         patch({"spec": {"unschedulable": True}})
         yield
+
+
+@contextlib.contextmanager
+def tainted(cluster: Cluster, _where: str) -> Iterator[None]:
+    """A taint of a third party on the only node that accepts ordinary pods."""
+    (node,) = [item for item in cluster.list("v1", "Node").items if not item["spec"].get("taints")]
+    with patched(cluster, Ref.of(node)) as patch:
+        patch({"spec": {"taints": [{"key": "dedicated", "value": "etl", "effect": "NoSchedule"}]}})
+        yield
+
+
+@contextlib.contextmanager
+def held_in_deletion(cluster: Cluster, _where: str) -> Iterator[None]:
+    """A definition that a finalizer of another controller keeps; behind the block it is made again."""
+    before = live(cluster, NUMA)
+    path = cluster.resource(NUMA.api_version, NUMA.kind).path("", NUMA.name)
+    content = "application/merge-patch+json"
+    held = {"metadata": {"finalizers": ["example.com/guard"]}}
+    cluster.request("PATCH", path, body=held, content_type=content)
+    cluster.delete(NUMA, uid=before["metadata"]["uid"])
+    try:
+        yield
+    finally:
+        with contextlib.suppress(ApiError):  # it may be gone with the last finalizer
+            cluster.request("PATCH", path, body={"metadata": {"finalizers": None}}, content_type=content)
+        until(lambda: cluster.get(NUMA) is None)
+        meta = {key: before["metadata"][key] for key in ("name", "labels", "annotations") if key in before["metadata"]}
+        cluster.create({key: before[key] for key in ("apiVersion", "kind", "spec")} | {"metadata": meta})
 
 
 def claim_of(storage_class: str | None) -> Callable[[str], Object]:
@@ -411,6 +450,8 @@ ROUNDS = {
             B3="PortMismatch",
             follows="B4",
         ),
+        way("a finalizer keeps a definition", held_in_deletion, B1="Terminating"),
+        way("every node has a taint", tainted, A4="AllTainted"),
     ),
     "half turned off": (
         way(
@@ -424,7 +465,7 @@ ROUNDS = {
         way("a node has no kubelet", there(lambda _: obj("v1", "Node", "kfv-test-dead")), A4="NotReady"),
     ),
     "names of nobody": (
-        way("a plugin is misspelt", configured(with_plugin("gnag")), F4="UnknownPlugin"),
+        way("a plugin is misspelt", configured(misspelt("gang", "gnag")), F4="PluginUnknown"),
         way(
             "a webhook calls nobody",
             hooked("jobs-validate", "clientConfig/service/name", "nobody"),
