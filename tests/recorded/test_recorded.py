@@ -22,8 +22,12 @@ BAD = {Status.FAIL, Status.ERROR}
 
 def test_there_are_enough_clusters_and_a_person_can_review_each() -> None:
     sizes = {name: (CLUSTERS / name / "facts.yaml").stat().st_size for name in clusters()}
-    assert len(sizes) >= 5
+    assert len(sizes) >= 10
     assert {name: size for name, size in sizes.items() if size > LIMIT} == {}
+
+
+def test_they_are_of_two_generations_of_kubernetes() -> None:
+    assert len({load(name).server_version.split(".")[1] for name in clusters()}) >= 2
 
 
 @pytest.mark.parametrize("name", clusters())
@@ -45,6 +49,11 @@ def test_whatever_is_broken_in_it_fails_the_check_of_the_cause(name: str) -> Non
     found = broken(name)
     assert len(found) >= 30
     assert {what: said for what, said in found.items() if said} == {}
+
+
+def test_each_breakage_is_tried_on_some_cluster() -> None:
+    tried = {what for name in clusters() for what in broken(name)}
+    assert [what for what in BREAKAGES if what not in tried] == []
 
 
 @cache

@@ -7,6 +7,7 @@ import binascii
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from cryptography import x509
@@ -123,6 +124,7 @@ SERVING_CERTIFICATES = Fact[Mapping[Ref, tuple[bytes, ...]]](
 """Public certificates (PEM) that backends of webhooks may serve, by Service."""
 
 
+@lru_cache(maxsize=4)  # certificates are verified, and several checks ask
 def issues(facts: Facts) -> tuple[Issue, ...]:
     """One issue for each reason in each configuration, and one for each expected configuration that is missing.
 

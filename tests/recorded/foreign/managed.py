@@ -133,7 +133,7 @@ def gke(make: Making) -> None:
             rules=[_PODS],
             timeoutSeconds=5,
         ),
-        # An alertmanager that nobody has configured: its StatefulSet stays at zero.
+        # An alertmanager that is not configured: its StatefulSet stays at zero.
         obj(
             "apps/v1",
             "StatefulSet",

@@ -1,4 +1,4 @@
-"""Clusters with a mesh of somebody else's."""
+"""Clusters with a mesh of others."""
 
 from __future__ import annotations
 

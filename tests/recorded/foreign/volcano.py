@@ -67,7 +67,7 @@ def _alone(make: Making) -> bool:
 
 
 def by_helm(make: Making) -> None:
-    """Volcano as its chart installs it, in a namespace of somebody's choice. Afterwards Volcano is gone from there.
+    """Volcano as its chart installs it, in another namespace. Afterwards Volcano is gone from there.
 
     Run playbooks/install.yml to have it again where it was.
     """
