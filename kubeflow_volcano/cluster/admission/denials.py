@@ -38,25 +38,43 @@ def denier(text: str) -> Ref | None:
 
 
 def denied_elsewhere(cluster: Cluster, obj: Object, text: str) -> tuple[str, ...]:
-    """Ordinary namespaces that deny the same object for the same reason; empty if one of them does not.
+    """Ordinary namespaces that deny the same object for the same reason, where that concerns more than this object.
 
-    Also empty for what only a privileged user may create, and where no namespace could be tried: a policy against such
-    pods is meant so, and a refusal for a lack of rights says nothing about others.
+    Empty if one of them admits it, if no namespace could be tried, and for what only a privileged user may create. Also
+    empty where pods that run there would be admitted again: they comply with a policy, such as a label that it
+    requires, and this object does not. A pod that is admitted without its scheduler complies in all else.
     """
     wanted = denier(text)
     # Volcano's own webhooks deny a pod whose group is in another namespace.
-    if wanted is None or wanted.name.endswith("volcano.sh") or not all(map(_is_ordinary, _pod_specs(obj))):
+    if wanted is None or wanted.name.endswith("volcano.sh") or not obj["metadata"].get("namespace"):
+        return ()
+    if not all(map(_is_ordinary, _pod_specs(obj))):
         return ()
     deadline, denied = Deadline(_SECONDS), []
     try:
-        for name in list(_ordinary(cluster, obj["metadata"].get("namespace", "")))[:_MOST]:
-            answer = _denied_in(cluster, obj, name, deadline)
-            if not answer or not _same(answer, wanted):
+        for name in list(_ordinary(cluster, obj["metadata"]["namespace"]))[:_MOST]:
+            if not _same(_denied_in(cluster, obj, name, deadline), wanted):
                 return ()
             denied.append(name)
+        concerned = any(_concerns_others(cluster, obj, name, wanted, deadline) for name in denied)
     except ApiError:
         return ()
-    return tuple(denied)
+    return tuple(denied) if concerned else ()
+
+
+def _concerns_others(cluster: Cluster, obj: Object, namespace: str, wanted: Ref, deadline: Deadline) -> bool:
+    if obj["kind"] == "Pod" and "schedulerName" in obj["spec"]:
+        plain = obj | {"spec": {key: value for key, value in obj["spec"].items() if key != "schedulerName"}}
+        plain["metadata"] = {"name": obj["metadata"]["name"]}
+        if not _denied_in(cluster, plain, namespace, deadline):
+            return True
+    for pod in cluster.list("v1", "Pod", namespace=namespace).items[:1]:
+        kept = {key: value for key, value in pod["metadata"].items() if key in {"labels", "annotations"}}
+        spec = {key: value for key, value in pod["spec"].items() if key != "nodeName"}
+        again = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "again", **kept}, "spec": spec}
+        if _same(_denied_in(cluster, again, namespace, deadline), wanted):
+            return True
+    return False
 
 
 def _denied_in(cluster: Cluster, obj: Object, namespace: str, deadline: Deadline) -> str:

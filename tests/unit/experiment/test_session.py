@@ -415,6 +415,7 @@ def ordinary() -> Object:
     ("there", "spec", "everywhere"),
     [
         (DENIED, {}, True),
+        (DENIED, {"schedulerName": "volcano"}, True),
         (None, {}, False),
         ("ValidatingAdmissionPolicy 'other' with binding 'all' denied request: no", {}, False),
         ('User "u" cannot create resource "pods"', {}, False),
@@ -431,12 +432,47 @@ def test_a_refusal_says_whether_ordinary_namespaces_deny_the_same(
     api.on("POST", PODS, api.status(403, "Forbidden", DENIED))
     elsewhere = api.status(403, "Forbidden", there) if there else api.reply(201, live(pod()))
     api.on("POST", "/api/v1/namespaces/team/pods", elsewhere)
+    api.on("GET", "/api/v1/namespaces/team/pods", api.reply(200, listing(live(ordinary()))))
     obj = ordinary()
     obj["spec"] |= spec
     with pytest.raises(ProbeRefused) as refusal:
         session.create(obj)
     assert (EVERYWHERE in str(refusal.value)) is everywhere
     assert str(refusal.value).endswith(": team)") is everywhere
-    tried = [item for item in api.requests if item.path == "/api/v1/namespaces/team/pods"]
+    tried = [item for item in api.requests if (item.method, item.path) == ("POST", "/api/v1/namespaces/team/pods")]
     assert all(item.query.get("dryRun") == "All" for item in tried)
     assert all(RUN_LABEL not in item.body["metadata"]["labels"] for item in tried)
+
+
+@pytest.mark.parametrize("scheduler", ["", "volcano"])
+def test_a_policy_that_the_pods_there_comply_with_is_the_clusters_only_if_it_is_against_the_scheduler(
+    api: Any, session: Session, scheduler: str
+) -> None:
+    api.on("GET", NAMESPACES, api.reply(200, listing({"metadata": {"name": "team"}})))
+    api.on("GET", "/api/v1/namespaces/mine/limitranges", api.reply(200, listing()))
+    api.on("POST", PODS, api.status(403, "Forbidden", DENIED))
+    theirs = live(ordinary())
+    theirs["metadata"]["labels"] = {"cost-centre": "7"}
+    api.on("GET", "/api/v1/namespaces/team/pods", api.reply(200, listing(theirs)))
+
+    def admit(request: Any) -> Any:
+        named = "cost-centre" in (request.body["metadata"].get("labels") or {})
+        gang = request.body["spec"].get("schedulerName") == "volcano"
+        return (
+            api.reply(201, live(pod())) if named or (scheduler and not gang) else api.status(403, "Forbidden", DENIED)
+        )
+
+    api.on("POST", "/api/v1/namespaces/team/pods", admit)
+    obj = ordinary()
+    obj["spec"] |= {"schedulerName": scheduler} if scheduler else {}
+    with pytest.raises(ProbeRefused) as refusal:
+        session.create(obj)
+    assert (EVERYWHERE in str(refusal.value)) is bool(scheduler)
+
+
+def test_a_policy_on_namespaces_concerns_the_probe_alone(api: Any, session: Session) -> None:
+    api.on("GET", NAMESPACES, api.reply(200, listing({"metadata": {"name": "team"}})))
+    api.on("POST", NAMESPACES, api.status(403, "Forbidden", DENIED))
+    with pytest.raises(ProbeRefused) as refusal:
+        session.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kfv-smoke-x"}})
+    assert EVERYWHERE not in str(refusal.value)
