@@ -37,7 +37,6 @@ from validators.core.resources import (
 from validators.subjects import webhooks
 from validators.subjects.gang.operator_flags import container_of
 from validators.subjects.gang.operators import TRAINING
-from validators.subjects.ownership import user_of
 from validators.subjects.pods import WINDOW, Window
 from validators.subjects.storage_classes import default_classes, serving_workloads
 
@@ -77,10 +76,6 @@ def _called(p: Planting) -> Ref:
             if ref := webhooks.service_of(entry):
                 return ref
     raise Absent("webhook")
-
-
-def _ours(p: Planting) -> Callable[[Object], bool]:
-    return lambda item: not user_of(item, p.facts)
 
 
 def service_deleted(p: Planting) -> None:
@@ -136,8 +131,9 @@ def daemon_set_down(p: Planting) -> None:
 
 
 def stateful_set_down(p: Planting) -> None:
-    item = _first(p, STATEFUL_SETS, lambda found: Ref.of(found) in p.facts.expectations.workloads)
-    p.change(STATEFUL_SETS, _path(item), lambda found: found["status"].update(readyReplicas=0, availableReplicas=0))
+    template = {"metadata": {"labels": {"app": "planted"}}, "spec": {"containers": [{"name": "a", "image": "a:1"}]}}
+    meta = {"namespace": "kubeflow", "name": "planted", "uid": "planted", "creationTimestamp": p.ago(LONG_AGO)}
+    p.add(STATEFUL_SETS, {"metadata": meta, "spec": {"replicas": 1, "template": template}, "status": {"replicas": 1}})
 
 
 def job_failed(p: Planting) -> None:
@@ -252,8 +248,8 @@ def provisioner_down(p: Planting) -> None:
 
 
 def claim_lost(p: Planting) -> None:
-    item = _first(p, CLAIMS, _ours(p))
-    p.change(CLAIMS, _path(item), lambda found: found.update(status={"phase": "Lost"}))
+    meta = {"namespace": "kubeflow", "name": "planted", "uid": "planted", "creationTimestamp": p.ago(LONG_AGO)}
+    p.add(CLAIMS, {"metadata": meta, "spec": {"volumeName": "gone"}, "status": {"phase": "Lost"}})
 
 
 def volume_failed(p: Planting) -> None:
