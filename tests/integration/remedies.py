@@ -65,6 +65,7 @@ def deployment(name: str) -> Ref:
 
 ADMISSION = deployment("volcano-system/volcano-admission")
 CONTROLLERS = deployment("volcano-system/volcano-controllers")
+COREDNS = deployment("kube-system/coredns")
 SCHEDULER = deployment("volcano-system/volcano-scheduler")
 OPERATOR = deployment("kubeflow/training-operator")
 CONFIGURATION = Ref("v1", "ConfigMap", "volcano-system", "volcano-scheduler-configmap")
@@ -335,10 +336,8 @@ def capable(amounts: Mapping[str, str]) -> Callable[[Broken], contextlib.Abstrac
     return patching(QUEUE, {"spec": {"capability": amounts}})
 
 
-@contextlib.contextmanager
-def scaled_down(at: Broken) -> Iterator[None]:
-    with turned_off(at.cluster, CONTROLLERS):
-        yield
+def scaled_down(ref: Ref) -> Callable[[Broken], contextlib.AbstractContextManager[Any]]:
+    return lambda at: turned_off(at.cluster, ref)
 
 
 def gone(at: Broken, ref: Ref) -> None:
@@ -409,7 +408,14 @@ LONG = (
         "validators/subjects/workloads.py:_not_asked_for",
         "F1",
         "ScaledToZero",
-        scaled_down,
+        scaled_down(CONTROLLERS),
+    ),
+    Remedy(
+        "name servers that are scaled to zero",
+        "validators/checks/network/name_server.py:outage:ScaledToZero",
+        "E1",
+        "ScaledToZero",
+        scaled_down(COREDNS),
     ),
     Remedy(
         "a certificate that the operator makes",
@@ -551,6 +557,8 @@ _TRAINER = "needs Trainer, which no rehearsal with a real operator has; unit tes
 _OLD_OPERATOR = "needs training operator 1.5; its command is that of 'a job that was refused often'"
 
 UNTRIED = {
+    "validators/checks/storage/classes.py:_turned_off:D2": "needs a storage driver of another vendor; its command is "
+    "that of 'a program that is scaled to zero'",
     "validators/checks/gang/steps.py:released:GangNotReleased": "a scheduler that stops between two steps of one "
     "experiment; its command is that of 'a scheduler that does nothing'",
     "validators/checks/operator/common.py:after_volcano:StartedTooEarly": "needs training operator 1.6, as later ones "
