@@ -200,6 +200,21 @@ def test_a_policy_that_refuses_probe_pods_leaves_the_question_open_in_its_own_wo
     assert str(found["I2"].status) == "pass"
 
 
+def test_a_policy_against_gangs_everywhere_is_the_clusters_failure_and_named_once(
+    cluster: Cluster, kubeconfig: Path
+) -> None:
+    asked = "!has(object.spec.schedulerName) || object.spec.schedulerName != 'volcano'"
+    words = "other schedulers are not allowed"
+    with policy(cluster, "pods", asked, words):
+        gang = plain_pod("default")
+        gang["spec"]["schedulerName"] = "volcano"
+        until_refused(cluster, gang, words)
+        found = judge(kubeconfig, "H1", "G5")
+    until(lambda: not refusal(cluster, gang))
+    assert (str(found["H1"].status), found["H1"].reason) == ("fail", "PolicyDenies")
+    assert (str(found["G5"].status), found["G5"].because) == ("skip", ("H1",))
+
+
 @pytest.mark.fault(39)
 def test_a_policy_that_refuses_their_namespaces_leaves_the_question_open_too(
     cluster: Cluster, kubeconfig: Path
