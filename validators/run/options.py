@@ -203,7 +203,7 @@ def expectations_of(options: Options, cluster: Cluster | None) -> tuple[Expectat
 
 
 def _volcano(cluster: Cluster) -> str:
-    """The only Deployment with the labels of Volcano's scheduler, as 'namespace/name'; empty if it cannot be told."""
+    """The only Deployment with the labels of Volcano's scheduler, as 'namespace/name'; empty if it is unknown."""
     try:
         found = cluster.list(SCHEDULER.api_version, SCHEDULER.kind, labels=LABELS, brief=True).items
     except ApiError:  # the checks that want to read it say why
