@@ -7,7 +7,7 @@ it. Where two checks speak of the same experiment, or of the same object, the id
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from validators.core.check import Check
@@ -48,13 +48,14 @@ def not_applicable(check: Check, outcomes: Mapping[str, Outcome], waived: Mappin
     return None
 
 
-def follow(outcomes: Mapping[str, Outcome]) -> dict[str, Outcome]:
+def follow(outcomes: Mapping[str, Outcome], waived: Collection[str] = ()) -> dict[str, Outcome]:
     """The outcomes, as pass where an experiment refutes them, and as skip where other checks found every cause.
 
-    It starts from the failures without a further cause, so that a circle of causes hides no failure.
+    It starts from the failures without a further cause, so that a circle of causes hides no failure. What is waived
+    explains nothing: who accepts an absent object has not accepted what it breaks.
     """
     followed = {id_: _unless_refuted(item, outcomes) for id_, item in outcomes.items()}
-    standing = {id_: item for id_, item in followed.items() if _weight(item)}
+    standing = {id_: item for id_, item in followed.items() if _weight(item) and id_ not in waived}
     owned = {id_: item for id_, item in standing.items() if _owners(id_, standing, standing) is None}
     while True:
         following = {

@@ -92,7 +92,7 @@ class Judging:
 
     def results(self) -> tuple[Result, ...]:
         """Everything that has an outcome, by id; a waived finding is a skip that says what it was."""
-        final = follow(self._outcomes)
+        final = follow(self._outcomes, self._waived)
         ordered = sorted(self._planned, key=lambda item: natural(item.id))
         return tuple(self._result(item, final[item.id]) for item in ordered if item.id in final)
 
@@ -129,7 +129,7 @@ class Judging:
 
     def _tell(self) -> None:
         """One line for each check that has its verdict by now."""
-        final = follow(self._outcomes)
+        final = follow(self._outcomes, self._waived)
         for item in self._planned:
             if item.id in final and item.id not in self._told and not self._may_be_refuted(item.id):
                 self._told.add(item.id)

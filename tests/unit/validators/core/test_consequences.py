@@ -95,6 +95,12 @@ def test_what_could_not_be_evaluated_is_no_finding_about_its_objects() -> None:
     assert skips(D8=unseen, C6=on(because=(frozenset({NODE}),))) == []
 
 
+def test_what_is_waived_explains_nothing() -> None:
+    found = {"C1": on(NODE), "G5": on(because=(frozenset({NODE}), "C1"))}
+    assert [id_ for id_, item in follow(found, {"C1"}).items() if item.reason == REASON] == []
+    assert [id_ for id_, item in follow(found).items() if item.reason == REASON] == ["G5"]
+
+
 def test_a_cause_without_a_candidate_explains_nothing() -> None:
     assert skips(A4=on(NODE), G5=on(because=(frozenset(),))) == []
 
