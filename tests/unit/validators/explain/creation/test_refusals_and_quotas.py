@@ -203,7 +203,7 @@ def test_a_cause_that_has_healed_leaves_the_pause_of_the_controller(
     answer = explained(job, group(job, phase="Inqueue"), event(job, "FailedCreatePod", message), *around)
     assert reasons(answer) == ["NotTriedAgain"]
     assert f"Since then {past}." in answer.findings[0].problem.found
-    assert "annotate tfjob mnist" in answer.findings[0].changes[0]
+    assert "annotate tfjob.kubeflow.org mnist" in answer.findings[0].changes[0]
 
 
 def test_a_quota_that_has_room_for_some_and_not_for_all_has_not_healed() -> None:

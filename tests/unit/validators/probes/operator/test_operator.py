@@ -50,6 +50,9 @@ class Fake:
         self.created.append(item)
         return item
 
+    def with_extent(self, _: Object, text: str) -> str:
+        return text
+
     def adopt(self, _: Object) -> None: ...
     def delete(self, *_: Object) -> None: ...
     def gone(self, *_: str) -> None: ...
