@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
+from tests.waiting import at_last
 
 __all__ = ["appeared", "inventory"]
 
@@ -56,13 +56,8 @@ def appeared(cluster: Cluster, before: Mapping[str, Object]) -> list[str]:
 
     An object under an old name was made again on purpose, and one whose owner was there is a controller's.
     """
-    end = time.monotonic() + _PATIENCE_SECONDS
     names = {Ref.of(item) for item in before.values()}
-    while found := _new(inventory(cluster), before, names):
-        if time.monotonic() > end:
-            return found
-        time.sleep(0.5)
-    return []
+    return at_last(lambda: _new(inventory(cluster), before, names), [], _PATIENCE_SECONDS)
 
 
 def _new(now: Mapping[str, Object], before: Mapping[str, Object], names: set[Ref]) -> list[str]:

@@ -8,14 +8,14 @@ from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from validators.core.facts import Facts
 from validators.core.resources import NODES
 
-__all__ = ["LOST", "nodes_down", "nodes_of", "taints_in"]
+__all__ = ["LOST", "nodes_of", "taints_in"]
 
 LOST = tuple(Ref("v1", "Taint", "", f"node.kubernetes.io/{name}") for name in ("not-ready", "unreachable"))
 """Taints of the node lifecycle controller on nodes that are not Ready: what these nodes break."""
 
 
 @lru_cache(maxsize=4)
-def nodes_down(facts: Facts) -> frozenset[Ref]:
+def _nodes_down(facts: Facts) -> frozenset[Ref]:
     """Nodes whose condition Ready is not True, as far as nodes were read."""
     return frozenset(
         Ref("v1", "Node", "", item["metadata"]["name"])
@@ -32,4 +32,4 @@ def taints_in(text: str) -> frozenset[Ref]:
 def nodes_of(pods: tuple[Object, ...], facts: Facts) -> frozenset[Ref]:
     """The nodes of these pods that are down; none where no pod is on such a node."""
     named = {Ref("v1", "Node", "", pod["spec"].get("nodeName", "")) for pod in pods}
-    return nodes_down(facts) & named
+    return _nodes_down(facts) & named
