@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Collection, Iterable, Sequence
 
-__all__ = ["counted", "did_you_mean", "few", "table", "visible"]
+__all__ = ["counted", "did_you_mean", "few", "most_similar", "table", "visible"]
 
 # Beside the controls of terminals (C0 without tab and newline, C1): separators of lines, directions, no characters.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
@@ -17,10 +17,15 @@ def counted(number: int, noun: str, plural: str = "") -> str:
     return f"{number} {noun if number == 1 else plural or f'{noun}s'}"
 
 
+def most_similar(word: str, known: Iterable[str]) -> str:
+    """The known word that is probably meant; empty if no word is similar."""
+    return next(iter(difflib.get_close_matches(word, list(known), n=1)), "")
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """The question ` Did you mean <most similar known word>?`; empty if no word is similar."""
-    match = difflib.get_close_matches(word, list(known), n=1)
-    return f" Did you mean {match[0]}?" if match else ""
+    match = most_similar(word, known)
+    return f" Did you mean {match}?" if match else ""
 
 
 def few(items: Sequence[str], most: int = 5, separator: str = ", ", noun: str = "") -> str:

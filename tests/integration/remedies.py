@@ -45,8 +45,8 @@ class Broken:
 class Remedy:
     """A remedy as code has it, in `place`, and a way to break the cluster that makes `by` print it for `reason`.
 
-    `by` is the id of a check, or 'Kind name' of a job in the namespace that `explain` is asked about. `editor` is what
-    a person does with `kubectl edit`: a command that gets the file. `on_node`: the commands are for the node.
+    `by` is the id of a check, or 'Kind name' of a job in the namespace that `explain` is asked about. `on_node`: the
+    commands are for the node.
     """
 
     name: str
@@ -54,7 +54,6 @@ class Remedy:
     by: str
     reason: str
     make: Callable[[Broken], contextlib.AbstractContextManager[Any]]
-    editor: str = ""
     on_node: bool = False
 
 
@@ -390,7 +389,6 @@ QUICK = (
         "F4",
         "UnknownPlugin",
         configured("name: conformance", "name: conformanec"),
-        editor="sed -i s/conformanec/conformance/",
     ),
 )
 """One judgement prints them all, and one finds all of them done."""
@@ -486,8 +484,7 @@ LONG = (
         "validators/checks/volcano/volcano.py:gang_plugin",
         "F4",
         "GangMissing",
-        configured("name: gang", "name: conformance"),
-        editor="sed -i '0,/name: conformance/s//name: gang/'",
+        configured("name: gang", "name: priority"),
     ),
     Remedy(
         "a second operator",

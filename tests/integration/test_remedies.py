@@ -82,7 +82,7 @@ def run(at: Broken, remedy: Remedy, command: str) -> None:
         at.inside("sh", "-c", command)
         return
     path = f"{at.kubeconfig.parent / 'bin'}:{os.environ['PATH']}"
-    own = {"KUBECONFIG": str(at.kubeconfig), "PATH": path, "KUBE_EDITOR": remedy.editor}
+    own = {"KUBECONFIG": str(at.kubeconfig), "PATH": path}
     done = subprocess.run(
         ["bash", "-c", f"set -o pipefail; {command}"],
         env={**os.environ, **own},

@@ -12,6 +12,7 @@ from kubeflow_volcano.catalog.gangs import VOLCANO
 from kubeflow_volcano.catalog.images.names import version_tag
 from kubeflow_volcano.catalog.model import version_key
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.text import did_you_mean
 from validators.core.check import check
 from validators.core.consequences import NOT_NEEDED
 from validators.core.facts import Facts
@@ -22,6 +23,7 @@ from validators.subjects.gang import scheduler_configuration
 from validators.subjects.gang.operator_flags import container_of
 from validators.subjects.gang.queue_opening import open_command
 from validators.subjects.gang.scheduler_configuration import Unusable
+from validators.subjects.gang.scheduler_correction import correction
 from validators.subjects.issues import verdict
 from validators.subjects.kubectl import patch, pointer
 
@@ -184,7 +186,7 @@ def gang_plugin(facts: Facts) -> Outcome:
         return failed(found.reason, found.message, objects=(found.ref,), todo=found.todo)
     version = scheduler_configuration.version(facts)
     wrong = tuple(scheduler_configuration.faults(configuration, version))
-    command = f"kubectl -n {configuration.ref.namespace} edit configmap {configuration.ref.name}"
+    command = correction(configuration, version)
     observed = {"actions": list(configuration.actions), "plugins": list(configuration.plugins)}
     if wrong:
         return failed(
@@ -193,19 +195,20 @@ def gang_plugin(facts: Facts) -> Outcome:
             expected="actions enqueue and allocate; plugins gang, predicates, and proportion or capacity",
             observed=observed,
             objects=(configuration.ref,),
-            todo="correct the scheduler's configuration; it is read again within a minute.",
+            todo="correct the scheduler's configuration; it is read again within a minute. The command drops comments.",
             changes=(command,),
         )
     if unknown := scheduler_configuration.unknown_plugins(configuration, version):
+        meant = ((name, [word]) for name, word in unknown.items())
         return warned(
             "UnknownPlugin",
             f"{configuration.ref} names plugins that {f'Volcano {version}'.strip()} does not bring: "
-            f"{', '.join(unknown)}.{''.join(unknown.values())}",
+            f"{', '.join(unknown)}.{''.join(did_you_mean(*item) for item in meant)}",
             expected="plugins of Volcano",
             observed=observed,
             objects=(configuration.ref,),
             todo="see that each is a custom plugin on purpose, and not misspelt.",
-            changes=(command,),
+            changes=(command,) if command else (),
         )
     return passed(f"{configuration.ref} has gang on.", objects=(configuration.ref,), observed=observed)
 

@@ -13,18 +13,20 @@ import yaml
 from kubeflow_volcano.catalog.images.names import version_tag
 from kubeflow_volcano.catalog.schedulers import is_newer, known_actions, known_plugins, words_of
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.text import did_you_mean
+from kubeflow_volcano.text import did_you_mean, most_similar
 from validators.core.facts import Facts
 from validators.core.resources import CONFIGMAPS, DEPLOYMENTS
 from validators.subjects.gang.operator_flags import read_flags
 
 __all__ = [
+    "GANG_SWITCHES",
     "UNLIMITED_AT_ZERO",
     "Configuration",
     "Unusable",
     "faults",
     "period_seconds",
     "read",
+    "unknown_actions",
     "unknown_plugins",
     "version",
 ]
@@ -32,7 +34,8 @@ __all__ = [
 _PROGRAM = "vc-scheduler"
 # Without these a gang may start before minMember pods fit, or is never found starving (checks.md, F4).
 _NEEDED = ("gang", "predicates", "proportion", "capacity")
-_GANG_SWITCHES = ("enableJobReady", "enableJobPipelined", "enableJobStarving")
+GANG_SWITCHES = ("enableJobReady", "enableJobPipelined", "enableJobStarving")
+"""Of the plugin gang: with one of them off, gangs are not all or nothing."""
 
 UNLIMITED_AT_ZERO = frozenset({"cpu", "memory", "pods"})
 """Of these, 0 in a queue's capability is no limit; of others it allows nothing (volcano, pkg/scheduler,
@@ -42,9 +45,11 @@ _UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """The content of the ConfigMap `ref`: plugins with their options, in the order of the tiers."""
+    """The `document` under `key` of the ConfigMap `ref`; its plugins with their options, in the order of the tiers."""
 
     ref: Ref
+    key: str
+    document: Mapping[str, Any]
     actions: tuple[str, ...]
     plugins: Mapping[str, Mapping[str, Any]]
 
@@ -80,7 +85,7 @@ def read(scheduler: Object, facts: Facts) -> Configuration | Unusable:
         message = f"{ref} is not a valid scheduler configuration: {type(error).__name__}: {error}."
         todo = "correct it; until then the scheduler uses what it read last, or its built-in configuration."
         return Unusable(ref, "Unreadable", message, todo)
-    return Configuration(ref, actions, plugins)
+    return Configuration(ref, key, parsed, actions, plugins)
 
 
 def _mounted_at(directory: PurePosixPath, container: Object, pod: Object) -> Object:
@@ -96,10 +101,24 @@ def _mounted_at(directory: PurePosixPath, container: Object, pod: Object) -> Obj
 
 
 def unknown_plugins(configuration: Configuration, version: str) -> dict[str, str]:
-    """Plugins that this version of Volcano does not bring, each with the question which it brings is meant."""
+    """Plugins that this version of Volcano does not bring, each with the one that is probably meant, or nothing."""
     known = (words_of(version).plugins if version else frozenset()) or known_plugins()
     free = known - set(configuration.plugins)
-    return {name: did_you_mean(name, free) for name in configuration.plugins if name not in known}
+    return {name: most_similar(name, free) for name in configuration.plugins if name not in known}
+
+
+def unknown_actions(configuration: Configuration, version: str) -> dict[str, str]:
+    """Actions that make this version of Volcano ignore the whole configuration, each with the one that is meant.
+
+    Versions newer than the catalog may have actions that the catalog does not know.
+    """
+    known = words_of(version or "0").actions
+    free = known - set(configuration.actions)
+    return {
+        action: most_similar(action, free)
+        for action in configuration.actions
+        if known and action not in known and (action in known_actions() or not is_newer(version))
+    }
 
 
 def faults(configuration: Configuration, version: str) -> Iterator[tuple[str, str]]:
@@ -111,7 +130,7 @@ def faults(configuration: Configuration, version: str) -> Iterator[tuple[str, st
     plugins, words = configuration.plugins, words_of(version or "0")
     if "gang" not in plugins:
         yield "GangMissing", "plugin gang is missing, so members of a PodGroup are scheduled one by one"
-    for switch in _GANG_SWITCHES:
+    for switch in GANG_SWITCHES:
         if plugins.get("gang", {}).get(switch) is False:
             yield "GangDisabled", f"plugin gang has {switch}: false"
     for action in ("enqueue", "allocate"):
@@ -128,16 +147,13 @@ def faults(configuration: Configuration, version: str) -> Iterator[tuple[str, st
 
 def _misspelt(configuration: Configuration, version: str) -> Iterator[tuple[str, str]]:
     """Actions that are unknown, and unknown plugins that resemble one which is needed."""
-    known = words_of(version or "0").actions
-    for action in configuration.actions if known else ():
-        # Versions newer than the catalog may have actions that the catalog does not know.
-        if action not in known and (action in known_actions() or not is_newer(version)):
-            hint = did_you_mean(action, known - set(configuration.actions))
-            text = f"Volcano {version} does not know action {action}, and ignores the whole configuration because of it"
-            yield "ActionUnknown", f"{text}.{hint}" if hint else text
-    for name, hint in unknown_plugins(configuration, version).items():
-        if any(f" {needed}?" in hint for needed in _NEEDED):
-            yield "PluginUnknown", f"{f'Volcano {version}'.strip()} has no plugin {name}, and ignores it.{hint}"
+    for action, word in unknown_actions(configuration, version).items():
+        text = f"Volcano {version} does not know action {action}, and ignores the whole configuration because of it"
+        yield "ActionUnknown", f"{text}.{did_you_mean(action, [word])}" if word else text
+    for name, word in unknown_plugins(configuration, version).items():
+        if word in _NEEDED:
+            text = f"{f'Volcano {version}'.strip()} has no plugin {name}, and ignores it"
+            yield "PluginUnknown", f"{text}.{did_you_mean(name, [word])}"
 
 
 def period_seconds(facts: Facts) -> float:

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+import yaml
 
 from kubeflow_volcano.cluster.objects import Object
 from tests.samples.facts import VOLCANO_KINDS, deployment, facts, obj, pod, with_volcano
@@ -162,6 +163,9 @@ def test_the_configuration_of_upstream_passes() -> None:
     assert outcome.observed["plugins"] == ["priority", "gang", "predicates", "capacity"]
 
 
+KEY = "volcano-scheduler.conf"
+NEW = "1.10.0"
+UPSTREAM = ["enqueue", "allocate", "backfill"]
 PATH = "/volcano.scheduler/volcano-scheduler.conf"
 
 
@@ -239,13 +243,61 @@ def test_a_plugin_that_is_there_already_is_not_what_an_unknown_one_means() -> No
     assert "Did you mean gang?" not in outcome.message
 
 
-def of_version(version: str, text: str) -> Outcome:
+def known_of(version: str, config: Object) -> Facts:
     found = scheduler()
     found["spec"]["template"]["spec"]["containers"][0]["image"] = f"volcanosh/vc-scheduler:v{version}"
-    return judged(facts(found, obj("ConfigMap", "volcano-system/volcano-scheduler-configmap", data={KEY: text})))
+    return facts(found, config)
 
 
-KEY = "volcano-scheduler.conf"
+def config_of(text: str) -> Object:
+    return obj("ConfigMap", "volcano-system/volcano-scheduler-configmap", data={KEY: text})
+
+
+def of_version(version: str, text: str) -> Outcome:
+    return judged(known_of(version, config_of(text)))
+
+
+@pytest.mark.parametrize(
+    ("version", "text", "actions", "plugins"),
+    [
+        (NEW, GOOD.replace("{name: gang, enablePreemptable: false}", "{name: drf}"), UPSTREAM, "priority drf gang {}"),
+        (NEW, GOOD.replace("enablePreemptable", "enableJobReady"), UPSTREAM, "priority gang {}"),
+        (NEW, GOOD.replace("priority", "gnag").replace("name: gang", "name: drf"), UPSTREAM, "gang drf {}"),
+        (NEW, GOOD.replace("gang", "gnag"), UPSTREAM, "priority gang {}"),
+        (NEW, GOOD.replace("priority", "gag").replace("name: gang", "name: gnag"), UPSTREAM, "gang gnag {}"),
+        (NEW, GOOD.replace("priority", "own-plugin").replace("gang", "Gang"), UPSTREAM, "own-plugin gang {}"),
+        (NEW, GOOD.replace("allocate, ", ""), UPSTREAM, "priority gang {}"),
+        (NEW, GOOD.replace("enqueue, allocate, ", ""), UPSTREAM, "priority gang {}"),
+        (NEW, GOOD.replace("allocate, ", "alocate, "), UPSTREAM, "priority gang {}"),
+        (NEW, GOOD.replace("allocate, ", "allocate, nonsense, "), UPSTREAM, "priority gang {}"),
+        (NEW, GOOD.replace("predicates", "drf"), UPSTREAM, "priority gang drf capacity predicates"),
+        (NEW, GOOD.replace("capacity", "drf"), UPSTREAM, "priority gang predicates drf proportion"),
+        ("1.8.0", GOOD, UPSTREAM, "priority gang predicates proportion"),
+        (NEW, "actions: allocate\ntiers:", ["enqueue", "allocate"], "gang predicates proportion"),
+        (NEW, "actions: enqueue\ntiers:\n- plugins:", ["enqueue", "allocate"], "gang predicates proportion"),
+    ],
+)
+def test_the_printed_command_corrects_the_configuration(
+    version: str, text: str, actions: list[str], plugins: str
+) -> None:
+    outcome = of_version(version, text)
+    healed = judged(known_of(version, json_patched(outcome.changes[0], config_of(text))))
+    assert healed.status is not Status.FAIL, healed.message
+    assert healed.observed["actions"] == actions
+    assert healed.observed["plugins"] == plugins.format("predicates capacity").split()
+
+
+def test_a_corrected_configuration_keeps_what_is_not_wrong() -> None:
+    options = "{name: priority, arguments: {a: 1.5}, enabledNodeOrder: false}"
+    text = GOOD.replace("{name: priority}", options).replace("predicates", "predicate") + "metrics:\n  type: x\n"
+    (command,) = judged(configured(text)).changes
+    assert yaml.safe_load(json_patched(command, config_of(text))["data"][KEY]) == yaml.safe_load(
+        text.replace("predicate", "predicates")
+    )
+
+
+def test_a_plugin_that_may_be_on_purpose_is_no_reason_to_change_anything() -> None:
+    assert judged(configured(GOOD.replace("priority", "own-plugin"))).changes == ()
 
 
 @pytest.mark.parametrize(
