@@ -20,6 +20,7 @@ from tests.faults.tally import Ran, render, summarize
 
 _STARTED = time.monotonic()
 _MOST_TOLD = 1000
+"""Characters of the beginning of a failure, and as many of its end."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -92,11 +93,16 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         own = call.excinfo.errisinstance((AssertionError, pytest.fail.Exception))
         shown = "Traceback (most recent call last)" in str(call.excinfo.value)
         item.user_properties.append(("failed", "wrong" if own and not shown else "traceback"))
-        item.user_properties.append(("told", str(call.excinfo.value)[:_MOST_TOLD]))
+        item.user_properties.append(("told", shortened(str(call.excinfo.value))))
     if report.skipped:
         item.user_properties.append(("skipped", True))
     report.user_properties = list(item.user_properties)
     return report
+
+
+def shortened(text: str) -> str:
+    """Beginning and end: what a program printed has the failure last."""
+    return text if len(text) <= 2 * _MOST_TOLD else f"{text[:_MOST_TOLD]}\n...\n{text[-_MOST_TOLD:]}"
 
 
 class _Tally:

@@ -25,7 +25,7 @@ class Ran:
     """`wrong` for a verdict or message, `traceback` for an exception that reached a person."""
     left: Sequence[str] = ()
     told: str = ""
-    """The beginning of what a failure says."""
+    """What a failure says, shortened."""
 
     def as_dict(self) -> dict[str, Any]:
         """As a line of a record."""

@@ -13,19 +13,17 @@ from pathlib import Path
 import pytest
 
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.rollout.state.store import NAMESPACE
 from tests.faults.kit import said_by
 from tests.faults.proxy import Asked, FaultProxy, proxied
-from tests.faults.rolling import assert_whole, run, small_release
+from tests.faults.rolling import assert_whole, run
 from tests.places import ROOT
+from tests.waiting import until
 
 pytestmark = pytest.mark.cluster
 
-
-@pytest.fixture
-def objects(cluster: Cluster) -> Iterator[list[Object]]:
-    with small_release(cluster) as made:
-        yield made
+LOCK = Ref("coordination.k8s.io/v1", "Lease", NAMESPACE, "rollout")
 
 
 @pytest.fixture
@@ -62,28 +60,30 @@ def test_a_roll_out_that_is_killed_at_ten_moments_is_resumed_each_time_and_conve
     assert_whole(cluster, objects)
 
 
+def holder(cluster: Cluster) -> str:
+    """Who holds the lock of roll-outs; empty if it is free."""
+    spec = (cluster.get(LOCK) or {}).get("spec", {})
+    return str(spec.get("holderIdentity") or "")
+
+
 @pytest.mark.long
 @pytest.mark.fault(21)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=str)
-def test_a_playbook_that_is_interrupted_releases_its_lock_and_the_next_run_finds_nothing_to_do(
+def test_a_playbook_that_is_interrupted_under_its_lock_is_followed_by_one_that_comes_through(
     kubeconfig: Path, cluster: Cluster, number: signal.Signals
 ) -> None:
     name = kubeconfig.parent.name
     command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(ROOT / "inventory/rehearsal")]
     command += ["-e", f"rehearsal_cluster_name={name}", str(ROOT / "playbooks/install.yml")]
     env = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}
+    before = holder(cluster)
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env) as process:
-        assert process.stdout
-        seen = []
-        for line in process.stdout:
-            seen.append(line)
-            if "Roll out the selected roles" in line:
-                process.send_signal(number)
-                break
-        rest, _ = process.communicate(timeout=120)
-    said = "".join(seen) + rest
+        # Between two tasks, a signal may hit Ansible where it ends with a traceback of its own.
+        until(lambda: holder(cluster) not in {"", before}, 120, every=0.1)
+        process.send_signal(number)
+        said, _ = process.communicate(timeout=120)
     assert "Traceback" not in said, said
-    assert process.returncode in {0, 99, 130, 143, -number}, said
+    assert process.returncode in {99, 130, 143, -number}, said
     again = said_by(command, {})
     assert again.returncode == 0, again.stdout
-    assert cluster.version
+    assert holder(cluster) == ""

@@ -18,7 +18,7 @@ from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
 from tests.faults.kit import assert_told
 from tests.faults.proxy import Asked, Fault, FaultProxy, proxied, status
-from tests.faults.rolling import assert_whole, crd, obj, outcomes, run, small_release
+from tests.faults.rolling import assert_whole, crd, obj, outcomes, run
 from tests.integration.breaking import bad, judge, made, pods_of, settle, turned_off, vanish
 from tests.integration.rolling import roll_out
 from tests.waiting import until
@@ -28,12 +28,6 @@ pytestmark = pytest.mark.cluster
 ADMISSION = Ref("apps/v1", "Deployment", "volcano-system", "volcano-admission")
 SERVICE = Ref("v1", "Service", "volcano-system", "volcano-admission-service")
 MODIFIED = 'Operation cannot be fulfilled on configmaps "main-0": the object has been modified'
-
-
-@pytest.fixture
-def objects(cluster: Cluster) -> Iterator[list[Object]]:
-    with small_release(cluster) as made_up:
-        yield made_up
 
 
 @pytest.fixture

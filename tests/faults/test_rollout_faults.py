@@ -23,7 +23,7 @@ from kubeflow_volcano.rehearsal.cluster.status import read_status
 from kubeflow_volcano.rollout.state.lock import Lock
 from kubeflow_volcano.rollout.state.store import NAMESPACE
 from tests.faults.proxy import LOST, RESET, Asked, Fault, FaultProxy, proxied, slow, status
-from tests.faults.rolling import assert_whole, obj, often, outcomes, run, small_release
+from tests.faults.rolling import assert_whole, obj, often, outcomes, run
 from tests.integration.breaking import pods_of
 from tests.waiting import until
 
@@ -31,12 +31,6 @@ pytestmark = pytest.mark.cluster
 
 ADMISSION = Ref("apps/v1", "Deployment", "volcano-system", "volcano-admission")
 LOCK = Ref("coordination.k8s.io/v1", "Lease", NAMESPACE, "rollout")
-
-
-@pytest.fixture
-def objects(cluster: Cluster) -> Iterator[list[Object]]:
-    with small_release(cluster) as made:
-        yield made
 
 
 @pytest.fixture

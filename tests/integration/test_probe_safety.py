@@ -227,7 +227,7 @@ def test_a_policy_that_refuses_their_namespaces_leaves_the_question_open_too(
         found = judge(kubeconfig, "H1", "G5")
     until(lambda: not refusal(cluster, like_a_probe_s))  # a policy that is gone is in force for a moment longer
     for outcome in found.values():
-        assert (str(outcome.status), outcome.reason) == ("error", "ProbeRefused")
+        assert (str(outcome.status), outcome.reason) == ("error", "ProbeRefused"), found
         assert words in outcome.message
 
 

@@ -286,7 +286,15 @@ def failing(found: dict[str, tuple[str, str]]) -> dict[str, str]:
     return {id_: reason for id_, (status, reason) in found.items() if status in {"fail", "warn", "error"}}
 
 
+@pytest.fixture(scope="module")
+def first_volume(cluster: Cluster) -> None:
+    """The directory for volumes on the node, which no cluster has before its first volume; D8 says so."""
+    evidence, _ = probe(cluster, STORAGE)
+    assert evidence.turn
+
+
 @pytest.mark.fault(34)
+@pytest.mark.usefixtures("first_volume")
 def test_without_a_default_class_d1_alone_fails(cluster: Cluster, kubeconfig: Path) -> None:
     mark = "storageclass.kubernetes.io/is-default-class"
     ref = Ref("storage.k8s.io/v1", "StorageClass", "", "local-path")
