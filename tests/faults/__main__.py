@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -27,8 +29,14 @@ def main(arguments: list[str]) -> int:
         sys.stdout.write(render(summarize(Ran(**json.loads(line)) for line in lines)) + "\n")
         return 0
     plugins = ["-p", "tests.faults.soak", "-p", "no:cacheprovider"]
-    places = [] if any(Path(word.partition("::")[0]).exists() for word in arguments) else [str(ROOT / "tests")]
+    places = [] if names_tests(arguments) else [str(ROOT / "tests")]
     return int(pytest.main([*plugins, "-m", "fault", "-q", *places, *arguments]))
+
+
+def names_tests(arguments: Sequence[str]) -> bool:
+    """Whether a place of tests is among the arguments; the record of a former run is none."""
+    values = {second for first, second in pairwise(arguments) if first.startswith("-")}
+    return any(Path(word.partition("::")[0]).exists() for word in arguments if word not in values)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
+from tests.faults.__main__ import names_tests
 from tests.faults.cases import CASES
 from tests.faults.tally import Ran, render, summarize
 from tests.places import ROOT
@@ -31,3 +33,10 @@ def test_a_run_of_a_case_is_all_of_its_tests_and_everything_wrong_is_counted() -
     assert (first.case, first.tests, first.seconds, first.wrong, first.tracebacks, first.left) == (1, 2, [3.0], 1, 1, 1)
     assert (second.tests, second.late, second.spoilt) == (2, 1, True)
     assert "| 1 | the API server is killed during a roll-out | 2 | 1 | 1 | 0 | 1 | 1 | 3.0 | 3.0 |" in render([first])
+
+
+def test_the_record_of_a_former_run_is_no_place_of_tests(tmp_path: Path) -> None:
+    record = tmp_path / "faults.jsonl"
+    record.touch()
+    assert not names_tests(["--times", "2", "--record", str(record)])
+    assert names_tests(["--times", "2", f"{ROOT / 'tests/faults/test_pods.py'}::test_a"])
