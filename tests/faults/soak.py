@@ -34,9 +34,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Every test of a case, so many times."""
-    if metafunc.definition.get_closest_marker("fault"):
+    if proves(metafunc.definition):
         metafunc.fixturenames.append("turn")
         metafunc.parametrize("turn", range(metafunc.config.getoption("--times")), indirect=True, ids="turn{}".format)
+
+
+def proves(definition: pytest.Item) -> bool:
+    """Whether a test proves a case, be it with some of its parameters only."""
+    values = [mark.args[1] for mark in definition.iter_markers("parametrize") if isinstance(mark.args[1], list | tuple)]
+    marks = [mark.name for each in values for value in each for mark in getattr(value, "marks", ())]
+    return definition.get_closest_marker("fault") is not None or "fault" in marks
 
 
 @pytest.fixture

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 from tests.faults.__main__ import names_tests
@@ -40,3 +42,10 @@ def test_the_record_of_a_former_run_is_no_place_of_tests(tmp_path: Path) -> None
     record.touch()
     assert not names_tests(["--times", "2", "--record", str(record)])
     assert names_tests(["--times", "2", f"{ROOT / 'tests/faults/test_pods.py'}::test_a"])
+
+
+def test_a_test_that_proves_a_case_with_some_of_its_parameters_is_repeated_with_these() -> None:
+    file = "tests/faults/test_validator_faults.py"
+    command = [sys.executable, "-m", "tests.faults", "--collect-only", "--times", "2", "--case", "3", file]
+    listed = subprocess.run(command, capture_output=True, check=True, text=True, cwd=ROOT).stdout
+    assert [line.partition("[")[2] for line in listed.splitlines() if "[" in line] == ["turn0-503]", "turn1-503]"]
