@@ -44,7 +44,8 @@ class ObjectOutcome:
 
     `before` and `after` are set for created, changed and removed objects if the run keeps them. `reason` says why it
     failed or was held back. `generation` is that of the API server, 0 if the object was not sent. `component` is the
-    part that declares it. `seconds` is when it was done, since the start of the run.
+    part that declares it. `seconds` is when it was done, since the start of the run. `uid` is empty unless the object
+    is on the cluster.
     """
 
     ref: Ref
@@ -55,6 +56,7 @@ class ObjectOutcome:
     generation: int = 0
     component: str = ""
     seconds: float = 0.0
+    uid: str = ""
 
     def of(self, component: str) -> ObjectOutcome:
         """The same outcome, of that component."""

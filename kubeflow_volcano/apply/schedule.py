@@ -69,7 +69,7 @@ class Schedule:
         """
         for ref, found in self._found.items():
             if found.presence is Presence.UP_TO_DATE:
-                self.outcomes[ref] = ObjectOutcome(ref, Action.UNCHANGED, None, None)
+                self.outcomes[ref] = ObjectOutcome(ref, Action.UNCHANGED, None, None, uid=found.uid)
         self._tracker.start(self._queue.awaited, self._on_readiness, self._break)
         try:
             for ref in list(self.outcomes):
@@ -166,12 +166,15 @@ class Schedule:
 
     def _hold_back(self, ref: Ref, why: str) -> None:
         for waiter in self._queue.drop_dependents(ref):
-            self.outcomes[waiter] = ObjectOutcome(waiter, Action.HELD, None, None, why)
+            self.outcomes[waiter] = self._held(waiter, why)
+
+    def _held(self, ref: Ref, why: str) -> ObjectOutcome:
+        return ObjectOutcome(ref, Action.HELD, None, None, why, uid=self._found[ref].uid)
 
     def _hold_back_the_rest(self) -> None:
         rest = [ref for ref in self._objects if ref not in self.outcomes]
         for ref in rest:
-            self.outcomes[ref] = ObjectOutcome(ref, Action.HELD, None, None, "the deadline passed before it was sent")
+            self.outcomes[ref] = self._held(ref, "the deadline passed before it was sent")
         if rest and not self.problems:
             self.problems.append(_out_of_time(len(rest), self._deadline))
 

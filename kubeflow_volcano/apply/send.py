@@ -72,8 +72,8 @@ class Applier:
                 before = None
             after, replaced = self._send(obj, ref, before)
         except ApiError as error:
-            return ObjectOutcome(ref, Action.FAILED, None, None, str(error))
-        generation = after["metadata"].get("generation", 0)
+            return ObjectOutcome(ref, Action.FAILED, None, None, str(error), uid=found.uid)
+        generation, uid = after["metadata"].get("generation", 0), after["metadata"].get("uid", "")
         if replaced:
             action = Action.CHANGED
         elif before is None or before["metadata"]["uid"] != after["metadata"]["uid"]:
@@ -81,8 +81,8 @@ class Applier:
         else:
             action = Action.UNCHANGED if is_same(before, after) else Action.CHANGED
         if self.texts and action is not Action.UNCHANGED:
-            return ObjectOutcome(ref, action, _light(before), _light(after), generation=generation)
-        return ObjectOutcome(ref, action, None, None, generation=generation)
+            return ObjectOutcome(ref, action, _light(before), _light(after), generation=generation, uid=uid)
+        return ObjectOutcome(ref, action, None, None, generation=generation, uid=uid)
 
     def _only_planned(self, ref: Ref, found: Found) -> bool:
         """Whether the API server cannot judge the object yet, because its namespace or kind is still to be created."""

@@ -39,11 +39,12 @@ class Presence(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One object as found; `live` only if it differs, `ready` by its own status."""
+    """One object as found; `live` only if it differs, `ready` by its own status, `uid` if it exists."""
 
     presence: Presence
     live: Object | None = None
     ready: bool = False
+    uid: str = ""
 
 
 def survey(
@@ -117,7 +118,7 @@ def _live(cluster: Cluster, refs: Sequence[Ref], deadline: Deadline) -> Iterator
 
 
 def _compared(declared: Object, live: Object, manager: str) -> Found:
-    ready = assess(live).ready
+    ready, uid = assess(live).ready, live["metadata"]["uid"]
     if "deletionTimestamp" not in live["metadata"] and is_up_to_date(declared, live, manager):
-        return Found(Presence.UP_TO_DATE, None, ready)
-    return Found(Presence.DIFFERS, live, ready)
+        return Found(Presence.UP_TO_DATE, None, ready, uid)
+    return Found(Presence.DIFFERS, live, ready, uid)

@@ -1,4 +1,4 @@
-"""The objects that a roll-out applied, by component: recorded at its end, and expected by the validators.
+"""What roll-outs brought to a cluster: recorded by each of them, and expected by the validators.
 
 A ConfigMap in the project's namespace has a key for each component; a file has all components in one document.
 """
@@ -7,17 +7,55 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Self
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 
-__all__ = ["APPLIED_OBJECTS", "SCHEMA", "lasting_objects", "parse", "parse_document", "serialize", "to_document"]
+__all__ = [
+    "APPLIED_OBJECTS",
+    "SCHEMA",
+    "Brought",
+    "Place",
+    "lasting_objects",
+    "parse",
+    "parse_document",
+    "serialize",
+    "to_document",
+]
 
 APPLIED_OBJECTS = Ref("v1", "ConfigMap", "kubeflow-volcano", "rollout-objects")
-"""Where a roll-out records the objects that it applied."""
+"""Where each roll-out records the objects that it brought."""
 
 SCHEMA = "kfv.objects/v1"
+
+
+class Place(NamedTuple):
+    """Where an object is, whichever version of its group a manifest names: the same object as policy/v1beta1 and v1."""
+
+    group: str
+    kind: str
+    namespace: str
+    name: str
+
+    @classmethod
+    def of(cls, ref: Ref) -> Self:
+        """The place of `ref`."""
+        return cls(ref.group, ref.kind, ref.namespace, ref.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """What roll-outs brought of one component, with UIDs; a UID is empty where an earlier version did not record it.
+
+    `objects` are those that `version` declares. `left` are those that only an earlier version declares, by that
+    version; they may have been deleted since.
+    """
+
+    version: str = ""
+    objects: Mapping[Ref, str] = field(default_factory=dict)
+    left: Mapping[str, Mapping[Ref, str]] = field(default_factory=dict)
 
 
 def lasting_objects(objects: Iterable[Object]) -> tuple[Ref, ...]:
@@ -31,18 +69,33 @@ def lasting_objects(objects: Iterable[Object]) -> tuple[Ref, ...]:
     )
 
 
-def serialize(refs: Iterable[Ref]) -> str:
-    """The objects of one component as JSON, by apiVersion and kind."""
-    return json.dumps(_by_kind(refs), separators=(",", ":"), sort_keys=True)
+def serialize(brought: Brought) -> str:
+    """One component's record as JSON."""
+    record = {
+        "version": brought.version,
+        "objects": _uids_by_kind(brought.objects),
+        "left": {version: _uids_by_kind(refs) for version, refs in brought.left.items() if refs},
+    }
+    return json.dumps(record, separators=(",", ":"), sort_keys=True)
 
 
-def parse(text: str) -> tuple[Ref, ...]:
-    """The objects in a text of `serialize`.
+def parse(text: str) -> Brought:
+    """The record in a text of `serialize`, or of an earlier version of this project, which listed names only.
 
     Raises:
         ValueError: the text has another form.
     """
-    return tuple(_refs(json.loads(text)))
+    record = json.loads(text)
+    if not isinstance(record, dict) or "objects" not in record:
+        return Brought("", dict.fromkeys(_refs(record), ""))
+    left = record.get("left") or {}
+    if not isinstance(left, dict):
+        raise ValueError("its `left` is not grouped by version")  # noqa: TRY004  the text is wrong, not the call
+    return Brought(
+        str(record.get("version") or ""),
+        _with_uids(record["objects"]),
+        {str(version): _with_uids(kinds) for version, kinds in left.items()},
+    )
 
 
 def to_document(parts: Mapping[str, Iterable[Ref]], release: str) -> dict[str, Any]:
@@ -73,19 +126,48 @@ def parse_document(value: Any) -> dict[Ref, str]:
 def _by_kind(refs: Iterable[Ref]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = defaultdict(list)
     for ref in sorted(refs):
-        found[f"{ref.api_version} {ref.kind}"].append(f"{ref.namespace}/{ref.name}" if ref.namespace else ref.name)
+        found[f"{ref.api_version} {ref.kind}"].append(_name(ref))
     return dict(found)
+
+
+def _uids_by_kind(refs: Mapping[Ref, str]) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = defaultdict(dict)
+    for ref in sorted(refs):
+        found[f"{ref.api_version} {ref.kind}"][_name(ref)] = refs[ref]
+    return dict(found)
+
+
+def _name(ref: Ref) -> str:
+    return f"{ref.namespace}/{ref.name}" if ref.namespace else ref.name
 
 
 def _refs(kinds: Any) -> list[Ref]:
     found = []
+    for kind, names in _kinds(kinds):
+        if not isinstance(names, list):
+            raise ValueError(f"{kind!r} has no list of names")  # noqa: TRY004  the text is wrong, not the call
+        found += [_ref(kind, str(name)) for name in names]
+    return found
+
+
+def _with_uids(kinds: Any) -> dict[Ref, str]:
+    found: dict[Ref, str] = {}
+    for kind, names in _kinds(kinds):
+        if not isinstance(names, dict):
+            raise ValueError(f"{kind!r} has no names with UIDs")  # noqa: TRY004  the text is wrong, not the call
+        found |= {_ref(kind, str(name)): str(uid) for name, uid in names.items()}
+    return found
+
+
+def _kinds(kinds: Any) -> Iterator[tuple[str, Any]]:
     if not isinstance(kinds, dict):
         raise ValueError("its objects are not grouped by apiVersion and kind")  # noqa: TRY004  the text is wrong, not the call
-    for kind, names in kinds.items():
-        api_version, _, word = kind.partition(" ")
-        if not (api_version and word and isinstance(names, list)):
-            raise ValueError(f"{kind!r} is not an apiVersion and kind with a list of names")
-        for name in names:
-            namespace, _, own = str(name).rpartition("/")
-            found.append(Ref(api_version, word, namespace, own))
-    return found
+    yield from kinds.items()
+
+
+def _ref(kind: str, name: str) -> Ref:
+    api_version, _, word = kind.partition(" ")
+    if not (api_version and word):
+        raise ValueError(f"{kind!r} is not an apiVersion and kind")
+    namespace, _, own = name.rpartition("/")
+    return Ref(api_version, word, namespace, own)

@@ -25,6 +25,7 @@ from kubeflow_volcano.rollout.queues.reconcile import reconcile_queues, record_c
 from kubeflow_volcano.rollout.queues.view import DEFAULT_QUEUE
 from kubeflow_volcano.rollout.scope import Scope
 from kubeflow_volcano.rollout.settings.settings import Settings
+from kubeflow_volcano.rollout.stale.handling import StaleObjects
 from kubeflow_volcano.rollout.state.ledger import expected_seconds, record_run
 from kubeflow_volcano.rollout.state.lock import Lock
 from kubeflow_volcano.rollout.state.store import ensure_namespace
@@ -57,8 +58,15 @@ def roll_out(
     except ApiError as error:
         raise ProblemsError(refusal(cluster, error)) from error
     if check:
-        if engine.apply():
-            _finish(engine, prepared)
+        try:
+            stale = StaleObjects(engine, prepared)
+            stale.remove_unserved_webhooks()
+            if engine.apply():
+                _finish(engine, prepared)
+                stale.prune()
+            stale.warn()
+        except ApiError as error:
+            raise ProblemsError([*engine.result().problems, refusal(cluster, error)]) from error
         return engine.result()
     return _locked(cluster, engine, prepared, progress)
 
@@ -72,12 +80,17 @@ def _locked(cluster: Cluster, engine: Engine, prepared: Prepared, progress: Prog
         with Lock(cluster, progress, engine.deadline.expire) as lock:
             engine.lost = lock.lost
             keep_password(cluster, prepared.settings, progress)
+            stale = StaleObjects(engine, prepared)
+            stale.remove_unserved_webhooks()
             applied = engine.apply()
             record_created_queues(engine)
             if applied and engine.finish() and not lock.lost.is_set():
                 _finish(engine, prepared)
+                stale.prune()
             if applied and lock.lost.is_set():
                 engine.add_problem(lock_lost())
+            stale.warn()
+            stale.record()
             result = engine.result()
             record_run(cluster, release=prepared.settings.release.version, parts=engine.parts, result=result)
     except ApiError as error:

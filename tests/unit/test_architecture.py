@@ -76,6 +76,7 @@ FLOORS: Mapping[str, Sequence[set[str]]] = {
         {"patches"},
         {"scope", "desired"},
         {"prepare"},
+        {"stale"},
         {"run"},
         {"plan"},
     ),

@@ -97,7 +97,9 @@ class Cluster(Connection):
                 return {}
             raise
         found = {
-            item["kind"]: Resource(api_version, item["kind"], item["name"], item["namespaced"])
+            item["kind"]: Resource(
+                api_version, item["kind"], item["name"], item["namespaced"], frozenset(item.get("verbs") or ())
+            )
             for item in answer["resources"]
             if "/" not in item["name"]
         }

@@ -25,6 +25,7 @@ class Resource:
     kind: str
     plural: str
     namespaced: bool
+    verbs: frozenset[str] = frozenset()
 
     def path(self, namespace: str = "", name: str = "") -> str:
         """URL path of the collection, or of one object in it."""
@@ -51,7 +52,11 @@ def aggregated(answer: Mapping[str, Any]) -> Kinds | None:
             name = f"{group['metadata']['name']}/{version['version']}"
             found[name] = {
                 item["responseKind"]["kind"]: Resource(
-                    name, item["responseKind"]["kind"], item["resource"], item["scope"] == "Namespaced"
+                    name,
+                    item["responseKind"]["kind"],
+                    item["resource"],
+                    item["scope"] == "Namespaced",
+                    frozenset(item.get("verbs") or ()),
                 )
                 for item in version.get("resources") or ()
             }

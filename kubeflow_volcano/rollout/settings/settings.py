@@ -64,6 +64,8 @@ class Settings:
     release: Release
     components: tuple[Component, ...]
     excluded: Annotated[tuple[str, ...], Key("kubeflow_exclude")]
+    prune: Annotated[bool, Key("kubeflow_prune")]
+    prune_named: Annotated[tuple[str, ...], Key("kubeflow_prune_named")]
     source: str
     sources: Mapping[str, str]
     user: Annotated[UserSettings, SAME]

@@ -1,4 +1,4 @@
-"""The ledger: ConfigMaps with what was rolled out, when, and how long it took."""
+"""The ledger: a ConfigMap with what was rolled out, when, and how long it took."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any
 from kubeflow_volcano import __version__
 from kubeflow_volcano.apply.result import Action, ApplyResult
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.applied_objects import APPLIED_OBJECTS, lasting_objects, serialize
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.rollout.state.store import NAMESPACE, write_keys
 
@@ -40,7 +39,7 @@ def expected_seconds(cluster: Cluster, components: Sequence[str], *, quiet: bool
 
 
 def record_run(cluster: Cluster, *, release: str, parts: Mapping[str, Sequence[Object]], result: ApplyResult) -> None:
-    """Record a finished run of these components, and the objects that it applied.
+    """Record a finished run of these components.
 
     Raises:
         ApiError: the ledger cannot be written.
@@ -69,7 +68,6 @@ def record_run(cluster: Cluster, *, release: str, parts: Mapping[str, Sequence[O
             for name, objects in parts.items()
         },
     }
-    write_keys(cluster, APPLIED_OBJECTS, {name: serialize(lasting_objects(objects)) for name, objects in parts.items()})
     write_keys(cluster, LEDGER, {_name(components): json.dumps(run, indent=1, sort_keys=True)})
 
 

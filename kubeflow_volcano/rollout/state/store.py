@@ -42,13 +42,14 @@ def create_once(cluster: Cluster, obj: Object) -> Object | None:
         raise
 
 
-def write_keys(cluster: Cluster, config_map: Ref, data: Mapping[str, str]) -> None:
-    """Set these keys of a ConfigMap, and create it if it is missing; other keys stay.
+def write_keys(cluster: Cluster, config_map: Ref, data: Mapping[str, str | None]) -> None:
+    """Set these keys of a ConfigMap, or remove those that are None, and create it if it is missing; other keys stay.
 
     Raises:
         ApiError: it cannot be written.
     """
     meta = {"name": config_map.name, "namespace": config_map.namespace}
-    obj: Object = {"apiVersion": config_map.api_version, "kind": config_map.kind, "metadata": meta, "data": data}
+    texts = {key: text for key, text in data.items() if text is not None}
+    obj: Object = {"apiVersion": config_map.api_version, "kind": config_map.kind, "metadata": meta, "data": texts}
     if create_once(cluster, obj) is None:
         cluster.patch(config_map, {"data": data})

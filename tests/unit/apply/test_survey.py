@@ -22,7 +22,10 @@ def text(name: str, namespace: str = "ns", kind: str = "ConfigMap", api_version:
 
 def live(name: str, value: str = "1", **meta: Any) -> Object:
     entry = {"manager": "me", "operation": "Apply", "apiVersion": "v1", "fieldsV1": {"f:data": {"f:a": {}}}}
-    return {"metadata": {"name": name, "namespace": "ns", "managedFields": [entry], **meta}, "data": {"a": value}}
+    return {
+        "metadata": {"name": name, "namespace": "ns", "uid": f"uid-{name}", "managedFields": [entry], **meta},
+        "data": {"a": value},
+    }
 
 
 def looked(api: Any, *objects: Object, namespaces: tuple[str, ...] = ("ns",)) -> dict[str, Found]:
@@ -49,6 +52,7 @@ def test_many_objects_of_a_kind_are_one_list(api: Any) -> None:
         "going": Presence.DIFFERS,
     }
     assert found["same"].live is None
+    assert [found[name].uid for name in ("same", "other", "absent")] == ["uid-same", "uid-other", ""]
     assert (found["other"].live or {})["data"] == {"a": "2"}
     assert len(api.seen("GET", MAPS)) == 2
 

@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.cluster.applied_objects import lasting_objects, parse, parse_document, serialize, to_document
+from kubeflow_volcano.cluster.applied_objects import (
+    Brought,
+    Place,
+    lasting_objects,
+    parse,
+    parse_document,
+    serialize,
+    to_document,
+)
 from kubeflow_volcano.cluster.objects import Object, Ref
 
 ROLE = Ref("rbac.authorization.k8s.io/v1", "Role", "kubeflow", "system:x")
@@ -26,9 +34,35 @@ def test_a_job_that_the_cluster_removes_is_not_expected_to_stay() -> None:
 
 
 def test_objects_come_back_as_they_were_written() -> None:
-    assert set(parse(serialize([ROLE, SPACE]))) == {ROLE, SPACE}
+    brought = Brought("1.9.1", {ROLE: "u1", SPACE: ""}, {"1.8.1": {Ref("v1", "Service", "kubeflow", "old"): "u2"}})
+    assert parse(serialize(brought)) == brought
     whole = json.loads(json.dumps(to_document({"one": [ROLE], "two": [SPACE]}, "1.9.1")))
     assert parse_document(whole) == {ROLE: "one", SPACE: "two"}
+
+
+def test_what_an_earlier_version_of_this_project_recorded_has_no_uids() -> None:
+    assert parse('{"v1 Namespace":["kubeflow"]}') == Brought("", {SPACE: ""})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[]",
+        '{"objects": []}',
+        '{"objects": {"v1 Namespace": ["a"]}}',
+        '{"objects": {}, "left": [1]}',
+        '{"objects": {}, "left": {"1.8.1": {"Namespace": {"a": ""}}}}',
+        "{",
+    ],
+)
+def test_a_record_of_another_form_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        parse(text)
+
+
+def test_an_object_is_in_one_place_in_every_version_of_its_group() -> None:
+    old, new = (Ref(f"policy/{version}", "PodDisruptionBudget", "n", "a") for version in ("v1beta1", "v1"))
+    assert Place.of(old) == Place.of(new) != Place.of(Ref("policy/v1", "PodDisruptionBudget", "m", "a"))
 
 
 @pytest.mark.parametrize(

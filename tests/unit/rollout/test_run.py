@@ -16,6 +16,16 @@ from kubeflow_volcano.rollout import run
 from kubeflow_volcano.rollout.settings.settings import parse
 
 
+def stale(events: list[str]) -> Any:
+    """What a run does about stale objects, as a list of events; it is tested on a real cluster."""
+    return SimpleNamespace(
+        remove_unserved_webhooks=lambda: events.append("webhooks removed"),
+        prune=lambda: events.append("pruned"),
+        warn=lambda: events.append("stale named"),
+        record=lambda: events.append("recorded"),
+    )
+
+
 def test_the_password_is_kept_under_the_lock_and_before_the_first_object(monkeypatch: pytest.MonkeyPatch) -> None:
     events: list[str] = []
 
@@ -32,6 +42,7 @@ def test_the_password_is_kept_under_the_lock_and_before_the_first_object(monkeyp
 
     monkeypatch.setattr(run, "Lock", Lock)
     monkeypatch.setattr(run, "keep_password", lambda *_: events.append("kept"))
+    monkeypatch.setattr(run, "StaleObjects", lambda *_: stale(events))
     for name in ("ensure_namespace", "record_created_queues", "record_run"):
         monkeypatch.setattr(run, name, lambda *_, **__: None)
     engine: Any = SimpleNamespace(
@@ -41,7 +52,7 @@ def test_the_password_is_kept_under_the_lock_and_before_the_first_object(monkeyp
 
     run._locked(SimpleNamespace(), engine, prepared, silent)  # type: ignore[arg-type]  # noqa: SLF001  the order is the point
 
-    assert events == ["locked", "kept", "applied", "free"]
+    assert events == ["locked", "kept", "webhooks removed", "applied", "stale named", "recorded", "free"]
 
 
 @pytest.mark.parametrize("arrives", [True, False])
@@ -77,6 +88,7 @@ def test_without_the_lock_the_last_steps_are_not_done(monkeypatch: pytest.Monkey
     monkeypatch.setattr(run, "Lock", Lock)
     for name in ("ensure_namespace", "keep_password", "record_created_queues", "record_run"):
         monkeypatch.setattr(run, name, lambda *_, **__: None)
+    monkeypatch.setattr(run, "StaleObjects", lambda *_: stale([]))
     problems: list[Problem] = []
     engine: Any = SimpleNamespace(
         parts={},

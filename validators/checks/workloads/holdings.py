@@ -147,7 +147,7 @@ def _written(cluster: Cluster, facts: Facts) -> Mapping[Ref, str]:
     for component, text in (live.get("data") or {}).items():
         if component in facts.expectations.components:
             with contextlib.suppress(ValueError):  # somebody edited it; the catalog still names the most of it
-                found |= dict.fromkeys(parse(text), component)
+                found |= dict.fromkeys(parse(text).objects, component)
     return found
 
 

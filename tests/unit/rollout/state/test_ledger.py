@@ -16,7 +16,6 @@ from kubeflow_volcano.rollout.state.ledger import digest, expected_seconds, reco
 NAMESPACES = "/api/v1/namespaces"
 MAPS = f"{NAMESPACES}/kubeflow-volcano/configmaps"
 LEDGER = f"{MAPS}/rollout-ledger"
-OBJECTS = f"{MAPS}/rollout-objects"
 
 
 def text(name: str, kind: str = "ConfigMap", **more: Any) -> Object:
@@ -36,8 +35,7 @@ def written(api: Any, done: ApplyResult, before: dict[str, Any] | None = None) -
     else:
         api.on("GET", LEDGER, api.reply(body=text("rollout-ledger", data={"one": json.dumps(before)})))
         api.on("POST", MAPS, api.status(409, "AlreadyExists", "there is one"))
-        for path in (LEDGER, OBJECTS):
-            api.on("PATCH", path, api.reply(body=text("rollout-ledger")))
+        api.on("PATCH", LEDGER, api.reply(body=text("rollout-ledger")))
         method, path = "PATCH", LEDGER
     record_run(api.connect(), release="1.9.1", parts={"one": [text("a")]}, result=done)
     return json.loads(api.seen(method, path)[-1].body["data"]["one"])
@@ -58,14 +56,6 @@ def test_a_quiet_run_leaves_the_durations_of_the_change(api: Any) -> None:
     assert (entry["seconds_of_a_change"], entry["seconds_without_change"]) == (40, 2)
     assert entry["components"]["one"]["seconds"] == 20
     assert "gone" not in entry["components"]
-
-
-def test_the_objects_are_written_down_by_component(api: Any) -> None:
-    written(api, result(Action.CREATED, 1))
-    first = api.seen("POST", MAPS)[0].body
-    assert (first["metadata"]["name"], first["data"]) == ("rollout-objects", {"one": '{"v1 ConfigMap":["n/a"]}'})
-    written(api, result(Action.UNCHANGED, 1), {})
-    assert list(api.seen("PATCH", OBJECTS)[0].body["data"]) == ["one"]
 
 
 def test_a_failed_run_is_called_that(api: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.cluster.applied_objects import APPLIED_OBJECTS, serialize
+from kubeflow_volcano.cluster.applied_objects import APPLIED_OBJECTS, Brought, serialize
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import InvalidInput
 from tests.samples.facts import crd, deployment, facts, obj, ref
@@ -117,13 +117,17 @@ def known(*objects: Object, expected: Expectations = EXPECTED, **rest: Any) -> F
     return facts(*live, *objects, expected=expected, **rest)
 
 
+def brought(*refs: Ref) -> Brought:
+    return Brought("1.9.1", dict.fromkeys(refs, "u"), {"1.8.1": {Ref("v1", "Service", "kubeflow", "old"): "u"}})
+
+
 def wrote(api: Any, **components: str) -> None:
     path = f"/api/v1/namespaces/{APPLIED_OBJECTS.namespace}/configmaps/{APPLIED_OBJECTS.name}"
     api.on("GET", path, api.reply(body={"metadata": {"name": APPLIED_OBJECTS.name}, "data": components}))
 
 
 def test_a_caller_s_list_comes_first_and_names_alone_are_read(server: Any) -> None:
-    wrote(server, **{"training-operator": serialize([JOB])})
+    wrote(server, **{"training-operator": serialize(brought(JOB))})
     given = replace(EXPECTED, objects={ACCOUNT: "a", SECRET: "a"}, objects_from="the manifests")
     found = HELD.fetch(server.connect(), known(expected=given))
     assert found
@@ -152,7 +156,14 @@ def test_an_object_without_a_namespace_is_looked_for_where_it_goes(server: Any) 
 
 def test_then_what_the_roll_out_wrote_down_of_the_chosen_components(server: Any) -> None:
     gone = SECRET._replace(name="gone")
-    wrote(server, **{"training-operator": serialize([ACCOUNT, gone, JOB]), "katib": serialize([SECRET]), "broken": "{"})
+    wrote(
+        server,
+        **{
+            "training-operator": serialize(brought(ACCOUNT, gone, JOB)),
+            "katib": serialize(brought(SECRET)),
+            "broken": "{",
+        },
+    )
     found = HELD.fetch(server.connect(), known())
     assert found
     assert "rollout-objects" in found.source

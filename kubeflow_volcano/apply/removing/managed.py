@@ -1,0 +1,122 @@
+"""All live objects that one field manager applied, found by their metadata alone."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from kubeflow_volcano.apply.compare import owned_by
+from kubeflow_volcano.apply.survey import learn_kinds
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.discovery import Resource
+from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.parallel import in_parallel
+from kubeflow_volcano.ref import group_of
+
+__all__ = ["Managed", "managed_objects"]
+
+_PARALLEL = 8
+_PAGE = 500
+_CONTROLLERS = "kube-controller-manager"
+"""It adds the tokens of ServiceAccounts (until Kubernetes 1.23) and the conditions of namespaces."""
+_NEVER_APPLIED = frozenset(
+    {
+        ("", "Endpoints"),
+        ("", "Event"),
+        ("", "Node"),
+        ("", "Pod"),
+        ("", "PodTemplate"),
+        ("", "ReplicationController"),
+        ("apps", "ControllerRevision"),
+        ("apps", "ReplicaSet"),
+        ("coordination.k8s.io", "Lease"),
+        ("discovery.k8s.io", "EndpointSlice"),
+        ("events.k8s.io", "Event"),
+        ("flowcontrol.apiserver.k8s.io", "FlowSchema"),
+        ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"),
+        ("storage.k8s.io", "CSINode"),
+        ("storage.k8s.io", "CSIStorageCapacity"),
+        ("storage.k8s.io", "VolumeAttachment"),
+    }
+)
+"""Kinds that controllers write, some of them by the thousand, and no manifest of a release declares."""
+
+
+@dataclass(frozen=True, slots=True)
+class Managed:
+    """Metadata of the objects that a field manager applied; `unread` are plurals that could not be listed, and why."""
+
+    objects: Mapping[Ref, Object]
+    unread: Mapping[str, str]
+
+
+def managed_objects(
+    cluster: Cluster,
+    manager: str,
+    deadline: Deadline,
+    *,
+    kinds: Collection[tuple[str, str]] | None = None,
+    uids: Collection[str] = (),
+) -> Managed:
+    """List every kind that the server serves, or only `kinds` (group and kind), 8 requests at a time.
+
+    A kind served in several versions is listed once, in the version that the server prefers. Of an object that was
+    applied without any field, such as a plain ServiceAccount, the API server records no manager: those with one of
+    these `uids` that have no other manager are among the answers, too.
+
+    Raises:
+        ApiError: the API server does not answer which kinds it serves.
+    """
+    wanted = [resource for resource in _appliable(cluster) if kinds is None or _key(resource) in kinds]
+
+    def look(resource: Resource) -> Mapping[Ref, Object] | str:
+        try:
+            return dict(_owned(cluster, resource, manager, uids, deadline))
+        except ApiError as error:
+            return {} if error.status == HTTPStatus.NOT_FOUND else str(error)
+
+    found: dict[Ref, Object] = {}
+    unread: dict[str, str] = {}
+    for resource, answer in zip(wanted, in_parallel(look, wanted, _PARALLEL), strict=True):
+        if isinstance(answer, str):
+            unread[f"{resource.plural}.{group_of(resource.api_version)}".rstrip(".")] = answer
+        else:
+            found |= answer
+    return Managed(found, unread)
+
+
+def _appliable(cluster: Cluster) -> Iterator[Resource]:
+    """The kinds that can be applied and listed, each in the preferred version of its group."""
+    served = cluster.all_kinds()
+    if served is None:
+        groups = cluster.request("GET", "/apis")["groups"]
+        served = learn_kinds(cluster, (version["groupVersion"] for group in groups for version in group["versions"]))
+        order = [version["groupVersion"] for group in groups for version in group["versions"]]
+        served = {version: served[version] for version in order}
+    seen: set[tuple[str, str]] = set()
+    for kinds in ({"v1": cluster.kinds("v1")} | dict(served)).values():
+        for resource in kinds.values():
+            if {"list", "patch"} <= resource.verbs and _key(resource) not in seen | _NEVER_APPLIED:
+                seen.add(_key(resource))
+                yield resource
+
+
+def _key(resource: Resource) -> tuple[str, str]:
+    return group_of(resource.api_version), resource.kind
+
+
+def _owned(
+    cluster: Cluster, resource: Resource, manager: str, uids: Collection[str], deadline: Deadline
+) -> Iterator[tuple[Ref, Object]]:
+    for page in cluster.pages(resource.api_version, resource.kind, size=_PAGE, brief=True, deadline=deadline):
+        for item in page.items:
+            if owned_by(item, manager) is not None or (item["metadata"]["uid"] in uids and _unmanaged(item)):
+                item["metadata"].pop("managedFields", None)
+                yield Ref.of(item), item
+
+
+def _unmanaged(item: Object) -> bool:
+    return all(entry["manager"] == _CONTROLLERS for entry in item["metadata"].get("managedFields") or ())

@@ -1,0 +1,141 @@
+"""What one roll-out does about stale objects: webhooks that stop others go first, the rest when asked, all is shown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+
+from kubeflow_volcano.apply.engine import Engine
+from kubeflow_volcano.apply.removing.removal import Removal
+from kubeflow_volcano.catalog.read import OWN_FILES
+from kubeflow_volcano.cluster.applied_objects import Place, lasting_objects
+from kubeflow_volcano.problems import Problem
+from kubeflow_volcano.rollout.prepare import Prepared
+from kubeflow_volcano.rollout.stale.find import Stale, find_stale, unserved_webhooks
+from kubeflow_volcano.rollout.state.inventory import Applied, merged, read_inventory, write_inventory
+from kubeflow_volcano.text import counted, few
+
+__all__ = ["StaleObjects"]
+
+_GUARDED = frozenset({"Namespace", "PersistentVolume", "PersistentVolumeClaim", "Profile", "Queue"})
+"""Kinds that hold what people made or wait for: such an object is removed only when it is named."""
+_SECONDS = 120.0
+_MOST_SHOWN = 12
+
+
+class StaleObjects:
+    """The stale objects of one run; each step adds its outcomes, problems and warnings to the engine's."""
+
+    def __init__(self, engine: Engine, prepared: Prepared) -> None:
+        """Look for them.
+
+        Raises:
+            ApiError: the inventory cannot be read, or the API server does not answer which kinds it serves.
+        """
+        settings, scope = prepared.settings, prepared.scope
+        self._engine = engine
+        self._prune = settings.prune
+        self._named = frozenset(settings.prune_named)
+        declared = [*prepared.desired.parts.values(), *engine.parts.values()]
+        self._declared = {Place.of(ref) for objects in declared for ref in lasting_objects(objects)}
+        self._inventory = read_inventory(engine.cluster)
+        self._versions = {
+            part.name: part.version if part.name in OWN_FILES else settings.release.version for part in scope.parts
+        }
+        self._wired = {part.name for part in scope.wired}
+        whole = {part.name for part in scope.components}
+        found = find_stale(
+            engine.cluster,
+            self._inventory,
+            self._declared,
+            chosen={part.name for part in settings.components} | whole | self._wired,
+            whole=whole,
+            deadline=engine.deadline,
+        )
+        self._gone = set(found.gone)
+        self._left = list(found.stale)
+        for plural, why in found.unread.items():
+            engine.progress(f"note: stale {plural} could not be looked for: {why}")
+
+    def remove_unserved_webhooks(self) -> None:
+        """Remove the webhook configurations that the new version no longer serves, before it is sent."""
+        self._remove([*unserved_webhooks(self._engine.cluster, self._left, self._declared)])
+
+    def prune(self) -> None:
+        """Remove the stale objects if `kubeflow_prune` is true, the guarded ones only if they are named."""
+        if self._prune:
+            self._remove([item for item in self._left if item.ref.kind not in _GUARDED or str(item.ref) in self._named])
+
+    def warn(self) -> None:
+        """Add a warning that names what is left."""
+        if not self._left:
+            return
+        guarded = [item for item in self._left if item.ref.kind in _GUARDED]
+        others = [item for item in self._left if item.ref.kind not in _GUARDED]
+        if others and not self._prune:
+            self._engine.add_warning(_undeclared(others))
+        if guarded:
+            self._engine.add_warning(_guarded(guarded))
+
+    def record(self) -> None:
+        """Record what the run declares and what of it is on the cluster, and what earlier runs brought.
+
+        Raises:
+            ApiError: the inventory cannot be written.
+        """
+        uids = {item.ref: item.uid for item in self._engine.result().outcomes if item.uid}
+        applied = {
+            name: Applied(
+                self._versions[name],
+                {ref: uids[ref] for ref in lasting_objects(objects) if ref in uids},
+                name in self._wired,
+            )
+            for name, objects in self._engine.parts.items()
+        }
+        write_inventory(self._engine.cluster, merged(self._inventory, applied, self._declared, self._gone))
+
+    def _remove(self, items: Collection[Stale]) -> None:
+        engine = self._engine
+        if not items:
+            return
+        removal = Removal(engine.cluster, engine.deadline.at_most(_SECONDS), engine.progress, check=engine.check)
+        removal.run({item.ref: item.live for item in items})
+        component = {item.ref: item.component for item in items}
+        for outcome in removal.outcomes:
+            engine.add_outcome(outcome.of(component[outcome.ref]))
+        for problem in removal.problems:
+            engine.add_problem(problem)
+        for problem in removal.kept:
+            engine.add_warning(problem)
+        removed = {outcome.ref for outcome in removal.outcomes}
+        self._gone |= {Place.of(ref) for ref in removed}
+        self._left = [item for item in self._left if item.ref not in removed]
+
+
+def _undeclared(items: Sequence[Stale]) -> Problem:
+    kinds = Counter(item.ref.kind for item in items)
+    numbers = ", ".join(f"{number} {kind}" for kind, number in sorted(kinds.items(), key=lambda pair: (-pair[1], pair)))
+    return Problem(
+        f"{counted(len(items), 'object')} that earlier roll-outs brought, and this inventory does not declare: "
+        f"{numbers}. {_by_origin(items)}",
+        "a cluster that has what the inventory declares.",
+        "review them with --check --diff -e kubeflow_prune=true, and run again with -e kubeflow_prune=true to remove "
+        "them.",
+    )
+
+
+def _guarded(items: Sequence[Stale]) -> Problem:
+    names = [str(item.ref) for item in items]
+    listed = ", ".join(f'"{name}"' for name in names)
+    return Problem(
+        f"{counted(len(items), 'object')} that nothing declares any more and that may hold people's work: "
+        f"{few(names, _MOST_SHOWN)}.",
+        "your decision: such objects are removed only when they are named.",
+        f"save what is needed; then kubeflow_prune: true with kubeflow_prune_named: [{listed}].",
+    )
+
+
+def _by_origin(items: Sequence[Stale]) -> str:
+    """Where they come from, by component and version."""
+    origins = Counter(" ".join(filter(None, (item.component, item.version))) or "an unrecorded run" for item in items)
+    return f"They come from {few([f'{origin} ({number})' for origin, number in origins.most_common()], _MOST_SHOWN)}."
