@@ -1,8 +1,13 @@
-"""INT and TERM raise an exception in the main thread, once, and never inside a block that must finish."""
+"""INT and TERM raise an exception in the main thread, once, and never inside a block that must finish.
+
+A process whose parent was killed sends itself TERM.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
+import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -10,9 +15,10 @@ from types import FrameType
 
 from kubeflow_volcano.problems import Exit
 
-__all__ = ["Interrupted", "interruptible", "postponed"]
+__all__ = ["Interrupted", "ending_with_parent", "interruptible", "postponed"]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_LOOK_SECONDS = 0.5
 
 
 class Interrupted(BaseException):
@@ -58,3 +64,29 @@ def postponed() -> Iterator[None]:
             signal.signal(number, handler)
         if came:
             signal.raise_signal(came[0])
+
+
+@contextlib.contextmanager
+def ending_with_parent() -> Iterator[None]:
+    """Send TERM to the main thread if the process that forked this one by `multiprocessing` ends inside the block.
+
+    Ansible runs each task in such a process. When Ansible is killed, the kernel only gives its workers another parent;
+    they would finish their tasks unseen. No effect in other processes.
+    """
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        yield
+        return
+    done = threading.Event()
+
+    def watch() -> None:
+        while not done.wait(_LOOK_SECONDS):
+            if os.getppid() != parent.pid:
+                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)  # also ends a blocking call
+                return
+
+    threading.Thread(target=watch, name="parent", daemon=True).start()
+    try:
+        yield
+    finally:
+        done.set()

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, show, warn
 from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.experiment.interruption import interruptible
 from kubeflow_volcano.rollout.run import roll_out
 from kubeflow_volcano.rollout.scope import ROLES, scope_of
 
@@ -21,14 +22,15 @@ class ActionModule(Action):
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Report what became of each object; failed if one was refused or did not become ready."""
         settings = self.settings_with_secrets(arguments["settings"])
-        done = roll_out(
-            Cluster.connect(settings.kubeconfig, settings.context),
-            settings,
-            scope_of(settings, arguments["roles"]),
-            check=self.check_mode,
-            progress=show,
-            texts=self._task.diff,
-        )
+        with interruptible():  # releases the lock
+            done = roll_out(
+                Cluster.connect(settings.kubeconfig, settings.context),
+                settings,
+                scope_of(settings, arguments["roles"]),
+                check=self.check_mode,
+                progress=show,
+                texts=self._task.diff,
+            )
         for warning in done.warnings:
             warn(warning)
         return done.as_dict() | ({"diff": done.diff()} if self._task.diff else {})

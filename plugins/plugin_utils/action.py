@@ -12,6 +12,7 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 try:
+    from kubeflow_volcano.experiment.interruption import ending_with_parent
     from kubeflow_volcano.problems import ProblemsError
     from kubeflow_volcano.redaction import MASKED, without_logins
     from kubeflow_volcano.rollout.settings.settings import Settings, parse
@@ -41,7 +42,8 @@ class Action(ActionBase):
         _, arguments = self.validate_argument_spec(argument_spec=self.ARGUMENTS, **self.RULES)
         self.variables = task_vars or {}
         try:
-            return result | self.answer(arguments)
+            with ending_with_parent():
+                return result | self.answer(arguments)
         except ProblemsError as error:
             return result | failed(error)
         finally:

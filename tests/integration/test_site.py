@@ -16,7 +16,10 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.rehearsal.spec import ClusterPaths
+from kubeflow_volcano.rollout.state.holder import Life
+from kubeflow_volcano.rollout.state.lock import holder_of
 from tests.places import ROOT
 from tests.waiting import until
 
@@ -190,3 +193,34 @@ def test_an_interrupted_validation_removes_its_probes_and_writes_a_partial_repor
     assert report["cleanup"]["left"] == []
     names = [obj["metadata"]["name"] for obj in empty.list("v1", "Namespace").items]
     assert [name for name in names if name.startswith("kfv-")] == []
+
+
+def test_a_worker_whose_ansible_was_killed_ends_and_releases_the_lock(empty: Cluster, tmp_path: Path) -> None:
+    """No node takes pods, so that the roll-out would wait for a Deployment until its deadline."""
+    ref, log = Ref("apps/v1", "Deployment", "volcano-system", "volcano-controllers"), tmp_path / "log"
+    healed = play("playbooks/install.yml")
+    assert healed.code == 0, healed.output
+    nodes = [Ref.of(obj) for obj in empty.list("v1", "Node").items]
+    try:
+        for node in nodes:
+            empty.patch(node, {"spec": {"unschedulable": True}})
+        live = empty.get(ref)
+        assert live
+        empty.delete(ref, uid=live["metadata"]["uid"])
+        with log.open("w") as output:
+            command = command_line("playbooks/install.yml")
+            running = subprocess.Popen(command, stdout=output, stderr=output, cwd=ROOT, env=environment())
+            until(lambda: "volcano-controllers has 0 of 1" in log.read_text("utf-8"), seconds=300)
+            held = holder_of(empty)
+            assert held
+            assert held.life() is Life.ALIVE
+            running.kill()
+            running.wait(60)
+        until(lambda: held.life() is Life.GONE, seconds=10)
+        assert holder_of(empty) is None
+    finally:
+        for node in nodes:
+            empty.patch(node, {"spec": {"unschedulable": False}})
+    again = play("playbooks/install.yml")
+    assert again.code == 0, again.output
+    assert "holds the lock" not in again.output

@@ -47,6 +47,7 @@ ALLOWED: Mapping[str, set[str]] = {
         "gang_demo",
         "kubeflow_volcano.catalog",
         "kubeflow_volcano.cluster",
+        "kubeflow_volcano.experiment",
         "kubeflow_volcano.hosts",
         "kubeflow_volcano.rehearsal",
         "kubeflow_volcano.rollout",

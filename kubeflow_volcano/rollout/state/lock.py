@@ -5,11 +5,8 @@ from __future__ import annotations
 import contextlib
 import getpass
 import os
-import secrets
-import socket
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 from typing import Any, Self
@@ -21,6 +18,7 @@ from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.parallel import carrying_thread
 from kubeflow_volcano.problems import Busy, Problem
 from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.rollout.state.holder import Holder, Life, holder_name
 from kubeflow_volcano.rollout.state.store import NAMESPACE, create_once, ensure_namespace
 
 __all__ = ["Lock", "holder_of"]
@@ -37,14 +35,6 @@ _LAST_SECONDS = 5.0
 _TRIES = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
-    """The holder of the lock, and when the lock expires unless renewed."""
-
-    name: str
-    until: datetime
-
-
 class Lock:
     """Held inside the `with` block. `lost` is set if another run takes it over, or it cannot be renewed."""
 
@@ -57,7 +47,7 @@ class Lock:
         self._cluster = cluster
         self._progress = progress
         self._done = threading.Event()
-        self._name = f"{_user()}@{socket.gethostname()} process {os.getpid()} ({secrets.token_hex(4)})"
+        self._name = holder_name(_user())
         self._version = ""
         # Two threads: a request that hangs, such as in a resolver, must not keep this run from giving up in time.
         self._threads = tuple(carrying_thread(work, self._break, "lock") for work in (self._keep, self._guard))
@@ -113,7 +103,8 @@ class Lock:
             Busy: the holder renews it.
         """
         left = (held.until - datetime.now(UTC)).total_seconds()
-        self._progress(f"{held.name} holds the lock; waiting for it to renew or expire")
+        gone = ", but its process is gone" if held.life() is Life.GONE else ""
+        self._progress(f"{held.name} holds the lock{gone}; waiting for it to renew or expire")
         for _ in Deadline(min(max(left, _RENEW_SECONDS + 2), SECONDS)).every(1.0):
             again = self._cluster.get(_REF)
             if again is None or again["metadata"]["resourceVersion"] != live["metadata"]["resourceVersion"]:
@@ -200,10 +191,12 @@ def _holder(live: Object) -> Holder | None:
 
 def _busy(held: Holder | None) -> Problem:
     who = f"{held.name}, until {held.until:%H:%M:%S} UTC unless renewed" if held else "another run"
+    wait = f"wait until it finishes and run again; if its process has died, the lock expires within {SECONDS} s."
+    state, todo = held.described(wait) if held else ("", wait)
     return Problem(
-        f"another roll-out holds the lock of this cluster: {who}.",
+        f"another roll-out holds the lock of this cluster: {who}.{state}",
         "one roll-out at a time; two would overwrite each other.",
-        f"wait until it finishes and run again; if its process has died, the lock expires within {SECONDS} s.",
+        todo,
     )
 
 
