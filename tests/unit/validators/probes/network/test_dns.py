@@ -179,6 +179,23 @@ def test_names_that_must_be_found_are_those_of_the_release_that_can_be() -> None
     }
 
 
+@pytest.mark.parametrize(
+    ("slow", "names", "reason"),
+    [
+        ((1.3,), 8, ""),  # one moment without CPU
+        ((1.3, 1.1), 8, "Slow"),
+        ((5.02,), 8, "Slow"),  # one lost packet of nine
+        ((1.3, 5.02), 40, ""),  # 5 %
+        ((1.3, 5.02, 1.1), 40, "Slow"),
+    ],
+)
+def test_one_answer_that_is_only_slow_is_no_finding(slow: tuple[float, ...], names: int, reason: str) -> None:
+    seconds = [*slow, *[0.02] * (names - len(slow))]
+    answers = [Answer(f"a{number}.kubeflow", took, ("10.96.0.7",)) for number, took in enumerate(seconds)]
+    outcome = judged(evidence_of(*answers))
+    assert (outcome.status, outcome.reason) == ((Status.WARN, reason) if reason else (Status.PASS, outcome.reason))
+
+
 def test_names_that_are_found_soon_at_the_address_of_their_service_pass() -> None:
     outcome = judged(evidence_of(Answer("a.kubeflow", 0.02, ("10.96.0.7",))), service("kubeflow/a"))
     assert outcome.status is Status.PASS
