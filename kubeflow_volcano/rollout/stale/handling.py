@@ -8,7 +8,9 @@ from collections.abc import Collection, Sequence
 from kubeflow_volcano.apply.engine import Engine
 from kubeflow_volcano.apply.removing.removal import Removal
 from kubeflow_volcano.catalog.read import OWN_FILES
+from kubeflow_volcano.cluster.api.errors import NotServed
 from kubeflow_volcano.cluster.applied_objects import Place, lasting_objects
+from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.prepare import Prepared
 from kubeflow_volcano.rollout.stale.find import Stale, find_stale, unserved_webhooks
@@ -19,6 +21,8 @@ __all__ = ["StaleObjects"]
 
 _GUARDED = frozenset({"Namespace", "PersistentVolume", "PersistentVolumeClaim", "Profile", "Queue"})
 """Kinds that hold what people made or wait for: such an object is removed only when it is named."""
+_DEFAULT = "default"
+"""The namespace of a namespaced object whose manifest names none."""
 _SECONDS = 120.0
 _MOST_SHOWN = 12
 
@@ -36,8 +40,9 @@ class StaleObjects:
         self._engine = engine
         self._prune = settings.prune
         self._named = frozenset(settings.prune_named)
+        self._namespaced: dict[tuple[str, str], bool | None] = {}
         declared = [*prepared.desired.parts.values(), *engine.parts.values()]
-        self._declared = {Place.of(ref) for objects in declared for ref in lasting_objects(objects)}
+        self._declared = {Place.of(self._live(ref)) for objects in declared for ref in lasting_objects(objects)}
         self._inventory = read_inventory(engine.cluster)
         self._versions = {
             part.name: part.version if part.name in OWN_FILES else settings.release.version for part in scope.parts
@@ -87,12 +92,25 @@ class StaleObjects:
         applied = {
             name: Applied(
                 self._versions[name],
-                {ref: uids[ref] for ref in lasting_objects(objects) if ref in uids},
+                {self._live(ref): uids[ref] for ref in lasting_objects(objects) if ref in uids},
                 name in self._wired,
             )
             for name, objects in self._engine.parts.items()
         }
         write_inventory(self._engine.cluster, merged(self._inventory, applied, self._declared, self._gone))
+
+    def _live(self, ref: Ref) -> Ref:
+        """`ref` with the namespace that the live object has: manifests give one to cluster-scoped objects, too."""
+        key = ref.api_version, ref.kind
+        if key not in self._namespaced:
+            try:
+                self._namespaced[key] = self._engine.cluster.resource(*key).namespaced
+            except NotServed:
+                self._namespaced[key] = None
+        namespaced = self._namespaced[key]
+        if namespaced is None:
+            return ref
+        return ref._replace(namespace=(ref.namespace or _DEFAULT) if namespaced else "")
 
     def _remove(self, items: Collection[Stale]) -> None:
         engine = self._engine
