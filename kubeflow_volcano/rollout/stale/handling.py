@@ -7,12 +7,15 @@ from collections.abc import Collection, Sequence
 
 from kubeflow_volcano.apply.engine import Engine
 from kubeflow_volcano.apply.removing.removal import Removal
+from kubeflow_volcano.apply.result import Action
+from kubeflow_volcano.catalog.gangs import VOLCANO
 from kubeflow_volcano.catalog.read import OWN_FILES
 from kubeflow_volcano.cluster.api.errors import NotServed
 from kubeflow_volcano.cluster.applied_objects import Place, lasting_objects
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.prepare import Prepared
+from kubeflow_volcano.rollout.settings.queue_states import wanted_states
 from kubeflow_volcano.rollout.stale.find import Stale, find_stale, unserved_webhooks
 from kubeflow_volcano.rollout.state.inventory import Applied, merged, read_inventory, write_inventory
 from kubeflow_volcano.text import counted, few
@@ -43,6 +46,10 @@ class StaleObjects:
         self._namespaced: dict[tuple[str, str], bool | None] = {}
         declared = [*prepared.desired.parts.values(), *engine.parts.values()]
         self._declared = {Place.of(self._live(ref)) for objects in declared for ref in lasting_objects(objects)}
+        # One with state: absent is declared, too: it is drained before it is deleted.
+        self._declared |= {
+            Place(VOLCANO.group, "Queue", "", name) for name in wanted_states(settings.scheduling.queues)
+        }
         self._inventory = read_inventory(engine.cluster)
         self._versions = {
             part.name: part.version if part.name in OWN_FILES else settings.release.version for part in scope.parts
@@ -68,13 +75,13 @@ class StaleObjects:
 
     def prune(self) -> None:
         """Remove the stale objects if `kubeflow_prune` is true, the guarded ones only if they are named."""
+        self._drop_removed()
         if self._prune:
             self._remove([item for item in self._left if item.ref.kind not in _GUARDED or str(item.ref) in self._named])
 
     def warn(self) -> None:
         """Add a warning that names what is left."""
-        if not self._left:
-            return
+        self._drop_removed()
         guarded = [item for item in self._left if item.ref.kind in _GUARDED]
         others = [item for item in self._left if item.ref.kind not in _GUARDED]
         if others and not self._prune:
@@ -98,6 +105,12 @@ class StaleObjects:
             for name, objects in self._engine.parts.items()
         }
         write_inventory(self._engine.cluster, merged(self._inventory, applied, self._declared, self._gone))
+
+    def _drop_removed(self) -> None:
+        """Forget what other steps of the run removed, such as companions of a Deployment with one replica."""
+        removed = {item.ref for item in self._engine.result().outcomes if item.action is Action.REMOVED}
+        self._gone |= {Place.of(ref) for ref in removed}
+        self._left = [item for item in self._left if item.ref not in removed]
 
     def _live(self, ref: Ref) -> Ref:
         """`ref` with the namespace that the live object has: manifests give one to cluster-scoped objects, too."""
@@ -125,9 +138,7 @@ class StaleObjects:
             engine.add_problem(problem)
         for problem in removal.kept:
             engine.add_warning(problem)
-        removed = {outcome.ref for outcome in removal.outcomes}
-        self._gone |= {Place.of(ref) for ref in removed}
-        self._left = [item for item in self._left if item.ref not in removed]
+        self._drop_removed()
 
 
 def _undeclared(items: Sequence[Stale]) -> Problem:
