@@ -143,9 +143,9 @@ def _cgroup_trouble(layout: Layout) -> str:
         return f"{', '.join(closed)} {'is' if len(closed) == 1 else 'are'} not writable"
     if layout.kind == "v2":
         top = layout.hierarchies[0].mountpoint
-        # Only the real root may have processes and enable controllers at once; it alone has no cgroup.type.
-        if (top / "cgroup.type").exists() and (top / "cgroup.procs").read_text().strip():
-            return f"{top} has processes and is not the root of its hierarchy, so it cannot enable controllers"
+        # What is in a container's top group is moved; a process outside of this pid namespace, read as 0, cannot be.
+        if (top / "cgroup.type").exists() and "0" in (top / "cgroup.procs").read_text().split():
+            return f"{top} is not the root of its hierarchy and has processes that are not visible here"
     return ""
 
 

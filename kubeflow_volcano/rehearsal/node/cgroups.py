@@ -26,7 +26,9 @@ NEEDED_CONTROLLERS = frozenset({"cpu", "cpuset", "memory", "pids"})
 _USUAL_PLACE = Path("/sys/fs/cgroup")
 """Where the kubelet looks (pkg/kubelet/cm/util)."""
 _DAEMONS = "daemons"
-_SUBTREE = "cgroup.subtree_control"
+_SUBTREE, _PROCESSES = "cgroup.subtree_control", "cgroup.procs"
+_OTHERS = "init"
+"""Where a container's own processes are while a cluster runs in it; the name that Docker's image "dind" uses."""
 _NOTE = "trusted.kubeflow-volcano.controllers"
 _ENABLE_TRIES = 5
 _V1_CONTROLLERS = frozenset(
@@ -114,7 +116,7 @@ class NodeCgroup:
     @property
     def joins(self) -> tuple[Path, ...]:
         """Files to which a process writes 0 to become one of the node's daemons."""
-        return tuple(directory / _DAEMONS / "cgroup.procs" for directory in self.directories)
+        return tuple(directory / _DAEMONS / _PROCESSES for directory in self.directories)
 
     def create(self) -> None:
         """Create the groups that do not exist.
@@ -149,6 +151,7 @@ class NodeCgroup:
 
     def _create_v2(self) -> None:
         """Enable the controllers from the top down; the group itself has no processes, as version 2 demands."""
+        self._make_room()
         (directory,) = self.directories
         top = directory.parent
         (directory / _DAEMONS).mkdir(parents=True, exist_ok=True)
@@ -164,6 +167,33 @@ class NodeCgroup:
                 return
         (directory / _SUBTREE).write_text(enable)
 
+    def _make_room(self) -> None:
+        """In a container move its processes from the top into a group, as docker's own image for containers does.
+
+        Only the real root may have processes and enable controllers at once; it alone has no cgroup.type.
+        """
+        top = self.layout.hierarchies[0].mountpoint
+        if not (top / "cgroup.type").exists():
+            return
+        for _ in range(_ENABLE_TRIES):  # a process that is moved may have started another one meanwhile
+            if not (pids := _pids(top)):
+                return
+            (top / _OTHERS).mkdir(exist_ok=True)
+            for pid in pids:
+                with contextlib.suppress(ProcessLookupError):
+                    (top / _OTHERS / _PROCESSES).write_text(str(pid))
+
+    def _undo_room(self) -> None:
+        """Move them back, once no group of the top needs a controller any more."""
+        top = self.layout.hierarchies[0].mountpoint
+        others = top / _OTHERS
+        with contextlib.suppress(OSError):  # gone, or another group of the container uses a controller
+            for _ in range(_ENABLE_TRIES):
+                for pid in _pids(others):
+                    with contextlib.suppress(ProcessLookupError):
+                        (top / _PROCESSES).write_text(str(pid))
+            others.rmdir()
+
     def _remember(self, added: frozenset[str]) -> None:
         """Note in the group which controllers of the top are on for such clusters only: the last turns them off."""
         (directory,) = self.directories
@@ -177,7 +207,7 @@ class NodeCgroup:
         found: set[int] = set()
         for group in self._groups(self.directories):
             with contextlib.suppress(OSError):
-                found.update(map(int, (group / "cgroup.procs").read_text().split()))
+                found |= _pids(group)
         return frozenset(found - {0})
 
     def host_pids(self) -> dict[int, int]:
@@ -232,6 +262,8 @@ class NodeCgroup:
             for controller in sorted(added):
                 with contextlib.suppress(OSError):  # another group uses it
                     (self.layout.hierarchies[0].mountpoint / _SUBTREE).write_text(f"-{controller}")
+            if self.layout.kind == "v2":
+                self._undo_room()
         return left
 
     @staticmethod
@@ -240,6 +272,11 @@ class NodeCgroup:
         for top in tops:
             for directory, _, _ in os.walk(top, topdown=False):
                 yield Path(directory)
+
+
+def _pids(group: Path) -> frozenset[int]:
+    """Processes of a group; 0 is one outside of this process's pid namespace."""
+    return frozenset(map(int, (group / _PROCESSES).read_text().split()))
 
 
 def _enabled(group: Path) -> frozenset[str]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from kubeflow_volcano.problems import ProblemsError
+from kubeflow_volcano.rehearsal.inside.boot import read_mounts
 from kubeflow_volcano.rehearsal.node.cgroups import Hierarchy, Layout, NodeCgroup, parse_layout
 
 LINE = "30 24 0:26 / {point} rw,nosuid,nodev - {kind} {kind} rw,{options}\n"
@@ -120,6 +124,46 @@ def test_on_version_2_controllers_are_enabled_from_the_top_down(tmp_path: Path) 
     for group in (tmp_path, tmp_path / "kfv-x"):
         assert (group / "cgroup.subtree_control").read_text() == "+cpu +cpuset +hugetlb +memory +pids"
     assert (tmp_path / "kfv-x/daemons").is_dir()
+
+
+@pytest.fixture
+def container() -> Iterator[tuple[Path, int]]:
+    """A real group of version 2 that is not the root, as a container's top group is, with a process in it."""
+    mounts = read_mounts(Path("/proc/self/mountinfo").read_text())
+    real = next((mount.point for mount in mounts if mount.kind == "cgroup2"), None)
+    if real is None or not os.access(real, os.W_OK):
+        pytest.skip("needs a writable hierarchy of version 2")
+    top = real / f"kfv-test-{os.getpid()}"
+    top.mkdir()
+    with subprocess.Popen(["sleep", "600"]) as process:
+        try:
+            (top / "cgroup.procs").write_text(str(process.pid))
+            yield top, process.pid
+        finally:
+            process.kill()
+            process.wait()
+            for group in (top / "kfv-x/daemons", top / "kfv-x", top / "init", top):
+                if group.exists():
+                    group.rmdir()
+
+
+def test_a_containers_processes_make_room_and_come_back(container: tuple[Path, int]) -> None:
+    top, pid = container
+    group = NodeCgroup(Layout("v2", (Hierarchy(top, frozenset()),)), "kfv-x")
+
+    group.create()
+    assert (top / "cgroup.procs").read_text() == "", "with processes in it, the group cannot enable a controller"
+    assert (top / "init/cgroup.procs").read_text() == f"{pid}\n"
+
+    assert group.remove() == ()
+    assert (top / "cgroup.procs").read_text() == f"{pid}\n"
+    assert not (top / "init").exists()
+
+
+def test_the_real_root_keeps_its_processes(tmp_path: Path) -> None:
+    (tmp_path / "cgroup.procs").write_text("41\n")
+    version_2(tmp_path).create()
+    assert not (tmp_path / "init").exists()
 
 
 def test_controllers_that_only_the_cluster_needed_go_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
