@@ -16,6 +16,10 @@ from kubeflow_volcano.rehearsal.build.tools import ensure_tools
 from tests.machines.machine import Machine
 from tests.places import ROOT
 
+PROJECT = (
+    *("ansible.cfg", "ansible_collections", "galaxy.yml", "gang_demo", "inventory", "kubeflow_volcano", "meta"),
+    *("playbooks", "plugins", "roles", "validators"),
+)
 PREPARE = """
 set -e
 mkdir -p /share && mount -o ro /dev/vdb /share
@@ -45,7 +49,7 @@ def share(home: Path) -> Path:
         copy(source, tree / "tools" / source.name)
     copy(Path(sys.base_prefix), tree / "python")
     copy(ROOT / ".venv", tree / "project/.venv")
-    for name in ("kubeflow_volcano", "plugins", "validators"):
+    for name in PROJECT:
         copy(ROOT / name, tree / "project" / name)
     return tree
 
