@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 
+from kubeflow_volcano.apply.crds.sending import CrdSender
 from kubeflow_volcano.apply.graph import CRD_KIND, WEBHOOK_KINDS, WORKLOAD_KINDS, Graph, Needs, graph
 from kubeflow_volcano.apply.normalize import normalize, with_default_namespaces
 from kubeflow_volcano.apply.ready_queue import ReadyQueue
@@ -120,12 +121,21 @@ class Engine:
             not_ready=self._not_ready,
             refusal=lambda error: refusal(self.cluster, error),
         )
+        sender = CrdSender(
+            self.cluster,
+            self._found,
+            self._objects,
+            self._applier.apply,
+            deadline=self.deadline,
+            progress=self.progress,
+            check=self.check,
+        )
         schedule = Schedule(
             objects=self._objects,
             found=self._found,
             queue=ReadyQueue(order, up_to_date),
             tracker=tracker,
-            send=self._applier.apply,
+            send=sender.send,
             deadline=self.deadline,
             report=lambda done: self._reporter.report(done, tracker.pending, self.cluster.trouble),
             lost=self.lost,

@@ -237,17 +237,35 @@ class Cluster(Connection):
         )
         return applied
 
-    def replace(self, obj: Object, *, deadline: Deadline | None = None) -> Object:
-        """Replace the object; if `obj` has a resourceVersion, only if it is still the current one."""
+    def replace(
+        self, obj: Object, *, subresource: str = "", manager: str = "", deadline: Deadline | None = None
+    ) -> Object:
+        """Replace the object, or its `subresource`; if `obj` has a resourceVersion, only while it is the current one.
+
+        `manager` is the field manager; by default the API server takes the name of the client.
+        """
         ref = Ref.of(obj)
         path = self.resource(ref.api_version, ref.kind).path(ref.namespace, ref.name)
-        replaced: Object = self.request("PUT", path, body=obj, deadline=deadline)
+        path += f"/{subresource}" if subresource else ""
+        query = {"fieldManager": manager} if manager else {}
+        replaced: Object = self.request("PUT", path, query=query, body=obj, deadline=deadline)
         return replaced
 
-    def patch(self, ref: Ref, body: Any, *, content_type: str = "application/merge-patch+json") -> Object:
-        """Patch the live object; by default with a JSON merge patch."""
+    def patch(
+        self,
+        ref: Ref,
+        body: Any,
+        *,
+        content_type: str = "application/merge-patch+json",
+        brief: bool = False,
+        deadline: Deadline | None = None,
+    ) -> Object:
+        """Patch the live object; by default with a JSON merge patch. `brief` returns metadata only."""
         path = self.resource(ref.api_version, ref.kind).path(ref.namespace, ref.name)
-        patched: Object = self.request("PATCH", path, body=body, content_type=content_type)
+        accept = BRIEF if brief else WHOLE
+        patched: Object = self.request(
+            "PATCH", path, body=body, content_type=content_type, accept=accept, deadline=deadline
+        )
         return patched
 
     def delete(

@@ -1,0 +1,1 @@
+"""CRDs that cannot be changed in one request: stored versions that disappear, conversions by webhook that end."""

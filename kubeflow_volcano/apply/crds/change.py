@@ -1,0 +1,108 @@
+"""What must happen to a live CRD before the API server accepts the declared one. Pure."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kubeflow_volcano.apply.compare import owned_by
+from kubeflow_volcano.cluster.objects import Object
+
+__all__ = ["CrdChange", "change_of", "intermediate", "storage_hash"]
+
+
+@dataclass(frozen=True, slots=True)
+class CrdChange:
+    """The steps before the declared CRD is sent, in this order.
+
+    `moves`: the live CRD stores new objects in another version than `storage`, the declared one; `intermediate` is sent
+    first. `stored`: versions in which objects may be stored still; they are stored again in `storage`, and then these
+    versions leave status.storedVersions. `drops_conversion`: the conversion by webhook ends.
+    """
+
+    storage: str
+    stored: tuple[str, ...]
+    moves: bool
+    drops_conversion: bool
+
+
+def change_of(declared: Object, live: Object, manager: str) -> CrdChange | None:
+    """The steps from `live` to `declared`; None where the API server takes the declared CRD as it is.
+
+    CRDs that `manager` did not apply are left alone. The API server refuses a CRD whose spec.versions lacks one of
+    status.storedVersions (validateCustomResourceDefinitionStoredVersions in apiextensions-apiserver). Without a
+    conversion by webhook an object is only relabelled when it is read in another version than it is stored in, so
+    where that conversion ends every object must be stored in the declared version before.
+    """
+    entry = owned_by(live, manager)
+    if entry is None or "deletionTimestamp" in live["metadata"]:
+        return None
+    storage = _storage(declared)
+    names = {version["name"] for version in declared["spec"]["versions"]}
+    drops = _drops_conversion(declared, live, manager)
+    stored = tuple(
+        name
+        for name in (live.get("status") or {}).get("storedVersions") or ()
+        if name not in names or (drops and name != storage)
+    )
+    if not stored and not drops:
+        return None
+    return CrdChange(storage, stored, moves=bool(stored) and _storage(live) != storage, drops_conversion=drops)
+
+
+def intermediate(declared: Object, live: Object) -> Object:
+    """The declared CRD beside the live one: with the versions that only the live one has, and its conversion.
+
+    Objects are stored in the declared version, and every version in which one may be stored can still be read.
+    """
+    names = {version["name"] for version in declared["spec"]["versions"]}
+    versions = [{**item, "served": item["served"] or item["storage"]} for item in declared["spec"]["versions"]]
+    versions += [{**item, "storage": False} for item in live["spec"]["versions"] if item["name"] not in names]
+    spec = {**declared["spec"], "versions": versions}
+    if _strategy(live) == "Webhook" and _strategy(declared) != "Webhook":
+        spec["conversion"] = live["spec"]["conversion"]
+    return {**declared, "spec": spec}
+
+
+def storage_hash(crd: Object, version: str) -> str:
+    """The storageVersionHash that discovery shows while objects are stored in `version`.
+
+    As StorageVersionHash in apiserver/pkg/endpoints/discovery computes it.
+    """
+    text = f"{crd['spec']['group']}/{version}/{crd['spec']['names']['kind']}"
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()[:8]).decode()
+
+
+def _drops_conversion(declared: Object, live: Object, manager: str) -> bool:
+    """Whether the conversion is one of `manager`, and the declared CRD has none.
+
+    Others may have added to it, as injectors of a caBundle do. Where another manager applied a whole conversion, it is
+    that one's to end.
+    """
+    if _strategy(live) != "Webhook" or _strategy(declared) == "Webhook":
+        return False
+    ours = False
+    for entry in live["metadata"].get("managedFields") or ():
+        fields = ((entry.get("fieldsV1") or {}).get("f:spec") or {}).get("f:conversion") or {}
+        if (entry["manager"], entry["operation"]) == (manager, "Apply"):
+            ours = "f:strategy" in fields
+        elif entry["manager"] != manager and "f:conversionReviewVersions" in set(_names(fields)):
+            return False
+    return ours
+
+
+def _names(fields: Mapping[str, Any]) -> Iterator[str]:
+    for name, inside in fields.items():
+        yield name
+        yield from _names(inside)
+
+
+def _strategy(crd: Object) -> str:
+    return str((crd["spec"].get("conversion") or {}).get("strategy") or "None")
+
+
+def _storage(crd: Object) -> str:
+    return str(next(version["name"] for version in crd["spec"]["versions"] if version["storage"]))

@@ -1,0 +1,114 @@
+"""Sending with care for CRDs: their steps before they are sent, and what check mode can say of their objects."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+
+from kubeflow_volcano.apply.crds.change import CrdChange, change_of
+from kubeflow_volcano.apply.crds.steps import CrdSteps
+from kubeflow_volcano.apply.graph import CRD_KIND
+from kubeflow_volcano.apply.result import Action, ObjectOutcome
+from kubeflow_volcano.apply.survey import Found, Presence
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.text import counted
+
+__all__ = ["CrdSender"]
+
+Send = Callable[[Object, Found], ObjectOutcome]
+
+_TRIES = 3
+# A custom resource that the schema of its old CRD does not take: unknown fields are 400, 422 or 500 by API server, an
+# unknown version 404. What a webhook denies is denied by the new CRD, too.
+_BY_SCHEMA = re.compile(r"(400|404|422|500) (?!.*(denied the request|failed calling webhook))", re.DOTALL)
+
+
+class CrdSender:
+    """Wraps the sending of one object; used by several threads at once."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        found: Mapping[Ref, Found],
+        objects: Mapping[Ref, Object],
+        send: Send,
+        *,
+        deadline: Deadline,
+        progress: Progress,
+        check: bool,
+    ) -> None:
+        """`found` is how the survey found `objects`, all of the run."""
+        self._cluster = cluster
+        self._send = send
+        self._progress = progress
+        self._check = check
+        self._steps = CrdSteps(cluster, deadline, progress)
+        self._changing = {
+            (obj["spec"]["group"], obj["spec"]["names"]["kind"])
+            for ref, obj in objects.items()
+            if ref.kind == CRD_KIND and found[ref].presence is not Presence.UP_TO_DATE
+        }
+
+    def send(self, obj: Object, found: Found) -> ObjectOutcome:
+        """Send one normalized object; a refusal is an outcome, not an exception."""
+        if obj["kind"] == CRD_KIND and found.live:
+            change = change_of(obj, found.live, FIELD_MANAGER)
+            if change is None:
+                return self._send(obj, found)
+            return self._foretell(obj, found, change) if self._check else self._send_crd(obj, found)
+        outcome = self._send(obj, found)
+        if self._check and outcome.action is Action.FAILED and self._is_unjudged(outcome):
+            action = Action.CHANGED if found.live else Action.CREATED
+            said = f"would be {action}; judged only when its CRD is there"
+            self._progress(f"{outcome.ref} {said}")
+            return ObjectOutcome(outcome.ref, action, found.live, obj, said, uid=found.uid)
+        return outcome
+
+    def _is_unjudged(self, outcome: ObjectOutcome) -> bool:
+        """Whether an object was refused by the schema of a CRD that this run changes."""
+        return (outcome.ref.group, outcome.ref.kind) in self._changing and bool(_BY_SCHEMA.match(outcome.reason))
+
+    def _foretell(self, obj: Object, found: Found, change: CrdChange) -> ObjectOutcome:
+        """What a run would do: a dry run would be refused, because the steps before it are missing."""
+        live = found.live or {}
+        words = []
+        if change.stored:
+            count = self._steps.count(obj, live, change)
+            number = "all objects" if count is None else counted(count, "object")
+            words.append(f"stored versions migrated: {number} from {', '.join(change.stored)} to {change.storage}")
+        if change.drops_conversion:
+            words.append("conversion by webhook removed")
+        ref, said = Ref.of(obj), "; ".join(words)
+        self._progress(f"{ref}: {said}")
+        after = {**live, **obj, "metadata": {**live["metadata"], **obj["metadata"]}}
+        return ObjectOutcome(ref, Action.CHANGED, live, after, said, uid=found.uid)
+
+    def _send_crd(self, obj: Object, found: Found) -> ObjectOutcome:
+        """Take the steps and send; again where others restored what was dropped, as a slow injector does."""
+        ref, live = Ref.of(obj), found.live
+        outcome = ObjectOutcome(ref, Action.FAILED, None, None, uid=found.uid)
+        for _ in range(_TRIES):
+            try:
+                if live:
+                    self._steps.run(obj, live, self._send_first)
+                outcome = self._send(obj, found)
+                if outcome.action is not Action.FAILED or not outcome.reason.startswith(f"{_REFUSED} "):
+                    return outcome
+                live = self._cluster.get(ref)
+            except ApiError as error:
+                return ObjectOutcome(ref, Action.FAILED, None, None, str(error), uid=found.uid)
+        return outcome
+
+    def _send_first(self, crd: Object, live: Object) -> None:
+        outcome = self._send(crd, Found(Presence.DIFFERS, live, uid=live["metadata"]["uid"]))
+        if outcome.action is Action.FAILED:
+            raise ApiError(0, "Refused", f"{Ref.of(crd)} with both versions: {outcome.reason}")
+
+
+_REFUSED = int(HTTPStatus.UNPROCESSABLE_ENTITY)
