@@ -20,6 +20,7 @@ from kubeflow_volcano.problems import Problem, Unreachable
 
 __all__ = ["Cluster", "Listing", "Trim"]
 
+_NO_LOGS = "unable to retrieve container logs for "
 _PAGE = 500
 _VERSION_SECONDS = 10.0
 
@@ -296,13 +297,17 @@ class Cluster(Connection):
         return True
 
     def logs(self, namespace: str, pod: str, container: str = "", *, previous: bool = False, tail: int = 50) -> str:
-        """The last `tail` lines of a container's log."""
+        """The last `tail` lines of a container's log; empty if the kubelet has none any more.
+
+        It then answers 200 with a sentence of its own (ReadLogs in pkg/kubelet/kuberuntime), which is no log.
+        """
         query = {"tailLines": str(tail), "previous": str(previous).lower()}
         if container:
             query["container"] = container
         path = f"/api/v1/namespaces/{namespace}/pods/{pod}/log"
         with contextlib.closing(self.stream(path, query, Deadline(10))) as response:
-            return response.read(1 << 20).decode("utf-8", "replace")
+            text: str = response.read(1 << 20).decode("utf-8", "replace")
+        return "" if text.startswith(_NO_LOGS) else text
 
 
 def _selectors(labels: str, fields: str) -> dict[str, str]:

@@ -399,3 +399,13 @@ def test_the_proxy_that_does_not_answer_is_named_without_its_password(
     with pytest.raises(Unreachable, match=r"through proxy http://127\.0\.0\.1:1") as caught:
         Cluster.connect(kubeconfig(tmp_path, api.url, {"token": "t"}, cluster))
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("answer", "log"),
+    [("no configuration\n", "no configuration\n"), ("unable to retrieve container logs for containerd://5fe", "")],
+)
+def test_the_kubelets_own_sentence_is_no_log(api: Any, answer: str, log: str) -> None:
+    """It answers 200 with it when the container is gone."""
+    api.on("GET", "/api/v1/namespaces/n/pods/p/log", api.reply(200, answer.encode()))
+    assert api.connect().logs("n", "p", "sh") == log
