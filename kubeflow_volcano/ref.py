@@ -29,6 +29,16 @@ class Ref(NamedTuple):
         """API group, empty for the core group."""
         return group_of(self.api_version)
 
+    @property
+    def full_kind(self) -> str:
+        """Kind and group, as kubectl accepts them: Deployment.apps; of the core group the kind alone."""
+        return f"{self.kind}.{self.group}" if self.group else self.kind
+
+    def for_kubectl(self, resource: str = "") -> str:
+        """Arguments that name the object to kubectl; `resource` is the name of its kind, by default `full_kind`."""
+        where = f" -n {self.namespace}" if self.namespace else ""
+        return f"{resource or self.full_kind} {self.name}{where}"
+
     def __str__(self) -> str:
         return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
 

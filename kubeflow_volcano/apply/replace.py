@@ -65,7 +65,5 @@ def wait_for_deletion(cluster: Cluster, ref: Ref, uid: str, deadline: Deadline) 
 
 def describe_way_out(ref: Ref) -> str:
     """What a person can do about an immutable field of an object that is not recreated here."""
-    where = f" -n {ref.namespace}" if ref.namespace else ""
-    kind = f"{ref.kind}.{ref.group}" if ref.group else ref.kind
-    text = _WAY_OUT.get(ref.kind, "kubectl delete {0}").format(f"{kind} {ref.name}{where}")
+    text = _WAY_OUT.get(ref.kind, "kubectl delete {0}").format(ref.for_kubectl())
     return f"see the difference with --check --diff; then {text}, and run again."

@@ -184,14 +184,12 @@ def problem_of(outcome: ObjectOutcome) -> Problem:
     ref, reason = outcome.ref, outcome.reason
     found = f"{ref} was refused: {reason}"
     if "conflict with" in reason or "conflicts with" in reason:
-        where = f" -n {ref.namespace}" if ref.namespace else ""
-        kind = f"{ref.kind}.{ref.group}" if ref.group else ref.kind
         patch = shlex.quote('{"metadata":{"managedFields":[{}]}}')
         return Problem(
             found,
             "declared fields that no other manager owns; they were left as they are.",
             "set the same value in the inventory and by that manager (equal values are shared). If it stopped writing, "
-            f"remove its ownership: kubectl patch {kind} {ref.name}{where} --type merge -p {patch}; then run again.",
+            f"remove its ownership: kubectl patch {ref.for_kubectl()} --type merge -p {patch}; then run again.",
         )
     if is_immutable_error(ApiError(int(HTTPStatus.UNPROCESSABLE_ENTITY), "", reason)):
         return Problem(found, "an object whose immutable fields have the declared values.", describe_way_out(ref))

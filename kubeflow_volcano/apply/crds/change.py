@@ -11,7 +11,7 @@ from typing import Any
 from kubeflow_volcano.apply.compare import owned_by
 from kubeflow_volcano.cluster.objects import Object
 
-__all__ = ["CrdChange", "change_of", "intermediate", "storage_hash"]
+__all__ = ["CrdChange", "change_of", "intermediate", "storage_hash", "storage_version"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def change_of(declared: Object, live: Object, manager: str) -> CrdChange | None:
     entry = owned_by(live, manager)
     if entry is None or "deletionTimestamp" in live["metadata"]:
         return None
-    storage = _storage(declared)
+    storage = storage_version(declared)
     names = {version["name"] for version in declared["spec"]["versions"]}
     drops = _drops_conversion(declared, live, manager)
     stored = tuple(
@@ -50,7 +50,7 @@ def change_of(declared: Object, live: Object, manager: str) -> CrdChange | None:
     )
     if not stored and not drops:
         return None
-    return CrdChange(storage, stored, moves=bool(stored) and _storage(live) != storage, drops_conversion=drops)
+    return CrdChange(storage, stored, moves=bool(stored) and storage_version(live) != storage, drops_conversion=drops)
 
 
 def intermediate(declared: Object, live: Object) -> Object:
@@ -65,6 +65,11 @@ def intermediate(declared: Object, live: Object) -> Object:
     if _strategy(live) == "Webhook" and _strategy(declared) != "Webhook":
         spec["conversion"] = live["spec"]["conversion"]
     return {**declared, "spec": spec}
+
+
+def storage_version(crd: Object) -> str:
+    """The version in which the API server stores the objects of a CRD."""
+    return str(next(version["name"] for version in crd["spec"]["versions"] if version["storage"]))
 
 
 def storage_hash(crd: Object, version: str) -> str:
@@ -102,7 +107,3 @@ def _names(fields: Mapping[str, Any]) -> Iterator[str]:
 
 def _strategy(crd: Object) -> str:
     return str((crd["spec"].get("conversion") or {}).get("strategy") or "None")
-
-
-def _storage(crd: Object) -> str:
-    return str(next(version["name"] for version in crd["spec"]["versions"] if version["storage"]))

@@ -24,6 +24,7 @@ __all__ = ["CrdSender"]
 Send = Callable[[Object, Found], ObjectOutcome]
 
 _TRIES = 3
+_REFUSED = int(HTTPStatus.UNPROCESSABLE_ENTITY)
 # A custom resource that the schema of its old CRD does not take: unknown fields are 400, 422 or 500 by API server, an
 # unknown version 404. What a webhook denies is denied by the new CRD, too.
 _BY_SCHEMA = re.compile(r"(400|404|422|500) (?!.*(denied the request|failed calling webhook))", re.DOTALL)
@@ -109,6 +110,3 @@ class CrdSender:
         outcome = self._send(crd, Found(Presence.DIFFERS, live, uid=live["metadata"]["uid"]))
         if outcome.action is Action.FAILED:
             raise ApiError(0, "Refused", f"{Ref.of(crd)} with both versions: {outcome.reason}")
-
-
-_REFUSED = int(HTTPStatus.UNPROCESSABLE_ENTITY)

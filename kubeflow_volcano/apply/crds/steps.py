@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
 
-from kubeflow_volcano.apply.crds.change import CrdChange, change_of, intermediate, storage_hash
+from kubeflow_volcano.apply.crds.change import CrdChange, change_of, intermediate, storage_hash, storage_version
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
@@ -145,7 +145,7 @@ class CrdSteps:
         """Remove the versions from status.storedVersions, in which no object is stored any more."""
 
         def reduce(live: Object) -> None:
-            storage = next(item["name"] for item in live["spec"]["versions"] if item["storage"])
+            storage = storage_version(live)
             if storage != change.storage:
                 raise ApiError(0, "Changed", f"{ref} was changed by others meanwhile, and stores in {storage} again")
             stored = live["status"]["storedVersions"]
@@ -182,11 +182,10 @@ def _kind(crd: Object, version: str) -> tuple[str, str]:
 
 def _refusal(crd: Ref, version: str, refused: Sequence[tuple[Ref, ApiError]]) -> ApiError:
     ref, error = refused[0]
-    where = f" -n {ref.namespace}" if ref.namespace else ""
     names = few([f"{item.namespace}/{item.name}".lstrip("/") for item, _ in refused], _MOST_SHOWN)
     return ApiError(
         error.status,
         error.reason,
         f"{counted(len(refused), 'object')} of {crd.name} cannot be stored in {version}: {names}. {error.message} "
-        f"Correct or delete them (kubectl edit {crd.name} {ref.name}{where})",
+        f"Correct or delete them (kubectl edit {ref.for_kubectl(crd.name)})",
     )

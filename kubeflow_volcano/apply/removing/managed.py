@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from http import HTTPStatus
 
 from kubeflow_volcano.apply.compare import owned_by
-from kubeflow_volcano.apply.survey import learn_kinds
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.discovery import Resource
 from kubeflow_volcano.cluster.api.errors import ApiError
@@ -93,9 +92,8 @@ def _appliable(cluster: Cluster) -> Iterator[Resource]:
     served = cluster.all_kinds()
     if served is None:
         groups = cluster.request("GET", "/apis")["groups"]
-        served = learn_kinds(cluster, (version["groupVersion"] for group in groups for version in group["versions"]))
         order = [version["groupVersion"] for group in groups for version in group["versions"]]
-        served = {version: served[version] for version in order}
+        served = dict(zip(order, in_parallel(cluster.kinds, order, _PARALLEL), strict=True))
     seen: set[tuple[str, str]] = set()
     for kinds in ({"v1": cluster.kinds("v1")} | dict(served)).values():
         for resource in kinds.values():

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from kubeflow_volcano.apply.crds.change import storage_version
 from kubeflow_volcano.apply.graph import CRD_KIND
 from kubeflow_volcano.apply.removing.order import waves
+from kubeflow_volcano.apply.replace import wait_for_deletion
 from kubeflow_volcano.apply.result import Action, ObjectOutcome
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
@@ -19,7 +21,6 @@ from kubeflow_volcano.text import counted, few
 __all__ = ["Removal"]
 
 _PARALLEL = 8
-_POLL_SECONDS = 0.5
 _CRDS = "apiextensions.k8s.io/v1"
 
 
@@ -79,18 +80,12 @@ class Removal:
 
     def _left(self, uids: Mapping[Ref, str]) -> Mapping[Ref, Object]:
         """Those that are still there at the deadline."""
-        left: dict[Ref, Object] = {}
-        for _ in self._deadline.every(_POLL_SECONDS):
-            asked = list(left or uids)
-            answers = in_parallel(lambda ref: self._cluster.get(ref, deadline=self._deadline), asked, _PARALLEL)
-            left = {
-                ref: live
-                for ref, live in zip(asked, answers, strict=True)
-                if live is not None and live["metadata"]["uid"] == uids[ref]
-            }
-            if not left:
-                return {}
-        return left
+        gone = in_parallel(
+            lambda ref: wait_for_deletion(self._cluster, ref, uids[ref], self._deadline), uids, _PARALLEL
+        )
+        late = [ref for ref, is_gone in zip(uids, gone, strict=True) if not is_gone]
+        found = in_parallel(self._cluster.get, late, _PARALLEL)
+        return {ref: live for ref, live in zip(late, found, strict=True) if live is not None}
 
     def _unused(self, crds: Sequence[Ref], objects: Mapping[Ref, Object]) -> Sequence[Ref]:
         """The CRDs of which no objects are left, apart from `objects`, which go with this removal."""
@@ -111,16 +106,14 @@ class Removal:
             if live is None:
                 return ()
             spec = live["spec"]
-            stored = next(item["name"] for item in spec["versions"] if item["storage"])
-            kind, version = spec["names"]["kind"], f"{spec['group']}/{stored}"
-            return [Ref.of(item) for item in self._cluster.list(version, kind, brief=True).items]
+            version = f"{spec['group']}/{storage_version(live)}"
+            return [Ref.of(item) for item in self._cluster.list(version, spec["names"]["kind"], brief=True).items]
         except ApiError as error:
             return str(error)
 
 
 def _kubectl(ref: Ref) -> str:
-    kind = f"{ref.kind}.{ref.group}" if ref.group else ref.kind
-    return f"{kind.lower()} {ref.name}" + (f" -n {ref.namespace}" if ref.namespace else "")
+    return ref.for_kubectl(ref.full_kind.lower())
 
 
 def _in_use(crd: Ref, others: Iterable[Ref]) -> Problem:
