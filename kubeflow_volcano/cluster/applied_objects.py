@@ -124,21 +124,15 @@ def parse_document(value: Any) -> dict[Ref, str]:
 
 
 def _by_kind(refs: Iterable[Ref]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = defaultdict(list)
-    for ref in sorted(refs):
-        found[f"{ref.api_version} {ref.kind}"].append(_name(ref))
-    return dict(found)
+    return {kind: list(names) for kind, names in _uids_by_kind(dict.fromkeys(refs, "")).items()}
 
 
 def _uids_by_kind(refs: Mapping[Ref, str]) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = defaultdict(dict)
     for ref in sorted(refs):
-        found[f"{ref.api_version} {ref.kind}"][_name(ref)] = refs[ref]
+        name = f"{ref.namespace}/{ref.name}" if ref.namespace else ref.name
+        found[f"{ref.api_version} {ref.kind}"][name] = refs[ref]
     return dict(found)
-
-
-def _name(ref: Ref) -> str:
-    return f"{ref.namespace}/{ref.name}" if ref.namespace else ref.name
 
 
 def _refs(kinds: Any) -> list[Ref]:

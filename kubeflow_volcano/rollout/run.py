@@ -57,45 +57,43 @@ def roll_out(
         )
     except ApiError as error:
         raise ProblemsError(refusal(cluster, error)) from error
-    if check:
-        try:
-            stale = StaleObjects(engine, prepared)
-            stale.remove_unserved_webhooks()
-            if engine.apply():
-                _finish(engine, prepared)
-                stale.prune()
-            stale.warn()
-        except ApiError as error:
-            raise ProblemsError([*engine.result().problems, refusal(cluster, error)]) from error
-        return engine.result()
-    return _locked(cluster, engine, prepared, progress)
+    try:
+        if check:
+            _apply(engine, prepared)
+            return engine.result()
+        return _locked(cluster, engine, prepared, progress)
+    except ApiError as error:
+        raise ProblemsError([*engine.result().problems, refusal(cluster, error)]) from error
 
 
 def _locked(cluster: Cluster, engine: Engine, prepared: Prepared, progress: Progress) -> ApplyResult:
     """Run the engine while holding the lock, and record the result."""
     names = tuple(engine.parts)
     engine.expect = lambda quiet: expected_seconds(cluster, names, quiet=quiet)
-    try:
-        ensure_namespace(cluster, prepared.settings.namespace_labels)
-        with Lock(cluster, progress, engine.deadline.expire) as lock:
-            engine.lost = lock.lost
-            keep_password(cluster, prepared.settings, progress)
-            stale = StaleObjects(engine, prepared)
-            stale.remove_unserved_webhooks()
-            applied = engine.apply()
-            record_created_queues(engine)
-            if applied and engine.finish() and not lock.lost.is_set():
-                _finish(engine, prepared)
-                stale.prune()
-            if applied and lock.lost.is_set():
-                engine.add_problem(lock_lost())
-            stale.warn()
-            stale.record()
-            result = engine.result()
-            record_run(cluster, release=prepared.settings.release.version, parts=engine.parts, result=result)
-    except ApiError as error:
-        raise ProblemsError([*engine.result().problems, refusal(cluster, error)]) from error
+    ensure_namespace(cluster, prepared.settings.namespace_labels)
+    with Lock(cluster, progress, engine.deadline.expire) as lock:
+        engine.lost = lock.lost
+        keep_password(cluster, prepared.settings, progress)
+        stale = _apply(engine, prepared)
+        stale.record()
+        result = engine.result()
+        record_run(cluster, release=prepared.settings.release.version, parts=engine.parts, result=result)
     return result
+
+
+def _apply(engine: Engine, prepared: Prepared) -> StaleObjects:
+    """All steps of a run on the cluster; check mode foretells them."""
+    stale = StaleObjects(engine, prepared)
+    stale.remove_unserved_webhooks()
+    applied = engine.apply()
+    record_created_queues(engine)
+    if applied and engine.finish() and not engine.lost.is_set():
+        _finish(engine, prepared)
+        stale.prune()
+    if applied and engine.lost.is_set():
+        engine.add_problem(lock_lost())
+    stale.warn()
+    return stale
 
 
 def _finish(engine: Engine, prepared: Prepared) -> None:

@@ -48,11 +48,13 @@ def validate_queues(cluster: Cluster, settings: SchedulingSettings, objects: Ite
 
 
 def record_created_queues(run: Engine) -> None:
-    """Record the queues that this run created, with their UIDs.
+    """Record the queues that this run created, with their UIDs; check mode creates none.
 
     Raises:
         ApiError: the ConfigMap cannot be written.
     """
+    if run.check:
+        return
     created = [item.ref for item in run.result().outcomes if item.ref.kind == "Queue" and item.action is Action.CREATED]
     found = {ref.name: live["metadata"]["uid"] for ref in created if (live := run.cluster.get(ref))}
     if found:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from kubeflow_volcano.cluster.api.client import Cluster
@@ -50,17 +50,18 @@ def merged(
     `declared` is all that the run declares, whether it is on the cluster yet or not; `gone` is known to be absent.
     """
     result: dict[str, Brought] = {}
+    elsewhere = {*declared, *gone}
     for component in {**earlier, **applied}:
         before, run = earlier.get(component, Brought()), applied.get(component)
-        left = {version: _without(refs, declared, gone) for version, refs in before.left.items()}
+        left = {version: _without(refs, elsewhere) for version, refs in before.left.items()}
         if run is None:
             # An object that moved to a component of this run is recorded there.
-            result[component] = Brought(before.version, _without(before.objects, declared, gone), left)
+            result[component] = Brought(before.version, _without(before.objects, elsewhere), left)
         elif run.wired:
             own = {Place.of(ref) for ref in run.uids}
-            result[component] = Brought(before.version, {**_without(before.objects, own, gone), **run.uids}, left)
+            result[component] = Brought(before.version, {**_without(before.objects, {*own, *gone}), **run.uids}, left)
         else:
-            if former := _without(before.objects, declared, gone):
+            if former := _without(before.objects, elsewhere):
                 left[before.version] = {**left.get(before.version, {}), **former}
             result[component] = Brought(run.version, run.uids, left)
     return result
@@ -78,6 +79,5 @@ def write_inventory(cluster: Cluster, inventory: Inventory) -> None:
     write_keys(cluster, APPLIED_OBJECTS, texts)
 
 
-def _without(refs: Mapping[Ref, str], *places: Iterable[Place]) -> dict[Ref, str]:
-    out = {place for some in places for place in some}
-    return {ref: uid for ref, uid in refs.items() if Place.of(ref) not in out}
+def _without(refs: Mapping[Ref, str], places: Collection[Place]) -> dict[Ref, str]:
+    return {ref: uid for ref, uid in refs.items() if Place.of(ref) not in places}
