@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.rollout.state.store import NAMESPACE
+from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.rollout.state.lock import holder_of
 from tests.faults.kit import said_by
 from tests.faults.proxy import Asked, FaultProxy, proxied
 from tests.faults.rolling import assert_whole, run
@@ -22,8 +22,6 @@ from tests.places import ROOT
 from tests.waiting import until
 
 pytestmark = pytest.mark.cluster
-
-LOCK = Ref("coordination.k8s.io/v1", "Lease", NAMESPACE, "rollout")
 
 
 @pytest.fixture
@@ -62,8 +60,8 @@ def test_a_roll_out_that_is_killed_at_ten_moments_is_resumed_each_time_and_conve
 
 def holder(cluster: Cluster) -> str:
     """Who holds the lock of roll-outs; empty if it is free."""
-    spec = (cluster.get(LOCK) or {}).get("spec", {})
-    return str(spec.get("holderIdentity") or "")
+    held = holder_of(cluster)
+    return held.name if held else ""
 
 
 @pytest.mark.long

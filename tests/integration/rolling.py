@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from kubeflow_volcano.apply.result import ApplyResult
 from kubeflow_volcano.catalog.model import Component
@@ -12,7 +14,17 @@ from kubeflow_volcano.rollout import run
 from kubeflow_volcano.rollout.scope import Scope, scope_of
 from kubeflow_volcano.rollout.settings.settings import Settings
 
-__all__ = ["roll_out", "wire_gang"]
+__all__ = ["own_sources", "roll_out", "wire_gang"]
+
+
+def own_sources(kubeconfig: Path) -> dict[str, Any]:
+    """Variables for the manifests and the kustomize that come with a rehearsal cluster."""
+    upstream = kubeconfig.parent / "upstream"
+    return {
+        "kubeflow_sources": {"training-operator": str(upstream / "training-operator/manifests/overlays/standalone")},
+        "volcano_source": str(upstream / "volcano/installer/volcano-development.yaml"),
+        "kustomize_binary": str(kubeconfig.parent / "bin/kustomize"),
+    }
 
 
 def roll_out(

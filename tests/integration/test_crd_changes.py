@@ -26,7 +26,7 @@ CONVERSION = {
     "strategy": "Webhook",
     "webhook": {
         "conversionReviewVersions": ["v1"],
-        "clientConfig": {"service": {"namespace": "default", "name": "nobody", "path": "/convert"}},
+        "clientConfig": {"service": {"namespace": "default", "name": "absent", "path": "/convert"}},
     },
 }
 

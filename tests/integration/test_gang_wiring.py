@@ -24,7 +24,7 @@ from kubeflow_volcano.rollout.gang.notifier import with_notifier
 from kubeflow_volcano.rollout.gang.rights import is_allowed
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
 from tests.integration.breaking import judge, made, patched, pods_of, settle, space
-from tests.integration.rolling import roll_out, wire_gang
+from tests.integration.rolling import own_sources, roll_out, wire_gang
 from tests.waiting import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
@@ -45,13 +45,7 @@ LEASES = {
 @pytest.fixture(scope="module")
 def variables(kubeconfig: Path) -> dict[str, Any]:
     """The manifests and the kustomize that come with the rehearsal cluster."""
-    upstream = kubeconfig.parent / "upstream"
-    return {
-        "kubeflow_sources": {"training-operator": str(upstream / "training-operator/manifests/overlays/standalone")},
-        "volcano_source": str(upstream / "volcano/installer/volcano-development.yaml"),
-        "kustomize_binary": str(kubeconfig.parent / "bin/kustomize"),
-        "kubeflow_wait_timeout_seconds": 240,
-    }
+    return own_sources(kubeconfig) | {"kubeflow_wait_timeout_seconds": 240}
 
 
 @pytest.fixture

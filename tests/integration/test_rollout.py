@@ -36,7 +36,7 @@ from kubeflow_volcano.rollout.state.ledger import LEDGER
 from kubeflow_volcano.rollout.state.store import NAMESPACE
 from kubeflow_volcano.rollout.storage.local_path import DEFAULT_CLASS
 from tests.integration.breaking import pods_of
-from tests.integration.rolling import roll_out, wire_gang
+from tests.integration.rolling import own_sources, roll_out, wire_gang
 from tests.waiting import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
@@ -84,12 +84,8 @@ def cluster(kubeconfig: Path) -> Cluster:
 @pytest.fixture(scope="module")
 def variables(kubeconfig: Path) -> dict[str, Any]:
     """The manifests and the kustomize that come with the cluster."""
-    upstream = kubeconfig.parent / "upstream"
-    return {
-        "kubeflow_sources": {"training-operator": str(upstream / "training-operator/manifests/overlays/standalone")},
-        "volcano_source": str(upstream / "volcano/installer/volcano-development.yaml"),
-        "local_path_source": str(upstream / "local-path-provisioner/deploy"),
-        "kustomize_binary": str(kubeconfig.parent / "bin/kustomize"),
+    return own_sources(kubeconfig) | {
+        "local_path_source": str(kubeconfig.parent / "upstream/local-path-provisioner/deploy"),
         "kubeflow_wait_timeout_seconds": 240,
     }
 

@@ -18,7 +18,7 @@ from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rehearsal.spec import State
 from kubeflow_volcano.rollout.settings.settings import Settings, parse
 from tests.integration.breaking import made, space
-from tests.integration.rolling import roll_out, wire_gang
+from tests.integration.rolling import own_sources, roll_out, wire_gang
 from tests.integration.test_rbac import (
     UNUSED,
     Account,
@@ -52,16 +52,9 @@ def asked(kubeconfig: Path, cluster: Cluster) -> Iterator[Settings]:
     state = State.load(kubeconfig.parent / "state.json")
     if state is None or SCHEDULER_PLUGINS.name not in state.spec.extras:
         pytest.fail("this cluster was made without the images: rehearsal_cluster_extras: [scheduler-plugins]")
-    upstream = kubeconfig.parent / "upstream"
-    operator = upstream / "training-operator/manifests/overlays/standalone"
     settings = parse(
-        {
-            "gang_scheduling_scheduler": SCHEDULER_PLUGINS.name,
-            "kubeflow_sources": {"training-operator": str(operator)},
-            "volcano_source": str(upstream / "volcano/installer/volcano-development.yaml"),
-            "kustomize_binary": str(kubeconfig.parent / "bin/kustomize"),
-            "kubeflow_wait_timeout_seconds": 240,
-        }
+        own_sources(kubeconfig)
+        | {"gang_scheduling_scheduler": SCHEDULER_PLUGINS.name, "kubeflow_wait_timeout_seconds": 240}
     )
     assert cluster.get(Ref("v1", "Namespace", "", SCHEDULER_PLUGINS.name)) is None
     yield settings

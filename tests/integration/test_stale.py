@@ -17,6 +17,7 @@ from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout import run
 from kubeflow_volcano.rollout.scope import scope_of
 from kubeflow_volcano.rollout.settings.settings import parse as parse_settings
+from tests.integration.rolling import own_sources
 from tests.waiting import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
@@ -109,10 +110,10 @@ def test_stale_objects_are_named_and_removed_when_asked(
     assert not done.problems
     assert removed(done) == {hooks}
     assert cluster.get(hooks) is None
-    told = "\n".join(map(str, done.warnings))
-    assert "3 objects that earlier roll-outs brought" in told
-    assert "kubeflow_prune=true" in told
-    assert f'kubeflow_prune_named: ["Namespace {NAME}"]' in told
+    warned = "\n".join(map(str, done.warnings))
+    assert "3 objects that earlier roll-outs brought" in warned
+    assert "kubeflow_prune=true" in warned
+    assert f'kubeflow_prune_named: ["Namespace {NAME}"]' in warned
 
     relic = cluster.apply(made(f"{GROUP}/v1", "Relic"), manager="people")
     pruned = roll(cluster, installed, kubeflow_prune=True)
@@ -144,12 +145,5 @@ def test_what_a_roll_out_brought_is_recorded_with_uids(cluster: Cluster, install
 @pytest.fixture
 def installed(kubeconfig: Path) -> dict[str, Any]:
     """The variables with which the cluster was installed."""
-    upstream = kubeconfig.parent / "upstream"
-    return {
-        "kubeflow_kubeconfig": str(kubeconfig),
-        "kubeflow_sources": {"training-operator": str(upstream / "training-operator/manifests/overlays/standalone")},
-        "volcano_source": str(upstream / "volcano/installer/volcano-development.yaml"),
-        "local_path_source": str(upstream / "local-path-provisioner/deploy/local-path-storage.yaml"),
-        "volcano_version": "1.10.0",
-        "kustomize_binary": str(kubeconfig.parent / "bin/kustomize"),
-    }
+    storage = kubeconfig.parent / "upstream/local-path-provisioner/deploy/local-path-storage.yaml"
+    return own_sources(kubeconfig) | {"local_path_source": str(storage), "volcano_version": "1.10.0"}

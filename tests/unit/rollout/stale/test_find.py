@@ -41,35 +41,35 @@ def looked(
     return find.find_stale(cluster, inventory, places, chosen=chosen, whole=whole, deadline=Deadline(1))
 
 
-def told(found: find.Survey) -> list[tuple[str, str, str]]:
+def origins(found: find.Survey) -> list[tuple[str, str, str]]:
     return [(item.ref.name, item.component, item.version) for item in found.stale]
 
 
 def test_a_whole_run_finds_also_what_no_inventory_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     inventory = {"katib": Brought("1.9.1", {}, {"1.8.1": {ROLE: "uid-a"}})}
-    assert told(looked(monkeypatch, inventory, [OTHER])) == [("a", "katib", "1.8.1"), ("c", "", "")]
+    assert origins(looked(monkeypatch, inventory, [OTHER])) == [("a", "katib", "1.8.1"), ("c", "", "")]
 
 
 def test_what_others_made_again_since_is_theirs(monkeypatch: pytest.MonkeyPatch) -> None:
     inventory = {"katib": Brought("1.9.1", {}, {"1.8.1": {ROLE: "uid-before"}})}
-    assert told(looked(monkeypatch, inventory, [OTHER, UNKNOWN])) == []
+    assert origins(looked(monkeypatch, inventory, [OTHER, UNKNOWN])) == []
 
 
 def test_a_component_that_is_chosen_no_longer_is_stale_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     inventory = {"katib": Brought("1.9.1", {ROLE: "uid-a"})}
     found = looked(monkeypatch, inventory, [OTHER, UNKNOWN], chosen=["volcano"], whole=["volcano"])
-    assert told(found) == [("a", "katib", "1.9.1")]
+    assert origins(found) == [("a", "katib", "1.9.1")]
 
 
 def test_a_run_of_a_part_judges_no_other_chosen_component(monkeypatch: pytest.MonkeyPatch) -> None:
     inventory = {"katib": Brought("1.9.1", {ROLE: "uid-a"}), "gone": Brought("1.8.1", {}, {"1.7.0": {OTHER: "uid-b"}})}
     found = looked(monkeypatch, inventory, chosen=["katib", "volcano"], whole=["volcano"])
-    assert told(found) == [("b", "gone", "1.7.0")]
+    assert origins(found) == [("b", "gone", "1.7.0")]
 
 
 def test_an_object_that_moved_to_a_component_outside_the_run_is_not_stale(monkeypatch: pytest.MonkeyPatch) -> None:
     inventory = {"katib": Brought("1.9.1", {ROLE: ""}), "volcano": Brought("1.9.1", {}, {"1.8.1": {ROLE: ""}})}
-    assert told(looked(monkeypatch, inventory, chosen=["katib", "volcano"], whole=["volcano"])) == []
+    assert origins(looked(monkeypatch, inventory, chosen=["katib", "volcano"], whole=["volcano"])) == []
 
 
 @pytest.mark.parametrize(("unread", "gone"), [((), {Place.of(ROLE)}), (("clusterroles",), set())])
