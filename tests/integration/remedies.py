@@ -46,7 +46,7 @@ class Remedy:
     """A remedy as code has it, in `place`, and a way to break the cluster that makes `by` print it for `reason`.
 
     `by` is the id of a check, or 'Kind name' of a job in the namespace that `explain` is asked about. `on_node`: the
-    commands are for the node.
+    commands are for the node. `restarts`: webhook configurations whose backend they restart.
     """
 
     name: str
@@ -55,6 +55,7 @@ class Remedy:
     reason: str
     make: Callable[[Broken], contextlib.AbstractContextManager[Any]]
     on_node: bool = False
+    restarts: tuple[Ref, ...] = ()
 
 
 def deployment(name: str) -> Ref:
@@ -354,6 +355,7 @@ QUICK = (
         with_foreign_certificate(
             "volcano-system/volcano-admission-secret", "volcano-admission-service.volcano-system.svc"
         ),
+        restarts=(QUEUES_HOOK,),
     ),
     Remedy(
         "a queue without GPUs",

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from kubeflow_volcano.apply.waiting.webhooks import wait_for_webhooks
 from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.progress import silent
 from tests.integration.breaking import leftovers, space
 from tests.integration.remedies import INSTALL_AGAIN, LONG, QUICK, Broken, Remedy
@@ -69,6 +71,8 @@ def heal(at: Broken, remedies: Sequence[Remedy]) -> None:
             assert commands, item.name
             for command in commands:
                 run(at, item, command)
+            # What comes next may need it, and connections are refused for a moment after its pod is ready.
+            assert wait_for_webhooks(at.cluster, item.restarts, Deadline(60), silent) == ()
         until(lambda: not any(reason for reason, _ in findings(at, remedies).values()), 180, every=1)
 
 
