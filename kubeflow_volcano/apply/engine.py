@@ -29,6 +29,9 @@ from kubeflow_volcano.progress import Progress
 
 __all__ = ["Engine", "not_ready", "refusal"]
 
+_SENT = frozenset({Action.CREATED, Action.CHANGED, Action.UNCHANGED})
+_LAST_LOOK_SECONDS = 15.0
+
 
 class Engine:
     """One run over the objects of `parts` (objects by component); `requires` names the parts that each part needs."""
@@ -85,6 +88,9 @@ class Engine:
         """Returns how many seconds such a run took before: one without anything to send (True), or another one."""
         self._reporter = ProgressReporter(progress, len(self._objects))
         self._found: Mapping[Ref, Found] = {}
+        self._behind: Mapping[Ref, Collection[Ref]] = {}
+        self._sent: set[Ref] = set()
+        self._unready: set[Ref] = set()
         self._outcomes: list[ObjectOutcome] = []
         self._problems: list[Problem] = []
         self._warnings: list[Problem] = []
@@ -96,10 +102,25 @@ class Engine:
 
     def result(self) -> ApplyResult:
         """The outcomes and problems so far."""
-        return ApplyResult(tuple(self._outcomes), tuple(self._problems), self.deadline.elapsed, tuple(self._warnings))
+        unready = tuple(ref for ref in self._objects if ref in self._unready)
+        return ApplyResult(
+            tuple(self._outcomes), tuple(self._problems), self.deadline.elapsed, tuple(self._warnings), unready
+        )
+
+    def is_sent(self, ref: Ref) -> bool:
+        """Whether the API server has this declared object as declared: it was neither refused nor held back."""
+        return ref in self._sent
+
+    def is_waited_for(self, ref: Ref) -> bool:
+        """Whether to wait for this declared object: it was sent, and is not known to have failed."""
+        return self.is_sent(ref) and ref not in self._unready
 
     def apply(self) -> bool:
-        """Send every object that is not up to date, each after its needs; returns whether all succeeded."""
+        """Send every object that is not up to date, each after its needs, except those whose needs failed.
+
+        Returns:
+            Whether the last steps may follow: the cluster could be read, and this run has the lock.
+        """
         try:
             self._found = survey(self.cluster, self._objects, self._kinds, FIELD_MANAGER, self.deadline)
             up_to_date = {ref for ref, found in self._found.items() if found.presence is Presence.UP_TO_DATE}
@@ -112,6 +133,7 @@ class Engine:
             if self.check
             else graph(self._parts, self._requires, self._optional_webhooks, self._kinds)
         )
+        self._behind = order.behind
         tracker = ReadinessTracker(
             self.cluster,
             objects=self._objects,
@@ -145,49 +167,61 @@ class Engine:
             self.add_outcome(schedule.outcomes.pop(ref))
         for outcome in schedule.outcomes.values():
             self.add_outcome(outcome)
+        self._unready |= schedule.unready
         self._problems += schedule.problems
-        return not self._problems
+        return not self.lost.is_set()
 
-    def finish(self) -> bool:
-        """Wait until CRDs, workloads and webhooks are ready; returns whether they are."""
+    def finish(self) -> None:
+        """Wait until CRDs, workloads and webhooks are ready, except those that failed or whose backends did."""
         if self.check:
-            return True
+            return
         wanted = {CRD_KIND, *WORKLOAD_KINDS} - {"CronJob"}
         found = self._found
         ready = {ref for ref in found if found[ref].presence is Presence.UP_TO_DATE and found[ref].ready}
-        if not self.wait([ref for ref in self._objects if ref.kind in wanted and ref not in ready]):
-            return False
-        jobs = [item.ref for item in self._outcomes if item.ref.kind == "Job" and item.action is Action.CHANGED]
+        sent = [ref for ref in self._objects if self.is_waited_for(ref)]
+        self.wait([ref for ref in sent if ref.kind in wanted and ref not in ready])
+        jobs = [
+            item.ref
+            for item in self._outcomes
+            if item.ref.kind == "Job" and item.action is Action.CHANGED and item.ref not in self._unready
+        ]
         try:
             restarted = restart_for_certificates(self.cluster, jobs, tuple(self._objects.values()), self.progress)
             for outcome in restarted:
                 self.add_outcome(outcome)
-            if not self.wait([item.ref for item in restarted]):
-                return False
-            hooks = [ref for ref in self._objects if ref.kind in WEBHOOK_KINDS]
+            self.wait([item.ref for item in restarted if item.ref not in self._unready])
+            hooks = [
+                ref for ref in sent if ref.kind in WEBHOOK_KINDS and self._unready.isdisjoint(self._behind.get(ref, ()))
+            ]
             problems, outcomes = self._wait_for_webhooks(hooks)
         except ApiError as error:
             problems, outcomes = (refusal(self.cluster, error),), ()
         self._problems += problems
         for outcome in outcomes:
             self.add_outcome(outcome)
-        return not self._problems
 
     def wait(self, refs: Sequence[Ref]) -> bool:
-        """Wait until these are ready; returns whether they are. Check mode does not wait."""
+        """Wait until each of these is ready or has failed; returns whether all are ready. Check mode does not wait."""
         if self.check:
             return True
+        # What others waited for in vain has used up the time of the run; the rest is looked at once more.
+        used_up = self.deadline.passed and not self.lost.is_set()
+        deadline = Deadline(_LAST_LOOK_SECONDS) if used_up else self.deadline
         try:
-            answers = wait_ready(self.cluster, refs, self.deadline, self.progress, renew=True)
+            answers = wait_ready(self.cluster, refs, deadline, self.progress, renew=not used_up, each=True)
         except ApiError as error:
             self.add_problem(refusal(self.cluster, error))
             return False
-        self._problems += [self._not_ready(answer, ref) for ref, answer in answers.items() if not answer.ready]
-        return not self._problems
+        late = {ref: answer for ref, answer in answers.items() if not answer.ready}
+        self._unready |= late.keys()
+        self._problems += [self._not_ready(answer, ref) for ref, answer in late.items()]
+        return not late
 
     def add_outcome(self, outcome: ObjectOutcome) -> None:
         """Add an outcome, also one of a caller's own step."""
         self._outcomes.append(outcome.of(self._owner.get(outcome.ref, outcome.component)))
+        if outcome.action in _SENT:
+            self._sent.add(outcome.ref)
 
     def add_problem(self, problem: Problem) -> None:
         """Add a problem that a caller found."""

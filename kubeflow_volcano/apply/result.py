@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import zip_longest
@@ -14,7 +15,7 @@ import yaml
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import Problem, ProblemsError
 from kubeflow_volcano.redaction import is_secret_name, redacted
-from kubeflow_volcano.text import counted
+from kubeflow_volcano.text import counted, few, visible
 
 __all__ = ["Action", "ApplyResult", "ObjectOutcome", "is_same", "without_server_fields"]
 
@@ -34,7 +35,9 @@ class Action(StrEnum):
     REMOVED = "removed"
 
 
+_MOST_HELD = 8
 _CHANGED = "(hidden, changed)"
+_UNDONE = frozenset({Action.FAILED, Action.HELD})
 _CHANGES = frozenset({Action.CREATED, Action.CHANGED, Action.REMOVED})
 
 
@@ -67,13 +70,19 @@ class ObjectOutcome:
 class ApplyResult:
     """All outcomes of a run, and the problems that kept it from succeeding; `seconds` is how long it took.
 
-    `warnings` describe what only a later run can finish.
+    `warnings` describe what only a later run can finish. `unready` were sent, and did not become ready.
     """
 
     outcomes: tuple[ObjectOutcome, ...]
     problems: tuple[Problem, ...]
     seconds: float
     warnings: tuple[Problem, ...] = ()
+    unready: tuple[Ref, ...] = ()
+
+    @property
+    def started(self) -> bool:
+        """Whether the cluster has at least one declared object as declared."""
+        return any(item.action not in _UNDONE | {Action.REMOVED} for item in self.outcomes)
 
     @property
     def changed(self) -> bool:
@@ -106,19 +115,42 @@ class ApplyResult:
         return f"{counted(len(self.outcomes), 'object')}: {numbers}, {self.seconds:.1f} s"
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain data: the changed objects, or the failed ones, and all problems in the message."""
-        told = [self.summary(), *([ProblemsError(self.problems).describe()] if self.problems else [])]
+        """Plain data: the changed objects, or those not done, and in the message all problems and their effects."""
+        lines = [self.summary()]
+        if self.problems:
+            lines += [*self._progress_by_component(), ProblemsError(self.problems).describe()]
         return {
             "changed": self.changed,
             "failed": bool(self.problems),
-            "msg": "\n".join(told),
+            "msg": "\n".join(lines),
             "objects": [
                 {"object": str(item.ref), "action": str(item.action), "component": item.component}
                 for item in self.outcomes
-                if item.action is Action.FAILED or (item.action is not Action.UNCHANGED and not self.problems)
+                if item.action in _UNDONE or (item.action is not Action.UNCHANGED and not self.problems)
             ],
+            "started": self.started,
+            "problems": [visible(problem.found) for problem in self.problems],
             "seconds": round(self.seconds, 1),
         }
+
+    def _progress_by_component(self) -> Iterator[str]:
+        """Which components are finished, what the others lack, and what was held back for which reason."""
+        undone: dict[str, Counter[str]] = {item.component: Counter() for item in self.outcomes if item.component}
+        held: dict[str, list[str]] = defaultdict(list)
+        for item in self.outcomes:
+            if item.action in _UNDONE and item.component:
+                undone[item.component][item.action] += 1
+            elif item.ref in self.unready and item.component and item.action is not Action.REMOVED:
+                undone[item.component]["not ready"] += 1
+            if item.action is Action.HELD:
+                held[item.reason].append(str(item.ref))
+        if done := [name for name, lacks in undone.items() if not lacks]:
+            yield f"finished: {', '.join(done)}"
+        for name, lacks in undone.items():
+            if lacks:
+                yield f"not finished: {name} ({', '.join(f'{count} {what}' for what, count in lacks.items())})"
+        for reason, names in held.items():
+            yield f"held back, because {reason}: {few(names, _MOST_HELD)}"
 
     def diff(self) -> list[dict[str, str]]:
         """What Ansible shows with --diff: no fields of the API server and no secrets."""

@@ -61,6 +61,8 @@ class Schedule:
         self._nothing_left = threading.Event()
         self.outcomes: dict[Ref, ObjectOutcome] = {}
         self.problems: list[Problem] = []
+        self.unready: set[Ref] = set()
+        """Objects that others waited for, and that did not become ready."""
 
     def run(self) -> None:
         """Send everything that can be sent before the deadline; the results are `outcomes` and `problems`.
@@ -159,6 +161,7 @@ class Schedule:
         for outcome in event.outcomes:
             self.outcomes[outcome.ref] = outcome
         if event.problems:
+            self.unready.add(event.ref)
             self._hold_back(event.ref, f"{event.ref} is not ready")
         else:
             self._deadline.renew()

@@ -28,8 +28,6 @@ from kubeflow_volcano.rollout.scope import Scope
 from kubeflow_volcano.rollout.settings.kubernetes_range import require_kubernetes
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.storage import default_class as storage
-from kubeflow_volcano.rollout.upgrade.installed import installed_versions
-from kubeflow_volcano.rollout.upgrade.judge import require_upgrade
 
 __all__ = ["Prepared", "prepare"]
 
@@ -63,9 +61,6 @@ def prepare(cluster: Cluster, settings: Settings, scope: Scope, *, check: bool, 
     try:
         with collecting(problems):
             require_kubernetes(settings, cluster.version["gitVersion"])
-        with collecting(problems):
-            for line in require_upgrade(settings, scope, installed_versions(cluster), check=check):
-                progress(f"note: {line}")
         with collecting(problems):
             settings = with_account(cluster, settings, scope.components)
         found = _desired(settings, scope, problems, progress)

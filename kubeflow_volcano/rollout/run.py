@@ -63,7 +63,11 @@ def roll_out(
             return engine.result()
         return _locked(cluster, engine, prepared, progress)
     except ApiError as error:
-        raise ProblemsError([*engine.result().problems, refusal(cluster, error)]) from error
+        engine.add_problem(refusal(cluster, error))
+        result = engine.result()
+        if check or not result.started:
+            raise ProblemsError(result.problems) from error
+        return result
 
 
 def _locked(cluster: Cluster, engine: Engine, prepared: Prepared, progress: Progress) -> ApplyResult:
@@ -87,9 +91,12 @@ def _apply(engine: Engine, prepared: Prepared) -> StaleObjects:
     stale.remove_unserved_webhooks()
     applied = engine.apply()
     record_created_queues(engine)
-    if applied and engine.finish() and not engine.lost.is_set():
+    if applied:
+        engine.finish()
+    if applied and not engine.lost.is_set():
         _finish(engine, prepared)
-        stale.prune()
+        if not engine.result().problems:  # otherwise others may still use what is stale
+            stale.prune()
     if applied and engine.lost.is_set():
         engine.add_problem(lock_lost())
     stale.warn()
@@ -97,14 +104,42 @@ def _apply(engine: Engine, prepared: Prepared) -> StaleObjects:
 
 
 def _finish(engine: Engine, prepared: Prepared) -> None:
-    """Last steps, which manifests cannot express: delete companions, reconcile queues, restart operators."""
+    """Last steps, which manifests cannot express: delete companions, reconcile queues, restart operators.
+
+    Each leaves out what depends on an object that failed.
+    """
     settings, objects = prepared.settings, [obj for objects in engine.parts.values() for obj in objects]
-    delete_unused_companions(engine, objects)
-    if VOLCANO.name in engine.parts and engine.wait([DEFAULT_QUEUE]):
-        reconcile_queues(engine, settings.scheduling, settings.volcano.version)
+    delete_unused_companions(
+        engine, [obj for obj in objects if obj["kind"] != "Deployment" or engine.is_sent(Ref.of(obj))]
+    )
+    if VOLCANO.name in engine.parts:
+        _queues(engine, settings)
     operators = [part for part in prepared.scope.parts if part.name in OPERATORS]
     declared = [(part, operator_deployment(part, prepared.desired.parts[part.name])) for part in operators]
-    restart_older_operators(engine, settings, declared)
+    unready = engine.result().unready
+    restart_older_operators(engine, settings, [(part, obj) for part, obj in declared if Ref.of(obj) not in unready])
+
+
+def _queues(engine: Engine, settings: Settings) -> None:
+    """Reconcile the queues once Volcano has made the default one; report if a failure of Volcano prevents that."""
+    whole = engine.check or all(engine.is_waited_for(Ref.of(obj)) for obj in engine.parts[VOLCANO.name])
+    if engine.wait([DEFAULT_QUEUE]) if whole else _exists(engine, DEFAULT_QUEUE):
+        reconcile_queues(engine, settings.scheduling, settings.volcano.version)
+    elif not whole and settings.scheduling.queues:
+        engine.add_problem(
+            Problem(
+                "the queues of volcano_queues were not opened, closed or deleted.",
+                "Volcano, whose scheduler makes the Queue default.",
+                "solve the other problems, and run again.",
+            )
+        )
+
+
+def _exists(engine: Engine, ref: Ref) -> bool:
+    try:
+        return engine.cluster.get(ref) is not None
+    except ApiError:
+        return False  # above all, its kind is not served yet
 
 
 def requirements(settings: Settings, components: Collection[Component]) -> Mapping[str, Sequence[str]]:

@@ -33,11 +33,18 @@ _REVISION = "deployment.kubernetes.io/revision"
 
 
 def wait_ready(
-    cluster: Cluster, refs: Sequence[Ref], deadline: Deadline, progress: Progress, *, renew: bool = False
+    cluster: Cluster,
+    refs: Sequence[Ref],
+    deadline: Deadline,
+    progress: Progress,
+    *,
+    renew: bool = False,
+    each: bool = False,
 ) -> dict[Ref, Readiness]:
     """Wait until all `refs` are ready, one of them has failed, or the deadline passes; returns the state of each.
 
-    With `renew` the deadline restarts whenever another object becomes ready. An object that is deleted meanwhile is
+    With `each` a failure does not end the wait for the others. With `renew` the deadline restarts whenever another
+    object becomes ready. An object that is deleted meanwhile is
     FAILED with reason Vanished. The message of a workload that is not ready ends with the worst state of its pods.
 
     Raises:
@@ -56,7 +63,7 @@ def wait_ready(
             if not view.complete:
                 continue
             answers = view.answers()
-            if view.is_settled(answers):
+            if view.is_settled(answers, each=each):
                 return answers
             ready = sum(answer.ready for answer in answers.values())
             if renew and ready > most:
@@ -115,9 +122,9 @@ class View:
         found: int = obj["metadata"].get("generation", 0) if obj else 0
         return found
 
-    def is_settled(self, answers: dict[Ref, Readiness]) -> bool:
-        """Whether waiting can end: all objects are ready or have failed, or a failure has lasted 3 s."""
-        if any(answer.state is State.FAILED for answer in answers.values()):
+    def is_settled(self, answers: dict[Ref, Readiness], *, each: bool = False) -> bool:
+        """Whether waiting can end: all are ready or have failed, or, unless `each`, a failure has lasted 3 s."""
+        if not each and any(answer.state is State.FAILED for answer in answers.values()):
             self._first_failure = self._first_failure or time.monotonic()
             if time.monotonic() - self._first_failure >= _SETTLE_SECONDS:
                 return True

@@ -66,7 +66,6 @@ class Settings:
     excluded: Annotated[tuple[str, ...], Key("kubeflow_exclude")]
     prune: Annotated[bool, Key("kubeflow_prune")]
     prune_named: Annotated[tuple[str, ...], Key("kubeflow_prune_named")]
-    upgrade_confirmed: Annotated[tuple[str, ...], Key("kubeflow_upgrade_confirmed")]
     source: str
     sources: Mapping[str, str]
     user: Annotated[UserSettings, SAME]

@@ -63,6 +63,30 @@ def test_a_failure_is_not_buried_under_what_went_well() -> None:
     assert [item["action"] for item in ApplyResult(items[:1], (), 1.0).as_dict()["objects"]] == ["created"]
 
 
+def test_after_a_failure_it_says_which_components_are_finished_and_what_was_held_back_for_what() -> None:
+    refs = [Ref("v1", "ConfigMap", "n", name) for name in ("a", "b", "c", "d")]
+    made, refused, held, slow = (
+        ObjectOutcome(ref, action, None, None, reason, component=component)
+        for ref, action, reason, component in zip(
+            refs,
+            (Action.CREATED, Action.FAILED, Action.HELD, Action.CREATED),
+            ("", "no", f"{refs[1]} was refused", ""),
+            ("volcano", "katib", "katib", "kserve"),
+            strict=True,
+        )
+    )
+    trouble = Problem("a conflict.", "none.", "end it.")
+    told = ApplyResult((made, refused, held, slow), (trouble,), 1.0, unready=(slow.ref,)).as_dict()
+    assert told["started"]
+    assert told["msg"].splitlines()[1:5] == [
+        "finished: volcano",
+        "not finished: katib (1 failed, 1 held)",
+        "not finished: kserve (1 not ready)",
+        "held back, because ConfigMap n/b was refused: ConfigMap n/c",
+    ]
+    assert not ApplyResult((refused, held), (trouble,), 1.0).as_dict()["started"]
+
+
 def test_diff_has_what_was_created_and_changed_without_noise() -> None:
     before, after = live(data={"a": "1"}), live(version="2", data={"a": "2"})
     entries = result(

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import pytest
 
+from kubeflow_volcano.apply.result import ApplyResult
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Problem
@@ -69,8 +70,67 @@ def test_a_rollout_of_volcano_is_done_when_its_scheduler_has_made_the_default_qu
         return arrives
 
     prepared: Any = SimpleNamespace(settings=parse({}), scope=SimpleNamespace(parts=()))
-    run._finish(SimpleNamespace(parts={"volcano": ()}, wait=wait), prepared)  # type: ignore[arg-type]  # noqa: SLF001
+    nothing = ApplyResult((), (), 0.0)
+    engine: Any = SimpleNamespace(parts={"volcano": ()}, wait=wait, check=False, result=lambda: nothing)
+    run._finish(engine, prepared)  # noqa: SLF001  the order is the point
     assert events == ["Queue default", "reconciled"][: 1 + arrives]
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_refused_object_of_volcano_leaves_the_queues_to_a_scheduler_that_works(
+    monkeypatch: pytest.MonkeyPatch, *, exists: bool
+) -> None:
+    """Nothing is waited for in vain; without the Queue default the run says what was left undone."""
+    events: list[str] = []
+    monkeypatch.setattr(run, "reconcile_queues", lambda *_: events.append("reconciled"))
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a", "namespace": "volcano-system"}}
+    problems: list[Problem] = []
+    engine: Any = SimpleNamespace(
+        parts={"volcano": (service,)},
+        check=False,
+        cluster=SimpleNamespace(get=lambda _ref: {} if exists else None),
+        is_waited_for=lambda _ref: False,
+        add_problem=problems.append,
+    )
+    run._queues(engine, parse({"volcano_queues": [{"name": "research"}]}))  # noqa: SLF001  one step of several
+    assert events == ["reconciled"] * exists
+    assert [item.found for item in problems] == (
+        [] if exists else ["the queues of volcano_queues were not opened, closed or deleted."]
+    )
+
+
+def test_after_a_failure_the_last_steps_follow_and_nothing_is_pruned(monkeypatch: pytest.MonkeyPatch) -> None:
+    events: list[str] = []
+
+    class Lock:
+        def __init__(self, *_: object) -> None:
+            self.lost = threading.Event()
+
+        def __enter__(self) -> Self:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+    stale = SimpleNamespace(prune=lambda: events.append("pruned"))
+    for step in ("remove_unserved_webhooks", "warn", "record"):
+        setattr(stale, step, lambda: None)
+    monkeypatch.setattr(run, "Lock", Lock)
+    monkeypatch.setattr(run, "StaleObjects", lambda *_: stale)
+    monkeypatch.setattr(run, "_finish", lambda *_: events.append("last steps"))
+    for name in ("ensure_namespace", "keep_password", "record_created_queues", "record_run"):
+        monkeypatch.setattr(run, name, lambda *_, **__: None)
+    result = ApplyResult((), (Problem("refused", "", ""),), 0.0)
+    engine: Any = SimpleNamespace(
+        parts={},
+        apply=lambda: True,
+        finish=lambda: events.append("waited"),
+        result=lambda: result,
+        deadline=Deadline(60),
+    )
+    prepared: Any = SimpleNamespace(settings=parse({}))
+    assert run._locked(SimpleNamespace(), engine, prepared, silent) is result  # type: ignore[arg-type]  # noqa: SLF001
+    assert events == ["waited", "last steps"]
 
 
 def test_without_the_lock_the_last_steps_are_not_done(monkeypatch: pytest.MonkeyPatch) -> None:

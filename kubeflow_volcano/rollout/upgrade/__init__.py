@@ -1,1 +1,0 @@
-"""Upgrades: which versions the cluster has, and whether a roll-out may follow them in one step."""
