@@ -45,6 +45,7 @@ class ActionModule(Action):
         "login_as": {"type": "str", "default": ""},
         "login_password_file": {"type": "path", "default": "", "no_log": False},  # the place of a secret, and none
         "gateway_url": {"type": "str", "default": ""},
+        "rollout_problems": {"type": "list", "elements": "str", "default": []},
         "twice": {"type": "bool", "default": False},
     }
 
@@ -90,6 +91,7 @@ def _options(settings: Settings, arguments: dict[str, Any], *, check: bool) -> O
         login_password_file=Path(arguments["login_password_file"]) if arguments["login_password_file"] else None,
         login_password=_kept_password(settings, arguments),
         gateway_url=arguments["gateway_url"],
+        rollout_problems=tuple(arguments["rollout_problems"]),
         twice=arguments["twice"],
         strict=arguments["strict"],
         baseline=Path(arguments["baseline"]) if arguments["baseline"] else None,

@@ -63,6 +63,7 @@ RETURN = r"""
 objects:
   description: >-
     Every object that was created, changed, refused, or held back because of a refused one, or in check mode would be.
+    After problems only those that were refused or held back.
   returned: success
   type: list
   elements: dict
@@ -71,6 +72,17 @@ exit_code:
   description: If nothing could be started, why, as with python -m validators; 2 for unusable settings, 5 for a lock.
   returned: failure
   type: int
+started:
+  description: >-
+    Whether the cluster has at least one object as declared, so that a validation makes sense. Absent if the roll-out
+    was refused before the first change.
+  returned: when objects were compared with the cluster
+  type: bool
+problems:
+  description: What was found wrong, without the advice that the message adds.
+  returned: when objects were compared with the cluster
+  type: list
+  elements: str
 seconds:
   description: How long it took.
   returned: success

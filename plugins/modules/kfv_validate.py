@@ -77,6 +77,11 @@ options:
     description: URL of the gateway; empty means one of its pods, through the API server.
     type: str
     default: ""
+  rollout_problems:
+    description: What was found wrong by the roll-out before; the report says so, and no check changes for it.
+    type: list
+    elements: str
+    default: []
   twice:
     description: Make two complete passes; their verdicts must agree (I4).
     type: bool

@@ -195,6 +195,54 @@ def test_an_interrupted_validation_removes_its_probes_and_writes_a_partial_repor
     assert [name for name in names if name.startswith("kfv-")] == []
 
 
+def test_one_conflict_does_not_keep_the_rest_from_being_finished_and_validated(empty: Cluster, tmp_path: Path) -> None:
+    """Another manager has the replicas of the provisioner; Deployments of Volcano and the operator are missing."""
+    provisioner = Ref("apps/v1", "Deployment", "local-path-storage", "local-path-provisioner")
+    operator = Ref("apps/v1", "Deployment", "kubeflow", "training-operator")
+    missing = [operator, Ref("apps/v1", "Deployment", "volcano-system", "volcano-controllers")]
+    healed = play("playbooks/install.yml")
+    assert healed.code == 0, healed.output
+    take(empty, provisioner, {"spec": {"replicas": 2}})
+    for ref in missing:
+        live = empty.get(ref)
+        assert live
+        empty.delete(ref, uid=live["metadata"]["uid"])
+
+    partly = play("playbooks/site.yml", reports=tmp_path, validation_select=["B1"])
+
+    assert partly.code == 2
+    shown = partly.output.replace("\\n", "\n")
+    assert "finished: volcano, training-operator\n" in shown
+    assert "not finished: local-path (1 failed)\n" in shown
+    for ref in missing:
+        made = empty.get(ref)
+        assert made
+        assert made["status"]["readyReplicas"] == 1
+        if ref == operator:
+            assert "--gang-scheduler-name=volcano" in str(made["spec"]["template"]["spec"]["containers"])
+    report = json.loads((tmp_path / "latest.json").read_text("utf-8"))
+    assert [item["id"] for item in report["checks"] if item["status"] != "skip"] == ["B1"]
+    assert ['conflict with "other-tool"' in item for item in report["run"]["rollout_problems"]] == [True]
+    assert f"{provisioner} was refused" in partly.output.rpartition("TASK [")[2]  # at the end, after the validation
+
+    empty.patch(provisioner, {"metadata": {"managedFields": [{}]}})
+    whole = play("playbooks/site.yml", reports=tmp_path, validation_select=["B1"])
+    assert whole.code == 0, whole.output
+
+
+def test_nothing_is_validated_if_the_rollout_was_refused_before_its_first_change(tmp_path: Path) -> None:
+    refused = play("playbooks/site.yml", reports=tmp_path, kubeflow_kubeconfig=str(tmp_path / "none"))
+    assert refused.code == 2
+    assert not list(tmp_path.iterdir())
+
+
+def take(cluster: Cluster, ref: Ref, change: Any) -> None:
+    """Change fields of an object as another tool does, which then owns them."""
+    path = cluster.resource(ref.api_version, ref.kind).path(ref.namespace, ref.name)
+    content = "application/merge-patch+json"
+    cluster.request("PATCH", f"{path}?fieldManager=other-tool", body=change, content_type=content)
+
+
 def test_a_worker_whose_ansible_was_killed_ends_and_releases_the_lock(empty: Cluster, tmp_path: Path) -> None:
     """No node takes pods, so that the roll-out would wait for a Deployment until its deadline."""
     ref, log = Ref("apps/v1", "Deployment", "volcano-system", "volcano-controllers"), tmp_path / "log"

@@ -76,7 +76,6 @@ FLOORS: Mapping[str, Sequence[set[str]]] = {
         {"gang"},
         {"patches"},
         {"scope", "desired"},
-        {"upgrade"},
         {"prepare"},
         {"stale"},
         {"run"},

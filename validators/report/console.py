@@ -7,7 +7,7 @@ from typing import Any
 
 from kubeflow_volcano.text import counted
 from validators.report.clusters import describe_cluster, describe_verdicts
-from validators.report.summary import ATTENTION, MARKS, attention, changes, counts, simulation
+from validators.report.summary import ATTENTION, MARKS, attention, changes, counts, rollout, simulation
 
 __all__ = ["render", "render_clusters"]
 
@@ -27,6 +27,8 @@ def render(document: Mapping[str, Any], files: Mapping[str, str], *, colour: boo
     lines.extend(_comparison(document["baseline"]))
     if note := simulation(document):
         lines.append(note)
+    if problems := rollout(document):
+        lines.append(f" ! {problems}")
     if retries := document["run"]["retries"]:
         lines.append(f"retried: {counted(retries, 'request')} after transient API server errors.")
     for items in _worst_last(attention(document), lambda items: items[0]["status"]):

@@ -49,6 +49,8 @@ class Report:
     cleanup: Cleanup | None = None
     retries: int = 0
     strict: bool = False
+    rollout_problems: Sequence[str] = ()
+    """What was found wrong by the roll-out before."""
     interrupted: Exit | None = None
     unwritten: Problem | None = None
     files: Mapping[str, str] = field(default_factory=dict)
@@ -121,6 +123,7 @@ class Report:
             "gang_scheduler": self.facts.expectations.gang_scheduler if self.facts else "",
             "gang_scheduler_from": self.facts.expectations.gang_from if self.facts else "",
             "retries": self.retries,
+            **({"rollout_problems": [text(item) for item in self.rollout_problems]} if self.rollout_problems else {}),
             "interrupted": self.interrupted is not None,
         }
 

@@ -20,7 +20,7 @@ from kubeflow_volcano.text import counted
 from validators.core.outcome import Status
 from validators.report.clusters import clusters_with, describe_cluster, describe_verdicts, differing_checks
 from validators.report.document import anchor
-from validators.report.summary import MARKS, WORDS, attention, counts, simulation, skip_reasons
+from validators.report.summary import MARKS, WORDS, attention, counts, rollout, simulation, skip_reasons
 
 __all__ = ["render", "render_clusters"]
 
@@ -50,6 +50,7 @@ def render(document: Mapping[str, Any], evidence: Mapping[str, str], manual: str
         attention=groups,
         alone={items[0]["id"] for items in groups if len(items) == 1},
         simulation=simulation(document),
+        rollout=rollout(document),
         share=_share(document["summary"]),
         families=families,
         namespaces=namespaces,

@@ -13,7 +13,7 @@ from typing import Any
 from kubeflow_volcano.text import counted
 from validators.report.clusters import clusters_with, describe_cluster, describe_verdicts, differing_checks
 from validators.report.document import anchor
-from validators.report.summary import WORDS, attention, changes, counts, simulation, skip_reasons
+from validators.report.summary import WORDS, attention, changes, counts, rollout, simulation, skip_reasons
 
 __all__ = ["render", "render_clusters"]
 
@@ -75,6 +75,8 @@ def _summary(document: Mapping[str, Any]) -> str:
         ),
         _hosts(document["hosts"]) if "hosts" in document else _cleanup(document["cleanup"]),
     ]
+    if problems := rollout(document):
+        lines.append(f"- {_cell(problems)}")
     if note := simulation(document):
         lines.append(f"- {note}")
     return "\n".join(lines)

@@ -8,7 +8,7 @@ from typing import Any
 
 from kubeflow_volcano.text import counted
 
-__all__ = ["ATTENTION", "MARKS", "WORDS", "attention", "changes", "counts", "simulation", "skip_reasons"]
+__all__ = ["ATTENTION", "MARKS", "WORDS", "attention", "changes", "counts", "rollout", "simulation", "skip_reasons"]
 
 MARKS = {"fail": "✗", "error": "?", "warn": "!", "pass": "✓", "skip": "-", "incomplete": "?"}
 """Sign of each status and verdict, so that colour alone distinguishes none."""
@@ -40,6 +40,14 @@ def counts(summary: Mapping[str, Any]) -> str:
         (True, f"{summary['pass']} passed"),
     )
     return f"{', '.join(words for number, words in parts if number)} (coverage {summary['coverage']:.0%})"
+
+
+def rollout(document: Mapping[str, Any]) -> str:
+    """That the roll-out before the validation ended with problems, and with which; empty if it did not."""
+    problems = document["run"].get("rollout_problems", ())
+    return (
+        f"The roll-out before ended with {counted(len(problems), 'problem')}: {' '.join(problems)}" if problems else ""
+    )
 
 
 def skip_reasons(summary: Mapping[str, Any]) -> str:

@@ -89,6 +89,8 @@ class Options:
     """The password from a caller, if neither has it. No report contains it."""
     gateway_url: str = ""
     """Where the gateway is reached; empty goes through the API server."""
+    rollout_problems: tuple[str, ...] = ()
+    """What was found wrong by the roll-out that this validation follows; the report says so."""
     twice: bool = False
     """Make two whole passes; checks whose verdicts differ are flaky."""
 
@@ -101,7 +103,7 @@ class Options:
     def shown(self) -> dict[str, Any]:
         """What a report says of them; of the expected objects and images only their number."""
         plain = asdict(replace(self, expected_objects={}, planned_images={}))
-        del plain["login_password"]
+        del plain["login_password"], plain["rollout_problems"]
         plain |= {"expected_objects": len(self.expected_objects), "planned_images": len(self.planned_images)}
         return {key: str(value) if isinstance(value, Path) else value for key, value in plain.items()}
 

@@ -74,6 +74,7 @@ def validate(
             cleanup=reached.cleanup,
             retries=reached.cluster.retries if reached.cluster else 0,
             strict=options.strict,
+            rollout_problems=options.rollout_problems,
             interrupted=interrupted,
             baseline=earlier,
         )

@@ -41,7 +41,10 @@ def names_of(pattern: str, inventory: Path) -> list[str]:
 
 
 def test_site_is_preflight_hosts_install_and_validate_in_this_order() -> None:
-    imports = yaml.safe_load((ROOT / "playbooks/site.yml").read_text("utf-8"))
+    """And last of all a play that fails for a roll-out that the validation was let follow."""
+    *imports, last = yaml.safe_load((ROOT / "playbooks/site.yml").read_text("utf-8"))
+    assert "__install_run is failed" in last["tasks"][0]["when"]
+    assert last["tasks"][0]["tags"] == ["always"]
     assert [item["ansible.builtin.import_playbook"] for item in imports] == [
         "preflight.yml",
         "hosts.yml",

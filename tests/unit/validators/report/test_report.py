@@ -21,7 +21,7 @@ from validators.checks import CHECKS
 from validators.core.outcome import Outcome, Status, failed, passed, skipped
 from validators.core.results import Result
 from validators.core.safe import LONGEST_EVIDENCE, safe, text
-from validators.report import console, files, markdown
+from validators.report import console, files, html, markdown
 from validators.report.document import Report
 from validators.subjects.pods import WINDOW, Window
 from validators.subjects.simulation import SIMULATED_WEBHOOKS, SimulatedWebhook
@@ -145,6 +145,21 @@ def test_requests_that_were_sent_again_are_told() -> None:
     assert "retried" not in console.render(found.as_dict(), {})
     found = replace(found, retries=7)
     assert "retried: 7 requests" in console.render(found.as_dict(), {})
+
+
+def test_every_format_lists_the_problems_of_the_roll_out_before_and_no_verdict_changes() -> None:
+    found = report(
+        passed("all well", objects=(ref("Node", "n1"),)),
+        rollout_problems=("Deployment kubeflow/training-operator was refused.",),
+    )
+    document = found.as_dict()
+    assert not problems(document)
+    line = "The roll-out before ended with 1 problem: Deployment kubeflow/training-operator was refused."
+    page = html.render(document, {})
+    for shown in (console.render(document, {}), markdown.render(document), page):
+        assert line in shown
+    assert found.exit_code is report(passed("all well", objects=(ref("Node", "n1"),))).exit_code
+    assert "rollout_problems" not in report(passed("all well", objects=(ref("Node", "n1"),))).as_dict()["run"]
 
 
 def test_colour_is_only_where_it_is_asked_for() -> None:
