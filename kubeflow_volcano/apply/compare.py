@@ -10,7 +10,7 @@ from kubernetes.utils.quantity import parse_quantity
 
 from kubeflow_volcano.cluster.objects import Object
 
-__all__ = ["is_up_to_date", "owned_by"]
+__all__ = ["is_item", "is_up_to_date", "owned_by"]
 
 # Fields whose values, or the values below whose names, are quantities: the server writes 1000m as 1.
 _QUANTITIES = frozenset(
@@ -117,17 +117,17 @@ def _same_by_key(declared: Sequence[Any], live: Sequence[Any], fields: Mapping[s
         return False
     place = -1
     for item in declared:
-        text = next((text for text, key in keys.items() if _is_item(item, key)), None)
+        text = next((text for text, key in keys.items() if is_item(item, key)), None)
         if text is None:
             return False
-        found = next((number for number, other in enumerate(live) if _is_item(other, keys[text])), -1)
+        found = next((number for number, other in enumerate(live) if is_item(other, keys[text])), -1)
         if found <= place or not _agrees(item, live[found], fields[text]):
             return False
         place = found
     return True
 
 
-def _is_item(item: Any, key: Mapping[str, Any]) -> bool:
+def is_item(item: Any, key: Mapping[str, Any]) -> bool:
     """Whether a list item has that key; the API server defaults some parts of it, such as the protocol of a port."""
     return (
         isinstance(item, dict)

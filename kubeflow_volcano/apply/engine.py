@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 
+from kubeflow_volcano.apply.ceded import Pointer
 from kubeflow_volcano.apply.crds.sending import CrdSender
 from kubeflow_volcano.apply.graph import CRD_KIND, WEBHOOK_KINDS, WORKLOAD_KINDS, Graph, Needs, graph
 from kubeflow_volcano.apply.normalize import normalize, with_default_namespaces
+from kubeflow_volcano.apply.problems import not_ready, refusal
 from kubeflow_volcano.apply.ready_queue import ReadyQueue
 from kubeflow_volcano.apply.reporter import ProgressReporter
 from kubeflow_volcano.apply.result import Action, ApplyResult, ObjectOutcome
@@ -21,13 +23,13 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.cluster.readiness import BAD_IMAGE_REASONS, Readiness
+from kubeflow_volcano.cluster.readiness import Readiness
 from kubeflow_volcano.cluster.watch.waiting import wait_ready
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.progress import Progress
 
-__all__ = ["Engine", "not_ready", "refusal"]
+__all__ = ["Engine"]
 
 _SENT = frozenset({Action.CREATED, Action.CHANGED, Action.UNCHANGED})
 _LAST_LOOK_SECONDS = 15.0
@@ -50,8 +52,9 @@ class Engine:
         optional_webhooks: Collection[str] = (),
         planned_namespaces: Collection[str] = (),
         planned_groups: Collection[str] = (),
+        ceded: Callable[[Object], tuple[Pointer, ...]] = lambda _obj: (),
     ) -> None:
-        """`optional_webhooks` are as in `graph`.
+        """`optional_webhooks` are as in `graph`; `ceded` returns the fields of an object that are left to others.
 
         `planned_*` are namespaces and API groups that check mode may assume beside those of the objects.
 
@@ -67,6 +70,7 @@ class Engine:
         self._parts = with_default_namespaces(self._kinds, texts_of, progress)
         self._objects = {Ref.of(obj): obj for objects in self._parts.values() for obj in objects}
         self._owner = {Ref.of(obj): name for name, objects in self._parts.items() for obj in objects}
+        self._ceded = {ref: found for ref, obj in self._objects.items() if (found := ceded(obj))}
         self._requires = requires
         self._optional_webhooks = optional_webhooks
         self._titles = titles or {}
@@ -122,12 +126,17 @@ class Engine:
             Whether the last steps may follow: the cluster could be read, and this run has the lock.
         """
         try:
-            self._found = survey(self.cluster, self._objects, self._kinds, FIELD_MANAGER, self.deadline)
+            self._found = survey(
+                self.cluster, self._objects, self._kinds, FIELD_MANAGER, self.deadline, ceded=self._ceded
+            )
             up_to_date = {ref for ref, found in self._found.items() if found.presence is Presence.UP_TO_DATE}
             self._reporter.expected = self.expect(len(up_to_date) == len(self._objects))
         except ApiError as error:
             self.add_problem(refusal(self.cluster, error))
             return False
+        for ref, found in self._found.items():
+            if found.scaler:
+                self.progress(f"note: {ref}: spec.replicas is left to {found.scaler}, which sets it by autoscaling")
         order = (
             Graph({ref: Needs() for ref in self._objects}, {})
             if self.check
@@ -250,24 +259,3 @@ class Engine:
 
     def _not_ready(self, answer: Readiness, ref: Ref) -> Problem:
         return not_ready(self._titles.get(self._owner.get(ref, ""), str(ref)), answer, self.deadline)
-
-
-def not_ready(title: str, answer: Readiness, deadline: Deadline) -> Problem:
-    """The problem of an object that did not become ready, with the cause that the cluster reports."""
-    if answer.reason in BAD_IMAGE_REASONS:
-        todo = "correct the image's name, mirror or pull secret so that nodes can pull it, and run again."
-    elif answer.reason in {"CrashLoopBackOff", "OOMKilled", "Failed", "BackoffLimitExceeded"}:
-        todo = "read the log of that container (kubectl logs --previous), remove the cause, and run again."
-    else:
-        todo = "remove the named cause (kubectl describe shows more), and run again."
-    waited = f"{deadline.elapsed:.0f} s, at most {deadline.seconds:.0f} s since another object became ready"
-    return Problem(f"{answer.message} Waited {waited}.", f"{title} to be ready.", todo)
-
-
-def refusal(cluster: Cluster, error: ApiError) -> Problem:
-    """The problem of a request that the API server refused or did not answer."""
-    return Problem(
-        f"the API server of {cluster.origin} answered: {error}.",
-        "an API server that answers, and credentials with the rights that the roll-out needs.",
-        "check that it runs and that the credentials have the rights of cluster-admin; then run again.",
-    )

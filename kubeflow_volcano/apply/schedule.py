@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from kubeflow_volcano.apply.graph import CRD_KIND
+from kubeflow_volcano.apply.problems import problem_of
 from kubeflow_volcano.apply.ready_queue import ReadyQueue
 from kubeflow_volcano.apply.result import Action, ObjectOutcome
-from kubeflow_volcano.apply.send import problem_of
 from kubeflow_volcano.apply.survey import Found, Presence
 from kubeflow_volcano.apply.waiting.tracker import Readied, ReadinessTracker
 from kubeflow_volcano.cluster.objects import Object, Ref
@@ -149,7 +149,7 @@ class Schedule:
     def _take_outcome(self, outcome: ObjectOutcome) -> None:
         self.outcomes[outcome.ref] = replace(outcome, seconds=self._deadline.elapsed)
         if outcome.action is Action.FAILED:
-            self.problems.append(problem_of(outcome))
+            self.problems.append(problem_of(outcome, self._objects[outcome.ref]))
             self._hold_back(outcome.ref, f"{outcome.ref} was refused")
             return
         self._deadline.renew()

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import re
-import shlex
 import threading
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
-from kubeflow_volcano.apply.replace import describe_way_out, is_immutable_error, is_replaceable, wait_for_deletion
+from kubeflow_volcano.apply.ceded import Pointer, give_up, owns, with_live_values, without
+from kubeflow_volcano.apply.replace import is_immutable_error, is_replaceable, wait_for_deletion
 from kubeflow_volcano.apply.result import Action, ObjectOutcome, is_same
 from kubeflow_volcano.apply.survey import Found, Presence
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError, NotServed
+from kubeflow_volcano.cluster.edit import edit
 from kubeflow_volcano.cluster.metadata import FIELD_MANAGER, may_be_overwritten
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
-from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.progress import Progress
 
-__all__ = ["Applier", "problem_of"]
+__all__ = ["Applier"]
 
 _PAUSE_SECONDS = 0.5
 _HEAL_SECONDS = 120.0
@@ -48,6 +48,9 @@ class Applier:
     In check mode every request is a server-side dry run. Objects whose namespace or API group is still to be created
     (`planned_namespaces`, `planned_groups`) are reported as created without a request. `texts` keeps each object before
     and after for the difference.
+
+    Fields that are left to others (`ceded` in what was found) are sent when the object is created, and given up then;
+    of an object that exists they are given up without a change of their values.
     """
 
     cluster: Cluster
@@ -70,7 +73,7 @@ class Applier:
                 self._report_once(f"{ref} is being deleted; it is recreated once that is done")
                 wait_for_deletion(self.cluster, ref, before["metadata"]["uid"], self.deadline)
                 before = None
-            after, replaced = self._send(obj, ref, before)
+            after, replaced = self._send(obj, ref, before, found.ceded)
         except ApiError as error:
             return ObjectOutcome(ref, Action.FAILED, None, None, str(error), uid=found.uid)
         generation, uid = after["metadata"].get("generation", 0), after["metadata"].get("uid", "")
@@ -90,16 +93,17 @@ class Applier:
             return ref.group in self.planned_groups
         return found.presence is Presence.NO_NAMESPACE and ref.namespace in self.planned_namespaces
 
-    def _send(self, obj: Object, ref: Ref, before: Object | None) -> tuple[Object, bool]:
+    def _send(self, obj: Object, ref: Ref, before: Object | None, ceded: Sequence[Pointer]) -> tuple[Object, bool]:
         """The object after, and whether it was recreated."""
         not_served = self.deadline.at_most(0 if self.check else _NOT_SERVED_SECONDS)
         force = replaced = False
+        text = self._without_ceded(obj, before, ceded) if before and ceded else obj
         while True:
             one_try = self.deadline.at_most(_HEAL_SECONDS)
             try:
                 self._see_scope(ref)
                 after = self.cluster.apply(
-                    obj,
+                    text,
                     manager=FIELD_MANAGER,
                     force=force,
                     dry_run=self.check,
@@ -121,15 +125,34 @@ class Applier:
                     if self.check:
                         return obj, True
                     self._remove(ref, before, error)
-                    replaced = True
+                    replaced, text = True, obj
                     continue
                 elif self._heals(error) and not self.check and not self.deadline.passed:
                     self._report_once(f"{ref} is retried: {error}", error.message)
                 else:
                     raise
             else:
+                if ceded and (replaced or before is None) and not self.check:
+                    self._give_up(obj, ceded)
                 return after, replaced
             time.sleep(_PAUSE_SECONDS)
+
+    def _without_ceded(self, obj: Object, live: Object, ceded: Sequence[Pointer]) -> Object:
+        """What is sent of an object that exists, after fields that are left to others were given up."""
+        if self.check:
+            return with_live_values(obj, live, FIELD_MANAGER, ceded)
+        if owns(live, obj, FIELD_MANAGER, ceded):
+            self._give_up(obj, ceded)
+        return without(obj, ceded)
+
+    def _give_up(self, obj: Object, ceded: Sequence[Pointer]) -> None:
+        edit(
+            self.cluster,
+            Ref.of(obj),
+            lambda live: give_up(live, obj, FIELD_MANAGER, ceded),
+            manager=FIELD_MANAGER,
+            deadline=self.deadline,
+        )
 
     @staticmethod
     def _heals(error: ApiError) -> bool:
@@ -177,22 +200,3 @@ def _managers(error: ApiError) -> frozenset[str]:
 def _may_take_back(error: ApiError) -> bool:
     managers = _managers(error)
     return bool(managers) and all(map(may_be_overwritten, managers))
-
-
-def problem_of(outcome: ObjectOutcome) -> Problem:
-    """The problem of a failed outcome, with the next step."""
-    ref, reason = outcome.ref, outcome.reason
-    found = f"{ref} was refused: {reason}"
-    if "conflict with" in reason or "conflicts with" in reason:
-        patch = shlex.quote('{"metadata":{"managedFields":[{}]}}')
-        return Problem(
-            found,
-            "declared fields that no other manager owns; they were left as they are.",
-            "set the same value in the inventory and by that manager (equal values are shared). If it stopped writing, "
-            f"remove its ownership: kubectl patch {ref.for_kubectl()} --type merge -p {patch}; then run again.",
-        )
-    if is_immutable_error(ApiError(int(HTTPStatus.UNPROCESSABLE_ENTITY), "", reason)):
-        return Problem(found, "an object whose immutable fields have the declared values.", describe_way_out(ref))
-    return Problem(
-        found, "an API server that accepts the object.", "remove the cause that the message names, and run again."
-    )

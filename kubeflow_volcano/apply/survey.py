@@ -8,7 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import StrEnum
 from http import HTTPStatus
+from types import MappingProxyType
 
+from kubeflow_volcano.apply.ceded import REPLICAS, Pointer, declares, scaled_by, without
 from kubeflow_volcano.apply.compare import is_up_to_date
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.discovery import Kinds, Resource
@@ -39,18 +41,31 @@ class Presence(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One object as found; `live` only if it differs, `ready` by its own status, `uid` if it exists."""
+    """One object as found; `live` only if it differs, `ready` by its own status, `uid` if it exists.
+
+    `ceded` are the fields that are left to others, also spec.replicas if an autoscaler, `scaler`, sets it.
+    """
 
     presence: Presence
     live: Object | None = None
     ready: bool = False
     uid: str = ""
+    ceded: tuple[Pointer, ...] = ()
+    scaler: str = ""
 
 
 def survey(
-    cluster: Cluster, objects: Mapping[Ref, Object], kinds: Kinds, manager: str, deadline: Deadline
+    cluster: Cluster,
+    objects: Mapping[Ref, Object],
+    kinds: Kinds,
+    manager: str,
+    deadline: Deadline,
+    *,
+    ceded: Mapping[Ref, tuple[Pointer, ...]] = MappingProxyType({}),
 ) -> Mapping[Ref, Found]:
     """Look for all `objects` (normalized) of the served `kinds` on the cluster, 8 requests at a time.
+
+    `ceded` are fields that are left to others, beside the replicas that an autoscaler sets.
 
     Raises:
         ApiError: something may not be read, or the server does not answer.
@@ -64,19 +79,20 @@ def survey(
     found: dict[Ref, Found] = {}
     groups: dict[tuple[str, str, str], list[Ref]] = defaultdict(list)
     for ref in objects:
+        left = ceded.get(ref, ())
         if ref.kind not in kinds[ref.api_version]:
-            found[ref] = Found(Presence.NOT_SERVED)
+            found[ref] = Found(Presence.NOT_SERVED, ceded=left)
         elif ref.namespace and ref.namespace not in namespaces:
-            found[ref] = Found(Presence.NO_NAMESPACE)
+            found[ref] = Found(Presence.NO_NAMESPACE, ceded=left)
         else:
-            found[ref] = Found(Presence.ABSENT)
+            found[ref] = Found(Presence.ABSENT, ceded=left)
             groups[ref.api_version, ref.kind, ref.namespace].append(ref)
 
     def look(refs: Sequence[Ref]) -> None:
         for live in _live(cluster, refs, deadline):
             ref = Ref(refs[0].api_version, refs[0].kind, refs[0].namespace, live["metadata"]["name"])
             if ref in found:
-                found[ref] = _compared(objects[ref], live, manager)
+                found[ref] = _compared(objects[ref], live, manager, ceded.get(ref, ()))
 
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="survey") as pool:
         list(pool.map(look, groups.values()))
@@ -117,8 +133,10 @@ def _live(cluster: Cluster, refs: Sequence[Ref], deadline: Deadline) -> Iterator
         yield from page.items
 
 
-def _compared(declared: Object, live: Object, manager: str) -> Found:
+def _compared(declared: Object, live: Object, manager: str, ceded: tuple[Pointer, ...]) -> Found:
     ready, uid = assess(live).ready, live["metadata"]["uid"]
-    if "deletionTimestamp" not in live["metadata"] and is_up_to_date(declared, live, manager):
-        return Found(Presence.UP_TO_DATE, None, ready, uid)
-    return Found(Presence.DIFFERS, live, ready, uid)
+    scaler = scaled_by(live) if declares(declared, REPLICAS) and REPLICAS not in ceded else ""
+    left = (*ceded, REPLICAS) if scaler else ceded
+    if "deletionTimestamp" not in live["metadata"] and is_up_to_date(without(declared, left), live, manager):
+        return Found(Presence.UP_TO_DATE, None, ready, uid, left, scaler)
+    return Found(Presence.DIFFERS, live, ready, uid, left, scaler)

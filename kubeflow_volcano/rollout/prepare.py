@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kubeflow_volcano.apply.engine import refusal
+from kubeflow_volcano.apply.problems import refusal
 from kubeflow_volcano.catalog.gangs import VOLCANO, gang_scheduler
 from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.catalog.operator import COMPONENT
@@ -25,6 +25,7 @@ from kubeflow_volcano.rollout.patches.namespaces import label_namespaces, refuse
 from kubeflow_volcano.rollout.patches.operator_memory import keep_higher_limit
 from kubeflow_volcano.rollout.queues.reconcile import validate_queues
 from kubeflow_volcano.rollout.scope import Scope
+from kubeflow_volcano.rollout.settings.ceded import validate_ceded
 from kubeflow_volcano.rollout.settings.kubernetes_range import require_kubernetes
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.storage import default_class as storage
@@ -65,6 +66,11 @@ def prepare(cluster: Cluster, settings: Settings, scope: Scope, *, check: bool, 
             settings = with_account(cluster, settings, scope.components)
         found = _desired(settings, scope, problems, progress)
         if found:
+            problems += validate_ceded(
+                settings.ceded,
+                [obj for objects in found.parts.values() for obj in objects],
+                whole={*settings.components} <= {*scope.components},
+            )
             problems += _cluster_problems(cluster, settings, scope, found, check=check, progress=progress)
         if problems or not found:
             raise InvalidInput(problems)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from kubeflow_volcano.apply.engine import Engine, not_ready, refusal
+from kubeflow_volcano.apply.engine import Engine
+from kubeflow_volcano.apply.problems import not_ready, refusal
 from kubeflow_volcano.apply.result import ApplyResult
 from kubeflow_volcano.apply.schedule import lock_lost
 from kubeflow_volcano.catalog.gangs import VOLCANO
@@ -24,6 +25,7 @@ from kubeflow_volcano.rollout.prepare import Prepared, prepare
 from kubeflow_volcano.rollout.queues.reconcile import reconcile_queues, record_created_queues
 from kubeflow_volcano.rollout.queues.view import DEFAULT_QUEUE
 from kubeflow_volcano.rollout.scope import Scope
+from kubeflow_volcano.rollout.settings.ceded import ceded_of
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.stale.handling import StaleObjects
 from kubeflow_volcano.rollout.state.ledger import expected_seconds, record_run
@@ -181,6 +183,7 @@ def engine_for(
         optional_webhooks=OPTIONAL_WEBHOOKS,
         titles={part.name: f"{part.title} {part.version}" for part in components},
         planned_namespaces={name for part in everything for name in part.namespaces},
+        ceded=lambda obj: ceded_of(settings.ceded, obj),
         planned_groups={name.partition(".")[2] for part in everything for name in part.crds},
     )
 

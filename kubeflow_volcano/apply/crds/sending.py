@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from http import HTTPStatus
 
+from kubeflow_volcano.apply.ceded import Pointer
 from kubeflow_volcano.apply.crds.change import CrdChange, change_of
 from kubeflow_volcano.apply.crds.steps import CrdSteps
 from kubeflow_volcano.apply.graph import CRD_KIND
@@ -97,7 +99,7 @@ class CrdSender:
         for _ in range(_TRIES):
             try:
                 if live:
-                    self._steps.run(obj, live, self._send_first)
+                    self._steps.run(obj, live, partial(self._send_first, found.ceded))
                 outcome = self._send(obj, found)
                 if outcome.action is not Action.FAILED or not outcome.reason.startswith(f"{_REFUSED} "):
                     return outcome
@@ -106,7 +108,7 @@ class CrdSender:
                 return ObjectOutcome(ref, Action.FAILED, None, None, str(error), uid=found.uid)
         return outcome
 
-    def _send_first(self, crd: Object, live: Object) -> None:
-        outcome = self._send(crd, Found(Presence.DIFFERS, live, uid=live["metadata"]["uid"]))
+    def _send_first(self, ceded: tuple[Pointer, ...], crd: Object, live: Object) -> None:
+        outcome = self._send(crd, Found(Presence.DIFFERS, live, uid=live["metadata"]["uid"], ceded=ceded))
         if outcome.action is Action.FAILED:
             raise ApiError(0, "Refused", f"{Ref.of(crd)} with both versions: {outcome.reason}")

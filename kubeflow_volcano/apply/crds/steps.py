@@ -8,6 +8,7 @@ from http import HTTPStatus
 from kubeflow_volcano.apply.crds.change import CrdChange, change_of, intermediate, storage_hash, storage_version
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.cluster.edit import edit
 from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
@@ -26,7 +27,6 @@ _OTHER_SERVERS_SECONDS = 2.0
 _PASS_SECONDS = 2.0
 _REWRITE_SECONDS = 300.0
 """How long objects may be refused, by a webhook without an answer, after the last one that was stored again."""
-_TRIES = 5
 _MOST_SHOWN = 5
 
 
@@ -144,36 +144,24 @@ class CrdSteps:
     def _forget(self, ref: Ref, change: CrdChange) -> None:
         """Remove the versions from status.storedVersions, in which no object is stored any more."""
 
-        def reduce(live: Object) -> None:
+        def reduce(live: Object) -> bool:
             storage = storage_version(live)
             if storage != change.storage:
                 raise ApiError(0, "Changed", f"{ref} was changed by others meanwhile, and stores in {storage} again")
             stored = live["status"]["storedVersions"]
             live["status"]["storedVersions"] = [name for name in stored if name not in change.stored]
+            return True
 
-        self._replace(ref, reduce, subresource="status")
+        edit(self._cluster, ref, reduce, manager=FIELD_MANAGER, deadline=self._deadline, subresource="status")
 
     def _drop_conversion(self, ref: Ref) -> None:
         """Remove the conversion as a whole, with what injectors added to it."""
 
-        def drop(live: Object) -> None:
+        def drop(live: Object) -> bool:
             live["spec"]["conversion"] = {"strategy": "None"}
+            return True
 
-        self._replace(ref, drop)
-
-    def _replace(self, ref: Ref, edit: Callable[[Object], None], subresource: str = "") -> None:
-        """Replace the CRD as it was read; read again where others, such as an injector, change it meanwhile."""
-        path = self._cluster.resource(ref.api_version, ref.kind).path("", ref.name)
-        for last in (*(False,) * (_TRIES - 1), True):
-            live: Object = self._cluster.request("GET", path, deadline=self._deadline)
-            edit(live)
-            try:
-                self._cluster.replace(live, subresource=subresource, manager=FIELD_MANAGER, deadline=self._deadline)
-            except ApiError as error:
-                if last or error.status != HTTPStatus.CONFLICT:
-                    raise
-            else:
-                return
+        edit(self._cluster, ref, drop, manager=FIELD_MANAGER, deadline=self._deadline)
 
 
 def _kind(crd: Object, version: str) -> tuple[str, str]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Iterator, Sequence
 
-from kubeflow_volcano.apply.engine import Engine, refusal
+from kubeflow_volcano.apply.engine import Engine
+from kubeflow_volcano.apply.problems import refusal
 from kubeflow_volcano.apply.removing.owned import delete_owned
 from kubeflow_volcano.catalog.operator import COMPONENT, era_of, version_of_image
 from kubeflow_volcano.cluster.api.errors import ApiError

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
-from kubeflow_volcano.apply.engine import Engine, refusal
+from kubeflow_volcano.apply.engine import Engine
+from kubeflow_volcano.apply.problems import refusal
 from kubeflow_volcano.apply.restart import RESTARTED_FOR, restart
 from kubeflow_volcano.catalog.gangs import GangScheduler, gang_scheduler
 from kubeflow_volcano.catalog.model import Component

@@ -10,7 +10,7 @@ from typing import Any
 
 from kubeflow_volcano import __version__
 from kubeflow_volcano.cluster.objects import Object
-from kubeflow_volcano.problems import Exit
+from kubeflow_volcano.problems import Exit, InvalidInput
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.desired import Desired, desired
 from kubeflow_volcano.rollout.images.report.image_list import ImagesReport, report
@@ -23,8 +23,9 @@ from kubeflow_volcano.rollout.plan.defects import defects_of, judge_defects
 from kubeflow_volcano.rollout.plan.findings import Finding, Verdict, exit_code, worst
 from kubeflow_volcano.rollout.plan.order import Wave, waves
 from kubeflow_volcano.rollout.plan.resources import Claimed, Requests, claims_of, requests_of
-from kubeflow_volcano.rollout.plan.steps import gang_of, hosts_of, queues_of, steps_of
+from kubeflow_volcano.rollout.plan.steps import ceded_fields, gang_of, hosts_of, queues_of, steps_of
 from kubeflow_volcano.rollout.run import requirements
+from kubeflow_volcano.rollout.settings.ceded import validate_ceded
 from kubeflow_volcano.rollout.settings.settings import Settings
 
 __all__ = ["SCHEMA", "Plan", "plan"]
@@ -83,6 +84,7 @@ class Plan:
             "waves": [_wave(item) for item in self.waves],
             "gang": gang_of(settings, parts),
             "queues": queues_of(settings, parts),
+            "ceded": list(ceded_fields(settings, parts)),
             "account": account_of(settings),
             "resources": self._resources(),
             "images": self.images.as_dict(),
@@ -118,6 +120,8 @@ def plan(settings: Settings, progress: Progress, nodes: Sequence[str] = ()) -> P
     started = time.monotonic()
     found = desired(settings, settings.components, progress)
     objects = _objects(found.parts)
+    if problems := [*validate_ceded(settings.ceded, objects, whole=True)]:
+        raise InvalidInput(problems)
     images = report(found.images, settings)
     requests, claims = requests_of(objects), claims_of(objects)
     kustomize = version_of(settings.kustomize) if settings.kustomize.is_file() else ""

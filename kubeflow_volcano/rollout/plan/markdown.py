@@ -21,6 +21,11 @@ def render(document: Document) -> str:
         _table("Findings", ("subject", "verdict", "finding"), _judged(document)),
         _table("Steps", ("", "component", "version", "objects", "needs", "source"), _steps(document)),
         _table("Queues", ("queue", "will be"), _queues(document)),
+        _table(
+            "Fields left to others",
+            ("object", "fields"),
+            ((item["object"], ", ".join(item["paths"])) for item in document["ceded"]),
+        ),
         _table("Waves", ("", "objects", "kinds", "waits for"), _waves(document)),
         _table("Known defects", ("id", "what", "consequence", "what is done"), _defects(document)),
         _table("Claims", ("claim", "GB"), ((item["claim"], f"{item['gb']:.1f}") for item in _claims(document))),

@@ -1,20 +1,23 @@
-"""What the plan shows: components in order, gang scheduling, queues, hosts."""
+"""What the plan shows: components in order, gang scheduling, queues, fields left to others, hosts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from kubeflow_volcano.apply.ceded import as_text
+from kubeflow_volcano.apply.normalize import normalize
 from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS, VOLCANO
 from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.catalog.operator import COMPONENT
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.rollout.gang.trainer import RUNTIME_KINDS
 from kubeflow_volcano.rollout.manifests.downloads import without_credentials
+from kubeflow_volcano.rollout.settings.ceded import ceded_of
 from kubeflow_volcano.rollout.settings.queue_states import QueueState, wanted_states
 from kubeflow_volcano.rollout.settings.settings import Settings
 
-__all__ = ["gang_of", "hosts_of", "queues_of", "source_of", "steps_of"]
+__all__ = ["ceded_fields", "gang_of", "hosts_of", "queues_of", "source_of", "steps_of"]
 
 _WITHOUT = (
     "The group nodes is empty, so no host is set up. Images are renamed in manifests only; kernel settings, container "
@@ -88,6 +91,13 @@ def queues_of(settings: Settings, parts: Mapping[str, Sequence[Object]]) -> list
         | ({"drain_seconds": asked.drain_seconds} if state is QueueState.ABSENT else {})
         for name, state in wanted_states(asked.queues).items()
     ]
+
+
+def ceded_fields(settings: Settings, parts: Mapping[str, Sequence[Object]]) -> Iterator[dict[str, Any]]:
+    """The objects of which fields are left to others, with these fields."""
+    for obj in (obj for objects in parts.values() for obj in objects):
+        if pointers := ceded_of(settings.ceded, normalize(obj)):
+            yield {"object": str(Ref.of(obj)), "paths": [as_text(pointer) for pointer in pointers]}
 
 
 def hosts_of(nodes: Sequence[str]) -> dict[str, Any]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from kubeflow_volcano.apply.compare import is_up_to_date
-from kubeflow_volcano.apply.engine import Engine, refusal
+from kubeflow_volcano.apply.engine import Engine
 from kubeflow_volcano.apply.normalize import normalize
+from kubeflow_volcano.apply.problems import refusal
 from kubeflow_volcano.apply.result import Action
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError

@@ -14,6 +14,7 @@ from kubeflow_volcano.catalog.model import Component, Release, Source
 from kubeflow_volcano.decode import SAME, Key, Parsed, decode
 from kubeflow_volcano.directories import cache_directory
 from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.rollout.settings.ceded import CededFields
 from kubeflow_volcano.rollout.settings.images import (
     MirrorSettings,
     PullSettings,
@@ -66,6 +67,7 @@ class Settings:
     excluded: Annotated[tuple[str, ...], Key("kubeflow_exclude")]
     prune: Annotated[bool, Key("kubeflow_prune")]
     prune_named: Annotated[tuple[str, ...], Key("kubeflow_prune_named")]
+    ceded: Annotated[tuple[CededFields, ...], Key("kubeflow_ceded_fields")]
     source: str
     sources: Mapping[str, str]
     user: Annotated[UserSettings, SAME]

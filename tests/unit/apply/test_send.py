@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from kubeflow_volcano.apply.problems import problem_of
 from kubeflow_volcano.apply.result import Action, ObjectOutcome
-from kubeflow_volcano.apply.send import Applier, problem_of
+from kubeflow_volcano.apply.send import Applier
 from kubeflow_volcano.apply.survey import learn_kinds, survey
 from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
@@ -87,9 +88,10 @@ def test_fields_that_somebody_else_meant_are_refused(api: Any, manager: str) -> 
     (outcome,) = applied(api)
     assert outcome.action is Action.FAILED
     assert len(api.seen("PATCH", ONE)) == 1
-    problem = problem_of(outcome)
+    problem = problem_of(outcome, text())
     assert manager in problem.found
-    assert "set the same value in the inventory and by that manager" in problem.todo
+    entry = "[{kind: ConfigMap, namespace: ns, name: one, paths: [/data/a]}]"
+    assert problem.todo.startswith(f"leave the fields to that manager: kubeflow_ceded_fields: {entry}; or set the same")
     assert "kubectl patch ConfigMap one -n ns" in problem.todo
 
 
@@ -144,7 +146,7 @@ def test_an_object_without_its_namespace_is_refused(api: Any) -> None:
 
 def test_immutable_fields_are_explained() -> None:
     outcome = ObjectOutcome(Ref.of(text()), Action.FAILED, None, None, "422 Invalid: spec.template: field is immutable")
-    assert "--check --diff" in problem_of(outcome).todo
+    assert "--check --diff" in problem_of(outcome, text()).todo
 
 
 def test_check_mode_sends_dry_runs_only(api: Any) -> None:

@@ -28,12 +28,12 @@ def live(name: str, value: str = "1", **meta: Any) -> Object:
     }
 
 
-def looked(api: Any, *objects: Object, namespaces: tuple[str, ...] = ("ns",)) -> dict[str, Found]:
+def looked(api: Any, *objects: Object, namespaces: tuple[str, ...] = ("ns",), ceded: Any = None) -> dict[str, Found]:
     items = [{"metadata": {"name": name}} for name in namespaces]
     api.on("GET", "/api/v1/namespaces", api.reply(body={"items": items, "metadata": {"resourceVersion": "1"}}))
     cluster = api.connect()
     kinds = learn_kinds(cluster, (obj["apiVersion"] for obj in objects))
-    found = survey(cluster, {Ref.of(obj): obj for obj in objects}, kinds, "me", Deadline(10))
+    found = survey(cluster, {Ref.of(obj): obj for obj in objects}, kinds, "me", Deadline(10), ceded=ceded or {})
     return {ref.name: item for ref, item in found.items()}
 
 
@@ -55,6 +55,28 @@ def test_many_objects_of_a_kind_are_one_list(api: Any) -> None:
     assert [found[name].uid for name in ("same", "other", "absent")] == ["uid-same", "uid-other", ""]
     assert (found["other"].live or {})["data"] == {"a": "2"}
     assert len(api.seen("GET", MAPS)) == 2
+
+
+def test_ceded_fields_and_the_replicas_of_an_autoscaler_are_not_compared(api: Any) -> None:
+    scale = {"manager": "keda", "operation": "Update", "apiVersion": "v1", "subresource": "scale"}
+    scaled = live("scaled")
+    scaled["spec"] = {"replicas": 3}
+    scaled["metadata"]["managedFields"].append(scale | {"fieldsV1": {"f:spec": {"f:replicas": {}}}})
+    ours = live("ceded", "2")
+    api.on("GET", MAPS, page(api, scaled, ours, live("same")))
+    declared = text("scaled") | {"spec": {"replicas": 1}}
+    data = ("data", "a")
+    found = looked(api, declared, text("ceded"), text("same"), ceded={Ref.of(text("ceded")): (data,)})
+    assert [found[name].presence for name in ("scaled", "ceded")] == [Presence.UP_TO_DATE, Presence.DIFFERS]
+    assert (found["scaled"].ceded, found["scaled"].scaler) == ((("spec", "replicas"),), "keda")
+    assert (found["ceded"].ceded, found["ceded"].scaler) == ((data,), "")  # differs, as we own the field still
+    assert found["same"].ceded == ()
+
+    del ours["metadata"]["managedFields"][0]["fieldsV1"]["f:data"]["f:a"]
+    ours["metadata"]["managedFields"][0]["fieldsV1"]["f:data"]["."] = {}
+    api.on("GET", MAPS, page(api, scaled, ours, live("same")))
+    again = looked(api, declared, text("ceded"), text("same"), ceded={Ref.of(text("ceded")): (data,)})
+    assert again["ceded"].presence is Presence.UP_TO_DATE
 
 
 def test_a_list_that_becomes_too_old_is_read_as_a_whole(api: Any) -> None:

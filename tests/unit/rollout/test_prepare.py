@@ -55,6 +55,20 @@ def test_a_queue_that_may_not_go_is_told_before_another_component_is_rolled_out(
     assert prepare(store, settings, scope, check=False, progress=silent).parts == {"volcano": ()}
 
 
+def test_an_entry_of_ceded_fields_about_no_object_is_refused_before_the_first_change(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store: Any = Store()
+    store.version = {"gitVersion": "v1.30.2"}
+    found = SimpleNamespace(parts={"volcano": ()}, notes=(), images=SimpleNamespace(warnings=()))
+    monkeypatch.setattr(room, "desired", lambda *_: found)
+    monkeypatch.setattr(room, "refused_namespaces", lambda *_: [])
+    entry = {"kind": "Deployment", "name": "absent", "paths": ["/spec/replicas"]}
+    settings = parse({"kubeflow_ceded_fields": [entry], "kubeflow_components": ["volcano"]})
+    with pytest.raises(InvalidInput, match=r"kubeflow_ceded_fields\[0\] is about Deployment absent"):
+        prepare(store, settings, Scope(settings.components), check=False, progress=silent)
+
+
 OPERATOR = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "training-operator", "namespace": "n"}}
 
 

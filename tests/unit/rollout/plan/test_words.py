@@ -6,7 +6,7 @@ from typing import Any
 
 from kubeflow_volcano.rollout.plan import console, markdown
 from kubeflow_volcano.rollout.plan.judging import judge_apis
-from kubeflow_volcano.rollout.plan.steps import queues_of
+from kubeflow_volcano.rollout.plan.steps import ceded_fields, queues_of
 from kubeflow_volcano.rollout.settings.settings import parse
 
 BUDGET = {"apiVersion": "policy/v1beta1", "kind": "PodDisruptionBudget", "metadata": {"name": "x", "namespace": "n"}}
@@ -42,6 +42,7 @@ def document() -> dict[str, Any]:
             "trainer_runtimes": [],
         },
         "queues": [],
+        "ceded": [{"object": "Deployment n/a", "paths": ["/spec/replicas", "/spec/paused"]}],
         "source": "s",
         "kustomize": "5.0",
     }
@@ -53,6 +54,19 @@ def test_one_of_something_is_not_told_as_many() -> None:
     assert "  1  one    1.0   1 object\n  2  other  1.0  12 objects\n" in told
     assert "one: 1 place " in markdown.render(document())
     assert judge_apis({"knative": [BUDGET]}, "1.25").found.startswith("1 object in API versions")
+
+
+def test_fields_that_are_left_to_others_are_listed() -> None:
+    assert "left to others: Deployment n/a /spec/replicas, /spec/paused\n" in console.render(document(), {})
+    assert "## Fields left to others\n" in markdown.render(document())
+    assert "| Deployment n/a | /spec/replicas, /spec/paused |" in markdown.render(document())
+
+
+def test_the_fields_left_to_others_are_those_of_the_inventory_that_the_manifests_declare() -> None:
+    obj = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}, "spec": {"replicas": 1}}
+    asked = [{"kind": "Deployment", "name": "a", "paths": ["/spec/replicas", "/spec/paused"]}]
+    found = ceded_fields(parse({"kubeflow_ceded_fields": asked}), {"part": [obj]})
+    assert [*found] == [{"object": "Deployment a", "paths": ["/spec/replicas"]}]
 
 
 def test_an_answer_that_stands_by_itself_begins_as_a_sentence() -> None:

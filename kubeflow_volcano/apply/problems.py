@@ -1,0 +1,76 @@
+"""Problems of a run: what was refused or did not become ready, and what a person can do about it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from http import HTTPStatus
+
+import yaml
+
+from kubeflow_volcano.apply.ceded import as_text, find_pointer
+from kubeflow_volcano.apply.replace import describe_way_out, is_immutable_error
+from kubeflow_volcano.apply.result import ObjectOutcome
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.readiness import BAD_IMAGE_REASONS, Readiness
+from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.problems import Problem
+
+__all__ = ["not_ready", "problem_of", "refusal"]
+
+_FIELD = re.compile(r"(?:: |^- )(\.\S.*)$", re.MULTILINE)
+
+
+def not_ready(title: str, answer: Readiness, deadline: Deadline) -> Problem:
+    """The problem of an object that did not become ready, with the cause that the cluster reports."""
+    if answer.reason in BAD_IMAGE_REASONS:
+        todo = "correct the image's name, mirror or pull secret so that nodes can pull it, and run again."
+    elif answer.reason in {"CrashLoopBackOff", "OOMKilled", "Failed", "BackoffLimitExceeded"}:
+        todo = "read the log of that container (kubectl logs --previous), remove the cause, and run again."
+    else:
+        todo = "remove the named cause (kubectl describe shows more), and run again."
+    waited = f"{deadline.elapsed:.0f} s, at most {deadline.seconds:.0f} s since another object became ready"
+    return Problem(f"{answer.message} Waited {waited}.", f"{title} to be ready.", todo)
+
+
+def refusal(cluster: Cluster, error: ApiError) -> Problem:
+    """The problem of a request that the API server refused or did not answer."""
+    return Problem(
+        f"the API server of {cluster.origin} answered: {error}.",
+        "an API server that answers, and credentials with the rights that the roll-out needs.",
+        "check that it runs and that the credentials have the rights of cluster-admin; then run again.",
+    )
+
+
+def problem_of(outcome: ObjectOutcome, declared: Object) -> Problem:
+    """The problem of a failed outcome, with the next step."""
+    ref, reason = outcome.ref, outcome.reason
+    found = f"{ref} was refused: {reason}"
+    if "conflict with" in reason or "conflicts with" in reason:
+        patch = shlex.quote('{"metadata":{"managedFields":[{}]}}')
+        return Problem(
+            found,
+            "declared fields that no other manager owns; they were left as they are.",
+            f"{_cession(ref, reason, declared)}set the same value in the inventory and by that manager (equal values "
+            "are shared). If it stopped writing, remove its ownership: "
+            f"kubectl patch {ref.for_kubectl()} --type merge -p {patch}; then run again.",
+        )
+    if is_immutable_error(ApiError(int(HTTPStatus.UNPROCESSABLE_ENTITY), "", reason)):
+        return Problem(found, "an object whose immutable fields have the declared values.", describe_way_out(ref))
+    return Problem(
+        found, "an API server that accepts the object.", "remove the cause that the message names, and run again."
+    )
+
+
+def _cession(ref: Ref, reason: str, declared: Object) -> str:
+    """The entry of kubeflow_ceded_fields that leaves the conflicting fields to the other manager."""
+    paths = [as_text(found) for path in _FIELD.findall(reason) if (found := find_pointer(declared, path))]
+    if not paths:
+        return ""
+    namespace = {"namespace": ref.namespace} if ref.namespace else {}
+    entry = {"kind": ref.kind, **namespace, "name": ref.name, "paths": paths}
+    text = yaml.safe_dump([entry], default_flow_style=True, sort_keys=False, width=sys.maxsize).strip()
+    return f"leave the fields to that manager: kubeflow_ceded_fields: {text}; or "
