@@ -53,8 +53,12 @@ class Engine:
         planned_namespaces: Collection[str] = (),
         planned_groups: Collection[str] = (),
         ceded: Callable[[Object], tuple[Pointer, ...]] = lambda _obj: (),
+        adopted: Collection[str] = (),
+        brought: Collection[str] = (),
     ) -> None:
         """`optional_webhooks` are as in `graph`; `ceded` returns the fields of an object that are left to others.
+
+        `adopted` are names of parts, `brought` is as in `Applier`.
 
         `planned_*` are namespaces and API groups that check mode may assume beside those of the objects.
 
@@ -85,6 +89,8 @@ class Engine:
                 *planned_groups,
                 *(obj["spec"]["group"] for ref, obj in self._objects.items() if ref.kind == CRD_KIND),
             },
+            adopted={ref for ref, name in self._owner.items() if name in adopted},
+            brought=brought,
         )
         self.lost = threading.Event()
         """Set when another run has taken over the lock; ends this run."""

@@ -55,7 +55,8 @@ def problem_of(outcome: ObjectOutcome, declared: Object) -> Problem:
             found,
             "declared fields that no other manager owns; they were left as they are.",
             f"{_cession(ref, reason, declared)}set the same value in the inventory and by that manager (equal values "
-            "are shared). If it stopped writing, remove its ownership: "
+            "are shared). If others brought the object, kubeflow_adopt with the name of its component takes it over. "
+            "If that manager stopped writing, remove its ownership: "
             f"kubectl patch {ref.for_kubectl()} --type merge -p {patch}; then run again.",
         )
     if is_immutable_error(ApiError(int(HTTPStatus.UNPROCESSABLE_ENTITY), "", reason)):

@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 
 from kubeflow_volcano.apply.ceded import Pointer, give_up, owns, with_live_values, without
+from kubeflow_volcano.apply.compare import owned_by
 from kubeflow_volcano.apply.replace import is_immutable_error, is_replaceable, wait_for_deletion
 from kubeflow_volcano.apply.result import Action, ObjectOutcome, is_same
 from kubeflow_volcano.apply.survey import Found, Presence
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError, NotServed
 from kubeflow_volcano.cluster.edit import edit
-from kubeflow_volcano.cluster.metadata import FIELD_MANAGER, may_be_overwritten
+from kubeflow_volcano.cluster.metadata import FIELD_MANAGER, may_be_overwritten, writes_for_us
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.progress import Progress
@@ -36,11 +37,13 @@ _CONFLICT_WITH = re.compile(r'conflicts? with "([^"]+)"')
 class Applier:
     """Applies objects to one cluster; used by several threads at once.
 
-    Fields that another field manager owns are forced, and this is reported, if every such manager is kubectl (a change
-    by hand is drift from the inventory), an earlier version of this project (its name begins with `kubeflow-volcano`),
-    or unknown because the object is older than managedFields. Force affects only declared fields. Every other conflict
-    (an autoscaler, Helm, another operator) is refused and names the manager, because both would keep overwriting each
-    other. A field that another manager took over with an equal value is shared with it.
+    Fields that another field manager owns are forced, and this is reported, if this project brought the object and
+    every such manager is kubectl (a change by hand is drift from the inventory), an earlier version of this project
+    (its name begins with `kubeflow-volcano`), or unknown because the object is older than managedFields. This project
+    brought what it has applied, and what has a UID of `brought`. Objects of others are forced only if they are
+    `adopted`. Force affects only declared fields. Every other conflict (an autoscaler, Helm, another operator) is
+    refused and names the manager, because both would keep overwriting each other. A field that another manager took
+    over with an equal value is shared with it.
 
     Transient errors (429, 5xx, no answer) are retried for two minutes, a webhook that does not answer until the
     deadline. Any other refusal is final.
@@ -60,6 +63,8 @@ class Applier:
     texts: bool = True
     planned_namespaces: Collection[str] = ()
     planned_groups: Collection[str] = ()
+    adopted: Collection[Ref] = ()
+    brought: Collection[str] = ()
     _reported: set[str] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -114,7 +119,7 @@ class Applier:
                 if _not_served(error) and not not_served.passed:
                     with contextlib.suppress(NotServed):
                         self.cluster.resource(ref.api_version, ref.kind, refresh=True)
-                elif error.field_conflict and not force and _may_take_back(error):
+                elif error.field_conflict and not force and self._may_force(ref, before, error):
                     force = True
                     others = ", ".join(sorted(_managers(error)))
                     self.progress(f"{ref}: fields that {others} changed are reset to the declared values")
@@ -153,6 +158,14 @@ class Applier:
             manager=FIELD_MANAGER,
             deadline=self.deadline,
         )
+
+    def _may_force(self, ref: Ref, before: Object | None, error: ApiError) -> bool:
+        """Whether this project brought the object and nothing writes it again, or it is to be taken over."""
+        managers = _managers(error)
+        ours = before and (owned_by(before, FIELD_MANAGER) or before["metadata"]["uid"] in self.brought)
+        if ours:
+            return bool(managers) and all(map(may_be_overwritten, managers))
+        return ref in self.adopted or (bool(managers) and all(map(writes_for_us, managers)))
 
     @staticmethod
     def _heals(error: ApiError) -> bool:
@@ -195,8 +208,3 @@ def _not_served(error: ApiError) -> bool:
 
 def _managers(error: ApiError) -> frozenset[str]:
     return frozenset(name for text in (error.message, *error.causes) for name in _CONFLICT_WITH.findall(text))
-
-
-def _may_take_back(error: ApiError) -> bool:
-    managers = _managers(error)
-    return bool(managers) and all(map(may_be_overwritten, managers))

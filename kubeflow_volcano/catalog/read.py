@@ -7,7 +7,7 @@ from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NoReturn
 
 from kubeflow_volcano.catalog import data
 from kubeflow_volcano.catalog.model import Component, Release
@@ -23,8 +23,10 @@ __all__ = [
     "kept_manifests",
     "load_component",
     "load_release",
+    "no_component",
     "releases",
     "versions_of",
+    "with_own_parts",
 ]
 
 OUTSIDE = ("local-path", "volcano")
@@ -104,12 +106,14 @@ def components(
     *,
     excluded: Collection[str] = (),
     unneeded: Collection[str] = (),
+    existing: Collection[str] = (),
     instead: Mapping[str, str] = _NOTHING,
 ) -> tuple[Component, ...]:
     """The components of a profile, or of a list of names, and those that they require, in dependency order.
 
     `versions` are those of the components of `OWN_FILES`, the newest by default. Components in `excluded` are left out,
-    requirements in `unneeded` ignored. `instead` replaces requirements, and components of a profile.
+    requirements in `unneeded` ignored. Those in `existing` are left out and satisfy requirements: others installed
+    them. `instead` replaces requirements, and components of a profile.
 
     Raises:
         InvalidInput: a profile or component is unknown or refused, an excluded one is requested or required, or
@@ -120,8 +124,9 @@ def components(
     names = _names(release, profile)
     if isinstance(profile, str):
         names = [instead.get(name, name) for name in names]
-    if problems := [_no_component(release, name, tuple(known)) for name in (*names, *excluded) if name not in known]:
-        raise InvalidInput(problems)
+    unknown = [name for name in dict.fromkeys((*names, *excluded, *existing)) if name not in known]
+    if unknown:
+        raise InvalidInput(no_component(release, name) for name in unknown)
     by_name = not isinstance(profile, str)
     if (both := [name for name in names if name in excluded]) and (by_name or both == [*names]):
         raise InvalidInput(_contradiction(", ".join(both)))
@@ -129,16 +134,16 @@ def components(
 
     def add(name: str) -> None:
         for need in (instead.get(need, need) for need in known[name].requires):
-            if need not in unneeded:
+            if need not in unneeded and need not in existing:
                 add(need)
         ordered.setdefault(name, known[name])
 
     for name in names:
-        if name not in excluded:
+        if name not in excluded and name not in existing:
             add(name)
-    if needed := [name for name in ordered if name in excluded]:
-        raise InvalidInput(_needed(name, ordered.values(), instead) for name in needed)
-    return tuple(ordered.values())
+    if wrong := [_needed(name, ordered.values(), instead) for name in ordered if name in excluded]:
+        raise InvalidInput(wrong)
+    return tuple(ordered.values()) or _nothing_left(names)
 
 
 def _names(release: Release, profile: str | Sequence[str]) -> Sequence[str]:
@@ -157,7 +162,29 @@ def _contradiction(names: str) -> Problem:
     )
 
 
-def _no_component(release: Release, name: str, known: Sequence[str]) -> Problem:
+def _nothing_left(names: Sequence[str]) -> NoReturn:
+    raise InvalidInput(
+        Problem(
+            f"every component to install exists already: {', '.join(names)}.",
+            "at least one component to install.",
+            "choose more components, or remove one of these from kubeflow_existing.",
+        )
+    )
+
+
+def with_own_parts(release: Release, names: Iterable[str]) -> tuple[str, ...]:
+    """`names` with the parts of each that the catalog has as components of their own: `istio` has `istio-crds`."""
+    found: dict[str, None] = {}
+    for name in names:
+        part = release.components.get(name)
+        found |= dict.fromkeys(need for need in (part.requires if part else ()) if need.startswith(f"{name}-"))
+        found.setdefault(name)
+    return tuple(found)
+
+
+def no_component(release: Release, name: str) -> Problem:
+    """The problem of a name that is no component of the release, with the nearest name or the release that has it."""
+    known = (*OWN_FILES, *release.components)
     if name in release.refused:
         return Problem(
             f"component {name!r}: {release.refused[name]}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["FIELD_MANAGER", "RUN_LABEL", "SIMULATED_NODE", "SIMULATED_POD", "may_be_overwritten"]
+__all__ = ["FIELD_MANAGER", "RUN_LABEL", "SIMULATED_NODE", "SIMULATED_POD", "may_be_overwritten", "writes_for_us"]
 
 RUN_LABEL = "kfv.io/run"
 """Label of every object that an experiment creates; the value is the run id. Checks skip namespaces that carry it."""
@@ -18,9 +18,15 @@ FIELD_MANAGER = "kubeflow-volcano"
 # kubectl's managers are "kubectl" and "kubectl-<verb>"; "before-first-apply" owns fields from the time before the API
 # server tracked managers. Volcano's scheduler creates the queue default if it is missing, and never updates its spec
 # (pkg/scheduler/cache/cache.go).
-_MAY_BE_OVERWRITTEN = re.compile(rf"kubectl(-[a-z-]+)?|before-first-apply|vc-scheduler|{FIELD_MANAGER}.*")
+_FOR_US = re.compile(rf"vc-scheduler|{FIELD_MANAGER}.*")
+_BY_HAND = re.compile(r"kubectl(-[a-z-]+)?|before-first-apply")
 
 
 def may_be_overwritten(manager: str) -> bool:
     """Whether a roll-out may reset fields of this manager: kubectl, this project, or one that never writes again."""
-    return bool(_MAY_BE_OVERWRITTEN.fullmatch(manager))
+    return bool(_BY_HAND.fullmatch(manager)) or writes_for_us(manager)
+
+
+def writes_for_us(manager: str) -> bool:
+    """Whether this manager is this project, or a program of it that wrote before the roll-out could."""
+    return bool(_FOR_US.fullmatch(manager))

@@ -21,6 +21,7 @@ from kubeflow_volcano.rollout.gang.wiring import OPERATORS, wiring_objects
 from kubeflow_volcano.rollout.images.registry.probe import ask_mirror
 from kubeflow_volcano.rollout.images.report import table
 from kubeflow_volcano.rollout.images.report.image_list import report
+from kubeflow_volcano.rollout.others.owners import brought_uids, foreign_components
 from kubeflow_volcano.rollout.patches.namespaces import label_namespaces, refused_namespaces
 from kubeflow_volcano.rollout.patches.operator_memory import keep_higher_limit
 from kubeflow_volcano.rollout.queues.reconcile import validate_queues
@@ -40,13 +41,14 @@ class Prepared:
     """The input of a run: settings with the first user's account, desired objects, and the objects to apply.
 
     `parts` differs from `desired.parts`: it adds namespaces that no manifest has, and reduces an operator to its gang
-    wiring if the scope includes nothing else of it.
+    wiring if the scope includes nothing else of it. `brought` are UIDs of objects that earlier roll-outs recorded.
     """
 
     settings: Settings
     scope: Scope
     desired: Desired
     parts: Parts
+    brought: frozenset[str]
 
 
 def prepare(cluster: Cluster, settings: Settings, scope: Scope, *, check: bool, progress: Progress) -> Prepared:
@@ -65,19 +67,21 @@ def prepare(cluster: Cluster, settings: Settings, scope: Scope, *, check: bool, 
         with collecting(problems):
             settings = with_account(cluster, settings, scope.components)
         found = _desired(settings, scope, problems, progress)
+        brought = brought_uids(cluster)
         if found:
             problems += validate_ceded(
                 settings.ceded,
                 [obj for objects in found.parts.values() for obj in objects],
                 whole={*settings.components} <= {*scope.components},
             )
+            problems += foreign_components(cluster, settings, scope.parts, found.parts, brought, progress=progress)
             problems += _cluster_problems(cluster, settings, scope, found, check=check, progress=progress)
         if problems or not found:
             raise InvalidInput(problems)
         for part in scope.parts:
             keep_higher_limit(cluster, found.parts[part.name], COMPONENT, part.version)
         parts = _parts(cluster, scope, found, check=check)
-        return Prepared(settings, scope, found, _with_namespaces(cluster, scope.parts, parts, settings))
+        return Prepared(settings, scope, found, _with_namespaces(cluster, scope.parts, parts, settings), brought)
     except ApiError as error:
         raise ProblemsError([*problems, refusal(cluster, error)]) from error
 

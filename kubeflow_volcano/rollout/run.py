@@ -55,7 +55,14 @@ def roll_out(
     prepared = prepare(cluster, settings, scope, check=check, progress=progress)
     try:
         engine = engine_for(
-            cluster, prepared.settings, scope.parts, prepared.parts, check=check, progress=progress, texts=texts
+            cluster,
+            prepared.settings,
+            scope.parts,
+            prepared.parts,
+            check=check,
+            progress=progress,
+            texts=texts,
+            brought=prepared.brought,
         )
     except ApiError as error:
         raise ProblemsError(refusal(cluster, error)) from error
@@ -158,8 +165,11 @@ def engine_for(
     check: bool,
     progress: Progress,
     texts: bool = True,
+    brought: Collection[str] = (),
 ) -> Engine:
     """Create an engine for the objects in `parts`, after the CRDs of all required components are established.
+
+    `brought` are UIDs of objects that earlier roll-outs recorded.
 
     Raises:
         InvalidInput: a CRD of a required component does not exist, or was not established in time.
@@ -185,6 +195,8 @@ def engine_for(
         planned_namespaces={name for part in everything for name in part.namespaces},
         ceded=lambda obj: ceded_of(settings.ceded, obj),
         planned_groups={name.partition(".")[2] for part in everything for name in part.crds},
+        adopted=settings.adopted,
+        brought=brought,
     )
 
 

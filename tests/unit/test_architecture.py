@@ -72,7 +72,7 @@ FLOORS: Mapping[str, Sequence[set[str]]] = {
     "kubeflow_volcano.rollout": (
         {"settings"},
         {"images", "manifests", "state"},
-        {"account", "queues", "storage"},
+        {"account", "others", "queues", "storage"},
         {"gang"},
         {"patches"},
         {"scope", "desired"},

@@ -15,6 +15,7 @@ from kubeflow_volcano.decode import SAME, Key, Parsed, decode
 from kubeflow_volcano.directories import cache_directory
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.settings.ceded import CededFields
+from kubeflow_volcano.rollout.settings.existing import validate_existing
 from kubeflow_volcano.rollout.settings.images import (
     MirrorSettings,
     PullSettings,
@@ -25,7 +26,7 @@ from kubeflow_volcano.rollout.settings.images import (
 from kubeflow_volcano.rollout.settings.matrix import fitting_plugins, validate_operator, validate_versions
 from kubeflow_volcano.rollout.settings.storage import StorageSettings, validate_static_volumes
 from kubeflow_volcano.rollout.settings.user import Account, UserSettings, validate_password
-from kubeflow_volcano.rollout.settings.variables import GivenPath, OptionalPath, OptionalText, complete
+from kubeflow_volcano.rollout.settings.variables import GivenPath, OptionalPath, OptionalText, complete, defaults
 from kubeflow_volcano.rollout.settings.volcano import (
     AvailabilitySettings,
     PodWebhookSettings,
@@ -56,8 +57,9 @@ class PlanSettings:
 class Settings:
     """The desired roll-out.
 
-    `source` is the release's archive. `sources` has the address of each other component and remote source, from the
-    inventory or upstream's; components of the archive are absent.
+    `components` are those to install. Those in `existing` belong to others and satisfy requirements; those in `adopted`
+    are taken over from others. `source` is the release's archive. `sources` has the address of each other component and
+    remote source, from the inventory or upstream's; components of the archive are absent.
     """
 
     kubeconfig: Annotated[OptionalPath, Key("kubeflow_kubeconfig")]
@@ -65,6 +67,8 @@ class Settings:
     release: Release
     components: tuple[Component, ...]
     excluded: Annotated[tuple[str, ...], Key("kubeflow_exclude")]
+    existing: Annotated[tuple[str, ...], Key("kubeflow_existing")]
+    adopted: Annotated[tuple[str, ...], Key("kubeflow_adopt")]
     prune: Annotated[bool, Key("kubeflow_prune")]
     prune_named: Annotated[tuple[str, ...], Key("kubeflow_prune_named")]
     ceded: Annotated[tuple[CededFields, ...], Key("kubeflow_ceded_fields")]
@@ -111,6 +115,7 @@ class Settings:
             self,
             (component.name,),
             unneeded=_unneeded(self.gang_scheduler, self.storage.mode),
+            existing=[name for name in self.existing if name != component.name],
             instead=_instead(self.gang_scheduler),
         )[:-1]
 
@@ -151,6 +156,8 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
         values,
         release=release,
         components=(),
+        existing=read.with_own_parts(release, values["kubeflow_existing"]),
+        adopted=read.with_own_parts(release, values["kubeflow_adopt"]),
         source=values["kubeflow_source"] or _address(release.source),
         sources=_sources(values, release, own.values()),
         user=user,
@@ -169,6 +176,7 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
         settings = replace(settings, components=_chosen(values, settings))
     except InvalidInput as error:
         problems += error.problems
+    problems += validate_existing(values, defaults(), release, settings.components)
     problems += validate_operator(settings.gang_scheduler, release, settings.components)
     problems += validate_scheduling(settings.scheduling, settings.volcano.version, settings.gang_scheduler)
     if settings.components:
@@ -210,6 +218,7 @@ def _chosen(values: Mapping[str, Any], settings: Settings) -> tuple[Component, .
         settings,
         values["kubeflow_components"] or values["kubeflow_profile"],
         excluded=settings.excluded,
+        existing=settings.existing,
         unneeded=_unneeded(settings.gang_scheduler, settings.storage.mode),
         instead=_instead(settings.gang_scheduler),
     )

@@ -17,7 +17,7 @@ from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.redaction import without_logins
 from kubeflow_volcano.text import did_you_mean
 
-__all__ = ["PREFIXES", "SECRETS", "GivenPath", "OptionalPath", "OptionalText", "complete", "schema"]
+__all__ = ["PREFIXES", "SECRETS", "GivenPath", "OptionalPath", "OptionalText", "complete", "defaults", "schema"]
 
 PREFIXES = (
     "gang_scheduling_",
@@ -64,7 +64,7 @@ def complete(variables: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem
     errors = [error for error in _validator().iter_errors({**given, **dict.fromkeys(odd)}) if error.path]
     errors = [error for error in errors if error.path[0] not in odd]
     wrong = {error.path[0] for error in errors} | odd.keys()
-    values = {name: rule["default"] for name, rule in _rules().items()}
+    values = defaults()
     values |= {name: value for name, value in given.items() if name in values and name not in wrong}
     values |= {name: values[name].removeprefix("v") for name in _versions()}
     return values, [
@@ -72,6 +72,11 @@ def complete(variables: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem
         *chain(*odd.values()),
         *map(_problem, sorted(errors, key=lambda error: error.json_path)),
     ]
+
+
+def defaults() -> dict[str, Any]:
+    """The default of every public variable."""
+    return {name: rule["default"] for name, rule in _rules().items()}
 
 
 @cache

@@ -7,7 +7,7 @@ queues), plugins capacity and proportion, of Volcano v1.8.0 to v1.15.1.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Annotated, Any
 
@@ -42,11 +42,13 @@ _OWN = frozenset({"name", "state"})
 class SchedulingSettings:
     """What replaces upstream's scheduler configuration, and the queues and priority classes to create.
 
-    An empty part keeps upstream's. `drain_seconds` is how long to wait for jobs in queues that are to be deleted.
+    An empty part keeps upstream's. `extra_plugins` are of a vendor, and known to no version of Volcano.
+    `drain_seconds` is how long to wait for jobs in queues that are to be deleted.
     """
 
     actions: Annotated[tuple[str, ...], Key("volcano_scheduler_actions")] = ()
     tiers: Annotated[tuple[Mapping[str, Any], ...], Key("volcano_scheduler_tiers")] = ()
+    extra_plugins: Annotated[tuple[str, ...], Key("volcano_scheduler_extra_plugins")] = ()
     queues: Annotated[tuple[Mapping[str, Any], ...], Key("volcano_queues")] = ()
     priority_classes: Annotated[tuple[Mapping[str, Any], ...], Key("volcano_priority_classes")] = ()
     drain_seconds: Annotated[int, Key("volcano_queue_drain_seconds")] = 0
@@ -96,7 +98,7 @@ def validate_scheduling(scheduling: SchedulingSettings, version: str, gang_sched
     """Names that this version of Volcano does not support, and contradictions."""
     words = words_of(version)
     yield from _validate_actions(scheduling.actions, words, version)
-    yield from _validate_tiers(scheduling.tiers, words, version)
+    yield from _validate_tiers(scheduling, words, version)
     if scheduling.tiers and gang_scheduler == "volcano":
         yield from _validate_gang_plugins(scheduling.tiers)
     yield from _validate_queues(scheduling.queues, words, version)
@@ -128,13 +130,15 @@ def _validate_actions(actions: Sequence[str], words: SchedulerWords, version: st
     yield from _duplicates("volcano_scheduler_actions", actions)
 
 
-def _validate_tiers(tiers: Sequence[Mapping[str, Any]], words: SchedulerWords, version: str) -> Iterator[Problem]:
-    plugins = _plugins(tiers)
+def _validate_tiers(scheduling: SchedulingSettings, words: SchedulerWords, version: str) -> Iterator[Problem]:
+    plugins = _plugins(scheduling.tiers)
     names = [item["name"] for item in plugins]
+    known = words.plugins | {*scheduling.extra_plugins}
     for item in plugins:
-        if item["name"] not in words.plugins:
-            yield _unknown(
-                "volcano_scheduler_tiers", f"the plugin {item['name']}", item["name"], words.plugins, version
+        if item["name"] not in known:
+            found = _unknown("volcano_scheduler_tiers", f"the plugin {item['name']}", item["name"], known, version)
+            yield replace(
+                found, todo="correct it, or, if a vendor added it, name it in volcano_scheduler_extra_plugins."
             )
         for key in item.keys() - {"name", "arguments"} - words.switches:
             what = f"{key} of plugin {item['name']}"

@@ -43,21 +43,26 @@ def find_stale(
     *,
     chosen: Collection[str],
     whole: Collection[str],
+    existing: Collection[str] = (),
+    of_existing: Collection[Place] = (),
     deadline: Deadline,
 ) -> Survey:
     """The objects of earlier roll-outs that are on the cluster, but not in `declared`.
 
     `chosen` are the components of the settings, `whole` those of them that this run declares in full. If these are the
     same, the field manager finds also what no inventory recorded. An object that was recreated by others since it was
-    recorded, by its UID, and one that this project did not apply, is none of ours.
+    recorded, by its UID, and one that this project did not apply, is none of ours. Neither is one of a component in
+    `existing`, whether an earlier roll-out recorded it or it is in `of_existing`.
 
     Raises:
         ApiError: the API server does not answer which kinds it serves.
     """
-    kept = {
-        Place.of(ref) for name in set(chosen) - set(whole) if name in inventory for ref in inventory[name].objects
-    } | set(declared)
-    recorded = {place: item for place, item in _recorded(inventory, chosen, whole) if place not in kept}
+    ours = {name: brought for name, brought in inventory.items() if name not in existing}
+    kept = {Place.of(ref) for name in set(chosen) - set(whole) if name in ours for ref in ours[name].objects}
+    theirs = [brought for name, brought in inventory.items() if name in existing]
+    kept |= {Place.of(ref) for item in theirs for refs in (item.objects, *item.left.values()) for ref in refs}
+    kept |= {*declared, *of_existing}
+    recorded = {place: item for place, item in _recorded(ours, chosen, whole) if place not in kept}
     everything = set(chosen) <= set(whole)
     if not everything and not recorded:
         return Survey((), frozenset(), {})

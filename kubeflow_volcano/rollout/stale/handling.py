@@ -14,6 +14,7 @@ from kubeflow_volcano.cluster.api.errors import NotServed
 from kubeflow_volcano.cluster.applied_objects import Place, lasting_objects
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.problems import Problem
+from kubeflow_volcano.rollout.others.owners import central_objects
 from kubeflow_volcano.rollout.prepare import Prepared
 from kubeflow_volcano.rollout.settings.queue_states import wanted_states
 from kubeflow_volcano.rollout.stale.find import Stale, find_stale, unserved_webhooks
@@ -62,6 +63,10 @@ class StaleObjects:
             self._declared,
             chosen={part.name for part in settings.components} | whole | self._wired,
             whole=whole,
+            existing=settings.existing,
+            of_existing={
+                Place.of(ref) for name in settings.existing for ref in central_objects(settings.component(name))
+            },
             deadline=engine.deadline,
         )
         self._gone = set(found.gone)

@@ -24,8 +24,10 @@ def text(name: str = "one", kind: str = "ConfigMap", api_version: str = "v1") ->
     return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name, "namespace": "ns"}, "data": {"a": "1"}}
 
 
-def live(api: Any, value: str = "1", version: str = "1", uid: str = "u") -> Any:
-    meta = {"name": "one", "namespace": "ns", "uid": uid, "resourceVersion": version}
+def live(api: Any, value: str = "1", version: str = "1", uid: str = "u", manager: str = "") -> Any:
+    meta: Object = {"name": "one", "namespace": "ns", "uid": uid, "resourceVersion": version}
+    if manager:
+        meta["managedFields"] = [{"manager": manager, "operation": "Apply", "apiVersion": "v1", "fieldsV1": {}}]
     return api.reply(body={**text(), "metadata": meta, "data": {"a": value}})
 
 
@@ -75,11 +77,44 @@ def test_a_refusal_does_not_keep_others_from_being_sent(api: Any) -> None:
     ["kubectl", "kubectl-edit", "kubectl-client-side-apply", "before-first-apply", "kubeflow-volcano-0.0.9"],
 )
 def test_changes_by_hand_and_by_earlier_versions_are_set_back_and_told(api: Any, manager: str) -> None:
+    api.on("GET", ONE, live(api, "0", manager=FIELD_MANAGER))
     api.on("PATCH", ONE, conflict(api, manager), live(api))
     lines: list[str] = []
-    assert applied(api, progress=lines.append)[0].action is Action.CREATED
+    assert applied(api, progress=lines.append)[0].action is Action.CHANGED
     assert lines == [f"ConfigMap ns/one: fields that {manager} changed are reset to the declared values"]
     assert [request.query["force"] for request in api.seen("PATCH", ONE)] == ["false", "true"]
+
+
+@pytest.mark.parametrize("manager", ["kubectl", "before-first-apply", "helm"])
+def test_objects_of_others_are_forced_only_if_they_are_adopted(api: Any, manager: str) -> None:
+    api.on("GET", ONE, live(api, "0", manager=manager))
+    api.on("PATCH", ONE, conflict(api, manager), live(api))
+    (outcome,) = applied(api)
+    assert outcome.action is Action.FAILED
+    assert [request.query["force"] for request in api.seen("PATCH", ONE)] == ["false"]
+    assert "kubeflow_adopt" in problem_of(outcome, text()).todo
+
+    api.on("PATCH", ONE, conflict(api, manager), live(api))
+    assert applied(api, adopted={Ref.of(text())})[0].action is Action.CHANGED
+    assert [request.query["force"] for request in api.seen("PATCH", ONE)] == ["false", "false", "true"]
+
+
+def test_what_a_roll_out_recorded_is_no_object_of_others_although_no_manager_is_left(api: Any) -> None:
+    api.on("GET", ONE, live(api, "0", uid="recorded"))
+    api.on("PATCH", ONE, conflict(api, "before-first-apply"), live(api, uid="recorded"))
+    assert applied(api, brought={"recorded"})[0].action is Action.CHANGED
+
+
+def test_an_adopted_object_is_ours_from_then_on_and_not_forced_any_more(api: Any) -> None:
+    api.on("GET", ONE, live(api, "0", manager=FIELD_MANAGER))
+    api.on("PATCH", ONE, conflict(api, "helm"))
+    assert applied(api, adopted={Ref.of(text())})[0].action is Action.FAILED
+
+
+def test_the_queue_that_volcano_itself_made_first_is_ours(api: Any) -> None:
+    api.on("GET", ONE, live(api, "0"))
+    api.on("PATCH", ONE, conflict(api, "vc-scheduler"), live(api))
+    assert applied(api)[0].action is Action.CHANGED
 
 
 @pytest.mark.parametrize("manager", ["kube-controller-manager", "helm", "my-kubectl", "my-kubeflow-volcano"])

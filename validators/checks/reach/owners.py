@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.metadata import may_be_overwritten
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.ownership import mark_of
 from kubeflow_volcano.text import counted, few
 from validators.core.check import check
 from validators.core.facts import Fact, Facts
@@ -18,23 +19,6 @@ __all__ = ["CHECKS", "MANAGERS", "writers"]
 
 _WORKLOADS = tuple(workloads.RESOURCE_OF_KIND.values())
 _SHARED = ("cert-manager", "istio", "knative", "cluster-local-gateway")
-
-_ANNOTATIONS: Mapping[str, str] = {
-    "meta.helm.sh/release-name": "Helm release",
-    "argocd.argoproj.io/tracking-id": "Argo CD application",
-}
-_LABELS: Mapping[str, str] = {
-    "argocd.argoproj.io/instance": "Argo CD application",
-    "helm.toolkit.fluxcd.io/name": "Flux HelmRelease",
-    "kustomize.toolkit.fluxcd.io/name": "Flux Kustomization",
-    "olm.owner": "Operator Lifecycle Manager's",
-    "addonmanager.kubernetes.io/mode": "add-on manager, mode",
-    "install.operator.istio.io/owning-resource": "Istio operator's",
-}
-"""Helm adds its annotations only to what it installs itself (helm/helm, pkg/action/validate.go); rendered charts have
-the label managed-by too. Manifests that istioctl rendered name the owner 'unknown'."""
-
-_NO_OWNER = frozenset({"", "unknown"})
 
 
 def _is_shared(component: str) -> bool:
@@ -70,18 +54,6 @@ def _shared_objects(facts: Facts) -> Iterator[Object]:
     for ref in _shared_workloads(facts):
         if found := facts.get(workloads.RESOURCE_OF_KIND[ref.kind], ref.namespace, ref.name):
             yield found
-
-
-def _foreign_mark(obj: Object) -> str:
-    """The tool that marks the object as its own; empty if there is no mark."""
-    meta = obj["metadata"]
-    for marks, known in ((meta.get("annotations"), _ANNOTATIONS), (meta.get("labels"), _LABELS)):
-        for key, words in known.items():
-            value = (marks or {}).get(key, "")
-            if value not in _NO_OWNER:
-                return f"{words} {value}"
-    owner = next((item for item in meta.get("ownerReferences") or () if item.get("controller")), None)
-    return f"{owner['kind']} {owner['name']}" if owner else ""
 
 
 def _managers(cluster: Cluster, facts: Facts) -> Mapping[Ref, frozenset[str]]:
@@ -126,7 +98,7 @@ def foreign_owners(facts: Facts) -> Outcome:
     objects = [*_shared_objects(facts)]
     if not objects:
         return skipped("NotInstalled", "neither Istio nor cert-manager nor Knative is installed.")
-    marks = {Ref.of(item): mark for item in objects if (mark := _foreign_mark(item))}
+    marks = {Ref.of(item): mark for item in objects if (mark := mark_of(item))}
     for ref, managers in facts.known(MANAGERS).items():
         if foreign := sorted(name for name in managers if not may_be_overwritten(name)):
             marks.setdefault(ref, f"field manager {', '.join(foreign)}")

@@ -25,6 +25,8 @@ def looked(
     chosen: Collection[str] = ("katib",),
     whole: Collection[str] = ("katib",),
     unread: Collection[str] = (),
+    existing: Collection[str] = (),
+    of_existing: Collection[Ref] = (),
     on_cluster: Collection[Ref] = (ROLE, OTHER, UNKNOWN),
 ) -> find.Survey:
     def managed(*_: Any, kinds: Collection[tuple[str, str]] | None = None, **__: Any) -> Managed:
@@ -38,7 +40,17 @@ def looked(
     monkeypatch.setattr(find, "managed_objects", managed)
     places = {Place.of(ref) for ref in declared}
     cluster: Any = None
-    return find.find_stale(cluster, inventory, places, chosen=chosen, whole=whole, deadline=Deadline(1))
+    theirs = {Place.of(ref) for ref in of_existing}
+    return find.find_stale(
+        cluster,
+        inventory,
+        places,
+        chosen=chosen,
+        whole=whole,
+        existing=existing,
+        of_existing=theirs,
+        deadline=Deadline(1),
+    )
 
 
 def origins(found: find.Survey) -> list[tuple[str, str, str]]:
@@ -59,6 +71,14 @@ def test_a_component_that_is_chosen_no_longer_is_stale_as_a_whole(monkeypatch: p
     inventory = {"katib": Brought("1.9.1", {ROLE: "uid-a"})}
     found = looked(monkeypatch, inventory, [OTHER, UNKNOWN], chosen=["volcano"], whole=["volcano"])
     assert origins(found) == [("a", "katib", "1.9.1")]
+
+
+def test_a_component_that_others_keep_is_never_stale(monkeypatch: pytest.MonkeyPatch) -> None:
+    inventory = {"istio": Brought("1.9.1", {ROLE: "uid-a"}, {"1.8.1": {OTHER: "uid-b"}})}
+    assert origins(looked(monkeypatch, inventory)) == [("a", "istio", "1.9.1"), ("b", "istio", "1.8.1"), ("c", "", "")]
+    assert origins(looked(monkeypatch, inventory, existing=["istio"])) == [("c", "", "")]
+    lost: dict[str, Brought] = {}
+    assert origins(looked(monkeypatch, lost, existing=["istio"], of_existing=[ROLE, OTHER])) == [("c", "", "")]
 
 
 def test_a_run_of_a_part_judges_no_other_chosen_component(monkeypatch: pytest.MonkeyPatch) -> None:

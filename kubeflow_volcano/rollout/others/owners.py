@@ -1,0 +1,155 @@
+"""Whose the components are that a run would apply: asked before its first change."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from kubeflow_volcano.apply.compare import owned_by
+from kubeflow_volcano.catalog.images.names import version_tag
+from kubeflow_volcano.catalog.model import Component
+from kubeflow_volcano.catalog.read import with_own_parts
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import NotServed
+from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.ownership import owner_of
+from kubeflow_volcano.parallel import in_parallel
+from kubeflow_volcano.problems import Problem
+from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.rollout.settings.settings import Settings
+from kubeflow_volcano.rollout.state.inventory import read_inventory
+from kubeflow_volcano.text import few
+
+__all__ = ["brought_uids", "central_objects", "foreign_components"]
+
+_PARALLEL = 8
+_PAGE = 500
+_CRD = ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "")
+_PEOPLES = frozenset({"Namespace", "PersistentVolume", "PersistentVolumeClaim", "Profile", "Queue"})
+"""Kinds that administrators and users also create beforehand; they say nothing about a component."""
+_VERSION = "app.kubernetes.io/version"
+_MOST_SHOWN = 12
+
+
+@dataclass(frozen=True, slots=True)
+class _Foreign:
+    """A component of others: its version, empty if unknown, and how many central objects each owner has."""
+
+    part: Component
+    version: str
+    owners: Mapping[str, int]
+
+    def __str__(self) -> str:
+        title = f"{self.part.name} {self.version}".strip()
+        return f"{title} ({', '.join(f'{owner}: {number}' for owner, number in self.owners.items())})"
+
+
+def brought_uids(cluster: Cluster) -> frozenset[str]:
+    """UIDs of the objects that roll-outs have recorded.
+
+    Raises:
+        ApiError: the record cannot be read.
+    """
+    found = read_inventory(cluster).values()
+    return frozenset(uid for item in found for refs in (item.objects, *item.left.values()) for uid in refs.values())
+
+
+def foreign_components(
+    cluster: Cluster,
+    settings: Settings,
+    components: Sequence[Component],
+    parts: Mapping[str, Sequence[Object]],
+    brought: Collection[str],
+    *,
+    progress: Progress,
+) -> Iterator[Problem]:
+    """The problem of the components with central objects that this project did not apply, all in one.
+
+    Central are workloads, CRDs and webhook configurations; of a component without any, all objects but those that
+    people create as well. `brought` are UIDs of objects that roll-outs recorded. A component that is adopted is only
+    named, with both versions.
+
+    Raises:
+        ApiError: objects cannot be listed.
+    """
+    central = {part.name: set(_asked_about(part, parts[part.name])) for part in components}
+    live = _live(cluster, {ref for refs in central.values() for ref in refs})
+    foreign = []
+    for part in components:
+        theirs = [
+            item
+            for ref in sorted(central[part.name])
+            if (item := live.get(ref))
+            and owned_by(item, FIELD_MANAGER) is None
+            and item["metadata"]["uid"] not in brought
+        ]
+        if theirs:
+            owners = Counter(owner_of(item) for item in theirs)
+            foreign.append(_Foreign(part, _version(cluster, part, theirs), dict(owners.most_common())))
+    for other in foreign:
+        if other.part.name in settings.adopted:
+            progress(f"adopted, as kubeflow_adopt says: {other}; it becomes {other.part.version}")
+    if refused := [other for other in foreign if other.part.name not in settings.adopted]:
+        yield _refusal(settings, refused)
+
+
+def _is_ours(live: Object, brought: Collection[str]) -> bool:
+    return owned_by(live, FIELD_MANAGER) is not None or live["metadata"]["uid"] in brought
+
+
+def central_objects(part: Component) -> tuple[Ref, ...]:
+    """The workloads, CRDs and webhook configurations of a component."""
+    return *part.workloads, *part.webhooks, *(Ref(*_CRD, name) for name in part.crds)
+
+
+def _asked_about(part: Component, objects: Iterable[Object]) -> Iterator[Ref]:
+    yield from central_objects(part) or (Ref.of(obj) for obj in objects if obj["kind"] not in _PEOPLES)
+
+
+def _live(cluster: Cluster, refs: Iterable[Ref]) -> Mapping[Ref, Object]:
+    """Metadata of the objects beside which these would be, by list; kinds that are not served have none."""
+
+    def look(place: tuple[str, str, str]) -> dict[Ref, Object]:
+        api_version, kind, namespace = place
+        with contextlib.suppress(NotServed):
+            pages = cluster.pages(api_version, kind, namespace=namespace, size=_PAGE, brief=True)
+            return {
+                Ref(*place, item["metadata"]["name"]): item
+                for page in pages
+                for item in page.items
+                if item["metadata"].get("namespace", "") == namespace
+            }
+        return {}
+
+    found: dict[Ref, Object] = {}
+    for answer in in_parallel(look, sorted({ref[:3] for ref in refs}), _PARALLEL):
+        found |= answer
+    return found
+
+
+def _version(cluster: Cluster, part: Component, theirs: Iterable[Object]) -> str:
+    """The version by the image of a workload, else by labels."""
+    for ref in part.workloads:
+        spec = ((cluster.get(ref) or {}).get("spec") or {}).get("template", {}).get("spec") or {}
+        for container in spec.get("containers") or ():
+            if tag := version_tag(container["image"]):
+                return tag
+    labels = [(item["metadata"].get("labels") or {}).get(_VERSION, "") for item in theirs]
+    return next((label.removeprefix("v") for label in labels if label), "")
+
+
+def _refusal(settings: Settings, foreign: Sequence[_Foreign]) -> Problem:
+    names = [item.part.name for item in foreign]
+    covered = {part for name in names for part in with_own_parts(settings.release, [name]) if part != name}
+    listed = ", ".join(name for name in names if name not in covered)
+    ours = [f"{item.part.name} {item.part.version}" for item in foreign if item.version not in {"", item.part.version}]
+    return Problem(
+        f"components whose objects others applied: {few([str(item) for item in foreign], _MOST_SHOWN, '; ')}.",
+        "components that this project alone applies, or your decision."
+        + (f" The inventory has {', '.join(ours)}." if ours else ""),
+        f"leave them to those who installed them: kubeflow_existing: [{listed}]; or take them over: "
+        f"kubeflow_adopt: [{listed}], after a look at the changes with --check --diff.",
+    )

@@ -1,0 +1,113 @@
+"""Whose components are: refused in one list, unless they are adopted."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from kubeflow_volcano.cluster.api.client import Listing
+from kubeflow_volcano.cluster.api.errors import NotServed
+from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.problems import Problem
+from kubeflow_volcano.rollout.others.owners import central_objects, foreign_components
+from kubeflow_volcano.rollout.settings.settings import parse
+
+KUBECTL = {"manager": "kubectl-client-side-apply", "operation": "Update"}
+OURS = {"manager": FIELD_MANAGER, "operation": "Apply"}
+STATUS = {"manager": "kube-apiserver", "operation": "Update", "subresource": "status"}
+HELM: dict[str, Any] = {"annotations": {"meta.helm.sh/release-name": "istio-base"}}
+ISSUER: Object = {"apiVersion": "cert-manager.io/v1", "kind": "ClusterIssuer", "metadata": {"name": "kubeflow"}}
+SETTINGS = {"kubeflow_components": ["kubeflow-issuer", "istio"]}
+
+
+class Cluster:
+    """Live objects, listed as metadata; kinds of cert-manager are served only if it is there."""
+
+    def __init__(self, *objects: Object) -> None:
+        self.objects = {Ref.of(obj): obj for obj in objects}
+
+    def get(self, ref: Ref) -> Object | None:
+        return self.objects.get(ref)
+
+    def pages(self, api_version: str, kind: str, *, namespace: str = "", **_: Any) -> Iterator[Listing]:
+        if kind == "ClusterIssuer" and not self.objects:
+            raise NotServed(api_version, kind)
+        found = [obj for ref, obj in self.objects.items() if ref[:2] == (api_version, kind)]
+        yield Listing(tuple(obj for obj in found if obj["metadata"].get("namespace", "") == namespace), "1")
+
+
+def live(ref: Ref, *managers: Object, image: str = "", uid: str = "", **meta: Any) -> Object:
+    place = {"name": ref.name, **({"namespace": ref.namespace} if ref.namespace else {})}
+    found: Object = {
+        "apiVersion": ref.api_version,
+        "kind": ref.kind,
+        "metadata": {**place, "uid": uid or f"uid-{ref.name}", "managedFields": [*managers, STATUS], **meta},
+    }
+    if image:
+        found["spec"] = {"template": {"spec": {"containers": [{"image": image}]}}}
+    return found
+
+
+def of(component: str, *managers: Object, image: str = "", **meta: Any) -> list[Object]:
+    refs = central_objects(parse(SETTINGS).component(component))
+    return [live(ref, *managers, image=image if ref.kind == "Deployment" else "", **meta) for ref in refs]
+
+
+def asked(*objects: Object, brought: Collection[str] = (), **variables: Any) -> tuple[list[Problem], list[str]]:
+    settings = parse(SETTINGS | variables)
+    parts = {part.name: (ISSUER,) if part.name == "kubeflow-issuer" else () for part in settings.components}
+    cluster: Any = Cluster(*objects)
+    lines: list[str] = []
+    return [*foreign_components(cluster, settings, settings.components, parts, brought, progress=lines.append)], lines
+
+
+def test_an_empty_cluster_and_our_own_objects_are_no_question() -> None:
+    assert asked() == ([], [])
+    assert asked(*of("cert-manager", OURS, KUBECTL), *of("istio-crds", OURS)) == ([], [])
+
+
+def test_all_components_of_others_are_in_one_refusal_with_both_ways_out() -> None:
+    theirs = [
+        *of("cert-manager", KUBECTL, image="quay.io/jetstack/cert-manager-controller:v1.16.2"),
+        *of("istio-crds", KUBECTL, **HELM),
+        *of("istio", KUBECTL, image="docker.io/istio/pilot:1.23.0", **HELM),
+    ]
+    ((problem,), _) = asked(*theirs)
+    assert "cert-manager 1.16.2 (field manager kubectl-client-side-apply: 11)" in problem.found
+    assert "istio 1.23.0 (Helm release istio-base: 4)" in problem.found
+    assert "cert-manager 1.14.5" in problem.needed
+    assert "kubeflow_existing: [cert-manager, istio];" in problem.todo
+    assert "kubeflow_adopt: [cert-manager, istio]" in problem.todo
+
+
+def test_one_central_object_of_others_is_enough() -> None:
+    ours = of("cert-manager", OURS)
+    ours[-1] = live(Ref.of(ours[-1]), KUBECTL)
+    ((problem,), _) = asked(*ours)
+    assert "field manager kubectl-client-side-apply: 1)" in problem.found
+
+
+def test_what_a_roll_out_recorded_is_ours_although_its_managers_are_gone() -> None:
+    relic = live(central_objects(parse(SETTINGS).component("cert-manager"))[0])
+    assert asked(relic, brought={relic["metadata"]["uid"]})[0] == []
+    assert "unknown" in asked(relic)[0][0].found
+
+
+def test_an_adopted_component_is_named_with_both_versions() -> None:
+    theirs = of("cert-manager", KUBECTL, image="cert-manager-controller:v1.16.2")
+    problems, lines = asked(*theirs, kubeflow_adopt=["cert-manager"])
+    assert problems == []
+    (line,) = lines
+    assert "cert-manager 1.16.2" in line
+    assert "becomes 1.14.5" in line
+
+
+def test_a_component_without_workloads_is_judged_by_its_other_objects() -> None:
+    issuer = live(Ref.of(ISSUER), KUBECTL)
+    ((problem,), _) = asked(issuer)
+    assert "kubeflow_existing: [kubeflow-issuer]" in problem.todo
+
+
+def test_an_existing_component_is_no_question_any_more() -> None:
+    assert asked(*of("cert-manager", KUBECTL), kubeflow_existing=["cert-manager"]) == ([], [])
