@@ -12,6 +12,7 @@ import yaml
 from kubeflow_volcano.apply.ceded import as_text, find_pointer
 from kubeflow_volcano.apply.replace import describe_way_out, is_immutable_error
 from kubeflow_volcano.apply.result import ObjectOutcome
+from kubeflow_volcano.cluster.admission.denials import WEBHOOKS, denier, look_at
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
@@ -21,6 +22,26 @@ from kubeflow_volcano.problems import Problem
 
 __all__ = ["not_ready", "problem_of", "refusal"]
 
+# How the API server words refusals (apiserver, admission/plugin/webhook/errors and pkg/endpoints/handlers/
+# responsewriters; plugin/pkg/admission/namespace/lifecycle).
+_ADVICE = tuple(
+    (re.compile(pattern), words)
+    for pattern, words in {
+        r'failed calling webhook "([^"]+)"': (
+            f"start the backend of that webhook, or delete its configuration if nothing serves it any more ({WEBHOOKS})"
+        ),
+        r'User "([^"]+)" cannot ': (
+            "grant the rights "
+            "(kubectl create clusterrolebinding kubeflow-volcano --clusterrole=cluster-admin --user={})"
+        ),
+        r"in namespace (\S+) because it is being terminated": (
+            "wait until the namespace is gone, and see what holds it "
+            "(kubectl get namespace {} -o 'jsonpath={{.status.conditions[*].message}}')"
+        ),
+        r'namespaces "([^"]+)" not found': "create the namespace (kubectl create namespace {})",
+        r"serves no kind (\S+) in ([^\s/]+)/\S+": "install the CRD of {} (kubectl api-resources --api-group={})",
+    }.items()
+)
 _FIELD = re.compile(r"(?:: |^- )(\.\S.*)$", re.MULTILINE)
 
 
@@ -61,9 +82,21 @@ def problem_of(outcome: ObjectOutcome, declared: Object) -> Problem:
         )
     if is_immutable_error(ApiError(int(HTTPStatus.UNPROCESSABLE_ENTITY), "", reason)):
         return Problem(found, "an object whose immutable fields have the declared values.", describe_way_out(ref))
-    return Problem(
-        found, "an API server that accepts the object.", "remove the cause that the message names, and run again."
-    )
+    return Problem(found, "an API server that accepts the object.", f"{_advice(ref, reason)}; then run again.")
+
+
+def _advice(ref: Ref, reason: str) -> str:
+    """What a person can do about a refusal, with the command where one exists."""
+    if policy := denier(reason):
+        return f"change the named {policy.kind} so that it admits the object ({look_at(policy)})"
+    for pattern, words in _ADVICE:
+        if match := pattern.search(reason):
+            return words.format(*map(shlex.quote, match.groups()))
+    if reason.startswith("422 "):
+        return (
+            f"compare the named field with the live object, and correct one (kubectl get {ref.for_kubectl()} -o yaml)"
+        )
+    return "remove the cause that the message names"
 
 
 def _cession(ref: Ref, reason: str, declared: Object) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubeflow_volcano.cluster.admission.denials import denier
+from kubeflow_volcano.cluster.admission.denials import denier, look_at
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.experiment.ended import BAD_STARTS
 from kubeflow_volcano.experiment.session import EVERYWHERE
@@ -14,11 +14,6 @@ __all__ = ["interruption", "not_tried", "refusal"]
 
 _UNPREPARED = "kube-controller-manager"
 """In the session's text about a namespace without ServiceAccount or counted quota."""
-_LOOK = {
-    "ValidatingAdmissionPolicy": "kubectl get validatingadmissionpolicy {} -o yaml",
-    "Webhook": "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml",
-    "PodSecurity": "kubectl get namespaces --show-labels",
-}
 _UNREAD = frozenset({"Forbidden", "Unauthorized", "Unreachable"})
 
 
@@ -52,7 +47,7 @@ def _denied(policy: Ref, text: str, *, owns: bool) -> Outcome:
         expected="users' namespaces admit pods within the restricted Pod Security level, and those of gangs",
         objects=(policy,),
         todo="change the named policy so that it admits such objects: until then, users' jobs do not start.",
-        commands=(_LOOK.get(policy.kind, "kubectl get resourcequotas -A").format(policy.name),),
+        commands=(look_at(policy),),
         because=() if owns else (frozenset({policy}),),
     )
 

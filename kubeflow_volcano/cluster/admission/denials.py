@@ -13,7 +13,7 @@ from kubeflow_volcano.cluster.metadata import RUN_LABEL
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
 
-__all__ = ["denied_elsewhere", "denier"]
+__all__ = ["WEBHOOKS", "denied_elsewhere", "denier", "look_at"]
 
 _GROUP = "admissionregistration.k8s.io/v1"
 # How the API server words a denial (apiserver, admission/plugin/policy/validating and webhook/errors;
@@ -24,6 +24,17 @@ _DENIERS = (
     (re.compile(r'violates PodSecurity "([^":]+)'), "PodSecurity"),
     (re.compile(r"(?:exceeded|failed) quota: ([^,:]+)"), "ResourceQuota"),
 )
+WEBHOOKS = (
+    "kubectl get mutatingwebhookconfigurations,validatingwebhookconfigurations -o 'custom-columns="
+    "NAME:.metadata.name,WEBHOOKS:.webhooks[*].name,SERVICES:.webhooks[*].clientConfig.service' | grep -F {}"
+)
+"""Command that shows the configuration and the Service of a webhook."""
+_LOOK = {
+    "ValidatingAdmissionPolicy": "kubectl get validatingadmissionpolicy {} -o yaml",
+    "Webhook": WEBHOOKS,
+    "PodSecurity": "kubectl get namespaces --show-labels",
+    "ResourceQuota": "kubectl get resourcequotas -A",
+}
 _BY_NAMESPACE = frozenset({"PodSecurity", "ResourceQuota"})
 """Kinds that each namespace has its own of, so that their names differ."""
 _SYSTEM = ("kube-", "openshift-")
@@ -35,6 +46,11 @@ def denier(text: str) -> Ref | None:
     """The policy, quota or webhook that denied an object, by the API server's message; None for other refusals."""
     found = ((pattern.search(text), kind) for pattern, kind in _DENIERS)
     return next((Ref(_GROUP, kind, "", match[1]) for match, kind in found if match), None)
+
+
+def look_at(policy: Ref) -> str:
+    """The command that shows what `denier` found."""
+    return _LOOK[policy.kind].format(policy.name)
 
 
 def denied_elsewhere(cluster: Cluster, obj: Object, text: str) -> tuple[str, ...]:

@@ -184,6 +184,39 @@ def test_immutable_fields_are_explained() -> None:
     assert "--check --diff" in problem_of(outcome, text()).todo
 
 
+WEBHOOK = (
+    "kubectl get mutatingwebhookconfigurations,validatingwebhookconfigurations -o 'custom-columns="
+    "NAME:.metadata.name,WEBHOOKS:.webhooks[*].name,SERVICES:.webhooks[*].clientConfig.service' | grep -F w.volcano.sh"
+)
+
+
+@pytest.mark.parametrize(
+    ("reason", "command"),
+    [
+        ('400 BadRequest: admission webhook "w.volcano.sh" denied the request: no', WEBHOOK),
+        ('500 InternalError: failed calling webhook "w.volcano.sh": not found', WEBHOOK),
+        (
+            "403 Forbidden: one is forbidden: exceeded quota: q, requested: configmaps=1, used: 0, limited: 0",
+            "kubectl get resourcequotas -A",
+        ),
+        (
+            '403 Forbidden: configmaps "one" is forbidden: User "jane" cannot patch resource',
+            "kubectl create clusterrolebinding kubeflow-volcano --clusterrole=cluster-admin --user=jane",
+        ),
+        (
+            "403 Forbidden: unable to create new content in namespace ns because it is being terminated",
+            "kubectl get namespace ns -o 'jsonpath={.status.conditions[*].message}'",
+        ),
+        ('404 NotFound: namespaces "ns" not found', "kubectl create namespace ns"),
+        ("404 NotServed: the API server serves no kind Foo in g.io/v1", "kubectl api-resources --api-group=g.io"),
+        ("422 Invalid: spec.a: Invalid value", "kubectl get ConfigMap one -n ns -o yaml"),
+    ],
+)
+def test_a_refusal_names_the_command_for_its_cause(reason: str, command: str) -> None:
+    todo = problem_of(ObjectOutcome(Ref.of(text()), Action.FAILED, None, None, reason), text()).todo
+    assert todo.endswith(f" ({command}); then run again.")
+
+
 def test_check_mode_sends_dry_runs_only(api: Any) -> None:
     api.on("GET", ONE, live(api, "0"))
     api.on("PATCH", ONE, live(api))
