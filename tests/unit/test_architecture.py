@@ -78,7 +78,7 @@ FLOORS: Mapping[str, Sequence[set[str]]] = {
         {"scope", "desired"},
         {"prepare"},
         {"stale"},
-        {"run"},
+        {"run", "uninstall"},
         {"plan"},
     ),
     "kubeflow_volcano.rehearsal": (

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from kubeflow_volcano.cluster.finalizers import domain_of, known_controller, nearest_group
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.text import few
 from validators.core.facts import Facts
@@ -14,29 +15,6 @@ __all__ = ["CLEANUP", "Held", "describe", "todo"]
 
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 """The API server's own finalizer on a CRD: it deletes the objects of that kind first (apiextensions-apiserver)."""
-
-# Finalizers by their beginning or end. Sources: kubernetes.io, "Finalizers" and "Well-Known Labels, Annotations and
-# Taints"; kubeflow/kubeflow, components/profile-controller; kserve, pkg/controller; Argo CD, Flux and Rancher, docs.
-_KNOWN: Mapping[str, str] = {
-    "foregroundDeletion": "the garbage collector of kube-controller-manager",
-    "orphan": "the garbage collector of kube-controller-manager",
-    "kubernetes": "the namespace controller of kube-controller-manager",
-    "kubernetes.io/pvc-protection": "kube-controller-manager, as long as a pod uses the claim",
-    "kubernetes.io/pv-protection": "kube-controller-manager, as long as a claim is bound to the volume",
-    "service.kubernetes.io/load-balancer-cleanup": "the cloud-controller-manager",
-    "batch.kubernetes.io/job-tracking": "the Job controller of kube-controller-manager",
-    "external-provisioner.volume.kubernetes.io/finalizer": "the provisioner of the volume's CSI driver",
-    "external-attacher/": "the attacher of the volume's CSI driver",
-    "profile-finalizer": "the profile controller",
-    "inferenceservice.finalizers": "the controller of KServe",
-    "trainedmodel.finalizer": "the controller of KServe",
-    "resources-finalizer.argocd.argoproj.io": "Argo CD",
-    "finalizers.fluxcd.io": "Flux",
-    "controller.cattle.io/": "Rancher",
-}
-_SHARED_DOMAINS = frozenset({"k8s.io", "kubernetes.io"})
-"""Of many projects: the last two labels of such a domain name none of them."""
-_DOMAIN_LABELS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +38,7 @@ class Held:
 def describe(finalizers: Iterable[str], facts: Facts) -> str:
     """Each finalizer with its controller: `a/b of Rancher, example.com/c of an unknown controller`."""
     return ", ".join(
-        f"{item} of {_owner(item, facts) or f'a controller of {_domain(item)} that is not part of the release'}"
+        f"{item} of {_owner(item, facts) or f'a controller of {domain_of(item)} that is not part of the release'}"
         for item in dict.fromkeys(finalizers)
     )
 
@@ -83,18 +61,14 @@ def todo(finalizers: Iterable[str], facts: Facts) -> str:
 
 def _owner(finalizer: str, facts: Facts) -> str:
     """The controller that removes the finalizer; empty if it is not known."""
-    exact = (text for key, text in _KNOWN.items() if finalizer == key or (key[-1] == "/" and finalizer.startswith(key)))
-    return next(exact, "") or _component(_domain(finalizer), facts) or _kinds(_domain(finalizer), facts)
-
-
-def _domain(finalizer: str) -> str:
-    return finalizer.partition("/")[0]
+    domain = domain_of(finalizer)
+    return known_controller(finalizer) or _component(domain, facts) or _kinds(domain, facts)
 
 
 def _component(domain: str, facts: Facts) -> str:
     """The component of the release with kinds of this domain, and its workloads."""
     groups = {name.partition(".")[2]: component for name, component in facts.expectations.crds.items()}
-    group = _nearest(domain, groups)
+    group = nearest_group(domain, groups)
     if not group:
         return ""
     component = groups[group]
@@ -104,20 +78,5 @@ def _component(domain: str, facts: Facts) -> str:
 
 def _kinds(domain: str, facts: Facts) -> str:
     """The controller of kinds of this domain that others have brought."""
-    group = _nearest(domain, {item["spec"]["group"]: "" for item in facts.objects.get(CRDS, ())})
+    group = nearest_group(domain, {item["spec"]["group"]: "" for item in facts.objects.get(CRDS, ())})
     return f"the controller of {group}" if group else ""
-
-
-def _nearest(domain: str, groups: Iterable[str]) -> str:
-    """The API group that the domain belongs to, else one of the same registered domain; empty if there is none."""
-    ordered = sorted(groups)
-    inside = (group for group in ordered if f".{domain}".endswith(f".{group}") or f".{group}".endswith(f".{domain}"))
-    registered = _registered(domain)
-    beside = (group for group in ordered if registered and _registered(group) == registered)
-    return next(inside, "") or next(beside, "")
-
-
-def _registered(domain: str) -> str:
-    labels = domain.split(".")
-    name = ".".join(labels[-_DOMAIN_LABELS:])
-    return "" if len(labels) < _DOMAIN_LABELS or name in _SHARED_DOMAINS or "x-k8s" in labels else name

@@ -13,9 +13,8 @@ from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.parallel import in_parallel
-from kubeflow_volcano.ref import group_of
 
-__all__ = ["Managed", "managed_objects"]
+__all__ = ["Managed", "managed_objects", "preferred_kinds"]
 
 _PARALLEL = 8
 _PAGE = 500
@@ -69,7 +68,11 @@ def managed_objects(
     Raises:
         ApiError: the API server does not answer which kinds it serves.
     """
-    wanted = [resource for resource in _appliable(cluster) if kinds is None or _key(resource) in kinds]
+    wanted = [
+        resource
+        for resource in preferred_kinds(cluster)
+        if "patch" in resource.verbs and resource.key not in _NEVER_APPLIED and (kinds is None or resource.key in kinds)
+    ]
 
     def look(resource: Resource) -> Mapping[Ref, Object] | str:
         try:
@@ -81,14 +84,18 @@ def managed_objects(
     unread: dict[str, str] = {}
     for resource, answer in zip(wanted, in_parallel(look, wanted, _PARALLEL), strict=True):
         if isinstance(answer, str):
-            unread[f"{resource.plural}.{group_of(resource.api_version)}".rstrip(".")] = answer
+            unread[resource.title] = answer
         else:
             found |= answer
     return Managed(found, unread)
 
 
-def _appliable(cluster: Cluster) -> Iterator[Resource]:
-    """The kinds that can be applied and listed, each in the preferred version of its group."""
+def preferred_kinds(cluster: Cluster) -> Iterator[Resource]:
+    """The kinds that can be listed, each once, in the preferred version of its group.
+
+    Raises:
+        ApiError: the API server does not answer which kinds it serves.
+    """
     served = cluster.all_kinds()
     if served is None:
         groups = cluster.request("GET", "/apis")["groups"]
@@ -97,13 +104,9 @@ def _appliable(cluster: Cluster) -> Iterator[Resource]:
     seen: set[tuple[str, str]] = set()
     for kinds in ({"v1": cluster.kinds("v1")} | dict(served)).values():
         for resource in kinds.values():
-            if {"list", "patch"} <= resource.verbs and _key(resource) not in seen | _NEVER_APPLIED:
-                seen.add(_key(resource))
+            if "list" in resource.verbs and resource.key not in seen:
+                seen.add(resource.key)
                 yield resource
-
-
-def _key(resource: Resource) -> tuple[str, str]:
-    return group_of(resource.api_version), resource.kind
 
 
 def _owned(

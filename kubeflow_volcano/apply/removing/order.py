@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from enum import IntEnum
+from enum import Enum
 
 from kubeflow_volcano.apply.graph import CRD_KIND, WEBHOOK_KINDS
 from kubeflow_volcano.cluster.objects import Ref
 
-__all__ = ["Wave", "waves"]
+__all__ = ["PRUNING", "UNINSTALLING", "Wave", "waves"]
 
 _WORKLOADS = frozenset({"CronJob", "DaemonSet", "Deployment", "HorizontalPodAutoscaler", "Job", "StatefulSet"})
 _INTERCEPTING = frozenset(
@@ -16,26 +16,35 @@ _INTERCEPTING = frozenset(
 )
 
 
-class Wave(IntEnum):
-    """One step of a removal. The next begins when the objects of this one are gone."""
+class Wave(Enum):
+    """One step of a removal, by its title. The next begins when the objects of this one are gone."""
 
-    INTERCEPTING = 0
-    """Webhooks and APIServices: without their backend they would refuse, or hold up, what follows."""
-    CUSTOM = 1
-    """Custom resources, while the controllers live that act on their finalizers."""
-    WORKLOADS = 2
-    OTHERS = 3
-    """Services, RBAC, configuration: workloads need them until they have ended."""
-    CRDS = 4
-    NAMESPACES = 5
+    INTERCEPTING = "webhooks and APIServices"
+    """Without their backend they would refuse, or hold up, what follows."""
+    CUSTOM = "custom resources"
+    """While the controllers live that act on their finalizers."""
+    WORKLOADS = "workloads"
+    OTHERS = "Services, RBAC, configuration"
+    """Workloads need them until they have ended."""
+    CRDS = "CRDs"
+    NAMESPACES = "namespaces"
 
 
-def waves(refs: Iterable[Ref], custom_groups: Collection[str]) -> Sequence[Sequence[Ref]]:
+PRUNING = tuple(Wave)
+"""Webhooks first: the backend of a stale one is often gone already, or in a version that does not serve it."""
+
+UNINSTALLING = (Wave.CUSTOM, *(wave for wave in Wave if wave is not Wave.CUSTOM))
+"""Custom resources first: all controllers and the backends of all webhooks live."""
+
+
+def waves(
+    refs: Iterable[Ref], custom_groups: Collection[str], order: Sequence[Wave] = PRUNING
+) -> Sequence[tuple[Wave, Sequence[Ref]]]:
     """`refs` by wave, sorted; empty waves are left out. `custom_groups` are the API groups of CRDs."""
-    found: dict[Wave, list[Ref]] = {wave: [] for wave in Wave}
+    found: dict[Wave, list[Ref]] = {wave: [] for wave in order}
     for ref in sorted(refs):
         found[_wave(ref, custom_groups)].append(ref)
-    return [members for members in found.values() if members]
+    return [(wave, members) for wave, members in found.items() if members]
 
 
 def _wave(ref: Ref, custom_groups: Collection[str]) -> Wave:
@@ -43,7 +52,7 @@ def _wave(ref: Ref, custom_groups: Collection[str]) -> Wave:
         return Wave.INTERCEPTING
     if ref.kind == CRD_KIND:
         return Wave.CRDS
-    if ref.kind == "Namespace":
+    if (ref.group, ref.kind) == ("", "Namespace"):
         return Wave.NAMESPACES
     if ref.group in custom_groups:
         return Wave.CUSTOM

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kubeflow_volcano.ref import group_of
+
 __all__ = ["AGGREGATED", "Kinds", "Resource", "aggregated", "root"]
 
 AGGREGATED = ",".join(
@@ -26,6 +28,16 @@ class Resource:
     plural: str
     namespaced: bool
     verbs: frozenset[str] = frozenset()
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Group and kind."""
+        return group_of(self.api_version), self.kind
+
+    @property
+    def title(self) -> str:
+        """Plural and group, as kubectl accepts them: deployments.apps."""
+        return f"{self.plural}.{group_of(self.api_version)}".rstrip(".")
 
     def path(self, namespace: str = "", name: str = "") -> str:
         """URL path of the collection, or of one object in it."""

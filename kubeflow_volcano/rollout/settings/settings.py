@@ -25,6 +25,7 @@ from kubeflow_volcano.rollout.settings.images import (
 )
 from kubeflow_volcano.rollout.settings.matrix import fitting_plugins, validate_operator, validate_versions
 from kubeflow_volcano.rollout.settings.storage import StorageSettings, validate_static_volumes
+from kubeflow_volcano.rollout.settings.uninstall import UninstallSettings
 from kubeflow_volcano.rollout.settings.user import Account, UserSettings, validate_password
 from kubeflow_volcano.rollout.settings.variables import GivenPath, OptionalPath, OptionalText, complete, defaults
 from kubeflow_volcano.rollout.settings.volcano import (
@@ -89,6 +90,7 @@ class Settings:
     scheduling: Annotated[SchedulingSettings, SAME]
     availability: Annotated[AvailabilitySettings, SAME]
     pod_webhooks: Annotated[PodWebhookSettings, SAME]
+    uninstall: Annotated[UninstallSettings, SAME]
     kustomize: Path
     kustomize_version: str
     own_kustomize: Annotated[bool, Key("kustomize_binary"), Parsed(bool)]

@@ -29,6 +29,7 @@ PREFIXES = (
     "preflight_",
     "rehearsal_cluster_",
     "scheduler_plugins_",
+    "uninstall_",
     "validation_",
     "volcano_",
 )

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 from kubeflow_volcano.apply.engine import Engine
-from kubeflow_volcano.apply.removing.removal import Removal
+from kubeflow_volcano.apply.removing.removal import Removal, Rules
 from kubeflow_volcano.apply.result import Action
 from kubeflow_volcano.catalog.gangs import VOLCANO
 from kubeflow_volcano.catalog.read import OWN_FILES
@@ -18,6 +18,7 @@ from kubeflow_volcano.rollout.others.owners import central_objects
 from kubeflow_volcano.rollout.prepare import Prepared
 from kubeflow_volcano.rollout.settings.queue_states import wanted_states
 from kubeflow_volcano.rollout.stale.find import Stale, find_stale, unserved_webhooks
+from kubeflow_volcano.rollout.stale.held import explain_held
 from kubeflow_volcano.rollout.state.inventory import Applied, merged, read_inventory, write_inventory
 from kubeflow_volcano.text import counted, few
 
@@ -27,7 +28,6 @@ _GUARDED = frozenset({"Namespace", "PersistentVolume", "PersistentVolumeClaim", 
 """Kinds that hold what people made or wait for: such an object is removed only when it is named."""
 _DEFAULT = "default"
 """The namespace of a namespaced object whose manifest names none."""
-_SECONDS = 120.0
 _MOST_SHOWN = 12
 
 
@@ -55,6 +55,7 @@ class StaleObjects:
         self._versions = {
             part.name: part.version if part.name in OWN_FILES else settings.release.version for part in scope.parts
         }
+        self._components = (*settings.components, *settings.release.components.values())
         self._wired = {part.name for part in scope.wired}
         whole = {part.name for part in scope.components}
         found = find_stale(
@@ -134,14 +135,15 @@ class StaleObjects:
         engine = self._engine
         if not items:
             return
-        removal = Removal(engine.cluster, engine.deadline.at_most(_SECONDS), engine.progress, check=engine.check)
+        rules = Rules(explain=lambda live: explain_held(engine.cluster, live, self._components))
+        removal = Removal(engine.cluster, engine.deadline, engine.progress, rules, check=engine.check)
         removal.run({item.ref: item.live for item in items})
         component = {item.ref: item.component for item in items}
         for outcome in removal.outcomes:
             engine.add_outcome(outcome.of(component[outcome.ref]))
         for problem in removal.problems:
             engine.add_problem(problem)
-        for problem in removal.kept:
+        for problem in removal.kept.values():
             engine.add_warning(problem)
         self._drop_removed()
 

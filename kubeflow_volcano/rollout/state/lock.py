@@ -21,13 +21,13 @@ from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.state.holder import Holder, Life, holder_name
 from kubeflow_volcano.rollout.state.store import NAMESPACE, create_once, ensure_namespace
 
-__all__ = ["Lock", "holder_of"]
+__all__ = ["LEASE", "Lock", "holder_of"]
 
 NAME = "rollout"
 SECONDS = 30
 """leaseDurationSeconds: a holder that has not renewed the Lease for so long counts as dead."""
 
-_REF = Ref("coordination.k8s.io/v1", "Lease", NAMESPACE, NAME)
+LEASE = Ref("coordination.k8s.io/v1", "Lease", NAMESPACE, NAME)
 _RENEW_SECONDS = 8.0
 _RENEW_DEADLINE_SECONDS = 20.0
 """A holder that cannot renew for so long gives up, before another may take over (renewDeadline of client-go)."""
@@ -80,7 +80,7 @@ class Lock:
 
     def _take(self) -> bool:
         """Try to take the lock; returns False if another client was faster."""
-        live = self._cluster.get(_REF)
+        live = self._cluster.get(LEASE)
         if live is None:
             self._until = Deadline(_RENEW_DEADLINE_SECONDS)
             made = create_once(self._cluster, self._text(self._spec(self._name)))
@@ -106,7 +106,7 @@ class Lock:
         gone = ", but its process is gone" if held.life() is Life.GONE else ""
         self._progress(f"{held.name} holds the lock{gone}; waiting for it to renew or expire")
         for _ in Deadline(min(max(left, _RENEW_SECONDS + 2), SECONDS)).every(1.0):
-            again = self._cluster.get(_REF)
+            again = self._cluster.get(LEASE)
             if again is None or again["metadata"]["resourceVersion"] != live["metadata"]["resourceVersion"]:
                 found = _holder(again) if again else None
                 if found is None:
@@ -140,7 +140,7 @@ class Lock:
 
     def _still_ours(self, deadline: Deadline | None = None) -> bool:
         """Whether this process holds the Lease, by an earlier request whose answer was lost."""
-        live = self._cluster.get(_REF, deadline=deadline)
+        live = self._cluster.get(LEASE, deadline=deadline)
         held = _holder(live) if live else None
         if live is None or held is None or held.name != self._name:
             return False
@@ -162,7 +162,7 @@ class Lock:
     @staticmethod
     def _text(spec: Mapping[str, Any]) -> Object:
         meta = {"name": NAME, "namespace": NAMESPACE}
-        return {"apiVersion": _REF.api_version, "kind": _REF.kind, "metadata": meta, "spec": dict(spec)}
+        return {"apiVersion": LEASE.api_version, "kind": LEASE.kind, "metadata": meta, "spec": dict(spec)}
 
     @staticmethod
     def _spec(holder: str | None) -> Mapping[str, Any]:
@@ -176,7 +176,7 @@ def holder_of(cluster: Cluster) -> Holder | None:
     Raises:
         ApiError: the Lease cannot be read.
     """
-    live = cluster.get(_REF)
+    live = cluster.get(LEASE)
     return _holder(live) if live else None
 
 

@@ -56,7 +56,8 @@ def test_every_playbook_parses_with_every_inventory(inventory: Path, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    "playbook", ["site.yml", "preflight.yml", "hosts.yml", "install.yml", "validate.yml", "rehearsal.yml"]
+    "playbook",
+    ["site.yml", "preflight.yml", "hosts.yml", "install.yml", "validate.yml", "uninstall.yml", "rehearsal.yml"],
 )
 def test_wrong_settings_are_all_told_at_once_and_nothing_is_touched(playbook: str, tmp_path: Path) -> None:
     done = ansible(

@@ -42,6 +42,7 @@ def test_there_are_plugins_and_a_documented_one_is_an_action_that_people_call() 
         "kfv_rehearsal",
         "kfv_rollout",
         "kfv_settings",
+        "kfv_uninstall",
         "kfv_validate",
     }
     assert {path.stem for path in PUBLIC} <= {path.stem for path in ACTIONS}

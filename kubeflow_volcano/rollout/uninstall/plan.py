@@ -1,0 +1,115 @@
+"""The plan of an uninstallation: what goes, what stays and why. Pure: a function of the survey and the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from kubeflow_volcano.apply.removing.wording import kubectl
+from kubeflow_volcano.cluster.applied_objects import Place
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.rollout.settings.uninstall import UninstallSettings
+from kubeflow_volcano.rollout.stale.find import Stale
+from kubeflow_volcano.rollout.uninstall.derived import is_derived
+from kubeflow_volcano.rollout.uninstall.survey import Survey
+from kubeflow_volcano.text import counted, few
+
+__all__ = ["DATA", "DATA_KINDS", "Kept", "Plan", "by_name", "dangling_webhooks", "make_plan", "namespaces_in_use"]
+
+DATA_KINDS = frozenset({"PersistentVolume", "PersistentVolumeClaim", "Profile"})
+"""Kinds that hold what people made: an object of these goes only when it is named."""
+DATA = "data"
+"""Cause of what stays because it is not named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An object that stays: `cause` in a word or two for the count, the reason, and what would remove it."""
+
+    ref: Ref
+    cause: str
+    why: str
+    todo: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What goes, what is given back to the others who made it, and what stays."""
+
+    going: tuple[Stale, ...]
+    released: tuple[Stale, ...]
+    kept: tuple[Kept, ...]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to change."""
+        return not (self.going or self.released)
+
+
+def make_plan(survey: Survey, settings: UninstallSettings) -> Plan:
+    """Decide about every object of ours; CRDs are judged when all else is gone, by what then is left of their kind."""
+    kept = [*_data(survey, settings), *_queues(survey)]
+    released = tuple(item for item in survey.ours if item.ref in survey.shared)
+    stays = {item.ref for item in kept} | {item.ref for item in released}
+    going = [item for item in survey.ours if item.ref not in stays]
+    in_use = namespaces_in_use(going, survey.contents.objects, survey.contents.unread, data=stays)
+    kept += in_use
+    used = {item.ref for item in in_use}
+    return Plan(tuple(item for item in going if item.ref not in used), released, tuple(kept))
+
+
+def namespaces_in_use(
+    going: Collection[Stale],
+    contents: Mapping[str, Collection[Object]],
+    unread: Mapping[str, str],
+    data: Collection[Ref] = (),
+) -> list[Kept]:
+    """The namespaces among `going` in which something else is, or in which not everything could be listed.
+
+    `data` are objects of ours that stay.
+    """
+    leaving = {Place.of(item.ref) for item in going}
+    kept = []
+    for ref in sorted(item.ref for item in going if item.ref.kind == "Namespace"):
+        items = contents.get(ref.name, ())
+        others = sorted(
+            Ref.of(item) for item in items if not is_derived(item) and Place.of(Ref.of(item)) not in leaving
+        )
+        if others:
+            names = few([f"{other.kind} {other.name}" for other in others], 4)
+            why = f"{counted(len(others), 'object')} in it stay: {names}"
+            todo = f"move or delete them, such as with kubectl delete {kubectl(others[0])}, and run again"
+            named = by_name([other for other in others if other in data])
+            kept.append(Kept(ref, "in use", why, named if set(others) <= set(data) else todo))
+        elif unread:
+            plural, text = next(iter(unread.items()))
+            kept.append(Kept(ref, "unknown", f"{plural} in it cannot be listed: {text}", "mend that, and run again"))
+    return kept
+
+
+def by_name(data: Collection[Ref]) -> str:
+    """The setting that removes this data; empty without any."""
+    names = ", ".join(f'"{ref}"' for ref in sorted(data))
+    return f"uninstall_data: [{names}]" if names else ""
+
+
+def dangling_webhooks(survey: Survey, plan: Plan) -> dict[Ref, tuple[str, str]]:
+    """Webhook configurations of others whose Service goes: with failurePolicy Fail they would refuse objects."""
+    services = {(item.ref.namespace, item.ref.name) for item in plan.going if item.ref.kind == "Service"}
+    return {ref: min(lost) for ref, wanted in survey.hooks.items() if (lost := wanted & services)}
+
+
+def _data(survey: Survey, settings: UninstallSettings) -> Iterator[Kept]:
+    for item in survey.ours:
+        if item.ref.kind in DATA_KINDS and str(item.ref) not in settings.data:
+            why = "it may hold people's work"
+            if item.ref.kind == "Profile":
+                why = "it and its namespace hold people's work"
+            yield Kept(item.ref, DATA, why, by_name([item.ref]))
+
+
+def _queues(survey: Survey) -> Iterator[Kept]:
+    for item in survey.ours:
+        if item.ref.kind == "Queue" and (jobs := survey.jobs.get(item.ref.name)):
+            why = f"{counted(len(jobs), 'job')} in it: {few(jobs, 3)}"
+            yield Kept(item.ref, "in use", why, "wait for them, or delete them, and run again")

@@ -1,0 +1,242 @@
+"""An uninstallation: refusals and plan first, then the removal under the lock of roll-outs, the project itself last."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping
+
+from kubeflow_volcano.apply.engine import refusal
+from kubeflow_volcano.apply.graph import CRD_KIND
+from kubeflow_volcano.apply.removing.contents import contents_of
+from kubeflow_volcano.apply.removing.order import UNINSTALLING, Wave
+from kubeflow_volcano.apply.removing.removal import Removal, Rules
+from kubeflow_volcano.apply.result import Action, ObjectOutcome
+from kubeflow_volcano.apply.schedule import lock_lost
+from kubeflow_volcano.catalog.model import Component
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.cluster.applied_objects import Place
+from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
+from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
+from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.rollout.settings.settings import Settings
+from kubeflow_volcano.rollout.stale.find import Stale
+from kubeflow_volcano.rollout.stale.held import explain_held
+from kubeflow_volcano.rollout.state.inventory import merged, write_inventory
+from kubeflow_volcano.rollout.state.lock import Lock, holder_of
+from kubeflow_volcano.rollout.uninstall import notes, requirements
+from kubeflow_volcano.rollout.uninstall.account import Uninstalled, describe_going
+from kubeflow_volcano.rollout.uninstall.derived import is_derived
+from kubeflow_volcano.rollout.uninstall.plan import DATA, Kept, by_name, make_plan, namespaces_in_use
+from kubeflow_volcano.rollout.uninstall.project import Project
+from kubeflow_volcano.rollout.uninstall.survey import read_survey
+from kubeflow_volcano.rollout.uninstall.volumes import wait_for_volumes
+
+__all__ = ["uninstall"]
+
+_STORAGE = "local-path"
+"""The component that provisions volumes: it has to clean up those of removed claims."""
+_SECONDS = 120.0
+
+
+def uninstall(cluster: Cluster, settings: Settings, *, check: bool, progress: Progress) -> Uninstalled:
+    """Remove what roll-outs brought: the whole, or the components that the settings name. Check mode shows the plan.
+
+    It may be interrupted and repeated at any time. Objects go by UID, only those that this project applied.
+
+    Raises:
+        InvalidInput: others need what is to go, or names are wrong; nothing was changed.
+        Busy: a roll-out holds the lock.
+        ProblemsError: the API server refused a request.
+    """
+    started = Deadline(0)
+    run = _Run(cluster, settings, progress, check=check)
+    try:
+        run.look()
+        if run.plan.is_empty and not (run.needs_record and not check):
+            project = run.project()
+            if check or not project.going or holder_of(cluster) is None:
+                return run.finish(project, started)
+        elif check:
+            run.show()
+            run.remove()
+            return run.finish(run.project(), started)
+        with Lock(cluster, progress, run.deadline.expire) as lock:
+            run.look()  # what another run has changed until the lock was free
+            run.remove()
+            if lock.lost.is_set():
+                run.problems.append(lock_lost())
+            else:
+                run.record()
+        return run.finish(run.project(), started)
+    except ApiError as error:
+        raise ProblemsError([*run.problems, refusal(cluster, error)]) from error
+
+
+class _Run:
+    """One uninstallation; its steps fill `outcomes`, `kept` and `problems`."""
+
+    def __init__(self, cluster: Cluster, settings: Settings, progress: Progress, *, check: bool) -> None:
+        self.cluster = cluster
+        self.settings = settings
+        self.progress = progress
+        self.check = check
+        self.deadline = Deadline(math.inf)  # only the loss of the lock ends it; every wait has its own limit
+        self.outcomes: list[ObjectOutcome] = []
+        self.kept: list[Kept] = []
+        self.problems: list[Problem] = []
+        self.waiting: set[Ref] = set()
+
+    def look(self) -> None:
+        """Read the cluster, refuse what cannot be, and make the plan."""
+        names = self.settings.uninstall.components
+        self.survey = read_survey(self.cluster, names)
+        self.brought = requirements.brought_components(self.settings, self.survey.inventory)
+        refused = [
+            *requirements.unknown_components(self.settings, self.survey.inventory),
+            *requirements.dependents(self.settings, self.brought),
+            *requirements.unrecorded(self.cluster, self.settings, self.survey.inventory),
+            *requirements.foreign_data(self.cluster, self.survey.ours, self.settings.uninstall.data),
+        ]
+        if refused:
+            raise InvalidInput(refused)
+        self.plan = make_plan(self.survey, self.settings.uninstall)
+        self.problems = [notes.unread(plural, why) for plural, why in self.survey.unread.items()]
+
+    @property
+    def whole(self) -> bool:
+        """Whether everything goes."""
+        return not self.settings.uninstall.components
+
+    @property
+    def needs_record(self) -> bool:
+        """Whether the inventory names objects that are gone: an earlier run was interrupted before it recorded them."""
+        return bool(self.survey.gone)
+
+    def show(self) -> None:
+        """Print the plan."""
+        crds = self.cluster.list("apiextensions.k8s.io/v1", CRD_KIND, brief=True).items
+        groups = {item["metadata"]["name"].partition(".")[2] for item in crds}
+        going = {item.ref: item.component for item in self.plan.going}
+        for line in describe_going(going, sorted(groups)):
+            self.progress(line)
+        for item in self.plan.released:
+            self.progress(f"give back {item.ref}, which others made before a roll-out applied it: the fields go")
+
+    def remove(self) -> None:
+        """Remove what the plan says: storage after all that uses it, namespaces when they are empty."""
+        going, names = self.plan.going, self.settings.uninstall.components
+        spaces = [item for item in going if item.ref.kind == "Namespace"]
+        claims = {item.live["metadata"]["uid"] for item in going if item.ref.kind == "PersistentVolumeClaim"}
+        stored = [item for item in going if item.component == _STORAGE and item not in spaces]
+        self._remove([item for item in going if item not in spaces and item not in stored])
+        if not self.check and claims and not self.deadline.passed:
+            self.problems += wait_for_volumes(
+                self.cluster, claims, self._patience, self.progress, provisioned=not names or _STORAGE in names
+            )
+        self._remove(stored)
+        for item in self.plan.released:
+            self._release(item)
+        self.kept = [*self.plan.kept, *self.kept]
+        if not self.check and spaces and not self.deadline.passed:
+            contents = contents_of(self.cluster, [item.ref.name for item in spaces], Deadline(_SECONDS))
+            used = namespaces_in_use(spaces, contents.objects, contents.unread)
+            self.kept += used
+            stay = {item.ref for item in used}
+            spaces = [item for item in spaces if item.ref not in stay]
+        self._remove(spaces)
+
+    def record(self) -> None:
+        """Drop what is gone from the inventory."""
+        removed = {Place.of(item.ref) for item in self.outcomes}
+        write_inventory(self.cluster, merged(self.survey.inventory, {}, (), {*removed, *self.survey.gone}))
+
+    def project(self) -> Project:
+        """The project's own namespace, by what then is left."""
+        kept = self.kept or self.plan.kept
+        stays = [*kept, *(Kept(ref, "held", "") for ref in self.waiting)]
+        if self.problems and not stays:
+            stays = [Kept(item.ref, "failed", "") for item in self.plan.going[:1]]
+        return Project(self.cluster, whole=self.whole, ours_stay=stays, data=self.settings.uninstall.data)
+
+    def finish(self, project: Project, started: Deadline) -> Uninstalled:
+        """Remove the project itself, and sum up."""
+        gone = project.going if self.check else project.remove(self.progress)
+        self.outcomes += [ObjectOutcome(ref, Action.REMOVED, None, None) for ref in gone]
+        kept = [*(self.kept or self.plan.kept), *project.kept]
+        kept += [Kept(ref, "held", "it is needed by an object that is held") for ref in sorted(self.waiting)]
+        return Uninstalled(
+            tuple(self.outcomes),
+            tuple(kept),
+            tuple(self.problems),
+            tuple(notes.of(self.survey, self.plan, self.settings)),
+            started.elapsed,
+            self.check,
+        )
+
+    @property
+    def _patience(self) -> Deadline:
+        return self.deadline.at_most(self.settings.uninstall.wait_seconds)
+
+    def _remove(self, items: Collection[Stale]) -> None:
+        if not items or self.deadline.passed:
+            return
+        uninstall = self.settings.uninstall
+        component = {item.ref: item.component for item in items}
+        rules = Rules(
+            order=UNINSTALLING,
+            patience_seconds=uninstall.wait_seconds,
+            explain=lambda live: explain_held(self.cluster, live, self.brought.values(), variable="uninstall_finalize"),
+            holds_back=lambda wave, held, later: _controllers(wave, held, later, component, self.brought),
+            ignored=is_derived,
+            finalize=uninstall.finalize,
+        )
+        removal = Removal(self.cluster, self.deadline, self.progress, rules, check=self.check)
+        removal.run({item.ref: item.live for item in items})
+        self.outcomes += [outcome.of(component[outcome.ref]) for outcome in removal.outcomes]
+        self.problems += removal.problems
+        self.waiting |= removal.waiting
+        for ref, problem in removal.kept.items():
+            why = problem.found.partition(" stays, with ")[2] or problem.found
+            self.kept.append(Kept(ref, "in use", why.rstrip("."), self._by_name(ref) or problem.todo.rstrip(".")))
+
+    def _by_name(self, crd: Ref) -> str:
+        """What names the data of that kind which the plan keeps; empty if it keeps none."""
+        data = [item.ref for item in self.plan.kept if item.cause == DATA]
+        return by_name([ref for ref in data if crd.name == f"{ref.kind.lower()}s.{ref.group}"])
+
+    def _release(self, item: Stale) -> None:
+        """Give up our fields of an object that others made: applying none removes those that only we own."""
+        ref, uid = item.ref, item.live["metadata"]["uid"]
+        if not self.check:
+            body = {"apiVersion": ref.api_version, "kind": ref.kind, "metadata": {"name": ref.name, "uid": uid}}
+            self.cluster.apply(body, manager=FIELD_MANAGER)
+        self.outcomes.append(ObjectOutcome(ref, Action.CHANGED, item.live, item.live, component=item.component))
+
+
+def _controllers(
+    wave: Wave,
+    held: Collection[Ref],
+    later: Collection[Ref],
+    component: Mapping[Ref, str],
+    brought: Mapping[str, Component],
+) -> set[Ref]:
+    """What stays while custom resources are held: the components of their controllers, and what these require."""
+    if wave is not Wave.CUSTOM:
+        return set()
+    groups = {ref.group for ref in held}
+    needed = {component[ref] for ref in held}
+    needed |= {name for name, part in brought.items() if _has_group(part.crds, groups)}
+    waiting = list(needed)
+    while waiting:
+        part = brought.get(waiting.pop())
+        more = {need for need in (part.requires if part else ()) if need not in needed}
+        needed |= more
+        waiting += more
+    return {ref for ref in later if component[ref] in {*needed, ""}}
+
+
+def _has_group(crds: Iterable[str], groups: Collection[str]) -> bool:
+    return any(name.partition(".")[2] in groups for name in crds)

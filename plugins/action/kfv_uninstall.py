@@ -1,0 +1,27 @@
+"""kfv_uninstall: what roll-outs brought is removed, or shown. Documented in plugins/modules."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, display, show
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.experiment.interruption import interruptible
+from kubeflow_volcano.rollout.uninstall.run import uninstall
+
+
+class ActionModule(Action):
+    """Uninstall components, or the whole."""
+
+    ARGUMENTS: ClassVar = {"settings": {"type": "dict", "required": True}}
+
+    def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Report what was removed and what stays; failed if an object was refused or is held."""
+        settings = self.settings_with_secrets(arguments["settings"])
+        with interruptible():  # releases the lock
+            cluster = Cluster.connect(settings.kubeconfig, settings.context)
+            done = uninstall(cluster, settings, check=self.check_mode, progress=show)
+        found = done.as_dict()
+        if not done.problems:
+            display(f"\n{found['msg']}")
+        return found | ({"diff": done.diff()} if self._task.diff else {})

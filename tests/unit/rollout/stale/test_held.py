@@ -1,0 +1,83 @@
+"""A held object is explained: finalizer, controller, whether it lives, and the command."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kubeflow_volcano.catalog import read
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.rollout.stale.held import controller_of, explain_held
+
+PARTS = tuple(read.load_release("1.9.1").components.values())
+EXPERIMENT = Ref("kubeflow.org/v1beta1", "Experiment", "n", "e")
+MAP = Ref("v1", "ConfigMap", "n", "m")
+SPACE = Ref("v1", "Namespace", "", "n")
+
+
+class Api:
+    """A cluster with these objects."""
+
+    def __init__(self, *objects: Object) -> None:
+        self.objects = {Ref.of(obj): obj for obj in objects}
+
+    def get(self, ref: Ref) -> Object | None:
+        return self.objects.get(ref)
+
+
+def live(ref: Ref, *finalizers: str, **more: Any) -> Object:
+    meta = {"name": ref.name, "namespace": ref.namespace, "finalizers": list(finalizers)}
+    return {"apiVersion": ref.api_version, "kind": ref.kind, "metadata": meta, **more}
+
+
+def explained(obj: Object, *others: Object, variable: str = "") -> str:
+    api: Any = Api(*others)
+    return str(explain_held(api, obj, PARTS, variable=variable))
+
+
+@pytest.mark.parametrize(
+    ("ref", "finalizer", "name"),
+    [
+        (EXPERIMENT, "update-prometheus-metrics", "katib"),
+        (Ref("kubeflow.org/v1", "Profile", "", "p"), "profile-finalizer", "profiles"),
+        (Ref("kubeflow.org/v1", "PyTorchJob", "n", "j"), "example.org/x", "training-operator"),
+        (MAP, "networking.internal.knative.dev/x", "knative-serving"),
+        (MAP, "example.org/x", None),
+    ],
+)
+def test_the_controller_is_that_of_the_kind_else_that_of_the_finalizer_s_domain(
+    ref: Ref, finalizer: str, name: str | None
+) -> None:
+    found = controller_of(ref, finalizer, PARTS)
+    assert (found and found.name) == name
+
+
+def test_whether_the_controller_lives_and_the_command_are_said() -> None:
+    text = explained(live(EXPERIMENT, "update-prometheus-metrics"), variable="uninstall_finalize")
+    assert "Experiment n/e is being deleted, but is held by update-prometheus-metrics." in text
+    assert "Deployment kubeflow/katib-controller does not exist" in text
+    assert 'uninstall_finalize: ["Experiment n/e"]' in text
+    assert 'kubectl patch experiment.kubeflow.org e -n n --type merge -p \'{"metadata":{"finalizers":null}}\'' in text
+
+
+def test_a_controller_that_lives_is_reported_with_its_state() -> None:
+    controller = Ref("apps/v1", "Deployment", "kubeflow", "katib-controller")
+    spec = {"spec": {"replicas": 1}, "status": {"replicas": 1, "updatedReplicas": 1, "availableReplicas": 0}}
+    text = explained(live(EXPERIMENT, "x"), live(controller, **spec))
+    assert "Deployment kubeflow/katib-controller has 0 of 1 replicas available" in text
+    assert "uninstall_finalize" not in text
+
+
+def test_an_unknown_finalizer_is_named_and_no_controller_is_guessed() -> None:
+    text = explained(live(MAP, "example.org/planted"))
+    assert "the controller that sets example.org/planted, which is not part of the release" in text
+
+
+def test_a_namespace_says_what_is_left_in_it() -> None:
+    left = {"type": "NamespaceContentRemaining", "status": "True", "message": "Some resources are remaining: a.b has 1"}
+    done = {"type": "NamespaceDeletionContentFailure", "status": "False", "message": "All content deleted"}
+    text = explained(live(SPACE, spec={"finalizers": ["kubernetes"]}, status={"conditions": [left, done]}))
+    assert "Some resources are remaining: a.b has 1." in text
+    assert "All content" not in text
+    assert "patch" not in text
