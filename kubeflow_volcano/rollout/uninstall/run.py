@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping
 
-from kubeflow_volcano.apply.engine import refusal
 from kubeflow_volcano.apply.graph import CRD_KIND
+from kubeflow_volcano.apply.problems import refusal
 from kubeflow_volcano.apply.removing.contents import contents_of
 from kubeflow_volcano.apply.removing.order import UNINSTALLING, Wave
 from kubeflow_volcano.apply.removing.removal import Removal, Rules
