@@ -1,4 +1,4 @@
-"""What an uninstallation removes, and what it must be told by name."""
+"""What an uninstallation removes, and what goes only when it is named."""
 
 from __future__ import annotations
 
