@@ -30,6 +30,8 @@ from kubeflow_volcano.rollout.settings.ceded import validate_ceded
 from kubeflow_volcano.rollout.settings.kubernetes_range import require_kubernetes
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.storage import default_class as storage
+from kubeflow_volcano.rollout.upgrade.installed import installed_versions
+from kubeflow_volcano.rollout.upgrade.judge import require_upgrade
 
 __all__ = ["Prepared", "prepare"]
 
@@ -64,6 +66,9 @@ def prepare(cluster: Cluster, settings: Settings, scope: Scope, *, check: bool, 
     try:
         with collecting(problems):
             require_kubernetes(settings, cluster.version["gitVersion"])
+        with collecting(problems):
+            for line in require_upgrade(settings, scope, installed_versions(cluster), check=check):
+                progress(f"note: {line}")
         with collecting(problems):
             settings = with_account(cluster, settings, scope.components)
         found = _desired(settings, scope, problems, progress)

@@ -76,6 +76,7 @@ FLOORS: Mapping[str, Sequence[set[str]]] = {
         {"gang"},
         {"patches"},
         {"scope", "desired"},
+        {"upgrade"},
         {"prepare"},
         {"stale"},
         {"run", "uninstall"},

@@ -24,6 +24,7 @@ from kubeflow_volcano.rollout.plan.findings import Finding, Verdict, exit_code, 
 from kubeflow_volcano.rollout.plan.order import Wave, waves
 from kubeflow_volcano.rollout.plan.resources import Claimed, Requests, claims_of, requests_of
 from kubeflow_volcano.rollout.plan.steps import ceded_fields, gang_of, hosts_of, queues_of, steps_of
+from kubeflow_volcano.rollout.plan.upgrades import judge_upgrades
 from kubeflow_volcano.rollout.run import requirements
 from kubeflow_volcano.rollout.settings.ceded import validate_ceded
 from kubeflow_volcano.rollout.settings.settings import Settings
@@ -127,6 +128,7 @@ def plan(settings: Settings, progress: Progress, nodes: Sequence[str] = ()) -> P
     kustomize = version_of(settings.kustomize) if settings.kustomize.is_file() else ""
     findings = [
         judging.judge_kubernetes(settings),
+        judge_upgrades(settings),
         *judging.judge_kustomize(settings.release, kustomize),
         judging.judge_apis(found.parts, settings.plan.kubernetes),
         *judging.judge_images(images),

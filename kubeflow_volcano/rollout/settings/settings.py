@@ -73,6 +73,7 @@ class Settings:
     prune: Annotated[bool, Key("kubeflow_prune")]
     prune_named: Annotated[tuple[str, ...], Key("kubeflow_prune_named")]
     ceded: Annotated[tuple[CededFields, ...], Key("kubeflow_ceded_fields")]
+    upgrade_confirmed: Annotated[tuple[str, ...], Key("kubeflow_upgrade_confirmed")]
     source: str
     sources: Mapping[str, str]
     user: Annotated[UserSettings, SAME]

@@ -14,7 +14,7 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.rollout.state.store import NAMESPACE, write_keys
 
-__all__ = ["LEDGER", "digest", "expected_seconds", "record_run"]
+__all__ = ["LEDGER", "digest", "expected_seconds", "record_run", "recorded_releases"]
 
 LEDGER = Ref("v1", "ConfigMap", NAMESPACE, "rollout-ledger")
 
@@ -36,6 +36,19 @@ def expected_seconds(cluster: Cluster, components: Sequence[str], *, quiet: bool
     entry = _read(cluster).get(_name(components), {})
     found = entry.get(_KEPT[1] if quiet else _KEPT[0])
     return float(found) if isinstance(found, int | float) else None
+
+
+def recorded_releases(cluster: Cluster) -> Mapping[str, str]:
+    """By component: the release of Kubeflow whose roll-out was the last that had it.
+
+    Raises:
+        ApiError: the ledger cannot be read.
+    """
+    found: dict[str, str] = {}
+    for entry in sorted(_read(cluster).values(), key=lambda entry: str(entry.get("finished") or "")):
+        if release := entry.get("release"):
+            found |= dict.fromkeys(entry.get("components") or (), str(release))
+    return found
 
 
 def record_run(cluster: Cluster, *, release: str, parts: Mapping[str, Sequence[Object]], result: ApplyResult) -> None:

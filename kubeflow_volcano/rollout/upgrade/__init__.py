@@ -1,0 +1,1 @@
+"""Upgrades: which versions the cluster has, and whether a roll-out may follow them in one step."""

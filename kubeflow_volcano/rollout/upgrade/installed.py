@@ -1,0 +1,29 @@
+"""Which version of each component the roll-outs so far have brought."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kubeflow_volcano.catalog.read import OWN_FILES
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.rollout.state.inventory import read_inventory
+from kubeflow_volcano.rollout.state.ledger import recorded_releases
+
+__all__ = ["installed_versions"]
+
+
+def installed_versions(cluster: Cluster) -> Mapping[str, str]:
+    """By component: the release of Kubeflow, or the own version of components such as Volcano.
+
+    Where an earlier version of this project recorded objects without their version, the ledger knows the release. A
+    component without a record is left out.
+
+    Raises:
+        ApiError: the records cannot be read.
+    """
+    found = {name: brought.version for name, brought in read_inventory(cluster).items() if brought.objects}
+    if all(found.values()):
+        return found
+    releases = recorded_releases(cluster)
+    known = {name: version or ("" if name in OWN_FILES else releases.get(name, "")) for name, version in found.items()}
+    return {name: version for name, version in known.items() if version}

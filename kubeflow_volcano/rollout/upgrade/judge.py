@@ -1,0 +1,117 @@
+"""Whether the installed versions may be upgraded to those of the settings in one step, by the catalog's edges. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+from kubeflow_volcano.catalog import read
+from kubeflow_volcano.catalog.edges import Edge, Step, edge_between, path_between, volcano_steps
+from kubeflow_volcano.catalog.gangs import VOLCANO
+from kubeflow_volcano.catalog.model import version_key
+from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.rollout.scope import Scope
+from kubeflow_volcano.rollout.settings.settings import Settings
+
+__all__ = ["describe_step", "require_upgrade", "steps_for"]
+
+_CONFIRMED = "kubeflow_upgrade_confirmed"
+
+
+def require_upgrade(
+    settings: Settings, scope: Scope, installed: Mapping[str, str], *, check: bool = False
+) -> tuple[str, ...]:
+    """Check that the run is an installation or an upgrade in one step; returns what the upgrade brings, for people.
+
+    `installed` has the version of each component on the cluster. Check mode describes what has to be confirmed.
+
+    Raises:
+        InvalidInput: a version goes back, a step between is left out, or a step by hand is not confirmed.
+    """
+    notes: list[str] = []
+    problems = [*_volcano_problems(settings, scope, installed)]
+    for origin in sorted(_origins(settings, scope, installed), key=version_key):
+        edge = edge_between(origin, settings.release.version)
+        if edge is None:
+            problems.append(_no_edge(origin, settings.release.version))
+            continue
+        present = {name for name, version in installed.items() if version == origin}
+        for step in steps_for(edge, present, settings):
+            if step.confirm and step.id not in settings.upgrade_confirmed and not check:
+                problems.append(_unconfirmed(edge, step))
+            else:
+                notes.append(f"upgrade from {origin} to {edge.target}: {describe_step(step)}")
+    if problems:
+        raise InvalidInput(problems)
+    return (*notes, *_volcano_notes(settings, scope, installed))
+
+
+def steps_for(edge: Edge, present: Collection[str], settings: Settings) -> Iterator[Step]:
+    """The steps of an upgrade of the `present` components to those of the settings."""
+    chosen = {part.name for part in settings.components}
+    for step in edge.steps:
+        if step.component in present and (step.component in chosen) == (step.when == "kept"):
+            yield step
+
+
+def describe_step(step: Step) -> str:
+    """A step in one line."""
+    confirmed = f" Then set {_CONFIRMED}: [{step.id}]." if step.confirm else ""
+    return f"{step.title}. {step.consequence} Do: {step.todo.removesuffix('.')}.{confirmed}"
+
+
+def _origins(settings: Settings, scope: Scope, installed: Mapping[str, str]) -> set[str]:
+    """The releases from which this run leads to that of the settings.
+
+    Components that an earlier upgrade left behind do not count, unless the run replaces all that is installed.
+    """
+    of_release = {name: version for name, version in installed.items() if name not in read.OWN_FILES}
+    kept = {of_release[part.name] for part in scope.parts if part.name in of_release}
+    if not kept and {part.name for part in settings.components} <= {part.name for part in scope.parts}:
+        kept = {max(of_release.values(), key=version_key)} if of_release else set()
+    return kept - {settings.release.version}
+
+
+def _no_edge(origin: str, target: str) -> Problem:
+    found = f"Kubeflow {origin} is installed, and kubeflow_release is {target}."
+    path = path_between(origin, target)
+    if not path:
+        return Problem(
+            found,
+            f"{origin} or a later release; databases and the stored versions of CRDs do not go back.",
+            f'set kubeflow_release: "{origin}".',
+        )
+    steps = ", ".join(f"{version} (Kubernetes {read.load_release(version).kubernetes})" for version in path)
+    return Problem(
+        found,
+        f"one step at a time: {steps}.",
+        f'set kubeflow_release: "{path[0]}" and run playbooks/install.yml; then go on by {", ".join(path[1:])}.',
+    )
+
+
+def _unconfirmed(edge: Edge, step: Step) -> Problem:
+    return Problem(
+        f"Kubeflow {edge.origin} is installed, and {edge.target} brings: {step.title}. {step.consequence}",
+        f"this step by hand, and its name in {_CONFIRMED}.",
+        f"{step.todo}; then set {_CONFIRMED}: [{step.id}].",
+    )
+
+
+def _volcano_problems(settings: Settings, scope: Scope, installed: Mapping[str, str]) -> Iterator[Problem]:
+    present, wanted = installed.get(VOLCANO.name), settings.volcano.version
+    if settings.volcano in scope.parts and present and version_key(present) > version_key(wanted):
+        fits = present in settings.release.volcano_versions
+        yield Problem(
+            f"Volcano {present} is installed, and volcano_version is {wanted}.",
+            f"Volcano {present} or later; its objects may have fields that {wanted} does not know.",
+            f'set volcano_version: "{present}".'
+            if fits
+            else f"choose a kubeflow_release that is compatible with Volcano {present} (docs/releases.md).",
+        )
+
+
+def _volcano_notes(settings: Settings, scope: Scope, installed: Mapping[str, str]) -> Iterator[str]:
+    present, wanted = installed.get(VOLCANO.name), settings.volcano.version
+    if settings.volcano in scope.parts and present and present != wanted:
+        yield f"upgrade of Volcano from {present} to {wanted}"
+        for step in volcano_steps(present, wanted):
+            yield f"upgrade of Volcano to {step.since} or later: {step.title}. {step.consequence}"
