@@ -20,6 +20,7 @@ from kubeflow_volcano.text import did_you_mean
 __all__ = ["PREFIXES", "SECRETS", "GivenPath", "OptionalPath", "OptionalText", "complete", "defaults", "schema"]
 
 PREFIXES = (
+    "backup_",
     "gang_scheduling_",
     "image_mirror_",
     "kubeflow_",
@@ -28,6 +29,7 @@ PREFIXES = (
     "plan_",
     "preflight_",
     "rehearsal_cluster_",
+    "restore_",
     "scheduler_plugins_",
     "uninstall_",
     "validation_",

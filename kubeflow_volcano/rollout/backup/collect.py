@@ -1,0 +1,103 @@
+"""Read from a cluster what a backup has."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from datetime import UTC, datetime
+
+from kubeflow_volcano.apply.compare import owned_by
+from kubeflow_volcano.apply.problems import refusal
+from kubeflow_volcano.apply.removing.managed import preferred_kinds
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.discovery import Resource
+from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.parallel import in_parallel
+from kubeflow_volcano.problems import ProblemsError
+from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.ref import group_of
+from kubeflow_volcano.rollout.account.stored import SECRET
+from kubeflow_volcano.rollout.backup.files import Backup, Origin
+from kubeflow_volcano.rollout.backup.selection import is_contributor, why_left_out
+from kubeflow_volcano.rollout.upgrade.installed import installed_versions
+from kubeflow_volcano.text import counted
+
+__all__ = ["collect"]
+
+_PARALLEL = 8
+_BINDINGS = ("rbac.authorization.k8s.io/v1", "RoleBinding")
+_PROFILE = ("kubeflow.org", "Profile")
+
+
+def collect(cluster: Cluster, progress: Progress) -> Backup:
+    """Save all custom resources of the CRDs that this project applied, contributors of profiles, and the first user.
+
+    Objects are read in the version that the API server prefers, kind by kind: changes meanwhile are in one kind and
+    not in another. Changes nothing.
+
+    Raises:
+        ProblemsError: a kind cannot be read, so that the backup would not be whole.
+    """
+    try:
+        return _collect(cluster, progress)
+    except ApiError as error:
+        raise ProblemsError(refusal(cluster, error)) from error
+
+
+def _collect(cluster: Cluster, progress: Progress) -> Backup:
+    ours = {
+        item["metadata"]["name"]
+        for item in cluster.list("apiextensions.k8s.io/v1", "CustomResourceDefinition", brief=True).items
+        if owned_by(item, FIELD_MANAGER) is not None
+    }
+    kinds = [item for item in preferred_kinds(cluster) if item.title in ours]
+    progress(f"reading {counted(len(kinds), 'kind')} of custom resources")
+
+    def read(resource: Resource) -> Sequence[Object]:
+        return cluster.list(resource.api_version, resource.kind, trim=_without_fields).items
+
+    found = [obj for items in in_parallel(read, kinds, _PARALLEL) for obj in items]
+    left_out: Counter[str] = Counter()
+    saved: list[Object] = []
+    for obj in found:
+        if why := why_left_out(obj):
+            left_out[why] += 1
+        else:
+            saved.append(obj)
+    profiles = {obj["metadata"]["name"] for obj in found if (group_of(obj["apiVersion"]), obj["kind"]) == _PROFILE}
+    saved += [obj for obj in cluster.list(*_BINDINGS).items if _shares(obj, profiles)]
+    if secret := cluster.get(SECRET):
+        saved.append(secret)
+    spaces = {obj["metadata"].get("namespace", "") for obj in saved} - {"", SECRET.namespace}
+    saved += _namespaces(cluster, spaces - profiles)
+    volumes = tuple(
+        f"{claim['metadata']['namespace']}/{claim['metadata']['name']}"
+        for claim in cluster.list("v1", "PersistentVolumeClaim", brief=True).items
+        if claim["metadata"]["namespace"] in spaces | profiles or owned_by(claim, FIELD_MANAGER) is not None
+    )
+    for obj in saved:
+        obj["metadata"].pop("managedFields", None)
+    created = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    kubernetes = cluster.version["gitVersion"]
+    origin = Origin(created, kubernetes, dict(installed_versions(cluster)), dict(sorted(left_out.items())), volumes)
+    return Backup(origin, tuple(sorted(saved, key=Ref.of)))
+
+
+def _shares(binding: Object, profiles: Collection[str]) -> bool:
+    return is_contributor(binding) and binding["metadata"]["namespace"] in profiles and not why_left_out(binding)
+
+
+def _namespaces(cluster: Cluster, names: Collection[str]) -> Iterator[Object]:
+    """Namespaces that no profile makes and no roll-out brings."""
+    for name in sorted(names):
+        live = cluster.get(Ref("v1", "Namespace", "", name))
+        if live and owned_by(live, FIELD_MANAGER) is None:
+            yield live
+
+
+def _without_fields(obj: Object) -> None:
+    """Keep of managedFields only what says who applied the object."""
+    entries = obj["metadata"].get("managedFields") or ()
+    obj["metadata"]["managedFields"] = [{**entry, "fieldsV1": {}} for entry in entries]

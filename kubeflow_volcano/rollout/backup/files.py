@@ -1,0 +1,149 @@
+"""A backup as files: one of YAML for each kind, and a manifest with their sums. Only their owner can read them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import yaml
+
+from kubeflow_volcano import strict_yaml
+from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.decode import DecodeError, decode
+from kubeflow_volcano.files import write_file
+from kubeflow_volcano.problems import InvalidInput, NotWritten, Problem
+from kubeflow_volcano.ref import group_of
+from kubeflow_volcano.text import few
+
+__all__ = ["MANIFEST", "Backup", "Origin", "read", "write"]
+
+MANIFEST = "manifest.json"
+_SCHEMA = "kfv.backup/v1"
+_SECRET, _PRIVATE = 0o600, 0o700
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a backup comes from. `created` is UTC in ISO 8601; `versions` has those of components.
+
+    `left_out` counts objects by the reason why they were left out; `volumes` are claims as namespace/name, whose
+    content is in no backup.
+    """
+
+    created: str
+    kubernetes: str
+    versions: Mapping[str, str]
+    left_out: Mapping[str, int]
+    volumes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """The saved objects, as they were read, without managedFields."""
+
+    origin: Origin
+    objects: tuple[Object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    files: Mapping[str, str]
+
+
+def write(directory: Path, backup: Backup) -> Path:
+    """Write a new directory below `directory`, which is complete when it appears; returns it.
+
+    Raises:
+        NotWritten: it cannot be written.
+    """
+    place = directory / backup.origin.created.replace("-", "").replace(":", "")
+    unfinished = directory / f".{place.name}"
+    files = {name: _text(objects) for name, objects in _by_file(backup.objects).items()}
+    sums = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in files.items()}
+    manifest = {"schema": _SCHEMA, **asdict(backup.origin), "files": sums}
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir(mode=_PRIVATE)
+        for name, text in {**files, MANIFEST: json.dumps(manifest, indent=2) + "\n"}.items():
+            write_file(unfinished / name, text, _SECRET)
+        unfinished.rename(place)
+    except OSError as error:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        raise NotWritten(
+            Problem(
+                f"the backup cannot be written to {directory}: {error.strerror}.",
+                "a directory with room that may be written.",
+                "free some room, or set backup_directory to another directory.",
+            )
+        ) from error
+    return place
+
+
+def read(place: Path, *, accept_changed: bool = False) -> Backup:
+    """Read a backup; with `accept_changed` also one whose files were edited.
+
+    Raises:
+        InvalidInput: it is no backup, or a file is missing, was changed or cannot be parsed.
+    """
+    try:
+        document = json.loads((place / MANIFEST).read_text(encoding="utf-8"))
+        if not isinstance(document, dict) or document.get("schema") != _SCHEMA:
+            raise DecodeError(f"schema is not {_SCHEMA}")
+        origin = decode(Origin, document, "manifest")
+        sums = decode(_Files, document, "manifest").files
+    except OSError as error:
+        raise InvalidInput(_no_backup(place, str(error.strerror))) from error
+    except ValueError as error:
+        raise InvalidInput(_no_backup(place, str(error))) from error
+    problems: list[Problem] = []
+    objects: list[Object] = []
+    for name, expected in sums.items():
+        try:
+            data = (place / Path(name).name).read_bytes()
+        except OSError as error:
+            problems.append(
+                _damaged(place / name, f"cannot be read: {error.strerror}", "copy it from where it is whole.")
+            )
+            continue
+        if hashlib.sha256(data).hexdigest() != expected and not accept_changed:
+            todo = "restore it from a copy; if it was edited on purpose, set restore_accept_changed: true."
+            problems.append(_damaged(place / name, "is not as it was written", todo))
+            continue
+        try:
+            objects += [item for item in strict_yaml.parse(data, str(place / name)) if item]
+        except InvalidInput as error:
+            problems += error.problems
+    if problems:
+        raise InvalidInput(problems)
+    return Backup(origin, tuple(objects))
+
+
+def _by_file(objects: Iterable[Object]) -> Mapping[str, Sequence[Object]]:
+    found: dict[str, list[Object]] = defaultdict(list)
+    for obj in objects:
+        found[f"{obj['kind'].lower()}.{group_of(obj['apiVersion']) or 'core'}.yaml"].append(obj)
+    return found
+
+
+def _text(objects: Sequence[Object]) -> str:
+    return yaml.dump_all(objects, Dumper=yaml.CSafeDumper, sort_keys=True, allow_unicode=True, explicit_start=True)
+
+
+def _no_backup(place: Path, why: str) -> Problem:
+    inside = [str(path.parent) for pattern in ("[0-9]*", "*/[0-9]*") for path in place.glob(f"{pattern}/{MANIFEST}")]
+    named = f"one of: {few(sorted(inside, reverse=True))}" if inside else "a backup"
+    return Problem(
+        f"{place} is no backup: {why}.",
+        f"a directory that playbooks/backup.yml wrote, with {MANIFEST}.",
+        f"set restore_directory to {named}.",
+    )
+
+
+def _damaged(path: Path, what: str, todo: str) -> Problem:
+    return Problem(f"{path} {what}.", "every file of the backup, with the sum in its manifest.", todo)
