@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 
 from kubeflow_volcano.apply.compare import is_item, owned_by
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.metadata import may_be_overwritten
 from kubeflow_volcano.cluster.objects import Object
 
 __all__ = [
@@ -26,7 +25,6 @@ __all__ = [
     "find_pointer",
     "give_up",
     "owns",
-    "scaled_by",
     "with_live_values",
     "without",
 ]
@@ -63,18 +61,6 @@ def without(obj: Object, pointers: Sequence[Pointer]) -> Object:
     return left
 
 
-def scaled_by(live: Object) -> str:
-    """The manager that set spec.replicas through the subresource scale, as autoscalers do; empty without one.
-
-    kubectl is none: what is scaled by hand is drift.
-    """
-    for entry in live["metadata"].get("managedFields") or ():
-        fields = (entry.get("fieldsV1") or {}).get("f:spec") or {}
-        if entry.get("subresource") == "scale" and "f:replicas" in fields and not may_be_overwritten(entry["manager"]):
-            return str(entry["manager"])
-    return ""
-
-
 def owns(live: Object, declared: Object, manager: str, pointers: Sequence[Pointer]) -> bool:
     """Whether `manager` owns one of the fields.
 
@@ -109,8 +95,9 @@ def with_live_values(obj: Object, live: Object, manager: str, pointers: Sequence
     owned = {pointer: steps for pointer in pointers if (steps := _owned(live, obj, manager, pointer))}
     sent = copy.deepcopy(without(obj, [pointer for pointer in pointers if pointer not in owned]))
     for pointer, steps in owned.items():
-        if (parent := _parent(sent, pointer)) is not None:
-            parent[pointer[-1]] = _value(live, steps)
+        parent, value = _parent(sent, pointer), _value(live, steps)
+        if parent is not None and value is not None:
+            parent[pointer[-1]] = value
     return sent
 
 
@@ -193,7 +180,11 @@ def _drop(fields: dict[str, Any], steps: Sequence[str]) -> None:
 
 
 def _value(live: Any, steps: Sequence[str]) -> Any:
+    """The live value of a field; None if it has none, as the API server drops zero values."""
     for step in steps:
         kind, _, text = step.partition(":")
-        live = live[text] if kind == "f" else next(item for item in live if is_item(item, json.loads(text)))
+        if kind == "f":
+            live = (live or {}).get(text)
+        else:
+            live = next((item for item in live or () if is_item(item, json.loads(text))), None)
     return live

@@ -142,7 +142,7 @@ class Engine:
             return False
         for ref, found in self._found.items():
             if found.scaler:
-                self.progress(f"note: {ref}: spec.replicas is left to {found.scaler}, which sets it by autoscaling")
+                self.progress(f"note: {ref}: spec.replicas is left to HorizontalPodAutoscaler {found.scaler}")
         order = (
             Graph({ref: Needs() for ref in self._objects}, {})
             if self.check

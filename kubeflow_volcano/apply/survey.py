@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -10,12 +11,12 @@ from enum import StrEnum
 from http import HTTPStatus
 from types import MappingProxyType
 
-from kubeflow_volcano.apply.ceded import REPLICAS, Pointer, declares, scaled_by, without
+from kubeflow_volcano.apply.ceded import REPLICAS, Pointer, declares, without
 from kubeflow_volcano.apply.compare import is_up_to_date
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.discovery import Kinds, Resource
-from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.api.errors import ApiError, NotServed
+from kubeflow_volcano.cluster.objects import Object, Ref, group_of
 from kubeflow_volcano.cluster.readiness import assess
 from kubeflow_volcano.deadline import Deadline
 
@@ -43,7 +44,7 @@ class Presence(StrEnum):
 class Found:
     """One object as found; `live` only if it differs, `ready` by its own status, `uid` if it exists.
 
-    `ceded` are the fields that are left to others, also spec.replicas if an autoscaler, `scaler`, sets it.
+    `ceded` are the fields that are left to others, also spec.replicas if a HorizontalPodAutoscaler, `scaler`, has it.
     """
 
     presence: Presence
@@ -65,7 +66,7 @@ def survey(
 ) -> Mapping[Ref, Found]:
     """Look for all `objects` (normalized) of the served `kinds` on the cluster, 8 requests at a time.
 
-    `ceded` are fields that are left to others, beside the replicas that an autoscaler sets.
+    `ceded` are fields that are left to others, beside the replicas that a HorizontalPodAutoscaler sets.
 
     Raises:
         ApiError: something may not be read, or the server does not answer.
@@ -88,13 +89,17 @@ def survey(
             found[ref] = Found(Presence.ABSENT, ceded=left)
             groups[ref.api_version, ref.kind, ref.namespace].append(ref)
 
+    scaled = {ref for refs in groups.values() for ref in refs if declares(objects[ref], REPLICAS)}
+
     def look(refs: Sequence[Ref]) -> None:
         for live in _live(cluster, refs, deadline):
             ref = Ref(refs[0].api_version, refs[0].kind, refs[0].namespace, live["metadata"]["name"])
             if ref in found:
-                found[ref] = _compared(objects[ref], live, manager, ceded.get(ref, ()))
+                scaler = autoscalers.result().get(_target(ref), "") if autoscalers and ref in scaled else ""
+                found[ref] = _compared(objects[ref], live, manager, ceded.get(ref, ()), scaler)
 
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="survey") as pool:
+        autoscalers = pool.submit(_autoscalers, cluster, deadline) if scaled else None
         list(pool.map(look, groups.values()))
     return found
 
@@ -133,9 +138,25 @@ def _live(cluster: Cluster, refs: Sequence[Ref], deadline: Deadline) -> Iterator
         yield from page.items
 
 
-def _compared(declared: Object, live: Object, manager: str, ceded: tuple[Pointer, ...]) -> Found:
+def _autoscalers(cluster: Cluster, deadline: Deadline) -> Mapping[Ref, str]:
+    """The name of the HorizontalPodAutoscaler of each object that has one; the Refs have the group as API version."""
+    found: dict[Ref, str] = {}
+    with contextlib.suppress(NotServed):
+        for page in cluster.pages("autoscaling/v1", "HorizontalPodAutoscaler", size=_PAGE, deadline=deadline):
+            for item in page.items:
+                target, meta = item["spec"]["scaleTargetRef"], item["metadata"]
+                group = group_of(target.get("apiVersion", ""))
+                found[Ref(group, target["kind"], meta["namespace"], target["name"])] = meta["name"]
+    return found
+
+
+def _target(ref: Ref) -> Ref:
+    return ref._replace(api_version=ref.group)
+
+
+def _compared(declared: Object, live: Object, manager: str, ceded: tuple[Pointer, ...], scaler: str) -> Found:
     ready, uid = assess(live).ready, live["metadata"]["uid"]
-    scaler = scaled_by(live) if declares(declared, REPLICAS) and REPLICAS not in ceded else ""
+    scaler = "" if REPLICAS in ceded else scaler
     left = (*ceded, REPLICAS) if scaler else ceded
     if "deletionTimestamp" not in live["metadata"] and is_up_to_date(without(declared, left), live, manager):
         return Found(Presence.UP_TO_DATE, None, ready, uid, left, scaler)

@@ -12,7 +12,8 @@ description:
     workloads and webhooks are ready. A wait ends early in a state that cannot heal by itself, and names it. Objects
     that do not depend on a refused one are applied all the same.
   - Objects that are up to date are not written. Objects of others are never deleted.
-  - Fields in C(kubeflow_ceded_fields), and replicas that an autoscaler sets, are left to others; their values stay.
+  - Fields in C(kubeflow_ceded_fields), and replicas that a HorizontalPodAutoscaler sets, are left to others and keep
+    their values.
   - Opens, closes, drains and deletes the queues of Volcano as C(volcano_queues) declares, and warns of jobs that keep a
     queue from being deleted.
   - Restarts operators of training jobs that are older than the PodGroup CRD, which they look for once, at their start.

@@ -24,6 +24,17 @@ REF = Ref("apps/v1", "Deployment", "default", "ceded")
 REPLICAS = CededFields("Deployment", "ceded", ("/spec/replicas",), "default", "apps")
 MEMORY = CededFields("Deployment", "ceded", ("/spec/template/spec/containers/0/resources/limits",))
 
+AUTOSCALER: Object = {
+    "apiVersion": "autoscaling/v1",
+    "kind": "HorizontalPodAutoscaler",
+    "metadata": {"name": "ceded", "namespace": "default"},
+    "spec": {
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "ceded"},
+        "minReplicas": 4,
+        "maxReplicas": 4,
+    },
+}
+
 
 def deployment(replicas: int = 2, image: str = "example.invalid/a:1") -> Object:
     """A Deployment whose pods no node takes."""
@@ -45,7 +56,13 @@ def deployment(replicas: int = 2, image: str = "example.invalid/a:1") -> Object:
 @pytest.fixture(autouse=True)
 def clean(cluster: Cluster) -> Iterator[None]:
     yield
-    cluster.delete(REF, uid=live(cluster)["metadata"]["uid"])
+    delete(cluster, Ref.of(AUTOSCALER))
+    delete(cluster, REF)
+
+
+def delete(cluster: Cluster, ref: Ref) -> None:
+    if found := cluster.get(ref):
+        cluster.delete(ref, uid=found["metadata"]["uid"])
 
 
 def apply(
@@ -94,14 +111,16 @@ def write(cluster: Cluster, change: Any, manager: str, subresource: str = "") ->
     cluster.request("PATCH", path, query=query, body=change, content_type="application/merge-patch+json")
 
 
-def test_the_replicas_that_an_autoscaler_set_stay_and_those_scaled_by_hand_do_not(cluster: Cluster) -> None:
+def test_the_replicas_of_an_autoscaler_stay_as_long_as_there_is_one(cluster: Cluster) -> None:
+    """The scale is written here, as the autoscaler's controller does within its next period."""
     assert actions(apply(cluster, deployment())) == [Action.CREATED]
+    cluster.create(AUTOSCALER)
     write(cluster, {"spec": {"replicas": 4}}, "kube-controller-manager", "/scale")
     lines: list[str] = []
     for check in (True, False):
         assert actions(apply(cluster, deployment(), check=check, progress=lines.append)) == [Action.UNCHANGED]
-    said = [line for line in lines if "spec.replicas is left to kube-controller-manager" in line]
-    assert said == [f"note: {REF}: spec.replicas is left to kube-controller-manager, which sets it by autoscaling"] * 2
+    said = [line for line in lines if line.startswith("note: ")]
+    assert said == [f"note: {REF}: spec.replicas is left to HorizontalPodAutoscaler ceded"] * 2
 
     newer = deployment(image="example.invalid/a:2")
     foretold = apply(cluster, newer, check=True)
@@ -111,9 +130,9 @@ def test_the_replicas_that_an_autoscaler_set_stay_and_those_scaled_by_hand_do_no
     assert live(cluster)["spec"]["replicas"] == 4
     assert owners(cluster) == {"kube-controller-manager"}
 
-    write(cluster, {"spec": {"replicas": 5}}, "kubectl", "/scale")
-    assert actions(apply(cluster, newer)) == [Action.CHANGED]
-    assert live(cluster)["spec"]["replicas"] == 2
+    delete(cluster, Ref.of(AUTOSCALER))
+    (problem,) = apply(cluster, newer).problems
+    assert 'conflict with "kube-controller-manager" with subresource "scale"' in problem.found
 
 
 def test_a_field_that_only_we_own_is_given_up_with_its_value(cluster: Cluster) -> None:

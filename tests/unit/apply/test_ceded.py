@@ -16,7 +16,6 @@ from kubeflow_volcano.apply.ceded import (
     find_pointer,
     give_up,
     owns,
-    scaled_by,
     with_live_values,
     without,
 )
@@ -105,17 +104,6 @@ def test_ceded_fields_are_taken_out_and_the_object_stays_as_it_was() -> None:
     assert without(whole, [("spec", "absent")]) is whole
 
 
-@pytest.mark.parametrize("manager", ["kube-controller-manager", "keda-operator"])
-def test_replicas_that_an_autoscaler_set_have_its_name(manager: str) -> None:
-    assert scaled_by(live(scale(manager))) == manager
-
-
-def test_replicas_that_were_scaled_by_hand_or_applied_have_no_autoscaler() -> None:
-    applied = scale("helm")
-    del applied["subresource"]
-    assert not scaled_by(live(scale("kubectl"), applied))
-
-
 def test_fields_are_given_up_with_the_parents_that_only_held_them() -> None:
     found = live()
     assert owns(found, deployment(), "me", [MEMORY])
@@ -142,10 +130,15 @@ def test_a_dry_run_has_the_live_values_of_what_is_still_owned_and_nothing_of_the
     assert with_live_values(deployment(), found, "me", [REPLICAS, MEMORY]) == expected
 
 
-@pytest.mark.parametrize("text", ["/spec/template/spec/tolerations/0/key"])
-def test_a_part_of_a_list_with_one_owner_cannot_be_given_up(text: str) -> None:
+def test_a_zero_value_that_the_api_server_dropped_is_sent_as_declared() -> None:
+    found, declared = live(), deployment() | {"spec": deployment()["spec"] | {"paused": False}}
+    found["metadata"]["managedFields"][-1]["fieldsV1"]["f:spec"]["f:paused"] = {}
+    assert with_live_values(declared, found, "me", [("spec", "paused")]) == declared
+
+
+def test_a_part_of_a_list_with_one_owner_cannot_be_given_up() -> None:
     with pytest.raises(ApiError, match="name /spec/template/spec/tolerations in kubeflow_ceded_fields"):
-        owns(live(), deployment(), "me", [as_pointer(text)])
+        owns(live(), deployment(), "me", [as_pointer("/spec/template/spec/tolerations/0/key")])
 
 
 @pytest.mark.parametrize(

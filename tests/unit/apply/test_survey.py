@@ -58,17 +58,23 @@ def test_many_objects_of_a_kind_are_one_list(api: Any) -> None:
 
 
 def test_ceded_fields_and_the_replicas_of_an_autoscaler_are_not_compared(api: Any) -> None:
-    scale = {"manager": "keda", "operation": "Update", "apiVersion": "v1", "subresource": "scale"}
+    target = {"apiVersion": "v1", "kind": "ConfigMap", "name": "scaled"}
+    scalers = [
+        {"metadata": {"name": name, "namespace": namespace}, "spec": {"scaleTargetRef": {**target, **other}}}
+        for name, namespace, other in (("hpa", "ns", {}), ("x", "other", {}), ("y", "ns", {"apiVersion": "a/v1"}))
+    ]
+    resource = {"kind": "HorizontalPodAutoscaler", "name": "horizontalpodautoscalers", "namespaced": True}
+    api.on("GET", "/apis/autoscaling/v1", api.reply(body={"resources": [resource]}))
+    api.on("GET", "/apis/autoscaling/v1/horizontalpodautoscalers", page(api, *scalers))
     scaled = live("scaled")
     scaled["spec"] = {"replicas": 3}
-    scaled["metadata"]["managedFields"].append(scale | {"fieldsV1": {"f:spec": {"f:replicas": {}}}})
     ours = live("ceded", "2")
     api.on("GET", MAPS, page(api, scaled, ours, live("same")))
     declared = text("scaled") | {"spec": {"replicas": 1}}
     data = ("data", "a")
     found = looked(api, declared, text("ceded"), text("same"), ceded={Ref.of(text("ceded")): (data,)})
     assert [found[name].presence for name in ("scaled", "ceded")] == [Presence.UP_TO_DATE, Presence.DIFFERS]
-    assert (found["scaled"].ceded, found["scaled"].scaler) == ((("spec", "replicas"),), "keda")
+    assert (found["scaled"].ceded, found["scaled"].scaler) == ((("spec", "replicas"),), "hpa")
     assert (found["ceded"].ceded, found["ceded"].scaler) == ((data,), "")  # differs, as we own the field still
     assert found["same"].ceded == ()
 
