@@ -49,9 +49,9 @@ def is_immutable_error(error: ApiError) -> bool:
     return error.status == HTTPStatus.UNPROCESSABLE_ENTITY and bool(_IMMUTABLE.search(error.message))
 
 
-def is_replaceable(ref: Ref, live: Object | None, manager: str) -> bool:
-    """Whether the object may be deleted and recreated: a safe kind that `manager` has applied."""
-    return (ref.group, ref.kind) in _SAFE and live is not None and owned_by(live, manager) is not None
+def is_replaceable(ref: Ref, live: Object | None, manager: str, *, adopted: bool = False) -> bool:
+    """Whether the object may be deleted and recreated: a safe kind that `manager` has applied or is to take over."""
+    return (ref.group, ref.kind) in _SAFE and live is not None and (adopted or owned_by(live, manager) is not None)
 
 
 def wait_for_deletion(cluster: Cluster, ref: Ref, uid: str, deadline: Deadline) -> bool:

@@ -125,7 +125,10 @@ class Applier:
                     self.progress(f"{ref}: fields that {others} changed are reset to the declared values")
                     continue
                 elif (
-                    is_immutable_error(error) and before and not replaced and is_replaceable(ref, before, FIELD_MANAGER)
+                    is_immutable_error(error)
+                    and before
+                    and not replaced
+                    and is_replaceable(ref, before, FIELD_MANAGER, adopted=ref in self.adopted)
                 ):
                     if self.check:
                         return obj, True

@@ -21,6 +21,7 @@ from kubeflow_volcano.rollout.gang.wiring import OPERATORS, wiring_objects
 from kubeflow_volcano.rollout.images.registry.probe import ask_mirror
 from kubeflow_volcano.rollout.images.report import table
 from kubeflow_volcano.rollout.images.report.image_list import report
+from kubeflow_volcano.rollout.others.needs import unmet_needs
 from kubeflow_volcano.rollout.others.owners import brought_uids, foreign_components
 from kubeflow_volcano.rollout.patches.namespaces import label_namespaces, refused_namespaces
 from kubeflow_volcano.rollout.patches.operator_memory import keep_higher_limit
@@ -80,6 +81,7 @@ def prepare(cluster: Cluster, settings: Settings, scope: Scope, *, check: bool, 
                 whole={*settings.components} <= {*scope.components},
             )
             problems += foreign_components(cluster, settings, scope.parts, found.parts, brought, progress=progress)
+            problems += unmet_needs(cluster, settings, found.parts, progress)
             problems += _cluster_problems(cluster, settings, scope, found, check=check, progress=progress)
         if problems or not found:
             raise InvalidInput(problems)

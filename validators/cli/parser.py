@@ -102,6 +102,7 @@ def _installation(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--profile", default="training", metavar="NAME", help="training (default) or full")
     _repeatable(group, "--component", "NAME[,…]", "these components instead of a profile")
     _repeatable(group, "--exclude", "NAME[,…]", "without these components")
+    _repeatable(group, "--existing", "NAME[,…]", "components of others: only what the rest needs is expected")
     _text(group, "--volcano-version", "V", "default: the release's version")
     _text(group, "--local-path-version", "V", "default: the release's version")
     _text(group, "--operator-version", "V", "needed if its image has no version")
@@ -112,6 +113,7 @@ def _installation(group: argparse._ArgumentGroup) -> None:
         help="auto (default): the installed one; of several, the one in the operator's arguments",
     )
     _text(group, "--volcano-scheduler", "NAMESPACE/NAME", "default: found by its labels")
+    _repeatable(group, "--extra-plugin", "NAME[,…]", "plugins of Volcano's scheduler that a vendor added")
     group.add_argument("--storage-mode", default="local_path", choices=("local_path", "existing", "static"))
     group.add_argument(
         "--expected", type=Path, metavar="FILE", help="objects.json of a plan: C1 checks that each object exists"
@@ -161,6 +163,8 @@ def options(parsed: argparse.Namespace) -> Options:
         release=_version(parsed.release),
         profile=_words(parsed.component) or parsed.profile,
         exclude=_words(parsed.exclude),
+        existing=_words(parsed.existing),
+        extra_plugins=_words(parsed.extra_plugin),
         storage_mode=parsed.storage_mode,
         user_email=parsed.user_email,
         user_namespace=parsed.user_namespace,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kubeflow_volcano.catalog import gangs, read
@@ -45,6 +45,10 @@ class Expectations:
     published_password: bool = False
     """Whether the settings choose upstream's published password explicitly."""
     components: frozenset[str] = frozenset()
+    existing: frozenset[str] = frozenset()
+    """Those of the components that others installed and keep: of these, only what the rest needs is expected."""
+    extra_plugins: tuple[str, ...] = ()
+    """Plugins of Volcano's scheduler that a vendor added."""
     workloads: Mapping[Ref, str] = field(default_factory=dict)
     """Workloads that must become ready, by component."""
     crds: Mapping[str, str] = field(default_factory=dict)
@@ -92,11 +96,14 @@ def expect(
     gang_scheduler: str = "volcano",
     storage_mode: str = "local_path",
     excluded: Sequence[str] = (),
+    existing: Sequence[str] = (),
+    extra_plugins: Sequence[str] = (),
     ignored_namespaces: Iterable[str] = (),
 ) -> Expectations:
     """What the catalog expects of a release; a version that is not given is the recommended one.
 
-    `profile` is a name or a list of components, which includes what they require except for what is `excluded`. With
+    `profile` is a name or a list of components, which includes what they require except for what is `excluded`. Of
+    components that others keep (`existing`) no image is planned, and of Volcano only the kinds that gangs need. With
     the cluster's own storage (mode existing) or static volumes (static) no provisioner is expected; without gang
     scheduling no Volcano, and with another gang scheduler that one instead. Images of these are planned only where
     their version is given.
@@ -129,6 +136,7 @@ def expect(
         unneeded=unneeded,
         instead={"volcano": gang_scheduler} if gang_scheduler in gangs.GANG_SCHEDULERS else {},
     )
+    kept = read.with_own_parts(found, existing)
     chosen = [item for item in parts if not (own_storage and item.name == "local-path")]
     workloads = {ref: item.name for item in chosen for ref in item.workloads}
     ranges = {version: read.load_component("volcano", version).kubernetes for version in read.versions_of("volcano")}
@@ -141,13 +149,23 @@ def expect(
         gang_scheduler=gang_scheduler,
         components=frozenset(item.name for item in chosen),
         workloads=workloads,
-        crds={name: item.name for item in chosen for name in item.crds},
+        existing=frozenset(kept) & {item.name for item in chosen},
+        extra_plugins=tuple(extra_plugins),
+        crds={name: item.name for item in chosen for name in item.crds if _is_needed(name, item.name, kept)},
         webhooks={ref: item.name for item in chosen for ref in item.webhooks},
         namespaces=frozenset({"kube-system", *(name for item in chosen for name in item.namespaces)}),
         claims=tuple(claim for item in chosen for claim in item.claims),
         ignored_namespaces=frozenset(ignored_namespaces),
-        images={place: image for place, image in images.items() if place[0] in workloads},
+        images={
+            place: image for place, image in images.items() if place[0] in workloads and workloads[place[0]] not in kept
+        },
     )
+
+
+def _is_needed(crd: str, component: str, existing: Collection[str]) -> bool:
+    """Whether the CRD is expected: of a Volcano of others, those in the API group of PodGroups."""
+    gang = gangs.VOLCANO
+    return component != gang.name or component not in existing or crd.partition(".")[2] == gang.group
 
 
 def releases_of(images: Iterable[str]) -> tuple[str, ...]:

@@ -8,10 +8,7 @@ from kubeflow_volcano.catalog import read
 from kubeflow_volcano.cluster.objects import Ref
 from validators.core.expectations import SCHEDULER, Expectations
 
-__all__ = ["LABELS", "with_volcano_at"]
-
-LABELS = "app=volcano-scheduler"
-"""Labels of the scheduler's Deployment in Volcano's manifests and in its chart."""
+__all__ = ["with_volcano_at"]
 
 _COMPONENT, _ROLE = "volcano", "-scheduler"
 

@@ -14,11 +14,13 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.applied_objects import parse_document
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.cluster.volcano import find_schedulers
 from kubeflow_volcano.problems import InvalidInput, Problem
 from validators.checks.reach.recognition import image_marks, recognise
 from validators.core.expectations import GIVEN, SCHEDULER, Expectations, expect, newest_for, releases_of
-from validators.core.volcano_home import LABELS, with_volcano_at
+from validators.core.volcano_home import with_volcano_at
 from validators.probes.network.credentials import Credentials, credentials
+from validators.run.existing import without_absent
 from validators.subjects.gang.operator_flags import container_of
 from validators.subjects.gang.operators import OPERATORS, TRAINING
 from validators.subjects.gang.recognition import recognise_gang
@@ -54,7 +56,13 @@ class Options:
     gang_scheduler: str = AUTO
     volcano_scheduler: str = ""
     """Volcano's scheduler as 'namespace/name'; empty where it is as in Volcano's manifests, or found by its labels."""
+    volcano_namespace: str = ""
+    """Where to look for it; empty looks everywhere."""
+    extra_plugins: tuple[str, ...] = ()
+    """Plugins of Volcano's scheduler that a vendor added."""
     exclude: tuple[str, ...] = ()
+    existing: tuple[str, ...] = ()
+    """Components that others installed and keep."""
     storage_mode: str = "local_path"
     user_email: str = ""
     user_namespace: str = ""
@@ -149,6 +157,8 @@ def _expected(options: Options, release: str) -> Expectations:
         gang_scheduler=VOLCANO.name if gang == AUTO else gang,
         storage_mode=options.storage_mode,
         excluded=options.exclude,
+        existing=options.existing,
+        extra_plugins=options.extra_plugins,
         ignored_namespaces=options.ignore_namespaces,
     )
     objects, objects_from = _objects(options)
@@ -192,22 +202,32 @@ def expectations_of(options: Options, cluster: Cluster | None) -> tuple[Expectat
         InvalidInput: the options make no sense.
     """
     asked_gang = _asked_gang(options)
-    if cluster is None or AUTO not in {options.release, asked_gang}:
+    if cluster is None:
+        return _expected(options, options.release), GIVEN
+    if VOLCANO.name in options.existing and asked_gang == VOLCANO.name:
+        scheduler = options.volcano_scheduler or _volcano(cluster, options.volcano_namespace)
+        options = replace(options, volcano_scheduler=scheduler)
+    found, release_from = _recognised(options, asked_gang, cluster)
+    return without_absent(found, cluster), release_from
+
+
+def _recognised(options: Options, asked_gang: str, cluster: Cluster) -> tuple[Expectations, str]:
+    if AUTO not in {options.release, asked_gang}:
         return _expected(options, options.release), GIVEN
     running = {Ref.of(item): item for item in _beside_operators(cluster)}
     release, release_from = (options.release, GIVEN) if options.release != AUTO else _release_of(cluster, running)
     if asked_gang != AUTO:
         return _expected(options, release), release_from
     gang, gang_from = recognise_gang(cluster, running.get(TRAINING.ref), options.operator_version)
-    scheduler = options.volcano_scheduler or (_volcano(cluster) if gang is VOLCANO else "")
+    scheduler = options.volcano_scheduler or (_volcano(cluster, options.volcano_namespace) if gang is VOLCANO else "")
     found = _expected(replace(options, gang_scheduler=gang.name, volcano_scheduler=scheduler), release)
     return replace(found, gang_from=gang_from), release_from
 
 
-def _volcano(cluster: Cluster) -> str:
-    """The only Deployment with the labels of Volcano's scheduler, as 'namespace/name'; empty if it is unknown."""
+def _volcano(cluster: Cluster, namespace: str) -> str:
+    """The only Deployment that is Volcano's scheduler, as 'namespace/name'; empty if it is unknown."""
     try:
-        found = cluster.list(SCHEDULER.api_version, SCHEDULER.kind, labels=LABELS, brief=True).items
+        found = find_schedulers(cluster, namespace, brief=True)
     except ApiError:  # the checks that want to read it say why
         return ""
     refs = [item["metadata"] for item in found]

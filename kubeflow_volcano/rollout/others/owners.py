@@ -13,6 +13,7 @@ from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.catalog.read import with_own_parts
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import NotServed
+from kubeflow_volcano.cluster.applied_objects import Place
 from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.ownership import owner_of
@@ -23,7 +24,7 @@ from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.state.inventory import read_inventory
 from kubeflow_volcano.text import few
 
-__all__ = ["brought_uids", "central_objects", "foreign_components"]
+__all__ = ["brought_uids", "central_objects", "foreign_components", "places_of_existing"]
 
 _PARALLEL = 8
 _PAGE = 500
@@ -103,6 +104,11 @@ def _is_ours(live: Object, brought: Collection[str]) -> bool:
 def central_objects(part: Component) -> tuple[Ref, ...]:
     """The workloads, CRDs and webhook configurations of a component."""
     return *part.workloads, *part.webhooks, *(Ref(*_CRD, name) for name in part.crds)
+
+
+def places_of_existing(settings: Settings) -> frozenset[Place]:
+    """The places of the central objects of existing components, which no roll-out and no removal touches."""
+    return frozenset(Place.of(ref) for name in settings.existing for ref in central_objects(settings.component(name)))
 
 
 def _asked_about(part: Component, objects: Iterable[Object]) -> Iterator[Ref]:

@@ -84,6 +84,7 @@ class Settings:
     plan: Annotated[PlanSettings, SAME]
     wait_timeout_seconds: Annotated[int, Key("kubeflow_wait_timeout_seconds")]
     volcano: Component
+    volcano_namespace: Annotated[str, Key("volcano_namespace")]
     scheduler_plugins: Component
     local_path: Component
     storage: Annotated[StorageSettings, SAME]

@@ -14,7 +14,7 @@ from kubeflow_volcano.cluster.api.errors import NotServed
 from kubeflow_volcano.cluster.applied_objects import Place, lasting_objects
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.problems import Problem
-from kubeflow_volcano.rollout.others.owners import central_objects
+from kubeflow_volcano.rollout.others.owners import places_of_existing
 from kubeflow_volcano.rollout.prepare import Prepared
 from kubeflow_volcano.rollout.settings.queue_states import wanted_states
 from kubeflow_volcano.rollout.stale.find import Stale, find_stale, unserved_webhooks
@@ -65,9 +65,7 @@ class StaleObjects:
             chosen={part.name for part in settings.components} | whole | self._wired,
             whole=whole,
             existing=settings.existing,
-            of_existing={
-                Place.of(ref) for name in settings.existing for ref in central_objects(settings.component(name))
-            },
+            of_existing=places_of_existing(settings),
             deadline=engine.deadline,
         )
         self._gone = set(found.gone)

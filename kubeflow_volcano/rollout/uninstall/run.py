@@ -21,6 +21,7 @@ from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.rollout.others.owners import places_of_existing
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.stale.find import Stale
 from kubeflow_volcano.rollout.stale.held import explain_held
@@ -92,7 +93,9 @@ class _Run:
     def look(self) -> None:
         """Read the cluster, refuse what cannot be, and make the plan."""
         names = self.settings.uninstall.components
-        self.survey = read_survey(self.cluster, names)
+        self.survey = read_survey(
+            self.cluster, names, existing=self.settings.existing, of_existing=places_of_existing(self.settings)
+        )
         self.brought = requirements.brought_components(self.settings, self.survey.inventory)
         refused = [
             *requirements.unknown_components(self.settings, self.survey.inventory),

@@ -44,8 +44,14 @@ class Survey:
     hooks: Mapping[Ref, frozenset[tuple[str, str]]] = field(default_factory=dict)
 
 
-def read_survey(cluster: Cluster, components: Collection[str]) -> Survey:
-    """Read all of it; with `components` only their objects are ours.
+def read_survey(
+    cluster: Cluster,
+    components: Collection[str],
+    *,
+    existing: Collection[str] = (),
+    of_existing: Collection[Place] = (),
+) -> Survey:
+    """Read all of it; with `components` only their objects are ours. Those of `existing` ones are never ours.
 
     Raises:
         ApiError: the API server does not answer.
@@ -53,7 +59,9 @@ def read_survey(cluster: Cluster, components: Collection[str]) -> Survey:
     deadline = Deadline(_SECONDS)
     inventory = read_inventory(cluster)
     staying = {name for name in inventory if name not in components} if components else set()
-    found = find_stale(cluster, inventory, (), chosen=staying, whole=(), deadline=deadline)
+    found = find_stale(
+        cluster, inventory, (), chosen=staying, whole=(), existing=existing, of_existing=of_existing, deadline=deadline
+    )
     ours = tuple(item for item in found.stale if not components or item.component in components)
     names = {item.ref.name for item in ours if item.ref.kind == "Namespace"}
     queues = [item.ref.name for item in ours if item.ref.kind == "Queue"]

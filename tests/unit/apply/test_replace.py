@@ -78,3 +78,10 @@ def test_the_way_out_says_what_would_be_lost() -> None:
     assert "kubectl delete StatefulSet.apps s -n n --cascade=orphan" in describe_way_out(
         Ref("apps/v1", "StatefulSet", "n", "s")
     )
+
+
+def test_of_what_is_taken_over_safe_kinds_are_replaced_too() -> None:
+    job = live("Job", "batch/v1", manager="helm")
+    assert is_replaceable(Ref.of(job), job, "kubeflow-volcano", adopted=True)
+    deployment = live("Deployment", "apps/v1", manager="helm")
+    assert not is_replaceable(Ref.of(deployment), deployment, "kubeflow-volcano", adopted=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.metadata import may_be_overwritten
+from kubeflow_volcano.cluster.metadata import FIELD_MANAGER, may_be_overwritten
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.ownership import mark_of
 from kubeflow_volcano.text import counted, few
@@ -21,9 +21,9 @@ _WORKLOADS = tuple(workloads.RESOURCE_OF_KIND.values())
 _SHARED = ("cert-manager", "istio", "knative", "cluster-local-gateway")
 
 
-def _is_shared(component: str) -> bool:
-    """Whether the component is software that others in the cluster may use as well."""
-    return component.startswith(_SHARED)
+def _is_shared(component: str, facts: Facts) -> bool:
+    """Whether the component is software that others may use as well, and the settings do not leave it to them."""
+    return component.startswith(_SHARED) and component not in facts.expectations.existing
 
 
 def _own_parts(facts: Facts) -> bool:
@@ -31,14 +31,14 @@ def _own_parts(facts: Facts) -> bool:
     return any(
         facts.get(workloads.RESOURCE_OF_KIND[ref.kind], ref.namespace, ref.name)
         for ref, component in facts.expectations.workloads.items()
-        if not _is_shared(component)
+        if not component.startswith(_SHARED) and component not in facts.expectations.existing
     )
 
 
 def _shared_workloads(facts: Facts) -> Iterator[Ref]:
     """The existing workloads of shared components."""
     for ref, component in facts.expectations.workloads.items():
-        if _is_shared(component) and facts.get(workloads.RESOURCE_OF_KIND[ref.kind], ref.namespace, ref.name):
+        if _is_shared(component, facts) and facts.get(workloads.RESOURCE_OF_KIND[ref.kind], ref.namespace, ref.name):
             yield ref
 
 
@@ -46,10 +46,10 @@ def _shared_objects(facts: Facts) -> Iterator[Object]:
     """The existing CRDs, webhook configurations and workloads of shared components."""
     expected = facts.expectations
     for name, component in expected.crds.items():
-        if _is_shared(component) and (found := facts.get(CRDS, "", name)):
+        if _is_shared(component, facts) and (found := facts.get(CRDS, "", name)):
             yield found
     for ref, component in expected.webhooks.items():
-        if _is_shared(component) and (found := facts.get(webhooks.RESOURCES[ref.kind], "", ref.name)):
+        if _is_shared(component, facts) and (found := facts.get(webhooks.RESOURCES[ref.kind], "", ref.name)):
             yield found
     for ref in _shared_workloads(facts):
         if found := facts.get(workloads.RESOURCE_OF_KIND[ref.kind], ref.namespace, ref.name):
@@ -88,26 +88,29 @@ MANAGERS = Fact[Mapping[Ref, frozenset[str]]]("field managers", _managers, {}, r
 def foreign_owners(facts: Facts) -> Outcome:
     """Istio, cert-manager and Knative are not managed by another tool.
 
-    Marks of another tool are a Helm release, an operator or another field manager. Two tools that apply the same
-    objects overwrite each other, and an upgrade by one breaks the other. Before Kubeflow is installed this fails,
-    afterwards it warns. Exclude the component (kubeflow_exclude) and keep it at a version that the release was tested
-    with, or remove it with the tool that installed it.
+    Marks of another tool are a Helm release, an operator or another field manager; before Kubeflow is installed also
+    kubectl. Two tools that apply the same objects overwrite each other, and an upgrade by one breaks the other. Before
+    Kubeflow is installed this fails, because the roll-out refuses such a component; afterwards it warns. Leave the
+    component to that tool (kubeflow_existing), or take it over (kubeflow_adopt, with --check --diff before); see
+    docs/existing-clusters.md.
     """
-    if not any(map(_is_shared, facts.expectations.components)):
+    if not any(_is_shared(component, facts) for component in facts.expectations.components):
         return skipped("NotExpected", "the chosen components include neither Istio nor cert-manager nor Knative.")
     objects = [*_shared_objects(facts)]
     if not objects:
         return skipped("NotInstalled", "neither Istio nor cert-manager nor Knative is installed.")
     marks = {Ref.of(item): mark for item in objects if (mark := mark_of(item))}
+    installed = _own_parts(facts)
     for ref, managers in facts.known(MANAGERS).items():
-        if foreign := sorted(name for name in managers if not may_be_overwritten(name)):
+        ours = installed or FIELD_MANAGER in managers
+        if foreign := sorted(name for name in managers if not (ours and may_be_overwritten(name))):
             marks.setdefault(ref, f"field manager {', '.join(foreign)}")
     if not marks:
         facts.read(MANAGERS)
         return passed(
             f"{counted(len(objects), 'object')} without marks of another tool.", objects=[Ref.of(i) for i in objects]
         )
-    make, when = (warned, "") if _own_parts(facts) else (failed, " The installation would overwrite them.")
+    make, when = (warned, "") if installed else (failed, " The roll-out refuses them as they are.")
     names = few([f"{ref}: {mark}" for ref, mark in sorted(marks.items())], separator="; ")
     return make(
         "ForeignOwner",
@@ -115,7 +118,7 @@ def foreign_owners(facts: Facts) -> Outcome:
         expected="objects that only this project applies",
         observed={str(ref): mark for ref, mark in sorted(marks.items())},
         objects=sorted(marks),
-        todo="exclude the component (kubeflow_exclude), or remove it with the tool that installed it.",
+        todo="name its component in kubeflow_existing to leave it to that tool, or in kubeflow_adopt to take it over.",
     )
 
 

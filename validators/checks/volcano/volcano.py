@@ -207,7 +207,8 @@ def gang_plugin(facts: Facts) -> Outcome:
             expected="plugins of Volcano",
             observed=observed,
             objects=(configuration.ref,),
-            todo="see that each is a custom plugin on purpose, and not misspelt.",
+            todo="see that each is a custom plugin on purpose, and not misspelt; name those of a vendor in "
+            "volcano_scheduler_extra_plugins (--extra-plugin).",
             changes=(command,) if command else (),
         )
     return passed(f"{configuration.ref} has gang on.", objects=(configuration.ref,), observed=observed)
@@ -239,6 +240,8 @@ def version_pair(facts: Facts) -> Outcome:
     fails, choose a Volcano version that lists the server's version.
     """
     scheduler = _scheduler(facts)
+    if VOLCANO.name in facts.expectations.existing:
+        return skipped(NOT_NEEDED, "others installed this Volcano, and answer for its version.")
     image: str = container_of(scheduler)["image"]
     version = version_tag(image)
     ranges = {_minor(name): bounds for name, bounds in facts.expectations.volcano_kubernetes.items()}

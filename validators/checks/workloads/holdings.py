@@ -139,13 +139,13 @@ def _expected(cluster: Cluster, facts: Facts) -> tuple[str, Mapping[Ref, str], s
 
 
 def _written(cluster: Cluster, facts: Facts) -> Mapping[Ref, str]:
-    """What the roll-out wrote down of the components that are expected; nothing where it was not this project's."""
+    """What the roll-out wrote down of the expected components that others do not keep; nothing without a roll-out."""
     if facts.get(NAMESPACES, "", APPLIED_OBJECTS.namespace) is None:
         return {}
     live = cluster.get(APPLIED_OBJECTS) or {}
     found: dict[Ref, str] = {}
     for component, text in (live.get("data") or {}).items():
-        if component in facts.expectations.components:
+        if component in facts.expectations.components - facts.expectations.existing:
             with contextlib.suppress(ValueError):  # somebody edited it; the catalog still names the most of it
                 found |= dict.fromkeys(parse(text).objects, component)
     return found

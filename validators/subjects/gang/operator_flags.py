@@ -1,14 +1,15 @@
-"""The arguments of the training operator, parsed like Go's flag package does."""
+"""The arguments of the training operator, and their faults for gang scheduling."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from kubeflow_volcano.catalog.operator import GANG_FLAGS, GangEra
+from kubeflow_volcano.cluster.go_flags import read_flags
 from kubeflow_volcano.cluster.objects import Object, Ref
 from validators.subjects.kubectl import patch, pointer
 
-__all__ = ["container_of", "correction", "faults", "flags_of", "gang_flags", "read_flags"]
+__all__ = ["container_of", "correction", "faults", "flags_of", "gang_flags"]
 
 
 def container_of(deployment: Object) -> Object:
@@ -21,21 +22,6 @@ def container_of(deployment: Object) -> Object:
 def flags_of(container: Object) -> Mapping[str, str]:
     """Values by flag of a container's command and arguments."""
     return read_flags([*(container.get("command") or ()), *(container.get("args") or ())])
-
-
-def read_flags(words: Sequence[str]) -> Mapping[str, str]:
-    """Values by flag, in the spelling with two dashes. One dash means the same as two, the last one wins.
-
-    A flag without `=` takes the next word unless that is a flag; a boolean one then reads as true.
-    """
-    found: dict[str, str] = {}
-    for index, word in enumerate(words):
-        if not word.startswith("-"):
-            continue
-        name, mark, value = word.lstrip("-").partition("=")
-        following = words[index + 1] if index + 1 < len(words) else "-"
-        found[f"--{name}"] = value if mark else "true" if following.startswith("-") else following
-    return found
 
 
 def faults(

@@ -64,6 +64,11 @@ def test_what_is_adopted_must_be_installed() -> None:
     assert "kubeflow_adopt names katib, which this inventory does not install" in problem.found
 
 
+def test_what_others_keep_is_not_uninstalled() -> None:
+    (problem,) = problems(kubeflow_existing=["volcano"], uninstall_components=["volcano"])
+    assert "uninstall_components names volcano" in problem.found
+
+
 def test_something_is_left_to_install() -> None:
     (problem,) = problems(kubeflow_components=["volcano"], kubeflow_existing=["volcano"])
     assert "every component to install exists already: volcano" in problem.found

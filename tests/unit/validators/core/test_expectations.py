@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from kubeflow_volcano.catalog.read import load_release, releases
@@ -11,6 +14,7 @@ from validators.core.expectations import expect, newest_for, releases_of
 from validators.core.rights import Rule
 from validators.core.volcano_home import with_volcano_at
 from validators.reading.permissions import as_yaml
+from validators.run.existing import without_absent
 from validators.subjects.gang.operators import TRAINER, TRAINING
 
 
@@ -49,6 +53,40 @@ def test_what_is_excluded_or_not_needed_is_not_expected() -> None:
     assert not own.components & {"local-path", "volcano"}
     assert "local-path" not in expect("1.9.1", "training", storage_mode="existing").components
     assert "local-path" not in expect("1.9.1", ("local-path", "training-operator"), storage_mode="existing").components
+
+
+def test_of_what_others_keep_no_image_and_no_more_than_gangs_need_is_expected() -> None:
+    found = expect("1.9.1", "full", existing=("volcano", "istio"), extra_plugins=("vendor",))
+    assert found.existing == {"volcano", "istio", "istio-crds", "istio-namespace"}
+    assert found.existing <= found.components
+    assert {name for name, component in found.crds.items() if component == "volcano"} == {
+        "podgroups.scheduling.volcano.sh",
+        "queues.scheduling.volcano.sh",
+    }
+    assert "virtualservices.networking.istio.io" in found.crds
+    theirs = {ref for ref, component in found.workloads.items() if component in found.existing}
+    assert ref("Deployment", "volcano-system/volcano-scheduler") in theirs
+    assert not theirs & {place[0] for place in found.images}
+    assert found.images
+    assert found.extra_plugins == ("vendor",)
+
+
+def test_what_others_have_elsewhere_is_not_expected_but_the_scheduler_is() -> None:
+    found = expect("1.9.1", ("dex", "training-operator"), existing=("volcano", "istio", "cert-manager"))
+    there = ref("Deployment", "istio-system/istiod")
+
+    def listing(api_version: str, kind: str, *, namespace: str, fields: str, **_: Any) -> Any:
+        known = (api_version, kind, namespace, fields) == (*there[:3], f"metadata.name={there.name}")
+        return SimpleNamespace(items=({},) if known else ())
+
+    cluster: Any = SimpleNamespace(list=listing)
+    left = without_absent(found, cluster)
+    assert {item for item, component in left.workloads.items() if component in left.existing} <= {there, left.scheduler}
+    assert left.scheduler in left.workloads
+    assert not set(left.webhooks.values()) & left.existing
+    assert left.crds == found.crds
+    nothing: Any = None
+    assert without_absent(expect("1.9.1"), nothing) == expect("1.9.1")
 
 
 def test_what_the_catalog_does_not_know_is_refused() -> None:

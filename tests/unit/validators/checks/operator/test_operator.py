@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kubeflow_volcano.catalog.model import MinorRange
+from kubeflow_volcano.cluster.go_flags import read_flags
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.experiment.record import Group, Member
 from tests.samples.facts import VOLCANO_KINDS, VOLCANO_SERVED, crd, deployment, facts, instant, obj, pod, ref
@@ -21,7 +22,6 @@ from validators.core.outcome import CannotJudgeError, Outcome, Status
 from validators.probes.operator.operator import OperatorEvidence
 from validators.probes.operator.training import TRAINING_JOB
 from validators.subjects.crds import DISCOVERY
-from validators.subjects.gang.operator_flags import read_flags
 
 NAME = "kubeflow/training-operator"
 COMPONENT = "training-operator"

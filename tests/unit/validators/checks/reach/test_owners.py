@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -74,6 +75,22 @@ def test_another_field_manager_of_a_pod_template_is_an_owner() -> None:
     managers = {ISTIOD: frozenset({"kubeflow-volcano", "helm"})}
     outcome = foreign_owners(known(*istio(), known={MANAGERS: managers}))
     assert outcome.observed == {"Deployment istio-system/istiod": "field manager helm"}
+
+
+def test_kubectl_is_an_owner_until_kubeflow_is_installed() -> None:
+    managers = {MANAGERS: {ISTIOD: frozenset({"kubectl-client-side-apply"})}}
+    outcome = foreign_owners(known(*istio(), known=managers))
+    assert (outcome.status, outcome.reason) == (Status.FAIL, "ForeignOwner")
+    assert "kubeflow_existing" in outcome.todo
+    assert "kubeflow_adopt" in outcome.todo
+    after = foreign_owners(known(*istio(), deployment("kubeflow/training-operator"), known=managers))
+    assert after.status is Status.PASS
+
+
+def test_what_the_settings_leave_to_others_is_no_finding() -> None:
+    kept = replace(EXPECTED, existing=frozenset({"istio", "istio-crds"}))
+    outcome = foreign_owners(facts(*istio(**HELM), expected=kept, known={MANAGERS: OWN}))
+    assert outcome.reason == "NotExpected"
 
 
 def test_labels_that_rendered_manifests_carry_are_no_owner() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -328,6 +329,20 @@ def test_words_are_held_against_the_version_that_runs(version: str, text: str, r
     outcome = of_version(version, text)
     assert outcome.reason == reason
     assert words in outcome.message
+
+
+def test_a_plugin_that_a_vendor_added_is_accepted_by_name() -> None:
+    known = known_of("1.8.0", config_of(GOOD.replace("capacity", "proportion}, {name: vendor-topology")))
+    assert judged(known).reason == "UnknownPlugin"
+    assert "volcano_scheduler_extra_plugins" in judged(known).todo
+    expected = replace(known.expectations, extra_plugins=("vendor-topology",))
+    assert judged(replace(known, expectations=expected)).reason == "AsClaimed"
+
+
+def test_the_version_of_a_volcano_of_others_is_theirs() -> None:
+    known = facts(scheduler(image="volcanosh/vc-scheduler:v1.11.0"))
+    kept = replace(known, expectations=replace(known.expectations, existing=frozenset({"volcano"})))
+    assert volcano.version_pair(kept).status is Status.SKIP
 
 
 def test_without_a_scheduler_there_is_no_configuration_and_f1_says_why() -> None:

@@ -1,0 +1,145 @@
+"""Volcano as it is on a cluster: its scheduler, wherever others installed it, and the configuration that it mounts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+import yaml
+
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.go_flags import read_flags, values_of
+from kubeflow_volcano.cluster.objects import Object, Ref
+
+__all__ = [
+    "GANG_SWITCHES",
+    "Configuration",
+    "Unusable",
+    "find_schedulers",
+    "flags_of_scheduler",
+    "gang_faults",
+    "read_configuration",
+    "scheduler_container",
+    "scheduler_names",
+]
+
+GANG_SWITCHES = ("enableJobReady", "enableJobPipelined", "enableJobStarving")
+"""Of the plugin gang: with one of them off, gangs are not all or nothing."""
+
+_LABELS = "app=volcano-scheduler"
+"""Labels of the scheduler's Deployment in Volcano's manifests and in its chart."""
+_PROGRAM = "vc-scheduler"
+_NAME = "volcano-scheduler"
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """The `document` under `key` of the ConfigMap `ref`; its plugins with their options, in the order of the tiers.
+
+    Plugins named in `custom` are a vendor's: no version of Volcano has them.
+    """
+
+    ref: Ref
+    key: str
+    document: Mapping[str, Any]
+    actions: tuple[str, ...]
+    plugins: Mapping[str, Mapping[str, Any]]
+    custom: Collection[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Unusable:
+    """Why the configuration cannot be read."""
+
+    ref: Ref
+    reason: str
+    message: str
+    todo: str
+
+
+def find_schedulers(cluster: Cluster, namespace: str = "", *, brief: bool = False) -> tuple[Object, ...]:
+    """The Deployments with the labels of Volcano's scheduler; in a given namespace also the one with its name.
+
+    `brief` reads their metadata only.
+
+    Raises:
+        ApiError: Deployments may not be listed.
+    """
+    found = cluster.list("apps/v1", "Deployment", namespace=namespace, labels=_LABELS, brief=brief).items
+    if found or not namespace:
+        return tuple(found)
+    named = cluster.get(Ref("apps/v1", "Deployment", namespace, _NAME))
+    return (named,) if named else ()
+
+
+def read_configuration(
+    scheduler: Object, config_map: Callable[[Ref], Object | None], custom: Collection[str] = ()
+) -> Configuration | Unusable:
+    """The configuration that the Deployment of the scheduler mounts and names in its arguments."""
+    pod = scheduler["spec"]["template"]["spec"]
+    container = scheduler_container(pod)
+    path = PurePosixPath(flags_of_scheduler(container).get("--scheduler-conf", ""))
+    source = _mounted_at(path.parent, container, pod)
+    key = next((item["key"] for item in source.get("items") or () if item["path"] == path.name), path.name)
+    ref = Ref("v1", "ConfigMap", scheduler["metadata"]["namespace"], source.get("name", "volcano-scheduler-configmap"))
+    found = config_map(ref)
+    text = ((found or {}).get("data") or {}).get(key)
+    if not text:
+        message = f"{ref} has no key {key}." if found else f"{ref} does not exist."
+        return Unusable(ref, "NoConfiguration", message, "apply Volcano's manifests again.")
+    try:
+        parsed = yaml.safe_load(text)
+        plugins = {item["name"]: item for tier in parsed["tiers"] or () for item in tier["plugins"] or ()}
+        actions = tuple(item.strip() for item in parsed["actions"].split(","))
+    except (yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
+        message = f"{ref} is not a valid scheduler configuration: {type(error).__name__}: {error}."
+        todo = "correct it; until then the scheduler uses what it read last, or its built-in configuration."
+        return Unusable(ref, "Unreadable", message, todo)
+    return Configuration(ref, key, parsed, actions, plugins, custom)
+
+
+def gang_faults(configuration: Configuration) -> Iterator[tuple[str, str]]:
+    """Reason and text of what keeps gangs from being all or nothing."""
+    if "gang" not in configuration.plugins:
+        yield "GangMissing", "plugin gang is missing, so members of a PodGroup are scheduled one by one"
+    for switch in GANG_SWITCHES:
+        if configuration.plugins.get("gang", {}).get(switch) is False:
+            yield "GangDisabled", f"plugin gang has {switch}: false"
+
+
+def scheduler_container(pod: Object) -> Object:
+    """The container of Volcano's scheduler in the spec of its pods."""
+    containers: list[Object] = pod["containers"]
+    return next((item for item in containers if _PROGRAM in item["image"]), containers[0])
+
+
+def scheduler_names(scheduler: Object) -> tuple[str, ...]:
+    """The values of `schedulerName` whose pods this scheduler places (cmd/scheduler/app/options of Volcano)."""
+    return values_of("--scheduler-name", _words(scheduler_container(scheduler["spec"]["template"]["spec"]))) or (
+        "volcano",
+    )
+
+
+def flags_of_scheduler(container: Object) -> Mapping[str, str]:
+    """Values by flag; where a shell starts the scheduler, its arguments are one text."""
+    return read_flags(_words(container))
+
+
+def _words(container: Object) -> list[str]:
+    return [
+        word for item in (*(container.get("command") or ()), *(container.get("args") or ())) for word in item.split()
+    ]
+
+
+def _mounted_at(directory: PurePosixPath, container: Object, pod: Object) -> Object:
+    """The ConfigMap's part of the volume that is mounted there, else of the first one; empty without any."""
+    maps: dict[str, Object] = {
+        item["name"]: item["configMap"] for item in pod.get("volumes") or () if "configMap" in item
+    }
+    mounts = container.get("volumeMounts") or ()
+    here = [
+        maps[item["name"]] for item in mounts if item["name"] in maps and PurePosixPath(item["mountPath"]) == directory
+    ]
+    return next(iter((*here, *maps.values())), {})

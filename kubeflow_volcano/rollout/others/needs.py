@@ -1,0 +1,166 @@
+"""What the components to install need of those that others keep: asked before the first change."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import yaml
+
+from kubeflow_volcano.apply.rights import Rights
+from kubeflow_volcano.apply.survey import learn_kinds
+from kubeflow_volcano.apply.waiting.webhooks import wait_for_webhooks
+from kubeflow_volcano.catalog.gangs import VOLCANO
+from kubeflow_volcano.catalog.model import Component
+from kubeflow_volcano.cluster.admission.webhooks import WEBHOOK_KINDS
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.objects import Object, Ref, group_of
+from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.problems import Problem
+from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.rollout.others.volcano import volcano_problems
+from kubeflow_volcano.rollout.settings.settings import Settings
+from kubeflow_volcano.text import few
+
+__all__ = ["unmet_needs"]
+
+_ADMISSION = "admissionregistration.k8s.io/v1"
+_CRD = ("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+_PAGE = 500
+_WEBHOOK_SECONDS = 30.0
+"""How long a webhook of an existing component may take to answer: it is meant to run already."""
+_MESH = Ref("v1", "ConfigMap", "istio-system", "istio")
+_WAYS = "install it there as its owner does, or remove it from kubeflow_existing so that this project installs it."
+
+
+def unmet_needs(
+    cluster: Cluster, settings: Settings, parts: Mapping[str, Sequence[Object]], progress: Progress
+) -> Iterator[Problem]:
+    """What the objects of `parts` need of the components in `kubeflow_existing`, and the cluster does not have.
+
+    Their CRDs exist as far as an object is of that kind or a workload has rights for it, and serve the versions that
+    objects use; their namespaces exist where objects are put into them; their webhooks answer; Istio has the
+    authorization providers that policies name; Volcano schedules gangs.
+
+    Raises:
+        ApiError: something cannot be read.
+    """
+    existing = [settings.component(name) for name in settings.existing]
+    if not existing:
+        return
+    objects = [obj for found in parts.values() for obj in found]
+    for part in existing:
+        yield from _missing_kinds(cluster, part, objects)
+        yield from _missing_namespaces(cluster, part, objects)
+    yield from _missing_providers(cluster, existing, objects)
+    if VOLCANO.name in settings.existing and settings.gang_scheduler == VOLCANO.name:
+        yield from volcano_problems(cluster, settings)
+    yield from wait_for_webhooks(
+        cluster, [*_webhooks(cluster, existing)], Deadline(_WEBHOOK_SECONDS), progress, objects
+    )
+
+
+def _missing_kinds(cluster: Cluster, part: Component, objects: Sequence[Object]) -> Iterator[Problem]:
+    """Kinds of the component that objects have and that are not served, and CRDs that only rights name."""
+    groups = _groups([part])
+    own = {(obj["spec"]["group"], obj["spec"]["names"]["kind"]) for obj in objects if obj["kind"] == _CRD[1]}
+    used: dict[str, dict[str, list[Ref]]] = defaultdict(lambda: defaultdict(list))
+    for obj in objects:
+        group = group_of(obj["apiVersion"])
+        if group in groups and (group, obj["kind"]) not in own:
+            used[obj["apiVersion"]][obj["kind"]].append(Ref.of(obj))
+    served = learn_kinds(cluster, used)
+    lacking = {
+        f"{kind} of {version}": refs
+        for version, kinds in used.items()
+        for kind, refs in kinds.items()
+        if kind not in served[version]
+    }
+    if lacking:
+        needed = "; ".join(f"{kind} for {few([*map(str, refs)], 2)}" for kind, refs in sorted(lacking.items()))
+        yield Problem(
+            f"{part.title}, which kubeflow_existing names, does not serve {', '.join(sorted(lacking))}.",
+            f"the kinds and versions that objects to install have: {needed}. {part.name} {part.version} serves them.",
+            f"install or upgrade it as its owner does, or take it over with kubeflow_adopt: [{part.name}].",
+        )
+    absent = sorted(_crds_of_rights(part, objects) - _crds(cluster)) if part.crds else []
+    if absent:
+        yield Problem(
+            f"{part.title}, which kubeflow_existing names, has no CRD {', '.join(absent)}.",
+            "the CRDs that the components to install look for.",
+            _WAYS,
+        )
+
+
+def _crds_of_rights(part: Component, objects: Sequence[Object]) -> set[str]:
+    """Names of the CRDs of the component that a workload has rights for by name: it looks for them at its start."""
+    defined = [
+        {
+            "apiVersion": _CRD[0],
+            "kind": _CRD[1],
+            "metadata": {"name": name},
+            "spec": {"group": name.partition(".")[2], "names": {"plural": name.partition(".")[0]}},
+        }
+        for name in part.crds
+    ]
+    rights = Rights([*(obj for obj in objects if obj["kind"] != _CRD[1]), *defined])
+    workloads = [obj for obj in objects if obj["kind"] in {"DaemonSet", "Deployment", "StatefulSet"}]
+    return {ref.name for obj in workloads for ref in rights.crds(obj, ())}
+
+
+def _crds(cluster: Cluster) -> set[str]:
+    pages = cluster.pages(*_CRD, size=_PAGE, brief=True)
+    return {item["metadata"]["name"] for page in pages for item in page.items}
+
+
+def _missing_namespaces(cluster: Cluster, part: Component, objects: Sequence[Object]) -> Iterator[Problem]:
+    declared = {obj["metadata"]["name"] for obj in objects if obj["kind"] == "Namespace"}
+    for name in sorted({*part.namespaces} - declared):
+        inside = [str(Ref.of(obj)) for obj in objects if obj["metadata"].get("namespace") == name]
+        if inside and cluster.get(Ref("v1", "Namespace", "", name)) is None:
+            yield Problem(
+                f"{part.title}, which kubeflow_existing names, is not in namespace {name}, which does not exist.",
+                f"the namespace into which the release puts {few(inside, 3)}.",
+                _WAYS,
+            )
+
+
+def _missing_providers(cluster: Cluster, existing: Iterable[Component], objects: Iterable[Object]) -> Iterator[Problem]:
+    """Authorization providers that policies name and the mesh of others does not have."""
+    istio = next((part for part in existing if part.name == "istio"), None)
+    wanted: dict[str, list[str]] = defaultdict(list)
+    for obj in objects:
+        if obj["kind"] == "AuthorizationPolicy" and (
+            name := ((obj.get("spec") or {}).get("provider") or {}).get("name")
+        ):
+            wanted[name].append(str(Ref.of(obj)))
+    if istio is None or not wanted:
+        return
+    found = [
+        item["name"]
+        for each in cluster.list(_MESH.api_version, _MESH.kind, namespace=_MESH.namespace).items
+        if each["metadata"]["name"].startswith(_MESH.name)
+        for item in (yaml.safe_load((each.get("data") or {}).get("mesh") or "{}") or {}).get("extensionProviders") or ()
+    ]
+    for name in sorted(wanted.keys() - {*found}):
+        yield Problem(
+            f"the mesh has no extension provider {name} ({_MESH}, data.mesh).",
+            f"the provider that {few(wanted[name], 3)} names; without it Istio refuses what the policy protects.",
+            f"add it to meshConfig.extensionProviders of that Istio; {istio.manifests} has its text.",
+        )
+
+
+def _webhooks(cluster: Cluster, existing: Iterable[Component]) -> Iterator[Ref]:
+    """The webhook configurations of these components by name, and all that intercept their kinds."""
+    parts = [*existing]
+    groups, named = _groups(parts), {ref for part in parts for ref in part.webhooks}
+    for kind in sorted(WEBHOOK_KINDS):
+        for item in cluster.list(_ADMISSION, kind).items:
+            rules = [rule for hook in item.get("webhooks") or () for rule in hook.get("rules") or ()]
+            ref = Ref(_ADMISSION, kind, "", item["metadata"]["name"])
+            if ref in named or any(groups & {*rule["apiGroups"]} for rule in rules):
+                yield ref
+
+
+def _groups(parts: Iterable[Component]) -> set[str]:
+    return {name.partition(".")[2] for part in parts for name in part.crds}
