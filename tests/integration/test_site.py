@@ -225,9 +225,7 @@ def test_one_conflict_does_not_keep_the_rest_from_being_finished_and_validated(e
     assert ['conflict with "other-tool"' in item for item in report["run"]["rollout_problems"]] == [True]
     assert f"{provisioner} was refused" in partly.output.rpartition("TASK [")[2]  # at the end, after the validation
 
-    empty.patch(provisioner, {"metadata": {"managedFields": [{}]}})
-    whole = play("playbooks/site.yml", reports=tmp_path, validation_select=["B1"])
-    assert whole.code == 0, whole.output
+    empty.patch(provisioner, {"metadata": {"managedFields": [{}]}})  # as the message says; the next test installs
 
 
 def test_nothing_is_validated_if_the_rollout_was_refused_before_its_first_change(tmp_path: Path) -> None:
