@@ -23,6 +23,7 @@ from kubeflow_volcano.rollout.images.report import table
 from kubeflow_volcano.rollout.images.report.image_list import report
 from kubeflow_volcano.rollout.others.needs import unmet_needs
 from kubeflow_volcano.rollout.others.owners import brought_uids, foreign_components
+from kubeflow_volcano.rollout.patches.bare import mark_bare
 from kubeflow_volcano.rollout.patches.namespaces import label_namespaces, refused_namespaces
 from kubeflow_volcano.rollout.patches.operator_memory import keep_higher_limit
 from kubeflow_volcano.rollout.queues.reconcile import validate_queues
@@ -160,5 +161,6 @@ def _with_namespaces(cluster: Cluster, components: Sequence[Component], parts: P
                 known.add(name)
                 made: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
                 label_namespaces([made], settings.namespace_labels)
+                mark_bare([made])
                 done[part.name] = (made, *done[part.name])
     return done

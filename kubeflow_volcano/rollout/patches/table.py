@@ -13,6 +13,7 @@ from kubeflow_volcano.rollout.account.first_user import placeholder_account
 from kubeflow_volcano.rollout.account.sign_in import dex, first_profile, relying_party
 from kubeflow_volcano.rollout.gang.replicas import replicate_operator, replicate_volcano
 from kubeflow_volcano.rollout.gang.trainer import wire_runtimes
+from kubeflow_volcano.rollout.patches.bare import mark_bare
 from kubeflow_volcano.rollout.patches.namespaces import label_namespaces
 from kubeflow_volcano.rollout.patches.operator_memory import raise_limit
 from kubeflow_volcano.rollout.patches.volcano import configure_scheduling, scope_pod_webhooks
@@ -36,6 +37,7 @@ def patched(objects: Iterable[Object], component: str, settings: Settings) -> tu
     found = [obj if obj["kind"] == "CustomResourceDefinition" else copy.deepcopy(obj) for obj in objects]
     for patch in (_labels, *_PATCHES.get(component, ())):
         patch(found, settings)
+    mark_bare(found)
     return tuple(found)
 
 

@@ -25,7 +25,7 @@ from kubeflow_volcano.rollout.settings.images import (
 )
 from kubeflow_volcano.rollout.settings.matrix import fitting_plugins, validate_operator, validate_versions
 from kubeflow_volcano.rollout.settings.storage import StorageSettings, validate_static_volumes
-from kubeflow_volcano.rollout.settings.uninstall import UninstallSettings
+from kubeflow_volcano.rollout.settings.uninstall import UninstallSettings, uninstall_settings
 from kubeflow_volcano.rollout.settings.user import Account, UserSettings, validate_password
 from kubeflow_volcano.rollout.settings.variables import GivenPath, OptionalPath, OptionalText, complete, defaults
 from kubeflow_volcano.rollout.settings.volcano import (
@@ -160,6 +160,7 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
         values,
         release=release,
         components=(),
+        uninstall=uninstall_settings(values, release),
         existing=read.with_own_parts(release, values["kubeflow_existing"]),
         adopted=read.with_own_parts(release, values["kubeflow_adopt"]),
         source=values["kubeflow_source"] or _address(release.source),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
-from kubeflow_volcano.decode import Key
+from kubeflow_volcano.catalog.model import Release
+from kubeflow_volcano.catalog.read import with_own_parts
+from kubeflow_volcano.decode import Key, decode
 
-__all__ = ["UninstallSettings"]
+__all__ = ["UninstallSettings", "uninstall_settings"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,3 +24,9 @@ class UninstallSettings:
     data: Annotated[tuple[str, ...], Key("uninstall_data")]
     finalize: Annotated[tuple[str, ...], Key("uninstall_finalize")]
     wait_seconds: Annotated[int, Key("uninstall_wait_seconds")]
+
+
+def uninstall_settings(values: Mapping[str, Any], release: Release) -> UninstallSettings:
+    """Those in complete variables; a component goes with the parts of it that are components of their own."""
+    found = decode(UninstallSettings, values)
+    return replace(found, components=with_own_parts(release, found.components))

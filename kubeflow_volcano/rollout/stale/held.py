@@ -42,7 +42,7 @@ def explain_held(cluster: Cluster, live: Object, components: Iterable[Component]
         last = f'set {variable}: ["{ref}"], or {last}'
     return Problem(
         f"{found}{state}",
-        f"{few(titles, 3)}, which acts on the object and then removes its finalizer.",
+        f"{few(titles, 3)}: it acts on the object and then removes its finalizer.",
         f"{start} and run again. If it is gone for good, clean up what it managed, then {last}",
     )
 
@@ -62,7 +62,7 @@ def _title(finalizer: str, part: Component | None) -> str:
     known = known_controller(finalizer)
     if part:
         return f"the controller of {part.title}"
-    return known or f"the controller that sets {finalizer}, which is not part of the release"
+    return known or f"the controller that sets {finalizer} and is not part of the release"
 
 
 def _state(cluster: Cluster, part: Component) -> str:

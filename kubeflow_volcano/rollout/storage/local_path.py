@@ -11,11 +11,11 @@ from kubeflow_volcano.cluster.objects import Object
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.settings.settings import Settings
 
-__all__ = ["DEFAULT_CLASS", "base_directories", "default_class", "owners_of_volumes"]
+__all__ = ["DEFAULT_CLASS", "PROVISIONER", "base_directories", "default_class", "owners_of_volumes"]
 
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 
-_PROVISIONER = "rancher.io/local-path"
+PROVISIONER = "rancher.io/local-path"
 _CONFIG = "local-path-config"
 _OTHER_NODES = "DEFAULT_PATH_FOR_NON_LISTED_NODES"
 
@@ -26,11 +26,11 @@ def default_class(objects: Sequence[Object], _settings: Settings) -> None:
     Raises:
         InvalidInput: there is not exactly one.
     """
-    classes = [obj for obj in objects if obj["kind"] == "StorageClass" and obj.get("provisioner") == _PROVISIONER]
+    classes = [obj for obj in objects if obj["kind"] == "StorageClass" and obj.get("provisioner") == PROVISIONER]
     if len(classes) != 1:
         raise InvalidInput(
             Problem(
-                f"{len(classes)} StorageClasses of {_PROVISIONER} in the manifests.",
+                f"{len(classes)} StorageClasses of {PROVISIONER} in the manifests.",
                 "one, which becomes the default class.",
                 "correct local_path_source.",
             )

@@ -65,6 +65,7 @@ class Uninstalled:
             "objects": [
                 {"object": str(item.ref), "action": str(item.action), "component": item.component}
                 for item in self.outcomes
+                if not self.problems  # a failed task shows its whole result, and the message has what matters
             ],
             "kept": [{"object": str(item.ref), "why": item.why, "todo": item.todo} for item in self.kept],
             "seconds": round(self.seconds, 1),

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from kubeflow_volcano.apply.removing.wording import kubectl
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.settings.settings import Settings
+from kubeflow_volcano.rollout.stale.find import Stale
 from kubeflow_volcano.rollout.uninstall.plan import Plan, dangling_webhooks
 from kubeflow_volcano.rollout.uninstall.survey import Survey
 from kubeflow_volcano.text import few
 
-__all__ = ["of", "unread"]
+__all__ = ["lost_conversion", "of", "unread"]
 
 
 def of(survey: Survey, plan: Plan, settings: Settings) -> Iterator[str]:
@@ -27,6 +30,22 @@ def of(survey: Survey, plan: Plan, settings: Settings) -> Iterator[str]:
             f"note: the inventory still declares {few(back, 20)}; the next roll-out brings it back, unless "
             f"kubeflow_exclude has it."
         )
+
+
+def lost_conversion(cluster: Cluster, crd: Ref, going: Collection[Stale]) -> str:
+    """What follows for the objects of a CRD that stays, if the Service that converts them goes; empty if it does not.
+
+    Raises:
+        ApiError: the CRD cannot be read.
+    """
+    spec = (cluster.get(crd) or {}).get("spec") or {}
+    client = ((spec.get("conversion") or {}).get("webhook") or {}).get("clientConfig") or {}
+    service = client.get("service") or {}
+    place = Ref("v1", "Service", service.get("namespace", ""), service.get("name", ""))
+    if place not in {item.ref for item in going}:
+        return ""
+    stored = next((item["name"] for item in spec["versions"] if item.get("storage")), "")
+    return f"; {place}, which converts them, goes: from then on only version {stored} of them can be read"
 
 
 def unread(plural: str, why: str) -> Problem:

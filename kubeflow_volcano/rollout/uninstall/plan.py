@@ -77,7 +77,7 @@ def namespaces_in_use(
         )
         if others:
             names = few([f"{other.kind} {other.name}" for other in others], 4)
-            why = f"{counted(len(others), 'object')} in it stay: {names}"
+            why = f"it still has {counted(len(others), 'object')}: {names}"
             todo = f"move or delete them, such as with kubectl delete {kubectl(others[0])}, and run again"
             named = by_name([other for other in others if other in data])
             kept.append(Kept(ref, "in use", why, named if set(others) <= set(data) else todo))

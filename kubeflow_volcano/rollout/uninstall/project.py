@@ -92,7 +92,7 @@ class Project:
             yield Kept(_SPACE, "in use", why)
         elif others := self._others():
             names = [f"{item['kind']} {item['metadata']['name']}" for item in others]
-            yield Kept(_SPACE, "in use", f"{counted(len(others), 'object')} in it stay: {few(names, 4)}")
+            yield Kept(_SPACE, "in use", f"it still has {counted(len(others), 'object')}: {few(names, 4)}")
 
     def _others(self) -> list[Object]:
         found = contents_of(self._cluster, [NAMESPACE], Deadline(_SECONDS))

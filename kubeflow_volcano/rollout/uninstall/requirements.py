@@ -16,6 +16,7 @@ from kubeflow_volcano.cluster.applied_objects import Brought
 from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.rollout.others.owners import central_objects
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.stale.find import Stale
 from kubeflow_volcano.rollout.uninstall.plan import DATA_KINDS
@@ -24,9 +25,6 @@ from kubeflow_volcano.text import did_you_mean, few
 __all__ = ["brought_components", "dependents", "foreign_data", "unknown_components", "unrecorded"]
 
 T = TypeVar("T")
-
-_CRDS_OF = "-crds"
-_CRD = ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "")
 
 
 def brought_components(settings: Settings, inventory: Mapping[str, Brought]) -> dict[str, Component]:
@@ -81,7 +79,7 @@ def unrecorded(cluster: Cluster, settings: Settings, inventory: Mapping[str, Bro
         if name in inventory:
             continue
         part = _component(settings, name, "")
-        marks = [*part.workloads, *(Ref(*_CRD, crd) for crd in part.crds)] if part else []
+        marks = central_objects(part) if part else ()
         live = [ref for ref in marks if (obj := cluster.get(ref)) and owned_by(obj, FIELD_MANAGER)]
         if live:
             yield Problem(
@@ -133,12 +131,9 @@ def _requirements(settings: Settings, part: Component, brought: Mapping[str, Com
     found: set[str] = set()
     waiting = [part]
     while waiting:
-        needs = [settings.stands_in(name) for name in waiting.pop().requires]
-        # In releases CRDs come first as a component of their own; who needs them needs their controller to go on.
-        needs += [name.removesuffix(_CRDS_OF) for name in needs if name.endswith(_CRDS_OF)]
-        for need in needs:
+        for need in map(settings.stands_in, waiting.pop().requires):
             unused = need == VOLCANO.name and settings.gang_scheduler == "none"
             if need in brought and need not in found and not unused:
                 found.add(need)
                 waiting.append(brought[need])
-    return found - {part.name}
+    return found

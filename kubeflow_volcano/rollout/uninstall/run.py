@@ -33,7 +33,7 @@ from kubeflow_volcano.rollout.uninstall.derived import is_derived
 from kubeflow_volcano.rollout.uninstall.plan import DATA, Kept, by_name, make_plan, namespaces_in_use
 from kubeflow_volcano.rollout.uninstall.project import Project
 from kubeflow_volcano.rollout.uninstall.survey import read_survey
-from kubeflow_volcano.rollout.uninstall.volumes import wait_for_volumes
+from kubeflow_volcano.rollout.uninstall.volumes import volumes_left
 
 __all__ = ["uninstall"]
 
@@ -130,15 +130,14 @@ class _Run:
 
     def remove(self) -> None:
         """Remove what the plan says: storage after all that uses it, namespaces when they are empty."""
-        going, names = self.plan.going, self.settings.uninstall.components
+        going = self.plan.going
         spaces = [item for item in going if item.ref.kind == "Namespace"]
         claims = {item.live["metadata"]["uid"] for item in going if item.ref.kind == "PersistentVolumeClaim"}
         stored = [item for item in going if item.component == _STORAGE and item not in spaces]
         self._remove([item for item in going if item not in spaces and item not in stored])
         if not self.check and claims and not self.deadline.passed:
-            self.problems += wait_for_volumes(
-                self.cluster, claims, self._patience, self.progress, provisioned=not names or _STORAGE in names
-            )
+            (provisioner,) = self.settings.local_path.workloads
+            self.kept += volumes_left(self.cluster, claims, provisioner, self._patience, self.progress)
         self._remove(stored)
         for item in self.plan.released:
             self._release(item)
@@ -203,7 +202,8 @@ class _Run:
         self.waiting |= removal.waiting
         for ref, problem in removal.kept.items():
             why = problem.found.partition(" stays, with ")[2] or problem.found
-            self.kept.append(Kept(ref, "in use", why.rstrip("."), self._by_name(ref) or problem.todo.rstrip(".")))
+            why = why.rstrip(".") + notes.lost_conversion(self.cluster, ref, items)
+            self.kept.append(Kept(ref, "in use", why, self._by_name(ref) or problem.todo.rstrip(".")))
 
     def _by_name(self, crd: Ref) -> str:
         """What names the data of that kind which the plan keeps; empty if it keeps none."""

@@ -1,41 +1,47 @@
-"""Volumes of removed claims: their provisioner must delete them before it goes itself."""
+"""Volumes of removed claims: the local-path provisioner must delete them before it goes itself."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
 from kubeflow_volcano.apply.removing.ending import wait_for_end
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.deadline import Deadline
-from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.rollout.storage.local_path import PROVISIONER
+from kubeflow_volcano.rollout.uninstall.plan import Kept
 
-__all__ = ["wait_for_volumes"]
+__all__ = ["volumes_left"]
+
+_PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
 
 
-def wait_for_volumes(
-    cluster: Cluster, claims: Collection[str], patience: Deadline, progress: Progress, *, provisioned: bool
-) -> Iterator[Problem]:
-    """Wait until the volumes of these claims, by UID, that are to be deleted are gone; yields those that are not.
+def volumes_left(
+    cluster: Cluster, claims: Collection[str], provisioner: Ref, patience: Deadline, progress: Progress
+) -> list[Kept]:
+    """Wait until the volumes of these claims, by UID, are gone; returns those that stay.
 
-    Without `provisioned` their provisioner stays, and there is nothing to wait for.
+    Where the provisioner does not exist any more, there is nothing to wait for. Volumes of other provisioners, and
+    retained ones, are none of its concern.
 
     Raises:
         ApiError: volumes cannot be listed.
     """
-    if not provisioned:
-        return
-    live = {
+    uids = {
         Ref.of(item): item["metadata"]["uid"]
         for item in cluster.list("v1", "PersistentVolume").items
-        if ((item["spec"].get("claimRef") or {}).get("uid")) in claims
+        if (item["spec"].get("claimRef") or {}).get("uid") in claims
         and item["spec"].get("persistentVolumeReclaimPolicy") == "Delete"
+        and (item["metadata"].get("annotations") or {}).get(_PROVISIONED_BY) == PROVISIONER
     }
-    for ref in wait_for_end(cluster, live, patience, progress) if live else ():
-        yield Problem(
-            f"{ref} of a removed claim is still there.",
-            "its provisioner, which deletes it with its directory.",
-            f"see kubectl describe persistentvolume {ref.name}; once nothing needs it, kubectl delete "
-            f"persistentvolume {ref.name}, and remove its directory on the node.",
-        )
+    if not uids:
+        return []
+    why = "its claim is gone, and its provisioner did not delete it"
+    if cluster.get(provisioner) is None:
+        why = f"its claim is gone, and so is {provisioner}, which would delete it"
+        left: Collection[Ref] = uids
+    else:
+        left = wait_for_end(cluster, uids, patience, progress)
+    todo = "kubectl delete persistentvolume {}, and remove its directory on the node"
+    return [Kept(ref, "volume", why, todo.format(ref.name)) for ref in sorted(left)]

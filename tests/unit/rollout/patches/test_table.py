@@ -105,7 +105,12 @@ def test_manifests_without_the_operator_are_refused() -> None:
         patched([], "training-operator", parse({}))
 
 
-CLASS = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "local-path"}}
+CLASS = {
+    "apiVersion": "storage.k8s.io/v1",
+    "kind": "StorageClass",
+    "metadata": {"name": "local-path"},
+    "provisioner": "example.org/disk",
+}
 
 
 def test_components_without_patches_pass_unchanged() -> None:

@@ -71,7 +71,7 @@ def test_a_controller_that_lives_is_reported_with_its_state() -> None:
 
 def test_an_unknown_finalizer_is_named_and_no_controller_is_guessed() -> None:
     text = explained(live(MAP, "example.org/planted"))
-    assert "the controller that sets example.org/planted, which is not part of the release" in text
+    assert "the controller that sets example.org/planted and is not part of the release" in text
 
 
 def test_a_namespace_says_what_is_left_in_it() -> None:

@@ -30,7 +30,13 @@ def test_the_account_counts_what_was_removed_what_stays_and_what_failed() -> Non
     ]
     assert "ConfigMap n/a is held." in rest[2]
     assert (found["changed"], found["failed"]) == (True, True)
+    assert found["objects"] == []
+
+
+def test_every_object_is_listed_with_what_was_done_and_every_kept_one_with_its_reason() -> None:
+    found = Uninstalled(DONE, (KEPT,)).as_dict()
     assert found["objects"][0] == {"object": str(ROLE), "action": "removed", "component": "katib"}
+    assert found["kept"] == [{"object": str(CLAIM), "why": KEPT.why, "todo": KEPT.todo}]
 
 
 def test_nothing_to_do_is_no_change() -> None:

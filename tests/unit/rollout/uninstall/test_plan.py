@@ -66,7 +66,7 @@ def test_a_namespace_with_an_object_of_others_stays_and_names_it() -> None:
     theirs = live(Ref("v1", "ConfigMap", "kubeflow", "theirs"))
     plan = planned(SPACE, SERVICE, contents=contents(live(SERVICE), theirs))
     assert going(plan) == {SERVICE}
-    assert kept(plan) == {SPACE: "1 object in it stay: ConfigMap theirs"}
+    assert kept(plan) == {SPACE: "it still has 1 object: ConfigMap theirs"}
 
 
 def test_the_api_version_in_which_an_object_is_listed_does_not_matter() -> None:

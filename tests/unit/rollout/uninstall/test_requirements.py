@@ -31,7 +31,7 @@ def refused(given: Settings, *names: str) -> list[str]:
 def test_a_component_that_others_need_is_refused_with_the_list_that_works() -> None:
     there = ("istio-crds", "istio-namespace", "istio", "dex", "katib", "volcano")
     (text,) = refused(settings("istio"), *there)
-    assert "istio is needed by" in text
+    assert "istio-crds is needed by" in text
     assert "katib" in text.partition("which would stay")[0]
     listed = text.partition("uninstall_components: [")[2].partition("]")[0].split(", ")
     assert refused(settings(*listed), *there) == []
@@ -41,6 +41,10 @@ def test_a_requirement_through_others_counts() -> None:
     (text,) = refused(settings("istio-crds"), "istio-crds", "istio-namespace", "istio", "dex", "katib")
     assert "istio-crds is needed by" in text
     assert "katib" in text
+
+
+def test_a_component_takes_the_parts_of_it_that_are_components_of_their_own() -> None:
+    assert settings("istio").uninstall.components == ("istio-crds", "istio-namespace", "istio")
 
 
 def test_what_is_not_there_needs_nothing() -> None:
