@@ -27,6 +27,6 @@ class UninstallSettings:
 
 
 def uninstall_settings(values: Mapping[str, Any], release: Release) -> UninstallSettings:
-    """Those in complete variables; a component goes with the parts of it that are components of their own."""
+    """Those in complete variables; the parts of a component that are components of their own are removed with it."""
     found = decode(UninstallSettings, values)
     return replace(found, components=with_own_parts(release, found.components))
