@@ -122,7 +122,11 @@ class Applier:
                 elif error.field_conflict and not force and self._may_force(ref, before, error):
                     force = True
                     others = ", ".join(sorted(_managers(error)))
-                    self.progress(f"{ref}: fields that {others} changed are reset to the declared values")
+                    self.progress(
+                        f"{ref}: fields that {others} changed are reset to the declared values"
+                        if self._is_ours(before) or ref not in self.adopted
+                        else f"{ref} is taken over from {others}"
+                    )
                     continue
                 elif (
                     is_immutable_error(error)
@@ -165,10 +169,14 @@ class Applier:
     def _may_force(self, ref: Ref, before: Object | None, error: ApiError) -> bool:
         """Whether this project brought the object and nothing writes it again, or it is to be taken over."""
         managers = _managers(error)
-        ours = before and (owned_by(before, FIELD_MANAGER) or before["metadata"]["uid"] in self.brought)
-        if ours:
+        if self._is_ours(before):
             return bool(managers) and all(map(may_be_overwritten, managers))
         return ref in self.adopted or (bool(managers) and all(map(writes_for_us, managers)))
+
+    def _is_ours(self, live: Object | None) -> bool:
+        return live is not None and (
+            owned_by(live, FIELD_MANAGER) is not None or live["metadata"]["uid"] in self.brought
+        )
 
     @staticmethod
     def _heals(error: ApiError) -> bool:

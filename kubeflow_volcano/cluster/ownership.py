@@ -39,8 +39,9 @@ def mark_of(obj: Object) -> str:
 
 
 def owner_of(obj: Object) -> str:
-    """The tool that marks the object as its own, else the field managers that wrote more than its status."""
-    managers = {
-        entry["manager"] for entry in obj["metadata"].get("managedFields") or () if not entry.get("subresource")
-    }
-    return mark_of(obj) or f"field manager {', '.join(sorted(managers)) or 'unknown'}"
+    """The tool that marks the object as its own, else the field managers that made it, or those that are left."""
+    meta = obj["metadata"]
+    entries = [entry for entry in meta.get("managedFields") or () if not entry.get("subresource")]
+    first = [entry for entry in entries if entry.get("time") == meta.get("creationTimestamp")]
+    managers = sorted({entry["manager"] for entry in first or entries if "manager" in entry})
+    return mark_of(obj) or f"field manager {', '.join(managers) or 'unknown'}"

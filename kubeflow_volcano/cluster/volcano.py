@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.go_flags import read_flags, values_of
 from kubeflow_volcano.cluster.objects import Object, Ref
 
@@ -23,6 +24,7 @@ __all__ = [
     "read_configuration",
     "scheduler_container",
     "scheduler_names",
+    "scheduler_ref",
 ]
 
 GANG_SWITCHES = ("enableJobReady", "enableJobPipelined", "enableJobStarving")
@@ -72,6 +74,15 @@ def find_schedulers(cluster: Cluster, namespace: str = "", *, brief: bool = Fals
         return tuple(found)
     named = cluster.get(Ref("apps/v1", "Deployment", namespace, _NAME))
     return (named,) if named else ()
+
+
+def scheduler_ref(cluster: Cluster, namespace: str = "") -> Ref | None:
+    """The only Deployment that is Volcano's scheduler; None if there is none, or several, or they may not be listed."""
+    try:
+        found = find_schedulers(cluster, namespace, brief=True)
+    except ApiError:
+        return None
+    return Ref.of(found[0]) if len(found) == 1 else None
 
 
 def read_configuration(

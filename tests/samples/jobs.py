@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.objects import Object, Ref
 from tests.samples.facts import NOW, instant
 from validators.checks.operator.common import OPERATOR_ACCESS
-from validators.core.expectations import Expectations
+from validators.core.expectations import SCHEDULER, Expectations
 from validators.core.facts import Facts, Unread
 from validators.explain.kinds import KINDS
 from validators.explain.model import GROUP_NAME, Explanation
@@ -64,6 +64,7 @@ def explained(
     notes: Mapping[str, PodNotes] | None = None,
     served: Iterable[str] = ("PodGroup", "Queue"),
     access: Mapping[str, Mapping[str, bool]] | None = None,
+    scheduler: Ref = SCHEDULER,
 ) -> Explanation:
     """The explanation of a job in a healthy cluster with these objects; `without` are names of what is taken out.
 
@@ -80,7 +81,7 @@ def explained(
     if job["kind"] == "PodGroup":
         by_resource["podgroups.scheduling.volcano.sh"] += (job,)
     facts = Facts(
-        Expectations(),
+        Expectations(scheduler=scheduler),
         NOW,
         objects=by_resource,
         unread=unread or {},

@@ -12,11 +12,14 @@ from kubeflow_volcano.catalog.operator import version_of_image
 from kubeflow_volcano.catalog.shipped import images_of_release, images_outside
 from kubeflow_volcano.cluster.objects import Ref
 
-__all__ = ["GIVEN", "SCHEDULER", "Expectations", "expect", "newest_for", "releases_of"]
+__all__ = ["GANG_KINDS", "GIVEN", "SCHEDULER", "Expectations", "expect", "newest_for", "releases_of"]
 
 GIVEN = "given"
 """How something is known that the caller states."""
 
+
+GANG_KINDS = ("jobs.batch.volcano.sh", gangs.VOLCANO.podgroups, "queues.scheduling.volcano.sh")
+"""CRDs of Volcano without which no gang can be made or judged."""
 
 SCHEDULER = Ref("apps/v1", "Deployment", "volcano-system", "volcano-scheduler")
 """Volcano's scheduler as Volcano's manifests name it."""
@@ -163,9 +166,8 @@ def expect(
 
 
 def _is_needed(crd: str, component: str, existing: Collection[str]) -> bool:
-    """Whether the CRD is expected: of a Volcano of others, those in the API group of PodGroups."""
-    gang = gangs.VOLCANO
-    return component != gang.name or component not in existing or crd.partition(".")[2] == gang.group
+    """Whether the CRD is expected: of a Volcano of others, those of `GANG_KINDS`."""
+    return component != gangs.VOLCANO.name or component not in existing or crd in GANG_KINDS
 
 
 def releases_of(images: Iterable[str]) -> tuple[str, ...]:

@@ -25,7 +25,6 @@ from validators.explain.scheduling.preemption import preemption
 from validators.explain.scheduling.queues import queue
 from validators.explain.scheduling.schedulers import gates, scheduler
 from validators.explain.scheduling.shares import guarantees, share
-from validators.explain.scheduling.volcano import SCHEDULER
 
 __all__ = ["STAGES", "explain"]
 
@@ -119,7 +118,7 @@ def _of_inactive(situation: Situation) -> Iterator[Finding]:
 
 def _without_cause(situation: Situation, *, complete: bool) -> Iterator[Finding]:
     """No stage found a cause: report that instead of guessing one."""
-    age = situation.facts.taken - situation.job.created
+    age, place = situation.facts.taken - situation.job.created, situation.facts.expectations.scheduler
     missing = f"{len(situation.pods)} exist, {len(situation.placed)} have a node"
     if age < _YOUNG_SECONDS:
         yield finding(
@@ -142,13 +141,13 @@ def _without_cause(situation: Situation, *, complete: bool) -> Iterator[Finding]
     elif complete and situation.group and not situation.phase:
         yield finding(
             "SchedulerSilent",
-            f"{situation.group_ref} has no phase after {age:.0f} s: no scheduler has handled it, although {SCHEDULER} "
+            f"{situation.group_ref} has no phase after {age:.0f} s: no scheduler has handled it, although {place} "
             "is up.",
             needed="a scheduler that is named volcano and watches PodGroups.",
             todo="read its log and restart it: its cache may be stale, or it may be waiting for the leader lease.",
-            objects=[SCHEDULER],
-            commands=[f"kubectl -n {SCHEDULER.namespace} logs deployment/{SCHEDULER.name} --tail 100"],
-            changes=[f"kubectl -n {SCHEDULER.namespace} rollout restart deployment/{SCHEDULER.name}"],
+            objects=[place],
+            commands=[f"kubectl -n {place.namespace} logs deployment/{place.name} --tail 100"],
+            changes=[f"kubectl -n {place.namespace} rollout restart deployment/{place.name}"],
         )
     elif complete:
         yield finding(
@@ -158,5 +157,5 @@ def _without_cause(situation: Situation, *, complete: bool) -> Iterator[Finding]
             needed="a scheduler and a controller that work on the job.",
             todo="read their last messages below, and their logs.",
             objects=[situation.job.ref],
-            commands=[f"kubectl -n {SCHEDULER.namespace} logs deployment/{SCHEDULER.name} --tail 100"],
+            commands=[f"kubectl -n {place.namespace} logs deployment/{place.name} --tail 100"],
         )

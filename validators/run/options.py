@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,18 +11,16 @@ from typing import Any
 from kubeflow_volcano.catalog.gangs import GANG_SCHEDULERS, VOLCANO
 from kubeflow_volcano.catalog.images.probes import BUSYBOX, PAUSE
 from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.applied_objects import parse_document
-from kubeflow_volcano.cluster.objects import Object, Ref
-from kubeflow_volcano.cluster.volcano import find_schedulers
+from kubeflow_volcano.cluster.objects import Ref
+from kubeflow_volcano.cluster.volcano import scheduler_ref
 from kubeflow_volcano.problems import InvalidInput, Problem
-from validators.checks.reach.recognition import image_marks, recognise
-from validators.core.expectations import GIVEN, SCHEDULER, Expectations, expect, newest_for, releases_of
+from validators.core.expectations import GIVEN, SCHEDULER, Expectations, expect
 from validators.core.volcano_home import with_volcano_at
 from validators.probes.network.credentials import Credentials, credentials
 from validators.run.existing import without_absent
-from validators.subjects.gang.operator_flags import container_of
-from validators.subjects.gang.operators import OPERATORS, TRAINING
+from validators.run.recognising import beside_operators, release_of
+from validators.subjects.gang.operators import TRAINING
 from validators.subjects.gang.recognition import recognise_gang
 
 __all__ = ["AUTO", "LONGEST_WINDOW", "Options", "expectations_of", "login_of", "see_that_they_make_sense"]
@@ -214,8 +212,8 @@ def expectations_of(options: Options, cluster: Cluster | None) -> tuple[Expectat
 def _recognised(options: Options, asked_gang: str, cluster: Cluster) -> tuple[Expectations, str]:
     if AUTO not in {options.release, asked_gang}:
         return _expected(options, options.release), GIVEN
-    running = {Ref.of(item): item for item in _beside_operators(cluster)}
-    release, release_from = (options.release, GIVEN) if options.release != AUTO else _release_of(cluster, running)
+    running = {Ref.of(item): item for item in beside_operators(cluster)}
+    release, release_from = (options.release, GIVEN) if options.release != AUTO else release_of(cluster, running)
     if asked_gang != AUTO:
         return _expected(options, release), release_from
     gang, gang_from = recognise_gang(cluster, running.get(TRAINING.ref), options.operator_version)
@@ -226,12 +224,8 @@ def _recognised(options: Options, asked_gang: str, cluster: Cluster) -> tuple[Ex
 
 def _volcano(cluster: Cluster, namespace: str) -> str:
     """The only Deployment that is Volcano's scheduler, as 'namespace/name'; empty if it is unknown."""
-    try:
-        found = find_schedulers(cluster, namespace, brief=True)
-    except ApiError:  # the checks that want to read it say why
-        return ""
-    refs = [item["metadata"] for item in found]
-    return f"{refs[0]['namespace']}/{refs[0]['name']}" if len(refs) == 1 else ""
+    ref = scheduler_ref(cluster, namespace)
+    return f"{ref.namespace}/{ref.name}" if ref else ""
 
 
 def _scheduler(text: str) -> Ref:
@@ -252,23 +246,3 @@ def _asked_gang(options: Options) -> str:
     listed = () if isinstance(options.profile, str) else options.profile
     named = [name for name in GANG_SCHEDULERS if name in listed]
     return named[0] if options.gang_scheduler == AUTO and len(named) == 1 else options.gang_scheduler
-
-
-def _release_of(cluster: Cluster, running: Mapping[Ref, Object]) -> tuple[str, str]:
-    """The release of these Deployments, and how it is known."""
-    images = [container_of(running[item.ref])["image"] for item in OPERATORS.values() if item.ref in running]
-    if by_operator := releases_of(images):
-        alike = recognise(image_marks(running.get), among=by_operator)
-        return (alike.releases if alike else by_operator)[-1], "of the running operator"
-    if recognised := recognise(image_marks(running.get)):
-        return recognised.releases[-1], "of the running images; no operator tells"
-    return newest_for(cluster.version.get("gitVersion", "")), "newest for this Kubernetes; no operator tells"
-
-
-def _beside_operators(cluster: Cluster) -> Iterator[Object]:
-    """Deployments in the namespaces of operators of training jobs."""
-    for where in sorted({item.ref.namespace for item in OPERATORS.values()}):
-        try:  # as the checks do, who need no other right
-            yield from cluster.list("apps/v1", "Deployment", namespace=where).items
-        except ApiError:  # the checks that want to read it say why
-            continue

@@ -12,6 +12,7 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import State, assess
+from validators.core.expectations import GANG_KINDS
 from validators.core.facts import Fact, Facts, Read
 from validators.core.outcome import CannotJudgeError, Status, failed, skipped
 from validators.core.resources import CRDS
@@ -22,7 +23,6 @@ from validators.subjects.issues import Issue
 __all__ = ["DISCOVERY", "INSTANCES", "READS", "demand_gang_kinds", "discovery", "issues"]
 
 _MOST_LEFT = 10
-_OF_VOLCANO = ("jobs.batch.volcano.sh", VOLCANO.podgroups, "queues.scheduling.volcano.sh")
 
 
 def discovery(cluster: Cluster, facts: Facts) -> Mapping[str, frozenset[str]]:
@@ -93,7 +93,7 @@ def demand_gang_kinds(facts: Facts) -> None:
     if gang.name not in facts.expectations.crds.values():
         raise CannotJudgeError(skipped("NotExpected", f"the chosen components do not include {gang.title}."))
     try:
-        found = issues(facts, _OF_VOLCANO if gang is VOLCANO else (gang.podgroups,))
+        found = issues(facts, GANG_KINDS if gang is VOLCANO else (gang.podgroups,))
     except CannotJudgeError as unread:
         raise CannotJudgeError(replace(unread.outcome, because=("B1",))) from unread
     if found:

@@ -92,7 +92,9 @@ def foreign_components(
             foreign.append(_Foreign(part, _version(cluster, part, theirs), dict(owners.most_common())))
     for other in foreign:
         if other.part.name in settings.adopted:
-            progress(f"adopted, as kubeflow_adopt says: {other}; it becomes {other.part.version}")
+            ours = other.part.version
+            change = f"it becomes {ours}" if other.version != ours else "the version stays"
+            progress(f"adopted, as kubeflow_adopt says: {other}; {change}")
     if refused := [other for other in foreign if other.part.name not in settings.adopted]:
         yield _refusal(settings, refused)
 

@@ -85,6 +85,7 @@ class Plan:
             "waves": [_wave(item) for item in self.waves],
             "gang": gang_of(settings, parts),
             "queues": queues_of(settings, parts),
+            "existing": list(settings.existing),
             "ceded": list(ceded_fields(settings, parts)),
             "account": account_of(settings),
             "resources": self._resources(),

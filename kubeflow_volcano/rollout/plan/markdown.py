@@ -21,6 +21,7 @@ def render(document: Document) -> str:
         _table("Findings", ("subject", "verdict", "finding"), _judged(document)),
         _table("Steps", ("", "component", "version", "objects", "needs", "source"), _steps(document)),
         _table("Queues", ("queue", "will be"), _queues(document)),
+        _table("Components of others, which must be there", ("component",), ((name,) for name in document["existing"])),
         _table(
             "Fields left to others",
             ("object", "fields"),

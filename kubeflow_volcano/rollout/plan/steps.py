@@ -74,7 +74,7 @@ def gang_of(settings: Settings, parts: Mapping[str, Sequence[Object]]) -> dict[s
     asked = settings.gang_scheduler
     return {
         "scheduler": asked,
-        "volcano": settings.volcano.version if asked == VOLCANO.name else None,
+        "volcano": settings.volcano.version if asked == VOLCANO.name and asked not in settings.existing else None,
         "scheduler_plugins": settings.scheduler_plugins.version if asked == SCHEDULER_PLUGINS.name else None,
         "operator_arguments": arguments,
         "trainer_runtimes": runtimes,

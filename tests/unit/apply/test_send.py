@@ -95,7 +95,9 @@ def test_objects_of_others_are_forced_only_if_they_are_adopted(api: Any, manager
     assert "kubeflow_adopt" in problem_of(outcome, text()).todo
 
     api.on("PATCH", ONE, conflict(api, manager), live(api))
-    assert applied(api, adopted={Ref.of(text())})[0].action is Action.CHANGED
+    lines: list[str] = []
+    assert applied(api, adopted={Ref.of(text())}, progress=lines.append)[0].action is Action.CHANGED
+    assert lines == [f"ConfigMap ns/one is taken over from {manager}"]
     assert [request.query["force"] for request in api.seen("PATCH", ONE)] == ["false", "false", "true"]
 
 

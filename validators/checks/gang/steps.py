@@ -13,18 +13,24 @@ from validators.probes.gang.gang import STUCK
 
 __all__ = ["blocked", "fit", "released", "violation"]
 
-_RESTART = {
-    VOLCANO.name: "kubectl -n volcano-system rollout restart deployment/volcano-scheduler",
-    SCHEDULER_PLUGINS.name: "kubectl -n scheduler-plugins rollout restart deployment/scheduler-plugins-scheduler",
-}
-_CONFIGURATION = {
-    VOLCANO.name: "kubectl -n volcano-system get configmap volcano-scheduler-configmap -o yaml",
-    SCHEDULER_PLUGINS.name: "kubectl -n scheduler-plugins get configmaps -o yaml",
-}
 _PLUGIN = {
     VOLCANO.name: "names the plugin gang and none of its switches is false (F4)",
     SCHEDULER_PLUGINS.name: "names the plugin Coscheduling",
 }
+
+
+def _restart(evidence: GangEvidence) -> str:
+    if evidence.gang is SCHEDULER_PLUGINS:
+        return "kubectl -n scheduler-plugins rollout restart deployment/scheduler-plugins-scheduler"
+    return f"kubectl -n {evidence.scheduler.namespace} rollout restart deployment/{evidence.scheduler.name}"
+
+
+def _configuration(evidence: GangEvidence) -> str:
+    """The command that shows it; Volcano's manifests and chart name the ConfigMap after the scheduler."""
+    if evidence.gang is SCHEDULER_PLUGINS:
+        return "kubectl -n scheduler-plugins get configmaps -o yaml"
+    place = evidence.scheduler
+    return f"kubectl -n {place.namespace} get configmap {place.name}-configmap -o yaml"
 
 
 def _queue_shut(evidence: GangEvidence) -> Outcome | None:
@@ -72,7 +78,7 @@ def _partial(evidence: GangEvidence, step: Step, what: str) -> Outcome:
         objects=step_refs(evidence, step),
         todo=f"see that the scheduler's configuration {_PLUGIN[evidence.gang.name]}, and that minMember of the "
         "PodGroup is honoured.",
-        commands=(_CONFIGURATION[evidence.gang.name],),
+        commands=(_configuration(evidence),),
         evidence=step.as_file,
     )
 
@@ -134,7 +140,7 @@ def _ignored(evidence: GangEvidence, step: Step, whom: str, told_by: str) -> Out
         objects=step_refs(evidence, step),
         todo="the scheduler is down, works on a stale cache, or answers to another name than "
         f"{evidence.gang.scheduler}. Restart it.",
-        changes=(_RESTART[evidence.gang.name],),
+        changes=(_restart(evidence),),
         evidence=step.as_file,
     )
 
@@ -202,7 +208,7 @@ def released(evidence: GangEvidence) -> Outcome:
             observed=observed(evidence, step),
             objects=step_refs(evidence, step),
             todo="restart the scheduler: it does not see that the gang is whole by now.",
-            changes=(_RESTART[evidence.gang.name],),
+            changes=(_restart(evidence),),
             evidence=step.as_file,
         )
     return good(evidence, step, f"3 of 3 members were bound {step.seconds:.1f} s after the gang could be whole.")

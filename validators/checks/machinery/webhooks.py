@@ -107,8 +107,9 @@ def _stops(hook: Webhook, system: Object) -> Issue:
         hook.owner,
         "StopsEveryPod" if everywhere else "StopsOthersPods",
         f"{hook.owner}: while webhook {hook.name} is down, no pod can be created in {where}.",
-        "set failurePolicy Ignore, or a namespaceSelector with a label; for Volcano's webhook set "
-        "volcano_pod_webhook_failure_policy or volcano_pod_webhook_namespace_labels and run the rollout.",
+        "set failurePolicy Ignore, or a namespaceSelector with a label; for the webhook of a Volcano that "
+        "this project installed set volcano_pod_webhook_failure_policy or volcano_pod_webhook_namespace_labels and run "
+        "the rollout.",
     )
 
 

@@ -15,7 +15,7 @@ from validators.explain.kinds import JOBSETS
 from validators.explain.model import Finding, Situation, finding
 from validators.subjects.gang.operators import TRAINER, TRAINING
 
-__all__ = ["CONTROLLERS", "PODGROUPS", "Controller", "controllers", "down", "missing_permissions"]
+__all__ = ["CONTROLLERS", "PODGROUPS", "Controller", "controllers", "controllers_of", "down", "missing_permissions"]
 
 PODGROUPS = "podgroups.scheduling.volcano.sh"
 _VERBS_ON_PODGROUPS = ("get", "list", "watch", "create")
@@ -47,7 +47,7 @@ class Controller:
 
 
 _JOBSET = Ref("apps/v1", "Deployment", TRAINER.ref.namespace, "jobset-controller-manager")
-_VOLCANO = Ref("apps/v1", "Deployment", "volcano-system", "volcano-controllers")
+_VOLCANO_JOBS = "batch.volcano.sh"
 CONTROLLERS: Mapping[str, tuple[Controller, ...]] = MappingProxyType(
     {
         "kubeflow.org": (Controller(TRAINING.component, TRAINING.ref, (PODGROUPS, "pods")),),
@@ -55,10 +55,17 @@ CONTROLLERS: Mapping[str, tuple[Controller, ...]] = MappingProxyType(
             Controller(TRAINER.component, TRAINER.ref, (PODGROUPS, JOBSETS)),
             Controller("jobset", _JOBSET, ("jobs.batch",)),
         ),
-        "batch.volcano.sh": (Controller("volcano", _VOLCANO, (PODGROUPS, "pods")),),
     }
 )
-"""By the API group of a job's kind: the Deployments that turn it into pods."""
+"""By the API group of a job's kind: the Deployments that turn it into pods, but for Volcano's own jobs."""
+
+
+def controllers_of(group: str, scheduler: Ref) -> tuple[Controller, ...]:
+    """The Deployments that turn jobs of an API group into pods; Volcano's are beside its `scheduler`."""
+    if group == _VOLCANO_JOBS:
+        place = scheduler._replace(name=f"{scheduler.name.removesuffix('-scheduler')}-controllers")
+        return (Controller("volcano", place, (PODGROUPS, "pods")),)
+    return CONTROLLERS.get(group, ())
 
 
 def controllers(situation: Situation) -> Iterator[Finding]:
@@ -66,7 +73,7 @@ def controllers(situation: Situation) -> Iterator[Finding]:
     job = situation.job
     if job.roles and len(situation.pods) >= job.wanted:
         return
-    for item in CONTROLLERS.get(job.ref.group, ()):
+    for item in controllers_of(job.ref.group, situation.facts.expectations.scheduler):
         if found := down(item.ref, situation):
             yield found
 
@@ -100,7 +107,7 @@ def down(ref: Ref, situation: Situation) -> Finding | None:
 def missing_permissions(situation: Situation, kind: str) -> Iterator[Finding]:
     """Controllers whose account may not create `kind`, given as `plural.group`, for the job."""
     facts, space = situation.facts, situation.job.ref.namespace
-    for item in CONTROLLERS.get(situation.job.ref.group, ()):
+    for item in controllers_of(situation.job.ref.group, facts.expectations.scheduler):
         if kind not in item.kinds:
             continue
         answers = facts.read(OPERATOR_ACCESS).get(item.component, {})

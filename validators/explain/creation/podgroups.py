@@ -11,7 +11,7 @@ from kubeflow_volcano.experiment.stage import PODGROUP
 from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.text import counted
 from validators.explain.creation import trainjobs
-from validators.explain.creation.controllers import CONTROLLERS, PODGROUPS, down, missing_permissions
+from validators.explain.creation.controllers import PODGROUPS, controllers_of, down, missing_permissions
 from validators.explain.creation.quotas import exhausted_quotas
 from validators.explain.creation.refusals import refused
 from validators.explain.creation.webhooks import failing_webhooks
@@ -102,7 +102,7 @@ def _missing(situation: Situation) -> Iterator[Finding]:
     elif job.ref.group == TRAINER.job_group and trainjobs.has_gang_policy(situation):
         yield from _not_created(situation, TRAINER.ref)
     elif job.ref.group == _VOLCANO_JOBS:
-        yield from _not_created(situation, CONTROLLERS[_VOLCANO_JOBS][0].ref)
+        yield from _not_created(situation, controllers_of(_VOLCANO_JOBS, situation.facts.expectations.scheduler)[0].ref)
 
 
 def _is_gang_expected(situation: Situation) -> bool:

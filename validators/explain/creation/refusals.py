@@ -11,7 +11,7 @@ from kubeflow_volcano.cluster.pods.quantities import amounts
 from kubeflow_volcano.text import counted
 from validators.checks.operator.common import OPERATOR_ACCESS
 from validators.core.facts import Facts
-from validators.explain.creation.controllers import CONTROLLERS, missing_permissions
+from validators.explain.creation.controllers import Controller, controllers_of, missing_permissions
 from validators.explain.creation.webhooks import failing_webhooks, webhook_named
 from validators.explain.kinds import JOBSETS, runtime_of
 from validators.explain.model import Event, Finding, Situation, finding
@@ -120,7 +120,11 @@ def _is_of_trainer(event: Event, situation: Situation) -> bool:
 
 def _lacks_group(situation: Situation) -> bool:
     """Whether the job has no PodGroup although a controller creates one for its kind."""
-    return situation.group is None and situation.job.ref.group in CONTROLLERS
+    return situation.group is None and bool(_controllers(situation))
+
+
+def _controllers(situation: Situation) -> tuple[Controller, ...]:
+    return controllers_of(situation.job.ref.group, situation.facts.expectations.scheduler)
 
 
 def _classify(message: str) -> tuple[str, str]:
@@ -142,7 +146,7 @@ def _describe(event: Event, situation: Situation) -> str:
 def _not_tried_again(event: Event, past: str, situation: Situation) -> Finding:
     """The cause of the refusal is gone, but the controller has not retried: its backoff grows with each refusal."""
     ref = situation.job.ref
-    owners = [item.ref for item in CONTROLLERS.get(ref.group, ()) if "pods" in item.kinds]
+    owners = [item.ref for item in _controllers(situation) if "pods" in item.kinds]
     changes = [restart(item) for item in owners]
     if ref.group == "kubeflow.org" or (ref.group == "trainer.kubeflow.org" and not _is_of_pod(event)):
         changes = [look_again(ref)]

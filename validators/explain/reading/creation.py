@@ -12,7 +12,7 @@ from kubeflow_volcano.parallel import in_parallel
 from validators.checks.operator.common import OPERATOR_ACCESS
 from validators.core.facts import Unread
 from validators.core.rights import Rule
-from validators.explain.creation.controllers import CONTROLLERS
+from validators.explain.creation.controllers import controllers_of
 from validators.explain.creation.webhooks import intercepting, to_create
 from validators.explain.model import Situation
 from validators.explain.reading.queries import Query, list_objects, refusal
@@ -82,7 +82,7 @@ def _with_permissions(cluster: Cluster, situation: Situation) -> Situation:
     """The API server's answers about what the accounts of existing controllers may do."""
     facts = situation.facts
     access: dict[str, Mapping[str, bool]] = {}
-    for item in CONTROLLERS.get(situation.job.ref.group, ()):
+    for item in controllers_of(situation.job.ref.group, facts.expectations.scheduler):
         if "deployments.apps" in facts.unread or not facts.get("deployments.apps", item.ref.namespace, item.ref.name):
             continue
         try:

@@ -14,19 +14,20 @@ from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.readiness import State as Readiness
 from kubeflow_volcano.cluster.readiness import assess_pod
+from kubeflow_volcano.cluster.volcano import scheduler_ref
 from kubeflow_volcano.experiment.stage import PODGROUP
 from kubeflow_volcano.parallel import in_parallel
 from kubeflow_volcano.problems import InvalidInput, Problem
-from validators.core.expectations import Expectations
+from validators.core.expectations import SCHEDULER, Expectations
 from validators.core.facts import Facts, Unread
 from validators.core.resources import CLUSTER_RUNTIMES
 from validators.core.rights import Rule
-from validators.explain.creation.controllers import CONTROLLERS
+from validators.explain.creation.controllers import controllers_of
 from validators.explain.kinds import JOBSETS, KINDS, RUNTIMES, Kind
 from validators.explain.model import Event, Situation, State, is_for_single_pods
 from validators.explain.reading import creation
 from validators.explain.reading.queries import KINDS_READ, Query, list_objects
-from validators.explain.scheduling.volcano import PODGROUPS, SCHEDULER
+from validators.explain.scheduling.volcano import PODGROUPS
 from validators.subjects.crds import DISCOVERY
 from validators.subjects.pods import POD_NOTES, notes
 
@@ -67,7 +68,8 @@ def read_situation(cluster: Cluster, namespace: str, name: str, kind: str = "") 
         ApiError: the job itself could not be read.
     """
     chosen, obj = _find(cluster, namespace, name, kind)
-    queries = _queries(chosen, namespace)
+    scheduler = scheduler_ref(cluster) or SCHEDULER
+    queries = _queries(chosen, namespace, scheduler)
     answers = in_parallel(lambda query: list_objects(cluster, query), queries, _PARALLEL)
     objects: dict[str, tuple[Object, ...]] = dict.fromkeys(KINDS_READ, ())
     unread: dict[str, Unread] = {}
@@ -80,7 +82,13 @@ def read_situation(cluster: Cluster, namespace: str, name: str, kind: str = "") 
         own = list_objects(cluster, Query("pods", namespace))
         objects["pods"] = () if isinstance(own, Unread) else own
     served = frozenset(cluster.kinds(PODGROUP[0]))
-    facts = Facts(Expectations(), time.time(), objects=objects, unread=unread, found={DISCOVERY: {PODGROUP[0]: served}})
+    facts = Facts(
+        Expectations(scheduler=scheduler),
+        time.time(),
+        objects=objects,
+        unread=unread,
+        found={DISCOVERY: {PODGROUP[0]: served}},
+    )
     found = assemble(chosen, obj, facts)
     if found.state is State.WAITING or (found.state is State.STARTED and len(found.pods) < found.job.wanted):
         found = creation.with_admission(cluster, found)
@@ -127,15 +135,15 @@ def _find(cluster: Cluster, namespace: str, name: str, word: str) -> tuple[Kind,
     )
 
 
-def _queries(kind: Kind, namespace: str) -> tuple[Query, ...]:
+def _queries(kind: Kind, namespace: str, scheduler: Ref = SCHEDULER) -> tuple[Query, ...]:
     group = kind.api_version.rpartition("/")[0]
     of_kind = [Query(item, namespace) for item in _OF_TRAINJOBS] + [Query(CLUSTER_RUNTIMES)]
-    spaces = {SCHEDULER.namespace, *(item.ref.namespace for item in CONTROLLERS.get(group, ()))}
+    spaces = {scheduler.namespace, *(item.ref.namespace for item in controllers_of(group, scheduler))}
     return (
         *(Query(item) for item in _EVERYWHERE),
         *(Query(item, namespace) for item in _IN_NAMESPACE),
         *(Query("deployments.apps", item) for item in sorted(spaces)),
-        Query("configmaps", SCHEDULER.namespace),
+        Query("configmaps", scheduler.namespace),
         *(of_kind if kind.kind == "TrainJob" else ()),
     )
 

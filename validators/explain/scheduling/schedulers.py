@@ -8,7 +8,6 @@ from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.cluster.readiness import State, assess
 from kubeflow_volcano.text import counted
 from validators.explain.model import GROUP_NAME, VOLCANO, Finding, Situation, finding, pod_group_name
-from validators.explain.scheduling.volcano import SCHEDULER
 from validators.subjects.gang import scheduler_configuration
 from validators.subjects.issues import age
 
@@ -56,16 +55,17 @@ def gates(situation: Situation) -> Iterator[Finding]:
 
 
 def _volcano(situation: Situation) -> Iterator[Finding]:
-    found = situation.facts.get("deployments.apps", SCHEDULER.namespace, SCHEDULER.name)
+    place = situation.facts.expectations.scheduler
+    found = situation.facts.get("deployments.apps", place.namespace, place.name)
     state = assess(found) if found else None
     if state is None or state.state is not State.READY:
         yield finding(
             "SchedulerDown" if state else "SchedulerMissing",
-            state.message if state else f"{SCHEDULER} does not exist.",
+            state.message if state else f"{place} does not exist.",
             needed="Volcano's scheduler, which the pods name.",
             todo="bring it up." if state else "install Volcano.",
-            objects=[SCHEDULER],
-            commands=[f"kubectl -n {SCHEDULER.namespace} get deployment,pod"],
+            objects=[place],
+            commands=[f"kubectl -n {place.namespace} get deployment,pod"],
         )
         return
     configuration = scheduler_configuration.read(found or {}, situation.facts)

@@ -17,7 +17,6 @@ from validators.subjects.gang.scheduler_configuration import UNLIMITED_AT_ZERO, 
 __all__ = [
     "PODGROUPS",
     "QUEUES",
-    "SCHEDULER",
     "ancestors",
     "capability",
     "configuration",
@@ -30,7 +29,6 @@ __all__ = [
     "queues_by_name",
 ]
 
-SCHEDULER = Ref("apps/v1", "Deployment", "volcano-system", "volcano-scheduler")
 PODGROUPS = GANGS.podgroups
 QUEUES = "queues.scheduling.volcano.sh"
 _OF_QUOTAS = ("requests.", "limits.", "count/")
@@ -40,7 +38,8 @@ _DEEPEST = 16
 
 def configuration(facts: Facts) -> Configuration | None:
     """The scheduler's configuration; None where there is no scheduler, or its configuration cannot be read."""
-    scheduler = facts.get("deployments.apps", SCHEDULER.namespace, SCHEDULER.name)
+    place = facts.expectations.scheduler
+    scheduler = facts.get("deployments.apps", place.namespace, place.name)
     found = read(scheduler, facts) if scheduler else None
     return None if isinstance(found, Unusable) else found
 

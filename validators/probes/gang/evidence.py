@@ -6,8 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kubeflow_volcano.catalog.gangs import VOLCANO, GangScheduler
+from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.experiment.stage import Stage, Step
 from kubeflow_volcano.progress import Progress
+from validators.core.expectations import SCHEDULER
 from validators.core.timing import Timing
 
 __all__ = ["GangEvidence", "Play"]
@@ -19,7 +21,7 @@ class GangEvidence:
 
     `queue_state` is empty when the queue does not exist, or the scheduler `gang` has none. `refused` is the server's
     text when a probe object was not admitted, `failure` what else ended the experiment early. `volcano_version` is
-    empty where nothing tells it.
+    empty where nothing tells it. `scheduler` is the Deployment of Volcano's scheduler.
     """
 
     namespace: str = ""
@@ -35,6 +37,7 @@ class GangEvidence:
     failure: str = ""
     seconds: float = 0.0
     gang: GangScheduler = VOLCANO
+    scheduler: Ref = SCHEDULER
     timing: Timing = Timing()  # noqa: RUF009  it is frozen
 
     @property

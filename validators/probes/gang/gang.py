@@ -49,6 +49,7 @@ def run(session: Session, facts: Facts, progress: Progress) -> GangEvidence:
     gang, timing = facts.expectations.gang, facts.timing
     evidence = GangEvidence(
         gang=gang,
+        scheduler=facts.expectations.scheduler,
         queue=session.options.queue,
         volcano_version=scheduler_configuration.version(facts) if gang is VOLCANO else "",
         period_seconds=period,

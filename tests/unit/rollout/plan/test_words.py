@@ -6,7 +6,7 @@ from typing import Any
 
 from kubeflow_volcano.rollout.plan import console, markdown
 from kubeflow_volcano.rollout.plan.judging import judge_apis
-from kubeflow_volcano.rollout.plan.steps import ceded_fields, queues_of
+from kubeflow_volcano.rollout.plan.steps import ceded_fields, gang_of, queues_of
 from kubeflow_volcano.rollout.settings.settings import parse
 
 BUDGET = {"apiVersion": "policy/v1beta1", "kind": "PodDisruptionBudget", "metadata": {"name": "x", "namespace": "n"}}
@@ -42,6 +42,7 @@ def document() -> dict[str, Any]:
             "trainer_runtimes": [],
         },
         "queues": [],
+        "existing": ["cert-manager"],
         "ceded": [{"object": "Deployment n/a", "paths": ["/spec/replicas", "/spec/paused"]}],
         "source": "s",
         "kustomize": "5.0",
@@ -60,6 +61,13 @@ def test_fields_that_are_left_to_others_are_listed() -> None:
     assert "left to others: Deployment n/a /spec/replicas, /spec/paused\n" in console.render(document(), {})
     assert "## Fields left to others\n" in markdown.render(document())
     assert "| Deployment n/a | /spec/replicas, /spec/paused |" in markdown.render(document())
+
+
+def test_components_of_others_are_listed_and_their_version_is_not_known() -> None:
+    assert "left to others: component cert-manager, which must be there\n" in console.render(document(), {})
+    assert "| cert-manager |" in markdown.render(document())
+    assert gang_of(parse({}), {})["volcano"] == parse({}).volcano.version
+    assert gang_of(parse({"kubeflow_existing": ["volcano"]}), {})["volcano"] is None
 
 
 def test_the_fields_left_to_others_are_those_of_the_inventory_that_the_manifests_declare() -> None:

@@ -10,7 +10,7 @@ import pytest
 from kubeflow_volcano.catalog.read import load_release, releases
 from kubeflow_volcano.problems import InvalidInput
 from tests.samples.facts import ref
-from validators.core.expectations import expect, newest_for, releases_of
+from validators.core.expectations import GANG_KINDS, expect, newest_for, releases_of
 from validators.core.rights import Rule
 from validators.core.volcano_home import with_volcano_at
 from validators.reading.permissions import as_yaml
@@ -59,10 +59,7 @@ def test_of_what_others_keep_no_image_and_no_more_than_gangs_need_is_expected() 
     found = expect("1.9.1", "full", existing=("volcano", "istio"), extra_plugins=("vendor",))
     assert found.existing == {"volcano", "istio", "istio-crds", "istio-namespace"}
     assert found.existing <= found.components
-    assert {name for name, component in found.crds.items() if component == "volcano"} == {
-        "podgroups.scheduling.volcano.sh",
-        "queues.scheduling.volcano.sh",
-    }
+    assert {name for name, component in found.crds.items() if component == "volcano"} == {*GANG_KINDS}
     assert "virtualservices.networking.istio.io" in found.crds
     theirs = {ref for ref, component in found.workloads.items() if component in found.existing}
     assert ref("Deployment", "volcano-system/volcano-scheduler") in theirs

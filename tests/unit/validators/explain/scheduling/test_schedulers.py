@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kubeflow_volcano.cluster.objects import Object
-from tests.samples.jobs import explained, group, healthy, member, reasons, tfjob
+from kubeflow_volcano.cluster.objects import Object, Ref
+from tests.samples.jobs import explained, group, healthy, member, reasons, tfjob, vcjob
 
 
 def changed(name: str, **rest: object) -> Object:
@@ -22,6 +22,29 @@ def test_volcano_s_scheduler_must_be_there_before_pods_are_made() -> None:
     assert reasons(explained(job, group(job, phase=""), without=["volcano-scheduler"])) == ["SchedulerMissing"]
     down = changed("volcano-scheduler", status={"observedGeneration": 1, "unavailableReplicas": 1})
     assert reasons(explained(job, group(job, phase=""), down)) == ["SchedulerDown"]
+
+
+def test_volcano_is_judged_where_others_put_it() -> None:
+    place = Ref("apps/v1", "Deployment", "kube-system", "gangs-scheduler")
+
+    def moved(name: str, to: str, **rest: object) -> Object:
+        found = changed(name, **rest)
+        return found | {"metadata": found["metadata"] | {"namespace": "kube-system", "name": to}}
+
+    job = tfjob()
+    missing = explained(job, group(job, phase=""), scheduler=place)
+    assert reasons(missing) == ["SchedulerMissing"]
+    assert "kube-system/gangs-scheduler does not exist" in missing.findings[0].problem.found
+    conf = "actions: enqueue, allocate\ntiers:\n- plugins: [{name: predicates}, {name: proportion}]"
+    there = [
+        moved("volcano-scheduler", "gangs-scheduler"),
+        moved("volcano-scheduler-configmap", "volcano-scheduler-configmap", data={"volcano-scheduler.conf": conf}),
+    ]
+    assert "GangMissing" in [item.reason for item in explained(job, group(job), *there, scheduler=place).findings]
+
+    of_volcano = vcjob()
+    gone = explained(of_volcano, *there, scheduler=place)
+    assert any("kube-system/gangs-controllers" in item.problem.found for item in gone.findings)
 
 
 def test_a_scheduler_of_a_name_that_nobody_has() -> None:

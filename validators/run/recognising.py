@@ -1,0 +1,35 @@
+"""The release of a cluster, by its operators of training jobs and the images beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.cluster.objects import Object, Ref
+from validators.checks.reach.recognition import image_marks, recognise
+from validators.core.expectations import newest_for, releases_of
+from validators.subjects.gang.operator_flags import container_of
+from validators.subjects.gang.operators import OPERATORS
+
+__all__ = ["beside_operators", "release_of"]
+
+
+def beside_operators(cluster: Cluster) -> Iterator[Object]:
+    """Deployments in the namespaces of operators of training jobs."""
+    for where in sorted({item.ref.namespace for item in OPERATORS.values()}):
+        try:  # as the checks do, who need no other right
+            yield from cluster.list("apps/v1", "Deployment", namespace=where).items
+        except ApiError:  # the checks that want to read it say why
+            continue
+
+
+def release_of(cluster: Cluster, running: Mapping[Ref, Object]) -> tuple[str, str]:
+    """The release of these Deployments, and how it is known."""
+    images = [container_of(running[item.ref])["image"] for item in OPERATORS.values() if item.ref in running]
+    if by_operator := releases_of(images):
+        alike = recognise(image_marks(running.get), among=by_operator)
+        return (alike.releases if alike else by_operator)[-1], "of the running operator"
+    if recognised := recognise(image_marks(running.get)):
+        return recognised.releases[-1], "of the running images; no operator tells"
+    return newest_for(cluster.version.get("gitVersion", "")), "newest for this Kubernetes; no operator tells"
