@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-__all__ = ["domain_of", "known_controller", "nearest_group"]
+__all__ = ["CRD_CLEANUP", "domain_of", "known_controller", "nearest_group"]
+
+CRD_CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
+"""The API server's own finalizer on a CRD: it deletes the objects of that kind first (apiextensions-apiserver)."""
 
 # Finalizers by their beginning or end. Sources: kubernetes.io, "Finalizers" and "Well-Known Labels, Annotations and
 # Taints"; kubeflow/kubeflow, components/profile-controller; kserve, pkg/controller; Argo CD, Flux and Rancher, docs.

@@ -15,14 +15,18 @@ from pathlib import Path
 
 import pytest
 
+from kubeflow_volcano.apply.removing.managed import managed_objects
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.rehearsal.cluster.status import read_status
 from kubeflow_volcano.rehearsal.lifecycle import down, up
 from kubeflow_volcano.rehearsal.node.cgroups import NodeCgroup, read_layout
 from kubeflow_volcano.rehearsal.spec import ClusterPaths, RehearsalSpec
 from tests.places import ROOT
+from tests.waiting import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(1200)]
 
@@ -41,7 +45,7 @@ class Installed:
     first: str
 
 
-def play(playbook: str, **more: str) -> str:
+def started(playbook: str, **more: object) -> subprocess.Popen[str]:
     given = {
         "rehearsal_cluster_name": SPEC.name,
         "kubeflow_profile": "full",
@@ -49,17 +53,26 @@ def play(playbook: str, **more: str) -> str:
         **more,
     }
     program = Path(sys.executable).with_name("ansible-playbook")
-    done = subprocess.run(
+    return subprocess.Popen(
         [program, "-i", "inventory/rehearsal", "-e", json.dumps(given), f"playbooks/{playbook}.yml"],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        check=False,
         cwd=ROOT,
         env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "NO_COLOR": "1"},
     )
-    assert done.returncode == 0, done.stdout[-4000:]
-    return done.stdout
+
+
+def play(playbook: str, **more: object) -> str:
+    running = started(playbook, **more)
+    said, _ = running.communicate()
+    assert running.returncode == 0, said[-4000:]
+    return said
+
+
+def ours(api: Cluster) -> set[Ref]:
+    """What roll-outs applied, as the API server has recorded it."""
+    return set(managed_objects(api, FIELD_MANAGER, Deadline(60)).objects)
 
 
 @pytest.fixture(scope="module")
@@ -158,3 +171,81 @@ def test_after_the_node_was_killed_everything_comes_back(installed: Installed) -
             break
         assert time.monotonic() < deadline, left
         time.sleep(1)
+
+
+THEIRS: tuple[Object, ...] = (
+    {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "people", "labels": {"team": "people"}}},
+    {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "theirs", "namespace": "volcano-monitoring"},
+        "data": {"a": "1"},
+    },
+    {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+        "metadata": {"name": "theirs", "namespace": "people"},
+        "spec": {
+            "runPolicy": {"suspend": True},
+            "pytorchReplicaSpecs": {
+                "Worker": {"replicas": 1, "template": {"spec": {"containers": [{"name": "pytorch", "image": "a"}]}}}
+            },
+        },
+    },
+)
+
+
+def test_the_whole_is_removed_also_after_kills_and_installed_again_over_its_data(installed: Installed) -> None:
+    """Objects of others keep UID and resourceVersion; data stays until it is named."""
+    api = installed.api
+    for obj in THEIRS:
+        api.apply(obj, manager="kubectl")
+    job = Ref.of(THEIRS[2])
+    until(lambda: (api.get(job) or {}).get("status"))  # the operator has written what it will
+    before = {Ref.of(obj): marks(api, Ref.of(obj)) for obj in THEIRS}
+
+    for left in (560, 300, 40):
+        kill_uninstallation(api, left)
+
+    play("uninstall")
+    stay = {(ref.kind, ref.name) for ref in ours(api)}
+    assert stay == {
+        ("CustomResourceDefinition", "profiles.kubeflow.org"),
+        ("CustomResourceDefinition", "pytorchjobs.kubeflow.org"),
+        ("Namespace", "kubeflow"),
+        ("Namespace", "volcano-monitoring"),
+        ("PersistentVolumeClaim", "katib-mysql"),
+        ("PersistentVolumeClaim", "minio-pvc"),
+        ("PersistentVolumeClaim", "mysql-pv-claim"),
+        ("Profile", "kubeflow-user-example-com"),
+    }
+    assert {ref: marks(api, ref) for ref in before} == before
+    assert "changed=0" in play("uninstall")
+
+    assert "changed=0" not in play("install")
+    assert "changed=0" in play("install")
+
+    for ref in before:
+        if live := api.get(ref):
+            api.delete(ref, uid=live["metadata"]["uid"])
+    data = [f"PersistentVolumeClaim kubeflow/{name}" for name in ("katib-mysql", "minio-pvc", "mysql-pv-claim")]
+    named = [*data, "Profile kubeflow-user-example-com", "Secret kubeflow-volcano/first-user"]
+    assert "0 kept, 0 failed" in play("uninstall", uninstall_data=named)
+    assert ours(api) == set()
+    spaces = {item["metadata"]["name"] for item in api.list("v1", "Namespace").items}
+    assert spaces - {"people"} == {"default", "kube-node-lease", "kube-public", "kube-system"}
+    assert api.list("v1", "PersistentVolume").items == ()
+    assert "changed=0" in play("uninstall")
+
+
+def kill_uninstallation(api: Cluster, left: int) -> None:
+    """Begin it, and kill it once fewer objects are left."""
+    running = started("uninstall")
+    until(lambda: len(ours(api)) < left or running.poll() is not None, 240)
+    running.kill()
+    running.communicate()
+
+
+def marks(api: Cluster, ref: Ref) -> tuple[str, str]:
+    meta = (api.get(ref) or {})["metadata"]
+    return meta["uid"], meta["resourceVersion"]

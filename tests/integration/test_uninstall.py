@@ -6,6 +6,7 @@ tests. test_uninstall_whole.py removes a whole installation.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -27,8 +28,8 @@ from tests.waiting import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
-COMPONENT = "dashboard-of-tests"
-"""Known to the inventory only; no release has it."""
+COMPONENT = "katib"
+"""Not installed on clusters of tests; the record says that the planted objects are its own."""
 NAME = "kfv-test-uninstall"
 GROUP = "uninstall.kubeflow-volcano.test"
 PEOPLE = "people"
@@ -79,7 +80,11 @@ THEIRS = (
 @pytest.fixture
 def planted(cluster: Cluster) -> Iterator[dict[Ref, tuple[str, str]]]:
     """The component and its record, and objects of others with their UIDs and resourceVersions."""
-    cluster.apply(made("v1", "Namespace", name=f"{NAME}-shared"), manager="kubectl-create")
+    theirs = made("v1", "Namespace", name=f"{NAME}-shared")
+    theirs["metadata"]["labels"] = {"team": PEOPLE}
+    cluster.apply(theirs, manager="kubectl-create")
+    begun = time.monotonic()
+    until(lambda: time.monotonic() > begun + 1.1)  # managedFields have whole seconds
     uids: dict[Ref, str] = {}
     for obj in (*OURS, *THEIRS):
         ref = Ref.of(obj)
@@ -109,7 +114,7 @@ def version(cluster: Cluster, ref: Ref) -> tuple[str, str]:
 
 
 def run(cluster: Cluster, *, check: bool = False, **more: Any) -> Uninstalled:
-    variables = {"uninstall_components": [COMPONENT], "uninstall_wait_seconds": 6, **more}
+    variables = {"uninstall_components": [COMPONENT], "uninstall_wait_seconds": 5, **more}
     return uninstall(cluster, parse(variables), check=check, progress=silent)
 
 
@@ -131,6 +136,7 @@ def test_a_component_goes_and_what_others_need_stays(cluster: Cluster, planted: 
 
     assert done.of(Action.CHANGED) == [Ref.of(SHARED)]
     given_back = (cluster.get(Ref.of(SHARED)) or {})["metadata"]
+    assert given_back["labels"].keys() >= {"team"}
     assert GROUP not in given_back["labels"]
     assert FIELD_MANAGER not in {entry["manager"] for entry in given_back["managedFields"]}
 

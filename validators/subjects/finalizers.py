@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kubeflow_volcano.cluster.finalizers import domain_of, known_controller, nearest_group
+from kubeflow_volcano.cluster.finalizers import CRD_CLEANUP, domain_of, known_controller, nearest_group
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.text import few
 from validators.core.facts import Facts
 from validators.core.resources import CRDS
 
-__all__ = ["CLEANUP", "Held", "describe", "todo"]
-
-CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
-"""The API server's own finalizer on a CRD: it deletes the objects of that kind first (apiextensions-apiserver)."""
+__all__ = ["Held", "describe", "todo"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +24,7 @@ class Held:
     @classmethod
     def of(cls, obj: Object) -> Held:
         """What holds this object, without what every object of its kind has."""
-        own = {CLEANUP} if obj["kind"] == "CustomResourceDefinition" else {"kubernetes"}
+        own = {CRD_CLEANUP} if obj["kind"] == "CustomResourceDefinition" else {"kubernetes"}
         found = [*(obj["metadata"].get("finalizers") or ()), *((obj.get("spec") or {}).get("finalizers") or ())]
         return cls(Ref.of(obj), tuple(item for item in found if item not in own))
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from kubeflow_volcano.apply.crds.change import storage_version
+from kubeflow_volcano.apply.graph import CRD_KIND
 from kubeflow_volcano.apply.removing.wording import kubectl
 from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.cluster.finalizers import domain_of, known_controller, nearest_group
+from kubeflow_volcano.cluster.finalizers import CRD_CLEANUP, domain_of, known_controller, nearest_group
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.cluster.readiness import assess
 from kubeflow_volcano.problems import Problem
@@ -27,9 +29,9 @@ def explain_held(cluster: Cluster, live: Object, components: Iterable[Component]
     """
     ref = Ref.of(live)
     finalizers = [*(live["metadata"].get("finalizers") or ()), *((live.get("spec") or {}).get("finalizers") or ())]
-    own = [item for item in finalizers if item != _OF_NAMESPACES]
+    own = [item for item in finalizers if item not in {_OF_NAMESPACES, CRD_CLEANUP}]
     found = f"{ref} is being deleted, but is held" + (f" by {', '.join(own)}" if own else "") + "."
-    found += "".join(f" {sentence}" for sentence in _contents(live))
+    found += "".join(f" {sentence}" for sentence in (*_contents(live), *_objects_of_kind(cluster, live)))
     if not own:
         todo = f"kubectl get {kubectl(ref)} -o yaml shows its conditions; remove what they name, and run again."
         return Problem(found, "an object that disappears once it is deleted.", todo)
@@ -76,6 +78,21 @@ def _state(cluster: Cluster, part: Component) -> str:
             continue
         states.append(assess(live).message.rstrip(".") if live else f"{ref} does not exist")
     return f"Its controller: {few(states, 3, '; ')}." if states else ""
+
+
+def _objects_of_kind(cluster: Cluster, crd: Object) -> Iterator[str]:
+    """The objects that keep a CRD, with their finalizers: the API server deletes them first."""
+    if crd["kind"] != CRD_KIND:
+        return
+    version = f"{crd['spec']['group']}/{storage_version(crd)}"
+    try:
+        items = cluster.list(version, crd["spec"]["names"]["kind"], brief=True).items
+    except ApiError as error:
+        yield f"The objects of its kind cannot be listed: {error}."
+        return
+    names = [f"{Ref.of(item)} ({', '.join(item['metadata'].get('finalizers') or ['no finalizer'])})" for item in items]
+    if names:
+        yield f"Of its kind are left, with these finalizers: {few(names, 3)}."
 
 
 def _contents(namespace: Object) -> Sequence[str]:

@@ -12,18 +12,24 @@ from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.stale.find import Stale
 from kubeflow_volcano.rollout.uninstall.plan import Plan, dangling_webhooks
 from kubeflow_volcano.rollout.uninstall.survey import Survey
-from kubeflow_volcano.text import few
+from kubeflow_volcano.text import counted, few
 
 __all__ = ["lost_conversion", "of", "unread"]
 
 
 def of(survey: Survey, plan: Plan, settings: Settings) -> Iterator[str]:
-    """Webhooks of others that lose their Service, and components that the next roll-out would bring back."""
+    """Webhooks of others that lose their Service, pods that lose their scheduler, components that would come back."""
     for ref, (namespace, name) in sorted(dangling_webhooks(survey, plan).items()):
         yield (
             f"note: {ref}, which no roll-out brought, asks Service {namespace}/{name}, which goes. If it is not "
             f"needed: kubectl delete {kubectl(ref)}"
         )
+    for scheduler, pods in survey.pods.items():
+        if pods:
+            yield (
+                f"note: {counted(len(pods), 'unfinished pod')} of scheduler {scheduler}, which goes: those that run go "
+                f"on, pending ones stay so: {few(pods, 3)}"
+            )
     declared = {part.name for part in settings.components}
     if back := sorted(declared & set(settings.uninstall.components)):
         yield (

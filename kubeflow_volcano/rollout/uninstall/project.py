@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from kubeflow_volcano.apply.removing.contents import contents_of
 from kubeflow_volcano.apply.removing.ending import wait_for_end
@@ -29,8 +29,8 @@ _SECONDS = 60.0
 class Project:
     """What is there of it. `kept` says why it stays; it goes if that is empty."""
 
-    def __init__(self, cluster: Cluster, *, whole: bool, ours_stay: Collection[Kept], data: Sequence[str]) -> None:
-        """`ours_stay` are the objects of ours that stay, of which its record is needed.
+    def __init__(self, cluster: Cluster, *, whole: bool, needed: str, data: Sequence[str]) -> None:
+        """`needed` says for what its record is still needed; empty if for nothing.
 
         Raises:
             ApiError: the API server does not answer.
@@ -39,7 +39,7 @@ class Project:
         self._space = cluster.get(_SPACE)
         self._own = [live for ref in _OWN if (live := cluster.get(ref))] if self._space and whole else []
         self._secret_goes = str(SECRET) in data
-        self.kept = tuple(self._reasons(ours_stay)) if self._space and whole else ()
+        self.kept = tuple(self._reasons(needed)) if self._space and whole else ()
         self._whole = whole
 
     @property
@@ -82,14 +82,13 @@ class Project:
         labels = (self._space or {"metadata": {}})["metadata"].get("labels") or {}
         return labels.items() >= LABELS.items()
 
-    def _reasons(self, ours_stay: Collection[Kept]) -> Iterator[Kept]:
+    def _reasons(self, needed: str) -> Iterator[Kept]:
         if not self._secret_goes and any(Ref.of(item) == SECRET for item in self._own):
             why = "it keeps the first user's password, with which a reinstallation goes on"
             yield Kept(SECRET, DATA, why, by_name([SECRET]))
             yield Kept(_SPACE, "in use", f"{SECRET} is in it")
-        elif ours_stay:
-            why = f"it keeps the record of {counted(len(ours_stay), 'object')} that stay"
-            yield Kept(_SPACE, "in use", why)
+        elif needed:
+            yield Kept(_SPACE, "in use", f"its record is needed: {needed}")
         elif others := self._others():
             names = [f"{item['kind']} {item['metadata']['name']}" for item in others]
             yield Kept(_SPACE, "in use", f"it still has {counted(len(others), 'object')}: {few(names, 4)}")

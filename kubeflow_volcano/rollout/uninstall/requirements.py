@@ -16,10 +16,10 @@ from kubeflow_volcano.cluster.applied_objects import Brought
 from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.rollout.account.stored import SECRET
 from kubeflow_volcano.rollout.others.owners import central_objects
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.stale.find import Stale
-from kubeflow_volcano.rollout.uninstall.plan import DATA_KINDS
 from kubeflow_volcano.text import did_you_mean, few
 
 __all__ = ["brought_components", "dependents", "foreign_data", "unknown_components", "unrecorded"]
@@ -99,7 +99,7 @@ def foreign_data(cluster: Cluster, ours: Collection[Stale], named: Sequence[str]
     known = {str(item.ref) for item in ours}
     for text in named:
         kind, _, name = text.partition(" ")
-        if text in known or kind not in DATA_KINDS:
+        if text in {*known, str(SECRET)}:
             continue
         namespace, _, own = name.rpartition("/")
         ref = Ref("kubeflow.org/v1" if kind == "Profile" else "v1", kind, namespace, own)

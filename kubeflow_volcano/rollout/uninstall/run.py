@@ -22,11 +22,13 @@ from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
 from kubeflow_volcano.progress import Progress
 from kubeflow_volcano.rollout.others.owners import places_of_existing
+from kubeflow_volcano.rollout.queues.drain import CREATED_QUEUES
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.stale.find import Stale
 from kubeflow_volcano.rollout.stale.held import explain_held
 from kubeflow_volcano.rollout.state.inventory import merged, write_inventory
 from kubeflow_volcano.rollout.state.lock import Lock, holder_of
+from kubeflow_volcano.rollout.state.store import write_keys
 from kubeflow_volcano.rollout.uninstall import notes, requirements
 from kubeflow_volcano.rollout.uninstall.account import Uninstalled, describe_going
 from kubeflow_volcano.rollout.uninstall.derived import is_derived
@@ -34,6 +36,7 @@ from kubeflow_volcano.rollout.uninstall.plan import DATA, Kept, by_name, make_pl
 from kubeflow_volcano.rollout.uninstall.project import Project
 from kubeflow_volcano.rollout.uninstall.survey import read_survey
 from kubeflow_volcano.rollout.uninstall.volumes import volumes_left
+from kubeflow_volcano.text import counted
 
 __all__ = ["uninstall"]
 
@@ -153,15 +156,17 @@ class _Run:
     def record(self) -> None:
         """Drop what is gone from the inventory."""
         removed = {Place.of(item.ref) for item in self.outcomes}
+        queues = {item.ref.name: None for item in self.outcomes if item.ref.kind == "Queue"}
+        if queues and self.cluster.get(CREATED_QUEUES):
+            write_keys(self.cluster, CREATED_QUEUES, queues)
         write_inventory(self.cluster, merged(self.survey.inventory, {}, (), {*removed, *self.survey.gone}))
 
     def project(self) -> Project:
         """The project's own namespace, by what then is left."""
-        kept = self.kept or self.plan.kept
-        stays = [*kept, *(Kept(ref, "held", "") for ref in self.waiting)]
-        if self.problems and not stays:
-            stays = [Kept(item.ref, "failed", "") for item in self.plan.going[:1]]
-        return Project(self.cluster, whole=self.whole, ours_stay=stays, data=self.settings.uninstall.data)
+        stay = len(self.kept or self.plan.kept) + len(self.waiting)
+        needed = "not everything could be removed" if self.problems else ""
+        needed = f"{counted(stay, 'object')} of ours stay" if stay else needed
+        return Project(self.cluster, whole=self.whole, needed=needed, data=self.settings.uninstall.data)
 
     def finish(self, project: Project, started: Deadline) -> Uninstalled:
         """Remove the project itself, and sum up."""

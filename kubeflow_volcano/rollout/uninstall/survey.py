@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from kubeflow_volcano.apply.compare import owned_by
 from kubeflow_volcano.apply.removing.contents import Contents, contents_of
+from kubeflow_volcano.catalog.gangs import GANG_SCHEDULERS
 from kubeflow_volcano.cluster.admission.webhooks import WEBHOOK_KINDS, webhooks
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import NotServed
@@ -31,7 +32,8 @@ class Survey:
 
     `ours` has the objects of the chosen components, or all; `gone` those of the inventory that do not exist. `shared`
     are Namespaces and StorageClasses that others had made before a roll-out applied them. `contents` is what is in our
-    namespaces. `jobs` are those in each queue. `hooks` are webhook configurations of others, with their Services.
+    namespaces. `jobs` are those in each queue, `pods` unfinished ones by the scheduler of ours that places them.
+    `hooks` are webhook configurations of others, with their Services.
     """
 
     inventory: Mapping[str, Brought]
@@ -42,6 +44,7 @@ class Survey:
     contents: Contents = field(default_factory=lambda: Contents({}, {}))
     jobs: Mapping[str, list[str]] = field(default_factory=dict)
     hooks: Mapping[Ref, frozenset[tuple[str, str]]] = field(default_factory=dict)
+    pods: Mapping[str, list[str]] = field(default_factory=dict)
 
 
 def read_survey(
@@ -65,6 +68,7 @@ def read_survey(
     ours = tuple(item for item in found.stale if not components or item.component in components)
     names = {item.ref.name for item in ours if item.ref.kind == "Namespace"}
     queues = [item.ref.name for item in ours if item.ref.kind == "Queue"]
+    parts = {item.component for item in ours}
     view = QueueView.read(cluster) if queues else QueueView()
     return Survey(
         inventory,
@@ -75,6 +79,7 @@ def read_survey(
         contents_of(cluster, names, deadline),
         {name: view.jobs(name) for name in queues},
         _hooks_of_others(cluster, {item.ref for item in ours}),
+        {gang.scheduler: _pods_of(cluster, gang.scheduler) for name, gang in GANG_SCHEDULERS.items() if name in parts},
     )
 
 
@@ -98,6 +103,11 @@ def _is_shared(cluster: Cluster, ref: Ref) -> bool:
     return live is not None and was_made_by_others(live)
 
 
+def _pods_of(cluster: Cluster, scheduler: str) -> list[str]:
+    fields = f"spec.schedulerName={scheduler},status.phase!=Succeeded,status.phase!=Failed"
+    return sorted(str(Ref.of(item)) for item in cluster.list("v1", "Pod", fields=fields, brief=True).items)
+
+
 def _hooks_of_others(cluster: Cluster, ours: Collection[Ref]) -> Mapping[Ref, frozenset[tuple[str, str]]]:
     found = {}
     for kind in sorted(WEBHOOK_KINDS):
@@ -106,6 +116,6 @@ def _hooks_of_others(cluster: Cluster, ours: Collection[Ref]) -> Mapping[Ref, fr
         except NotServed:
             continue
         for item in live:
-            if Ref.of(item) not in ours:
+            if Ref.of(item) not in ours and owned_by(item, FIELD_MANAGER) is None:
                 found[Ref.of(item)] = frozenset(hook.service for hook in webhooks([item]) if hook.service)
     return found

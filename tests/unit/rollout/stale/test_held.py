@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -24,6 +25,10 @@ class Api:
 
     def get(self, ref: Ref) -> Object | None:
         return self.objects.get(ref)
+
+    def list(self, api_version: str, kind: str, **_: Any) -> Any:
+        found = (obj for ref, obj in self.objects.items() if ref[:2] == (api_version, kind))
+        return SimpleNamespace(items=tuple(found))
 
 
 def live(ref: Ref, *finalizers: str, **more: Any) -> Object:
@@ -81,3 +86,16 @@ def test_a_namespace_says_what_is_left_in_it() -> None:
     assert "Some resources are remaining: a.b has 1." in text
     assert "All content" not in text
     assert "patch" not in text
+
+
+def test_a_crd_names_the_objects_that_keep_it() -> None:
+    ref = Ref("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "experiments.kubeflow.org")
+    spec = {
+        "group": "kubeflow.org",
+        "names": {"kind": "Experiment"},
+        "versions": [{"name": "v1beta1", "storage": True}],
+    }
+    crd = live(ref, "customresourcecleanup.apiextensions.k8s.io", spec=spec)
+    text = explained(crd, live(EXPERIMENT, "update-prometheus-metrics"))
+    assert "Of its kind are left, with these finalizers: Experiment n/e (update-prometheus-metrics)." in text
+    assert "customresourcecleanup" not in text

@@ -98,3 +98,10 @@ def test_data_of_others_is_refused_and_what_is_gone_already_is_not() -> None:
     assert str(CLAIM) in problem.found
     ours = (Stale(CLAIM, {}, "pipelines", "1.9.1"),)
     assert [*requirements.foreign_data(api, ours, [str(CLAIM)])] == []
+
+
+def test_of_secrets_only_the_first_user_s_is_data() -> None:
+    theirs, first = Ref("v1", "Secret", "kubeflow", "theirs"), Ref("v1", "Secret", "kubeflow-volcano", "first-user")
+    api: Any = Api("people", theirs, first)
+    (problem,) = requirements.foreign_data(api, (), [str(theirs), str(first)])
+    assert str(theirs) in problem.found

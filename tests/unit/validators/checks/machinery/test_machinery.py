@@ -11,6 +11,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ed25519
 
 from kubeflow_volcano.catalog.model import MinorRange
+from kubeflow_volcano.cluster.finalizers import CRD_CLEANUP
 from kubeflow_volcano.cluster.objects import Object, Ref
 from tests.samples.certificates import CA, Signer, named, pem, signer
 from tests.samples.facts import NOW, crd, deployment, facts, obj, pod, ref
@@ -20,7 +21,7 @@ from validators.core.expectations import Expectations
 from validators.core.facts import Facts, Unread
 from validators.core.outcome import CannotJudgeError, Status
 from validators.subjects.crds import DISCOVERY, INSTANCES
-from validators.subjects.finalizers import CLEANUP, Held
+from validators.subjects.finalizers import Held
 from validators.subjects.simulation import SIMULATED_WEBHOOKS, SimulatedWebhook
 from validators.subjects.webhooks import SERVING_CERTIFICATES, configurations, fault
 
@@ -59,7 +60,7 @@ def test_a_crd_that_is_not_usable_fails_for_its_reason(
 
 
 def deleted_crd(*finalizers: str) -> Object:
-    return crd(NAME, metadata={"deletionTimestamp": "2027-01-01T00:00:00Z", "finalizers": [CLEANUP, *finalizers]})
+    return crd(NAME, metadata={"deletionTimestamp": "2027-01-01T00:00:00Z", "finalizers": [CRD_CLEANUP, *finalizers]})
 
 
 @pytest.mark.parametrize(

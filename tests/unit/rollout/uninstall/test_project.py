@@ -1,0 +1,101 @@
+"""The project's own namespace: when it goes, and why it stays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.progress import silent
+from kubeflow_volcano.rollout.state.lock import LEASE
+from kubeflow_volcano.rollout.state.store import LABELS
+from kubeflow_volcano.rollout.uninstall import project
+from kubeflow_volcano.rollout.uninstall.project import Project
+
+SPACE = Ref("v1", "Namespace", "", "kubeflow-volcano")
+SECRET = Ref("v1", "Secret", "kubeflow-volcano", "first-user")
+RECORD = Ref("v1", "ConfigMap", "kubeflow-volcano", "rollout-objects")
+
+
+class Api:
+    """A cluster with these objects; deleting one removes it, unless its resourceVersion is another."""
+
+    def __init__(self, *objects: Object) -> None:
+        self.objects = {Ref.of(obj): obj for obj in objects}
+
+    def get(self, ref: Ref, **_: Any) -> Object | None:
+        return self.objects.get(ref)
+
+    def delete(self, ref: Ref, *, uid: str, version: str = "") -> bool:
+        live = self.objects[ref]["metadata"]
+        assert live["uid"] == uid
+        if version in {"", live["resourceVersion"]}:
+            del self.objects[ref]
+            return True
+        return False
+
+
+def live(ref: Ref, **more: Any) -> Object:
+    meta = {"name": ref.name, "namespace": ref.namespace, "uid": ref.name, "resourceVersion": "1"}
+    return {"apiVersion": ref.api_version, "kind": ref.kind, "metadata": meta | more.pop("meta", {}), **more}
+
+
+MADE = live(SPACE, meta={"labels": dict(LABELS)})
+FREE = live(LEASE, spec={"holderIdentity": "", "renewTime": "2026-01-01T00:00:00Z"})
+
+
+@pytest.fixture(autouse=True)
+def _others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Project, "_others", lambda _: [])
+
+
+def made(api: Api, *, whole: bool = True, needed: str = "", data: tuple[str, ...] = ()) -> Project:
+    cluster: Any = api
+    return Project(cluster, whole=whole, needed=needed, data=data)
+
+
+def test_it_goes_last_and_whole() -> None:
+    api = Api(MADE, FREE, live(RECORD))
+    found = made(api)
+    assert found.kept == ()
+    assert set(found.going) == {SPACE, LEASE, RECORD}
+    assert set(found.remove(silent)) == {SPACE, LEASE, RECORD}
+    assert api.objects == {}
+
+
+def test_the_password_of_the_first_user_keeps_it_until_it_is_named() -> None:
+    api = Api(MADE, FREE, live(SECRET))
+    assert [item.ref for item in made(api).kept] == [SECRET, SPACE]
+    assert made(api).going == ()
+    assert SECRET in made(api, data=(str(SECRET),)).going
+
+
+def test_its_record_stays_while_it_is_needed_but_a_named_secret_goes() -> None:
+    api = Api(MADE, FREE, live(SECRET), live(RECORD))
+    found = made(api, needed="2 objects of ours stay", data=(str(SECRET),))
+    assert [item.why for item in found.kept] == ["its record is needed: 2 objects of ours stay"]
+    assert found.remove(silent) == [SECRET]
+    assert RECORD in api.objects
+
+
+def test_for_single_components_it_is_left_alone() -> None:
+    found = made(Api(MADE, FREE), whole=False)
+    assert (found.kept, found.going) == ((), ())
+
+
+def test_a_namespace_that_others_had_made_stays_without_what_is_in_it() -> None:
+    api = Api(live(SPACE), FREE, live(RECORD))
+    assert set(made(api).remove(silent)) == {LEASE, RECORD}
+    assert SPACE in api.objects
+
+
+def test_another_run_that_took_the_lock_meanwhile_keeps_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    api = Api(MADE, FREE, live(RECORD))
+    found = made(api)
+    monkeypatch.setattr(project, "holder_of", lambda _: "another")
+    assert found.remove(silent) == ()
+    monkeypatch.setattr(project, "holder_of", lambda _: None)
+    monkeypatch.setattr(api, "delete", lambda *_, **__: False)  # the Lease has changed since it was read
+    assert found.remove(silent) == ()
+    assert set(api.objects) == {SPACE, LEASE, RECORD}
