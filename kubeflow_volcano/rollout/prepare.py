@@ -32,8 +32,8 @@ from kubeflow_volcano.rollout.settings.ceded import validate_ceded
 from kubeflow_volcano.rollout.settings.kubernetes_range import require_kubernetes
 from kubeflow_volcano.rollout.settings.settings import Settings
 from kubeflow_volcano.rollout.storage import default_class as storage
-from kubeflow_volcano.rollout.upgrade.installed import installed_versions
-from kubeflow_volcano.rollout.upgrade.judge import require_upgrade
+from kubeflow_volcano.rollout.versions.installed import installed_versions
+from kubeflow_volcano.rollout.versions.judge import require_upgrade
 
 __all__ = ["Prepared", "prepare"]
 

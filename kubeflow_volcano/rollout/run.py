@@ -32,7 +32,7 @@ from kubeflow_volcano.rollout.state.ledger import expected_seconds, record_run
 from kubeflow_volcano.rollout.state.lock import Lock
 from kubeflow_volcano.rollout.state.store import ensure_namespace
 
-__all__ = ["engine_for", "requirements", "roll_out"]
+__all__ = ["carry_out", "engine_for", "requirements", "roll_out"]
 
 _CRD = ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "")
 
@@ -53,11 +53,24 @@ def roll_out(
     if not scope.parts:
         return ApplyResult((), (), 0.0)
     prepared = prepare(cluster, settings, scope, check=check, progress=progress)
+    return carry_out(cluster, prepared, check=check, progress=progress, texts=texts)
+
+
+def carry_out(
+    cluster: Cluster, prepared: Prepared, *, check: bool, progress: Progress, texts: bool = True
+) -> ApplyResult:
+    """The same for a roll-out that is prepared.
+
+    Raises:
+        InvalidInput: a CRD of a required component does not exist.
+        Busy: another roll-out holds the lock.
+        ProblemsError: the API server refused a request before the first change.
+    """
     try:
         engine = engine_for(
             cluster,
             prepared.settings,
-            scope.parts,
+            prepared.scope.parts,
             prepared.parts,
             check=check,
             progress=progress,

@@ -16,6 +16,7 @@ from kubeflow_volcano.progress import silent
 from kubeflow_volcano.rollout.backup import files
 from kubeflow_volcano.rollout.backup.collect import collect
 from kubeflow_volcano.rollout.backup.restore import restore
+from kubeflow_volcano.rollout.upgrade.running import running_jobs
 from tests.waiting import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
@@ -105,6 +106,7 @@ def actions(result: ApplyResult, refs: tuple[Ref, ...]) -> dict[Ref, Action]:
 def test_what_was_saved_comes_back(cluster: Cluster, tmp_path: Path) -> None:
     mine = (SPACE, QUEUE, JOB)
     before = {ref: live(cluster, ref) for ref in mine}
+    assert ENDED not in running_jobs(cluster)
     place = files.write(tmp_path, collect(cluster, silent))
     backup = files.read(place)
     assert {*mine, ENDED} <= {Ref.of(obj) for obj in backup.objects}
@@ -127,6 +129,11 @@ def test_what_was_saved_comes_back(cluster: Cluster, tmp_path: Path) -> None:
     assert after[SPACE]["metadata"]["labels"]["team"] == "a"
     owners = [owner["uid"] for owner in after[JOB]["metadata"]["ownerReferences"]]
     assert owners == [after[QUEUE]["metadata"]["uid"]] != [before[QUEUE]["metadata"]["uid"]]
+
+    assert {JOB, ENDED}.isdisjoint(running_jobs(cluster)), "one is suspended, the other is gone"
+    cluster.patch(JOB, {"spec": {"runPolicy": {"suspend": False}}})
+    assert JOB in running_jobs(cluster)
+    cluster.patch(JOB, {"spec": {"runPolicy": {"suspend": True}}})
 
     again = restore(cluster, backup, only=(), check=False, progress=silent)
     assert not again.changed

@@ -11,16 +11,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from kubeflow_volcano.apply.result import ApplyResult
+from kubeflow_volcano.apply.removing.managed import managed_objects
+from kubeflow_volcano.apply.result import Action, ApplyResult
 from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.applied_objects import Place
+from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.deadline import Deadline
 from kubeflow_volcano.rehearsal.build.generation import load_generation
 from kubeflow_volcano.rehearsal.build.kept import Tools
 from kubeflow_volcano.rehearsal.build.tools import ensure_tools
 from kubeflow_volcano.rollout import run
 from kubeflow_volcano.rollout.scope import scope_of
-from kubeflow_volcano.rollout.settings.settings import parse
+from kubeflow_volcano.rollout.settings.settings import Settings, parse
+from kubeflow_volcano.rollout.upgrade.document import foretell
 from tests.bench.plane import Plane
 from tests.places import UPSTREAM
 
@@ -33,6 +39,8 @@ CRDS = ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "")
 MAPPINGS = Ref(*CRDS, "domainmappings.serving.knative.dev")
 SERVICES = Ref(*CRDS, "inferenceservices.serving.kserve.io")
 COUNT = 40
+KEPT = {"Namespace", "PersistentVolumeClaim"}
+"""Kinds that go only when they are named."""
 
 
 class Said(list[str]):
@@ -50,12 +58,33 @@ def tools() -> Tools:
 
 
 @pytest.fixture(scope="module")
-def cluster(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def plane(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
     with Plane(tools.programs, tmp_path_factory.mktemp("upgrade") / "plane", NAMESPACES) as plane:
-        cluster = Cluster.connect(plane.kubeconfig)
-        for obj in (storage_class(), *map(volume, range(8))):
-            cluster.create(obj)
-        yield cluster
+        yield plane
+
+
+@pytest.fixture(scope="module")
+def cluster(plane: Plane) -> Cluster:
+    cluster = Cluster.connect(plane.kubeconfig)
+    prepare_storage(cluster)
+    return cluster
+
+
+@pytest.fixture(scope="module")
+def authority(plane: Plane) -> str:
+    """A caBundle, as an injector writes it."""
+    found = yaml.safe_load(plane.kubeconfig.read_text())["clusters"][0]["cluster"]["certificate-authority-data"]
+    return str(found)
+
+
+def prepare_storage(cluster: Cluster) -> None:
+    for obj in (storage_class(), *map(volume, range(8))):
+        cluster.create(obj)
+
+
+def managed(cluster: Cluster) -> set[Place]:
+    """The objects that roll-outs applied."""
+    return {Place.of(ref) for ref in managed_objects(cluster, FIELD_MANAGER, Deadline(60)).objects}
 
 
 def storage_class() -> Object:
@@ -74,10 +103,8 @@ def volume(number: int) -> Object:
     return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": f"standard-{number}"}, "spec": spec}
 
 
-def roll_out(
-    cluster: Cluster, tools: Tools, release: str, *, check: bool = False, **more: Any
-) -> tuple[ApplyResult, Said]:
-    settings = parse(
+def settings_of(tools: Tools, release: str, **more: Any) -> Settings:
+    return parse(
         {
             "kubeflow_release": release,
             "kubeflow_profile": "full",
@@ -90,8 +117,11 @@ def roll_out(
             **more,
         }
     )
-    said = Said()
-    return run.roll_out(cluster, settings, scope_of(settings), check=check, progress=said), said
+
+
+def roll_out(cluster: Cluster, tools: Tools, release: str, **more: Any) -> tuple[ApplyResult, Said]:
+    settings, said = settings_of(tools, release, **more), Said()
+    return run.roll_out(cluster, settings, scope_of(settings), check=False, progress=said), said
 
 
 def mapping(number: int) -> Object:
@@ -126,7 +156,9 @@ def live(cluster: Cluster, ref: Ref) -> Object:
     return found
 
 
-def test_1_8_1_becomes_1_9_1_and_every_object_keeps_its_content(cluster: Cluster, tools: Tools) -> None:
+def test_1_8_1_becomes_1_9_1_and_every_object_keeps_its_content(
+    cluster: Cluster, tools: Tools, authority: str, tmp_path: Path
+) -> None:
     result, _ = roll_out(cluster, tools, "1.8.1")
     assert not result.problems, result.problems
     for obj in (*map(mapping, range(COUNT)), service()):
@@ -135,20 +167,30 @@ def test_1_8_1_becomes_1_9_1_and_every_object_keeps_its_content(cluster: Cluster
         "apiVersion": SERVICES.api_version,
         "kind": SERVICES.kind,
         "metadata": {"name": SERVICES.name},
-        "spec": {"conversion": {"strategy": "Webhook", "webhook": {"clientConfig": {"caBundle": "Cg=="}}}},
+        "spec": {"conversion": {"strategy": "Webhook", "webhook": {"clientConfig": {"caBundle": authority}}}},
     }
     cluster.apply(injected, manager="cert-manager-cainjector", force=True)
     mappings = contents(cluster, "serving.knative.dev/v1alpha1", "DomainMapping")
     services = contents(cluster, "serving.kserve.io/v1beta1", "InferenceService")
     assert (len(mappings), len(services)) == (COUNT, 1)
 
-    foretold, said = roll_out(cluster, tools, "1.9.1", check=True)
-    assert not foretold.problems, foretold.problems
+    said = Said()
+    before = managed(cluster)
+    document = foretell(cluster, settings_of(tools, "1.9.1", kubeflow_prune=True), check=True, progress=said)
+    assert not document["problems"], document["problems"]
     assert any(f"stored versions migrated: {COUNT} objects from v1alpha1 to v1beta1" in line for line in said), said
+    crds = {item["crd"]: item for item in document["crds"]}
+    assert crds[MAPPINGS.name]["stored"] == ["v1alpha1"]
+    assert crds[SERVICES.name]["drops_conversion"]
+    assert any("oauth2-proxy replaces oidc-authservice" in text for text in document["steps"])
+    removed = {item["object"] for item in document["changes"] if item["action"] == "removed"}
+    assert "EnvoyFilter istio-system/authn-filter" in removed
     assert live(cluster, MAPPINGS)["status"]["storedVersions"] == ["v1alpha1"]
+    assert managed(cluster) == before
 
-    result, said = roll_out(cluster, tools, "1.9.1")
+    result, said = roll_out(cluster, tools, "1.9.1", kubeflow_prune=True)
     assert not result.problems, result.problems
+    assert {str(item.ref) for item in result.outcomes if item.action is Action.REMOVED} == removed
     assert live(cluster, MAPPINGS)["status"]["storedVersions"] == ["v1beta1"]
     assert live(cluster, SERVICES)["spec"]["conversion"] == {"strategy": "None"}
     assert contents(cluster, "serving.knative.dev/v1beta1", "DomainMapping") == mappings
@@ -156,3 +198,12 @@ def test_1_8_1_becomes_1_9_1_and_every_object_keeps_its_content(cluster: Cluster
     again, _ = roll_out(cluster, tools, "1.9.1")
     assert not again.problems, again.problems
     assert not again.changed
+
+    with Plane(tools.programs, tmp_path / "fresh", NAMESPACES) as plane:
+        fresh = Cluster.connect(plane.kubeconfig)
+        prepare_storage(fresh)
+        installed, _ = roll_out(fresh, tools, "1.9.1")
+        assert not installed.problems, installed.problems
+        extra = managed(cluster) - managed(fresh)
+        assert not managed(fresh) - managed(cluster)
+    assert {ref.kind for ref in extra} <= KEPT, extra

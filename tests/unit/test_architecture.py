@@ -79,11 +79,12 @@ FLOORS: Mapping[str, Sequence[set[str]]] = {
         {"gang"},
         {"patches"},
         {"scope", "desired"},
-        {"upgrade"},
+        {"versions"},
         {"backup", "prepare"},
         {"stale"},
         {"run", "uninstall"},
         {"plan"},
+        {"upgrade"},
     ),
     "kubeflow_volcano.rehearsal": (
         {"inside"},

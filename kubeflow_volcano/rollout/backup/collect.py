@@ -21,7 +21,7 @@ from kubeflow_volcano.ref import group_of
 from kubeflow_volcano.rollout.account.stored import SECRET
 from kubeflow_volcano.rollout.backup.files import Backup, Origin
 from kubeflow_volcano.rollout.backup.selection import is_contributor, why_left_out
-from kubeflow_volcano.rollout.upgrade.installed import installed_versions
+from kubeflow_volcano.rollout.versions.installed import installed_versions
 from kubeflow_volcano.text import counted
 
 __all__ = ["collect"]

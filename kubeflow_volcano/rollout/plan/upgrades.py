@@ -5,7 +5,7 @@ from __future__ import annotations
 from kubeflow_volcano.catalog.edges import edges
 from kubeflow_volcano.rollout.plan.findings import Finding, Verdict
 from kubeflow_volcano.rollout.settings.settings import Settings
-from kubeflow_volcano.rollout.upgrade.judge import describe_step, steps_for
+from kubeflow_volcano.rollout.versions.judge import describe_step, steps_for
 
 __all__ = ["judge_upgrades"]
 

@@ -32,6 +32,7 @@ PREFIXES = (
     "restore_",
     "scheduler_plugins_",
     "uninstall_",
+    "upgrade_",
     "validation_",
     "volcano_",
 )

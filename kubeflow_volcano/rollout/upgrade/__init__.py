@@ -1,1 +1,1 @@
-"""Upgrades: which versions the cluster has, and whether a roll-out may follow them in one step."""
+"""An upgrade: what it would do as a plan, the jobs that run meanwhile, and a report on both."""

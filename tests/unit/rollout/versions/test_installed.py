@@ -9,7 +9,7 @@ from typing import Any
 from kubeflow_volcano.cluster.applied_objects import APPLIED_OBJECTS, Brought, serialize
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.rollout.state.ledger import LEDGER
-from kubeflow_volcano.rollout.upgrade.installed import installed_versions
+from kubeflow_volcano.rollout.versions.installed import installed_versions
 
 MAP = Ref("v1", "ConfigMap", "n", "a")
 NAMES_ONLY = json.dumps({"v1 ConfigMap": ["n/a"]})

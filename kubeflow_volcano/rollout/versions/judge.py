@@ -84,7 +84,7 @@ def _no_edge(origin: str, target: str) -> Problem:
     return Problem(
         found,
         f"one step at a time: {steps}.",
-        f'set kubeflow_release: "{path[0]}" and run playbooks/install.yml; then go on by {", ".join(path[1:])}.',
+        f'set kubeflow_release: "{path[0]}" and run playbooks/upgrade.yml; then go on by {", ".join(path[1:])}.',
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 from kubeflow_volcano.problems import InvalidInput, Problem
 from kubeflow_volcano.rollout.scope import Scope, scope_of
 from kubeflow_volcano.rollout.settings.settings import parse
-from kubeflow_volcano.rollout.upgrade.judge import require_upgrade
+from kubeflow_volcano.rollout.versions.judge import require_upgrade
 
 FULL: Mapping[str, Any] = {"kubeflow_profile": "full"}
 

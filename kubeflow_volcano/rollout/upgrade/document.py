@@ -1,0 +1,182 @@
+"""What an upgrade would do on a cluster, and afterwards what became of it, as plain data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from kubeflow_volcano.apply.crds.change import change_of
+from kubeflow_volcano.apply.graph import CRD_KIND
+from kubeflow_volcano.apply.problems import refusal
+from kubeflow_volcano.apply.result import Action, ApplyResult
+from kubeflow_volcano.catalog.operator import COMPONENT
+from kubeflow_volcano.catalog.read import OWN_FILES
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
+from kubeflow_volcano.cluster.objects import Object, Ref
+from kubeflow_volcano.problems import InvalidInput, Problem, ProblemsError
+from kubeflow_volcano.progress import Progress
+from kubeflow_volcano.rollout.gang.wiring import operator_deployment
+from kubeflow_volcano.rollout.plan.steps import gang_of
+from kubeflow_volcano.rollout.prepare import Prepared, prepare
+from kubeflow_volcano.rollout.run import carry_out
+from kubeflow_volcano.rollout.scope import scope_of
+from kubeflow_volcano.rollout.settings.settings import Settings
+from kubeflow_volcano.rollout.upgrade.running import running_jobs
+from kubeflow_volcano.rollout.versions.installed import installed_versions
+from kubeflow_volcano.rollout.versions.judge import require_upgrade
+from kubeflow_volcano.text import few
+
+__all__ = ["SCHEMA", "finished", "foretell", "require_idle"]
+
+SCHEMA = "kfv.upgrade/v1"
+
+_CRD = ("apiextensions.k8s.io/v1", CRD_KIND)
+_MOST_SHOWN = 10
+
+Document = Mapping[str, Any]
+
+
+def foretell(cluster: Cluster, settings: Settings, *, check: bool, progress: Progress) -> Document:
+    """What an upgrade to these settings would do, by server-side dry runs; changes nothing.
+
+    With `check` steps that a person has to confirm are described only.
+
+    Raises:
+        InvalidInput: nothing is installed, the settings are no upgrade in one step, or a step is not confirmed.
+        ProblemsError: the API server refused a request.
+    """
+    try:
+        installed = installed_versions(cluster)
+        if not installed:
+            raise InvalidInput(
+                Problem(
+                    "no record of an installation on this cluster (kubeflow-volcano/rollout-objects).",
+                    "an installation of this project to upgrade.",
+                    "run playbooks/install.yml; on a cluster of this project whose record is lost, too.",
+                )
+            )
+        scope = scope_of(settings)
+        steps = require_upgrade(settings, scope, installed, check=check)
+        running = running_jobs(cluster)
+        prepared = prepare(cluster, settings, scope, check=True, progress=progress)
+        result = carry_out(cluster, prepared, check=True, progress=progress, texts=False)
+        crds = [*_crds(cluster, prepared)]
+        images = _new_images(cluster, prepared)
+        gang = {"now": _arguments_now(cluster, prepared), "then": gang_of(settings, prepared.parts)}
+    except ApiError as error:
+        raise ProblemsError(refusal(cluster, error)) from error
+    return {
+        "schema": SCHEMA,
+        "created": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "kubernetes": cluster.version["gitVersion"],
+        "release": settings.release.version,
+        "state": "planned",
+        "versions": [*_versions(settings, installed)],
+        "steps": [*steps],
+        "running": [str(ref) for ref in running],
+        "crds": crds,
+        "images": images,
+        "gang": gang,
+        "backup": "",
+        **_outcome(result),
+    }
+
+
+def require_idle(document: Document, *, allowed: bool) -> None:
+    """Refuse an upgrade while jobs run, unless that is `allowed`.
+
+    Raises:
+        InvalidInput: jobs run.
+    """
+    running = document["running"]
+    if running and not allowed:
+        raise InvalidInput(
+            Problem(
+                f"jobs that run: {few(running, _MOST_SHOWN)}.",
+                "no running job while operators, webhooks and schedulers are replaced: running pods go on, new ones "
+                "wait or are refused meanwhile.",
+                "wait until they have ended, suspend them, or set upgrade_running_jobs: allow.",
+            )
+        )
+
+
+def finished(document: Document, result: ApplyResult, backup: str) -> Document:
+    """The document after the upgrade."""
+    state = "failed" if result.problems else "ended"
+    return {**document, "state": state, "backup": backup, **_outcome(result)}
+
+
+def _outcome(result: ApplyResult) -> dict[str, Any]:
+    counts = Counter(str(item.action) for item in result.outcomes)
+    return {
+        "objects": {str(action): counts[action] for action in Action if counts[action]},
+        "changes": [
+            {"object": str(item.ref), "action": str(item.action), "component": item.component, "reason": item.reason}
+            for item in result.outcomes
+            if item.action is not Action.UNCHANGED
+        ],
+        "problems": [asdict(problem) for problem in result.problems],
+        "warnings": [asdict(problem) for problem in result.warnings],
+        "seconds": round(result.seconds, 1),
+    }
+
+
+def _versions(settings: Settings, installed: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    """Each component with its installed and its wanted version; empty where it has none."""
+    wanted = {
+        part.name: part.version if part.name in OWN_FILES else settings.release.version for part in settings.components
+    }
+    for name in sorted({*installed, *wanted}):
+        yield {"component": name, "installed": installed.get(name, ""), "wanted": wanted.get(name, "")}
+
+
+def _crds(cluster: Cluster, prepared: Prepared) -> Iterator[dict[str, Any]]:
+    """CRDs whose stored objects or conversion change."""
+    declared = {
+        obj["metadata"]["name"]: obj
+        for objects in prepared.parts.values()
+        for obj in objects
+        if obj["kind"] == CRD_KIND
+    }
+    for live in cluster.list(*_CRD).items:
+        name = live["metadata"]["name"]
+        change = change_of(declared[name], live, FIELD_MANAGER) if name in declared else None
+        if change:
+            yield {
+                "crd": name,
+                "stored": [*change.stored],
+                "storage": change.storage,
+                "drops_conversion": change.drops_conversion,
+            }
+
+
+def _new_images(cluster: Cluster, prepared: Prepared) -> list[str]:
+    """Images that no pod on the cluster uses yet."""
+    used = {
+        container["image"]
+        for pod in cluster.list("v1", "Pod").items
+        for key in ("initContainers", "containers")
+        for container in pod["spec"].get(key) or ()
+    }
+    return sorted(
+        {
+            use.final
+            for use in prepared.desired.images.images
+            if used.isdisjoint((use.final, use.original, *use.written))
+        }
+    )
+
+
+def _arguments_now(cluster: Cluster, prepared: Prepared) -> Sequence[str]:
+    """The arguments of the training operator on the cluster that concern gangs."""
+    part = next((part for part in prepared.scope.parts if part.name == COMPONENT), None)
+    live: Object | None = None
+    if part:
+        live = cluster.get(Ref.of(operator_deployment(part, prepared.desired.parts[part.name])))
+    found: Sequence[str] = gang_of(prepared.settings, {COMPONENT: [live] if live else []})["operator_arguments"]
+    return found

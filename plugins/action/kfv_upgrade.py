@@ -1,0 +1,64 @@
+"""kfv_upgrade: an upgrade is planned, then carried out, with a report on both. Documented in plugins/modules."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, plain, show, warn
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.experiment.interruption import interruptible
+from kubeflow_volcano.problems import InvalidInput, Problem
+from kubeflow_volcano.rollout.run import roll_out
+from kubeflow_volcano.rollout.scope import scope_of
+from kubeflow_volcano.rollout.settings.settings import Settings
+from kubeflow_volcano.rollout.upgrade.document import finished, foretell, require_idle
+from kubeflow_volcano.rollout.upgrade.report import summary, write
+
+
+class ActionModule(Action):
+    """Plan the upgrade, or carry it out."""
+
+    ARGUMENTS: ClassVar = {
+        "settings": {"type": "dict", "required": True},
+        "report_directory": {"type": "path", "required": True},
+        "prune": {"type": "bool", "default": True},
+        "running_jobs": {"type": "str", "choices": ["refuse", "allow"], "default": "refuse"},
+        "plan": {"type": "dict"},
+        "backup": {"type": "str", "default": ""},
+    }
+
+    def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Without a plan make one; with it upgrade."""
+        settings = self.settings_with_secrets(arguments["settings"])
+        settings = replace(settings, prune=settings.prune or arguments["prune"])
+        cluster = Cluster.connect(settings.kubeconfig, settings.context)
+        directory = Path(arguments["report_directory"]).expanduser()
+        if arguments["plan"] is None:
+            return self._planned(cluster, settings, directory, allowed=arguments["running_jobs"] == "allow")
+        with interruptible():  # releases the lock
+            done = roll_out(cluster, settings, scope_of(settings), check=False, progress=show, texts=self._task.diff)
+        document = finished(plain(arguments["plan"]), done, arguments["backup"])
+        reports = write(directory, document)
+        for warning in done.warnings:
+            warn(warning)
+        show(f"report: {reports['upgrade.html']}")
+        return done.as_dict() | {"reports": reports} | ({"diff": done.diff()} if self._task.diff else {})
+
+    def _planned(self, cluster: Cluster, settings: Settings, directory: Path, *, allowed: bool) -> dict[str, Any]:
+        document = foretell(cluster, settings, check=self.check_mode, progress=show)
+        reports = write(directory, document)
+        show(summary(document))
+        show(f"plan: {reports['upgrade.html']}")
+        if document["problems"]:
+            raise InvalidInput(Problem(**item) for item in document["problems"])
+        if not self.check_mode:
+            require_idle(document, allowed=allowed)
+        changes = any(item["action"] in {"created", "changed", "removed"} for item in document["changes"])
+        return {
+            "changed": self.check_mode and changes,
+            "msg": summary(document),
+            "plan": document,
+            "reports": reports,
+        }
