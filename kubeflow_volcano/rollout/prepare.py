@@ -112,8 +112,8 @@ def _cluster_problems(
         if VOLCANO.name in found.parts:
             validate_queues(cluster, settings.scheduling, found.parts[VOLCANO.name])
     with collecting(problems):
-        if "local-path" in found.parts:
-            storage.require_usable(cluster, settings, found.parts["local-path"])
+        if "local-path" in {*found.parts, *settings.existing}:
+            storage.require_usable(cluster, settings, found.parts.get("local-path", ()))
     problems += _missing_images(settings, found, progress)
     if scheduler := gang_scheduler(settings.gang_scheduler):
         for part in scope.parts:

@@ -48,9 +48,9 @@ def _defaults(cluster: Cluster, objects: Iterable[Object]) -> Iterator[Problem]:
     if not own and len(found) != 1:
         yield Problem(
             f"{len(found)} default StorageClasses{': ' if found else ''}{', '.join(found)}.",
-            "exactly one, because local_path_storage_mode is existing.",
+            "exactly one, because the inventory leaves storage to the cluster.",
             f"annotate the one to use (kubectl annotate storageclass NAME {DEFAULT_CLASS}=true), or set "
-            "local_path_storage_mode: local_path.",
+            "local_path_storage_mode: local_path without local-path in kubeflow_existing.",
         )
 
 

@@ -14,6 +14,7 @@ from kubeflow_volcano.rollout import prepare as room
 from kubeflow_volcano.rollout.prepare import prepare
 from kubeflow_volcano.rollout.scope import Scope, scope_of
 from kubeflow_volcano.rollout.settings.settings import parse
+from kubeflow_volcano.rollout.storage import default_class
 from tests.unit.rollout.queues.queue_stand import Store, queue
 
 
@@ -69,6 +70,21 @@ def test_an_entry_of_ceded_fields_about_no_object_is_refused_before_the_first_ch
     settings = parse({"kubeflow_ceded_fields": [entry], "kubeflow_components": ["volcano"]})
     with pytest.raises(InvalidInput, match=r"kubeflow_ceded_fields\[0\] is about Deployment absent"):
         prepare(store, settings, Scope(settings.components), check=False, progress=silent)
+
+
+def test_storage_of_others_needs_a_default_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    found: Any = SimpleNamespace(parts={"training-operator": ()}, images=SimpleNamespace(warnings=()))
+    monkeypatch.setattr(room, "refused_namespaces", lambda *_: [])
+    monkeypatch.setattr(room, "missing_rights", lambda *_, **__: ())
+    monkeypatch.setattr(default_class, "require_usable", lambda _cluster, _settings, objects: asked.append(objects))
+    for variables in ({"kubeflow_existing": ["local-path"]}, {"local_path_storage_mode": "existing"}):
+        settings = parse(variables)
+        cluster: Any = None
+        room._cluster_problems(  # noqa: SLF001  one of its questions
+            cluster, settings, Scope(settings.components), found, check=False, progress=silent
+        )
+    assert asked == [()]
 
 
 OPERATOR = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "training-operator", "namespace": "n"}}

@@ -7,10 +7,11 @@ from typing import Any
 
 from kubeflow_volcano.cluster.api.client import Listing
 from kubeflow_volcano.cluster.api.errors import NotServed
+from kubeflow_volcano.cluster.applied_objects import Place
 from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.problems import Problem
-from kubeflow_volcano.rollout.others.owners import central_objects, foreign_components
+from kubeflow_volcano.rollout.others.owners import central_objects, foreign_components, places_of_existing
 from kubeflow_volcano.rollout.settings.settings import parse
 
 KUBECTL = {"manager": "kubectl-client-side-apply", "operation": "Update"}
@@ -107,6 +108,13 @@ def test_a_component_without_workloads_is_judged_by_its_other_objects() -> None:
     issuer = live(Ref.of(ISSUER), KUBECTL)
     ((problem,), _) = asked(issuer)
     assert "kubeflow_existing: [kubeflow-issuer]" in problem.todo
+
+
+def test_central_objects_of_existing_components_are_what_no_removal_touches() -> None:
+    places = places_of_existing(parse({"kubeflow_existing": ["istio"]}))
+    assert Place("apps", "Deployment", "istio-system", "istiod") in places
+    assert Place("apiextensions.k8s.io", "CustomResourceDefinition", "", "gateways.networking.istio.io") in places
+    assert places_of_existing(parse({})) == frozenset()
 
 
 def test_an_existing_component_is_no_question_any_more() -> None:
