@@ -20,7 +20,7 @@ from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref, conditions
 from kubeflow_volcano.problems import InvalidInput, Problem
-from kubeflow_volcano.rollout.gang.replicas import COMPANION_LABELS
+from kubeflow_volcano.rollout.gang.replicas import companions_of
 from kubeflow_volcano.rollout.gang.trainer import RUNTIME_KINDS
 from kubeflow_volcano.rollout.settings.settings import Settings
 
@@ -57,9 +57,8 @@ def wiring_objects(part: Component, objects: Sequence[Object]) -> tuple[Object, 
     """
     deployment = operator_deployment(part, objects)
     if part.name == COMPONENT:
-        return deployment, *(
-            obj for obj in objects if COMPANION_LABELS.items() <= (obj["metadata"].get("labels") or {}).items()
-        )
+        companions = {(ref.kind, ref.name) for ref in companions_of(deployment)}
+        return deployment, *(obj for obj in objects if (obj["kind"], obj["metadata"]["name"]) in companions)
     return tuple(obj for obj in objects if obj["kind"] in RUNTIME_KINDS)
 
 

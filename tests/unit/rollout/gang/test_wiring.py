@@ -25,6 +25,7 @@ def thing(kind: str, name: str) -> dict[str, Any]:
 RUNTIMES = [thing("ClusterTrainingRuntime", "torch"), thing("TrainingRuntime", "own")]
 MANAGER = thing("Deployment", "kubeflow-trainer-controller-manager")
 OPERATOR = thing("Deployment", "training-operator")
+OPERATOR["metadata"]["namespace"] = "kubeflow"
 REST = [thing("Deployment", "jobset-controller-manager"), thing("Service", "training-operator")]
 
 
@@ -35,9 +36,11 @@ def test_the_training_operator_is_its_deployment() -> None:
 
 def test_what_stands_beside_the_operator_is_wired_with_it() -> None:
     lease = thing("Role", "training-operator-leader-election")
-    lease["metadata"]["labels"] = {"app.kubernetes.io/managed-by": "kubeflow-volcano"}
+    bare = thing("ServiceAccount", "training-operator")
+    for obj in (lease, bare):
+        obj["metadata"]["labels"] = {"app.kubernetes.io/managed-by": "kubeflow-volcano"}
     part = parse({}).component("training-operator")
-    assert gang.wiring_objects(part, [*REST, OPERATOR, lease]) == (OPERATOR, lease)
+    assert gang.wiring_objects(part, [*REST, OPERATOR, lease, bare]) == (OPERATOR, lease)
 
 
 def test_the_trainer_is_its_runtimes() -> None:
