@@ -6,10 +6,12 @@ import re
 from http import HTTPStatus
 
 from kubeflow_volcano.apply.compare import owned_by
+from kubeflow_volcano.apply.removing.ending import wait_for_end
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.progress import silent
 
 __all__ = ["describe_way_out", "is_immutable_error", "is_replaceable", "wait_for_deletion"]
 
@@ -33,7 +35,6 @@ _SAFE = frozenset(
 A Job of ours is a step of an installation and runs again; pods keep their priority and volumes their class; the next
 pod reads an immutable ConfigMap or Secret.
 """
-_POLL_SECONDS = 0.2
 _WAY_OUT = {
     "PersistentVolumeClaim": "keep it as it is, or save its data, which would be lost, and kubectl delete {0}",
     "StatefulSet": "kubectl delete {0} --cascade=orphan, which leaves pods and claims",
@@ -56,11 +57,7 @@ def is_replaceable(ref: Ref, live: Object | None, manager: str, *, adopted: bool
 
 def wait_for_deletion(cluster: Cluster, ref: Ref, uid: str, deadline: Deadline) -> bool:
     """Wait until the object with that UID does not exist any more; returns whether that is so."""
-    for _ in deadline.every(_POLL_SECONDS):
-        live = cluster.get(ref, deadline=deadline)
-        if live is None or live["metadata"]["uid"] != uid:
-            return True
-    return False
+    return not wait_for_end(cluster, {ref: uid}, deadline, silent)
 
 
 def describe_way_out(ref: Ref) -> str:

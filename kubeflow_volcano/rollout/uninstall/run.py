@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection
 
 from kubeflow_volcano.apply.graph import CRD_KIND
 from kubeflow_volcano.apply.problems import refusal
 from kubeflow_volcano.apply.removing.contents import contents_of
-from kubeflow_volcano.apply.removing.order import UNINSTALLING, Wave
+from kubeflow_volcano.apply.removing.order import UNINSTALLING
 from kubeflow_volcano.apply.removing.removal import Removal, Rules
 from kubeflow_volcano.apply.result import Action, ObjectOutcome
 from kubeflow_volcano.apply.schedule import lock_lost
-from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.applied_objects import Place
@@ -32,6 +31,7 @@ from kubeflow_volcano.rollout.state.store import write_keys
 from kubeflow_volcano.rollout.uninstall import notes, requirements
 from kubeflow_volcano.rollout.uninstall.account import Uninstalled, describe_going
 from kubeflow_volcano.rollout.uninstall.derived import is_derived
+from kubeflow_volcano.rollout.uninstall.holding import waiting_for
 from kubeflow_volcano.rollout.uninstall.plan import DATA, Kept, by_name, make_plan, namespaces_in_use
 from kubeflow_volcano.rollout.uninstall.project import Project
 from kubeflow_volcano.rollout.uninstall.survey import read_survey
@@ -196,7 +196,7 @@ class _Run:
             order=UNINSTALLING,
             patience_seconds=uninstall.wait_seconds,
             explain=lambda live: explain_held(self.cluster, live, self.brought.values(), variable="uninstall_finalize"),
-            holds_back=lambda wave, held, later: _controllers(wave, held, later, component, self.brought),
+            holds_back=lambda wave, held, later: waiting_for(wave, held, later, component, self.brought),
             ignored=is_derived,
             finalize=uninstall.finalize,
         )
@@ -222,29 +222,3 @@ class _Run:
             body = {"apiVersion": ref.api_version, "kind": ref.kind, "metadata": {"name": ref.name, "uid": uid}}
             self.cluster.apply(body, manager=FIELD_MANAGER)
         self.outcomes.append(ObjectOutcome(ref, Action.CHANGED, item.live, item.live, component=item.component))
-
-
-def _controllers(
-    wave: Wave,
-    held: Collection[Ref],
-    later: Collection[Ref],
-    component: Mapping[Ref, str],
-    brought: Mapping[str, Component],
-) -> set[Ref]:
-    """What stays while custom resources are held: the components of their controllers, and what these require."""
-    if wave is not Wave.CUSTOM:
-        return set()
-    groups = {ref.group for ref in held}
-    needed = {component[ref] for ref in held}
-    needed |= {name for name, part in brought.items() if _has_group(part.crds, groups)}
-    waiting = list(needed)
-    while waiting:
-        part = brought.get(waiting.pop())
-        more = {need for need in (part.requires if part else ()) if need not in needed}
-        needed |= more
-        waiting += more
-    return {ref for ref in later if component[ref] in {*needed, ""}}
-
-
-def _has_group(crds: Iterable[str], groups: Collection[str]) -> bool:
-    return any(name.partition(".")[2] in groups for name in crds)
