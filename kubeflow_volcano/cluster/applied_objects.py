@@ -15,6 +15,7 @@ from kubeflow_volcano.cluster.objects import Object, Ref
 
 __all__ = [
     "APPLIED_OBJECTS",
+    "GUARDED_KINDS",
     "SCHEMA",
     "Brought",
     "Place",
@@ -29,6 +30,9 @@ APPLIED_OBJECTS = Ref("v1", "ConfigMap", "kubeflow-volcano", "rollout-objects")
 """Where each roll-out records the objects that it brought."""
 
 SCHEMA = "kfv.objects/v1"
+
+GUARDED_KINDS = frozenset({"Namespace", "PersistentVolume", "PersistentVolumeClaim", "Profile", "Queue"})
+"""Kinds that hold what people made or wait for: a stale object of theirs is removed only when it is named."""
 
 
 class Place(NamedTuple):

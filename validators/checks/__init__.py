@@ -10,7 +10,7 @@ from validators.checks.operator import operator, trainer
 from validators.checks.reach import api_server, clock, images, legacy, node_facts, nodes, owners, versions
 from validators.checks.storage import classes, directories, own_volumes, volumes, writing
 from validators.checks.volcano import aftermath, volcano
-from validators.checks.workloads import holdings, warning_events, workloads
+from validators.checks.workloads import holdings, stale, warning_events, workloads
 from validators.core.check import Check, natural
 
 __all__ = ["CHECKS"]
@@ -32,6 +32,7 @@ _TOPICS = (
     holdings,
     workloads,
     warning_events,
+    stale,
     classes,
     volumes,
     writing,

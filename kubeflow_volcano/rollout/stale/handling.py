@@ -11,7 +11,7 @@ from kubeflow_volcano.apply.result import Action
 from kubeflow_volcano.catalog.gangs import VOLCANO
 from kubeflow_volcano.catalog.read import OWN_FILES
 from kubeflow_volcano.cluster.api.errors import NotServed
-from kubeflow_volcano.cluster.applied_objects import Place, lasting_objects
+from kubeflow_volcano.cluster.applied_objects import GUARDED_KINDS, Place, lasting_objects
 from kubeflow_volcano.cluster.objects import Ref
 from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.others.owners import places_of_existing
@@ -24,8 +24,6 @@ from kubeflow_volcano.text import counted, few
 
 __all__ = ["StaleObjects"]
 
-_GUARDED = frozenset({"Namespace", "PersistentVolume", "PersistentVolumeClaim", "Profile", "Queue"})
-"""Kinds that hold what people made or wait for: such an object is removed only when it is named."""
 _DEFAULT = "default"
 """The namespace of a namespaced object whose manifest names none."""
 _MOST_SHOWN = 12
@@ -81,13 +79,15 @@ class StaleObjects:
         """Remove the stale objects if `kubeflow_prune` is true, the guarded ones only if they are named."""
         self._drop_removed()
         if self._prune:
-            self._remove([item for item in self._left if item.ref.kind not in _GUARDED or str(item.ref) in self._named])
+            self._remove(
+                [item for item in self._left if item.ref.kind not in GUARDED_KINDS or str(item.ref) in self._named]
+            )
 
     def warn(self) -> None:
         """Add a warning that names what is left."""
         self._drop_removed()
-        guarded = [item for item in self._left if item.ref.kind in _GUARDED]
-        others = [item for item in self._left if item.ref.kind not in _GUARDED]
+        guarded = [item for item in self._left if item.ref.kind in GUARDED_KINDS]
+        others = [item for item in self._left if item.ref.kind not in GUARDED_KINDS]
         if others and not self._prune:
             self._engine.add_warning(_undeclared(others))
         if guarded:
