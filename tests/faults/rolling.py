@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import os
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from kubeflow_volcano.apply.engine import Engine
@@ -82,8 +82,19 @@ def run(
     progress: Progress = silent,
     *,
     check: bool = False,
+    brought: Collection[str] = (),
 ) -> ApplyResult:
-    engine = Engine(cluster, {"": objects}, {}, deadline=Deadline(seconds), progress=progress, check=check, texts=False)
+    """Apply them; `brought` are UIDs that earlier runs recorded."""
+    engine = Engine(
+        cluster,
+        {"": objects},
+        {},
+        deadline=Deadline(seconds),
+        progress=progress,
+        check=check,
+        texts=False,
+        brought=brought,
+    )
     engine.apply()
     return engine.result()
 
