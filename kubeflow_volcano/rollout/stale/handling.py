@@ -153,8 +153,7 @@ def _undeclared(items: Sequence[Stale]) -> Problem:
         f"{counted(len(items), 'object')} that earlier roll-outs brought, and this inventory does not declare: "
         f"{numbers}. {_by_origin(items)}",
         "a cluster that has what the inventory declares.",
-        "review them with --check --diff -e kubeflow_prune=true, and run again with -e kubeflow_prune=true to remove "
-        "them.",
+        """review them with --check --diff -e '{"kubeflow_prune": true}'; without --check the same removes them.""",
     )
 
 

@@ -128,8 +128,8 @@ def _left(found: StaleObjects) -> Outcome:
         expected="only what the last roll-out declares",
         observed={"versions": dict(versions)},
         objects=left,
-        todo="see what would go with playbooks/install.yml --check --diff -e kubeflow_prune=true; without --check it "
-        "is removed.",
+        todo="""look at it: playbooks/install.yml --check --diff -e '{"kubeflow_prune": true}'; without --check """
+        "the same removes it.",
         evidence={"stale.txt": "\n".join(f"{found.left[ref] or '?'}: {ref.api_version} {ref}" for ref in left)},
     )
 

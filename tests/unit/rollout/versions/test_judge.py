@@ -42,7 +42,7 @@ def test_an_upgrade_in_one_step_says_what_it_brings() -> None:
     assert len(notes) == 2
     assert all(note.startswith("upgrade from 1.8.1 to 1.9.1: ") for note in notes)
     assert "authn-filter" in notes[0]
-    assert "-e kubeflow_prune=true" in notes[0]
+    assert '{"kubeflow_prune": true}' in notes[0]
     assert "Knative Eventing" in notes[1]
 
 

@@ -29,7 +29,7 @@ def test_what_is_left_is_named_with_its_version_and_what_to_run() -> None:
     outcome = judged(StaleObjects({OLD: "1.8.1"}, frozenset({KEPT})))
     assert (outcome.status, outcome.objects) == (Status.WARN, (OLD,))
     assert "1 of 1.8.1" in outcome.message
-    assert "kubeflow_prune=true" in outcome.todo
+    assert '{"kubeflow_prune": true}' in outcome.todo
 
 
 def test_a_cluster_without_leftovers_passes_and_one_without_a_record_is_skipped() -> None:
