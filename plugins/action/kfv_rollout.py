@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, show, warn
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, warn
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.experiment.interruption import interruptible
 from kubeflow_volcano.rollout.run import roll_out
@@ -28,7 +28,7 @@ class ActionModule(Action):
                 settings,
                 scope_of(settings, arguments["roles"]),
                 check=self.check_mode,
-                progress=show,
+                progress=self.progress,
                 texts=self._task.diff,
             )
         for warning in done.warnings:

@@ -14,6 +14,7 @@ from kubeflow_volcano.redaction import without_logins
 from kubeflow_volcano.rollout.settings.hosts import (
     hosts_of_cluster,
     node_paths,
+    validate_groups,
     validate_hosts,
     validate_node_paths,
 )
@@ -41,7 +42,7 @@ class ActionModule(Action):
             problems += error.problems
         if given is None and self.variables.get("inventory_hostname") == "localhost":
             hosts, more = _hosts(self.variables, problems)
-            problems += more
+            problems += [*more, *validate_groups(self.variables["groups"], of_hosts=arguments["list_others"])]
             if not problems:
                 variables |= {"local_path_node_paths": node_paths(variables, hosts)}
         if problems:
@@ -60,15 +61,12 @@ class ActionModule(Action):
 def _hosts(
     task_vars: Mapping[str, Any], known: Iterable[Problem]
 ) -> tuple[dict[str, dict[str, Any]], Iterable[Problem]]:
-    """Variables of hosts and of clusters to validate, and their problems that localhost does not have too."""
+    """Variables of hosts, and their problems that localhost does not have too."""
     of_all = task_vars["hostvars"]["localhost"]
     cluster, _ = _evaluated(of_all, of_all.__getitem__)
     found: dict[str, dict[str, Any]] = {}
     broken: dict[Problem, list[str]] = {}
-    groups = task_vars["groups"]
-    for host in dict.fromkeys((*hosts_of_cluster(groups), *groups.get("clusters", ()))):
-        if host == "localhost":
-            continue
+    for host in hosts_of_cluster(task_vars["groups"]):
         variables = task_vars["hostvars"][host]
         found[host], problems = _evaluated(variables, variables.__getitem__)
         for problem in problems:

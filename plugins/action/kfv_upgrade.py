@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, plain, show, warn
+from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, plain, warn
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.experiment.interruption import interruptible
 from kubeflow_volcano.problems import InvalidInput, Problem
@@ -38,19 +38,21 @@ class ActionModule(Action):
         if arguments["plan"] is None:
             return self._planned(cluster, settings, directory, allowed=arguments["running_jobs"] == "allow")
         with interruptible():  # releases the lock
-            done = roll_out(cluster, settings, scope_of(settings), check=False, progress=show, texts=self._task.diff)
+            done = roll_out(
+                cluster, settings, scope_of(settings), check=False, progress=self.progress, texts=self._task.diff
+            )
         document = finished(plain(arguments["plan"]), done, arguments["backup"])
         reports = write(directory, document)
         for warning in done.warnings:
             warn(warning)
-        show(f"report: {reports['upgrade.html']}")
+        self.progress(f"report: {reports['upgrade.html']}")
         return done.as_dict() | {"reports": reports} | ({"diff": done.diff()} if self._task.diff else {})
 
     def _planned(self, cluster: Cluster, settings: Settings, directory: Path, *, allowed: bool) -> dict[str, Any]:
-        document = foretell(cluster, settings, check=self.check_mode, progress=show)
+        document = foretell(cluster, settings, check=self.check_mode, progress=self.progress)
         reports = write(directory, document)
-        show(summary(document))
-        show(f"plan: {reports['upgrade.html']}")
+        self.progress(summary(document))
+        self.progress(f"plan: {reports['upgrade.html']}")
         if document["problems"]:
             raise InvalidInput(Problem(**item) for item in document["problems"])
         if not self.check_mode:

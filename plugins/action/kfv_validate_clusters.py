@@ -19,6 +19,12 @@ from validators.report.files import write_clusters
 _RUN = "__validation_run"
 """Variable in which the role registers each cluster's answer of kfv_validate."""
 
+_NOT_BEGUN = Problem(
+    "not begun, because a cluster before it has problems.",
+    "the gate of every cluster before it.",
+    "correct those, then run the same command again.",
+)
+
 
 class ActionModule(Action):
     """One summary and one report for all clusters."""
@@ -26,12 +32,13 @@ class ActionModule(Action):
     ARGUMENTS: ClassVar = {
         "clusters": {"type": "list", "elements": "str", "required": True},
         "report_directory": {"type": "path", "default": "reports"},
+        "rollout": {"type": "str", "default": ""},
     }
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Show a line for each cluster and every finding once. In check mode no report is written."""
         known = self.variables["hostvars"]
-        combined = Combined([_judged(name, known[name].get(_RUN)) for name in arguments["clusters"]])
+        combined = Combined([_judged(name, known[name], arguments["rollout"]) for name in arguments["clusters"]])
         directory = None if self.check_mode else Path(arguments["report_directory"])
         if directory:
             combined = write_clusters(combined, directory)
@@ -48,14 +55,26 @@ class ActionModule(Action):
         }
 
 
-def _judged(name: str, registered: Mapping[str, Any] | None) -> Judged:
-    run = _plain(registered or {})
+def _judged(name: str, variables: Mapping[str, Any], rollout: str) -> Judged:
+    """What is registered for a cluster; of its roll-out in the variable `rollout`, if the validation followed one."""
+    run = _plain(variables.get(_RUN) or {})
+    became = _rollout(_plain(variables.get(rollout) or {})) if rollout else ""
+    if rollout and "__validation_gate" not in variables:
+        return Judged(name, Exit.INCOMPLETE, problems=(_NOT_BEGUN,), rollout="not begun")
     if "exit_code" not in run:
         found = "this cluster was not validated; the message of its task is above."
         problem = Problem(found, "a task that ends well.", "correct what the message names, and run this again.")
-        return Judged(name, Exit.INCOMPLETE, problems=(problem,))
+        return Judged(name, Exit.INCOMPLETE, problems=(problem,), rollout=became)
     problems = tuple(Problem(**item) for item in run.get("problems", ()))
-    return Judged(name, Exit(run["exit_code"]), run.get("report"), run.get("files", {}), problems)
+    return Judged(name, Exit(run["exit_code"]), run.get("report"), run.get("files", {}), problems, became)
+
+
+def _rollout(run: Mapping[str, Any]) -> str:
+    if run.get("skipped"):
+        return ""
+    if "changed" not in run:
+        return "not begun"
+    return "failed" if run.get("failed") else "changed" if run["changed"] else "unchanged"
 
 
 def _plain(registered: Mapping[str, Any]) -> dict[str, Any]:

@@ -67,6 +67,10 @@ class Action(ActionBase):
         """Name of the task's host in the inventory."""
         return str(self.variables["inventory_hostname"])
 
+    def progress(self, line: str) -> None:
+        """Print a line of progress, of one of several clusters with its name."""
+        show(f"{self.host}: {line}" if "clusters" in self.variables["group_names"] else line)
+
     def ask(self, module: str, **arguments: Any) -> dict[str, Any]:
         """The answer of a module that runs on the host, also a failed one."""
         answer: dict[str, Any] = self._execute_module(module, module_args=arguments, task_vars=self.variables)

@@ -54,6 +54,8 @@ class Judged:
     files: Mapping[str, str] = field(default_factory=dict)
     """Paths by format; empty where nothing was written."""
     problems: tuple[Problem, ...] = ()
+    rollout: str = ""
+    """What became of the roll-out before: changed, unchanged, failed or not begun; empty without one."""
 
     @property
     def verdict(self) -> Verdict:
@@ -123,6 +125,7 @@ def _cluster(judged: Judged, directory: Path | None) -> dict[str, Any]:
         "name": text(judged.name),
         "verdict": str(judged.verdict),
         "exit_code": int(judged.exit_code),
+        "rollout": judged.rollout,
         "problems": [text(str(item)) for item in judged.problems],
         "run": {key: document["run"][key] for key in _RUN} if document else None,
         "cluster": {key: document["cluster"][key] for key in _CLUSTER} if document else None,
@@ -195,12 +198,14 @@ def describe_verdicts(document: Mapping[str, Any]) -> str:
 
 
 def describe_cluster(item: Mapping[str, Any]) -> str:
-    """Versions and number of nodes of one cluster of the document."""
+    """The roll-out before, versions and number of nodes of one cluster of the document."""
     cluster, run = item["cluster"], item["run"]
+    before = f"roll-out {item['rollout']}; " if item["rollout"] else ""
     if not (cluster and cluster["server_version"]):
-        return "not reached"
+        return f"{before}{'not validated' if item['rollout'] and not run else 'not reached'}"
     simulated = f" ({cluster['simulated_nodes']} simulated)" if cluster["simulated_nodes"] else ""
-    return f"{cluster['server_version']}, {counted(cluster['nodes'], 'node')}{simulated}, Kubeflow {run['release']}"
+    nodes = f"{counted(cluster['nodes'], 'node')}{simulated}"
+    return f"{before}{cluster['server_version']}, {nodes}, Kubeflow {run['release']}"
 
 
 def differing_checks(document: Mapping[str, Any]) -> tuple[list[Mapping[str, Any]], int]:

@@ -10,7 +10,7 @@ from kubeflow_volcano.problems import Problem
 from kubeflow_volcano.rollout.settings.variables import complete
 from kubeflow_volcano.text import few
 
-__all__ = ["hosts_of_cluster", "node_name", "node_paths", "validate_hosts", "validate_node_paths"]
+__all__ = ["hosts_of_cluster", "node_name", "node_paths", "validate_groups", "validate_hosts", "validate_node_paths"]
 
 _OF_THE_CLUSTER = (
     "gang_scheduling_",
@@ -45,6 +45,30 @@ def hosts_of_cluster(groups: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
         groups: names of hosts by group.
     """
     return tuple(dict.fromkeys(host for group in _GROUPS for host in groups.get(group, ()) if host != "localhost"))
+
+
+def validate_groups(groups: Mapping[str, Iterable[str]], *, of_hosts: bool) -> Iterator[Problem]:
+    """Problems of an inventory with several clusters for plays of localhost, which are about one cluster or its hosts.
+
+    Args:
+        groups: names of hosts by group.
+        of_hosts: whether the plays to come set up the hosts of a cluster; the group `clusters` alone has none.
+    """
+    clusters, hosts = list(groups.get("clusters", ())), hosts_of_cluster(groups)
+    if not clusters or "localhost" in clusters:
+        return
+    if of_hosts and hosts:
+        yield Problem(
+            f"hosts ({few(hosts)}) and several clusters ({few(clusters)}), and nothing says whose hosts they are.",
+            "hosts in an inventory of one cluster, whose settings are theirs too.",
+            "move these hosts to an inventory of their cluster, and set them up with that.",
+        )
+    if not of_hosts:
+        yield Problem(
+            f"the inventory has {few(clusters)} in the group clusters, and this playbook works on one cluster.",
+            "an inventory of that cluster alone.",
+            "use another inventory; site.yml, install.yml, upgrade.yml and validate.yml work on all clusters.",
+        )
 
 
 def node_name(host: str, variables: Mapping[str, Any]) -> str:

@@ -6,18 +6,33 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from tests.places import ROOT
 
+ROLLOUTS = {
+    "changed": {"changed": True, "failed": False},
+    "unchanged": {"changed": False},
+    "failed": {"changed": True, "failed": True},
+    "": {"changed": False, "skipped": True},
+    "not begun": None,
+}
 PROBLEM = {"found": "no cluster.", "needed": "one.", "todo": "look for it."}
 
 
-def played(place: Path, reports: Path) -> str:
+def played(place: Path, reports: Path, rollouts: Mapping[str, Any] | None = None) -> str:
+    """Output of a play on two clusters, or on one for each of `rollouts`, which are their registered results."""
     registered = {"__validation_run": {"exit_code": 3, "problems": [PROBLEM]}, "ansible_connection": "local"}
-    hosts = dict.fromkeys(("eu", "us"), registered)
+    hosts: dict[str, Any] = dict.fromkeys(("eu", "us"), registered)
+    for name, run in (rollouts or {}).items():
+        hosts[name] = {**registered, "__validation_gate": "begun"} | ({"__install_run": run} if run else {})
     (place / "hosts.json").write_text(json.dumps({"all": {"hosts": hosts}}), "utf-8")
-    task = {"kfv_validate_clusters": {"clusters": ["eu", "us"], "report_directory": str(reports)}}
+    arguments: dict[str, Any] = {"clusters": ["eu", "us"], "report_directory": str(reports)}
+    if rollouts:
+        arguments = {**arguments, "clusters": list(hosts), "rollout": "__install_run"}
+    task = {"kfv_validate_clusters": arguments}
     play = {"hosts": "eu", "gather_facts": False, "tasks": [task]}
     (place / "play.json").write_text(json.dumps([play]), "utf-8")
     done = subprocess.run(
@@ -45,3 +60,16 @@ def test_a_report_that_cannot_be_written_fails_the_task(tmp_path: Path) -> None:
     told = played(tmp_path, tmp_path / "file" / "reports")
     assert "failed=1" in told
     assert "the report cannot be written" in " ".join(told.split())
+
+
+def test_the_report_has_what_became_of_each_roll_out(tmp_path: Path) -> None:
+    told = played(tmp_path, tmp_path, {f"c{number}": run for number, run in enumerate(ROLLOUTS.values())})
+
+    document = json.loads((tmp_path / "clusters-latest.json").read_text("utf-8"))
+    found = {item["name"]: item["rollout"] for item in document["clusters"]}
+    assert [found[f"c{number}"] for number in range(len(ROLLOUTS))] == list(ROLLOUTS)
+    assert (found["eu"], found["us"]) == ("not begun", "not begun")
+    assert "c0  roll-out changed; not validated" in told
+    for name in ("eu", "us"):
+        problems = next(item["problems"] for item in document["clusters"] if item["name"] == name)
+        assert "not begun, because a cluster before it has problems." in problems[0]

@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
-from kubeflow_volcano.rollout.settings.hosts import node_name, node_paths, validate_hosts, validate_node_paths
+from kubeflow_volcano.rollout.settings.hosts import (
+    node_name,
+    node_paths,
+    validate_groups,
+    validate_hosts,
+    validate_node_paths,
+)
 
 BASE = "local_path_base_directory"
 
@@ -122,3 +128,25 @@ def test_what_is_decided_for_the_whole_cluster_is_refused_for_a_single_host(name
     (problem,) = validate_hosts({}, {"a": {name: value}, "b": {}})
     assert f"the variable {name} has another value than on localhost" in problem.found
     assert validate_hosts({name: value}, {"a": {name: value}, "b": {}}) == []
+
+
+CLUSTERS = {"clusters": ["eu", "us"], "nodes": ["worker-1"], "control_plane": []}
+
+
+@pytest.mark.parametrize("of_hosts", [True, False])
+@pytest.mark.parametrize(
+    "groups", [{"nodes": ["worker-1"]}, {"clusters": ["localhost"], "nodes": []}, {"clusters": []}]
+)
+def test_an_inventory_of_one_cluster_is_fine(groups: dict[str, list[str]], *, of_hosts: bool) -> None:
+    assert list(validate_groups(groups, of_hosts=of_hosts)) == []
+
+
+def test_hosts_beside_several_clusters_are_refused_where_hosts_are_set_up() -> None:
+    (problem,) = validate_groups(CLUSTERS, of_hosts=True)
+    assert problem.found == "hosts (worker-1) and several clusters (eu, us), and nothing says whose hosts they are."
+    assert list(validate_groups({**CLUSTERS, "nodes": []}, of_hosts=True)) == []
+
+
+def test_several_clusters_are_refused_by_playbooks_that_work_on_one() -> None:
+    (problem,) = validate_groups(CLUSTERS, of_hosts=False)
+    assert problem.found == "the inventory has eu, us in the group clusters, and this playbook works on one cluster."

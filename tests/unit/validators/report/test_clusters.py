@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib.resources import files as resources
 from pathlib import Path
 from typing import Any
@@ -214,3 +215,16 @@ def test_a_report_that_cannot_be_written_is_told_and_changes_the_exit_code(tmp_p
     assert combined.files == {}
     assert combined.unwritten
     assert combined.exit_code is Exit.REPORT_NOT_WRITTEN
+
+
+@pytest.mark.parametrize("rollout", ["changed", "unchanged", "failed", "not begun"])
+def test_a_roll_out_before_is_beside_the_verdict_everywhere(rollout: str) -> None:
+    document = Combined([replace(judged("eu", samples.healthy()), rollout=rollout)]).as_dict()
+
+    assert faults(document) == []
+    for text in (
+        console.render_clusters(document, {}),
+        markdown.render_clusters(document, ""),
+        html.render_clusters(document, ""),
+    ):
+        assert f"roll-out {rollout}; v" in text
