@@ -78,16 +78,10 @@ def foreign_components(
     """
     central = {part.name: set(_asked_about(part, parts[part.name])) for part in components}
     live = _live(cluster, {ref for refs in central.values() for ref in refs})
-    foreign = []
+    foreign: list[_Foreign] = []
     for part in components:
-        theirs = [
-            item
-            for ref in sorted(central[part.name])
-            if (item := live.get(ref))
-            and owned_by(item, FIELD_MANAGER) is None
-            and item["metadata"]["uid"] not in brought
-        ]
-        if theirs:
+        found = [live[ref] for ref in sorted(central[part.name]) if ref in live]
+        if theirs := [item for item in found if not _is_ours(item, brought)]:
             owners = Counter(owner_of(item) for item in theirs)
             foreign.append(_Foreign(part, _version(cluster, part, theirs), dict(owners.most_common())))
     for other in foreign:

@@ -10,9 +10,9 @@ from kubeflow_volcano.catalog.gangs import VOLCANO
 from kubeflow_volcano.catalog.model import Component, Release
 from kubeflow_volcano.problems import Problem
 
-__all__ = ["EXISTING_VOLCANO", "validate_existing"]
+__all__ = ["validate_existing"]
 
-EXISTING_VOLCANO = ("volcano_namespace",)
+_OF_OTHERS = ("volcano_namespace",)
 """Variables that describe a Volcano of others."""
 
 _OWN_VOLCANO = (
@@ -64,7 +64,7 @@ def validate_existing(
 
 
 def _validate_volcano(values: Mapping[str, Any], defaults: Mapping[str, Any], *, theirs: bool) -> Iterator[Problem]:
-    given = [name for name in (_OWN_VOLCANO if theirs else EXISTING_VOLCANO) if values[name] != defaults[name]]
+    given = [name for name in (_OWN_VOLCANO if theirs else _OF_OTHERS) if values[name] != defaults[name]]
     if given and theirs:
         yield Problem(
             f"{', '.join(given)} with volcano in kubeflow_existing: no roll-out changes a Volcano of others.",
