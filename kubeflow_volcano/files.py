@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["replacing", "write_file"]
+from kubeflow_volcano.problems import NotWritten, Problem
+
+__all__ = ["replacing", "write_file", "write_texts"]
 
 
 def write_file(path: Path, content: str | bytes, mode: int | None = None) -> bool:
@@ -56,3 +58,25 @@ def replacing(path: Path, mode: int | None = None) -> Iterator[BinaryIO]:
     except BaseException:
         fresh.unlink(missing_ok=True)
         raise
+
+
+def write_texts(directory: Path, texts: Mapping[str, str], what: str, variable: str) -> dict[str, str]:
+    """Write each text to its file below `directory`; returns the path of each by name.
+
+    `what` names the whole to people, `variable` the setting of the directory.
+
+    Raises:
+        NotWritten: it cannot be written.
+    """
+    try:
+        for name, text in texts.items():
+            write_file(directory / name, text)
+    except OSError as error:
+        raise NotWritten(
+            Problem(
+                f"{what} cannot be written to {directory}: {error.strerror}.",
+                "a directory with room that may be written.",
+                f"free some room, or set {variable} to another directory.",
+            )
+        ) from error
+    return {name: str(directory / name) for name in texts}

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kubeflow_volcano.cluster import applied_objects
-from kubeflow_volcano.files import write_file
-from kubeflow_volcano.problems import NotWritten, Problem
+from kubeflow_volcano.files import write_texts
 from kubeflow_volcano.rollout.plan import markdown
 from kubeflow_volcano.rollout.plan.build import Plan
 from kubeflow_volcano.rollout.plan.sbom import bill_of_materials
@@ -45,18 +44,7 @@ def write(directory: Path, texts: Mapping[str, str]) -> dict[str, str]:
     Raises:
         NotWritten: it cannot be written.
     """
-    try:
-        for name, text in texts.items():
-            write_file(directory / name, text)
-    except OSError as error:
-        raise NotWritten(
-            Problem(
-                f"the plan cannot be written to {directory}: {error.strerror}.",
-                "a directory with room that may be written.",
-                "free some room, or set plan_directory to another directory.",
-            )
-        ) from error
-    return {name: str(directory / name) for name in texts}
+    return write_texts(directory, texts, "the plan", "plan_directory")
 
 
 def _json(value: Any) -> str:

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 import jinja2
 
-from kubeflow_volcano.files import write_file
-from kubeflow_volcano.problems import NotWritten, Problem
+from kubeflow_volcano.files import write_texts
 
 __all__ = ["Section", "render_html", "render_markdown", "sections", "summary", "write"]
 
@@ -110,18 +109,7 @@ def write(directory: Path, document: Mapping[str, Any]) -> dict[str, str]:
         f"{NAME}.md": render_markdown(document),
         f"{NAME}.html": render_html(document),
     }
-    try:
-        for name, text in texts.items():
-            write_file(directory / name, text)
-    except OSError as error:
-        raise NotWritten(
-            Problem(
-                f"the report on the upgrade cannot be written to {directory}: {error.strerror}.",
-                "a directory with room that may be written.",
-                "free some room, or set upgrade_report_directory to another directory.",
-            )
-        ) from error
-    return {name: str(directory / name) for name in texts}
+    return write_texts(directory, texts, "the report on the upgrade", "upgrade_report_directory")
 
 
 def _parts(problem: Mapping[str, str]) -> tuple[str, ...]:
