@@ -61,6 +61,15 @@ def test_no_cluster_is_begun_after_one_that_failed_and_one_table_has_all(tmp_pat
     assert "Not begun: a cluster before this one has problems." in output
 
 
+def test_no_cluster_is_upgraded_after_one_whose_upgrade_could_not_be_planned(tmp_path: Path) -> None:
+    code, output = play(tmp_path, "upgrade", "--skip-tags", "kustomize", groups=GROUPS)
+
+    assert code == 2
+    assert begun(output) == ["eu"]
+    assert output.count("TASK [upgrade : Plan the upgrade]") == 1
+    assert table(tmp_path) == [("eu", "not begun", "incomplete"), ("us", "not begun", "incomplete")]
+
+
 def test_a_batch_may_have_several_clusters(tmp_path: Path) -> None:
     more: dict[str, Any] = {"clusters": {"eu": {}, "us": {}, "ap": {}}}
     code, output = play(tmp_path, "install", "--tags", "volcano", "-e", "clusters_serial=2", groups=more)
