@@ -42,7 +42,10 @@ def test_there_are_plugins_and_a_documented_one_is_an_action_that_people_call() 
         "kfv_rehearsal",
         "kfv_rollout",
         "kfv_settings",
+        "kfv_backup",
+        "kfv_restore",
         "kfv_uninstall",
+        "kfv_upgrade",
         "kfv_validate",
     }
     assert {path.stem for path in PUBLIC} <= {path.stem for path in ACTIONS}
