@@ -15,11 +15,13 @@ import yaml
 
 from kubeflow_volcano.apply.removing.managed import managed_objects
 from kubeflow_volcano.apply.result import Action, ApplyResult
+from kubeflow_volcano.catalog.read import load_release
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.applied_objects import Place
 from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.deadline import Deadline
+from kubeflow_volcano.problems import InvalidInput
 from kubeflow_volcano.rehearsal.build.generation import load_generation
 from kubeflow_volcano.rehearsal.build.kept import Tools
 from kubeflow_volcano.rehearsal.build.tools import ensure_tools
@@ -33,7 +35,6 @@ from tests.places import UPSTREAM
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(1800)]
 
 ARCHIVES = Path(os.environ.get("KFV_TEST_ARCHIVES", UPSTREAM))
-RELEASES = ("1.8.1", "1.9.1")
 NAMESPACES = ("auth", "cert-manager", "istio-system", "knative-eventing", "knative-serving", "kubeflow", "oauth2-proxy")
 CRDS = ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "")
 MAPPINGS = Ref(*CRDS, "domainmappings.serving.knative.dev")
@@ -52,9 +53,26 @@ class Said(list[str]):
 
 @pytest.fixture(scope="module")
 def tools() -> Tools:
-    if missing := [version for version in RELEASES if not (ARCHIVES / f"manifests-{version}.tar.gz").is_file()]:
-        pytest.skip(f"no manifests of {', '.join(missing)} in {ARCHIVES}")
     return ensure_tools(load_generation("1.30"), progress=Said())
+
+
+def archive_of(release: str) -> Path:
+    if release == "26.03":
+        return UPSTREAM / "community-distribution-26.03.tar.gz"
+    return ARCHIVES / f"manifests-{release}.tar.gz"
+
+
+def remote_sources(release: str) -> dict[str, str]:
+    """The archives on which releases from 1.11.0 on build."""
+    if not load_release(release).remote_sources:
+        return {}
+    files = {"argo-workflows": "argo-workflows-3.7.3.tar.gz", "jobset": "jobset-0.10.1.yaml.gz"}
+    return {name: str(UPSTREAM / file) for name, file in files.items()}
+
+
+def need_archives(*versions: str) -> None:
+    if missing := [version for version in versions if not archive_of(version).is_file()]:
+        pytest.skip(f"no manifests of {', '.join(missing)} in {ARCHIVES}")
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +126,8 @@ def settings_of(tools: Tools, release: str, **more: Any) -> Settings:
         {
             "kubeflow_release": release,
             "kubeflow_profile": "full",
-            "kubeflow_source": str(ARCHIVES / f"manifests-{release}.tar.gz"),
+            "kubeflow_source": str(archive_of(release)),
+            "kubeflow_sources": remote_sources(release),
             "kustomize_binary": str(tools.programs["kustomize"]),
             "gang_scheduling_scheduler": "none",
             "kubeflow_exclude": ["volcano"],
@@ -159,6 +178,7 @@ def live(cluster: Cluster, ref: Ref) -> Object:
 def test_1_8_1_becomes_1_9_1_and_every_object_keeps_its_content(
     cluster: Cluster, tools: Tools, authority: str, tmp_path: Path
 ) -> None:
+    need_archives("1.8.1", "1.9.1")
     result, _ = roll_out(cluster, tools, "1.8.1")
     assert not result.problems, result.problems
     for obj in (*map(mapping, range(COUNT)), service()):
@@ -199,11 +219,52 @@ def test_1_8_1_becomes_1_9_1_and_every_object_keeps_its_content(
     assert not again.problems, again.problems
     assert not again.changed
 
+    extra, lacking = beside_fresh(managed(cluster), tools, tmp_path, "1.9.1")
+    assert not lacking
+    assert {place.kind for place in extra} <= KEPT, extra
+
+
+def beside_fresh(found: set[Place], tools: Tools, tmp_path: Path, release: str) -> tuple[set[Place], set[Place]]:
+    """What `found` has more and less than a fresh installation of the release."""
     with Plane(tools.programs, tmp_path / "fresh", NAMESPACES) as plane:
         fresh = Cluster.connect(plane.kubeconfig)
         prepare_storage(fresh)
-        installed, _ = roll_out(fresh, tools, "1.9.1")
+        installed, _ = roll_out(fresh, tools, release)
         assert not installed.problems, installed.problems
-        extra = managed(cluster) - managed(fresh)
-        assert not managed(fresh) - managed(cluster)
-    assert {ref.kind for ref in extra} <= KEPT, extra
+        wanted = managed(fresh)
+    return found - wanted, wanted - found
+
+
+@pytest.mark.parametrize(
+    ("origin", "target", "confirmed"),
+    [
+        ("1.9.1", "1.10.2", ()),
+        ("1.10.2", "1.11.0", ("minio", "training-operator")),
+        ("1.11.0", "26.03", ()),
+    ],
+)
+def test_an_upgrade_ends_with_the_objects_of_a_fresh_installation(
+    tools: Tools, tmp_path: Path, origin: str, target: str, confirmed: tuple[str, ...]
+) -> None:
+    need_archives(origin, target)
+    with Plane(tools.programs, tmp_path / "upgraded", NAMESPACES) as plane:
+        cluster = Cluster.connect(plane.kubeconfig)
+        prepare_storage(cluster)
+        first, _ = roll_out(cluster, tools, origin)
+        assert not first.problems, first.problems
+        meta = {"name": "of-others", "namespace": "kubeflow"}
+        others = Ref.of(cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta}))
+        before = live(cluster, others)
+        if confirmed:
+            with pytest.raises(InvalidInput, match="kubeflow_upgrade_confirmed"):
+                roll_out(cluster, tools, target)
+        more = {"kubeflow_prune": True, "kubeflow_upgrade_confirmed": list(confirmed)}
+        upgraded, _ = roll_out(cluster, tools, target, **more)
+        assert not upgraded.problems, upgraded.problems
+        assert live(cluster, others) == before
+        again, _ = roll_out(cluster, tools, target)
+        assert not again.changed, [str(item.ref) for item in again.outcomes if item.action is not Action.UNCHANGED]
+        found = managed(cluster)
+    extra, lacking = beside_fresh(found, tools, tmp_path, target)
+    assert not lacking
+    assert {place.kind for place in extra} <= KEPT, extra

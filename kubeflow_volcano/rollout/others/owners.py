@@ -13,7 +13,7 @@ from kubeflow_volcano.catalog.model import Component
 from kubeflow_volcano.catalog.read import with_own_parts
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import NotServed
-from kubeflow_volcano.cluster.applied_objects import Place
+from kubeflow_volcano.cluster.applied_objects import GUARDED_KINDS, Place
 from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.ownership import owner_of
@@ -29,8 +29,6 @@ __all__ = ["brought_uids", "central_objects", "foreign_components", "places_of_e
 _PARALLEL = 8
 _PAGE = 500
 _CRD = ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "")
-_PEOPLES = frozenset({"Namespace", "PersistentVolume", "PersistentVolumeClaim", "Profile", "Queue"})
-"""Kinds that administrators and users also create beforehand; they say nothing about a component."""
 _VERSION = "app.kubernetes.io/version"
 _MOST_SHOWN = 12
 
@@ -108,7 +106,7 @@ def places_of_existing(settings: Settings) -> frozenset[Place]:
 
 
 def _asked_about(part: Component, objects: Iterable[Object]) -> Iterator[Ref]:
-    yield from central_objects(part) or (Ref.of(obj) for obj in objects if obj["kind"] not in _PEOPLES)
+    yield from central_objects(part) or (Ref.of(obj) for obj in objects if obj["kind"] not in GUARDED_KINDS)
 
 
 def _live(cluster: Cluster, refs: Iterable[Ref]) -> Mapping[Ref, Object]:
