@@ -53,6 +53,7 @@ CLAIMS = (
     Claim("empty", "roll-out to an empty cluster / a bare parallel replay", 0.97, "replay"),
     Claim("again", "rerun without changes / kubectl apply --server-side", 0.1, "upstream"),
     Claim("again", "rerun without changes / the bare replay again", 0.25, "replay"),
+    Claim("again", "looking for stale objects / the rest of a rerun without changes", 0.3, measure="stale_share"),
     Claim("render", "rendering all components / kustomize build example", 1.1, "kustomize"),
     Claim("plan", "plan.yml with a warm cache, seconds", 4.0),
     Claim("empty", "peak memory of the controller process, MiB", 400.0, measure="peak_mib"),

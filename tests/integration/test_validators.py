@@ -338,6 +338,7 @@ def test_a_caller_who_may_not_read_pods_cannot_judge_what_needs_them_and_only_th
         "B5",
         "B6",
         "B8",
+        "C11",
         "F3",
         "F4",
         "F5",

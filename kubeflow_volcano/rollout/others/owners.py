@@ -68,8 +68,9 @@ def foreign_components(
     """The problem of the components with central objects that this project did not apply, all in one.
 
     Central are workloads, CRDs and webhook configurations; of a component without any, all objects but those that
-    people create as well. `brought` are UIDs of objects that roll-outs recorded. A component that is adopted is only
-    named, with both versions.
+    people create as well. `brought` are UIDs of objects that roll-outs recorded: a component with one of them is this
+    project's, though people may have made others of its objects again; fields that these set otherwise are conflicts of
+    their own. A component that is adopted is only named, with both versions.
 
     Raises:
         ApiError: objects cannot be listed.
@@ -79,6 +80,8 @@ def foreign_components(
     foreign: list[_Foreign] = []
     for part in components:
         found = [live[ref] for ref in sorted(central[part.name]) if ref in live]
+        if any(item["metadata"]["uid"] in brought for item in found):
+            continue
         if theirs := [item for item in found if not _is_ours(item, brought)]:
             owners = Counter(owner_of(item) for item in theirs)
             foreign.append(_Foreign(part, _version(cluster, part, theirs), dict(owners.most_common())))

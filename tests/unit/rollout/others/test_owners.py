@@ -89,6 +89,12 @@ def test_one_central_object_of_others_is_enough() -> None:
     assert "field manager kubectl-client-side-apply: 1)" in problem.found
 
 
+def test_an_object_that_people_made_again_does_not_make_a_recorded_component_theirs() -> None:
+    mixed = of("cert-manager", OURS)
+    mixed[-1] = live(Ref.of(mixed[-1]), KUBECTL)
+    assert asked(*mixed, brought={mixed[0]["metadata"]["uid"]}) == ([], [])
+
+
 def test_what_a_roll_out_recorded_is_ours_although_its_managers_are_gone() -> None:
     relic = live(central_objects(parse(SETTINGS).component("cert-manager"))[0])
     assert asked(relic, brought={relic["metadata"]["uid"]})[0] == []
