@@ -113,6 +113,7 @@ def test_a_host_without_the_python_of_the_inventory_is_told(play: Play) -> None:
     assert "no Python runs where Ansible looks for one." in end
 
 
+@pytest.mark.long
 def test_a_host_that_goes_down_in_mid_run_is_told_and_the_next_run_ends_the_work(play: Play, bad: Host) -> None:
     """Its SSH server dies at the first module that runs there."""
     python = bad.root / "usr/bin/python-that-ends-the-host"

@@ -204,6 +204,7 @@ def test_a_file_keeps_its_version_and_a_copy_of_it_stays(set_up: SetUp) -> None:
         assert added == f'\n[plugins."{plugin}".registry]\n  config_path = "{CERTS}"\n'
 
 
+@pytest.mark.long
 def test_another_mirror_needs_no_restart(set_up: SetUp, play: Play) -> None:
     host = set_up.hosts["1.6"]
     process = host.run("systemctl show -p MainPID containerd").stdout
@@ -218,6 +219,7 @@ def test_another_mirror_needs_no_restart(set_up: SetUp, play: Play) -> None:
     assert not (host.root / CERTS.lstrip("/") / "quay.io").exists()
 
 
+@pytest.mark.long
 def test_old_mirrors_a_graphics_runtime_and_credentials_are_kept(node: Host, play: Play, mirror: Registry) -> None:
     put(node, "/etc/old-ca.crt", mirror.ca.read_text())
     put(node, CONFIG, OLD.format(address=mirror.address))
@@ -238,6 +240,7 @@ def test_old_mirrors_a_graphics_runtime_and_credentials_are_kept(node: Host, pla
     assert recap(play([node]))[node.name]["changed"] == 0
 
 
+@pytest.mark.long
 def test_any_registry_is_asked_for_at_a_mirror_without_tls_until_no_rule_names_it(
     node: Host, lab: Lab, play: Play
 ) -> None:
@@ -260,6 +263,7 @@ def test_any_registry_is_asked_for_at_a_mirror_without_tls_until_no_rule_names_i
     assert f'config_path = "{CERTS}"' in text(node, CONFIG)
 
 
+@pytest.mark.long
 def test_a_containerd_that_does_not_come_up_gets_back_what_it_had(node: Host, lab: Lab, play: Play) -> None:
     other = lab.start(containerd="2.2")
     before, others = files(node), files(other)
@@ -278,6 +282,7 @@ def test_a_containerd_that_does_not_come_up_gets_back_what_it_had(node: Host, la
     other.remove()
 
 
+@pytest.mark.long
 def test_a_run_that_was_interrupted_before_the_restart_is_made_up_for(node: Host, play: Play) -> None:
     node.run("mv /usr/bin/systemctl /usr/bin/systemctl.real")
     put(
@@ -311,6 +316,7 @@ def test_a_mirror_whose_authority_is_unknown_is_told_by_the_test_pull(node: Host
     assert files(node) == before
 
 
+@pytest.mark.long
 def test_a_node_that_cannot_be_set_up_keeps_all_from_being_changed(node: Host, lab: Lab, play: Play) -> None:
     docker, foreign = lab.start(containerd="1.6"), lab.start(containerd="2.2")
     put(

@@ -113,6 +113,7 @@ def test_a_kubelet_that_goes_on_lets_the_change_stay(lab: Lab, node: Host, clust
     assert "config_path" in (node.root / CONFIG).read_text()
 
 
+@pytest.mark.long
 def test_a_kubelet_that_does_not_come_back_takes_the_change_back(lab: Lab, node: Host, cluster: Cluster) -> None:
     before = (node.root / CONFIG).read_text()
     code, told = run(lab, node, cluster)

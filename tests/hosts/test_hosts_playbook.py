@@ -83,6 +83,7 @@ def interrupted_at(inventory: Path, host: Host) -> str:
     return process.communicate(timeout=300)[0]
 
 
+@pytest.mark.long
 def test_a_run_that_was_ended_between_nodes_is_ended_by_the_next_one(
     lab: Lab, hosts: list[Host], inventory: Path
 ) -> None:

@@ -121,6 +121,7 @@ def test_a_registry_refuses_as_it_is_told(lab: Lab, status: int) -> None:
     assert [seen for _, _, seen in registry.requests] == [status, 200, 0]
 
 
+@pytest.mark.long
 @EACH_RELEASE
 def test_dnf_installs_from_the_hosts_own_repository(module: Callable[..., dict[str, Any]], target: Host) -> None:
     assert module("dnf", "name=container-selinux,socat")["changed"]
@@ -129,6 +130,7 @@ def test_dnf_installs_from_the_hosts_own_repository(module: Callable[..., dict[s
     assert "no-such-package" in str(module("dnf", "name=no-such-package")["failures"])
 
 
+@pytest.mark.long
 @EACH_RELEASE
 def test_services_are_restarted_and_refuse_a_broken_configuration(
     module: Callable[..., dict[str, Any]], target: Host

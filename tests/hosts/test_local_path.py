@@ -215,6 +215,7 @@ def fill(host: Host) -> None:
     )
 
 
+@pytest.mark.long
 def test_the_directory_is_made_once_for_everybody_to_come_through(play: Play, hosts: list[Host]) -> None:
     assert changed(play("--check", "--diff")) == {"storage-1": 1, "storage-2": 1}
     assert not (hosts[0].root / "data/k8s").exists()
@@ -223,6 +224,7 @@ def test_the_directory_is_made_once_for_everybody_to_come_through(play: Play, ho
     assert changed(play()) == changed(play("--check")) == {"storage-1": 0, "storage-2": 0}
 
 
+@pytest.mark.long
 def test_by_default_it_is_where_upstream_has_it(play: Play, hosts: list[Host]) -> None:
     default = "/opt/local-path-provisioner"
     assert changed(play(local_path_base_directory=default)) == {"storage-1": 1, "storage-2": 1}
@@ -275,6 +277,7 @@ def test_a_directory_of_others_is_not_taken_over(play: Play, hosts: list[Host]) 
     assert state(hosts[0], BASE) == (0, 0, "0755")
 
 
+@pytest.mark.long
 def test_volumes_made_in_advance_are_made_on_their_node_and_then_left_to_their_consumers(
     play: Play, hosts: list[Host]
 ) -> None:
@@ -310,6 +313,7 @@ def test_owners_are_told_in_one_table_and_nothing_is_repaired_unasked(play: Play
     assert state(hosts[0], f"{VOLUME}/-R") == (0, 0, "0604")
 
 
+@pytest.mark.long
 def test_a_repair_gives_exactly_what_belongs_to_the_volume(play: Play, hosts: list[Host]) -> None:
     changed(play())
     for host in hosts:
@@ -374,6 +378,7 @@ def label(host: Host, path: str) -> str:
     return host.run(f"python3 -c \"import os; print(os.getxattr('{path}', 'security.selinux').decode())\"").stdout
 
 
+@pytest.mark.long
 def test_where_selinux_is_on_containers_get_their_type_and_levels_stay(play: Play, hosts: list[Host]) -> None:
     host = hosts[0]
     enforce(host)

@@ -109,6 +109,7 @@ def gateway(where: str) -> tuple[Object, Object]:
     return pod, service
 
 
+@pytest.mark.long
 def test_the_gateway_is_judged_by_what_it_answers(
     kubeconfig: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -196,6 +196,7 @@ def silenced(cluster: Cluster) -> Iterator[None]:
         yield
 
 
+@pytest.mark.long
 def test_while_the_admission_is_down_pods_start_unless_asked_otherwise(
     kubeconfig: Path, cluster: Cluster, variables: dict[str, Any], settings: Settings
 ) -> None:
@@ -227,6 +228,7 @@ def leader(cluster: Cluster, ref: Ref) -> str:
     return next((name for name in names if holder.startswith(f"{name}_")), "")
 
 
+@pytest.mark.long
 def test_of_several_pods_one_leads_and_another_takes_over(
     kubeconfig: Path, cluster: Cluster, variables: dict[str, Any], settings: Settings
 ) -> None:

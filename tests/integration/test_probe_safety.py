@@ -142,6 +142,7 @@ def tainted(cluster: Cluster, taint: Object) -> Iterator[None]:
             cluster.patch(Ref.of(item), {"spec": {"taints": item["spec"].get("taints")}})
 
 
+@pytest.mark.long
 def test_probes_come_out_among_injection_limit_ranges_and_taints(cluster: Cluster, kubeconfig: Path) -> None:
     taint = {"key": "dedicated", "value": "team", "effect": "NoSchedule"}
     with namespace(cluster, **{"istio-injection": "enabled"}) as where, created(cluster, injector()):

@@ -202,6 +202,7 @@ def unused(cluster: Cluster, rules: Granted, used: Granted, *, own_namespaces: b
     return {(where, rule) for where, rule in idle if served(cluster, rule)}
 
 
+@pytest.mark.long
 def test_a_whole_run_in_a_given_namespace_needs_exactly_what_is_printed(
     cluster: Cluster, kubeconfig: Path, account: Account, recording: Recording
 ) -> None:

@@ -113,6 +113,7 @@ def verdicts(options: Options) -> dict[str, tuple[str, str]]:
     return {item.check.id: (str(item.outcome.status), item.outcome.message) for item in report.results}
 
 
+@pytest.mark.long
 def test_gangs_of_a_second_scheduler_from_the_installation_to_the_proof_and_back_to_volcano(
     kubeconfig: Path, cluster: Cluster, asked: Settings, account: Account, recording: Recording
 ) -> None:

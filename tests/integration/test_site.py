@@ -228,6 +228,7 @@ def test_one_conflict_does_not_keep_the_rest_from_being_finished_and_validated(e
     empty.patch(provisioner, {"metadata": {"managedFields": [{}]}})  # as the message says; the next test installs
 
 
+@pytest.mark.long
 def test_nothing_is_validated_if_the_rollout_was_refused_before_its_first_change(tmp_path: Path) -> None:
     refused = play("playbooks/site.yml", reports=tmp_path, kubeflow_kubeconfig=str(tmp_path / "none"))
     assert refused.code == 2
@@ -241,6 +242,7 @@ def take(cluster: Cluster, ref: Ref, change: Any) -> None:
     cluster.request("PATCH", f"{path}?fieldManager=other-tool", body=change, content_type=content)
 
 
+@pytest.mark.long
 def test_a_worker_whose_ansible_was_killed_ends_and_releases_the_lock(empty: Cluster, tmp_path: Path) -> None:
     """No node takes pods, so that the roll-out would wait for a Deployment until its deadline."""
     ref, log = Ref("apps/v1", "Deployment", "volcano-system", "volcano-controllers"), tmp_path / "log"
