@@ -26,6 +26,7 @@ __all__ = ["CrdSender"]
 Send = Callable[[Object, Found], ObjectOutcome]
 
 _TRIES = 3
+_SCHEMA_SECONDS, _PAUSE_SECONDS = 15.0, 0.5
 _REFUSED = int(HTTPStatus.UNPROCESSABLE_ENTITY)
 # A custom resource that the schema of its old CRD does not take: unknown fields are 400, 422 or 500 by API server, an
 # unknown version 404. What a webhook denies is denied by the new CRD, too.
@@ -51,6 +52,7 @@ class CrdSender:
         self._send = send
         self._progress = progress
         self._check = check
+        self._deadline = deadline
         self._steps = CrdSteps(cluster, deadline, progress)
         self._changing = {
             (obj["spec"]["group"], obj["spec"]["names"]["kind"])
@@ -66,11 +68,22 @@ class CrdSender:
                 return self._send(obj, found)
             return self._foretell(obj, found, change) if self._check else self._send_crd(obj, found)
         outcome = self._send(obj, found)
-        if self._check and outcome.action is Action.FAILED and self._is_unjudged(outcome):
+        if not self._check:
+            return self._when_known(outcome, obj, found)
+        if outcome.action is Action.FAILED and self._is_unjudged(outcome):
             action = Action.CHANGED if found.live else Action.CREATED
             said = f"would be {action}; judged only when its CRD is there"
             self._progress(f"{outcome.ref} {said}")
             return ObjectOutcome(outcome.ref, action, found.live, obj, said, uid=found.uid)
+        return outcome
+
+    def _when_known(self, outcome: ObjectOutcome, obj: Object, found: Found) -> ObjectOutcome:
+        """The outcome once the API server knows the new schema: it goes on with the old one after a CRD has changed."""
+        if outcome.action is Action.FAILED and self._is_unjudged(outcome):
+            for _ in self._deadline.at_most(_SCHEMA_SECONDS).every(_PAUSE_SECONDS):
+                outcome = self._send(obj, found)
+                if outcome.action is not Action.FAILED or not self._is_unjudged(outcome):
+                    break
         return outcome
 
     def _is_unjudged(self, outcome: ObjectOutcome) -> bool:
