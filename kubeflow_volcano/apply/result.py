@@ -65,6 +65,10 @@ class ObjectOutcome:
         """The same outcome, of that component."""
         return replace(self, component=component)
 
+    def as_dict(self) -> dict[str, str]:
+        """Plain data for results of tasks and reports."""
+        return {"object": str(self.ref), "action": str(self.action), "component": self.component}
+
 
 @dataclass(frozen=True, slots=True)
 class ApplyResult:
@@ -124,7 +128,7 @@ class ApplyResult:
             "failed": bool(self.problems),
             "msg": "\n".join(lines),
             "objects": [
-                {"object": str(item.ref), "action": str(item.action), "component": item.component}
+                item.as_dict()
                 for item in self.outcomes
                 if item.action in _UNDONE or (item.action is not Action.UNCHANGED and not self.problems)
             ],

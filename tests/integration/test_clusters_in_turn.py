@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -23,7 +22,8 @@ from kubeflow_volcano.rehearsal.build.kept import Tools
 from kubeflow_volcano.rehearsal.build.tools import ensure_tools
 from kubeflow_volcano.rollout.state.lock import LEASE
 from tests.bench.plane import Plane
-from tests.places import ROOT, UPSTREAM
+from tests.integration.playing import play
+from tests.places import UPSTREAM
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(900)]
 
@@ -65,18 +65,6 @@ def inventory(planes: dict[str, Plane], tools: Tools, tmp_path: Path) -> Path:
     file = tmp_path / "hosts.json"
     file.write_text(json.dumps({"all": {"children": {"clusters": {"hosts": hosts, "vars": common}}}}), "utf-8")
     return file
-
-
-def play(inventory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [Path(sys.executable).with_name("ansible-playbook"), "-i", inventory, "playbooks/site.yml", *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-        cwd=ROOT,
-        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "NO_COLOR": "1"},
-    )
 
 
 def table(inventory: Path) -> list[tuple[str, str, str]]:
@@ -136,7 +124,7 @@ def test_a_cluster_that_fails_keeps_the_next_from_being_touched_and_a_rerun_goes
     broken = second.create(orphan())
     before = ours(third), namespaces(third)  # the node, the volumes and the class come from the same client
 
-    stopped = play(inventory)
+    stopped = play("site", inventory)
 
     assert stopped.returncode == 2, stopped.stdout
     assert "Traceback" not in stopped.stdout
@@ -155,7 +143,7 @@ def test_a_cluster_that_fails_keeps_the_next_from_being_touched_and_a_rerun_goes
     assert {"Deployment training-operator", "Lease rollout"} <= set(ours(first))
 
     second.delete(WEBHOOK, uid=broken["metadata"]["uid"])
-    resumed = play(inventory)
+    resumed = play("site", inventory)
 
     assert resumed.returncode == 0, resumed.stdout
     assert table(inventory) == [
@@ -165,7 +153,7 @@ def test_a_cluster_that_fails_keeps_the_next_from_being_touched_and_a_rerun_goes
     ]
     assert third.get(OPERATOR)
 
-    one = play(inventory, "--limit", "third")
+    one = play("site", inventory, "--limit", "third")
 
     assert one.returncode == 0, one.stdout
     assert table(inventory) == [("third", "unchanged", "pass")]

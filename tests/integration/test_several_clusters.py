@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -15,22 +14,10 @@ import yaml
 
 from kubeflow_volcano.cluster.api.client import Cluster
 from tests.integration.breaking import leftovers
+from tests.integration.playing import play
 from tests.places import ROOT
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
-
-
-def play(inventory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """The validation of an inventory, to its end."""
-    return subprocess.run(
-        [Path(sys.executable).with_name("ansible-playbook"), "-i", inventory, "playbooks/validate.yml", *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-        cwd=ROOT,
-        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "NO_COLOR": "1"},
-    )
 
 
 def document(reports: Path) -> dict[str, Any]:
@@ -52,7 +39,7 @@ def test_a_group_of_clusters_is_judged_whole_although_one_does_not_answer(kubeco
     inventory = tmp_path / "hosts.json"
     inventory.write_text(json.dumps({"all": {"children": {"clusters": {"hosts": hosts, "vars": common}}}}))
 
-    done = play(inventory)
+    done = play("validate", inventory)
 
     assert done.returncode == 2, done.stdout
     assert "Traceback" not in done.stdout
@@ -70,7 +57,7 @@ def test_a_group_of_clusters_is_judged_whole_although_one_does_not_answer(kubeco
     assert "INCOMPLETE  1 incomplete, 1 passed" in done.stdout
     assert "here : ok=5" in " ".join(done.stdout.split())
 
-    alone = play(inventory, "--limit", "here")
+    alone = play("validate", inventory, "--limit", "here")
 
     assert alone.returncode == 0, alone.stdout
     assert [item["name"] for item in document(tmp_path / "reports")["clusters"]] == ["here"]

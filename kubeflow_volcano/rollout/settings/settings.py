@@ -113,6 +113,10 @@ class Settings:
         """The component that satisfies requirements of `name`: another gang scheduler in place of Volcano."""
         return _instead(self.gang_scheduler).get(name, name)
 
+    def version_of(self, component: Component) -> str:
+        """The version by which upgrades are judged: a component's own, such as Volcano's, else the release's."""
+        return component.version if component.name in read.OWN_FILES else self.release.version
+
     def requirements(self, component: Component) -> tuple[Component, ...]:
         """The components that must be installed before `component`, in order."""
         return _components(

@@ -9,7 +9,6 @@ from kubeflow_volcano.apply.engine import Engine
 from kubeflow_volcano.apply.removing.removal import Removal, Rules
 from kubeflow_volcano.apply.result import Action
 from kubeflow_volcano.catalog.gangs import VOLCANO
-from kubeflow_volcano.catalog.read import OWN_FILES
 from kubeflow_volcano.cluster.api.errors import NotServed
 from kubeflow_volcano.cluster.applied_objects import GUARDED_KINDS, Place, lasting_objects
 from kubeflow_volcano.cluster.objects import Ref
@@ -50,9 +49,7 @@ class StaleObjects:
             Place(VOLCANO.group, "Queue", "", name) for name in wanted_states(settings.scheduling.queues)
         }
         self._inventory = read_inventory(engine.cluster)
-        self._versions = {
-            part.name: part.version if part.name in OWN_FILES else settings.release.version for part in scope.parts
-        }
+        self._versions = {part.name: settings.version_of(part) for part in scope.parts}
         self._components = (*settings.components, *settings.release.components.values())
         self._wired = {part.name for part in scope.wired}
         whole = {part.name for part in scope.components}

@@ -63,7 +63,7 @@ class Uninstalled:
             "failed": bool(self.problems),
             "msg": "\n".join(lines),
             "objects": [
-                {"object": str(item.ref), "action": str(item.action), "component": item.component}
+                item.as_dict()
                 for item in self.outcomes
                 if not self.problems  # a failed task shows its whole result, and the message has what matters
             ],

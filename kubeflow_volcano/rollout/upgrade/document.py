@@ -13,7 +13,6 @@ from kubeflow_volcano.apply.graph import CRD_KIND
 from kubeflow_volcano.apply.problems import refusal
 from kubeflow_volcano.apply.result import Action, ApplyResult
 from kubeflow_volcano.catalog.operator import COMPONENT
-from kubeflow_volcano.catalog.read import OWN_FILES
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.cluster.api.errors import ApiError
 from kubeflow_volcano.cluster.metadata import FIELD_MANAGER
@@ -116,9 +115,7 @@ def _outcome(result: ApplyResult) -> dict[str, Any]:
     return {
         "objects": {str(action): counts[action] for action in Action if counts[action]},
         "changes": [
-            {"object": str(item.ref), "action": str(item.action), "component": item.component, "reason": item.reason}
-            for item in result.outcomes
-            if item.action is not Action.UNCHANGED
+            {**item.as_dict(), "reason": item.reason} for item in result.outcomes if item.action is not Action.UNCHANGED
         ],
         "problems": [asdict(problem) for problem in result.problems],
         "warnings": [asdict(problem) for problem in result.warnings],
@@ -128,9 +125,7 @@ def _outcome(result: ApplyResult) -> dict[str, Any]:
 
 def _versions(settings: Settings, installed: Mapping[str, str]) -> Iterator[dict[str, str]]:
     """Each component with its installed and its wanted version; empty where it has none."""
-    wanted = {
-        part.name: part.version if part.name in OWN_FILES else settings.release.version for part in settings.components
-    }
+    wanted = {part.name: settings.version_of(part) for part in settings.components}
     for name in sorted({*installed, *wanted}):
         yield {"component": name, "installed": installed.get(name, ""), "wanted": wanted.get(name, "")}
 

@@ -58,8 +58,8 @@ def test_shown_leaves_the_object_alone() -> None:
 def test_a_failure_is_not_buried_under_what_went_well() -> None:
     items = (outcome(Action.CREATED, None, live()), outcome(Action.FAILED, None, None))
     trouble = Problem("a webhook is silent.", "an answer.", "look at it.")
-    told = ApplyResult(items, (trouble,), 1.0).as_dict()
-    assert [item["action"] for item in told["objects"]] == ["failed"]
+    data = ApplyResult(items, (trouble,), 1.0).as_dict()
+    assert [item["action"] for item in data["objects"]] == ["failed"]
     assert [item["action"] for item in ApplyResult(items[:1], (), 1.0).as_dict()["objects"]] == ["created"]
 
 
@@ -76,9 +76,9 @@ def test_after_a_failure_it_says_which_components_are_finished_and_what_was_held
         )
     )
     trouble = Problem("a conflict.", "none.", "end it.")
-    told = ApplyResult((made, refused, held, slow), (trouble,), 1.0, unready=(slow.ref,)).as_dict()
-    assert told["started"]
-    assert told["msg"].splitlines()[1:5] == [
+    data = ApplyResult((made, refused, held, slow), (trouble,), 1.0, unready=(slow.ref,)).as_dict()
+    assert data["started"]
+    assert data["msg"].splitlines()[1:5] == [
         "finished: volcano",
         "not finished: katib (1 failed, 1 held)",
         "not finished: kserve (1 not ready)",

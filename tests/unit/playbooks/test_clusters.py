@@ -100,10 +100,10 @@ def test_with_a_limit_the_others_are_neither_begun_nor_missed(tmp_path: Path) ->
     assert table(tmp_path) == [("us", "failed", "incomplete")]
 
 
-@pytest.mark.parametrize(("name", "told"), [("site", "whose hosts they are"), ("uninstall", "works on one cluster")])
-def test_what_is_about_one_cluster_is_refused(name: str, told: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "reason"), [("site", "whose hosts they are"), ("uninstall", "works on one cluster")])
+def test_what_is_about_one_cluster_is_refused(name: str, reason: str, tmp_path: Path) -> None:
     code, output = play(tmp_path, name, groups={**GROUPS, "nodes": {"worker-1": {}}})
 
     assert code == 2
-    assert told in " ".join(output.split())
+    assert reason in " ".join(output.split())
     assert len(re.findall(r"^TASK", output, re.MULTILINE)) == 1
