@@ -159,7 +159,6 @@ def test_check_mode_on_an_empty_cluster_lists_everything_and_creates_nothing(
     assert cluster.get(Ref("v1", "Namespace", "", NAMESPACE)) is None
 
 
-@pytest.mark.long
 def test_a_run_that_is_killed_at_any_moment_converges(
     cluster: Cluster,
     settings: Settings,
