@@ -1,4 +1,7 @@
-"""docs/releases.md, the catalog for reading: `python -m kubeflow_volcano.catalog.document` writes it."""
+"""The catalog for reading: docs/releases.md, and the supported versions in README.md.
+
+`python -m kubeflow_volcano.catalog.document` writes both.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,15 @@ from pathlib import Path
 from kubeflow_volcano.catalog import read
 from kubeflow_volcano.catalog.model import Defect, Release
 
-__all__ = ["DOCUMENT", "render"]
+__all__ = ["DOCUMENT", "FRONT_PAGES", "render", "with_versions"]
 
 DOCUMENT = Path("docs/releases.md")
 """Its path in the checkout."""
+
+FRONT_PAGES = (Path("README.md"),)
+"""Pages with the table of supported versions, between two marks."""
+
+_BEGIN, _END = "<!-- versions: python -m kubeflow_volcano.catalog.document -->\n", "<!-- end of versions -->\n"
 
 _PLUGINS = "scheduler-plugins"
 
@@ -51,6 +59,28 @@ def render() -> str:
         _table(("Kubeflow", "component", "reason"), _refused(releases)),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def with_versions(page: str) -> str:
+    """The page with a current table of supported versions.
+
+    Raises:
+        ValueError: the page has lost one of the two marks.
+    """
+    before, rest = page.split(_BEGIN)
+    _, after = rest.split(_END)
+    heads = ("Kubeflow", "Kubernetes", "tested", "Volcano", "operator")
+    rows = (
+        (
+            release.version,
+            str(release.kubernetes),
+            str(release.kubernetes_range_tested),
+            release.volcano_versions[0],
+            f"{release.operator.kind} {release.operator.version}",
+        )
+        for release in map(read.load_release, read.releases())
+    )
+    return f"{before}{_BEGIN}{_table(heads, rows)}\n{_END}{after}"
 
 
 def _release(release: Release) -> Sequence[str]:
@@ -135,3 +165,5 @@ def _cell(text: str) -> str:
 
 if __name__ == "__main__":
     DOCUMENT.write_text(render(), encoding="utf-8")
+    for front in FRONT_PAGES:
+        front.write_text(with_versions(front.read_text(encoding="utf-8")), encoding="utf-8")

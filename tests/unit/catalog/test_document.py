@@ -1,17 +1,32 @@
-"""docs/releases.md says what the catalog says."""
+"""docs/releases.md and the versions in README.md say what the catalog says."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 
 from kubeflow_volcano.catalog import read
-from kubeflow_volcano.catalog.document import DOCUMENT, render
+from kubeflow_volcano.catalog.document import DOCUMENT, FRONT_PAGES, render, with_versions
 from tests.places import ROOT
 
 
 def test_the_document_is_current() -> None:
     written = (ROOT / DOCUMENT).read_text(encoding="utf-8")
     assert written == render(), "run: python -m kubeflow_volcano.catalog.document"
+
+
+@pytest.mark.parametrize("page", FRONT_PAGES, ids=str)
+def test_the_supported_versions_on_a_front_page_are_current(page: Path) -> None:
+    written = (ROOT / page).read_text(encoding="utf-8")
+    assert written == with_versions(written), "run: python -m kubeflow_volcano.catalog.document"
+
+
+def test_the_supported_versions_name_every_release_with_its_default_volcano() -> None:
+    page = with_versions((ROOT / FRONT_PAGES[0]).read_text(encoding="utf-8"))
+    for version in read.releases():
+        assert f"| {version} | " in page
+        assert f" | {read.load_release(version).volcano_versions[0]} | " in page
 
 
 @pytest.mark.parametrize("version", read.releases())
