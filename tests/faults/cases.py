@@ -1,7 +1,8 @@
 """The fault cases: which there are, and within how many seconds each must have its verdict.
 
 A test declares the cases that it proves by the mark `fault`, wherever it is. The oracle of all cases: no traceback, an
-exit code of docs/report.md, a message that names object, cause and next step, a second run that converges, nothing left.
+exit code of docs/report.md, a message that names object, cause and next step, a second run that converges, and nothing
+left.
 """
 
 from __future__ import annotations
