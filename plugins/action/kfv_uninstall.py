@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from ansible_collections.kubeflow_volcano.platform.plugins.plugin_utils.action import Action, display, show
 from kubeflow_volcano.cluster.api.client import Cluster
 from kubeflow_volcano.experiment.interruption import interruptible
+from kubeflow_volcano.rollout.uninstall.legacy.run import remove_legacy
 from kubeflow_volcano.rollout.uninstall.run import uninstall
 
 
@@ -20,7 +21,8 @@ class ActionModule(Action):
         settings = self.settings_with_secrets(arguments["settings"])
         with interruptible():  # releases the lock
             cluster = Cluster.connect(settings.kubeconfig, settings.context)
-            done = uninstall(cluster, settings, check=self.check_mode, progress=show)
+            remove = remove_legacy if settings.uninstall.legacy else uninstall
+            done = remove(cluster, settings, check=self.check_mode, progress=show)
         found = done.as_dict()
         if not done.problems:
             display(f"\n{found['msg']}")

@@ -13,6 +13,8 @@ description:
   - Refuses to remove a component that another one needs, before its first change, with the list.
   - An object that is held is reported with its finalizers, their controller and whether it lives. Finalizers are
     stripped only of objects that C(uninstall_finalize) names.
+  - With C(uninstall_legacy) the leftovers of kube-batch, kfctl or ksonnet go instead, after PodGroups and queues of
+    kube-batch were created as Volcano's.
   - Runs on the machine that runs Ansible and connects to the API server directly.
 version_added: "0.2.0"
 options:

@@ -54,12 +54,6 @@ def validate_existing(
                 f"components that are installed: {', '.join(part.name for part in chosen)}.",
                 f"add {name} to kubeflow_components, or remove it from kubeflow_adopt.",
             )
-    if named := [name for name in values["uninstall_components"] if name in existing]:
-        yield Problem(
-            f"uninstall_components names {', '.join(named)}, which kubeflow_existing leaves to those who installed it.",
-            "components that this project brought.",
-            f"remove {', '.join(named)} from one of the two lists.",
-        )
     yield from _validate_volcano(values, defaults, theirs=VOLCANO.name in existing)
 
 

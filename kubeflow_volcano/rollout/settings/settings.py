@@ -25,7 +25,7 @@ from kubeflow_volcano.rollout.settings.images import (
 )
 from kubeflow_volcano.rollout.settings.matrix import fitting_plugins, validate_operator, validate_versions
 from kubeflow_volcano.rollout.settings.storage import StorageSettings, validate_static_volumes
-from kubeflow_volcano.rollout.settings.uninstall import UninstallSettings, uninstall_settings
+from kubeflow_volcano.rollout.settings.uninstall import UninstallSettings, uninstall_settings, validate_uninstall
 from kubeflow_volcano.rollout.settings.user import Account, UserSettings, validate_password
 from kubeflow_volcano.rollout.settings.variables import GivenPath, OptionalPath, OptionalText, complete, defaults
 from kubeflow_volcano.rollout.settings.volcano import (
@@ -186,6 +186,7 @@ def _relate(values: Mapping[str, Any]) -> tuple[Settings | None, list[Problem]]:
     except InvalidInput as error:
         problems += error.problems
     problems += validate_existing(values, defaults(), release, settings.components)
+    problems += validate_uninstall(values)
     problems += validate_operator(settings.gang_scheduler, release, settings.components)
     problems += validate_scheduling(settings.scheduling, settings.volcano.version, settings.gang_scheduler)
     if settings.components:

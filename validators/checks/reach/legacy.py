@@ -1,15 +1,14 @@
 """Family A, legacy: leftovers of unmaintained tools, and how to migrate from them.
 
-Sources: kubernetes-retired/kube-batch (CRDs and Deployment of its chart), kubeflow/kfctl (CRD, annotation and finalizer
-of its operator), ksonnet (labels and annotations of its pkg/metadata), kubeflow/manifests v1.3-branch (one operator for
-each framework, before kubeflow/manifests#1976 replaced them by the training operator).
+Sources: those of the catalog, and kubeflow/manifests v1.3-branch (one operator for each framework, before
+kubeflow/manifests#1976 replaced them by the training operator).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubeflow_volcano.catalog.images.names import ImageName
+from kubeflow_volcano.catalog.legacy import KFCTL, KSONNET, KUBE_BATCH, KUBE_BATCH_GROUPS, marks, runs
 from kubeflow_volcano.catalog.operator import DEPLOYMENT as OPERATOR
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.text import counted
@@ -33,12 +32,6 @@ _READS: tuple[Read, ...] = (
     KFDEFS,
 )
 
-_KUBE_BATCH = "kube-batch"
-_KUBE_BATCH_GROUPS = ("scheduling.incubator.k8s.io", "scheduling.sigs.dev")
-_KSONNET_LABELS = ("ksonnet.io/component",)
-_KSONNET_ANNOTATIONS = ("ksonnet.io/managed", "kubecfg.ksonnet.io/garbage-collect-tag")
-_DEPLOYED_BY = ("app.kubernetes.io/deploy-manager", "ksonnet")
-_OF_KFDEF = "kfctl.kubeflow.io/kfdef-instance"
 _SINGLE_OPERATORS = (
     "mpi-operator",
     "mxnet-operator",
@@ -49,15 +42,17 @@ _SINGLE_OPERATORS = (
 
 _OFF_KUBE_BATCH = (
     "move its workloads to Volcano: schedulerName volcano in pods, PodGroups of scheduling.volcano.sh, the operator's "
-    "gang argument (G1). When nothing refers to kube-batch any more, delete its Deployment, then its CRDs."
+    "gang argument (G1). When nothing refers to kube-batch any more, playbooks/uninstall.yml with uninstall_legacy: "
+    "[kube-batch] creates its PodGroups and queues as Volcano's and removes its Deployment, then its CRDs."
 )
 _OFF_KFDEF = (
     "while its operator runs, deleting a KfDef deletes its Kubeflow (by its finalizer). Stop that operator first, "
-    "install a current release over it (playbooks/plan.yml shows the changes), and delete the KfDef and its CRD last."
+    "install a current release over it (playbooks/plan.yml shows the changes), and remove the rest last: "
+    "playbooks/uninstall.yml with uninstall_legacy: [kfctl]."
 )
 _OFF_KSONNET = (
-    "no tool updates these objects. Install the component of a release over them, delete what no release has any more, "
-    "and remove the labels and annotations of ksonnet from the rest."
+    "no tool updates these objects. Install the component of a release over them, and remove what no release has any "
+    "more: playbooks/uninstall.yml with uninstall_legacy: [ksonnet]."
 )
 _OFF_OPERATORS = "delete the Deployment: the training operator replaces it. Running jobs keep their pods."
 
@@ -69,7 +64,7 @@ def no_legacy(facts: Facts) -> Outcome:
     None of them is maintained, and Kubernetes 1.22 removed their APIs. The finding says how to migrate from each. A
     single-framework operator beside the training operator fails, because both reconcile the same jobs.
     """
-    found = [*_kube_batch(facts), *_kfdef(facts), *_ksonnet(facts), *_operators(facts)]
+    found = [*_kube_batch(facts), *_kfdef(facts), *_marked(facts, KSONNET, "Ksonnet", _OFF_KSONNET), *_operators(facts)]
     looked_at = [Ref.of(item) for resource in _LABELLED for item in judged(facts, resource)]
     return verdict(
         sorted(found, key=lambda item: (item.status is not Status.FAIL, item.reason, item.ref)),
@@ -81,15 +76,15 @@ def no_legacy(facts: Facts) -> Outcome:
 
 def _kube_batch(facts: Facts) -> Iterator[Issue]:
     for crd in judged(facts, CRDS):
-        if crd["spec"]["group"] in _KUBE_BATCH_GROUPS:
+        if crd["spec"]["group"] in KUBE_BATCH_GROUPS:
             yield _legacy(
                 crd, "KubeBatch", "defines a kind of kube-batch, which Volcano does not read", _OFF_KUBE_BATCH
             )
     for workload in _workloads(facts):
-        if any(_program(item["image"]) == _KUBE_BATCH for item in _containers(workload)):
+        if runs(KUBE_BATCH, workload):
             yield _legacy(workload, "KubeBatch", "runs kube-batch", _OFF_KUBE_BATCH)
     for pod in judged(facts, PODS):
-        if pod["spec"].get("schedulerName") == _KUBE_BATCH and not _ended(pod):
+        if pod["spec"].get("schedulerName") == KUBE_BATCH and not _ended(pod):
             yield _legacy(pod, "KubeBatch", "has schedulerName kube-batch", _OFF_KUBE_BATCH)
 
 
@@ -99,19 +94,14 @@ def _kfdef(facts: Facts) -> Iterator[Issue]:
     crd = facts.get(CRDS, "", KFDEFS)
     if crd:
         yield _legacy(crd, "KfDef", "defines the kind that kfctl's operator reconciles", _OFF_KFDEF)
-    for item in _labelled(facts):
-        if instance := (item["metadata"].get("annotations") or {}).get(_OF_KFDEF):
-            yield _legacy(item, "KfDef", f"was installed from KfDef {instance}", _OFF_KFDEF)
+    yield from _marked(facts, KFCTL, "KfDef", _OFF_KFDEF)
 
 
-def _ksonnet(facts: Facts) -> Iterator[Issue]:
-    for item in _labelled(facts):
-        labels, annotations = (item["metadata"].get(key) or {} for key in ("labels", "annotations"))
-        marks = [key for key in _KSONNET_LABELS if key in labels]
-        marks += [key for key in _KSONNET_ANNOTATIONS if key in annotations]
-        marks += ["=".join(_DEPLOYED_BY)] if labels.get(_DEPLOYED_BY[0]) == _DEPLOYED_BY[1] else []
-        if marks:
-            yield _legacy(item, "Ksonnet", f"has {', '.join(marks)}", _OFF_KSONNET)
+def _marked(facts: Facts, tool: str, reason: str, todo: str) -> Iterator[Issue]:
+    for resource in _LABELLED:
+        for item in judged(facts, resource):
+            if found := marks(tool, item["metadata"]):
+                yield _legacy(item, reason, f"has {', '.join(found)}", todo)
 
 
 def _operators(facts: Facts) -> Iterator[Issue]:
@@ -129,25 +119,9 @@ def _legacy(obj: Object, reason: str, what: str, todo: str, status: Status = Sta
     return Issue("A10", status, ref, reason, f"{ref} {what}.", todo)
 
 
-def _labelled(facts: Facts) -> Iterator[Object]:
-    for resource in _LABELLED:
-        yield from judged(facts, resource)
-
-
 def _workloads(facts: Facts) -> Iterator[Object]:
     for resource in _WORKLOADS:
         yield from judged(facts, resource)
-
-
-def _containers(workload: Object) -> list[Object]:
-    found: list[Object] = workload["spec"]["template"]["spec"]["containers"]
-    return found
-
-
-def _program(image: str) -> str:
-    """Last path element of the image, without tag and digest."""
-    name = ImageName.parse(image)
-    return name.path.rpartition("/")[2] if name else ""
 
 
 def _ended(pod: Object) -> bool:

@@ -32,7 +32,7 @@ def test_a_cluster_of_today_has_nothing_of_them() -> None:
         (
             deployment("kube-system/scheduler", containers=[{"name": "a", "image": "kubesigs/kube-batch:v0.5"}]),
             "KubeBatch",
-            "delete its Deployment",
+            "removes its Deployment",
         ),
         (pod("user/job", spec={"schedulerName": "kube-batch", "containers": []}), "KubeBatch", "G1"),
         (obj("KfDef", "kubeflow/kf"), "KfDef", "Stop that operator first"),
@@ -42,7 +42,7 @@ def test_a_cluster_of_today_has_nothing_of_them() -> None:
             "KfDef",
             "plan.yml",
         ),
-        (labelled("Service", "kubeflow/a", labels={"ksonnet.io/component": "argo"}), "Ksonnet", "remove the labels"),
+        (labelled("Service", "kubeflow/a", labels={"ksonnet.io/component": "argo"}), "Ksonnet", "uninstall_legacy: [ksonnet]"),
         (
             labelled("Namespace", "old", annotations={"ksonnet.io/managed": "{}"}),
             "Ksonnet",
