@@ -32,8 +32,10 @@ _HEAD = """\
 
 What people install Volcano for, each feature beside a control without it, on a rehearsal cluster with the real Volcano, the real training operator and the real default scheduler. Pods with GPUs run on simulated nodes; the schedulers that place them are real.
 
-    make gang-demo
-    make gang-demo SCENARIO=two-jobs
+```sh
+make gang-demo
+make gang-demo SCENARIO=two-jobs
+```
 
 Each case runs in namespaces of its own, which are deleted afterwards. It is judged by all changes that a watch saw, not by its end state: a gang that was partly on nodes for too long has failed. A case is inconclusive, and played once more, if the watch broke off, if something else deleted pods, or if pods of Volcano or of the operator restarted. The run prints these tables and writes `reports/gang-demo.json` and a picture of each scenario. All scenarios use the same configuration of Volcano ([playbooks/gang_demo.yml](../playbooks/gang_demo.yml)); the playbook restores the configuration, the wiring of the operator and the nodes afterwards.
 
