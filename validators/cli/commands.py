@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from kubeflow_volcano.cluster.api.client import Cluster
-from kubeflow_volcano.cluster.api.errors import ApiError
-from kubeflow_volcano.problems import Exit, InvalidInput, NotWritten, Problem, ProblemsError, Unreachable
+from kubeflow_volcano.problems import Exit, InvalidInput, NotWritten, Problem, ProblemsError
 from kubeflow_volcano.progress import silent, to_stderr
-from validators.cli import manual, rbac
-from validators.cli.parser import options, parser
-from validators.explain.reading.situation import read_situation
-from validators.explain.rendering import document, render
-from validators.explain.stages import explain
+from validators.cli import explaining, manual, rbac
+from validators.cli.parser import options, parse
 from validators.report import console
 from validators.run.clusters import directory_of, named, validate_all
 from validators.run.runner import validate
@@ -30,7 +24,7 @@ __all__ = ["main"]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code."""
     try:
-        parsed = parser().parse_args(arguments)
+        parsed = parse(arguments)
         return _COMMANDS[parsed.command](parsed)
     except ProblemsError as error:
         for problem in error.problems:
@@ -45,9 +39,12 @@ def _list(_parsed: argparse.Namespace) -> int:
 
 
 def _explain(parsed: argparse.Namespace) -> int:
-    if parsed.words[0] == "job":
-        return _explain_job(parsed)
-    return _print(manual.describe(select(manual.ALL_CHECKS, parsed.words)))
+    first, *others = parsed.words
+    if first not in _SUBJECTS:
+        return _print(manual.describe(select(manual.ALL_CHECKS, parsed.words)))
+    text, code = _SUBJECTS[first](parsed, others)
+    _print(text)
+    return code
 
 
 def _rbac(parsed: argparse.Namespace) -> int:
@@ -96,35 +93,6 @@ def _exit(code: Exit, unwritten: Problem | None) -> Exit:
     return code
 
 
-def _explain_job(parsed: argparse.Namespace) -> int:
-    """Explain one job; 1 where something blocks it, 3 where too little could be read."""
-    clusters = named(parsed.kubeconfig, parsed.context)
-    names = parsed.words[1:]
-    if len(clusters) != 1 or len(names) != 1:
-        found = f"jobs: {len(names)}, clusters: {len(clusters)}."
-        raise InvalidInput(Problem(found, "one job and one cluster: explain job NAMESPACE/NAME.", "run it for each."))
-    namespace, _, name = names[0].rpartition("/")
-    if not name or not namespace or "/" in namespace:
-        raise InvalidInput(Problem(f"the job {names[0]!r}.", "NAMESPACE/NAME.", "add or correct the namespace."))
-    ((kubeconfig, context),) = clusters.values()
-    cluster = Cluster.connect(kubeconfig, context, user_agent="kubeflow-volcano-explain")
-    try:
-        explanation = explain(read_situation(cluster, namespace, name, parsed.kind))
-    except ApiError as error:
-        raise Unreachable(
-            Problem(
-                f"job {names[0]} could not be read: {error}.",
-                "an API server that answers, and permission to get the job.",
-                f"check the API server, and run kubectl auth can-i get RESOURCE -n {namespace}.",
-            )
-        ) from error
-    answer = document(explanation)
-    _print(json.dumps(answer, indent=2, ensure_ascii=False) + "\n" if parsed.json else render(answer))
-    if explanation.blocked:
-        return Exit.CHECK_FAILED
-    return Exit.INCOMPLETE if explanation.unread else Exit.OK
-
-
 def _has_colour() -> bool:
     return sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
 
@@ -147,6 +115,8 @@ def _print(text: str) -> Exit:
     return Exit.OK
 
 
+_SUBJECTS = {"job": explaining.explain_job, "manifest": explaining.explain_manifests}
+"""What `explain` explains beside checks."""
 _COMMANDS: Mapping[str | None, Callable[[argparse.Namespace], int]] = {
     None: _validate,
     "list": _list,

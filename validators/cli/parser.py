@@ -12,7 +12,7 @@ from kubeflow_volcano.catalog.read import releases
 from kubeflow_volcano.problems import InvalidInput, Problem
 from validators.run.options import AUTO, Options
 
-__all__ = ["options", "parser"]
+__all__ = ["options", "parse", "parser"]
 
 _KUBECONFIG = "default: $KUBECONFIG, ~/.kube/config, in-cluster"
 _CONTEXT = "default: the kubeconfig's current context"
@@ -35,9 +35,11 @@ def parser() -> argparse.ArgumentParser:
     _explain(
         commands.add_parser(
             "explain",
-            help="print what a check claims and what to do when it fails; or why a job does not start",
+            help="print what a check claims and what to do when it fails; why a job does not start; or what is wrong "
+            "with the manifest of a job",
             usage="python -m validators explain CHECK [CHECK ...]\n"
-            "       python -m validators explain job NAMESPACE/NAME [--kind KIND] [--json]",
+            "       python -m validators explain job NAMESPACE/NAME [--kind KIND] [--json]\n"
+            "       python -m validators explain manifest FILE [FILE ...] [--offline] [--json]",
             allow_abbrev=False,
         )
     )
@@ -63,15 +65,37 @@ def parser() -> argparse.ArgumentParser:
     return whole
 
 
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The parsed command line; options of `explain` may stand among its words.
+
+    Raises:
+        SystemExit: it cannot be parsed; argparse has printed why.
+    """
+    whole = parser()
+    parsed, rest = whole.parse_known_args(arguments)
+    if rest and (parsed.command != "explain" or any(word.startswith("-") and word != "-" for word in rest)):
+        whole.error(f"unrecognized arguments: {' '.join(rest)}")
+    if rest:
+        parsed.words += rest
+    return parsed
+
+
 def _explain(command: argparse.ArgumentParser) -> None:
     command.add_argument("words", nargs="+", metavar="CHECK", help="id, slug, family letter or family name")
-    job = command.add_argument_group("explain job", "exit code 1: something blocks it, 3: not everything could be read")
+    codes = "exit code 1: something blocks it, 3: not everything could be read"
+    job = command.add_argument_group("explain job", codes)
     _text(job, "--kind", "KIND", "needed if several jobs have the name: TFJob, vcjob, PodGroup …")
-    _flag(job, "--json", "print a document, kfv.explanation/v1")
+    manifest = command.add_argument_group("explain manifest", f"FILE: YAML, or - for standard input; {codes}")
+    _flag(manifest, "--offline", "ask no cluster, and judge by the files alone")
+    manifest.add_argument(
+        "--namespace", default="default", metavar="NAME", help="of objects that name none (%(default)s)"
+    )
+    both = command.add_argument_group("explain job, explain manifest")
+    _flag(both, "--json", "print a document, kfv.explanation/v1 or kfv.manifests/v1")
     # Without a default, so that options before the command stay in force.
     unset = argparse.SUPPRESS
-    job.add_argument("--kubeconfig", type=Path, action="append", default=unset, metavar="FILE", help=_KUBECONFIG)
-    job.add_argument("--context", action="append", default=unset, metavar="NAME", help=_CONTEXT)
+    both.add_argument("--kubeconfig", type=Path, action="append", default=unset, metavar="FILE", help=_KUBECONFIG)
+    both.add_argument("--context", action="append", default=unset, metavar="NAME", help=_CONTEXT)
 
 
 def _rbac(command: argparse.ArgumentParser) -> None:

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kubeflow_volcano.cluster.objects import Ref, conditions
 from kubeflow_volcano.text import counted
+from validators.core.facts import Unread
 from validators.core.safe import safe
 from validators.explain.model import Explanation, Finding, Situation, State
 
-__all__ = ["document", "render"]
+__all__ = [
+    "document",
+    "finding_document",
+    "finding_lines",
+    "object_document",
+    "render",
+    "unread_documents",
+    "unread_lines",
+]
 
 _WIDTH = 110
 _MOST_LINES = 20
@@ -34,7 +43,7 @@ def document(explanation: Explanation) -> Mapping[str, Any]:
     group = situation.group_ref
     return {
         "schema": "kfv.explanation/v1",
-        "job": safe(_object(situation.job.ref)),
+        "job": safe(object_document(situation.job.ref)),
         "state": explanation.state.value,
         "blocked": explanation.blocked,
         "gang": safe(
@@ -51,30 +60,34 @@ def document(explanation: Explanation) -> Mapping[str, Any]:
             "placed": len(situation.placed),
             "running": running,
         },
-        "findings": [safe(_finding(item)) for item in explanation.findings],
+        "findings": [safe(finding_document(item)) for item in explanation.findings],
         "last_words": [safe(item) for item in _last_messages(situation)],
-        "unread": [
-            {"reason": item.reason, "message": safe(item.message), "todo": safe(item.todo)}
-            for item in explanation.unread
-        ],
+        "unread": unread_documents(explanation.unread),
     }
 
 
-def _finding(item: Finding) -> dict[str, Any]:
+def unread_documents(unread: Iterable[Unread]) -> list[dict[str, str]]:
+    """What could not be read, as data."""
+    return [{"reason": item.reason, "message": safe(item.message), "todo": safe(item.todo)} for item in unread]
+
+
+def finding_document(item: Finding) -> dict[str, Any]:
+    """A finding as data."""
     return {
         "reason": item.reason,
         "blocks": item.blocks,
         "found": item.problem.found,
         "needed": item.problem.needed,
         "todo": item.problem.todo,
-        "objects": [_object(ref) for ref in item.objects],
+        "objects": [object_document(ref) for ref in item.objects],
         "commands": list(item.commands),
         "changes": list(item.changes),
         "details": list(item.details),
     }
 
 
-def _object(ref: Ref) -> dict[str, str]:
+def object_document(ref: Ref) -> dict[str, str]:
+    """A reference as data."""
     return {"api_version": ref.api_version, "kind": ref.kind, "namespace": ref.namespace, "name": ref.name}
 
 
@@ -94,7 +107,7 @@ def _last_messages(situation: Situation) -> list[str]:
 
 def render(explanation: Mapping[str, Any]) -> str:
     """The document as text: blocking findings, causes first, then the others, then the last messages."""
-    return "\n".join([*_head(explanation), *_findings(explanation), *_rest(explanation)]) + "\n"
+    return "\n".join([*_head(explanation), *finding_lines(explanation["findings"]), *_rest(explanation)]) + "\n"
 
 
 def _head(explanation: Mapping[str, Any]) -> Iterator[str]:
@@ -113,9 +126,10 @@ def _head(explanation: Mapping[str, Any]) -> Iterator[str]:
     )
 
 
-def _findings(explanation: Mapping[str, Any]) -> Iterator[str]:
+def finding_lines(findings: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Findings as text: those that block, numbered, then the others."""
     number = 0
-    for item in sorted(explanation["findings"], key=lambda item: not item["blocks"]):
+    for item in sorted(findings, key=lambda item: not item["blocks"]):
         number += item["blocks"]
         yield ""
         yield f"{f'{number}.' if item['blocks'] else '-'} {item['reason']}"
@@ -138,10 +152,15 @@ def _rest(explanation: Mapping[str, Any]) -> Iterator[str]:
     if explanation["unread"]:
         yield ""
         yield "Not read, so there may be more causes:"
-        for item in explanation["unread"]:
-            first, *rest = item["todo"].splitlines() or [""]
-            yield _wrapped(f"{item['message']} {first}", "  ", 2)
-            yield from (f"    {line}" for line in rest)
+        yield from unread_lines(explanation["unread"])
+
+
+def unread_lines(unread: Iterable[Mapping[str, str]]) -> Iterator[str]:
+    """What could not be read, each with what to do."""
+    for item in unread:
+        first, *rest = item["todo"].splitlines() or [""]
+        yield _wrapped(f"{item['message']} {first}", "  ", 2)
+        yield from (f"    {line}" for line in rest)
 
 
 def _wrapped(text: str, indent: str, hang: int) -> str:

@@ -8,8 +8,8 @@ from validators.explain.model import Finding, Situation, finding
 
 __all__ = ["accounts", "deletion", "priority"]
 
-_CLASSES = "priorityclasses.scheduling.k8s.io"
-_BUILT_IN = frozenset({"system-node-critical", "system-cluster-critical"})
+PRIORITY_CLASSES = "priorityclasses.scheduling.k8s.io"
+BUILT_IN_CLASSES = frozenset({"system-node-critical", "system-cluster-critical"})
 
 
 def deletion(situation: Situation) -> Iterator[Finding]:
@@ -57,7 +57,7 @@ def priority(situation: Situation) -> Iterator[Finding]:
     of_pods = [role.template["spec"].get("priorityClassName") for role in situation.job.roles]
     of_group = (situation.group or {"spec": {}})["spec"].get("priorityClassName")
     for name in dict.fromkeys((situation.job.priority_class, of_group, *of_pods)):
-        if not name or name in _BUILT_IN or situation.facts.get(_CLASSES, "", name):
+        if not name or name in BUILT_IN_CLASSES or situation.facts.get(PRIORITY_CLASSES, "", name):
             continue
         consequence = "the API server refuses its pods" if name in of_pods else "the job has priority 0"
         yield finding(

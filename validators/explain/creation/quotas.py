@@ -5,16 +5,19 @@ Rules: plugin/pkg/admission/resourcequota and limitranger of Kubernetes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 
 from kubeflow_volcano.cluster.objects import Object, Ref
 from kubeflow_volcano.cluster.pods.quantities import Amounts, amounts, pod_requests, readable, total
 from validators.explain.model import Finding, Role, Situation, finding
 
-__all__ = ["exhausted_quotas", "limit_ranges", "quotas"]
+__all__ = ["LIMIT_RANGES", "default_resources", "exhausted_quotas", "limit_ranges", "quotas", "with_defaults"]
 
-_QUOTAS, _LIMITS = "resourcequotas", "limitranges"
+_QUOTAS = "resourcequotas"
+LIMIT_RANGES = "limitranges"
+Defaults = tuple[Mapping[str, str], Mapping[str, str]]
+"""Requests and limits of containers that set none."""
 _MUST_BE_SET = frozenset({"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"})
 """What every container must set where a quota limits it; a limit alone counts as its request."""
 
@@ -76,13 +79,11 @@ def _over(ref: Ref, over: Amounts, hard: Amounts, used: Amounts) -> Finding:
     )
 
 
-def _unset(
-    missing: Mapping[str, tuple[Role, int]], defaults: tuple[Mapping[str, str], Mapping[str, str]], hard: Amounts
-) -> set[str]:
+def _unset(missing: Mapping[str, tuple[Role, int]], defaults: Defaults, hard: Amounts) -> set[str]:
     """CPU and memory entries of the quota that some container does not set."""
     found: set[str] = set()
     for role, _ in missing.values():
-        spec = _filled(role.template["spec"], defaults)
+        spec = with_defaults(role.template["spec"], defaults)
         for container in (*spec["containers"], *spec["initContainers"]):
             given = container["resources"]
             known = {f"{kind}.{name}" for kind in ("requests", "limits") for name in given[kind]} | {*given["requests"]}
@@ -112,7 +113,7 @@ def _usage(missing: Mapping[str, tuple[Role, int]], situation: Situation) -> dic
     defaults = _defaults(situation)
     sums: list[Amounts] = []
     for role, count in missing.values():
-        spec = _filled(role.template["spec"], defaults)
+        spec = with_defaults(role.template["spec"], defaults)
         requests, limits_ = pod_requests(spec), pod_requests(_only_limits(spec))
         one = {f"requests.{name}": amount for name, amount in requests.items()}
         one |= {name: requests[name] for name in ("cpu", "memory") if name in requests}
@@ -132,20 +133,20 @@ def _only_limits(spec: Object) -> Object:
     return {"containers": cut(spec.get("containers")), "initContainers": cut(spec.get("initContainers"))}
 
 
-def _defaults(situation: Situation) -> tuple[Mapping[str, str], Mapping[str, str]]:
-    """Default requests and limits of the namespace's LimitRanges."""
-    items = [
-        limit
-        for item in situation.facts.objects.get(_LIMITS, ())
-        for limit in item["spec"].get("limits") or ()
-        if limit.get("type") == "Container"
-    ]
+def _defaults(situation: Situation) -> Defaults:
+    return default_resources(situation.facts.objects.get(LIMIT_RANGES, ()))
+
+
+def default_resources(ranges: Iterable[Object]) -> Defaults:
+    """Default requests and limits of containers by the LimitRanges of a namespace."""
+    items = [limit for item in ranges for limit in item["spec"].get("limits") or () if limit.get("type") == "Container"]
     requests = {name: text for item in items for name, text in (item.get("defaultRequest") or {}).items()}
     ceilings = {name: text for item in items for name, text in (item.get("default") or {}).items()}
     return {**ceilings, **requests}, ceilings
 
 
-def _filled(spec: Object, defaults: tuple[Mapping[str, str], Mapping[str, str]]) -> Object:
+def with_defaults(spec: Object, defaults: Defaults) -> Object:
+    """The spec of a pod whose containers have the defaults for what they do not set."""
     requests, ceilings = defaults
 
     def fill(container: Object) -> Object:
@@ -161,10 +162,10 @@ def limit_ranges(situation: Situation) -> Iterator[Finding]:
     """Containers that a LimitRange of the namespace does not admit."""
     if not _missing(situation):
         return
-    for item in situation.facts.all(_LIMITS):
+    for item in situation.facts.all(LIMIT_RANGES):
         for limit in item["spec"].get("limits") or ():
             for role in situation.job.roles:
-                for text in _outside(limit, _filled(role.template["spec"], _defaults(situation))):
+                for text in _outside(limit, with_defaults(role.template["spec"], _defaults(situation))):
                     yield finding(
                         "OutsideLimits",
                         f"{Ref.of(item)} does not admit pods of {role.name}: {text}.",

@@ -1,0 +1,131 @@
+"""Manifests judged against a real API server, which in a strict dry run is the oracle for what it refuses."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from kubeflow_volcano.catalog.images.probes import PAUSE
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.cluster.objects import Object
+from tests.integration.breaking import space
+from validators.__main__ import main
+from validators.explain.manifest.judging import judge
+from validators.explain.manifest.model import Manifest
+from validators.explain.manifest.surroundings import surroundings
+from validators.explain.model import Finding
+
+pytestmark = pytest.mark.cluster
+
+MANY = ("metadata.lables", "spec.schedulerName", "spec.runPolicy.schedulingPolicy.queu", "spec.restartpolicy")
+POD: Object = {"containers": [{"name": "tensorflow", "image": PAUSE, "resources": {"requests": {"cpu": "10m"}}}]}
+
+
+@pytest.fixture(scope="module")
+def home(cluster: Cluster) -> Iterator[str]:
+    with space(cluster) as name:
+        yield name
+
+
+def manifests(namespace: str) -> list[Object]:
+    """One of each kind, with nothing wrong."""
+    meta = {"name": "mnist", "namespace": namespace, "labels": {"any": "label"}}
+    worker = {"replicas": 2, "restartPolicy": "Never", "template": {"spec": POD}}
+    specs = {
+        ("kubeflow.org/v1", "TFJob"): {"tfReplicaSpecs": {"Worker": worker}, "runPolicy": {"schedulingPolicy": {}}},
+        ("kubeflow.org/v1", "PyTorchJob"): {"pytorchReplicaSpecs": {"Master": {**worker, "replicas": 1}}},
+        ("batch.volcano.sh/v1alpha1", "Job"): {
+            "minAvailable": 2,
+            "tasks": [{"name": "w", "replicas": 2, "template": {"spec": {**POD, "restartPolicy": "Never"}}}],
+        },
+        ("scheduling.volcano.sh/v1beta1", "PodGroup"): {"minMember": 1, "minResources": {"cpu": "1"}},
+        ("batch/v1", "Job"): {"template": {"spec": {**POD, "restartPolicy": "Never"}}},
+        ("apps/v1", "Deployment"): {
+            "selector": {"matchLabels": {"a": "b"}},
+            "template": {"metadata": {"labels": {"a": "b"}}, "spec": POD},
+        },
+        ("v1", "Pod"): POD,
+    }
+    return [
+        {"apiVersion": version, "kind": kind, "metadata": meta, "spec": copy.deepcopy(spec)}
+        for (version, kind), spec in specs.items()
+    ]
+
+
+def found(cluster: Cluster, *objects: Object) -> list[Finding]:
+    files = [Manifest("f", number, obj) for number, obj in enumerate(objects, start=1)]
+    return [each for item in judge(files, surroundings(files, cluster)).manifests for each in item.findings]
+
+
+def refused(cluster: Cluster, obj: Object) -> set[str]:
+    """The fields that a strict dry run refuses."""
+    path = cluster.resource(obj["apiVersion"], obj["kind"]).path(obj["metadata"]["namespace"])
+    try:
+        cluster.request("POST", path, query={"dryRun": "All", "fieldValidation": "Strict"}, body=obj)
+    except ApiError as error:
+        return set(re.findall(r'unknown field "([^"]+)"', error.message))
+    return set()
+
+
+def named(findings: list[Finding]) -> set[str]:
+    """The fields that findings name."""
+    of_fields = [item for item in findings if item.reason in {"SchedulerNameMisplaced", "UnknownField"}]
+    texts = [text for item in of_fields for text in (item.problem.found, *item.details)]
+    return {path for text in texts for path in re.findall(r"(?<![\w.])(?:metadata|spec)\.[\w.\[\]]+\w", text)}
+
+
+def test_manifests_with_nothing_wrong_have_no_findings_and_are_taken(cluster: Cluster, home: str) -> None:
+    objects = manifests(home)
+    assert [item.problem.found for item in found(cluster, *objects) if item.reason != "NotEnoughPods"] == []
+    assert [refused(cluster, obj) for obj in objects] == [set()] * len(objects)
+
+
+@pytest.mark.parametrize("number", range(7))
+def test_fields_that_are_named_are_those_that_a_strict_dry_run_refuses(
+    cluster: Cluster, home: str, number: int
+) -> None:
+    obj = manifests(home)[number]
+    for path in MANY:
+        value = obj
+        for step in path.split(".")[:-1]:
+            value = value.setdefault(step, {})
+        value[path.rpartition(".")[2]] = "x"
+    named_here = named(found(cluster, obj))
+    assert named_here == refused(cluster, obj)
+    assert named_here
+
+
+def test_what_the_cluster_has_decides(cluster: Cluster, home: str, tmp_path: Path, kubeconfig: Path) -> None:
+    job = manifests(home)[0]
+    job["spec"]["runPolicy"]["schedulingPolicy"] = {"queue": "nowhere", "priorityClass": "none"}
+    assert {item.reason for item in found(cluster, job)} == {"QueueMissing", "PriorityClassMissing"}
+    path = tmp_path / "job.yaml"
+    path.write_text(yaml.safe_dump(job))
+    assert main(["explain", "manifest", str(path), "--kubeconfig", str(kubeconfig)]) == 1
+    path.write_text(yaml.safe_dump(manifests(home)[0]))
+    assert main(["explain", "manifest", str(path), "--kubeconfig", str(kubeconfig)]) == 0
+
+
+def test_a_namespace_that_injects_is_seen(cluster: Cluster, home: str) -> None:
+    label = {"istio-injection": "enabled"}
+    cluster.request(
+        "PATCH",
+        f"/api/v1/namespaces/{home}",
+        body={"metadata": {"labels": label}},
+        content_type="application/merge-patch+json",
+    )
+    try:
+        assert [item.reason for item in found(cluster, manifests(home)[0])] == ["SidecarInjected"]
+    finally:
+        cluster.request(
+            "PATCH",
+            f"/api/v1/namespaces/{home}",
+            body={"metadata": {"labels": dict.fromkeys(label)}},
+            content_type="application/merge-patch+json",
+        )

@@ -1,0 +1,85 @@
+"""`explain manifest` as people type it: its exit codes, with options among the words."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.unit.validators.cli.test_command_line import kubeconfig_of
+from validators.__main__ import main
+
+GOOD = """\
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: mnist}
+spec:
+  tasks:
+    - name: worker
+      replicas: 2
+      template:
+        metadata: {labels: {sidecar.istio.io/inject: "false"}}
+        spec: {containers: [{name: c, image: example/image:v1, resources: {requests: {cpu: 1}}}]}
+"""
+WITHOUT_GANG = """\
+apiVersion: kubeflow.org/v1
+kind: TFJob
+metadata: {name: mnist}
+spec:
+  tfReplicaSpecs:
+    Worker: {template: {spec: {containers: [{name: tensorflow, image: example/image:v1}]}}}
+"""
+
+
+@pytest.fixture
+def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No cluster by default."""
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+
+
+def written(directory: Path, text: str) -> str:
+    path = directory / "job.yaml"
+    path.write_text(text)
+    return str(path)
+
+
+@pytest.mark.usefixtures("nowhere")
+@pytest.mark.parametrize(
+    ("text", "options", "code"),
+    [
+        (GOOD, ["--offline"], 0),
+        (GOOD, [], 3),  # nothing is wrong, and a cluster was not asked
+        (GOOD.replace("replicas: 2", "replicas: 2\n      minAvailable: 3"), ["--offline"], 1),
+        (WITHOUT_GANG, ["--offline"], 0),
+        ("not: a manifest", ["--offline"], 2),
+    ],
+)
+def test_the_exit_code_says_what_was_found(tmp_path: Path, text: str, options: list[str], code: int) -> None:
+    file = written(tmp_path, text)
+    assert main(["explain", "manifest", *options, file]) == code
+    assert main(["explain", "manifest", file, *options]) == code
+
+
+def test_notes_count_where_warnings_do(tmp_path: Path) -> None:
+    given = ["explain", "manifest", "--offline", written(tmp_path, WITHOUT_GANG)]
+    assert [main(given), main(["--strict", *given])] == [0, 4]
+
+
+def test_a_named_cluster_that_does_not_answer_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = str(kubeconfig_of(tmp_path, 9))
+    assert main(["explain", "manifest", written(tmp_path, GOOD), "--kubeconfig", config]) == 3
+    assert "no answer" in capsys.readouterr().err
+
+
+def test_the_answer_is_data_on_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "manifest", "--json", "--offline", written(tmp_path, GOOD), "--namespace", "team-a"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["manifests"][0]["object"]["namespace"] == "team-a"
+
+
+def test_a_file_is_needed_and_options_are_known(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "manifest", "--offline"]) == 2
+    with pytest.raises(SystemExit):
+        main(["explain", "manifest", "--ofline", "job.yaml"])
+    assert "unrecognized arguments: --ofline" in capsys.readouterr().err

@@ -1,0 +1,80 @@
+"""Gangs: PodGroups of kube-batch, minimums, and pods without requests."""
+
+from __future__ import annotations
+
+import pytest
+
+from kubeflow_volcano.cluster.objects import Object
+from tests.samples.manifests import findings, made, reasons, tfjob, vcjob
+
+MARK = {"metadata": {"annotations": {"scheduling.k8s.io/group-name": "g"}}}
+BARE = {"spec": {"containers": [{"name": "c", "image": "example/image:v1"}]}}
+
+
+def group(members: int = 2, api_version: str = "scheduling.volcano.sh/v1beta1") -> Object:
+    return made(api_version, "PodGroup", "g", spec={"minMember": members})
+
+
+def pod(name: str, template: Object = MARK) -> Object:
+    spec = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}], "schedulerName": "volcano"}
+    return made("v1", "Pod", name, metadata=template["metadata"], spec=spec)
+
+
+@pytest.mark.parametrize("version", ["scheduling.incubator.k8s.io/v1alpha1", "scheduling.sigs.dev/v1alpha2"])
+def test_podgroups_of_kube_batch_are_no_podgroups_of_volcano(version: str) -> None:
+    assert reasons(group(2, version), pod("a"), pod("b")) == ["KubeBatchPodGroup"]
+    assert reasons(group(), pod("a"), pod("b")) == []
+
+
+def test_pods_for_kube_batch_have_no_scheduler() -> None:
+    assert reasons(tfjob({"spec": {"schedulerName": "kube-batch"}})) == ["KubeBatchScheduler"]
+    assert reasons(tfjob({"spec": {"schedulerName": "volcano"}})) == []
+
+
+def test_a_podgroup_that_pods_name_must_exist() -> None:
+    assert reasons(pod("a")) == ["PodGroupMissing"]
+    assert reasons(pod("a"), around=[group(1)]) == []
+    assert reasons(pod("a"), group(1)) == []
+
+
+def test_a_podgroup_beside_that_of_the_operator_stays_empty() -> None:
+    found = findings(tfjob(MARK), group())
+    assert [(item.reason, item.blocks) for item in found] == [("PodGroupByHand", False), ("NotEnoughPods", False)]
+
+
+def test_a_minimum_is_reached_by_the_replicas_or_never() -> None:
+    assert reasons(tfjob(workers=2, policy={"minAvailable": 3})) == ["MinMemberTooHigh"]
+    assert reasons(tfjob(workers=2, policy={"minAvailable": 2})) == []
+    assert reasons(vcjob(workers=2, minAvailable=3)) == ["MinMemberTooHigh"]
+    assert reasons(vcjob(workers=2, minAvailable=2)) == []
+    assert reasons(vcjob(workers=2, task={"minAvailable": 3})) == ["MinMemberTooHigh"]
+
+
+def test_a_bare_podgroup_counts_the_pods_of_all_files() -> None:
+    replicas = made("apps/v1", "Deployment", "d", spec={"replicas": 2, "template": {**MARK, "spec": pod("x")["spec"]}})
+    assert reasons(group(3), replicas, pod("a")) == []
+    (found,) = findings(group(4), replicas, pod("a"))
+    assert (found.reason, found.blocks) == ("NotEnoughPods", False)
+    assert "minMember is 4, and 3 pods in these files name the PodGroup" in found.problem.found
+
+
+def test_pods_of_a_gang_without_requests_are_not_held_back() -> None:
+    (found,) = findings(vcjob(BARE))
+    assert (found.reason, found.blocks) == ("RequestsMissing", True)
+    assert found.problem.found.startswith("spec.tasks[0].template.spec.containers has no resource requests")
+    assert reasons(vcjob()) == []
+
+
+def test_a_job_that_need_not_be_a_gang_is_only_told_of_requests() -> None:
+    assert [item.blocks for item in findings(tfjob(BARE))] == [False]
+    assert [item.blocks for item in findings(tfjob(BARE, policy={"queue": "default"}))] == [True]
+    assert reasons(made("batch/v1", "Job", "j", spec={"template": BARE})) == []
+
+
+def test_a_limit_or_a_limit_range_sets_requests_too() -> None:
+    limited = {"spec": {"containers": [{"name": "c", "resources": {"limits": {"nvidia.com/gpu": 1}}}]}}
+    assert reasons(vcjob(limited)) == []
+    defaults = made("v1", "LimitRange", "l", spec={"limits": [{"type": "Container", "default": {"cpu": "1"}}]})
+    assert reasons(vcjob(BARE), around=[defaults]) == []
+    elsewhere = {**defaults, "metadata": {"name": "l", "namespace": "team-b"}}
+    assert reasons(vcjob(BARE), around=[elsewhere]) == ["RequestsMissing"]

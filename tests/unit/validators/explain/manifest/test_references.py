@@ -1,0 +1,70 @@
+"""What a manifest needs of the cluster: kind, namespace, queue, PriorityClass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kubeflow_volcano.cluster.objects import Object
+from tests.samples.manifests import findings, judged, made, reasons, tfjob, vcjob
+from validators.core.facts import Unread
+
+QUEUE = made("scheduling.volcano.sh/v1beta1", "Queue", "gold", namespace="", status={"state": "Open"})
+CLASS = made("scheduling.k8s.io/v1", "PriorityClass", "high", namespace="")
+
+
+def test_a_kind_that_is_not_served_is_named_with_the_version_that_is() -> None:
+    (found,) = findings(made("batch/v1beta1", "CronJob", "c", spec={"jobTemplate": {}}))
+    assert found.reason == "KindNotServed"
+    assert "it serves CronJob in batch/v1" in found.problem.found
+    (other,) = findings(made("kubeflow.org/v1", "TFJobs", "t"))
+    assert "group kubeflow.org has no TFJobs. Did you mean TFJob?" in other.problem.found
+    assert reasons(tfjob()) == []
+
+
+def test_a_kind_that_the_files_bring_may_be_missing_on_the_cluster() -> None:
+    spec = {"group": "example.org", "names": {"kind": "Thing"}, "versions": [{"name": "v1"}]}
+    crd = made("apiextensions.k8s.io/v1", "CustomResourceDefinition", "things.example.org", namespace="", spec=spec)
+    assert reasons(made("example.org/v1", "Thing", "t")) == ["KindNotServed"]
+    assert "KindNotServed" not in [
+        item.reason for item in judged(crd, made("example.org/v1", "Thing", "t")).manifests[1].findings
+    ]
+
+
+@pytest.mark.parametrize(
+    ("manifest", "missing", "around"),
+    [
+        (tfjob(policy={"queue": "gold"}), "QueueMissing", QUEUE),
+        (vcjob(queue="gold"), "QueueMissing", QUEUE),
+        (tfjob({"spec": {"priorityClassName": "high"}}), "PriorityClassMissing", CLASS),
+        (vcjob(priorityClassName="high"), "PriorityClassMissing", CLASS),
+        (
+            {**tfjob(), "metadata": {"name": "mnist", "namespace": "team-b"}},
+            "NamespaceMissing",
+            made("v1", "Namespace", "team-b", namespace=""),
+        ),
+    ],
+)
+def test_what_is_named_exists_on_the_cluster_or_in_the_files(manifest: Object, missing: str, around: Object) -> None:
+    assert reasons(manifest) == [missing]
+    assert reasons(manifest, around=[around]) == []
+    assert missing not in reasons(manifest, around, offline=True)
+
+
+def test_a_priority_class_of_the_job_alone_does_not_keep_its_pods_away() -> None:
+    assert [item.blocks for item in findings(tfjob(policy={"priorityClass": "high"}))] == [False]
+    assert [item.blocks for item in findings(tfjob({"spec": {"priorityClassName": "high"}}))] == [True]
+
+
+def test_a_queue_that_is_closed_takes_no_jobs() -> None:
+    assert reasons(tfjob(policy={"queue": "gold"}), around=[{**QUEUE, "status": {"state": "Closed"}}]) == [
+        "QueueClosed"
+    ]
+
+
+def test_what_may_not_be_read_is_told_and_not_called_missing() -> None:
+    denied: dict[str, Any] = {"queues.scheduling.volcano.sh": Unread("Forbidden", "you may not list queues.", "ask.")}
+    answer = judged(tfjob(policy={"queue": "gold"}), unread=denied)
+    assert not answer.warned
+    assert [item.message for item in answer.unread] == ["you may not list queues."]

@@ -1,0 +1,104 @@
+"""The command `explain` for jobs: one that is on the cluster, or manifests of jobs that are not yet."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.problems import Exit, InvalidInput, Problem, Unreachable
+from validators.explain.manifest import documents
+from validators.explain.manifest import rendering as manifest_rendering
+from validators.explain.manifest.judging import judge
+from validators.explain.manifest.model import Judgement
+from validators.explain.manifest.surroundings import surroundings
+from validators.explain.reading.situation import read_situation
+from validators.explain.rendering import document, render
+from validators.explain.stages import explain
+from validators.run.clusters import named
+
+__all__ = ["explain_job", "explain_manifests"]
+
+_AGENT = "kubeflow-volcano-explain"
+
+
+def explain_job(parsed: argparse.Namespace, names: Sequence[str]) -> tuple[str, Exit]:
+    """Explain one job: the text to print, and 1 where something blocks it, 3 where too little could be read.
+
+    Raises:
+        InvalidInput: not one job of one cluster, or it does not exist.
+        Unreachable: the cluster does not answer, or the job cannot be read.
+    """
+    clusters = named(parsed.kubeconfig, parsed.context)
+    if len(clusters) != 1 or len(names) != 1:
+        found = f"jobs: {len(names)}, clusters: {len(clusters)}."
+        raise InvalidInput(Problem(found, "one job and one cluster: explain job NAMESPACE/NAME.", "run it for each."))
+    namespace, _, name = names[0].rpartition("/")
+    if not name or not namespace or "/" in namespace:
+        raise InvalidInput(Problem(f"the job {names[0]!r}.", "NAMESPACE/NAME.", "add or correct the namespace."))
+    ((kubeconfig, context),) = clusters.values()
+    cluster = Cluster.connect(kubeconfig, context, user_agent=_AGENT)
+    try:
+        explanation = explain(read_situation(cluster, namespace, name, parsed.kind))
+    except ApiError as error:
+        raise Unreachable(
+            Problem(
+                f"job {names[0]} could not be read: {error}.",
+                "an API server that answers, and permission to get the job.",
+                f"check the API server, and run kubectl auth can-i get RESOURCE -n {namespace}.",
+            )
+        ) from error
+    answer = document(explanation)
+    text = _json(answer) if parsed.json else render(answer)
+    if explanation.blocked:
+        return text, Exit.CHECK_FAILED
+    return text, Exit.INCOMPLETE if explanation.unread else Exit.OK
+
+
+def explain_manifests(parsed: argparse.Namespace, files: Sequence[str]) -> tuple[str, Exit]:
+    """Judge manifests: the text to print, and 1 where something is wrong, 3 where too little could be read.
+
+    Raises:
+        InvalidInput: a file holds no manifests, or several clusters are named.
+        Unreachable: the named cluster does not answer.
+    """
+    if not files:
+        raise InvalidInput(Problem("no file.", "explain manifest FILE…; - is standard input.", "name the files."))
+    manifests = documents.read(files, parsed.namespace)
+    cluster, why = _cluster(parsed)
+    judgement = judge(manifests, surroundings(manifests, cluster, why), cluster.origin if cluster else "")
+    answer = manifest_rendering.document(judgement)
+    text = _json(answer) if parsed.json else manifest_rendering.render(answer)
+    return text, _exit(judgement, parsed)
+
+
+def _cluster(parsed: argparse.Namespace) -> tuple[Cluster | None, str]:
+    """The cluster to ask; or None, and why there is none."""
+    if parsed.offline:
+        return None, "--offline"
+    clusters: Mapping[str, tuple[Path | None, str | None]] = named(parsed.kubeconfig, parsed.context)
+    if len(clusters) != 1:
+        raise InvalidInput(Problem(f"{len(clusters)} clusters.", "one cluster.", "run it for each."))
+    ((kubeconfig, context),) = clusters.values()
+    try:
+        return Cluster.connect(kubeconfig, context, user_agent=_AGENT), ""
+    except Unreachable as error:
+        if kubeconfig or context:
+            raise
+        return None, error.problems[0].found.rstrip(".")
+
+
+def _exit(judgement: Judgement, parsed: argparse.Namespace) -> Exit:
+    if judgement.blocked:
+        return Exit.CHECK_FAILED
+    if judgement.unread and not parsed.offline:
+        return Exit.INCOMPLETE
+    return Exit.WARNINGS if parsed.strict and judgement.warned else Exit.OK
+
+
+def _json(answer: Mapping[str, Any]) -> str:
+    return json.dumps(answer, indent=2, ensure_ascii=False) + "\n"

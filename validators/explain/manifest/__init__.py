@@ -1,0 +1,1 @@
+"""Jobs before they are created: manifests, judged by rules that each are one function."""

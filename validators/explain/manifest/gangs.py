@@ -1,0 +1,178 @@
+"""Rules about gangs: PodGroups of kube-batch, minimums that no gang reaches, pods that Volcano does not hold back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS, podgroup_of
+from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.cluster.pods.quantities import pod_requests
+from kubeflow_volcano.text import counted, few
+from validators.core.facts import Facts
+from validators.explain.creation.quotas import LIMIT_RANGES, default_resources, with_defaults
+from validators.explain.manifest.model import FILES, Manifest, flaw
+from validators.explain.manifest.templates import Template, shown, templates_of
+from validators.explain.model import GROUP_NAME, VOLCANO, Finding
+from validators.explain.scheduling.volcano import PODGROUPS
+
+__all__ = [
+    "KUBE_BATCH_GROUPS",
+    "is_gang",
+    "kube_batch_group",
+    "kube_batch_scheduler",
+    "minimum",
+    "named_group",
+    "requests",
+]
+
+_KUBE_BATCH = "kube-batch"
+KUBE_BATCH_GROUPS = frozenset({"scheduling.incubator.k8s.io", "scheduling.sigs.dev"})
+_MAKERS = frozenset({"kubeflow.org", "trainer.kubeflow.org", "batch.volcano.sh"})
+"""API groups of jobs whose controllers create the PodGroup, and name it on the pods."""
+
+
+def is_gang(manifest: Manifest) -> bool:
+    """Whether it says that its pods start together: by its kind, a scheduling policy, a PodGroup, or the scheduler."""
+    policy = ((manifest.obj.get("spec") or {}).get("runPolicy") or {}).get("schedulingPolicy")
+    marked = any(podgroup_of(_as_pod(item)) or item.spec.get("schedulerName") == VOLCANO for item in manifest.templates)
+    return manifest.ref.group == "batch.volcano.sh" or bool(policy) or marked
+
+
+def kube_batch_group(manifest: Manifest, _facts: Facts) -> Iterator[Finding]:
+    """PodGroups and Queues of kube-batch, whose API no version of Volcano serves or reads."""
+    ref = manifest.ref
+    if ref.group in KUBE_BATCH_GROUPS and ref.kind in {"PodGroup", "Queue"}:
+        yield flaw(
+            "KubeBatchPodGroup" if ref.kind == "PodGroup" else "KubeBatchQueue",
+            f"apiVersion {ref.api_version} is kube-batch's, which Volcano has replaced and does not read.",
+            needed="apiVersion scheduling.volcano.sh/v1beta1; its spec has the same fields.",
+            todo="change the apiVersion.",
+        )
+
+
+def kube_batch_scheduler(manifest: Manifest, _facts: Facts) -> Iterator[Finding]:
+    """Pod templates for the scheduler kube-batch."""
+    named = [item for item in manifest.templates if item.spec.get("schedulerName") == _KUBE_BATCH]
+    if named:
+        places = few([shown((*item.path, "spec", "schedulerName")) for item in named])
+        yield flaw(
+            "KubeBatchScheduler",
+            f"{places}: {_KUBE_BATCH}, which Volcano has replaced: no scheduler places these pods.",
+            needed=f"schedulerName {VOLCANO}.",
+            todo="change the name.",
+        )
+
+
+def named_group(manifest: Manifest, facts: Facts) -> Iterator[Finding]:
+    """Pods that name a PodGroup which does not exist, or which is not the one that their controller creates."""
+    names = dict.fromkeys(name for item in manifest.templates if (name := podgroup_of(_as_pod(item))))
+    for name in names:
+        if manifest.ref.group in _MAKERS:
+            if name != manifest.ref.name:
+                yield flaw(
+                    "PodGroupByHand",
+                    f"its pods name the PodGroup {name}, but an operator that creates gangs gives a {manifest.kind} a "
+                    f"PodGroup of its own and puts that name on the pods: {name} stays without pods.",
+                    needed="one PodGroup for the job.",
+                    todo=f"remove {GROUP_NAME} from the pod templates and delete PodGroup {name}, unless the operator "
+                    "runs without gang scheduling.",
+                    blocks=False,
+                )
+        elif not _exists(manifest, name, facts):
+            yield flaw(
+                "PodGroupMissing",
+                f"its pods name the PodGroup {manifest.space}/{name}, which does not exist: they stay Pending.",
+                needed="the PodGroup beside its pods.",
+                todo=f"create a PodGroup {name} with minMember, or correct the name in {GROUP_NAME}.",
+            )
+
+
+def _exists(manifest: Manifest, group: str, facts: Facts) -> bool:
+    """Whether the files or the cluster have a PodGroup of that name, of any scheduler, in the manifest's namespace."""
+    return any(_is_group(item, manifest, group) for item in facts.known(FILES)) or any(
+        facts.get(resource, manifest.space, group) for resource in (PODGROUPS, SCHEDULER_PLUGINS.podgroups)
+    )
+
+
+def minimum(manifest: Manifest, facts: Facts) -> Iterator[Finding]:
+    """A minimum that the replicas do not reach."""
+    job = manifest.job(facts)
+    if manifest.kind == "PodGroup":
+        yield from _bare_minimum(manifest, facts)
+    if job is None or not job.roles:
+        return
+    field = "spec.minAvailable" if job.ref.group == "batch.volcano.sh" else "minAvailable of schedulingPolicy"
+    if (job.min_available or 0) > job.wanted:
+        yield flaw(
+            "MinMemberTooHigh",
+            f"{field} is {job.min_available}, but all replicas together are {job.wanted}: the gang never starts.",
+            needed="a minimum of at most the job's replicas.",
+            todo="lower the minimum, or raise the replicas.",
+        )
+    for task in (manifest.obj["spec"].get("tasks") or ()) if job.ref.group == "batch.volcano.sh" else ():
+        if (task.get("minAvailable") or 0) > task.get("replicas", 0):
+            yield flaw(
+                "MinMemberTooHigh",
+                f"minAvailable of task {task.get('name')} is {task['minAvailable']}, but it has "
+                f"{counted(task.get('replicas', 0), 'replica')}: Volcano's webhook refuses the job.",
+                needed="a minimum of at most the task's replicas.",
+                todo="lower the minimum, or raise the replicas.",
+            )
+
+
+def _bare_minimum(manifest: Manifest, facts: Facts) -> Iterator[Finding]:
+    least = int((manifest.obj.get("spec") or {}).get("minMember") or 1)
+    members = [
+        item
+        for obj in facts.known(FILES)
+        if _space_of(obj, manifest) == manifest.space and str(obj["apiVersion"]).rpartition("/")[0] not in _MAKERS
+        for item in templates_of(obj)
+        if podgroup_of(_as_pod(item)) == manifest.ref.name
+    ]
+    count = sum(item.replicas for item in members)
+    if count < least:
+        yield flaw(
+            "NotEnoughPods",
+            f"minMember is {least}, and {counted(count, 'pod')} in these files {'names' if count == 1 else 'name'} the "
+            "PodGroup: without others it never starts.",
+            needed="at least minMember pods with its name.",
+            todo="create the others, too, or lower minMember.",
+            blocks=False,
+        )
+
+
+def requests(manifest: Manifest, facts: Facts) -> Iterator[Finding]:
+    """Pods of a gang without any request: Volcano places each of them alone."""
+    empty = [item for item in manifest.templates if item.spec.get("containers") and not _has_requests(item.spec)]
+    if not empty or not (is_gang(manifest) or manifest.job(facts)):
+        return
+    if LIMIT_RANGES not in facts.unread:
+        here = [item for item in facts.all(LIMIT_RANGES) if _space_of(item, manifest) == manifest.space]
+        empty = [item for item in empty if not _has_requests(with_defaults(item.spec, default_resources(here)))]
+    if empty:
+        places = few([shown((*item.path, "spec", "containers")) for item in empty])
+        yield flaw(
+            "RequestsMissing",
+            f"{places} {'has' if len(empty) == 1 else 'have'} no resource requests: Volcano does not hold such pods "
+            "back for their gang, so that it may start in part (volcano-sh/volcano#645).",
+            needed="requests for at least one container of each pod, unless a LimitRange of the namespace sets them.",
+            todo="set resources.requests to what the containers need.",
+            blocks=is_gang(manifest),
+        )
+
+
+def _has_requests(spec: Object) -> bool:
+    return any(pod_requests(spec).values())
+
+
+def _as_pod(template: Template) -> Object:
+    return {"metadata": {"annotations": template.marked("annotations"), "labels": template.marked("labels")}}
+
+
+def _space_of(obj: Object, manifest: Manifest) -> str:
+    return str(obj["metadata"].get("namespace") or manifest.namespace)
+
+
+def _is_group(obj: Object, manifest: Manifest, name: str) -> bool:
+    is_named = obj["kind"] == "PodGroup" and obj["metadata"].get("name") == name
+    return is_named and _space_of(obj, manifest) == manifest.space

@@ -1,0 +1,49 @@
+"""All rules over all manifests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from validators.core.facts import Facts, Unread
+from validators.core.outcome import CannotJudgeError
+from validators.explain.manifest import fields, gangs, pods, references
+from validators.explain.manifest.model import Judged, Judgement, Manifest, Rule
+from validators.explain.model import Finding
+
+__all__ = ["RULES", "judge"]
+
+RULES: tuple[Rule, ...] = (
+    # Does the API server take it?
+    references.served,
+    references.namespace,
+    fields.scheduler_name,
+    fields.unknown,
+    # Is it a gang that can start?
+    gangs.kube_batch_group,
+    gangs.kube_batch_scheduler,
+    gangs.named_group,
+    gangs.minimum,
+    gangs.requests,
+    references.queue,
+    references.priority_classes,
+    # Do its pods run, and end?
+    pods.images,
+    pods.sidecar,
+)
+"""In the order of the answer."""
+
+
+def judge(manifests: Sequence[Manifest], facts: Facts, cluster: str = "") -> Judgement:
+    """Apply every rule to every manifest. A rule whose facts could not be read is skipped and reported."""
+    unread: dict[str, Unread] = {}
+    judged = []
+    for manifest in manifests:
+        found: list[Finding] = list(fields.types(manifest, facts))
+        for rule in () if found else RULES:
+            try:
+                found += rule(manifest, facts)
+            except CannotJudgeError as stop:
+                why = stop.outcome
+                unread.setdefault(why.message, Unread(why.reason, why.message, why.todo))
+        judged.append(Judged(manifest, tuple(found)))
+    return Judgement(tuple(judged), tuple(unread.values()), cluster)

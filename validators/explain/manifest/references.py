@@ -1,0 +1,120 @@
+"""Rules about what a manifest needs of the cluster: its kind, its namespace, its queue, its PriorityClasses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.text import did_you_mean
+from validators.core.facts import Fact, Facts
+from validators.explain.creation.prerequisites import BUILT_IN_CLASSES, PRIORITY_CLASSES
+from validators.explain.manifest.gangs import KUBE_BATCH_GROUPS
+from validators.explain.manifest.model import FILES, Manifest, flaw
+from validators.explain.model import Finding
+from validators.explain.scheduling.volcano import QUEUES
+
+__all__ = ["SERVED", "namespace", "priority_classes", "queue", "served"]
+
+SERVED = Fact[Mapping[str, frozenset[str]]]("served kinds", lambda _cluster, _facts: {}, {})
+"""By apiVersion the kinds that the API server serves, for every version of the groups that the files name."""
+
+
+def served(manifest: Manifest, facts: Facts) -> Iterator[Finding]:
+    """A kind that the API server does not serve in that version."""
+    ref = manifest.ref
+    if ref.group in KUBE_BATCH_GROUPS or _brought(ref.api_version, ref.kind, facts):
+        return
+    known = facts.read(SERVED)
+    if ref.kind in known.get(ref.api_version, ()):
+        return
+    group = {version for version in known if version.rpartition("/")[0] == ref.group}
+    others = sorted(version for version in group if ref.kind in known[version])
+    kinds = {kind for version in group for kind in known[version]}
+    missing = f"group {ref.group or 'core'} has no {ref.kind}.{did_you_mean(ref.kind, kinds)}"
+    what = f"it serves {ref.kind} in {', '.join(others)}." if others else missing
+    yield flaw(
+        "KindNotServed",
+        f"the API server does not serve {ref.kind} of {ref.api_version}: {what}",
+        needed="an API version that the cluster serves.",
+        todo=f"change the manifest to {others[-1]}, whose fields may differ."
+        if others
+        else "install what brings the kind, or correct apiVersion and kind.",
+    )
+
+
+def _brought(api_version: str, kind: str, facts: Facts) -> bool:
+    """Whether a CustomResourceDefinition in the files brings the kind."""
+    group, _, version = api_version.rpartition("/")
+    for item in facts.known(FILES):
+        spec = item.get("spec") or {}
+        if item["kind"] == "CustomResourceDefinition" and spec.get("group") == group:
+            names = {each.get("name") for each in spec.get("versions") or ()}
+            if (spec.get("names") or {}).get("kind") == kind and version in names:
+                return True
+    return False
+
+
+def namespace(manifest: Manifest, facts: Facts) -> Iterator[Finding]:
+    """A namespace that does not exist."""
+    if manifest.ref.namespace and not _exists("namespaces", manifest.space, facts):
+        yield flaw(
+            "NamespaceMissing",
+            f"namespace {manifest.space} does not exist.",
+            needed="an existing namespace.",
+            todo="create it, or correct metadata.namespace.",
+        )
+
+
+def queue(manifest: Manifest, facts: Facts) -> Iterator[Finding]:
+    """A queue that does not exist, or that accepts no jobs."""
+    job = manifest.job(facts)
+    if job is None or not job.queue:
+        return
+    if not _exists(QUEUES, job.queue, facts):
+        known = sorted(item["metadata"]["name"] for item in facts.all(QUEUES))
+        yield flaw(
+            "QueueMissing",
+            f"queue {job.queue} does not exist: Volcano ignores the gang.{did_you_mean(job.queue, known)}",
+            needed=f"an existing queue; there are {', '.join(known) or 'none'}.",
+            todo="create the Queue, or name another one: a job's queue cannot be changed later.",
+        )
+        return
+    found = _object(QUEUES, job.queue, facts)
+    state = (found.get("status") or {}).get("state") or "Open"
+    if state != "Open":
+        yield flaw(
+            f"Queue{state}",
+            f"queue {job.queue} is {state}: it accepts no new pods.",
+            needed="an Open queue.",
+            todo="open the queue, or name another one.",
+        )
+
+
+def priority_classes(manifest: Manifest, facts: Facts) -> Iterator[Finding]:
+    """PriorityClasses that do not exist."""
+    job = manifest.job(facts)
+    of_pods = [str(item.spec.get("priorityClassName") or "") for item in manifest.templates]
+    for name in dict.fromkeys((job.priority_class if job else "", *of_pods)):
+        if name and name not in BUILT_IN_CLASSES and not _exists(PRIORITY_CLASSES, name, facts):
+            known = sorted(item["metadata"]["name"] for item in facts.all(PRIORITY_CLASSES))
+            consequence = "the API server refuses its pods" if name in of_pods else "the job has priority 0"
+            yield flaw(
+                "PriorityClassMissing",
+                f"PriorityClass {name} does not exist: {consequence}.{did_you_mean(name, known)}",
+                needed="an existing PriorityClass.",
+                todo="create it, or name another one.",
+                blocks=name in of_pods,
+            )
+
+
+def _exists(resource: str, name: str, facts: Facts) -> bool:
+    """Whether the cluster or the files have it.
+
+    Raises:
+        CannotJudgeError: the files do not, and the cluster could not be read.
+    """
+    return bool(_object(resource, name, facts)) or facts.get(resource, "", name) is not None
+
+
+def _object(resource: str, name: str, facts: Facts) -> Object:
+    return next((item for item in facts.objects.get(resource, ()) if item["metadata"]["name"] == name), {})

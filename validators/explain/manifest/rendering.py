@@ -1,0 +1,71 @@
+"""A judgement as a document (`kfv.manifests/v1`), and that document as text for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kubeflow_volcano.text import counted
+from validators.core.safe import safe
+from validators.explain.manifest.model import Judged, Judgement
+from validators.explain.rendering import (
+    finding_document,
+    finding_lines,
+    object_document,
+    unread_documents,
+    unread_lines,
+)
+
+__all__ = ["document", "render"]
+
+
+def document(judgement: Judgement) -> Mapping[str, Any]:
+    """The judgement as schemas/manifests.v1.json describes it, without secrets and control characters."""
+    return {
+        "schema": "kfv.manifests/v1",
+        "cluster": safe(judgement.cluster) or None,
+        "blocked": judgement.blocked,
+        "manifests": [safe(_judged(item)) for item in judgement.manifests],
+        "unread": unread_documents(judgement.unread),
+    }
+
+
+def _judged(item: Judged) -> dict[str, Any]:
+    manifest = item.manifest
+    return {
+        "file": manifest.origin,
+        "document": manifest.number,
+        "object": object_document(manifest.ref),
+        "findings": [finding_document(each) for each in item.findings],
+    }
+
+
+def render(judgement: Mapping[str, Any]) -> str:
+    """The document as text: one paragraph for each manifest with findings, then what could not be judged."""
+    return "\n".join([*_head(judgement), *_manifests(judgement), *_rest(judgement)]) + "\n"
+
+
+def _head(judgement: Mapping[str, Any]) -> Iterator[str]:
+    manifests = judgement["manifests"]
+    findings = [each for item in manifests for each in item["findings"]]
+    flaws = sum(each["blocks"] for each in findings)
+    where = f"against {judgement['cluster']}" if judgement["cluster"] else "without a cluster"
+    notes = f", {counted(len(findings) - flaws, 'note')}" if len(findings) > flaws else ""
+    yield f"{counted(len(manifests), 'manifest')} judged {where}: {counted(flaws, 'flaw')}{notes}."
+
+
+def _manifests(judgement: Mapping[str, Any]) -> Iterator[str]:
+    for item in judgement["manifests"]:
+        if item["findings"]:
+            ref = item["object"]
+            name = f"{ref['namespace']}/{ref['name']}" if ref["namespace"] else ref["name"]
+            yield ""
+            yield f"{item['file']}, document {item['document']}: {ref['kind']} {name}"
+            yield from finding_lines(item["findings"])
+
+
+def _rest(judgement: Mapping[str, Any]) -> Iterator[str]:
+    if judgement["unread"]:
+        yield ""
+        yield "Not judged:"
+        yield from unread_lines(judgement["unread"])

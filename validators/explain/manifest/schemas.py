@@ -1,0 +1,79 @@
+"""The API server's own schemas (OpenAPI v3), and which fields of an object they do not have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.objects import Object
+from kubeflow_volcano.text import did_you_mean
+from validators.core.facts import Fact
+from validators.explain.manifest.templates import Path
+
+__all__ = ["SCHEMAS", "Unknown", "fetch", "unknown_fields"]
+
+_FREE = "x-kubernetes-preserve-unknown-fields"
+_GVK = "x-kubernetes-group-version-kind"
+
+Schemas = Mapping[str, Mapping[str, Any]]
+"""Schemas of one API version by their names in it."""
+SCHEMAS = Fact[Mapping[str, Schemas]]("schemas", lambda _cluster, _facts: {}, {})
+"""By apiVersion; an API version that is not served has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A field that the schema does not have; `hint` is the question that names the most similar one, or empty."""
+
+    path: Path
+    hint: str
+
+
+def fetch(cluster: Cluster, api_version: str) -> Schemas:
+    """The schemas of an API version, as any authenticated user may read them.
+
+    Raises:
+        ApiError: Kubernetes before 1.24 answers 404.
+    """
+    root = f"apis/{api_version}" if "/" in api_version else f"api/{api_version}"
+    found: Schemas = cluster.request("GET", f"/openapi/v3/{root}")["components"]["schemas"]
+    return found
+
+
+def unknown_fields(obj: Object, schemas: Schemas) -> Iterator[Unknown]:
+    """Fields of the object that its kind does not have; none where the schemas do not describe its kind."""
+    group, _, version = str(obj["apiVersion"]).rpartition("/")
+    wanted = {"group": group, "version": version, "kind": obj["kind"]}
+    for schema in schemas.values():
+        if wanted in schema.get(_GVK, ()):
+            yield from _below(obj, schema, schemas, ())
+            return
+
+
+def _below(value: Any, schema: Mapping[str, Any], schemas: Schemas, path: Path) -> Iterator[Unknown]:
+    schema = _resolved(schema, schemas)
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _below(item, schema.get("items") or {}, schemas, (*path, index))
+    if not isinstance(value, dict):
+        return
+    known: Mapping[str, Any] = schema.get("properties") or {}
+    others = schema.get("additionalProperties")
+    for key, item in value.items():
+        if key in known:
+            yield from _below(item, known[key], schemas, (*path, key))
+        elif isinstance(others, Mapping):
+            yield from _below(item, others, schemas, (*path, key))
+        elif known and not others and not schema.get(_FREE):
+            yield Unknown((*path, key), did_you_mean(key, known))
+
+
+def _resolved(schema: Mapping[str, Any], schemas: Schemas) -> Mapping[str, Any]:
+    """The schema with its references; built-in types wrap one in allOf beside a default."""
+    while True:
+        inner = schema.get("$ref") or next((item.get("$ref") for item in schema.get("allOf") or ()), None)
+        if inner is None:
+            return schema
+        schema = schemas.get(str(inner).rpartition("/")[2]) or {}

@@ -1,0 +1,128 @@
+"""What manifests are judged against: the objects of all files, and what the cluster says about what they name."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from http import HTTPStatus
+from typing import Any, TypeVar
+
+from kubeflow_volcano.catalog.gangs import SCHEDULER_PLUGINS
+from kubeflow_volcano.cluster.api.client import Cluster
+from kubeflow_volcano.cluster.api.errors import ApiError
+from kubeflow_volcano.cluster.objects import Object, Ref, group_of
+from validators.core.expectations import Expectations
+from validators.core.facts import Fact, Facts, Unread
+from validators.core.rights import Rule
+from validators.explain.creation.prerequisites import PRIORITY_CLASSES
+from validators.explain.creation.quotas import LIMIT_RANGES
+from validators.explain.kinds import JOBSETS
+from validators.explain.manifest.model import FILES, Manifest
+from validators.explain.manifest.references import SERVED
+from validators.explain.manifest.schemas import SCHEMAS, Schemas, fetch
+from validators.explain.reading.queries import KINDS_READ, Query, list_objects, refusal
+from validators.explain.scheduling.volcano import PODGROUPS, QUEUES
+
+__all__ = ["surroundings"]
+
+_T = TypeVar("_T")
+_CLUSTER_WIDE = (QUEUES, PRIORITY_CLASSES)
+_OF_NAMESPACE = (LIMIT_RANGES, PODGROUPS, SCHEDULER_PLUGINS.podgroups)
+_NAMESPACES = "namespaces"
+
+
+def surroundings(manifests: Sequence[Manifest], cluster: Cluster | None, why: str = "") -> Facts:
+    """The facts that rules read; without a cluster those of the files, and the rest unknown for the reason `why`."""
+    manifests = [item for item in manifests if not item.wrong_types]
+    without = Unread(
+        "NoCluster",
+        f"no cluster was asked ({why}): whether kinds, fields, namespaces, queues and PriorityClasses exist, and "
+        "whether the namespace injects sidecars or sets requests, was judged by the files alone.",
+        "name a cluster with --kubeconfig or --context.",
+    )
+    resources = (_NAMESPACES, *_CLUSTER_WIDE, *_OF_NAMESPACE)
+    objects: dict[str, tuple[Object, ...]] = {JOBSETS: (), **{name: _in_files(name, manifests) for name in resources}}
+    unread: dict[str, Unread] = {}
+    found: dict[Fact[Any], Any] = {FILES: tuple(item.obj for item in manifests), SERVED: without, SCHEMAS: without}
+    if cluster is None:
+        unread = dict.fromkeys(resources, without)
+    else:
+        spaces = sorted({item.space for item in manifests if item.ref.namespace})
+        queries = [Query(name) for name in _CLUSTER_WIDE]
+        queries += [Query(name, space) for name in _OF_NAMESPACE for space in spaces]
+        for query in queries:
+            _add(query.resource, list_objects(cluster, query), objects, unread)
+        for space in spaces:
+            _add(_NAMESPACES, _namespace(cluster, space), objects, unread)
+        found |= {
+            SERVED: _tried(lambda: _served(cluster, manifests)),
+            SCHEMAS: _tried(lambda: _schemas(cluster, manifests)),
+        }
+    return Facts(Expectations(), time.time(), objects=objects, unread=unread, found=found)
+
+
+def _in_files(resource: str, manifests: Sequence[Manifest]) -> tuple[Object, ...]:
+    """The objects of that kind in the files, in the namespace that they are created in."""
+    return tuple(
+        {**item.obj, "metadata": {**item.obj["metadata"], **({"namespace": item.space} if item.ref.namespace else {})}}
+        for item in manifests
+        if item.ref[:2] == KINDS_READ[resource] and "name" in item.obj["metadata"]
+    )
+
+
+def _add(
+    resource: str,
+    answer: tuple[Object, ...] | Unread,
+    objects: dict[str, tuple[Object, ...]],
+    unread: dict[str, Unread],
+) -> None:
+    """Add what the cluster has to what the files have; a change of the same object in a file counts."""
+    if isinstance(answer, Unread):
+        unread[resource] = answer
+        return
+    known = {Ref.of(item) for item in objects[resource]}
+    objects[resource] += tuple(item for item in answer if Ref.of(item) not in known)
+
+
+def _namespace(cluster: Cluster, name: str) -> tuple[Object, ...] | Unread:
+    try:
+        found = cluster.get(Ref("v1", "Namespace", "", name))
+    except ApiError as error:
+        return refusal(error, Rule("get", "", _NAMESPACES, name), f"namespace {name}")
+    return (found,) if found else ()
+
+
+def _tried(read: Callable[[], _T]) -> _T | Unread:
+    try:
+        return read()
+    except ApiError as error:
+        return Unread("Unreachable", f"kinds and their schemas could not be read: {error}.", "run the command again.")
+
+
+def _served(cluster: Cluster, manifests: Sequence[Manifest]) -> Mapping[str, frozenset[str]]:
+    groups = {group_of(item.ref.api_version) for item in manifests}
+    versions = {version for group in groups for version in _versions(cluster, group)}
+    return {version: frozenset(cluster.kinds(version)) for version in versions}
+
+
+def _versions(cluster: Cluster, group: str) -> Sequence[str]:
+    if not group:
+        return ("v1",)
+    try:
+        answer = cluster.request("GET", f"/apis/{group}")
+    except ApiError as error:
+        if error.status == HTTPStatus.NOT_FOUND:
+            return ()
+        raise
+    return [str(item["groupVersion"]) for item in answer["versions"]]
+
+
+def _schemas(cluster: Cluster, manifests: Sequence[Manifest]) -> Mapping[str, Schemas] | Unread:
+    found: dict[str, Schemas] = {}
+    for version in sorted({item.ref.api_version for item in manifests}):
+        try:
+            found[version] = fetch(cluster, version)
+        except ApiError as error:
+            if error.status != HTTPStatus.NOT_FOUND:
+                raise
+    return found
